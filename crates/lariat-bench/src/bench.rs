@@ -191,9 +191,10 @@ pub(crate) const BENCHES: [Bench; 9] = [
 impl Bench {
     /// Returns the cases that are to be run.
     pub(crate) fn cases<'a>(&'a self, options: &'a Options) -> Vec<&'a str> {
-        match options.cases.is_empty() {
-            true => self.cases.to_vec(),
-            false => options.cases.iter().map(String::as_str).collect(),
+        if options.cases.is_empty() {
+            self.cases.to_vec()
+        } else {
+            options.cases.iter().map(String::as_str).collect()
         }
     }
 }

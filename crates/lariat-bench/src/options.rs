@@ -270,9 +270,12 @@ fn from_environment() -> Result<PathBuf> {
 
 /// Reads names with commas between them, all of which must be known.
 fn known(text: &str, names: &[&str]) -> Result<Vec<String>> {
-    let check = |name: &str| match names.contains(&name) {
-        true => Ok(name.to_owned()),
-        false => bail!("{name:?} is none of: {}", names.join(", ")),
+    let check = |name: &str| {
+        if names.contains(&name) {
+            Ok(name.to_owned())
+        } else {
+            bail!("{name:?} is none of: {}", names.join(", "))
+        }
     };
     text.split(',').map(check).collect()
 }

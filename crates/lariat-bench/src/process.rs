@@ -15,7 +15,7 @@ const LOOK: Duration = Duration::from_millis(200);
 #[derive(Debug)]
 pub(crate) struct Process {
     child: Child,
-    /// None once it was told to end.
+    /// None once it is closed, at which the process ends.
     input: Option<ChildStdin>,
     output: BufReader<ChildStdout>,
 }
@@ -25,7 +25,9 @@ impl Process {
         Self::start(Command::new(std::env::current_exe()?).args(arguments))
     }
 
-    /// Starts a process that is not interrupted together with this one, so that it can clean up when its input ends.
+    /// Starts a process in a group of its own.
+    ///
+    /// A Ctrl-C does not reach it, so it can clean up when its input ends.
     pub(crate) fn spawn_apart(arguments: &[&str]) -> Result<Self> {
         let mut command = Command::new(std::env::current_exe()?);
         Self::start(command.args(arguments).process_group(0))
@@ -67,7 +69,7 @@ impl Process {
         Ok(line.trim_end().to_owned())
     }
 
-    /// Waits for a line for as long as another process goes on, without which it would not come.
+    /// Waits for a line, unless another process ends first.
     pub(crate) fn hear_beside(&mut self, other: &mut Self) -> Result<String> {
         let Self { child, output, .. } = self;
         let (line, ended) = thread::scope(|scope| {

@@ -36,8 +36,7 @@ pub(crate) struct Row {
     pub(crate) bytes_per_object: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) handler_runs: Option<u64>,
-    /// Changes that handlers were not called for, because a later one was there by then: changes of all handlers
-    /// without their runs.
+    /// Changes for which handlers had no run of their own, since a later one came first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) merged: Option<u64>,
     /// The longest time one get took, whatever the reason.
@@ -92,7 +91,7 @@ pub(crate) const FILE: Column = ("file MB", |row| row.file_mb);
 pub(crate) const P50: Column = ("p50 µs", |row| row.p50_us);
 pub(crate) const P99: Column = ("p99 µs", |row| row.p99_us);
 
-/// How wide a column is: for one value, and for a median with the ends of its range.
+/// The width of a column for one value, and for a median with minimum and maximum.
 const NARROW: usize = 12;
 const WIDE: usize = 22;
 
@@ -131,7 +130,7 @@ impl Report {
         }
     }
 
-    /// Prints the medians of all runs of a case and a subject, with the least and the most, where that is printed.
+    /// Prints the medians of all runs of a case and a subject, with their range.
     pub(crate) fn case(&self, runs: &[Row]) {
         let Some(row) = runs.first().filter(|_| !self.json) else {
             return;

@@ -1,12 +1,14 @@
 //! What is indexed of one object.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
 use lariat_cache::CachedObject;
-use lariat_core::{Labels, ObjectKey};
+use lariat_core::{Labels, ObjectKey, RawObject};
 use ring::digest::{self, SHA256};
+use serde::de::IgnoredAny;
 use serde_json::Value as Json;
 
 use crate::field::Value;
@@ -50,10 +52,21 @@ impl fmt::Debug for Row {
     }
 }
 
+/// Returns an object's JSON, or only its metadata if its content is no JSON.
+///
+/// The cache checks the content of an object when it is decoded. Here it becomes a part of other texts.
+pub(crate) fn sound(json: &[u8]) -> Cow<'_, [u8]> {
+    if serde_json::from_slice::<IgnoredAny>(json).is_ok() {
+        return Cow::Borrowed(json);
+    }
+    let metadata = RawObject::metadata_of(json);
+    Cow::Owned(metadata.map_or_else(|| b"{}".to_vec(), Vec::from))
+}
+
 impl Row {
     /// Reads a row from an object and its JSON.
     ///
-    /// Of an object that is nested too deep for the parser only the metadata is indexed.
+    /// Of an object that is nested too deep for the parser, or no valid JSON, only the metadata is indexed.
     pub(crate) fn of(
         schema: &Schema,
         object: &CachedObject,
@@ -63,7 +76,7 @@ impl Row {
             return Self::read(schema, object, &json);
         }
         // What is skipped may be nested as deep as it likes.
-        let metadata = serde_json::from_slice::<OnlyMetadata>(json);
+        let metadata = serde_json::from_slice::<OnlyMetadata>(&sound(json));
         let metadata = metadata.map_or(Json::Null, |only| only.metadata);
         let json = serde_json::json!({"metadata": metadata});
         let (row, mut unindexable) = Self::read(schema, object, &json);
@@ -71,7 +84,7 @@ impl Row {
         let others = fields.filter(|(_, field)| !field.name().starts_with("metadata."));
         unindexable.extend(others.map(|(place, _)| Unindexable {
             place,
-            why: "the object is nested more than 128 levels deep",
+            why: "the object is no valid JSON, or nested more than 128 levels deep",
         }));
         (row, unindexable)
     }
@@ -175,7 +188,7 @@ fn owners(json: &Json) -> Vec<Owner> {
 mod tests {
     use std::collections::HashSet;
 
-    use lariat_core::{Gvk, RawObject};
+    use lariat_core::{Gvk, Interner, ManagedFields, Scan};
     use serde_json::json;
 
     use super::*;
@@ -216,6 +229,31 @@ mod tests {
         assert_eq!(texts.collect::<Vec<_>>(), ["b", "a", "u"]);
         let places: Vec<_> = unindexable.iter().map(|each| each.place).collect();
         assert_eq!(places, [schema.place("spec.one").unwrap()]);
+    }
+
+    #[test]
+    fn of_an_object_whose_content_is_damaged_only_the_metadata_is_stored_and_indexed() {
+        let json = br#"{"kind":"Thing","apiVersion":"v1","metadata":{"name":"a","uid":"u"},"spec":{"one":"1",,}}"#;
+        let kind = Gvk::new("", "v1", "Thing");
+        let one = Field::path("spec.one", FieldType::Text).unwrap();
+        let schema = Schema::new(kind.clone(), [one]).unwrap();
+        // As an informer reads it, which leaves the content to who decodes it.
+        let scan = Scan::new(json, &kind).unwrap();
+        let raw = scan.into_object(&kind, &mut Interner::new(), ManagedFields::Cut);
+        let object = CachedObject::new(raw.unwrap());
+        let json = object.json().unwrap();
+        let stored: Json = serde_json::from_slice(&sound(&json)).unwrap();
+        let metadata = json!({"name": "a", "uid": "u"});
+        assert_eq!(
+            stored,
+            json!({"kind": "Thing", "apiVersion": "v1", "metadata": metadata})
+        );
+        let (row, unindexable) = Row::of(&schema, &object, &json);
+        let texts = row.cells.iter().flatten().filter_map(Value::as_text);
+        assert_eq!(texts.collect::<Vec<_>>(), ["a", "u"]);
+        assert_eq!(unindexable.len(), 1);
+        // What is whole is not copied.
+        assert!(matches!(sound(br#"{"metadata":{}}"#), Cow::Borrowed(_)));
     }
 
     #[test]

@@ -47,22 +47,25 @@ const PATIENCE: Duration = Duration::from_secs(600);
 
 /// Returns the runs that were asked for.
 pub(crate) fn plan(options: &Options) -> Vec<Run> {
-    let subjects = match options.subjects.is_empty() {
-        true => SUBJECTS.iter().map(|&subject| subject.to_owned()).collect(),
-        false => options.subjects.clone(),
+    let subjects = if options.subjects.is_empty() {
+        SUBJECTS.iter().map(|&subject| subject.to_owned()).collect()
+    } else {
+        options.subjects.clone()
     };
     let mut runs = Vec::new();
     for case in options.bench.cases(options) {
-        let clients = match options.handlers.is_empty() {
-            true => clients(case).to_vec(),
-            false => options.handlers.clone(),
+        let clients = if options.handlers.is_empty() {
+            clients(case).to_vec()
+        } else {
+            options.handlers.clone()
         };
         for subject in subjects.iter().filter(|subject| is_kept(case, subject)) {
             for &clients in &clients {
                 let usual = [default_n(case, clients)];
-                let n: &[usize] = match options.n.is_empty() {
-                    true => &usual,
-                    false => &options.n,
+                let n: &[usize] = if options.n.is_empty() {
+                    &usual
+                } else {
+                    &options.n
                 };
                 let run = |&n: &usize| Run {
                     bench: options.bench.name.to_owned(),

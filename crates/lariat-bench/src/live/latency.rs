@@ -51,13 +51,17 @@ const MOST_CROWD: usize = 100;
 
 /// Returns the runs that were asked for.
 pub(crate) fn plan(options: &Options) -> Vec<Run> {
-    let or = |asked: &[usize], usual: &[usize]| match asked.is_empty() {
-        true => usual.to_vec(),
-        false => asked.to_vec(),
+    let or = |asked: &[usize], usual: &[usize]| {
+        if asked.is_empty() {
+            usual.to_vec()
+        } else {
+            asked.to_vec()
+        }
     };
-    let subjects = match options.subjects.is_empty() {
-        true => SUBJECTS[..4].iter().map(|&name| name.to_owned()).collect(),
-        false => options.subjects.clone(),
+    let subjects = if options.subjects.is_empty() {
+        SUBJECTS[..4].iter().map(|&name| name.to_owned()).collect()
+    } else {
+        options.subjects.clone()
     };
     let load = match options.genuine {
         Some(_) => GENUINE_LOAD_RATE,

@@ -60,18 +60,20 @@ pub(crate) fn plan(options: &Options) -> Vec<Run> {
         (true, _) => vec![1, 10],
     };
     // Only storms have a rate, and as a rule they have none.
-    let rates: Vec<Option<usize>> = match options.rates.is_empty() {
-        true => vec![None],
-        false => options.rates.iter().copied().map(Some).collect(),
+    let rates: Vec<Option<usize>> = if options.rates.is_empty() {
+        vec![None]
+    } else {
+        options.rates.iter().copied().map(Some).collect()
     };
     let mut runs = Vec::new();
     for (&n, &rate) in n
         .iter()
         .flat_map(|n| rates.iter().map(move |rate| (n, rate)))
     {
-        let pods = match storms(bench.name) {
-            true => options.pods.unwrap_or(PODS),
-            false => n,
+        let pods = if storms(bench.name) {
+            options.pods.unwrap_or(PODS)
+        } else {
+            n
         };
         for case in bench.cases(options) {
             for &handlers in &handlers {
@@ -118,9 +120,10 @@ fn subjects_of(options: &Options, case: &str, handlers: usize) -> Vec<String> {
         _ if matches!(case, "mixed" | "dynamic") => &["lariat", "kube-rs"],
         _ => &["lariat", "kube-rs", "kube-rs-shared"],
     };
-    match options.subjects.is_empty() {
-        true => usual.iter().map(|&subject| subject.to_owned()).collect(),
-        false => options.subjects.clone(),
+    if options.subjects.is_empty() {
+        usual.iter().map(|&subject| subject.to_owned()).collect()
+    } else {
+        options.subjects.clone()
     }
 }
 
@@ -158,9 +161,10 @@ pub(crate) fn run(run: &Run, target: &Target) -> Result<Row> {
 
 /// Runs a measurement as programs usually do, on as many threads as there are processors.
 fn within(run: &Run, measure: impl Future<Output = Result<Row>>) -> Result<Row> {
-    let runtime: Runtime = match run.subject.ends_with("-one-thread") {
-        true => Builder::new_current_thread().enable_all().build()?,
-        false => Runtime::new()?,
+    let runtime: Runtime = if run.subject.ends_with("-one-thread") {
+        Builder::new_current_thread().enable_all().build()?
+    } else {
+        Runtime::new()?
     };
     runtime.block_on(async {
         let measured = time::timeout(PATIENCE, measure).await;

@@ -53,9 +53,10 @@ pub(crate) fn plan(options: &Options) -> Vec<Run> {
     } else {
         options.n.clone()
     };
-    let subjects = match options.subjects.is_empty() {
-        true => SUBJECTS.map(str::to_owned).to_vec(),
-        false => options.subjects.clone(),
+    let subjects = if options.subjects.is_empty() {
+        SUBJECTS.map(str::to_owned).to_vec()
+    } else {
+        options.subjects.clone()
     };
     let mut runs = Vec::new();
     for &n in &n {

@@ -48,8 +48,9 @@ pub(crate) struct Pod {
     pub(crate) status: Value,
     /// `metadata.managedFields` once both are written.
     ///
-    /// A server accounts for writes itself. But whoever creates a pod with all it has comes to own what
-    /// admission, the scheduler and the network plugin add in a cluster, and all owners wrote just now.
+    /// The entries that a pod has in a cluster, by its controller and its kubelet.
+    ///
+    /// The server's own would name one manager, the one that created the pod with all fields.
     pub(crate) managed: Value,
 }
 
@@ -91,8 +92,9 @@ pub(crate) fn pod(index: usize) -> Pod {
 }
 
 impl Pod {
-    /// Moves the pod to a namespace of a genuine server, and takes from it what controllers there would act on: an
-    /// owner and a node that are missing, and a scheduler that would find a node.
+    /// Moves the pod to a namespace of a genuine server.
+    ///
+    /// It loses its owner and node, which do not exist there, and its scheduler, so that no controller acts on it.
     pub(crate) fn move_to(&mut self, namespace: &str) {
         self.namespace = namespace.to_owned();
         if let Some(metadata) = self.object["metadata"].as_object_mut() {

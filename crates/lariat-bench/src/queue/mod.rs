@@ -59,9 +59,10 @@ fn subjects(case: &str) -> &'static [&'static str] {
 
 /// Returns the runs that were asked for.
 pub(crate) fn plan(options: &Options) -> Vec<Run> {
-    let n: Vec<Option<usize>> = match options.n.is_empty() {
-        true => vec![None],
-        false => options.n.iter().copied().map(Some).collect(),
+    let n: Vec<Option<usize>> = if options.n.is_empty() {
+        vec![None]
+    } else {
+        options.n.iter().copied().map(Some).collect()
     };
     let is_wanted = |subject: &&&str| {
         let mut wanted = options.subjects.iter();
@@ -87,7 +88,7 @@ pub(crate) fn plan(options: &Options) -> Vec<Run> {
     runs
 }
 
-/// Returns at how many adds a second a case is run, if not as fast as they can be made.
+/// Returns the rates of a case, in adds a second; none is as fast as possible.
 fn rates(options: &Options, case: &str) -> Vec<Option<usize>> {
     match case {
         "delayed-paced" if options.rates.is_empty() => vec![Some(PACE)],
@@ -198,7 +199,7 @@ impl Delayed {
         }
     }
 
-    /// Makes the adds, at their pace if they have one; each is due after its delay from then.
+    /// Adds all keys, at a pace if there is one; a delay counts from its add.
     async fn feed(&self, mut add: impl FnMut(Key, Duration)) {
         let mut next = time::Instant::now();
         for ((key, delay), (due, _)) in self.adds.iter().zip(&self.times) {

@@ -10,7 +10,7 @@ use lariat_cluster::ClusterService;
 use serde_json::{Value, json};
 use tower_service::Service;
 
-/// Half an object, or half of each of a list, is all there is to be read of an answer.
+/// What is accepted: of an answer the metadata are enough.
 const OBJECT: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
 const LIST: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
 

@@ -126,9 +126,10 @@ impl Door {
             let frame = body.frame().await?;
             let is_paced = gate.pass().await;
             // Only at a pace does anybody look at the time; the storm's lines are not searched for it.
-            let ready = match is_paced {
-                true => frame.map(|frame| frame.map_data(|line| door.stamped(line))),
-                false => frame,
+            let ready = if is_paced {
+                frame.map(|frame| frame.map_data(|line| door.stamped(line)))
+            } else {
+                frame
             };
             Some((ready, (door, body, gate)))
         });

@@ -128,8 +128,8 @@ impl Informer {
 
     /// Waits until the API server has said which cluster this is.
     ///
-    /// Returns false if the program may not get the namespace `kube-system`, by whose uid clusters are told apart. A server
-    /// that does not answer is asked again.
+    /// Returns false if the program may not get the namespace `kube-system`, by whose uid clusters are told apart, or the server
+    /// answers with errors again and again. A server that does not answer is asked until it does.
     ///
     /// # Cancel safety
     ///

@@ -70,7 +70,7 @@ impl Core {
         (wanted, content): (&Wanted, Content),
     ) -> Result<Option<WarmObjects>, String> {
         // While the API server is away there is nothing to list, either.
-        if self.identity_of(wanted, content).is_none() && !self.cluster.wait().await {
+        if content != Content::Whole || !self.cluster.wait().await {
             return Ok(None);
         }
         let Some(identity) = self.identity_of(wanted, content) else {

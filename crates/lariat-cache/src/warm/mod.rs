@@ -28,7 +28,10 @@ pub use source::{WarmIdentity, WarmObjects, WarmSource, WarmSourceError};
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How long it waits before the API server is asked again that did not answer, at first and at most.
-const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
+const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(5));
+
+/// How many answers with an error are waited out.
+const ERRORS: u32 = 5;
 
 /// Where the stores of a factory are kept between two runs; a clone is the same place.
 #[derive(Clone)]
@@ -289,18 +292,24 @@ impl ClusterUid {
         self.uid.get().map(String::as_str)
     }
 
-    /// Waits until it is known; returns whether it is. A refusal is logged once.
+    /// Waits until it is known; returns whether it is.
+    ///
+    /// A server that is away is asked until it is back. One that answers with errors is given up after some, and so is one
+    /// that refuses; the log says so once.
     pub(crate) async fn wait(&self) -> bool {
         let (mut pause, longest) = PAUSES;
+        let mut errors = 0;
         loop {
             let asked = self.uid.get_or_try_init(|| self.ask()).await;
             let Err(error) = asked else { return true };
-            if error.downcast_ref().is_some_and(is_refused) {
+            let answered = error.downcast_ref().and_then(code);
+            errors += u32::from(answered.is_some());
+            if errors > ERRORS || matches!(answered, Some(401 | 403 | 404)) {
                 if !self.explained.swap(true, Ordering::Relaxed) {
                     let reason = describe(&*error);
                     tracing::info!(
                         reason,
-                        "kinds are listed at every start: allow the program to get the namespace kube-system, by which clusters are told apart"
+                        "kinds are listed at the next start: the program has to get the namespace kube-system, by which clusters are told apart"
                     );
                 }
                 return false;
@@ -327,9 +336,12 @@ impl ClusterUid {
     }
 }
 
-/// Returns whether the API server does not let the program know.
-fn is_refused(error: &kube::Error) -> bool {
-    matches!(error, kube::Error::Api(status) if matches!(status.code, 401 | 403 | 404))
+/// Returns the code of an answer that is an error; none if there was no answer.
+fn code(error: &kube::Error) -> Option<u16> {
+    match error {
+        kube::Error::Api(status) => Some(status.code),
+        _ => None,
+    }
 }
 
 /// What a sealed file belongs to: it does not open in the place of another kind's.

@@ -14,7 +14,7 @@ use super::covered::Covered;
 use super::error::SqlError;
 use super::kind::{Inner, SqlKind};
 use super::unread::{Step, Unread};
-use crate::row::{Row, Unindexable};
+use crate::row::{Row, Unindexable, sound};
 use crate::schema::Schema;
 use crate::sql::StorageError;
 use crate::store::{Op, Reached, Writer};
@@ -411,8 +411,9 @@ impl Inner {
         let Some(object) = &step.new else {
             return Op::Delete(step.key.clone());
         };
-        let json = object.json().unwrap_or_default().into_owned();
+        let json = object.json().unwrap_or_default();
         let (row, unindexable) = Row::of(&self.tables.schema, object, &json);
+        let json = sound(&json).into_owned();
         self.count(&self.tables.schema, object.key(), &unindexable);
         Op::Put {
             row,

@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::room::Place;
 use super::status::Refusal;
+use crate::row::sound;
 use crate::watch::{Watch, WatchError, WatchEvent};
 
 /// After how many milliseconds a client comes again when a watch has ended.
@@ -102,6 +103,7 @@ fn written(event: &WatchEvent) -> Bytes {
     };
     let watched = event.watched();
     let json = watched.object.json().unwrap_or_default();
+    let json = sound(&json);
     let head = format!(
         "id: {}\ndata: {{\"type\":\"{what}\",\"object\":",
         watched.revision

@@ -1,8 +1,11 @@
 //! What the next process takes from the file: the watch goes on, and nothing is listed.
 
 use std::path::Path;
+use std::time::Duration;
 
+use http::StatusCode;
 use lariat_cache::{Selection, SharedCacheFactory};
+use lariat_cluster::faults::{Action, Refusal, Rule};
 use lariat_seal::{LocalKeys, Sealing};
 use lariat_sql::{Query, SqlCacheBuilder, field};
 use serde_json::json;
@@ -172,4 +175,23 @@ async fn a_version_that_has_expired_and_rows_that_cannot_be_read_are_listed() {
     database.execute_batch(&damage).expect("written");
     drop(database);
     finds(&bench, &file, (&version, &["last", "n0", "n2"]), true).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_kind_is_listed_if_the_api_server_does_not_say_which_cluster_it_is() {
+    for code in [StatusCode::FORBIDDEN, StatusCode::INTERNAL_SERVER_ERROR] {
+        let (bench, folder) = (Bench::new().await, Folder::new());
+        let file = folder.0.join("cache.db");
+        let version = bench.create("one", json!({})).await;
+        finds(&bench, &file, (&version, &["one"]), true).await;
+        let refused = Rule::new(Action::Refuse(Refusal::new(code)));
+        let refused = refused.resource("namespaces").name("kube-system");
+        bench.cluster.faults().add(refused);
+        let before = lists(&bench);
+        let patience = |builder: SqlCacheBuilder| builder.patience(Duration::from_secs(60));
+        let process = bench.start_with(Some(&file), patience).await;
+        assert_eq!(sorted(&process, &version).await, ["one"], "{code}");
+        assert!(lists(&bench) > before, "{code}");
+        process.stop().await;
+    }
 }
