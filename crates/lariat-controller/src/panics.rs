@@ -177,7 +177,7 @@ const ABOVE: [&str; 6] = [
 
 /// The frames by which a call gets from the worker to the handler.
 const BELOW: [&str; 3] = [
-    "lariat_controller::handler::Viewed<",
+    "lariat_controller::handler::handler::Viewed<",
     "lariat_controller::handler::middleware::",
     "lariat_controller::controller::guard::",
 ];
@@ -228,7 +228,7 @@ mod tests {
             1: lariat_controller::panics::look_at\n   2: std::panicking::panic_with_hook\n             \
             at /rustc/x.rs:1:1\n   \
             3: core::panicking::panic_fmt\n   4: app::work\n             at ./src/main.rs:7:9\n   \
-            5: app::main::{{closure}}\n   6: <lariat_controller::handler::Viewed<K,H> as X>::handle\n   \
+            5: app::main::{{closure}}\n   6: <lariat_controller::handler::handler::Viewed<K,H> as X>::handle\n   \
             7: std::panicking::catch_unwind\n   8: tokio::runtime::task::raw::poll\n";
         assert_eq!(
             trimmed(text),

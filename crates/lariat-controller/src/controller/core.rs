@@ -5,27 +5,26 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use lariat_cache::{CachedObject, Informer, SharedClientFactory, Subscription};
-use lariat_core::{Cause, Gvk, ObjectKey};
+use lariat_core::{Cause, Gvk, ObjectKey, Remembered};
 use lariat_flight::{Controlled, Recorder};
-use lariat_lease::{Leadership, Permit, ShardKey, Shards, Share};
+use lariat_lease::Leadership;
 use lariat_queue::{Add, Lanes as Due, Priority, WorkQueue};
 use parking_lot::Mutex;
-use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::activity::Activity;
-use super::failures::Failures;
+use super::caches::Caches;
+use super::failures::{Failures, KEYS};
 use super::feed::Feed;
 use super::flight::ControllerFlight;
 use super::history::History;
 use super::options::ControllerOptions;
-use super::run::Taken;
+use super::shards::OwnKeys;
+use super::worker::Activity;
 use crate::current;
 use crate::enqueue::{Enqueue, EnqueueError};
 use crate::lane::{Lane, Lanes, Limit, Waiting};
 use crate::payload::Payload;
-use crate::related::Joined;
 use crate::sentinel::Watchman;
 use crate::status::ControllerStatus;
 
@@ -34,7 +33,7 @@ pub(crate) type Queue = WorkQueue<ObjectKey, Payload>;
 /// A controller that is in use.
 pub(crate) struct ControllerCore {
     /// As an optional use: see `required`.
-    pub(super) informer: Informer,
+    informer: Informer,
     /// Makes starts wait for the kind, as long as a handler wants that, or nobody has come yet.
     required: Mutex<Option<Informer>>,
     /// Its tasks, for the controller after this one.
@@ -44,18 +43,16 @@ pub(crate) struct ControllerCore {
     clients: SharedClientFactory,
     /// The number of the factory's next run.
     runs: Arc<AtomicU64>,
-    pub(super) queue: Queue,
-    pub(super) lanes: Arc<Lanes>,
+    queue: Queue,
+    lanes: Arc<Lanes>,
     history: History,
     failures: Failures,
     activity: Activity,
     flight: Option<ControllerFlight>,
     watchman: Arc<Watchman>,
     options: ControllerOptions,
-    /// What else keys are enqueued for; see `relate`.
-    pub(super) related: Mutex<Vec<Joined>>,
-    /// Since when calls wait for the watch to be upgraded to content.
-    pub(super) content_awaited: Mutex<Option<Instant>>,
+    own_keys: OwnKeys,
+    caches: Caches,
     /// How many keys are handled at a time; zero while it does not run.
     working: AtomicUsize,
     /// Cancelled when nobody needs the controller any more.
@@ -78,7 +75,8 @@ impl ControllerCore {
         let lanes = Arc::new(Lanes::new(flight.clone()));
         let failures = Failures::new(gvk.clone());
         let watchman = Arc::new(Watchman::new(gvk.clone(), options.sentinel_options()));
-        options.shards.iter().for_each(|shards| shards.divide(&gvk));
+        let own_keys = OwnKeys::new(gvk.clone(), options.shards.clone());
+        let caches = Caches::new(informer.optional(), queue.clone(), Arc::clone(&lanes));
         let feed = informer.optional().subscribe(Arc::new(Feed {
             gvk,
             queue: queue.clone(),
@@ -102,8 +100,8 @@ impl ControllerCore {
             flight,
             watchman,
             options,
-            related: Mutex::default(),
-            content_awaited: Mutex::default(),
+            own_keys,
+            caches,
             working: AtomicUsize::new(0),
             ended: CancellationToken::new(),
             _feed: feed,
@@ -120,6 +118,11 @@ impl ControllerCore {
 
     pub(crate) fn clients(&self) -> &SharedClientFactory {
         &self.clients
+    }
+
+    /// Returns the caches that are waited for.
+    pub(crate) fn caches(&self) -> &Caches {
+        &self.caches
     }
 
     /// Numbers a run.
@@ -192,7 +195,7 @@ impl ControllerCore {
         };
         let snapshot = self.informer.store().snapshot();
         let mut count = 0;
-        let own = snapshot.iter().filter(self.own());
+        let own = snapshot.iter().filter(self.own_keys.filter());
         let adds = own.inspect(|_| count += 1).map(add);
         match request.rate_limited {
             true => adds.for_each(|(key, add)| self.queue.add_rate_limited(key, add)),
@@ -202,7 +205,7 @@ impl ControllerCore {
     }
 
     /// Adds many keys, so that others get at the queue meanwhile.
-    fn add_in_pieces(&self, adds: impl Iterator<Item = (ObjectKey, Add<Payload>)>) {
+    pub(super) fn add_in_pieces(&self, adds: impl Iterator<Item = (ObjectKey, Add<Payload>)>) {
         let mut adds = adds.peekable();
         while adds.peek().is_some() {
             self.queue.add_all(adds.by_ref().take(REPLAY_CHUNK));
@@ -239,10 +242,13 @@ impl ControllerCore {
     pub(crate) fn replay(&self, lane: &Lane, cause: &Cause, as_new: bool) {
         let priority = lane.priority(Priority::Low);
         let snapshot = self.informer.store().snapshot();
-        let objects = snapshot.iter().filter(self.own()).filter(|object| {
-            // A predicate that would have refused its creation refuses it now.
-            !as_new || lane.wants(&Feed::initial(object))
-        });
+        let objects = snapshot
+            .iter()
+            .filter(self.own_keys.filter())
+            .filter(|object| {
+                // A predicate that would have refused its creation refuses it now.
+                !as_new || lane.wants(&Feed::initial(object))
+            });
         let add = |object: &Arc<CachedObject>| {
             let add = Add::now().lanes(lane.id()).priority(priority);
             (object.key().clone(), add.payload(cause.clone().into()))
@@ -286,18 +292,16 @@ impl ControllerCore {
         self.tasks.clone()
     }
 
+    /// Gives up the place that is kept for a key at the limit of a handler, if one is.
+    pub(super) fn pass(&self, lane: &Lane, key: &ObjectKey) {
+        let waiting = lane.limit().and_then(|limit| limit.pass(key));
+        self.queue_waiting(lane, waiting);
+    }
+
     /// Queues a key whose turn has come in the line before a handler.
-    pub(crate) fn queue_waiting(&self, lane: &Lane, waiting: Option<Waiting>) {
-        if let Some(Waiting {
-            key,
-            payload,
-            priority,
-            failures,
-        }) = waiting
-        {
-            let add = Add::now().lanes(lane.id()).priority(priority);
-            // Nothing else of the key may be left, and with it went the memory of its failures.
-            let add = add.failures(failures).payload(payload);
+    pub(super) fn queue_waiting(&self, lane: &Lane, waiting: Option<Waiting>) {
+        if let Some(waiting) = waiting {
+            let (key, add) = waiting.into_add(lane.id());
             self.queue.add(key, add);
         }
     }
@@ -329,56 +333,9 @@ impl ControllerCore {
         lanes.iter().map(|lane| lane.waiting()).sum()
     }
 
-    /// Returns the ring that divides the keys of the kind; none if this process handles all of them.
-    pub(super) fn shards(&self) -> Option<&Shards> {
-        self.options.shards.as_ref()
-    }
-
-    /// Returns what tells objects of this process from those of other members of the ring.
-    fn own(&self) -> impl Fn(&&Arc<CachedObject>) -> bool + use<> {
-        let (gvk, share) = (self.gvk().clone(), self.shards().map(Shards::share));
-        move |object| {
-            let is_in = |share: &Share| share.holds(ShardKey::of_object(&gvk, object));
-            share.as_ref().is_none_or(is_in)
-        }
-    }
-
-    /// Returns whether an object belongs to this process by its present state.
-    pub(super) fn holds(&self, object: &CachedObject) -> bool {
-        let key = || ShardKey::of_object(self.gvk(), object);
-        self.shards()
-            .is_none_or(|shards| shards.share().holds(key()))
-    }
-
-    /// Returns the right to handle a key that was taken; none if it belongs to another member of the ring.
-    ///
-    /// A key belongs where its object does, or did when it was deleted. Of one that was neither seen nor deleted nothing
-    /// but the name is known.
-    pub(super) fn permit(&self, shards: &Shards, taken: &Taken) -> Option<Permit> {
-        let (gvk, key) = (self.gvk(), taken.key());
-        let object = self.informer.store().get(key);
-        let object = object.as_ref().or_else(|| taken.payload().last_deleted());
-        shards.enter(match object {
-            Some(object) => ShardKey::of_object(gvk, object),
-            None => ShardKey::of_key(gvk, key),
-        })
-    }
-
-    /// Enqueues the objects that a new share holds and the one before did not, as if they had just come into sight.
-    pub(super) fn enqueue_gained(&self, before: &Share, share: &Share) {
-        let (gvk, lanes) = (self.gvk(), self.lanes.list());
-        let snapshot = self.informer.store().snapshot();
-        let gained = snapshot.iter().filter(|object| {
-            let key = ShardKey::of_object(gvk, object);
-            share.holds(key) && !before.holds(key)
-        });
-        self.add_in_pieces(gained.filter_map(|object| {
-            let change = Feed::initial(object);
-            let (due, priority) = lanes.due(&change);
-            let add = Add::now().lanes(due.clone()).priority(priority);
-            let add = add.payload(change.cause().into());
-            (!due.is_empty()).then(|| (object.key().clone(), add))
-        }));
+    /// Returns which keys of the kind this process handles.
+    pub(super) fn own_keys(&self) -> &OwnKeys {
+        &self.own_keys
     }
 
     /// Returns the election of the kind; none if every replica handles the kind.
@@ -422,6 +379,32 @@ impl ControllerCore {
             circles: self.watchman.status(),
         }
     }
+
+    /// Adds how much is remembered, of a controller whose kind has so many relations.
+    pub(crate) fn remembered(&self, relations: usize, all: &mut Vec<Remembered>) {
+        let kind = self.gvk();
+        let queue = self.queue.memory();
+        let queue = queue.map(|of| Remembered::new(of.what, of.entries, of.bound).of(kind));
+        all.extend(queue);
+        let lanes = self.lanes.list();
+        let failing = (self.failures.keys(), KEYS * lanes.len());
+        let [runs, older] = self.history.remembered();
+        let (joined, aside) = self.caches.remembered();
+        let sizes = [
+            ("runs", runs),
+            ("older runs", older),
+            ("failing keys", failing),
+            ("suspects", self.watchman.remembered()),
+            ("keys in line", sum(lanes.iter().map(|lane| lane.in_line()))),
+            ("kept places", sum(lanes.iter().map(|lane| lane.kept()))),
+            ("relations", (joined, relations)),
+            ("owners set aside", aside),
+        ];
+        let sizes = sizes.into_iter();
+        all.extend(
+            sizes.map(|(what, (entries, bound))| Remembered::new(what, entries, bound).of(kind)),
+        );
+    }
 }
 
 /// lasso's.
@@ -436,4 +419,11 @@ impl fmt::Debug for ControllerCore {
             .field("status", &self.status())
             .finish_non_exhaustive()
     }
+}
+
+/// Adds entries and bounds up.
+fn sum(sizes: impl Iterator<Item = (usize, usize)>) -> (usize, usize) {
+    sizes.fold((0, 0), |(entries, bound), (more, most)| {
+        (entries + more, bound + most)
+    })
 }

@@ -10,7 +10,7 @@ use lariat_flight::{
 };
 use lariat_queue::{Ageing, LaneId, Priority, Request, Step, Tap, Verdict};
 
-use super::report::Report;
+use super::verdict::Report;
 use crate::lane::{Ended, Lane};
 use crate::payload::Payload;
 

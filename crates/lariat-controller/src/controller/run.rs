@@ -1,31 +1,26 @@
 //! One run: the handlers that are due for one key, one after the other.
 
 use std::cmp::Ordering;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
 use lariat_cache::{CachedObject, LoadError};
 use lariat_core::{Cause, Causes};
-use lariat_queue::{Add, LaneId, Priority, Verdict, Work};
+use lariat_queue::{Add, LaneId, Verdict, Work};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::activity::WorkerActivity;
 use super::core::ControllerCore;
-use super::failures::{Failed, Next};
 use super::flight::CallOf;
-use super::guard::{Again, Answer, Failure, guarded};
+use super::guard::{Answer, guarded};
 use super::history::{CallRecord, RunRecord};
-use super::report::Report;
+use super::verdict::{EndedCall, Report};
+use super::worker::WorkerActivity;
 use crate::current::Caller;
-use crate::handler::{Call, Class, Decoded, Gated};
-use crate::lane::{Admission, Admitted, Lane, LaneList, Waiting};
+use crate::handler::{Call, Decoded, Gated};
+use crate::lane::{Admission, Lane, LaneList, Waiting};
 use crate::payload::Payload;
 use crate::sentinel::Step;
-
-/// How long a handler waits whose rate limiter panics.
-const BROKEN_LIMITER: Duration = Duration::from_secs(30);
 
 pub(super) type Taken = Work<lariat_core::ObjectKey, Payload>;
 
@@ -80,7 +75,7 @@ pub(super) async fn run(
         if !runner.admits(lane).await {
             continue;
         }
-        let _admitted = Admitted::new(lane, core);
+        let _admitted = Admitted { lane, core };
         if !core.may_call() {
             // The whole key goes back into the queue.
             return None;
@@ -106,7 +101,7 @@ fn warn_of_lost_deletions(core: &ControllerCore, work: &Taken) {
 /// Lets a key that goes round in circles wait.
 fn put_off(core: &Arc<ControllerCore>, lanes: &LaneList, work: &Taken, pause: Duration) {
     for lane in lanes.iter() {
-        lane.pass(work.key(), core);
+        core.pass(lane, work.key());
     }
     let add = Add::after(pause)
         .lanes(work.lanes().clone())
@@ -120,6 +115,20 @@ enum Newest {
     Known(Option<Arc<CachedObject>>),
     /// Only its metadata is cached, and the watch is being upgraded to content.
     Awaited,
+}
+
+/// A call of a handler that its limit, if it has one, has let in; dropping it lets the next in.
+struct Admitted<'a> {
+    lane: &'a Lane,
+    core: &'a ControllerCore,
+}
+
+impl Drop for Admitted<'_> {
+    fn drop(&mut self) {
+        if let Some(limit) = self.lane.limit() {
+            self.core.queue_waiting(self.lane, limit.leave());
+        }
+    }
 }
 
 struct Runner<'a> {
@@ -197,7 +206,7 @@ impl Runner<'_> {
                 return None;
             }
             // What was fetched may have another controlling owner than what is cached, and so another holder, which handles it.
-            Ok(Newest::Known(Some(object))) if !self.core.holds(&object) => {
+            Ok(Newest::Known(Some(object))) if !self.core.own_keys().hold(&object) => {
                 return Some(Verdict::Done);
             }
             Ok(Newest::Known(object)) => {
@@ -226,14 +235,15 @@ impl Runner<'_> {
                 .as_ref()
                 .is_err_and(|failure| failure.is_conflict),
         };
-        let again = answer.result.as_ref().ok().and_then(|again| again.after);
-        let at_once = again == Some(Duration::ZERO);
-        lane.count(report.ended, report.attempt, report.took, at_once);
-        let verdict = match answer.result {
-            Ok(again) => self.answered(lane, report, &again),
-            Err(failure) => self.failed(lane, report, failure),
+        let ended = EndedCall {
+            core: self.core,
+            work: &self.work,
+            lane,
+            report,
+            step: (self.chain, self.step.clone()),
         };
-        let verdict = self.with_later_deletions(lane, verdict);
+        let (verdict, record) = ended.judge(answer.result, || self.newest());
+        self.calls.push(record);
         if let Some(flight) = self.core.flight() {
             flight.call_ended(self.call_of(lane), report, &verdict);
         }
@@ -246,29 +256,6 @@ impl Runner<'_> {
             key: self.work.key(),
             lane,
         }
-    }
-
-    /// Has a handler called at once for the next deletion, if it is done with one of several.
-    fn with_later_deletions(&self, lane: &Lane, verdict: Verdict<Payload>) -> Verdict<Payload> {
-        let is_done = matches!(verdict, Verdict::Done | Verdict::Again { .. });
-        let payload = self.work.payload();
-        match payload.later_deletions(lane.id()).filter(|_| is_done) {
-            // A requeue that the handler asked for is satisfied by that call, as by every earlier one.
-            Some(payload) => Verdict::Again {
-                after: self.delay_of_deletion(lane, payload.deletion_tries(lane.id())),
-                payload,
-                priority: None,
-            },
-            None => verdict,
-        }
-    }
-
-    /// A deletion whose calls have failed keeps its delay, however many others are handled meanwhile.
-    fn delay_of_deletion(&self, lane: &Lane, tries: u32) -> Duration {
-        if tries == 0 {
-            return Duration::ZERO;
-        }
-        self.backoff(lane, tries)
     }
 
     fn make_call(
@@ -327,7 +314,7 @@ impl Runner<'_> {
         if !newest.as_ref().is_some_and(lacks_content) {
             return Ok(Newest::Known(newest));
         }
-        if self.core.is_content_coming() {
+        if self.core.caches().is_content_coming() {
             return Ok(Newest::Awaited);
         }
         let informer = self.core.informer();
@@ -337,113 +324,6 @@ impl Runner<'_> {
         // The handlers after it need not fetch it again.
         self.fetched.clone_from(&loaded);
         Ok(Newest::Known(loaded))
-    }
-
-    fn answered(&mut self, lane: &Lane, report: Report, again: &Again) -> Verdict<Payload> {
-        let failures = self.core.failures();
-        failures.succeeded(lane.name(), self.work.key());
-        self.calls.push(report.record(lane, None, again.after));
-        requeued(lane, again.after, again.priority)
-    }
-
-    fn failed(&mut self, lane: &Lane, report: Report, failure: Failure) -> Verdict<Payload> {
-        let Failure {
-            text,
-            class,
-            after,
-            is_held,
-            priority,
-            ..
-        } = &failure;
-        let failures = report.attempt;
-        if *class == Class::Ignored {
-            self.log_ignored(lane, text);
-            self.core.failures().succeeded(lane.name(), self.work.key());
-            self.calls
-                .push(report.record(lane, Some(Arc::clone(text)), *after));
-            return requeued(lane, *after, *priority);
-        }
-        let given_up = *class != Class::Terminal && !is_held && lane.gives_up(failures);
-        if given_up {
-            lane.count_given_up();
-        }
-        let (is_held, priority) = (*is_held, *priority);
-        let next = if given_up || *class == Class::Terminal {
-            Next::Final(lane.after_giving_up(self.newest().as_deref()))
-        } else {
-            Next::Retry(self.retry_in(lane, failures, &failure))
-        };
-        let text = self.log_failed(lane, report, next, failure);
-        self.calls
-            .push(report.record(lane, Some(text), next.delay()));
-        let after = match next {
-            Next::Retry(after) => after,
-            Next::Final(after) => return requeued(lane, after, priority),
-        };
-        let handler = Arc::clone(lane.name());
-        let cause = Cause::Retry { handler, failures };
-        let payload = self.work.payload();
-        let payload = payload.for_retry(lane.id(), cause, (self.chain, self.step.clone()));
-        match is_held {
-            true => Verdict::Postponed {
-                after,
-                payload,
-                priority,
-            },
-            false => Verdict::Failed {
-                after,
-                payload,
-                priority,
-            },
-        }
-    }
-
-    /// Returns when a failed handler is called again: when the error says, or when its limiter does, but no sooner than
-    /// the API server asked for.
-    fn retry_in(&self, lane: &Lane, failures: u32, failure: &Failure) -> Duration {
-        failure.after.unwrap_or_else(|| {
-            let least = failure.not_before.unwrap_or_default();
-            self.backoff(lane, failures).max(least)
-        })
-    }
-
-    /// Asks the limiter, which may be the user's.
-    fn backoff(&self, lane: &Lane, failures: u32) -> Duration {
-        let ask = || {
-            lane.backoff(failures)
-                .unwrap_or_else(|| self.work.backoff(lane.id()))
-        };
-        catch_unwind(AssertUnwindSafe(ask)).unwrap_or_else(|_| {
-            let (kind, handler) = (self.core.gvk(), lane.name());
-            tracing::error!(%kind, %handler, "a rate limiter panicked");
-            BROKEN_LIMITER
-        })
-    }
-
-    fn log_ignored(&self, lane: &Lane, error: &str) {
-        let (kind, key, handler) = (self.core.gvk(), self.work.key(), lane.name());
-        tracing::debug!(%kind, %key, %handler, error, "an error is ignored");
-    }
-
-    /// Logs a failure; returns what it says.
-    fn log_failed(&self, lane: &Lane, report: Report, next: Next, failure: Failure) -> Arc<str> {
-        let (kind, key, handler) = (self.core.gvk(), self.work.key(), lane.name());
-        let (error, attempt) = (failure.text, report.attempt);
-        // The next attempt sees the new state, so a conflict is everyday life and not worth a warning.
-        if let (true, Next::Retry(retry_in)) = (failure.is_conflict, next) {
-            let retry_in = tracing::field::debug(retry_in);
-            tracing::debug!(%kind, %key, %handler, %error, attempt, retry_in, "a conflict, to be tried again");
-            return error;
-        }
-        self.core.failures().failed(&Failed {
-            handler,
-            key,
-            error: &error,
-            attempt,
-            next,
-            panicked: failure.panicked,
-        });
-        error
     }
 
     /// Writes down what happened, and returns the key.
@@ -460,25 +340,6 @@ impl Runner<'_> {
             });
         }
         self.work
-    }
-}
-
-/// Returns what comes of a success that asks for another call, if it does.
-fn requeued(lane: &Lane, after: Option<Duration>, priority: Option<Priority>) -> Verdict<Payload> {
-    let Some(after) = after else {
-        return Verdict::Done;
-    };
-    // What no clock can hold is never, and no cause of any run.
-    let payload = Instant::now().checked_add(after).map(|due| {
-        Payload::from(Cause::Requeued {
-            handler: Arc::clone(lane.name()),
-            due: due.into_std(),
-        })
-    });
-    Verdict::Again {
-        after,
-        priority,
-        payload: payload.unwrap_or_default(),
     }
 }
 

@@ -177,7 +177,7 @@ impl Slot {
             let core = self.core();
             let swept = core.lanes().sweep();
             // Before any worker sees it. The caches of what is registered before the start are filled by then anyway.
-            lane.hold().close(core.unfilled_relations(&new.name));
+            lane.hold().close(core.caches().unfilled(&new.name));
             let state = self.state.lock();
             let is_current = |current: &Arc<ControllerCore>| Arc::ptr_eq(current, &core);
             let added = state.core.as_ref().is_some_and(is_current);
@@ -234,14 +234,14 @@ impl Slot {
     fn join_relations(&self, core: &ControllerCore) {
         let relations = self.state.lock().relations.clone();
         for relation in relations {
-            core.relate(&relation);
+            core.caches().relate(&relation);
             // It may have been taken away meanwhile.
             let state = self.state.lock();
             let stays = |each: &Arc<dyn AnyRelation>| each.number() == relation.number();
             let stays = state.relations.iter().any(stays);
             drop(state);
             if !stays {
-                core.unrelate(relation.number());
+                core.caches().unrelate(relation.number());
             }
         }
     }
@@ -255,7 +255,7 @@ impl Slot {
         drop(state);
         drop(removed);
         if let Some(core) = core {
-            core.unrelate(number);
+            core.caches().unrelate(number);
         }
     }
 
@@ -267,7 +267,7 @@ impl Slot {
         if let Some(core) = core {
             core.end();
             core.lanes().clear();
-            core.unrelate_all();
+            core.caches().unrelate_all();
         }
         drop(relations);
     }

@@ -156,7 +156,10 @@ impl Running {
 
     /// Begins a stop: the caches are going to end.
     pub(super) fn begin_stop(&self) {
-        let filled = self.controllers.iter().filter(|each| each.core.is_synced());
+        let filled = self
+            .controllers
+            .iter()
+            .filter(|each| each.core.caches().is_synced());
         filled.for_each(|each| each.filled.cancel());
         self.stopping.drain.cancel();
     }

@@ -10,7 +10,7 @@ use lariat_cache::{Cache, CachedObject, DecodeError, View};
 use lariat_core::{Causes, Gvk, ObjectKey};
 use tokio_util::sync::CancellationToken;
 
-use super::call::Call;
+use super::handler::Call;
 use crate::enqueue::{Enqueue, EnqueueError};
 
 /// What a handler is told: which key, in which state, and why.
@@ -135,7 +135,7 @@ impl<K: View> Context<K> {
     /// Outside a tokio runtime, if it is asked for the first time.
     #[must_use]
     pub fn client(&self) -> Client {
-        self.call.lane.client(&self.call.core)
+        self.call.lane.client(self.call.core.clients())
     }
 
     /// Returns a token that is cancelled when the controllers begin to stop.

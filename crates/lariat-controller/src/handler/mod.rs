@@ -1,114 +1,24 @@
 //! Handlers: the code that is called for a key.
 
-mod call;
 mod context;
 mod error;
 mod gate;
+mod handler;
 mod middleware;
 mod options;
 mod outcome;
 mod predicate;
 
-use std::future::Future;
-use std::marker::PhantomData;
-
-use futures::future::BoxFuture;
-use lariat_cache::View;
-
-pub use call::Call;
-pub(crate) use call::Decoded;
 pub use context::Context;
 pub(crate) use error::Class;
 pub use error::{HandlerError, Ignore, RetryAfter, Terminal};
 pub(crate) use gate::{ByHandler, Gated};
 pub use gate::{Gate, HandlerWrite};
+pub(crate) use handler::{AnyHandler, Decoded, Viewed};
+pub use handler::{Call, Handler, HandlerResult};
 pub(crate) use middleware::{AnyMiddleware, through};
 pub use middleware::{Middleware, Next, Timeout, Tracing};
 pub use options::{HandlerOptions, Resync};
 pub use outcome::Outcome;
 pub(crate) use outcome::Updated;
 pub use predicate::Predicate;
-
-/// What a handler returns.
-pub type HandlerResult = Result<Outcome, HandlerError>;
-
-/// Code that is called for the keys of a kind, with the object read as `K`.
-///
-/// Every async function and closure from [`Context<K>`] to [`HandlerResult`] is a handler; implement
-/// the trait for a type that carries more.
-///
-/// A handler is called at least once after every change, with a state at least as new, and never for
-/// one key twice at the same time. Several changes may come as one call, so it should look at what is,
-/// rather than at what happened. It may be called again although nothing changed.
-///
-/// ```
-/// use lariat_controller::{Context, Handler, HandlerResult, Outcome};
-/// use lariat_cache::Metadata;
-///
-/// async fn log(cx: Context<Metadata>) -> HandlerResult {
-///     println!("{} because {}", cx.key(), cx.causes());
-///     Ok(Outcome::done())
-/// }
-///
-/// fn takes_a_handler(_: impl Handler<Metadata>) {}
-/// takes_a_handler(log);
-/// ```
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` is not a handler of `{K}`",
-    label = "not a handler of `{K}`",
-    note = "a handler is `async fn(Context<{K}>) -> HandlerResult`, or a closure \
-            `|cx: Context<{K}>| async move {{ … Ok(Outcome::done()) }}`"
-)]
-pub trait Handler<K>: Send + Sync + 'static {
-    /// Handles a key.
-    ///
-    /// # Cancel safety
-    ///
-    /// The future is dropped, at whatever await it is, when the handler's timeout is over, or the grace period of a
-    /// stop. The key comes again.
-    fn handle(&self, cx: Context<K>) -> impl Future<Output = HandlerResult> + Send;
-}
-
-impl<K, F, Fut> Handler<K> for F
-where
-    F: Fn(Context<K>) -> Fut + Send + Sync + 'static,
-    Fut: Future<Output = HandlerResult> + Send,
-{
-    fn handle(&self, cx: Context<K>) -> impl Future<Output = HandlerResult> + Send {
-        self(cx)
-    }
-}
-
-/// A handler whose view is forgotten, as lanes keep it.
-pub(crate) trait AnyHandler: Send + Sync {
-    /// Whether it reads objects, rather than their metadata alone.
-    fn needs_content(&self) -> bool;
-
-    fn handle(&self, call: Call) -> BoxFuture<'_, HandlerResult>;
-}
-
-/// A handler with its view.
-pub(crate) struct Viewed<K, H> {
-    handler: H,
-    view: PhantomData<fn(K)>,
-}
-
-impl<K: View, H: Handler<K>> Viewed<K, H> {
-    pub(crate) fn new(handler: H) -> Self {
-        Self {
-            handler,
-            view: PhantomData,
-        }
-    }
-}
-
-impl<K: View, H: Handler<K>> AnyHandler for Viewed<K, H> {
-    fn needs_content(&self) -> bool {
-        K::NEEDS_CONTENT
-    }
-
-    fn handle(&self, call: Call) -> BoxFuture<'_, HandlerResult> {
-        // Inside the future, so that a handler that panics before its first await is caught too.
-        Box::pin(async move { self.handler.handle(Context::new(call)).await })
-    }
-}

@@ -170,7 +170,7 @@ impl Lanes {
         // Asked once: the time of a lane can be over at any moment.
         let (out, rest): (Vec<_>, Vec<_>) = list.iter().cloned().partition(|lane| chosen(lane));
         for lane in &out {
-            lane.gate.close();
+            lane.close();
             lane.leave(&self.gone);
             if let Some(flight) = &self.flight {
                 flight.deregistered(lane);
@@ -191,12 +191,5 @@ impl Lanes {
         let gone = self.gone.lock().clone();
         let present = list.iter().map(|lane| lane.status()).collect();
         (present, HandlerStatus::new("".into(), gone))
-    }
-}
-
-impl Lane {
-    /// Waits until no call is under way; to be taken out of the list before.
-    pub(crate) async fn ended(&self) {
-        self.gate.empty().await;
     }
 }

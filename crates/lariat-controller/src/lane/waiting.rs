@@ -1,7 +1,13 @@
-//! Keys that wait for a lane, without a worker.
+//! Keys that wait for a handler without a worker: for caches, or for a place.
+
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use lariat_core::ObjectKey;
-use lariat_queue::{Payload as _, Priority};
+use lariat_queue::{Add, LaneId, Payload as _, Priority};
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+use tokio::time::Instant;
 
 use super::line::Line;
 use crate::payload::Payload;
@@ -15,8 +21,18 @@ pub(crate) struct Waiting {
     pub(crate) failures: u32,
 }
 
+impl Waiting {
+    /// Returns the key with what the queue is to do with it, for the lane it waited for.
+    pub(crate) fn into_add(self, lane: LaneId) -> (ObjectKey, Add<Payload>) {
+        let add = Add::now().lanes(lane).priority(self.priority);
+        // Nothing else of the key may be left, and with it went the memory of its failures.
+        let add = add.failures(self.failures).payload(self.payload);
+        (self.key, add)
+    }
+}
+
 /// Those that wait, each once, in the order in which their turn comes; see [`Line`].
-pub(super) struct WaitingLine(Line<ObjectKey, Rest>);
+struct WaitingLine(Line<ObjectKey, Rest>);
 
 /// What is known of a key beside its place.
 struct Rest {
@@ -25,7 +41,7 @@ struct Rest {
 }
 
 impl WaitingLine {
-    pub(super) fn join(&mut self, waiting: Waiting) {
+    fn join(&mut self, waiting: Waiting) {
         let Waiting {
             key,
             payload,
@@ -39,16 +55,246 @@ impl WaitingLine {
         });
     }
 
-    pub(super) fn next(&mut self) -> Option<Waiting> {
+    fn next(&mut self) -> Option<Waiting> {
         self.0.next().map(waiting)
     }
 
-    pub(super) fn take_all(&mut self) -> Vec<Waiting> {
+    fn take_all(&mut self) -> Vec<Waiting> {
         self.0.take_all().into_iter().map(waiting).collect()
     }
 
-    pub(super) fn len(&self) -> usize {
+    fn len(&self) -> usize {
         self.0.len()
+    }
+}
+
+/// Lets some number of calls in; keys that come when as many are under way wait in line, without a worker.
+pub(crate) struct Limit {
+    most: usize,
+    places: Mutex<Places>,
+    /// Told when a call has ended.
+    left: Notify,
+}
+
+/// While somebody waits, `inside + called` is `most`. During a drain nobody is called or in line.
+#[derive(Default)]
+struct Places {
+    /// Calls under way.
+    inside: usize,
+    /// Keys that have been sent back to the queue, and whose place is kept.
+    called: HashSet<ObjectKey>,
+    waiting: WaitingLine,
+    /// A drain is under way: no place is kept for anybody.
+    is_draining: bool,
+}
+
+/// Whether a call may begin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Admission {
+    Entered,
+    /// The key is in line, and will be queued when its turn comes.
+    InLine,
+    /// A drain is under way: whoever goes back to the queue would not come again before the next start, so
+    /// the call waits on the spot.
+    Wait,
+}
+
+impl Limit {
+    pub(crate) fn new(most: usize) -> Self {
+        Self {
+            most,
+            places: Mutex::default(),
+            left: Notify::new(),
+        }
+    }
+
+    /// Lets a call for a key in, or puts it in line.
+    pub(crate) fn admit(&self, key: &ObjectKey, waiting: impl FnOnce() -> Waiting) -> Admission {
+        let mut places = self.places.lock();
+        if places.enter(key, self.most) {
+            return Admission::Entered;
+        }
+        if places.is_draining {
+            return Admission::Wait;
+        }
+        places.waiting.join(waiting());
+        Admission::InLine
+    }
+
+    /// Lets a call for a key in, as soon as there is room.
+    pub(crate) async fn enter(&self, key: &ObjectKey) {
+        loop {
+            let left = self.left.notified();
+            if self.places.lock().enter(key, self.most) {
+                return;
+            }
+            left.await;
+        }
+    }
+
+    /// Notes that a call has ended; returns the key whose turn it is, which is to be queued again.
+    pub(crate) fn leave(&self) -> Option<Waiting> {
+        let mut places = self.places.lock();
+        places.inside -= 1;
+        self.left.notify_waiters();
+        places.call_next(self.most)
+    }
+
+    /// Gives up the place that is kept for a key, if one is; returns whose turn it is then.
+    pub(crate) fn pass(&self, key: &ObjectKey) -> Option<Waiting> {
+        let mut places = self.places.lock();
+        if !places.called.remove(key) {
+            return None;
+        }
+        self.left.notify_waiters();
+        places.call_next(self.most)
+    }
+
+    /// Takes everybody out of the line, and keeps no place for anybody until [`open`](Self::open).
+    pub(crate) fn drain(&self) -> Vec<Waiting> {
+        let mut places = self.places.lock();
+        places.is_draining = true;
+        places.called.clear();
+        self.left.notify_waiters();
+        places.waiting.take_all()
+    }
+
+    /// Returns how many keys are in line, and how many may be: none, while a call may begin.
+    pub(super) fn in_line(&self) -> (usize, usize) {
+        let places = self.places.lock();
+        let waiting = places.waiting.len();
+        let is_full = places.inside + places.called.len() >= self.most;
+        (waiting, if is_full { waiting } else { 0 })
+    }
+
+    /// Returns for how many keys a place is kept, and for how many at most.
+    pub(super) fn kept(&self) -> (usize, usize) {
+        (self.places.lock().called.len(), self.most)
+    }
+
+    /// Returns how many keys are in line.
+    pub(super) fn waiting(&self) -> usize {
+        self.places.lock().waiting.len()
+    }
+
+    /// Ends a drain.
+    pub(crate) fn open(&self) {
+        self.places.lock().is_draining = false;
+    }
+}
+
+impl Places {
+    fn enter(&mut self, key: &ObjectKey, most: usize) -> bool {
+        if !self.called.remove(key) && self.inside + self.called.len() >= most {
+            return false;
+        }
+        self.inside += 1;
+        true
+    }
+
+    fn call_next(&mut self, most: usize) -> Option<Waiting> {
+        if self.is_draining || self.inside + self.called.len() >= most {
+            return None;
+        }
+        let next = self.waiting.next()?;
+        self.called.insert(next.key.clone());
+        Some(next)
+    }
+}
+
+/// Keeps the keys of a handler that cannot be called for them yet, without a worker.
+///
+/// All keys wait while the caches of related kinds are filled, some while the content of their objects is read.
+#[derive(Default)]
+pub(crate) struct Hold {
+    /// Whether all keys wait; `held` says so too.
+    is_closed: AtomicBool,
+    held: Mutex<Held>,
+}
+
+#[derive(Default)]
+struct Held {
+    /// What is waited for before the handler is called first.
+    closed: Option<Closed>,
+    waiting: WaitingLine,
+}
+
+/// Why all keys wait.
+#[derive(Clone)]
+pub(crate) struct Closed {
+    /// The numbers of the relations whose kinds were not filled.
+    pub(crate) relations: Vec<u64>,
+    pub(crate) since: Instant,
+    /// Whether it was said that this takes long.
+    pub(crate) is_said: bool,
+}
+
+impl Hold {
+    /// Lets all keys wait for relations from now on, or none if there is no relation. To be called before the handler
+    /// can be.
+    pub(crate) fn close(&self, relations: Vec<u64>) {
+        let closed = (!relations.is_empty()).then(|| Closed {
+            relations,
+            since: Instant::now(),
+            is_said: false,
+        });
+        let mut held = self.held.lock();
+        self.is_closed.store(closed.is_some(), Ordering::Relaxed);
+        held.closed = closed;
+    }
+
+    /// Returns why all keys wait, if they do.
+    pub(crate) fn closed(&self) -> Option<Closed> {
+        self.held.lock().closed.clone()
+    }
+
+    /// Notes that it was said that this takes long.
+    pub(crate) fn said(&self) {
+        if let Some(closed) = &mut self.held.lock().closed {
+            closed.is_said = true;
+        }
+    }
+
+    /// Keeps a key if all keys wait. Returns whether it was kept, and whether it is the first.
+    pub(crate) fn keep_if_closed(&self, waiting: impl FnOnce() -> Waiting) -> Option<bool> {
+        if !self.is_closed.load(Ordering::Relaxed) {
+            return None;
+        }
+        let mut held = self.held.lock();
+        held.closed.as_ref()?;
+        Some(held.keep(waiting()))
+    }
+
+    /// Keeps a key; returns whether it is the first.
+    pub(crate) fn keep(&self, waiting: Waiting) -> bool {
+        self.held.lock().keep(waiting)
+    }
+
+    /// Returns whether anything is waited for.
+    pub(crate) fn is_waiting(&self) -> bool {
+        let held = self.held.lock();
+        held.closed.is_some() || held.waiting.len() > 0
+    }
+
+    /// Returns how many keys wait.
+    pub(super) fn waiting(&self) -> usize {
+        self.held.lock().waiting.len()
+    }
+
+    /// Lets no key wait any more, and returns those that did.
+    pub(crate) fn open(&self) -> Vec<Waiting> {
+        let mut held = self.held.lock();
+        held.closed = None;
+        self.is_closed.store(false, Ordering::Relaxed);
+        held.waiting.take_all()
+    }
+}
+
+impl Held {
+    fn keep(&mut self, waiting: Waiting) -> bool {
+        let is_first = self.waiting.len() == 0;
+        self.waiting.join(waiting);
+        is_first
     }
 }
 
@@ -64,5 +310,103 @@ fn waiting((key, priority, rest): (ObjectKey, Priority, Rest)) -> Waiting {
 impl Default for WaitingLine {
     fn default() -> Self {
         Self(Line::new())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use lariat_queue::Priority;
+
+    use super::*;
+    use crate::payload::Payload;
+
+    fn comes(limit: &Limit, name: &str) -> bool {
+        comes_with(limit, name, Priority::Normal)
+    }
+
+    fn comes_with(limit: &Limit, name: &str, priority: Priority) -> bool {
+        let key = ObjectKey::cluster(name);
+        let waiting = || Waiting {
+            key: ObjectKey::cluster(name),
+            payload: Payload::default(),
+            priority,
+            failures: 0,
+        };
+        limit.admit(&key, waiting) == Admission::Entered
+    }
+
+    fn name(waiting: Option<Waiting>) -> Option<String> {
+        waiting.map(|waiting| waiting.key.to_string())
+    }
+
+    #[test]
+    fn those_who_wait_come_before_those_who_arrive() {
+        let limit = Limit::new(1);
+        assert!(comes(&limit, "a"));
+        assert!(!comes(&limit, "b"));
+        assert!(!comes(&limit, "c"));
+        assert!(!comes(&limit, "b"), "once in line is enough");
+        assert_eq!(name(limit.leave()).as_deref(), Some("b"));
+        assert!(!comes(&limit, "d"), "the place is kept for b");
+        assert!(comes(&limit, "b"));
+        assert_eq!(name(limit.leave()).as_deref(), Some("c"));
+        assert!(comes(&limit, "c"));
+        assert_eq!(name(limit.leave()).as_deref(), Some("d"));
+        assert!(comes(&limit, "d"));
+        assert!(name(limit.leave()).is_none());
+        assert!(comes(&limit, "e"), "there is room again");
+    }
+
+    #[test]
+    fn what_is_urgent_comes_before_the_initial_list() {
+        let limit = Limit::new(1);
+        assert!(comes(&limit, "first"));
+        for number in 0..1000 {
+            assert!(!comes_with(
+                &limit,
+                &format!("listed-{number}"),
+                Priority::Low
+            ));
+        }
+        assert!(!comes_with(&limit, "fresh", Priority::High));
+        assert!(!comes_with(&limit, "listed-999", Priority::Normal));
+        let next = limit.leave().expect("keys wait");
+        assert_eq!((next.key.name(), next.priority), ("fresh", Priority::High));
+        assert!(comes(&limit, "fresh"));
+        let next = limit.leave().expect("keys wait");
+        assert_eq!(next.key.name(), "listed-999");
+        assert_eq!(limit.waiting(), 999);
+    }
+
+    #[test]
+    fn a_drain_keeps_no_places() {
+        let limit = Limit::new(1);
+        assert!(comes(&limit, "a"));
+        assert!(!comes(&limit, "b"));
+        assert!(!comes(&limit, "c"));
+        assert_eq!(name(limit.leave()).as_deref(), Some("b"));
+        assert_eq!(limit.drain().len(), 1, "c");
+        assert!(comes(&limit, "d"), "b may be behind it in the queue");
+        assert!(!comes(&limit, "b"));
+        assert!(name(limit.leave()).is_none(), "it waits on the spot");
+        limit.open();
+        assert!(comes(&limit, "e"));
+        assert!(!comes(&limit, "f"));
+        assert_eq!(name(limit.leave()).as_deref(), Some("f"));
+    }
+
+    #[test]
+    fn a_place_can_be_given_up() {
+        let limit = Limit::new(1);
+        assert!(comes(&limit, "a"));
+        assert!(!comes(&limit, "b"));
+        assert!(!comes(&limit, "c"));
+        assert_eq!(name(limit.leave()).as_deref(), Some("b"));
+        assert_eq!(
+            name(limit.pass(&ObjectKey::cluster("b"))).as_deref(),
+            Some("c")
+        );
+        assert!(name(limit.pass(&ObjectKey::cluster("x"))).is_none());
+        assert!(comes(&limit, "c"));
     }
 }

@@ -1,0 +1,270 @@
+//! The caches a controller waits for: its own, those of related kinds, and content.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::future::select_all;
+use lariat_cache::{Informer, Phase};
+use lariat_core::Gvk;
+use parking_lot::Mutex;
+use tokio::time::{self, Instant};
+
+use super::core::Queue;
+use crate::lane::{Lane, Lanes};
+use crate::related::{AnyRelation, Enqueuer, Joined};
+
+/// How long calls wait for a watch that is being upgraded to content, before objects are fetched one by one.
+const UPGRADE_PATIENCE: Duration = Duration::from_secs(20);
+
+/// How often a related kind that is not served is looked at again.
+const MISSING_PERIOD: Duration = Duration::from_secs(1);
+
+/// How long a handler waits for a related kind that is not served, before that counts as one without objects. API
+/// servers do not know their custom resources for a while when they start.
+const MISSING_PATIENCE: Duration = Duration::from_secs(30);
+
+/// How long a handler waits before a warning is logged.
+const LONG: Duration = Duration::from_secs(30);
+
+/// The caches of a controller, and the keys of handlers that wait for them.
+pub(crate) struct Caches {
+    /// The cache of the kind.
+    informer: Informer,
+    queue: Queue,
+    lanes: Arc<Lanes>,
+    /// What else keys are enqueued for.
+    related: Mutex<Vec<Joined>>,
+    /// Since when calls wait for the watch to be upgraded to content.
+    content_awaited: Mutex<Option<Instant>>,
+}
+
+impl Caches {
+    pub(super) fn new(informer: Informer, queue: Queue, lanes: Arc<Lanes>) -> Self {
+        Self {
+            informer,
+            queue,
+            lanes,
+            related: Mutex::default(),
+            content_awaited: Mutex::default(),
+        }
+    }
+
+    /// Begins to enqueue keys for changes of another kind.
+    pub(crate) fn relate(&self, relation: &Arc<dyn AnyRelation>) {
+        let is_it = |joined: &Joined| joined.relation.number() == relation.number();
+        if self.related.lock().iter().any(is_it) {
+            return;
+        }
+        let joined = Arc::clone(relation).join(Enqueuer {
+            client: Arc::clone(self.informer.client()),
+            queue: self.queue.clone(),
+            lanes: Arc::clone(&self.lanes),
+        });
+        let mut related = self.related.lock();
+        // Somebody else may have done so meanwhile.
+        if related.iter().any(is_it) {
+            drop(related);
+            return drop(joined);
+        }
+        related.push(joined);
+        drop(related);
+        self.lanes.tell();
+    }
+
+    pub(crate) fn unrelate_all(&self) {
+        let related = std::mem::take(&mut *self.related.lock());
+        drop(related);
+    }
+
+    pub(crate) fn unrelate(&self, number: u64) {
+        let mut related = self.related.lock();
+        let ended: Vec<Joined> = related
+            .extract_if(.., |each| each.relation.number() == number)
+            .collect();
+        drop(related);
+        // Subscriptions are dropped behind the lock.
+        drop(ended);
+    }
+
+    /// Waits until the cache of the kind and those of related kinds are filled; `false` if some kind is not
+    /// served and not waited for.
+    pub(crate) async fn synced(&self) -> bool {
+        let related: Vec<Informer> = self
+            .related
+            .lock()
+            .iter()
+            .map(|joined| joined.informer().clone())
+            .collect();
+        for informer in related.iter().chain([&self.informer]) {
+            if !informer.synced().await {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Returns whether the cache of the kind and those of related kinds are filled now.
+    pub(crate) fn is_synced(&self) -> bool {
+        let related = self.related.lock();
+        let informers = related.iter().map(Joined::informer).chain([&self.informer]);
+        let phases = informers.map(|informer| informer.status().phase);
+        phases.into_iter().all(|phase| phase == Phase::Synced)
+    }
+
+    /// Enqueues owners that were set aside because it was not known whether the kind has namespaces. To be called once
+    /// the cache of the kind is filled, when that is known if it ever will be.
+    pub(crate) fn place_owners(&self) {
+        self.related.lock().iter().for_each(Joined::place_owners);
+    }
+
+    /// Tells related objects again whose content was not there when they were told first. Ends once it is, or
+    /// never if there are none.
+    pub(crate) async fn read_unread(&self) {
+        let unread: Vec<(u64, Informer)> = self
+            .related
+            .lock()
+            .iter()
+            .filter(|joined| joined.has_unread())
+            .map(|joined| (joined.relation.number(), joined.informer().clone()))
+            .collect();
+        if unread.is_empty() {
+            return std::future::pending().await;
+        }
+        for (number, informer) in unread {
+            // A kind that is not served is looked at again when it is.
+            if !informer.synced().await {
+                time::sleep(MISSING_PERIOD).await;
+                continue;
+            }
+            let related = self.related.lock();
+            let is_it = |joined: &&Joined| joined.relation.number() == number;
+            if let Some(joined) = related.iter().find(is_it) {
+                joined.replay();
+            }
+        }
+    }
+
+    /// Returns the numbers of the relations that concern a handler and whose kinds are not filled now.
+    pub(crate) fn unfilled(&self, handler: &str) -> Vec<u64> {
+        let related = self.related.lock();
+        let concerning = related
+            .iter()
+            .filter(|joined| joined.relation.concerns(handler));
+        let concerning: Vec<(u64, Informer)> = concerning
+            .map(|joined| (joined.relation.number(), joined.informer().clone()))
+            .collect();
+        drop(related);
+        let unfilled = concerning
+            .into_iter()
+            .filter(|(_, informer)| !is_filled(informer));
+        unfilled.map(|(number, _)| number).collect()
+    }
+
+    /// Returns whether calls that need content should wait, because the watch is being upgraded to content. They wait
+    /// without a worker, which other handlers need.
+    pub(crate) fn is_content_coming(&self) -> bool {
+        let mut since = self.content_awaited.lock();
+        if !self.informer.is_upgrading() {
+            *since = None;
+            return false;
+        }
+        since.get_or_insert_with(Instant::now).elapsed() < UPGRADE_PATIENCE
+    }
+
+    /// Waits until a handler that waits for caches can be called, and queues its keys. Never ends if there is none.
+    pub(crate) async fn release_held(&self) {
+        let lanes = self.lanes.list();
+        let held = lanes.iter().filter(|lane| lane.hold().is_waiting());
+        let released: Vec<_> = held.map(|lane| Box::pin(self.release(lane))).collect();
+        match released.is_empty() {
+            true => std::future::pending().await,
+            false => drop(select_all(released).await),
+        }
+    }
+
+    /// Waits until a handler can be called, and queues its keys.
+    async fn release(&self, lane: &Arc<Lane>) {
+        self.related_filled(lane).await;
+        if lane.handler().needs_content() {
+            self.content_settled().await;
+        }
+        self.open(lane);
+    }
+
+    /// Lets a handler be called, and queues the keys that waited for it.
+    pub(crate) fn open(&self, lane: &Lane) {
+        for waiting in lane.hold().open() {
+            let (key, add) = waiting.into_add(lane.id());
+            self.queue.add(key, add);
+        }
+    }
+
+    /// Waits until the related caches of a handler are filled, and warns if that takes long.
+    async fn related_filled(&self, lane: &Arc<Lane>) {
+        while let Some(closed) = lane.hold().closed() {
+            let passed = closed.since.elapsed();
+            let is_awaited = |informer: &Informer| match informer.status().phase {
+                Phase::Synced => false,
+                Phase::Missing => passed < MISSING_PATIENCE,
+                _ => true,
+            };
+            let related = self.related_of(&closed.relations);
+            let Some(informer) = related.into_iter().find(is_awaited) else {
+                return;
+            };
+            if passed >= LONG && !closed.is_said {
+                lane.hold().said();
+                let error = informer.status().last_error;
+                self.warn_of_wait(lane, informer.gvk(), error.as_deref());
+            }
+            // The relation may end meanwhile, and the kind may turn out not to be served.
+            tokio::select! {
+                true = informer.synced() => {}
+                () = time::sleep(MISSING_PERIOD) => {}
+            }
+        }
+    }
+
+    fn warn_of_wait(&self, lane: &Lane, related: &Gvk, error: Option<&str>) {
+        tracing::warn!(
+            kind = %self.informer.gvk(),
+            handler = %lane.name(),
+            %related,
+            error,
+            "a handler is not called before the cache of a related kind is filled"
+        );
+    }
+
+    /// Returns the informers of relations, of those there still are.
+    fn related_of(&self, numbers: &[u64]) -> Vec<Informer> {
+        let related = self.related.lock();
+        let wanted = related
+            .iter()
+            .filter(|joined| numbers.contains(&joined.relation.number()));
+        wanted.map(|joined| joined.informer().clone()).collect()
+    }
+
+    /// Waits until the watch is upgraded to content, or its time is over.
+    async fn content_settled(&self) {
+        let Some(since) = *self.content_awaited.lock() else {
+            return;
+        };
+        if let Ok(true) = time::timeout_at(since + UPGRADE_PATIENCE, self.informer.synced()).await {
+            *self.content_awaited.lock() = None;
+        }
+    }
+
+    /// Returns how many relations are joined, and how many owners are set aside, of how many at most.
+    pub(super) fn remembered(&self) -> (usize, (usize, usize)) {
+        let related = self.related.lock();
+        let aside = related.iter().map(Joined::aside);
+        let aside = aside.fold((0, 0), |(entries, bound), (more, most)| {
+            (entries + more, bound + most)
+        });
+        (related.len(), aside)
+    }
+}
+
+fn is_filled(informer: &Informer) -> bool {
+    informer.status().phase == Phase::Synced
+}

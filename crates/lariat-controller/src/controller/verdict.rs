@@ -1,0 +1,235 @@
+//! What becomes of a key for a handler that was called.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::Duration;
+
+use lariat_cache::CachedObject;
+use lariat_core::Cause;
+use lariat_queue::{Priority, Verdict};
+use tokio::time::Instant;
+
+use super::core::ControllerCore;
+use super::failures::{Failed, Next};
+use super::guard::{Again, Failure};
+use super::history::CallRecord;
+use super::run::Taken;
+use crate::handler::Class;
+use crate::lane::{Ended, Lane};
+use crate::payload::Payload;
+use crate::sentinel::Step;
+
+/// How long a handler waits whose rate limiter panics.
+const BROKEN_LIMITER: Duration = Duration::from_secs(30);
+
+/// How one call went.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Report {
+    pub(super) ended: Ended,
+    pub(super) attempt: u32,
+    pub(super) took: Duration,
+    /// The API server refused a write because the object had changed since.
+    pub(super) is_conflict: bool,
+}
+
+impl Report {
+    pub(super) fn record(
+        self,
+        lane: &Lane,
+        error: Option<Arc<str>>,
+        again: Option<Duration>,
+    ) -> CallRecord {
+        CallRecord {
+            handler: Arc::clone(lane.name()),
+            ended: self.ended,
+            took: self.took,
+            attempt: self.attempt,
+            is_conflict: self.is_conflict,
+            error,
+            again,
+        }
+    }
+}
+
+/// A call of a handler that has ended.
+pub(super) struct EndedCall<'a> {
+    pub(super) core: &'a ControllerCore,
+    pub(super) work: &'a Taken,
+    pub(super) lane: &'a Lane,
+    pub(super) report: Report,
+    /// The chain that led to the run, and which run of it this is.
+    pub(super) step: (u32, Option<Arc<Step>>),
+}
+
+impl EndedCall<'_> {
+    /// Returns whether and when the handler is called again, and what is written down; logs a failure.
+    ///
+    /// `newest` is the object as it is known, for what decides after the last retry.
+    pub(super) fn judge(
+        &self,
+        result: Result<Again, Failure>,
+        newest: impl FnOnce() -> Option<Arc<CachedObject>>,
+    ) -> (Verdict<Payload>, CallRecord) {
+        let again = result.as_ref().ok().and_then(|again| again.after);
+        let at_once = again == Some(Duration::ZERO);
+        let Report {
+            ended,
+            attempt,
+            took,
+            ..
+        } = self.report;
+        self.lane.count(ended, attempt, took, at_once);
+        let (verdict, record) = match result {
+            Ok(again) => self.answered(&again),
+            Err(failure) => self.failed(failure, newest),
+        };
+        (self.with_later_deletions(verdict), record)
+    }
+
+    /// Has a handler called at once for the next deletion, if it is done with one of several.
+    fn with_later_deletions(&self, verdict: Verdict<Payload>) -> Verdict<Payload> {
+        let is_done = matches!(verdict, Verdict::Done | Verdict::Again { .. });
+        let payload = self.work.payload();
+        match payload.later_deletions(self.lane.id()).filter(|_| is_done) {
+            // A requeue that the handler asked for is satisfied by that call, as by every earlier one.
+            Some(payload) => Verdict::Again {
+                after: self.delay_of_deletion(payload.deletion_tries(self.lane.id())),
+                payload,
+                priority: None,
+            },
+            None => verdict,
+        }
+    }
+
+    /// A deletion whose calls have failed keeps its delay, however many others are handled meanwhile.
+    fn delay_of_deletion(&self, tries: u32) -> Duration {
+        if tries == 0 {
+            return Duration::ZERO;
+        }
+        self.backoff(tries)
+    }
+
+    fn answered(&self, again: &Again) -> (Verdict<Payload>, CallRecord) {
+        let failures = self.core.failures();
+        failures.succeeded(self.lane.name(), self.work.key());
+        let record = self.report.record(self.lane, None, again.after);
+        (requeued(self.lane, again.after, again.priority), record)
+    }
+
+    fn failed(
+        &self,
+        failure: Failure,
+        newest: impl FnOnce() -> Option<Arc<CachedObject>>,
+    ) -> (Verdict<Payload>, CallRecord) {
+        let (lane, report) = (self.lane, self.report);
+        let (failures, is_held, priority) = (report.attempt, failure.is_held, failure.priority);
+        if failure.class == Class::Ignored {
+            self.log_ignored(&failure.text);
+            self.core.failures().succeeded(lane.name(), self.work.key());
+            let record = report.record(lane, Some(failure.text), failure.after);
+            return (requeued(lane, failure.after, priority), record);
+        }
+        let is_terminal = failure.class == Class::Terminal;
+        let given_up = !is_terminal && !is_held && lane.gives_up(failures);
+        if given_up {
+            lane.count_given_up();
+        }
+        let next = if given_up || is_terminal {
+            Next::Final(lane.after_giving_up(newest().as_deref()))
+        } else {
+            Next::Retry(self.retry_in(&failure))
+        };
+        let text = self.log_failed(next, failure);
+        let record = report.record(lane, Some(text), next.delay());
+        let after = match next {
+            Next::Retry(after) => after,
+            Next::Final(after) => return (requeued(lane, after, priority), record),
+        };
+        let handler = Arc::clone(lane.name());
+        let cause = Cause::Retry { handler, failures };
+        let payload = self.work.payload();
+        let payload = payload.for_retry(lane.id(), cause, self.step.clone());
+        let verdict = if is_held {
+            Verdict::Postponed {
+                after,
+                payload,
+                priority,
+            }
+        } else {
+            Verdict::Failed {
+                after,
+                payload,
+                priority,
+            }
+        };
+        (verdict, record)
+    }
+
+    /// Returns when a failed handler is called again: when the error says, or when its limiter does, but no sooner than
+    /// the API server asked for.
+    fn retry_in(&self, failure: &Failure) -> Duration {
+        failure.after.unwrap_or_else(|| {
+            let least = failure.not_before.unwrap_or_default();
+            self.backoff(self.report.attempt).max(least)
+        })
+    }
+
+    /// Asks the limiter, which may be the user's.
+    fn backoff(&self, failures: u32) -> Duration {
+        let lane = self.lane;
+        let ask = || {
+            lane.backoff(failures)
+                .unwrap_or_else(|| self.work.backoff(lane.id()))
+        };
+        catch_unwind(AssertUnwindSafe(ask)).unwrap_or_else(|_| {
+            let (kind, handler) = (self.core.gvk(), lane.name());
+            tracing::error!(%kind, %handler, "a rate limiter panicked");
+            BROKEN_LIMITER
+        })
+    }
+
+    fn log_ignored(&self, error: &str) {
+        let (kind, key, handler) = (self.core.gvk(), self.work.key(), self.lane.name());
+        tracing::debug!(%kind, %key, %handler, error, "an error is ignored");
+    }
+
+    /// Logs a failure; returns what it says.
+    fn log_failed(&self, next: Next, failure: Failure) -> Arc<str> {
+        let (kind, key, handler) = (self.core.gvk(), self.work.key(), self.lane.name());
+        let (error, attempt) = (failure.text, self.report.attempt);
+        // The next attempt sees the new state, so a conflict is everyday life and not worth a warning.
+        if let (true, Next::Retry(retry_in)) = (failure.is_conflict, next) {
+            let retry_in = tracing::field::debug(retry_in);
+            tracing::debug!(%kind, %key, %handler, %error, attempt, retry_in, "a conflict, to be tried again");
+            return error;
+        }
+        self.core.failures().failed(&Failed {
+            handler,
+            key,
+            error: &error,
+            attempt,
+            next,
+            panicked: failure.panicked,
+        });
+        error
+    }
+}
+
+/// Returns what comes of a success that asks for another call, if it does.
+fn requeued(lane: &Lane, after: Option<Duration>, priority: Option<Priority>) -> Verdict<Payload> {
+    let Some(after) = after else {
+        return Verdict::Done;
+    };
+    // What no clock can hold is never, and no cause of any run.
+    let payload = Instant::now().checked_add(after).map(|due| {
+        Payload::from(Cause::Requeued {
+            handler: Arc::clone(lane.name()),
+            due: due.into_std(),
+        })
+    });
+    Verdict::Again {
+        after,
+        priority,
+        payload: payload.unwrap_or_default(),
+    }
+}
