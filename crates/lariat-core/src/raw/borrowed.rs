@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-use super::metadata::OwnerRef;
+use super::object::OwnerRef;
 use crate::intern::Texts;
 use crate::{Labels, StrictObject, Uid};
 

@@ -1,14 +1,14 @@
 //! The first look at an object: which state of which object is it?
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use super::borrowed::{Envelope, Metadata, Partial};
-use super::cut::{self, MissingType};
 use super::head::{Head, Parts};
 use super::interner::Interner;
-use super::metadata::ObjectMetadata;
-use super::{RawObject, RawObjectError, Uid};
-use crate::{Gvk, JsonCursor, ObjectKey, ResourceVersion, StrictObject, Unclear, without_values};
+use super::object::{ObjectMetadata, RawObject, RawObjectError};
+use super::uid::Uid;
+use crate::{Gvk, JsonCursor, ObjectKey, ResourceVersion, StrictObject, Unclear};
 
 /// What one borrowed pass over an object's metadata has found, before anything is copied.
 ///
@@ -175,7 +175,7 @@ impl<'a> Scan<'a> {
     ) -> Result<RawObject, RawObjectError> {
         let metadata = self.compact(gvk, interner)?;
         let cut = self.cut_of(self.json, managed_fields);
-        let json = cut::copy_without(self.json, cut, (self.missing, gvk));
+        let json = self.missing.copy_without(gvk, self.json, cut);
         Ok(RawObject { metadata, json })
     }
 
@@ -196,7 +196,7 @@ impl<'a> Scan<'a> {
             None => read_parts(self.json).map_err(|error| RawObjectError::json(gvk, &error))?,
         };
         let cut = self.cut_of(parts.metadata, managed_fields);
-        let json = cut::copy_metadata(&self.missing.head(gvk), parts, cut);
+        let json = copy_metadata(&self.missing.head(gvk), parts, cut);
         Ok(RawObject { metadata, json })
     }
 
@@ -204,7 +204,7 @@ impl<'a> Scan<'a> {
     fn cut_of(&self, part: &[u8], managed_fields: ManagedFields) -> Range<usize> {
         match (managed_fields, self.metadata.managed_fields) {
             (ManagedFields::Cut, Some(value)) => {
-                cut::member_range(part, value, "managedFields").unwrap_or(0..0)
+                member_range(part, value, "managedFields").unwrap_or(0..0)
             }
             _ => 0..0,
         }
@@ -239,24 +239,102 @@ fn read_parts(json: &[u8]) -> Result<Parts<'_>, serde_json::Error> {
     })
 }
 
+/// The members of an object's type that it does not have, as the items of a list of a built-in kind do not.
+#[derive(Clone, Copy)]
+#[cfg_attr(test, derive(Debug, PartialEq))]
+pub(super) struct MissingType {
+    pub(super) api_version: bool,
+    pub(super) kind: bool,
+}
+
+impl MissingType {
+    /// Writes the beginning of an object, up to the members it has.
+    fn head(self, gvk: &Gvk) -> Cow<'static, str> {
+        if !self.api_version && !self.kind {
+            return Cow::Borrowed("{");
+        }
+        let mut head = String::from("{");
+        if self.api_version {
+            head.push_str(r#""apiVersion":""#);
+            head.push_str(&gvk.api_version());
+            head.push_str(r#"","#);
+        }
+        if self.kind {
+            head.push_str(r#""kind":""#);
+            head.push_str(gvk.kind());
+            head.push_str(r#"","#);
+        }
+        Cow::Owned(head)
+    }
+
+    /// Copies a JSON object without the bytes of `cut`, with what is missing of its type put in front.
+    fn copy_without(self, gvk: &Gvk, json: &[u8], cut: Range<usize>) -> Box<[u8]> {
+        let head = self.head(gvk);
+        let (before, behind) = (&json[1..cut.start.max(1)], &json[cut.end.max(1)..]);
+        // Exactly as much as it becomes, or it would be copied once more.
+        let mut copy = Vec::with_capacity(head.len() + before.len() + behind.len());
+        copy.extend_from_slice(head.as_bytes());
+        copy.extend_from_slice(before);
+        copy.extend_from_slice(behind);
+        copy.into_boxed_slice()
+    }
+}
+
+/// Finds the bytes of the member `"name": value`, with one of the commas around it.
+///
+/// `value` must be borrowed from `json`. Answers `None` where the name is written in a way this does
+/// not recognise (with escapes); such a member is better kept than guessed at.
+fn member_range(json: &[u8], value: &[u8], name: &str) -> Option<Range<usize>> {
+    let start = (value.as_ptr() as usize).checked_sub(json.as_ptr() as usize)?;
+    let end = start + value.len();
+    let before = json
+        .get(..start)?
+        .trim_ascii_end()
+        .strip_suffix(b":")?
+        .trim_ascii_end();
+    let before = before
+        .strip_suffix(b"\"")?
+        .strip_suffix(name.as_bytes())?
+        .strip_suffix(b"\"")?;
+    if let Some(head) = before.trim_ascii_end().strip_suffix(b",") {
+        return Some(head.len()..end);
+    }
+    let after = json.get(end..)?;
+    let tail = after.trim_ascii_start().strip_prefix(b",").unwrap_or(after);
+    Some(before.len()..json.len() - tail.len())
+}
+
+const METADATA: &[u8] = br#""metadata":"#;
+
+/// Copies the type and the metadata of an object behind the beginning of one, the metadata without the bytes of `cut`.
+pub(super) fn copy_metadata(head: &str, parts: Parts<'_>, cut: Range<usize>) -> Box<[u8]> {
+    let types = [
+        (&br#""apiVersion":"#[..], parts.api_version),
+        (&br#""kind":"#[..], parts.kind),
+    ];
+    let types = types
+        .into_iter()
+        .filter_map(|(name, value)| value.map(|value| [name, value, b","]))
+        .flatten();
+    let metadata = [
+        METADATA,
+        &parts.metadata[..cut.start],
+        &parts.metadata[cut.end..],
+        b"}",
+    ];
+    let pieces = types.chain(metadata);
+    let length: usize = pieces.clone().map(<[u8]>::len).sum();
+    let mut copy = Vec::with_capacity(head.len() + length);
+    copy.extend_from_slice(head.as_bytes());
+    pieces.for_each(|piece| copy.extend_from_slice(piece));
+    copy.into_boxed_slice()
+}
+
 impl std::fmt::Debug for Scan<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Scan")
             .field("namespace", &self.namespace())
             .field("name", &self.name())
             .finish_non_exhaustive()
-    }
-}
-
-impl RawObjectError {
-    fn new(gvk: &Gvk, detail: &str) -> Self {
-        Self {
-            gvk: gvk.clone(),
-            detail: detail.to_owned(),
-        }
-    }
-
-    fn json(gvk: &Gvk, error: &serde_json::Error) -> Self {
-        Self::new(gvk, &without_values(&error.to_string()))
     }
 }

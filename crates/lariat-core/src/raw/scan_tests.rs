@@ -6,6 +6,7 @@ use serde_json::value::RawValue;
 
 use super::*;
 use crate::JsonCursor;
+use crate::{Gvk, ObjectKey};
 
 fn pod() -> Gvk {
     Gvk::new("", "v1", "Pod")
@@ -196,7 +197,7 @@ fn damaged() -> impl Strategy<Value = Vec<u8>> {
     })
 }
 
-fn found<'a>(scan: &'a Scan<'_>) -> (&'a borrowed::Metadata<'a>, cut::MissingType, bool) {
+fn found<'a>(scan: &'a Scan<'_>) -> (&'a borrowed::Metadata<'a>, scan::MissingType, bool) {
     (&scan.metadata, scan.missing, scan.partial)
 }
 

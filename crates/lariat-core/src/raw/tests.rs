@@ -3,6 +3,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::ResourceVersion;
+use crate::{Gvk, ObjectKey};
 
 fn pod() -> Gvk {
     Gvk::new("", "v1", "Pod")

@@ -1,0 +1,243 @@
+//! One state of an object: its JSON, and what a controller needs of its metadata.
+
+use std::fmt;
+use std::ops::Deref;
+use std::sync::Arc;
+
+use super::borrowed::{Name, Named};
+use super::head::Head;
+use super::interner::Interner;
+use super::scan::{ManagedFields, Scan, copy_metadata};
+use super::uid::Uid;
+use crate::{Gvk, Labels, ObjectKey, ResourceVersion, StrictObject, without_values};
+
+/// One state of one object: compact metadata, and the JSON without `metadata.managedFields`.
+///
+/// Typed and dynamic values are decoded from the JSON on demand. [`parse`](Self::parse) makes one pass
+/// over it and one copy of it; a [`Scan`] makes do with the metadata. It dereferences to its [`ObjectMetadata`].
+#[derive(Clone)]
+pub struct RawObject {
+    pub(super) metadata: ObjectMetadata,
+    pub(super) json: Box<[u8]>,
+}
+
+impl RawObject {
+    /// Finds the key of an object whatever else is wrong with it; `None` if that is.
+    #[must_use]
+    pub fn key_of(json: &[u8]) -> Option<ObjectKey> {
+        let StrictObject(named) = serde_json::from_slice::<StrictObject<Named<'_>>>(json).ok()?;
+        let StrictObject(Name { namespace, name }) = &named.metadata;
+        (!name.is_empty()).then(|| ObjectKey::namespaced(namespace, name))
+    }
+
+    /// Reads an object of a kind from its JSON.
+    ///
+    /// Built-in kinds arrive without `apiVersion` and `kind` inside lists; both are put back, so that
+    /// what is stored can be read as any view. Unknown fields and their order are kept.
+    ///
+    /// All of the text is checked to be JSON; whether content and annotations are of the types that a decoder wants is not.
+    /// Caches look at less of what a server sends: see [`Scan::new`].
+    ///
+    /// # Errors
+    ///
+    /// The text is not a JSON object, or lacks what every object has: `metadata.name`.
+    pub fn parse(json: &[u8], gvk: &Gvk) -> Result<Self, RawObjectError> {
+        Scan::whole(json, gvk)?.into_object(gvk, &mut Interner::new(), ManagedFields::Cut)
+    }
+
+    /// Copies the type and the metadata of an object, without its content.
+    ///
+    /// `None` if it is not written as API servers do, with type and metadata in front of the content.
+    #[must_use]
+    pub fn metadata_of(json: &[u8]) -> Option<Box<[u8]>> {
+        let parts = Head::read(json.trim_ascii()).ok()?.parts;
+        Some(copy_metadata("{", parts, 0..0))
+    }
+
+    /// Returns the JSON.
+    #[must_use]
+    pub fn json(&self) -> &[u8] {
+        &self.json
+    }
+
+    /// Puts another JSON in the place of the object's.
+    #[must_use]
+    pub fn with_json(self, json: impl Into<Box<[u8]>>) -> Self {
+        Self {
+            json: json.into(),
+            ..self
+        }
+    }
+
+    /// Takes the object apart.
+    #[must_use]
+    pub fn into_parts(self) -> (ObjectMetadata, Box<[u8]>) {
+        (self.metadata, self.json)
+    }
+}
+
+impl Deref for RawObject {
+    type Target = ObjectMetadata;
+
+    fn deref(&self) -> &ObjectMetadata {
+        &self.metadata
+    }
+}
+
+impl fmt::Debug for RawObject {
+    /// Names the state; the content stays out of logs.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RawObject")
+            .field("metadata", &self.metadata)
+            .field("json_bytes", &self.json.len())
+            .finish()
+    }
+}
+
+/// What a controller needs to know of an object without reading its content.
+#[derive(Clone)]
+pub struct ObjectMetadata {
+    pub(super) key: ObjectKey,
+    pub(super) uid: Uid,
+    pub(super) version: ResourceVersion,
+    pub(super) generation: Option<i64>,
+    pub(super) deleting: bool,
+    pub(super) labels: Labels,
+    pub(super) owners: Arc<[OwnerRef]>,
+    pub(super) finalizers: Arc<[Arc<str>]>,
+}
+
+impl ObjectMetadata {
+    /// Returns namespace and name.
+    #[must_use]
+    pub fn key(&self) -> &ObjectKey {
+        &self.key
+    }
+
+    /// Returns the uid: two objects of one key and different uids are different objects.
+    #[must_use]
+    pub fn uid(&self) -> &Uid {
+        &self.uid
+    }
+
+    /// Returns the version of this state.
+    #[must_use]
+    pub fn version(&self) -> &ResourceVersion {
+        &self.version
+    }
+
+    /// Returns `metadata.generation`, for kinds that count changes of their spec.
+    #[must_use]
+    pub fn generation(&self) -> Option<i64> {
+        self.generation
+    }
+
+    /// Returns whether deletion was asked for and the object waits for finalizers or grace.
+    #[must_use]
+    pub fn is_deleting(&self) -> bool {
+        self.deleting
+    }
+
+    /// Returns the labels.
+    #[must_use]
+    pub fn labels(&self) -> &Labels {
+        &self.labels
+    }
+
+    /// Returns the owners.
+    #[must_use]
+    pub fn owners(&self) -> &[OwnerRef] {
+        &self.owners
+    }
+
+    /// Returns the finalizers.
+    pub fn finalizers(&self) -> impl Iterator<Item = &str> {
+        self.finalizers.iter().map(|name| &**name)
+    }
+
+    /// Returns the bytes held on the heap. What is shared with other objects (labels, the kinds of owners)
+    /// counts for each of them.
+    #[must_use]
+    pub fn heap_bytes(&self) -> usize {
+        let owners: usize = self.owners.iter().map(OwnerRef::bytes).sum();
+        let finalizers: usize = self.finalizers.iter().map(|name| name.len() + 16).sum();
+        self.key.as_str().len() + self.labels.heap_bytes() + owners + finalizers
+    }
+}
+
+impl fmt::Debug for ObjectMetadata {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ObjectMetadata")
+            .field("key", &self.key)
+            .field("uid", &self.uid)
+            .field("version", &self.version)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A reference to an owner of an object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OwnerRef {
+    pub(super) api_version: Arc<str>,
+    pub(super) kind: Arc<str>,
+    pub(super) name: Arc<str>,
+    pub(super) uid: Uid,
+    pub(super) controller: bool,
+}
+
+impl OwnerRef {
+    /// Returns the owner's `apiVersion`.
+    #[must_use]
+    pub fn api_version(&self) -> &str {
+        &self.api_version
+    }
+
+    /// Returns the owner's kind.
+    #[must_use]
+    pub fn kind(&self) -> &str {
+        &self.kind
+    }
+
+    /// Returns the owner's name; its namespace is the object's own, or none.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Returns the owner's uid.
+    #[must_use]
+    pub fn uid(&self) -> &Uid {
+        &self.uid
+    }
+
+    /// Returns whether this owner is the managing controller.
+    #[must_use]
+    pub fn is_controller(&self) -> bool {
+        self.controller
+    }
+
+    fn bytes(&self) -> usize {
+        size_of::<Self>() + self.api_version.len() + self.kind.len() + self.name.len()
+    }
+}
+
+/// A JSON text that is not an object of its kind.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("not a {gvk}: {detail}")]
+pub struct RawObjectError {
+    gvk: Gvk,
+    detail: String,
+}
+
+impl RawObjectError {
+    pub(super) fn new(gvk: &Gvk, detail: &str) -> Self {
+        Self {
+            gvk: gvk.clone(),
+            detail: detail.to_owned(),
+        }
+    }
+
+    pub(super) fn json(gvk: &Gvk, error: &serde_json::Error) -> Self {
+        Self::new(gvk, &without_values(&error.to_string()))
+    }
+}
