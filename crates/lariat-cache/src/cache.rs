@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use lariat_core::{Gvk, ObjectKey};
 
-use crate::informer::{Informer, KindStatus, LoadError};
+use crate::informer::{Informer, LoadError};
+use crate::publish::KindStatus;
 use crate::store::{CachedObject, DecodeError, IndexError, Query, Snapshot, Store};
 use crate::view::View;
 

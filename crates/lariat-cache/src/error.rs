@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use lariat_core::{Gvk, debug_as_description};
 
-use crate::informer::Phase;
+use crate::publish::Phase;
 
 /// Kinds whose cache was not filled: which, and why.
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]

@@ -36,8 +36,10 @@ mod content_filter;
 mod selection;
 mod transform;
 
-mod reflector;
 mod store;
+
+mod publish;
+mod reflector;
 
 mod cache;
 mod informer;
@@ -64,13 +66,12 @@ pub use reflector::fuzzing;
 pub use content_filter::ContentFilter;
 pub use error::{SyncError, Unsynced};
 pub use factory::{CacheFactoryBuilder, SharedCacheFactory};
-pub use informer::{
-    Changes, Informer, KindStatus, LoadError, Phase, Reconnect, Subscriber, Subscription, Written,
-};
+pub use informer::{Changes, Informer, LoadError};
 pub use lariat_flight::FlightRecorder;
 pub use lariat_seal::Sealing;
 pub use mapper::{MapperError, RestMapper, Survey};
 pub use options::{Filling, KindOptions, MissingKind};
+pub use publish::{KindStatus, Phase, Reconnect, Subscriber, Subscription, Written};
 pub use reflector::{Decision, Ending, ReflectorPolicy};
 pub use reflector::{Source, SourceBody, SourceError, SourceRequest};
 pub use selection::Selection;

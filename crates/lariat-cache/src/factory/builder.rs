@@ -17,8 +17,8 @@ use super::own_writes::OwnWrites;
 use super::{Shared, SharedCacheFactory, State};
 use crate::client::SharedClientFactory;
 use crate::content_filter::ContentFilter;
-use crate::informer::SharedBudget;
 use crate::options::{KindOptions, MissingKind};
+use crate::publish::SharedBudget;
 use crate::reflector::SharedServer;
 use crate::warm::{ClusterUid, WarmStore};
 

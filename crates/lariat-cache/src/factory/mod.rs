@@ -19,7 +19,8 @@ use tokio::time;
 
 use crate::client::SharedClientFactory;
 use crate::error::{SyncError, Unsynced};
-use crate::informer::{Core, Informer, KindStatus, Phase, SharedBudget, Surroundings};
+use crate::informer::{Core, Informer, Surroundings};
+use crate::publish::{KindStatus, Phase, SharedBudget};
 use crate::reflector::SharedServer;
 use crate::reflector::Source;
 use crate::warm::{ClusterUid, WarmStore};

@@ -10,7 +10,7 @@ use futures::Stream;
 use lariat_core::ObjectKey;
 use parking_lot::Mutex;
 
-use super::publisher::{Subscriber, Subscription};
+use crate::publish::{Subscriber, Subscription};
 use crate::store::Change;
 
 /// The changes of a kind, one after the other, for a reader of any speed.

@@ -9,15 +9,13 @@ use lariat_flight::Recorder;
 use tokio::sync::{Mutex, Notify, watch};
 use tokio::time;
 
-use super::budget::{Budget, Share, SharedBudget};
-use super::progress::Progress;
-use super::publisher::{Meaning, Publisher};
-use super::status::{KindStatus, Phase};
-use super::user::Usage;
 use crate::client::{KindClient, Sent};
 use crate::content_filter::ContentFilter;
 use crate::flight::KindFlight;
 use crate::options::{KindOptions, MissingKind};
+use crate::publish::{
+    Budget, KindStatus, Meaning, Phase, Progress, Publisher, Share, SharedBudget, Usage,
+};
 use crate::reflector::{Intake, SharedServer, Source};
 use crate::selection::Selection;
 use crate::store::{Content, Storage, Store};

@@ -8,9 +8,10 @@ use http::Request;
 use lariat_core::{Gvk, ObjectKey};
 use tokio::time;
 
-use super::{Core, Phase};
+use super::core::Core;
 use crate::client::is_missing;
 use crate::mapper::MapperError;
+use crate::publish::Phase;
 use crate::store::{CachedObject, Content};
 
 /// How long a watch that is being upgraded is waited for, before objects are fetched one by one.

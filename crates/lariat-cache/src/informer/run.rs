@@ -11,12 +11,11 @@ use tokio::task::JoinSet;
 use tokio::time::{self, Instant};
 use tokio_util::sync::CancellationToken;
 
-use super::progress::Trouble;
-use super::status::Phase;
-use super::{Core, Wanted};
+use super::core::{Core, Wanted};
 use crate::content_filter::{FilterChanges, KindFilter};
 use crate::flight::KindFlight;
 use crate::options::Filling;
+use crate::publish::{Phase, Trouble};
 use crate::reflector::{Endpoint, Exit, Reading, Reflector, SharedServer, Source};
 use crate::store::{Content, Storage};
 

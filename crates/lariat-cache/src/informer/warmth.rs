@@ -8,7 +8,7 @@ use lariat_core::{RawObject, describe};
 
 use super::Core;
 use super::core::Wanted;
-use super::status::Phase;
+use crate::publish::Phase;
 use crate::reflector::Intake;
 use crate::store::Content;
 use crate::warm::{Cold, WarmIdentity, WarmObjects, WarmSource};

@@ -11,8 +11,8 @@ use serde::Deserialize;
 use super::backoff::Setback;
 use super::policy;
 use super::source::{SourceBody, SourceError};
-use crate::informer::{Reconnect, Trouble};
 use crate::mapper::NO_PATH;
+use crate::publish::{Reconnect, Trouble};
 
 /// A list or a watch that did not work.
 #[derive(Debug, thiserror::Error)]

@@ -6,8 +6,8 @@ use lariat_core::{Gvk, ManagedFields, RawObject, ResourceVersion};
 
 use super::event::{LineForm, WatchEvent};
 use super::intake::Intake;
-use super::lines::Lines;
 use super::page::{self, Page};
+use super::stream::Lines;
 use crate::store::Content;
 
 /// What a line of a watch says, objects read.

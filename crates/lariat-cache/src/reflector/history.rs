@@ -22,8 +22,10 @@ use lariat_core::{ObjectKey, RawObject, ResourceVersion, Uid};
 use lariat_flight::{End, NextStep, Reflected, Stage};
 
 use super::error::ReflectorError;
+use super::page;
 use super::page::{Item, Page};
-use super::{Failure, Reflector, SourceRequest, Step, body};
+use super::reflector::{Failure, Reflector, Step};
+use super::source::SourceRequest;
 use crate::store::CachedObject;
 
 /// What the API server's answers say about its history.
@@ -276,7 +278,7 @@ impl Reflector {
             gzip: false,
             ..self.request(query, false)
         };
-        body::read(self.open(request).await?).await
+        page::read(self.open(request).await?).await
     }
 }
 

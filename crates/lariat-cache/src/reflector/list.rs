@@ -6,7 +6,7 @@ use lariat_flight::Reflected;
 use super::error::ReflectorError;
 use super::loading::Loading;
 use super::page::{self, Page};
-use super::{Reflector, body};
+use super::reflector::Reflector;
 
 impl Reflector {
     /// Reads the whole kind and returns the version from which a watch tells the rest.
@@ -86,7 +86,7 @@ impl Reflector {
         query: String,
     ) -> Result<Page<'static>, ReflectorError> {
         let response = self.open(self.request(query, false)).await?;
-        let json = page::valid(body::read(response).await?);
+        let json = page::valid(page::read(response).await?);
         let mut page = Page::parse(&json)?;
         self.record(|_| Reflected::Page {
             items: u32::try_from(page.items.len()).unwrap_or(u32::MAX),

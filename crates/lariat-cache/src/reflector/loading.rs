@@ -7,11 +7,11 @@ use lariat_core::{RawObject, ResourceVersion};
 use lariat_flight::Reflected;
 use tokio::time::Instant;
 
-use super::Reflector;
 use super::error::ReflectorError;
 use super::intake::Listed;
 use super::page::Item;
-use crate::informer::Phase;
+use super::reflector::Reflector;
+use crate::publish::Phase;
 use crate::store::Listing;
 
 /// How often a long list says how far it is.

@@ -1,15 +1,14 @@
-//! An open watch.
+//! An open watch: its bytes as lines, and how long it may be silent.
 
 use std::time::Duration;
 
-use bytes::Bytes;
+use bytes::{Buf, Bytes, BytesMut};
 use futures::FutureExt;
 use http_body::Frame;
 use http_body_util::BodyExt;
-use tokio::time;
+use tokio::time::{self, Instant};
 
 use super::error::ReflectorError;
-use super::lines::Lines;
 use super::source::{SourceBody, SourceError};
 
 /// How many bytes are taken in before they are worked on, if they are there already.
@@ -102,5 +101,147 @@ impl WatchStream {
     /// Changes how long nothing may come.
     pub(super) fn set_patience(&mut self, patience: Duration) {
         self.patience = patience;
+    }
+}
+
+/// Bytes of a stream up to the line feeds in it.
+#[derive(Debug, Default)]
+pub(super) struct Lines {
+    buffer: BytesMut,
+    /// Bytes at the front that hold no line feed.
+    searched: usize,
+}
+
+impl Lines {
+    /// Copies a chunk: to keep a part of it would keep all of the connection's read buffer, which then makes another.
+    pub(super) fn push(&mut self, chunk: &[u8]) {
+        self.buffer.extend_from_slice(chunk);
+    }
+
+    /// Returns how many bytes wait.
+    pub(super) fn len(&self) -> usize {
+        self.buffer.len()
+    }
+
+    /// Takes the next whole line, without its line feed; what is not a whole line stays.
+    ///
+    /// Bytes that are not UTF-8 are replaced, as Go's decoder does and as is done in lists: an object would else be
+    /// readable or not by the way it came.
+    pub(super) fn next(&mut self) -> Option<Bytes> {
+        let Some(at) = memchr::memchr(b'\n', &self.buffer[self.searched..]) else {
+            self.searched = self.buffer.len();
+            return None;
+        };
+        let line = self.buffer.split_to(self.searched + at).freeze();
+        self.buffer.advance(1);
+        self.searched = 0;
+        Some(match std::str::from_utf8(&line) {
+            Ok(_) => line,
+            Err(_) => String::from_utf8_lossy(&line).into_owned().into(),
+        })
+    }
+}
+
+/// How long past its own timeout a watch may be silent.
+const SLACK: Duration = Duration::from_secs(10);
+
+/// How long a watch that has shown bookmarks may be silent at first: the API server sends one a minute, as long as etcd
+/// says how far it is.
+const BOOKMARK_SILENCE: Duration = Duration::from_secs(90);
+
+/// The longest silence of a quiet kind: by its defaults etcd says how far it is every ten minutes, and for a watch on
+/// which nothing has moved since it was opened there is no bookmark.
+const LONGEST_SILENCE: Duration = Duration::from_secs(600);
+
+/// What comes within this time is as frequent as the API server promises.
+const FREQUENT: Duration = Duration::from_secs(120);
+
+/// How much silence is taken for a quiet kind rather than for a dead connection, as the server's own bookmarks show.
+///
+/// It doubles with each watch that says nothing, 90 s to ten minutes. A dead connection is not found this way, but by
+/// the tests of the connection itself.
+#[derive(Debug)]
+pub(super) struct Patience {
+    /// Whether this server has shown bookmarks, so that silence means something.
+    bookmarks: bool,
+    silence: Duration,
+    /// When a watch said something last.
+    heard: Option<Instant>,
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Self {
+            bookmarks: false,
+            silence: BOOKMARK_SILENCE,
+            heard: None,
+        }
+    }
+}
+
+impl Patience {
+    /// Returns how long a watch with a timeout of its own may be silent.
+    pub(super) fn with(&self, timeout: Duration) -> Duration {
+        let longest = timeout + SLACK;
+        if self.bookmarks {
+            self.silence.min(longest)
+        } else {
+            longest
+        }
+    }
+
+    pub(super) fn bookmarked(&mut self) {
+        self.bookmarks = true;
+    }
+
+    /// Notes that a watch said something. Where that is rare it says nothing about how rare.
+    pub(super) fn heard(&mut self) {
+        let now = Instant::now();
+        if self.heard.is_some_and(|before| now - before <= FREQUENT) {
+            self.silence = BOOKMARK_SILENCE;
+        }
+        self.heard = Some(now);
+    }
+
+    /// Notes that a watch was silent for as long as it may be.
+    pub(super) fn ran_out(&mut self) {
+        self.silence = (self.silence * 2).min(LONGEST_SILENCE);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn bytes_that_are_not_utf_8_are_replaced() {
+        let mut lines = Lines::default();
+        lines.push(b"{\"a\":\"\xc3\xa4\xff\"}\n");
+        assert_eq!(lines.next().unwrap(), "{\"a\":\"ä\u{fffd}\"}");
+    }
+
+    proptest! {
+        #[test]
+        fn lines_do_not_depend_on_how_the_bytes_arrive(
+            text in "[ab\n]{0,60}", cuts in prop::collection::vec(0_usize..60, 0..6),
+        ) {
+            let mut cuts: Vec<usize> = cuts.into_iter().map(|cut| cut.min(text.len())).collect();
+            cuts.sort_unstable();
+            let (mut lines, mut read, mut start) = (Lines::default(), Vec::new(), 0);
+            for end in cuts.into_iter().chain([text.len()]) {
+                lines.push(&text.as_bytes()[start..end]);
+                start = end;
+                while let Some(line) = lines.next() {
+                    read.push(String::from_utf8(line.to_vec()).unwrap());
+                }
+            }
+            let (whole, rest) = text.rsplit_once('\n').map_or(("", &*text), |(a, b)| (a, b));
+            let expected: Vec<&str> =
+                if text.contains('\n') { whole.split('\n').collect() } else { Vec::new() };
+            prop_assert_eq!(read, expected);
+            prop_assert_eq!(lines.len(), rest.len());
+        }
     }
 }

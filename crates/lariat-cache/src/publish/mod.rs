@@ -1,0 +1,14 @@
+//! What a kind publishes: changes to subscribers, progress to readers of the status.
+
+mod budget;
+mod progress;
+mod publisher;
+mod status;
+mod user;
+
+pub(crate) use budget::{Budget, Share, SharedBudget};
+pub(crate) use progress::{Progress, Segment, Trouble};
+pub(crate) use publisher::{Meaning, Publisher};
+pub use publisher::{Subscriber, Subscription, Written};
+pub use status::{KindStatus, Phase, Reconnect};
+pub(crate) use user::{Usage, User};

@@ -1,0 +1,320 @@
+//! The steps of a reflector, and what follows each.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use http::Response;
+use lariat_core::{ResourceVersion, describe};
+use lariat_flight::{End, Reflected, Stage};
+use tokio::time;
+use tokio_util::sync::CancellationToken;
+
+use super::error::{self, ReflectorError};
+use super::history::Ended;
+use super::intake::Intake;
+use super::policy::{Decision, Ending, ReflectorPolicy};
+use super::query::Queries;
+use super::server::SharedServer;
+use super::source::{Source, SourceBody, SourceRequest};
+use super::stream::Patience;
+use crate::content_filter::FilterChanges;
+use crate::flight::ReflectorFlight;
+use crate::publish::{Publisher, Reconnect, Segment, Trouble};
+use crate::selection::Selection;
+use crate::store::Content;
+
+/// How long an answer may take to begin or, in a list, to go on. The API server itself gives a request
+/// that is no watch a minute.
+pub(super) const ANSWER_TIMEOUT: Duration = Duration::from_secs(65);
+
+/// What a reflector reads, and how.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Reading {
+    pub(crate) selection: Selection,
+    /// One of the selection's namespaces; none for all.
+    pub(crate) namespace: Option<Arc<str>>,
+    /// Whether a watch is asked to begin with everything there is.
+    pub(crate) streams: bool,
+    /// Whether lists may be compressed.
+    pub(crate) gzip: bool,
+    /// The version the store is at already.
+    pub(crate) resume: Option<ResourceVersion>,
+    /// What other reflectors find out about the same API server.
+    pub(crate) server: SharedServer,
+    /// The changes of the content filter.
+    pub(crate) filter: FilterChanges,
+    pub(crate) flight: Option<ReflectorFlight>,
+}
+
+/// Keeps one kind's store up to date, or one namespace of it.
+pub(crate) struct Reflector {
+    pub(super) source: Arc<dyn Source>,
+    pub(super) publisher: Arc<Publisher>,
+    pub(super) progress: Segment,
+    pub(super) intake: Intake,
+    pub(super) queries: Queries,
+    pub(super) reading: Reading,
+    pub(super) policy: ReflectorPolicy,
+    pub(super) patience: Patience,
+    /// The version that the store is at.
+    pub(super) reached: ResourceVersion,
+    /// The last deletion that the watch reported, in the server's present history.
+    pub(super) last_ended: Option<Ended>,
+    /// Whether the next list is read in one piece, because pages expire before they are read.
+    pub(super) in_one_piece: bool,
+}
+
+/// Why a reflector has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Exit {
+    /// It was told to stop.
+    Stopped,
+    /// The API server does not serve the collection.
+    NotServed,
+}
+
+/// What the reflector does next.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Step {
+    /// Read everything there is.
+    Load,
+    Watch {
+        since: ResourceVersion,
+    },
+}
+
+/// A step that failed, and what to do after a delay.
+#[derive(Debug)]
+pub(super) struct Failure {
+    pub(super) error: ReflectorError,
+    pub(super) next: Step,
+    pub(super) delay: Duration,
+}
+
+impl Reflector {
+    pub(crate) fn new(
+        source: Arc<dyn Source>,
+        publisher: Arc<Publisher>,
+        progress: Segment,
+        (intake, mut reading): (Intake, Reading),
+    ) -> Self {
+        // What was found before does not concern what is read only now. What an earlier run left was read before any of
+        // it: a kind that is looked up late resumes after another has found that the server was restored.
+        if reading.resume.is_none() {
+            reading.server.see();
+        }
+        Self {
+            queries: Queries::new(&reading.selection),
+            policy: ReflectorPolicy::new(reading.streams, publisher.store().is_empty()),
+            patience: Patience::default(),
+            reached: reading.resume.clone().unwrap_or_default(),
+            last_ended: None,
+            in_one_piece: false,
+            source,
+            publisher,
+            progress,
+            intake,
+            reading,
+        }
+    }
+
+    /// Runs until it is told to stop, or until there is nothing to read.
+    pub(crate) async fn run(mut self, stop: CancellationToken) -> Exit {
+        self.record(|reflector| Reflected::Began {
+            namespace: reflector.reading.namespace.as_deref().unwrap_or_default(),
+            streams: reflector.reading.streams,
+            verified: reflector.policy.is_verified(),
+            since: reflector.reading.resume.as_ref().map(Into::into),
+        });
+        let exit = self.run_until(stop).await;
+        self.record(|_| Reflected::Stopped {});
+        exit
+    }
+
+    async fn run_until(&mut self, stop: CancellationToken) -> Exit {
+        let mut step = match self.reading.resume.take() {
+            Some(since) => Step::Watch { since },
+            None => Step::Load,
+        };
+        loop {
+            let is_verified = self.policy.is_verified();
+            let server = self.reading.server.clone();
+            // A list that is under way is not cut: what it does not show yet, the next one does.
+            let is_watching = matches!(step, Step::Watch { .. });
+            let mut filter = self.reading.filter.clone();
+            let outcome = tokio::select! {
+                biased;
+                () = stop.cancelled() => break,
+                () = server.until_restored(), if is_verified => Ok(self.read_again()),
+                () = filter.next(), if is_watching => Ok(self.read_filtered()),
+                outcome = self.take(step) => outcome,
+            };
+            step = match outcome {
+                Ok(next) => next,
+                Err(Failure { error, .. }) if error.is_not_served() => {
+                    self.progress.reconnects(error.reason());
+                    self.progress.failed(&error.trouble(), None);
+                    return Exit::NotServed;
+                }
+                Err(Failure { error, next, delay }) => {
+                    self.failed(&error, delay);
+                    let pause = self.pause(&error, delay);
+                    if stop.run_until_cancelled(pause).await.is_none() {
+                        break;
+                    }
+                    next
+                }
+            };
+        }
+        Exit::Stopped
+    }
+
+    async fn take(&mut self, step: Step) -> Result<Step, Failure> {
+        match step {
+            Step::Load if self.policy.streams(now()) => self.stream().await,
+            Step::Load => match self.list().await {
+                Ok(since) => {
+                    self.decide(Stage::List, End::Complete);
+                    Ok(Step::Watch { since })
+                }
+                Err(error) => {
+                    let decision = self.decide(Stage::List, error.end());
+                    let (next, delay) = (Step::Load, decision.delay);
+                    Err(Failure { error, next, delay })
+                }
+            },
+            Step::Watch { since } if self.policy.is_verified() => self.watch(since).await,
+            // Others know what a check might not find out.
+            Step::Watch { .. } if self.reading.server.is_restored() => Ok(self.read_again()),
+            Step::Watch { since } => self.verify(since).await,
+        }
+    }
+
+    /// Begins again, because another reflector found that the API server has another history.
+    fn read_again(&mut self) -> Step {
+        tracing::debug!(kind = %self.progress.gvk(), "the API server was restored; everything is read again");
+        self.doubt();
+        self.progress.watch_ended();
+        self.progress.reconnects(Reconnect::Failed);
+        Step::Load
+    }
+
+    /// Begins again, because the content filter has changed. The cache stays as it is meanwhile.
+    pub(super) fn read_filtered(&mut self) -> Step {
+        tracing::debug!(kind = %self.progress.gvk(), "the content filter has changed; everything is read again");
+        self.progress.watch_ended();
+        Step::Load
+    }
+
+    /// Notes that the server may have another history.
+    pub(super) fn doubt(&mut self) {
+        self.policy.doubt();
+        self.record(|_| Reflected::Doubted {});
+    }
+
+    /// Decides what follows something that was not open for long, or at all.
+    pub(super) fn decide(&mut self, stage: Stage, end: End) -> Decision {
+        self.decide_after(&Ending {
+            stage,
+            end,
+            received: false,
+            lasted: Duration::ZERO,
+        })
+    }
+
+    /// Decides what follows.
+    pub(super) fn decide_after(&mut self, ending: &Ending) -> Decision {
+        let (now, jitter) = (now(), fastrand::f64());
+        let Ending {
+            stage,
+            end,
+            received,
+            lasted,
+        } = *ending;
+        self.record(|reflector| Reflected::Ended {
+            stage,
+            end,
+            received,
+            lasted,
+            state: reflector.policy.state(now),
+        });
+        let decision = self.policy.ended(ending, now, jitter);
+        self.record(|_| Reflected::Decided {
+            next: decision.next,
+            delay: decision.delay,
+            jitter: jitter.to_bits(),
+        });
+        decision
+    }
+
+    /// Records what the reflector does, if there is a recorder.
+    pub(super) fn record<'a>(&'a self, what: impl FnOnce(&'a Self) -> Reflected<'a>) {
+        if let Some(flight) = &self.reading.flight {
+            flight.record(what(self));
+        }
+    }
+
+    /// Notes a failure, and how long is waited.
+    pub(super) fn failed(&mut self, error: &ReflectorError, delay: Duration) {
+        self.progress.reconnects(error.reason());
+        let kind = self.progress.gvk();
+        if delay.is_zero() {
+            tracing::debug!(%kind, error = %describe(error), "everything is read again");
+        } else {
+            let trouble = Trouble {
+                is_brief: self.policy.is_brief(),
+                ..error.trouble()
+            };
+            self.progress.failed(&trouble, Some(delay));
+        }
+    }
+
+    /// Waits after a failure. One reflector that reaches a server that was away is enough for all.
+    pub(super) async fn pause(&self, error: &ReflectorError, delay: Duration) {
+        if error.is_unanswered() {
+            self.reading.server.is_back_within(delay).await;
+        } else {
+            time::sleep(delay).await;
+        }
+    }
+
+    /// Makes the request for a query.
+    pub(super) fn request(&self, query: String, watch: bool) -> SourceRequest {
+        SourceRequest {
+            watch,
+            namespace: self.reading.namespace.clone(),
+            query,
+            metadata_only: self.intake.content() == Content::MetadataOnly,
+            gzip: self.reading.gzip && !watch,
+        }
+    }
+
+    /// Sends a request and waits for the beginning of its answer.
+    pub(super) async fn open(
+        &self,
+        request: SourceRequest,
+    ) -> Result<Response<SourceBody>, ReflectorError> {
+        let verb = if request.watch { "watch" } else { "list" };
+        let answer = async {
+            let answer = self.source.get(&request).await;
+            let response = answer.map_err(|source| ReflectorError::Unreachable { verb, source })?;
+            if response.status().is_success() {
+                Ok(response)
+            } else {
+                Err(error::refused(verb, response).await)
+            }
+        };
+        let after = ANSWER_TIMEOUT;
+        let answer = time::timeout(after, answer).await;
+        let answer = answer.unwrap_or(Err(ReflectorError::Unanswered { verb, after }));
+        let is_answered = !answer.as_ref().is_err_and(ReflectorError::is_unanswered);
+        if is_answered && self.policy.is_away() {
+            self.reading.server.answers();
+        }
+        answer
+    }
+}
+
+fn now() -> Instant {
+    time::Instant::now().into_std()
+}
