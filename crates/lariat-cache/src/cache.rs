@@ -22,6 +22,15 @@ pub struct Cache<K> {
     view: PhantomData<fn() -> K>,
 }
 
+impl Informer {
+    /// Returns the cache, read as `K`; the content is watched from now on if `K` needs it.
+    #[must_use]
+    pub fn cache<K: View>(&self) -> Cache<K> {
+        self.need::<K>();
+        Cache::new(self.clone())
+    }
+}
+
 impl<K: View> Cache<K> {
     pub(crate) fn new(informer: Informer) -> Self {
         Self {

@@ -1,9 +1,9 @@
-//! Which handler the present task is in.
+//! Which handler the present task is in, and who is asked before it writes.
 
 use std::future::Future;
 use std::sync::Arc;
 
-use lariat_cache::CachedObject;
+use lariat_cache::{Admission, CachedObject, PendingWrite, WriteGate};
 use lariat_core::{Gvk, ObjectKey};
 use lariat_lease::Leadership;
 
@@ -122,4 +122,22 @@ pub(crate) fn is_in_call() -> bool {
 pub(crate) fn is_about(gvk: &Gvk, key: &ObjectKey) -> bool {
     let is_it = |caller: &Caller| caller.gvk == *gvk && caller.key == *key;
     CURRENT.try_with(is_it).unwrap_or(false)
+}
+
+/// Asks the gates of the present handler, if its process may write at all.
+///
+/// The present handler is the one that runs on this task.
+pub(crate) struct ByHandler;
+
+impl WriteGate for ByHandler {
+    fn admit(&self, write: &PendingWrite<'_>) -> Admission {
+        let fenced = leadership().and_then(|it| it.admit(write).err());
+        if let Some(fenced) = fenced {
+            return Admission::Refuse(Box::new(fenced));
+        }
+        match gated() {
+            Some((gvk, gated)) => gated.admit(&gvk, write),
+            None => Admission::Pass,
+        }
+    }
 }

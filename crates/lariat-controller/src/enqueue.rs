@@ -4,10 +4,8 @@ use std::panic::Location;
 use std::sync::Arc;
 use std::time::Duration;
 
-use lariat_core::{Cause, Gvk, ObjectKey, ParseKeyError, debug_as_description};
+use lariat_core::{Gvk, ObjectKey, ParseKeyError, debug_as_description};
 use lariat_queue::Priority;
-
-use crate::current::{self, Caller};
 
 /// A request to call handlers for a key.
 ///
@@ -33,7 +31,7 @@ pub struct Enqueue {
     pub(crate) to: Option<Arc<str>>,
     pub(crate) because: Option<Arc<str>>,
     pub(crate) priority: Option<Priority>,
-    at: &'static Location<'static>,
+    pub(crate) at: &'static Location<'static>,
 }
 
 impl Enqueue {
@@ -86,22 +84,6 @@ impl Enqueue {
     pub fn priority(self, priority: Priority) -> Self {
         let priority = Some(priority);
         Self { priority, ..self }
-    }
-
-    /// Returns the request as a cause of work for a kind.
-    pub(crate) fn cause(&self, gvk: &Gvk) -> Cause {
-        let caller = current::caller();
-        // Who asks for later means to come again.
-        let leads_on = |caller: &Caller| match self.after.is_zero() {
-            true => caller.leads_to(),
-            false => 0,
-        };
-        Cause::Enqueued {
-            chain: caller.as_ref().map_or(0, leads_on),
-            by: caller.map(|caller| caller.name(gvk)),
-            why: self.because.clone(),
-            at: self.at,
-        }
     }
 }
 

@@ -34,25 +34,32 @@
 //! |---|---|
 //! | `metrics` | `lariat_controller::metrics`, what is counted in a registry of `prometheus-client` |
 
-mod factory;
-mod many;
+// In layers: each uses what stands before it.
+mod enqueue;
+mod error;
+mod notices;
+mod totals;
 
-mod controller;
-mod related;
 mod sentinel;
 
-mod enqueue;
 mod handler;
-mod lane;
-mod payload;
 
 mod current;
-mod error;
+mod flight;
+mod panics;
+mod payload;
+mod status;
+
+mod lane;
+
+mod controller;
+
+mod many;
+mod related;
+
+mod factory;
 #[cfg(feature = "metrics")]
 pub mod metrics;
-mod notices;
-mod panics;
-mod status;
 
 pub use controller::{CallRecord, ControllerOptions, Registration, RunRecord, SharedController};
 pub use enqueue::{Enqueue, EnqueueError};
@@ -62,7 +69,6 @@ pub use handler::{
     Call, Context, Gate, Handler, HandlerError, HandlerOptions, HandlerResult, HandlerWrite,
     Ignore, Middleware, Next, Outcome, Predicate, Resync, RetryAfter, Terminal, Timeout, Tracing,
 };
-pub use lane::Ended;
 pub use lariat_cache::FlightRecorder;
 pub use lariat_lease::{
     Fenced, Leadership, Lease, LeaseError, LeaseStatus, ShardKey, Sharding, Shards, Share, Standing,
@@ -71,3 +77,4 @@ pub use many::{AllKinds, KindsRegistration};
 pub use related::{Related, Relation};
 pub use sentinel::{Circle, Pattern, Sentinel};
 pub use status::{ControllerStatus, HandlerStatus};
+pub use totals::Ended;

@@ -178,7 +178,7 @@ const ABOVE: [&str; 6] = [
 /// The frames by which a call gets from the worker to the handler.
 const BELOW: [&str; 3] = [
     "lariat_controller::handler::handler::Viewed<",
-    "lariat_controller::handler::middleware::",
+    "lariat_controller::handler::call::",
     "lariat_controller::controller::guard::",
 ];
 

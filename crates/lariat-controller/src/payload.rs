@@ -3,12 +3,18 @@
 use std::sync::Arc;
 
 use lariat_cache::{CachedObject, Change};
-use lariat_core::{Cause, Causes};
-use lariat_queue::{LaneId, Lanes};
+use lariat_core::{Cause, Causes, ObjectKey};
+use lariat_queue::{LaneId, Lanes, Work, WorkQueue};
 use tokio::time::Instant;
 
 use crate::current::Caller;
-use crate::sentinel::Step;
+use crate::sentinel::{Ask, Step};
+
+/// The queue of a kind.
+pub(crate) type Queue = WorkQueue<ObjectKey, Payload>;
+
+/// A key that a worker has, to be given back.
+pub(crate) type Taken = Work<ObjectKey, Payload>;
 
 /// Why a key is queued, and what is left of objects that were deleted.
 #[derive(Debug, Clone, Default)]
@@ -96,9 +102,13 @@ impl Payload {
             .map(|each| &each.last)
     }
 
-    /// Returns whether some handler has not handled a deletion.
-    pub(crate) fn has_deletion(&self) -> bool {
-        self.deletions.is_some()
+    /// Returns what the sentinel looks at before a run.
+    pub(crate) fn ask(&self) -> Ask<'_> {
+        Ask {
+            causes: &self.causes,
+            has_deletion: self.deletions.is_some(),
+            step: self.step.as_ref(),
+        }
     }
 
     /// Returns why the key is handed out now; that a handler asked to be called later is no reason.

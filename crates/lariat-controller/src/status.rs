@@ -6,8 +6,8 @@ use std::time::Duration;
 use lariat_cache::KindStatus;
 use lariat_queue::{Histogram, QueueStats};
 
-use crate::lane::{Ended, Totals};
 use crate::sentinel::Circle;
+use crate::totals::{Ended, Totals};
 
 /// State and totals of one handler, for as long as it is registered.
 #[derive(Debug, Clone)]

@@ -10,9 +10,8 @@ use lariat_core::{Gvk, ObjectKey};
 use super::changes::Changes;
 use super::core::{Core, Wanted};
 use super::load::{self, LoadError};
-use crate::cache::Cache;
 use crate::client::KindClient;
-use crate::publish::{KindStatus, Phase, Subscriber, Subscription, User};
+use crate::publish::{KindStatus, Subscriber, Subscription, User};
 use crate::selection::Selection;
 use crate::store::{CachedObject, Store};
 use crate::view::View;
@@ -58,13 +57,6 @@ impl Informer {
     #[must_use]
     pub fn store(&self) -> &Arc<Store> {
         &self.core.store
-    }
-
-    /// Returns the cache, read as `K`; the content is watched from now on if `K` needs it.
-    #[must_use]
-    pub fn cache<K: View>(&self) -> Cache<K> {
-        self.need::<K>();
-        Cache::new(self.clone())
     }
 
     /// Returns the same informer, as a use of the kind for which no start waits, and that makes none fail if the
@@ -260,7 +252,9 @@ impl Informer {
     #[cfg(feature = "kube-runtime")]
     pub(crate) async fn filled(&self) {
         let mut phases = self.core.progress.phases();
-        let _ = phases.wait_for(|phase| *phase == Phase::Synced).await;
+        let _ = phases
+            .wait_for(|phase| *phase == crate::publish::Phase::Synced)
+            .await;
     }
 
     /// Returns whether two handles are the same informer.

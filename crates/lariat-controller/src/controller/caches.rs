@@ -9,9 +9,9 @@ use lariat_core::Gvk;
 use parking_lot::Mutex;
 use tokio::time::{self, Instant};
 
-use super::core::Queue;
+use super::joined::{AnyRelation, Enqueuer, Joined};
 use crate::lane::{Lane, Lanes};
-use crate::related::{AnyRelation, Enqueuer, Joined};
+use crate::payload::Queue;
 
 /// How long calls wait for a watch that is being upgraded to content, before objects are fetched one by one.
 const UPGRADE_PATIENCE: Duration = Duration::from_secs(20);

@@ -8,27 +8,26 @@ use lariat_cache::{CachedObject, Informer, SharedClientFactory, Subscription};
 use lariat_core::{Cause, Gvk, ObjectKey, Remembered};
 use lariat_flight::{Controlled, Recorder};
 use lariat_lease::Leadership;
-use lariat_queue::{Add, Lanes as Due, Priority, WorkQueue};
+use lariat_queue::{Add, Lanes as Due, Priority};
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use super::activity::Activity;
 use super::caches::Caches;
 use super::failures::{Failures, KEYS};
 use super::feed::Feed;
-use super::flight::ControllerFlight;
 use super::history::History;
 use super::options::ControllerOptions;
 use super::shards::OwnKeys;
-use super::worker::Activity;
-use crate::current;
+use crate::current::{self, Caller};
 use crate::enqueue::{Enqueue, EnqueueError};
+use crate::flight::ControllerFlight;
+use crate::handler::CallKind;
 use crate::lane::{Lane, Lanes, Limit, Waiting};
-use crate::payload::Payload;
+use crate::payload::{Payload, Queue};
 use crate::sentinel::Watchman;
 use crate::status::ControllerStatus;
-
-pub(crate) type Queue = WorkQueue<ObjectKey, Payload>;
 
 /// A controller that is in use.
 pub(crate) struct ControllerCore {
@@ -116,10 +115,6 @@ impl ControllerCore {
         &self.informer
     }
 
-    pub(crate) fn clients(&self) -> &SharedClientFactory {
-        &self.clients
-    }
-
     /// Returns the caches that are waited for.
     pub(crate) fn caches(&self) -> &Caches {
         &self.caches
@@ -171,12 +166,13 @@ impl ControllerCore {
 
     /// Enqueues a key for some lanes, with the rest as a request says.
     pub(crate) fn enqueue_for(&self, lanes: Due, key: &ObjectKey, request: &Enqueue) {
-        let payload = Payload::from(request.cause(self.gvk()));
+        let caller = current::caller();
+        let payload = Payload::from(self.cause(request, caller.as_ref()));
         let add = Add::after(request.after)
             .kept()
             .lanes(lanes)
             .priority(request.priority.unwrap_or(Priority::Normal))
-            .payload(payload.led_by(current::caller().as_ref()));
+            .payload(payload.led_by(caller.as_ref()));
         match request.rate_limited {
             true => self.queue.add_rate_limited(key.clone(), add),
             false => self.queue.add(key.clone(), add),
@@ -186,7 +182,7 @@ impl ControllerCore {
     /// Enqueues the key of every object of this process as a request says; returns how many there are.
     pub(crate) fn enqueue_all(&self, request: &Enqueue) -> Result<usize, EnqueueError> {
         let lanes = self.lanes_of(request, None)?;
-        let cause = request.cause(self.gvk());
+        let cause = self.cause(request, current::caller().as_ref());
         let priority = request.priority.unwrap_or(Priority::Low);
         let add = |object: &Arc<CachedObject>| {
             let add = Add::after(request.after).kept().lanes(lanes.clone());
@@ -202,6 +198,24 @@ impl ControllerCore {
             false => self.add_in_pieces(adds),
         }
         Ok(count)
+    }
+
+    /// Returns a request, made in the call of a handler or outside of any, as a cause of work.
+    fn cause(&self, request: &Enqueue, caller: Option<&Caller>) -> Cause {
+        // Who asks for later means to come again.
+        let leads_on = |caller: &Caller| {
+            if request.after.is_zero() {
+                caller.leads_to()
+            } else {
+                0
+            }
+        };
+        Cause::Enqueued {
+            chain: caller.map_or(0, leads_on),
+            by: caller.map(|caller| caller.name(self.gvk())),
+            why: request.because.clone(),
+            at: request.at,
+        }
     }
 
     /// Adds many keys, so that others get at the queue meanwhile.
@@ -404,6 +418,20 @@ impl ControllerCore {
         all.extend(
             sizes.map(|(what, (entries, bound))| Remembered::new(what, entries, bound).of(kind)),
         );
+    }
+}
+
+impl CallKind for ControllerCore {
+    fn informer(&self) -> &Informer {
+        &self.informer
+    }
+
+    fn clients(&self) -> &SharedClientFactory {
+        &self.clients
+    }
+
+    fn enqueue(&self, key: &ObjectKey, request: &Enqueue) -> Result<(), EnqueueError> {
+        Self::enqueue(self, key, request)
     }
 }
 

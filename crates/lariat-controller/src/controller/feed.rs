@@ -8,10 +8,9 @@ use lariat_core::{Cause, Gvk};
 use lariat_lease::{ShardKey, Shards};
 use lariat_queue::Add;
 
-use super::core::Queue;
 use crate::current::{self, Caller};
 use crate::lane::Lanes;
-use crate::payload::Payload;
+use crate::payload::{Payload, Queue};
 use crate::sentinel::Watchman;
 
 /// Puts what the cache tells into the queue.
@@ -50,7 +49,9 @@ impl Subscriber for Feed {
 
     fn wrote(&self, written: &Written) {
         if let Some(caller) = current::caller() {
-            self.watchman.wrote(written, &caller);
+            let (by, chain) = (caller.name(&self.gvk), caller.leads_to());
+            self.watchman
+                .wrote(written, &by, chain, caller.step.as_ref());
         }
     }
 }

@@ -11,8 +11,8 @@ use lariat_queue::Priority;
 
 use crate::current::{self, Caller};
 use crate::handler::{Call, Class, HandlerError, HandlerResult, Updated, through};
-use crate::lane::Ended;
 use crate::panics::{self, Panicked};
+use crate::totals::Ended;
 
 /// What a handler answered.
 pub(super) struct Answer {

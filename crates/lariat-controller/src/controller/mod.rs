@@ -1,12 +1,13 @@
 //! The controller of a kind: its queue, its handlers and its workers.
 
+mod activity;
 mod caches;
 mod core;
 mod failures;
 mod feed;
-mod flight;
 mod guard;
 mod history;
+mod joined;
 mod options;
 mod registration;
 mod run;
@@ -17,13 +18,14 @@ mod slot;
 mod verdict;
 mod worker;
 
-pub(crate) use core::{ControllerCore, Queue};
+pub(crate) use activity::InProgress;
+pub(crate) use core::ControllerCore;
 pub(crate) use feed::cause;
-pub(crate) use flight::ControllerFlight;
 pub use history::{CallRecord, RunRecord};
+pub(crate) use joined::{AnyRelation, Enqueuer, Joined, Unread};
 pub use options::ControllerOptions;
 pub use registration::Registration;
 pub(crate) use running::Running;
 pub use shared::SharedController;
-pub(crate) use slot::{NewHandler, Slot, check_options};
-pub(crate) use worker::{InProgress, Stopping};
+pub(crate) use slot::{Kinds, NewHandler, Slot, check_options};
+pub(crate) use worker::Stopping;

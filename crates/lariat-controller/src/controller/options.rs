@@ -8,9 +8,9 @@ use lariat_core::ObjectKey;
 use lariat_lease::{Leadership, Shards};
 use lariat_queue::{Ageing, QueueBuilder, RateLimiter, WorkQueue, group};
 
-use super::core::Queue;
-use super::flight::ControllerFlight;
+use crate::flight::ControllerFlight;
 use crate::handler::{HandlerOptions, Resync};
+use crate::payload::Queue;
 use crate::sentinel::Sentinel;
 
 /// The options of a kind's controller; also the defaults for all kinds of a factory.

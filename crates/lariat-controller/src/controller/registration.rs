@@ -3,11 +3,11 @@
 use std::fmt;
 use std::sync::{Arc, Weak};
 
-use lariat_cache::ClientIdentity;
+use lariat_cache::{ClientIdentity, View};
 use lariat_core::{Gvk, ObjectKey};
 
 use super::core::ControllerCore;
-use super::slot::Slot;
+use super::slot::{NewHandler, Slot};
 use crate::enqueue::Enqueue;
 use crate::lane::Lane;
 use crate::status::HandlerStatus;
@@ -21,9 +21,14 @@ pub struct Registration {
 }
 
 impl Registration {
-    pub(super) fn new(slot: Arc<Slot>, core: &Arc<ControllerCore>, lane: Arc<Lane>) -> Self {
-        let core = Arc::downgrade(core);
-        Self { slot, core, lane }
+    /// Registers a handler that was checked, with nobody else registering meanwhile.
+    pub(crate) fn begin<V: View>(slot: &Arc<Slot>, new: NewHandler) -> Self {
+        let (core, lane) = slot.register::<V>(new);
+        Self {
+            slot: Arc::clone(slot),
+            core: Arc::downgrade(&core),
+            lane,
+        }
     }
 
     /// Returns the kind.

@@ -6,23 +6,21 @@ use std::time::Duration;
 
 use lariat_cache::{CachedObject, LoadError};
 use lariat_core::{Cause, Causes};
-use lariat_queue::{Add, LaneId, Verdict, Work};
+use lariat_queue::{Add, LaneId, Verdict};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::activity::WorkerActivity;
 use super::core::ControllerCore;
-use super::flight::CallOf;
 use super::guard::{Answer, guarded};
 use super::history::{CallRecord, RunRecord};
 use super::verdict::{EndedCall, Report};
-use super::worker::WorkerActivity;
 use crate::current::Caller;
-use crate::handler::{Call, Decoded, Gated};
+use crate::flight::CallOf;
+use crate::handler::{Call, CallKind, Decoded};
 use crate::lane::{Admission, Lane, LaneList, Waiting};
-use crate::payload::Payload;
+use crate::payload::{Payload, Taken};
 use crate::sentinel::Step;
-
-pub(super) type Taken = Work<lariat_core::ObjectKey, Payload>;
 
 /// A key that is to be given back, with what became of the handlers that were due.
 pub(super) type Done = (Taken, Vec<(LaneId, Verdict<Payload>)>);
@@ -39,7 +37,7 @@ pub(super) async fn run(
         // The last handler was deregistered just now; the key is kept for the next.
         return None;
     }
-    let judgement = core.watchman().judge(work.key(), work.payload());
+    let judgement = core.watchman().judge(work.key(), &work.payload().ask());
     if let Some(pause) = judgement.wait {
         put_off(core, &lanes, &work, pause);
         // Without verdicts, so that failures stay as they are.
@@ -215,7 +213,7 @@ impl Runner<'_> {
                     flight.call_began(self.call_of(lane), failures.saturating_add(1));
                 }
                 let object = call.object.as_ref().or(call.deleted.as_ref());
-                let gated = Gated::of(lane, &call.key, object);
+                let gated = lane.gated(&call.key, object);
                 let object = (self.core.gvk().clone(), call.key.clone());
                 let caller = Caller::new(object, Arc::clone(lane.name()))
                     .in_chain(self.chain, self.step.clone())
@@ -245,7 +243,7 @@ impl Runner<'_> {
         let (verdict, record) = ended.judge(answer.result, || self.newest());
         self.calls.push(record);
         if let Some(flight) = self.core.flight() {
-            flight.call_ended(self.call_of(lane), report, &verdict);
+            flight.call_ended(self.call_of(lane), report.ended, report.took, &verdict);
         }
         Some(verdict)
     }
@@ -254,7 +252,8 @@ impl Runner<'_> {
         CallOf {
             run: self.number,
             key: self.work.key(),
-            lane,
+            lane: lane.id(),
+            handler: lane.name(),
         }
     }
 
@@ -265,8 +264,8 @@ impl Runner<'_> {
         failures: u32,
     ) -> Call {
         Call {
-            core: Arc::clone(self.core),
-            lane: Arc::clone(lane),
+            kind: Arc::clone(self.core) as Arc<dyn CallKind>,
+            callee: Arc::clone(lane.callee()),
             run: self.number,
             key: self.work.key().clone(),
             object,

@@ -5,13 +5,15 @@ use std::time::Duration;
 
 use futures::future::{OptionFuture, select_all};
 use lariat_core::Cause;
-use lariat_queue::LaneId;
+use lariat_lease::{ShardKey, Share};
+use lariat_queue::{Add, LaneId};
+use tokio::sync::watch;
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::{self, Instant};
 use tokio_util::sync::CancellationToken;
 
 use super::core::ControllerCore;
-use super::shards::Gains;
+use super::feed::Feed;
 use super::slot::Slot;
 use super::worker::{Stopping, work};
 use crate::lane::{Lane, LaneList, Limit};
@@ -209,4 +211,53 @@ impl Resyncs {
             }
         }
     }
+}
+
+/// The objects that come to this process when the ring changes.
+struct Gains {
+    /// What shows the share; none without a ring.
+    share: Option<watch::Receiver<Share>>,
+    before: Share,
+}
+
+impl Gains {
+    fn new(core: &ControllerCore) -> Self {
+        let mut share = core.own_keys().follow();
+        // The present one is enqueued too: what came before this process had a share was not.
+        share.iter_mut().for_each(watch::Receiver::mark_changed);
+        Self {
+            share,
+            before: Share::none(),
+        }
+    }
+
+    /// Waits for another share, and enqueues what it gains.
+    async fn enqueued(&mut self, core: &ControllerCore) {
+        let Some(follow) = &mut self.share else {
+            return std::future::pending().await;
+        };
+        if follow.changed().await.is_err() {
+            return std::future::pending().await;
+        }
+        let share = follow.borrow_and_update().clone();
+        enqueue_gained(core, &self.before, &share);
+        self.before = share;
+    }
+}
+
+/// Enqueues the objects that a new share holds and the one before did not, as if they had just come into sight.
+fn enqueue_gained(core: &ControllerCore, before: &Share, share: &Share) {
+    let (gvk, lanes) = (core.gvk(), core.lanes().list());
+    let snapshot = core.informer().store().snapshot();
+    let gained = snapshot.iter().filter(|object| {
+        let key = ShardKey::of_object(gvk, object);
+        share.holds(key) && !before.holds(key)
+    });
+    core.add_in_pieces(gained.filter_map(|object| {
+        let change = Feed::initial(object);
+        let (due, priority) = lanes.due(&change);
+        let add = Add::now().lanes(due.clone()).priority(priority);
+        let add = add.payload(change.cause().into());
+        (!due.is_empty()).then(|| (object.key().clone(), add))
+    }));
 }

@@ -14,7 +14,6 @@ use super::slot::{NewHandler, Slot};
 use crate::enqueue::{Enqueue, EnqueueError};
 use crate::error::RegisterError;
 use crate::handler::{Handler, HandlerOptions, Viewed};
-use crate::related::{Related, Relation};
 use crate::status::ControllerStatus;
 
 /// The controller of a kind, read as `K`; every handle of a kind is the same controller.
@@ -121,7 +120,7 @@ impl<K: View> SharedController<K> {
         let factory = self.slot.factory().upgrade();
         let _alone = factory.as_ref().map(|factory| factory.registering());
         self.slot.check(&new)?;
-        Ok(self.slot.register::<K>(new))
+        Ok(Registration::begin::<K>(&self.slot, new))
     }
 
     /// Makes a handler that is to be registered on this handle.
@@ -146,38 +145,6 @@ impl<K: View> SharedController<K> {
         if let Some(core) = self.slot.in_use() {
             self.slot.sweep(&core);
         }
-    }
-
-    /// Enqueues keys of this kind when objects of another change, and as long as this kind has handlers.
-    ///
-    /// The relation is asked for the old state and for the new, and for the last state of what is deleted. Nothing is
-    /// opened until this kind is in use. Dropping what is returned changes nothing.
-    ///
-    /// The other kind's cache is filled before handlers of this one are first called, if the relation is there by
-    /// then. A handler that is registered while the factory runs waits for the relations that concern it, without
-    /// keeping other handlers waiting. As long as it does, its [status](crate::HandlerStatus::is_held) says so; after
-    /// 30 seconds a warning is logged, and a kind that is not served counts as one without objects.
-    ///
-    /// ```no_run
-    /// use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet};
-    /// use lariat_controller::{Relation, SharedControllerFactory};
-    ///
-    /// # fn example(factory: &SharedControllerFactory) {
-    /// let deployments = factory.for_object::<Deployment>();
-    /// let replica_sets = factory.for_object::<ReplicaSet>();
-    /// deployments.watch_related(&replica_sets, Relation::controllers());
-    /// # }
-    /// ```
-    #[allow(
-        clippy::must_use_candidate,
-        reason = "the relation stays when this is dropped"
-    )]
-    pub fn watch_related<B: View, V: View>(
-        &self,
-        other: &SharedController<B>,
-        relation: Relation<V>,
-    ) -> Related {
-        Related::begin(&self.slot, &other.slot, relation)
     }
 
     /// Enqueues a key for all handlers, now, whether or not there is such an object.

@@ -5,17 +5,32 @@ use std::sync::{Arc, Weak};
 
 use lariat_cache::{Informer, SharedCacheFactory, View};
 use lariat_core::{Gvk, Remembered, ResourceKind};
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 use tokio_util::task::TaskTracker;
 
 use super::core::ControllerCore;
+use super::joined::AnyRelation;
 use super::options::ControllerOptions;
-use super::registration::Registration;
 use crate::error::RegisterError;
-use crate::factory::Shared;
 use crate::handler::{AnyHandler, HandlerOptions};
 use crate::lane::Lane;
-use crate::related::AnyRelation;
+
+/// What a kind needs of its factory, which has all kinds.
+pub(crate) trait Kinds: Send + Sync {
+    fn caches(&self) -> &SharedCacheFactory;
+
+    /// Returns the place of a kind's controller, the same for all who ask.
+    fn slot(self: Arc<Self>, gvk: Gvk) -> Arc<Slot>;
+
+    /// Keeps others from registering handlers, so that a transaction registers all or none.
+    fn registering(&self) -> MutexGuard<'_, ()>;
+
+    /// Starts a controller that came into use while the factory runs.
+    fn start_late(&self, slot: &Arc<Slot>, core: &Arc<ControllerCore>);
+
+    /// Forgets a controller that nobody needs any more.
+    fn forget(&self, core: &Arc<ControllerCore>);
+}
 
 /// The place of a kind's controller, which comes into being when it is first needed and ends with its last
 /// handler.
@@ -25,7 +40,7 @@ pub(crate) struct Slot {
     options: ControllerOptions,
     /// Locked for moments only: nothing of a user's is called, and no other lock is taken, meanwhile.
     state: Mutex<State>,
-    factory: Weak<Shared>,
+    factory: Weak<dyn Kinds>,
     /// The number of the factory's next run.
     runs: Arc<AtomicU64>,
 }
@@ -55,7 +70,7 @@ impl Slot {
         gvk: Gvk,
         caches: SharedCacheFactory,
         options: ControllerOptions,
-        factory: Weak<Shared>,
+        factory: Weak<dyn Kinds>,
         runs: Arc<AtomicU64>,
     ) -> Self {
         Self {
@@ -88,7 +103,7 @@ impl Slot {
         &self.caches
     }
 
-    pub(crate) fn factory(&self) -> &Weak<Shared> {
+    pub(crate) fn factory(&self) -> &Weak<dyn Kinds> {
         &self.factory
     }
 
@@ -170,7 +185,10 @@ impl Slot {
     }
 
     /// Registers a handler that was checked, with nobody else registering meanwhile.
-    pub(crate) fn register<V: View>(self: &Arc<Self>, new: NewHandler) -> Registration {
+    pub(crate) fn register<V: View>(
+        self: &Arc<Self>,
+        new: NewHandler,
+    ) -> (Arc<ControllerCore>, Arc<Lane>) {
         let options = self.options.complete(new.options);
         let lane = Lane::new(&new.name, new.handler, options, new.is_optional);
         let core = loop {
@@ -193,7 +211,7 @@ impl Slot {
         };
         core.informer().need::<V>();
         core.welcome(&lane);
-        Registration::new(Arc::clone(self), &core, lane)
+        (core, lane)
     }
 
     /// Ends a controller if it has no handler any more.

@@ -13,11 +13,11 @@ use super::core::ControllerCore;
 use super::failures::{Failed, Next};
 use super::guard::{Again, Failure};
 use super::history::CallRecord;
-use super::run::Taken;
 use crate::handler::Class;
-use crate::lane::{Ended, Lane};
-use crate::payload::Payload;
+use crate::lane::Lane;
+use crate::payload::{Payload, Taken};
 use crate::sentinel::Step;
+use crate::totals::Ended;
 
 /// How long a handler waits whose rate limiter panics.
 const BROKEN_LIMITER: Duration = Duration::from_secs(30);

@@ -11,8 +11,8 @@ use std::any::TypeId;
 use std::fmt;
 use std::future::Future;
 use std::pin::pin;
-use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Weak};
 
 use kube::Client;
 use kube::api::DynamicObject;
@@ -24,10 +24,10 @@ use lariat_lease::{Leadership, LeaseError, Shards};
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
-use crate::controller::{SharedController, Slot};
+use crate::controller::{Kinds, SharedController, Slot};
+use crate::current::ByHandler;
 use crate::error::{RunError, StartError, StopError};
-use crate::handler::ByHandler;
-use crate::many::AllKinds;
+use crate::many::{AllKinds, Follows};
 use crate::status::ControllerStatus;
 use crate::{notices, panics};
 use running::Running;
@@ -147,7 +147,7 @@ impl SharedControllerFactory {
     }
 
     fn slot(&self, gvk: Gvk) -> Arc<Slot> {
-        Shared::slot(&self.shared, gvk)
+        Arc::clone(&self.shared).slot(gvk)
     }
 
     /// Returns all kinds the API server serves that can be listed and watched and that a function wants, as
@@ -160,7 +160,10 @@ impl SharedControllerFactory {
         &self,
         wanted: impl Fn(&ResourceKind) -> bool + Send + Sync + 'static,
     ) -> AllKinds<DynamicObject> {
-        AllKinds::new(Arc::downgrade(&self.shared), Arc::new(wanted))
+        {
+            let factory: Weak<dyn Follows> = Arc::<Shared>::downgrade(&self.shared);
+            AllKinds::new(factory, Arc::new(wanted))
+        }
     }
 
     /// Begins to register many handlers at once, of whatever kinds; see [`Transaction`].

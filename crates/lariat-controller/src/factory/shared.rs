@@ -1,8 +1,8 @@
 //! What all clones of a factory share.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Weak};
 
 use lariat_cache::SharedCacheFactory;
 use lariat_core::Gvk;
@@ -11,8 +11,8 @@ use parking_lot::{Mutex, MutexGuard};
 
 use super::builder::Options;
 use super::running::Running;
-use crate::controller::{ControllerCore, Slot};
-use crate::many::Follower;
+use crate::controller::{ControllerCore, Kinds, Slot};
+use crate::many::{Follower, Follows};
 
 /// What all clones of a factory share.
 pub(crate) struct Shared {
@@ -42,14 +42,29 @@ pub(super) struct State {
 }
 
 impl Shared {
-    pub(crate) fn slot(self: &Arc<Self>, gvk: Gvk) -> Arc<Slot> {
+    /// Records that the factory starts or stops, if there is a recorder.
+    pub(super) fn record(&self, step: FactoryStep, workers: Option<usize>) {
+        if let Some(flight) = self.caches.flight() {
+            let workers = workers.and_then(|workers| u32::try_from(workers).ok());
+            flight.record(&Record::Factory { step, workers });
+        }
+    }
+}
+
+impl Kinds for Shared {
+    fn caches(&self) -> &SharedCacheFactory {
+        &self.caches
+    }
+
+    fn slot(self: Arc<Self>, gvk: Gvk) -> Arc<Slot> {
         let mut state = self.state.lock();
         if let Some(slot) = state.slots.get(&gvk) {
             return Arc::clone(slot);
         }
         let unused = state.make_room_for_slot();
         let options = self.options.of(&gvk);
-        let (factory, runs) = (Arc::downgrade(self), Arc::clone(&self.runs));
+        let factory: Weak<dyn Kinds> = Arc::<Self>::downgrade(&self);
+        let runs = Arc::clone(&self.runs);
         let slot = Slot::new(gvk.clone(), self.caches.clone(), options, factory, runs);
         let slot = Arc::new(slot);
         state.slots.insert(gvk, Arc::clone(&slot));
@@ -58,39 +73,25 @@ impl Shared {
         slot
     }
 
-    pub(crate) fn caches(&self) -> &SharedCacheFactory {
-        &self.caches
-    }
-
-    /// Records that the factory starts or stops, if there is a recorder.
-    pub(super) fn record(&self, step: FactoryStep, workers: Option<usize>) {
-        if let Some(flight) = self.caches.flight() {
-            let workers = workers.and_then(|workers| u32::try_from(workers).ok());
-            flight.record(&Record::Factory { step, workers });
-        }
-    }
-
-    /// Keeps others from registering handlers.
-    pub(crate) fn registering(&self) -> MutexGuard<'_, ()> {
+    fn registering(&self) -> MutexGuard<'_, ()> {
         self.registering.lock()
     }
 
-    /// Starts a controller that came into use while the factory runs.
-    pub(crate) fn start_late(&self, slot: &Arc<Slot>, core: &Arc<ControllerCore>) {
+    fn start_late(&self, slot: &Arc<Slot>, core: &Arc<ControllerCore>) {
         if let Some(running) = &mut self.state.lock().running {
             running.spawn(slot, core);
         }
     }
 
-    /// Forgets a controller that nobody needs any more.
-    pub(crate) fn forget(&self, core: &Arc<ControllerCore>) {
+    fn forget(&self, core: &Arc<ControllerCore>) {
         if let Some(running) = &mut self.state.lock().running {
             running.forget(core);
         }
     }
+}
 
-    /// Forgets handlers of many kinds that have ended.
-    pub(crate) fn forget_followers(&self) {
+impl Follows for Shared {
+    fn forget_followers(&self) {
         let mut state = self.state.lock();
         let ended: Vec<_> = state
             .followers
@@ -101,8 +102,7 @@ impl Shared {
         drop(ended);
     }
 
-    /// Keeps a handler of many kinds, and starts it if the factory runs.
-    pub(crate) fn follow(&self, follower: &Arc<Follower>) {
+    fn follow(&self, follower: &Arc<Follower>) {
         let mut state = self.state.lock();
         state.followers.push(Arc::clone(follower));
         if let Some(running) = &state.running {

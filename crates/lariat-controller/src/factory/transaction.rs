@@ -8,7 +8,7 @@ use lariat_cache::View;
 use lariat_core::Gvk;
 
 use super::Shared;
-use crate::controller::{NewHandler, Registration, SharedController, Slot};
+use crate::controller::{Kinds, NewHandler, Registration, SharedController, Slot};
 use crate::error::RegisterError;
 use crate::handler::{Handler, HandlerOptions};
 
@@ -74,7 +74,7 @@ impl Transaction {
         self.planned.push(Planned {
             slot: Arc::clone(controller.slot()),
             new: controller.new_handler(name, options, handler),
-            register: Slot::register::<K>,
+            register: Registration::begin::<K>,
         });
     }
 
@@ -91,7 +91,7 @@ impl Transaction {
         let _alone = self.shared.registering();
         let mut names: HashSet<(&Gvk, &str)> = HashSet::new();
         for Planned { slot, new, .. } in &self.planned {
-            if slot.factory().as_ptr() != Arc::as_ptr(&self.shared) {
+            if !std::ptr::addr_eq(slot.factory().as_ptr(), Arc::as_ptr(&self.shared)) {
                 let gvk = slot.gvk().clone();
                 return Err(RegisterError::ForeignController { gvk });
             }

@@ -10,7 +10,7 @@ use lariat_cache::{Cache, CachedObject, DecodeError, View};
 use lariat_core::{Causes, Gvk, ObjectKey};
 use tokio_util::sync::CancellationToken;
 
-use super::handler::Call;
+use super::call::Call;
 use crate::enqueue::{Enqueue, EnqueueError};
 
 /// What a handler is told: which key, in which state, and why.
@@ -70,7 +70,7 @@ impl<K: View> Context<K> {
 
     fn read(&self, object: Option<&Arc<CachedObject>>) -> Result<Option<Arc<K>>, DecodeError> {
         let value = object
-            .map(|object| self.call.core.informer().store().read(object, self.gvk()))
+            .map(|object| self.call.kind.informer().store().read(object, self.gvk()))
             .transpose()?;
         Ok(value.inspect(|value| self.call.decoded.keep(value)))
     }
@@ -122,7 +122,7 @@ impl<K: View> Context<K> {
     /// Returns the cache of the kind.
     #[must_use]
     pub fn cache(&self) -> Cache<K> {
-        self.call.core.informer().cache()
+        self.call.kind.informer().cache()
     }
 
     /// Returns the client to write through, for every kind.
@@ -135,7 +135,7 @@ impl<K: View> Context<K> {
     /// Outside a tokio runtime, if it is asked for the first time.
     #[must_use]
     pub fn client(&self) -> Client {
-        self.call.lane.client(self.call.core.clients())
+        self.call.callee.client(self.call.kind.clients())
     }
 
     /// Returns a token that is cancelled when the controllers begin to stop.
@@ -165,7 +165,7 @@ impl<K: View> Context<K> {
     pub fn enqueue_after(&self, key: &ObjectKey, delay: Duration) {
         let request = Enqueue::after(delay);
         // Only a request to a handler of some name can fail.
-        let _ = self.call.core.enqueue(key, &request);
+        let _ = self.call.kind.enqueue(key, &request);
     }
 
     /// Enqueues a key of this kind as a request says.
@@ -174,7 +174,7 @@ impl<K: View> Context<K> {
     ///
     /// The request names a handler the kind does not have.
     pub fn enqueue_with(&self, key: &ObjectKey, request: &Enqueue) -> Result<(), EnqueueError> {
-        self.call.core.enqueue(key, request)
+        self.call.kind.enqueue(key, request)
     }
 }
 

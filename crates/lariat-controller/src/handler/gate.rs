@@ -3,11 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-use lariat_cache::{Admission, CachedObject, PendingWrite, WriteEnd, WriteGate, WriteReceipt};
+use lariat_cache::{Admission, CachedObject, PendingWrite, WriteEnd, WriteReceipt};
 use lariat_core::{Gvk, ObjectKey};
-
-use crate::current;
-use crate::lane::Lane;
 
 /// Is asked before a handler writes; see [`HandlerOptions::gate`](crate::HandlerOptions::gate).
 ///
@@ -29,7 +26,8 @@ pub struct HandlerWrite<'a> {
 /// A call of a handler that has gates.
 #[derive(Clone)]
 pub(crate) struct Gated {
-    lane: Arc<Lane>,
+    handler: Arc<str>,
+    gates: Arc<[Arc<dyn Gate>]>,
     key: ObjectKey,
     object: Option<Arc<CachedObject>>,
 }
@@ -44,7 +42,7 @@ impl HandlerWrite<'_> {
     /// Returns the name of the handler.
     #[must_use]
     pub fn handler(&self) -> &str {
-        self.gated.lane.name()
+        &self.gated.handler
     }
 
     /// Returns the kind the handler is called for.
@@ -77,17 +75,19 @@ impl fmt::Debug for HandlerWrite<'_> {
 }
 
 impl Gated {
-    /// Looks whether a handler has gates.
-    pub(crate) fn of(
-        lane: &Arc<Lane>,
+    /// Makes the call of a handler by its name, its gates and what it is about.
+    pub(crate) fn new(
+        handler: &Arc<str>,
+        gates: &Arc<[Arc<dyn Gate>]>,
         key: &ObjectKey,
         object: Option<&Arc<CachedObject>>,
-    ) -> Option<Self> {
-        (!lane.gates().is_empty()).then(|| Self {
-            lane: Arc::clone(lane),
+    ) -> Self {
+        Self {
+            handler: Arc::clone(handler),
+            gates: Arc::clone(gates),
             key: key.clone(),
             object: object.cloned(),
-        })
+        }
     }
 
     /// Asks all gates; one that refuses decides.
@@ -97,12 +97,12 @@ impl Gated {
             gated: self,
             write,
         };
-        if let [gate] = self.lane.gates() {
+        if let [gate] = &*self.gates {
             return gate.admit(&write);
         }
         let mut receipts = Receipts::default();
         let mut rehearses = false;
-        for gate in self.lane.gates() {
+        for gate in self.gates.iter() {
             match gate.admit(&write) {
                 Admission::Send(receipt) => receipts.0.push(receipt),
                 Admission::Rehearse(receipt) => {
@@ -131,23 +131,5 @@ struct Receipts(Vec<Box<dyn WriteReceipt>>);
 impl WriteReceipt for Receipts {
     fn ended(self: Box<Self>, end: &WriteEnd<'_>) {
         self.0.into_iter().for_each(|receipt| receipt.ended(end));
-    }
-}
-
-/// Asks the gates of the present handler, if its process may write at all.
-///
-/// The present handler is the one that runs on this task.
-pub(crate) struct ByHandler;
-
-impl WriteGate for ByHandler {
-    fn admit(&self, write: &PendingWrite<'_>) -> Admission {
-        let fenced = current::leadership().and_then(|it| it.admit(write).err());
-        if let Some(fenced) = fenced {
-            return Admission::Refuse(Box::new(fenced));
-        }
-        match current::gated() {
-            Some((gvk, gated)) => gated.admit(&gvk, write),
-            None => Admission::Pass,
-        }
     }
 }

@@ -1,15 +1,14 @@
 //! Middleware: what is wrapped around handlers.
 
 use std::future::Future;
-use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
 use tokio::time;
 use tracing::Instrument;
 
-use super::{Call, HandlerError, HandlerResult};
-use crate::lane::Lane;
+use super::call::{AnyMiddleware, Call, HandlerResult, Next};
+use super::error::HandlerError;
 
 /// Code that is wrapped around calls of handlers: kooper calls it a decorator.
 ///
@@ -51,52 +50,6 @@ where
     fn handle(&self, call: Call, next: Next) -> impl Future<Output = HandlerResult> + Send {
         self(call, next)
     }
-}
-
-/// What a call goes through next: more middleware, and the handler in the end.
-#[must_use = "a call that is not passed on does not reach its handler"]
-pub struct Next {
-    lane: Arc<Lane>,
-    at: usize,
-}
-
-impl Next {
-    /// Passes the call on.
-    ///
-    /// # Errors
-    ///
-    /// What the handler, or middleware before it, fails with.
-    ///
-    /// # Cancel safety
-    ///
-    /// Dropping the future drops the call of the handler at its present await.
-    pub async fn run(self, call: Call) -> HandlerResult {
-        let Self { lane, at } = self;
-        match lane.middleware().get(at) {
-            Some(middleware) => {
-                let next = Self {
-                    lane: Arc::clone(&lane),
-                    at: at + 1,
-                };
-                middleware.handle(call, next).await
-            }
-            None => lane.handler().handle(call).await,
-        }
-    }
-}
-
-/// Calls a handler through its middleware.
-pub(crate) async fn through(call: Call) -> HandlerResult {
-    let lane = Arc::clone(&call.lane);
-    if lane.middleware().is_empty() {
-        return lane.handler().handle(call).await;
-    }
-    Next { lane, at: 0 }.run(call).await
-}
-
-/// Middleware whose type is forgotten.
-pub(crate) trait AnyMiddleware: Send + Sync {
-    fn handle(&self, call: Call, next: Next) -> BoxFuture<'_, HandlerResult>;
 }
 
 impl<M: Middleware> AnyMiddleware for M {
@@ -150,14 +103,5 @@ impl Middleware for Tracing {
             attempt = call.attempt(),
         );
         next.run(call).instrument(span).await
-    }
-}
-
-impl std::fmt::Debug for Next {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Next")
-            .field("handler", self.lane.name())
-            .field("at", &self.at)
-            .finish()
     }
 }

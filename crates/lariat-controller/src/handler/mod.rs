@@ -1,5 +1,6 @@
 //! Handlers: the code that is called for a key.
 
+mod call;
 mod context;
 mod error;
 mod gate;
@@ -9,15 +10,16 @@ mod options;
 mod outcome;
 mod predicate;
 
+pub(crate) use call::{AnyHandler, CallKind, Callee, Decoded, through};
+pub use call::{Call, HandlerResult, Next};
 pub use context::Context;
 pub(crate) use error::Class;
 pub use error::{HandlerError, Ignore, RetryAfter, Terminal};
-pub(crate) use gate::{ByHandler, Gated};
+pub(crate) use gate::Gated;
 pub use gate::{Gate, HandlerWrite};
-pub(crate) use handler::{AnyHandler, Decoded, Viewed};
-pub use handler::{Call, Handler, HandlerResult};
-pub(crate) use middleware::{AnyMiddleware, through};
-pub use middleware::{Middleware, Next, Timeout, Tracing};
+pub use handler::Handler;
+pub(crate) use handler::Viewed;
+pub use middleware::{Middleware, Timeout, Tracing};
 pub use options::{HandlerOptions, Resync};
 pub use outcome::Outcome;
 pub(crate) use outcome::Updated;

@@ -8,7 +8,10 @@ use lariat_cache::{CachedObject, ClientIdentity};
 use lariat_queue::{Priority, RateLimiter};
 use tokio_util::sync::CancellationToken;
 
-use super::{AnyMiddleware, Gate, Middleware, Predicate, Timeout};
+use super::call::AnyMiddleware;
+use super::gate::Gate;
+use super::middleware::{Middleware, Timeout};
+use super::predicate::Predicate;
 
 /// The options of a handler; also the defaults for all handlers of a kind, or of a factory.
 ///

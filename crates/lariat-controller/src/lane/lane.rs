@@ -5,26 +5,26 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use kube::Client;
-use lariat_cache::{CachedObject, Change, ClientIdentity, SharedClientFactory};
+use lariat_cache::{CachedObject, Change, ClientIdentity};
+use lariat_core::ObjectKey;
 use lariat_queue::{LaneId, Priority, RateLimiter};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::totals::{Ended, Totals};
 use super::waiting::{Hold, Limit};
-use crate::handler::{self, AnyHandler, AnyMiddleware, HandlerOptions, Resync};
+use crate::handler::{self, AnyHandler, Callee, Gated, HandlerOptions, Resync};
 use crate::status::HandlerStatus;
+use crate::totals::{Ended, Totals};
 
 /// One registered handler.
 pub(crate) struct Lane {
     pub(super) id: LaneId,
-    name: Arc<str>,
-    handler: Box<dyn AnyHandler>,
+    callee: Arc<Callee>,
+    /// Who is asked before the handler writes.
+    gates: Arc<[Arc<dyn handler::Gate>]>,
     pub(super) options: HandlerOptions,
-    middleware: Vec<Arc<dyn AnyMiddleware>>,
     limiter: Option<Mutex<Box<dyn RateLimiter>>>,
     limit: Option<Limit>,
     hold: Hold,
@@ -52,9 +52,13 @@ impl Lane {
         Arc::new(Self {
             id: LaneId::new(LANES.fetch_add(1, Ordering::Relaxed)),
             is_optional,
-            name: name.into(),
-            handler,
-            middleware: options.all_middleware(),
+            callee: Arc::new(Callee {
+                name: name.into(),
+                handler,
+                middleware: options.all_middleware(),
+                identity: options.identity.clone(),
+            }),
+            gates: options.gates.as_slice().into(),
             limiter: options.limiter.as_ref().map(|make| Mutex::new(make())),
             limit: options.concurrency.map(Limit::new),
             options,
@@ -70,20 +74,26 @@ impl Lane {
     }
 
     pub(crate) fn name(&self) -> &Arc<str> {
-        &self.name
+        &self.callee.name
     }
 
     pub(crate) fn handler(&self) -> &dyn AnyHandler {
-        &*self.handler
+        &*self.callee.handler
     }
 
-    pub(crate) fn middleware(&self) -> &[Arc<dyn AnyMiddleware>] {
-        &self.middleware
+    /// Returns the handler as calls of it know it.
+    pub(crate) fn callee(&self) -> &Arc<Callee> {
+        &self.callee
     }
 
-    /// Returns who is asked before the handler writes.
-    pub(crate) fn gates(&self) -> &[Arc<dyn handler::Gate>] {
-        &self.options.gates
+    /// Returns the call of the handler for a key, if somebody is to be asked before it writes.
+    pub(crate) fn gated(
+        &self,
+        key: &ObjectKey,
+        object: Option<&Arc<CachedObject>>,
+    ) -> Option<Gated> {
+        let gates = &self.gates;
+        (!gates.is_empty()).then(|| Gated::new(&self.callee.name, gates, key, object))
     }
 
     pub(crate) fn limit(&self) -> Option<&Limit> {
@@ -141,14 +151,6 @@ impl Lane {
         self.in_flight.empty().await;
     }
 
-    /// Returns the client the handler writes through.
-    pub(crate) fn client(&self, clients: &SharedClientFactory) -> Client {
-        let identity = self.options.identity.clone();
-        // It was tried when the handler was registered.
-        let own = identity.and_then(|identity| clients.client_as(identity).ok());
-        own.unwrap_or_else(|| clients.client())
-    }
-
     /// Returns whether the handler is called for every change and resync, like most.
     pub(super) fn takes_all(&self) -> bool {
         self.options.predicate.is_none() && self.resync() == Resync::OfKind
@@ -200,7 +202,7 @@ impl Lane {
         // A panic here would be that of the worker.
         let answer = catch_unwind(AssertUnwindSafe(|| ask(object)));
         answer.unwrap_or_else(|_| {
-            let handler = &self.name;
+            let handler = &self.callee.name;
             tracing::error!(%handler, "what says when a handler is called again panicked");
             None
         })
@@ -233,7 +235,7 @@ impl Lane {
         for end in &self.options.ends {
             // A panic here would be that of whoever takes handlers away.
             if catch_unwind(AssertUnwindSafe(|| end())).is_err() {
-                let handler = &self.name;
+                let handler = &self.callee.name;
                 tracing::error!(%handler, "what was to be called at the end of a handler panicked");
             }
         }
@@ -241,7 +243,7 @@ impl Lane {
 
     /// Returns as whom the handler writes, if it is not the factory's client.
     pub(crate) fn identity(&self) -> Option<&ClientIdentity> {
-        self.options.identity.as_ref()
+        self.callee.identity.as_ref()
     }
 
     /// Hands over what was counted, and what will be.
@@ -253,7 +255,8 @@ impl Lane {
     }
 
     pub(crate) fn status(&self) -> HandlerStatus {
-        let mut status = HandlerStatus::new(Arc::clone(&self.name), self.totals.lock().clone());
+        let mut status =
+            HandlerStatus::new(Arc::clone(&self.callee.name), self.totals.lock().clone());
         status.waiting = self.waiting();
         status.is_held = self.hold.closed().is_some();
         status

@@ -9,10 +9,11 @@ use lariat_queue::{Lanes as Due, Priority};
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::Notify;
 
-use super::{Lane, Totals};
-use crate::controller::ControllerFlight;
+use super::Lane;
 use crate::error::RegisterError;
+use crate::flight::ControllerFlight;
 use crate::status::HandlerStatus;
+use crate::totals::Totals;
 
 /// The lanes of a kind. A run takes the present list and keeps it, so registering and deregistering
 /// neither wait for runs nor disturb them.
@@ -141,7 +142,7 @@ impl Lanes {
         let mut list = self.list.write();
         *list = LaneList::new(list.iter().chain([lane]).cloned().collect());
         if let Some(flight) = &self.flight {
-            flight.registered(lane);
+            flight.registered(lane.id(), lane.name());
         }
         drop(list);
         self.changed.notify_waiters();
@@ -173,7 +174,7 @@ impl Lanes {
             lane.close();
             lane.leave(&self.gone);
             if let Some(flight) = &self.flight {
-                flight.deregistered(lane);
+                flight.deregistered(lane.id(), lane.name());
             }
         }
         let before = std::mem::replace(&mut *list, LaneList::new(rest.into()));

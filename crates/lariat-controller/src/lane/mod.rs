@@ -3,11 +3,8 @@
 mod lane;
 mod line;
 mod list;
-mod totals;
 mod waiting;
 
 pub(crate) use lane::Lane;
 pub(crate) use list::{LaneList, Lanes};
-pub use totals::Ended;
-pub(crate) use totals::Totals;
 pub(crate) use waiting::{Admission, Limit, Waiting};

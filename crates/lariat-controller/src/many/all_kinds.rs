@@ -5,16 +5,12 @@ use std::marker::PhantomData;
 use std::sync::{Arc, Weak};
 
 use lariat_cache::View;
-use lariat_core::{Gvk, ResourceKind};
+use lariat_core::Gvk;
 
-use super::follower::Follower;
-use crate::controller::{NewHandler, Slot, check_options};
+use super::follower::{Follower, Follows, Wanted};
+use crate::controller::{NewHandler, Registration, check_options};
 use crate::error::RegisterError;
-use crate::factory::Shared;
 use crate::handler::{Context, Handler, HandlerOptions, HandlerResult, Viewed};
-
-/// Says whether a kind is wanted.
-pub(super) type Wanted = dyn Fn(&ResourceKind) -> bool + Send + Sync;
 
 /// All kinds that can be listed and watched and that a function wants, read as `K`: those there are, and those
 /// that come.
@@ -40,7 +36,7 @@ pub(super) type Wanted = dyn Fn(&ResourceKind) -> bool + Send + Sync;
 /// # Ok(()) }
 /// ```
 pub struct AllKinds<K> {
-    factory: Weak<Shared>,
+    factory: Weak<dyn Follows>,
     wanted: Arc<Wanted>,
     view: PhantomData<fn() -> K>,
 }
@@ -51,7 +47,7 @@ pub struct KindsRegistration {
 }
 
 impl<K: View> AllKinds<K> {
-    pub(crate) fn new(factory: Weak<Shared>, wanted: Arc<Wanted>) -> Self {
+    pub(crate) fn new(factory: Weak<dyn Follows>, wanted: Arc<Wanted>) -> Self {
         Self {
             factory,
             wanted,
@@ -114,7 +110,7 @@ impl<K: View> AllKinds<K> {
             Weak::clone(&self.factory),
             Arc::clone(&self.wanted),
             Box::new(make),
-            Slot::register::<K>,
+            Registration::begin::<K>,
         ));
         if let Some(factory) = self.factory.upgrade() {
             factory.follow(&follower);

@@ -12,10 +12,8 @@ use tokio::sync::Notify;
 use tokio::time::{self, Instant};
 use tokio_util::sync::CancellationToken;
 
-use super::all_kinds::Wanted;
-use crate::controller::{NewHandler, Registration, Slot};
+use crate::controller::{Kinds, NewHandler, Registration, Slot};
 use crate::error::RegisterError;
-use crate::factory::Shared;
 
 /// How long after a change of definitions the API server is asked: lasso's delay.
 const SETTLING: Duration = Duration::from_millis(500);
@@ -31,9 +29,21 @@ const LINGERING: Duration = Duration::from_secs(60);
 
 type Register = fn(&Arc<Slot>, NewHandler) -> Registration;
 
+/// Chooses kinds by how they are served.
+pub(super) type Wanted = dyn Fn(&ResourceKind) -> bool + Send + Sync;
+
+/// A factory that keeps handlers of many kinds, and follows the kinds while it runs.
+pub(crate) trait Follows: Kinds {
+    /// Keeps a handler of many kinds, and starts it if the factory runs.
+    fn follow(&self, follower: &Arc<Follower>);
+
+    /// Forgets handlers of many kinds that have ended.
+    fn forget_followers(&self);
+}
+
 /// Registers a handler for kinds that come, and takes it away from those that go.
 pub(crate) struct Follower {
-    factory: Weak<Shared>,
+    factory: Weak<dyn Follows>,
     wanted: Arc<Wanted>,
     make: Box<dyn Fn() -> NewHandler + Send + Sync>,
     register: Register,
@@ -61,7 +71,7 @@ struct Watch {
 
 impl Follower {
     pub(super) fn new(
-        factory: Weak<Shared>,
+        factory: Weak<dyn Follows>,
         wanted: Arc<Wanted>,
         make: Box<dyn Fn() -> NewHandler + Send + Sync>,
         register: Register,
@@ -158,7 +168,7 @@ impl Follower {
         Some(!lingers && survey.unanswered.is_empty())
     }
 
-    fn add(&self, factory: &Arc<Shared>, kind: &ResourceKind) {
+    fn add(&self, factory: &Arc<dyn Follows>, kind: &ResourceKind) {
         let mut kinds = self.kinds.lock();
         // Looked at under the lock, so that nothing is added behind the back of whoever ends this.
         if self.has_ended() {
@@ -176,7 +186,7 @@ impl Follower {
             }
         }
         let known = kinds.contains_key(kind.gvk());
-        let slot = factory.slot(kind.gvk().clone());
+        let slot = Arc::clone(factory).slot(kind.gvk().clone());
         // As it is served by now, whatever it was when somebody asked for it.
         slot.replace_resource(kind);
         let alone = factory.registering();

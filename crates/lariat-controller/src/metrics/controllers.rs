@@ -6,8 +6,8 @@ use lariat_queue::Histogram;
 
 use super::output::Output;
 use super::scrape::{Kind, Label};
-use crate::lane::Ended;
 use crate::status::HandlerStatus;
+use crate::totals::Ended;
 
 pub(super) fn write(kinds: &[Kind], out: &mut Output<'_>) -> fmt::Result {
     results(kinds, out)?;

@@ -4,8 +4,8 @@ use std::fmt;
 
 use super::output::Output;
 use super::scrape::{self, Kind, Label};
-use crate::lane::Ended;
 use crate::status::HandlerStatus;
+use crate::totals::Ended;
 
 pub(super) fn write(kinds: &[Kind], out: &mut Output<'_>) -> fmt::Result {
     runs(kinds, out)?;

@@ -5,4 +5,3 @@ mod watch;
 
 pub use relation::Relation;
 pub use watch::Related;
-pub(crate) use watch::{AnyRelation, Enqueuer, Joined};

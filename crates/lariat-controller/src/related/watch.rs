@@ -7,17 +7,14 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
-use lariat_cache::{
-    CachedObject, Change, Informer, KindClient, Store, Subscriber, Subscription, View,
-};
+use lariat_cache::{CachedObject, Change, Store, Subscriber, View};
 use lariat_core::{Cause, Gvk, ObjectKey, Scope, describe};
 use lariat_queue::{Add, Lanes as Due, Payload as _, Priority};
 use parking_lot::Mutex;
 
 use super::relation::{Relation, Target};
-use crate::controller::{Queue, Slot, cause};
+use crate::controller::{AnyRelation, Enqueuer, Joined, SharedController, Slot, Unread, cause};
 use crate::current;
-use crate::lane::Lanes;
 use crate::payload::Payload;
 
 /// Counts relations.
@@ -29,48 +26,6 @@ pub struct Related {
     relation: Arc<dyn AnyRelation>,
 }
 
-/// A relation whose view is forgotten.
-pub(crate) trait AnyRelation: Send + Sync {
-    fn number(&self) -> u64;
-
-    /// Returns whether a handler of some name is called because of it.
-    fn concerns(&self, handler: &str) -> bool;
-
-    /// Begins to enqueue.
-    fn join(self: Arc<Self>, target: Enqueuer) -> Joined;
-}
-
-/// A relation at work, until it is dropped.
-pub(crate) struct Joined {
-    pub(crate) relation: Arc<dyn AnyRelation>,
-    informer: Informer,
-    feed: Arc<dyn Unread>,
-    _subscription: Subscription,
-}
-
-/// What keys are enqueued with.
-pub(crate) struct Enqueuer {
-    pub(crate) client: Arc<KindClient>,
-    pub(crate) queue: Queue,
-    pub(crate) lanes: Arc<Lanes>,
-}
-
-/// What could not be enqueued yet, because of some objects only the metadata was there, or because it was not known
-/// whether their owners have a namespace.
-trait Unread: Subscriber {
-    fn has_unread(&self) -> bool;
-
-    fn forget_unread(&self);
-
-    /// Reads of this kind what can be read of metadata, from now on.
-    fn give_up(&self);
-
-    /// Enqueues the owners that were set aside, by what is known of their kind now, and sets none aside from now on.
-    fn place_owners(&self);
-    /// Returns how many owners are set aside, and how many at most.
-    fn aside(&self) -> (usize, usize);
-}
-
 struct Relating<V> {
     number: u64,
     other: Arc<Slot>,
@@ -78,11 +33,7 @@ struct Relating<V> {
 }
 
 impl Related {
-    pub(crate) fn begin<V: View>(
-        slot: &Arc<Slot>,
-        other: &Arc<Slot>,
-        relation: Relation<V>,
-    ) -> Self {
+    fn begin<V: View>(slot: &Arc<Slot>, other: &Arc<Slot>, relation: Relation<V>) -> Self {
         let relation: Arc<dyn AnyRelation> = Arc::new(Relating {
             number: RELATIONS.fetch_add(1, Ordering::Relaxed),
             other: Arc::clone(other),
@@ -100,6 +51,40 @@ impl Related {
         if let Some(slot) = self.slot.upgrade() {
             slot.remove_relation(self.relation.number());
         }
+    }
+}
+
+impl<K: View> SharedController<K> {
+    /// Enqueues keys of this kind when objects of another change, and as long as this kind has handlers.
+    ///
+    /// The relation is asked for the old state and for the new, and for the last state of what is deleted. Nothing is
+    /// opened until this kind is in use. Dropping what is returned changes nothing.
+    ///
+    /// The other kind's cache is filled before handlers of this one are first called, if the relation is there by
+    /// then. A handler that is registered while the factory runs waits for the relations that concern it, without
+    /// keeping other handlers waiting. As long as it does, its [status](crate::HandlerStatus::is_held) says so; after
+    /// 30 seconds a warning is logged, and a kind that is not served counts as one without objects.
+    ///
+    /// ```no_run
+    /// use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet};
+    /// use lariat_controller::{Relation, SharedControllerFactory};
+    ///
+    /// # fn example(factory: &SharedControllerFactory) {
+    /// let deployments = factory.for_object::<Deployment>();
+    /// let replica_sets = factory.for_object::<ReplicaSet>();
+    /// deployments.watch_related(&replica_sets, Relation::controllers());
+    /// # }
+    /// ```
+    #[allow(
+        clippy::must_use_candidate,
+        reason = "the relation stays when this is dropped"
+    )]
+    pub fn watch_related<B: View, V: View>(
+        &self,
+        other: &SharedController<B>,
+        relation: Relation<V>,
+    ) -> Related {
+        Related::begin(self.slot(), other.slot(), relation)
     }
 }
 
@@ -130,47 +115,6 @@ impl<V: View> AnyRelation for Relating<V> {
             informer,
             feed,
             _subscription: subscription,
-        }
-    }
-}
-
-impl Joined {
-    /// Returns the cache that is watched for the sake of another kind.
-    pub(crate) fn informer(&self) -> &Informer {
-        &self.informer
-    }
-
-    /// Enqueues the owners that were set aside because it was not known whether they have a namespace.
-    pub(crate) fn place_owners(&self) {
-        self.feed.place_owners();
-    }
-
-    /// Returns how many owners are set aside, and how many at most.
-    pub(crate) fn aside(&self) -> (usize, usize) {
-        self.feed.aside()
-    }
-
-    /// Returns whether objects have to be told again once their content is there.
-    pub(crate) fn has_unread(&self) -> bool {
-        self.feed.has_unread()
-    }
-
-    /// Tells every object again.
-    pub(crate) fn replay(&self) {
-        let snapshot = self.informer.store().snapshot();
-        let initial = |object: &Arc<CachedObject>| Change::Added {
-            object: Arc::clone(object),
-            initial: true,
-        };
-        let changes: Vec<Change> = snapshot.iter().map(initial).collect();
-        self.feed.forget_unread();
-        self.feed.changed(&changes);
-        // A kind that is kept on demand has no content to wait for.
-        if self.feed.has_unread() {
-            self.feed.give_up();
-            self.feed.forget_unread();
-            let kind = self.informer.gvk();
-            tracing::warn!(%kind, "a relation reads content that is not cached; let it read Metadata");
         }
     }
 }

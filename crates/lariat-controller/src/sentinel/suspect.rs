@@ -70,12 +70,12 @@ const WARNING_PERIOD: Duration = Duration::from_secs(600);
 const QUIET: Duration = Duration::from_secs(600);
 
 /// A run that asks whether it has to wait.
-pub(super) struct Ask<'a> {
-    pub(super) causes: &'a Causes,
+pub(crate) struct Ask<'a> {
+    pub(crate) causes: &'a Causes,
     /// Some handler has not handled a deletion.
-    pub(super) has_deletion: bool,
+    pub(crate) has_deletion: bool,
     /// The run that brought it, if it is one of a chain.
-    pub(super) step: Option<&'a Arc<Step>>,
+    pub(crate) step: Option<&'a Arc<Step>>,
 }
 
 /// A write of a handler.

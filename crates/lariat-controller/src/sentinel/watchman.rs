@@ -1,5 +1,6 @@
 //! The sentinel of one kind.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use lariat_cache::Written;
@@ -10,8 +11,7 @@ use tokio::time::Instant;
 use super::options::Sentinel;
 use super::suspect::{Ask, Circle, Write, since_progress};
 use super::suspects::{Judgement, Suspects};
-use crate::current::Caller;
-use crate::payload::Payload;
+use super::trail::Step;
 
 /// Watches the keys of a kind that this process writes.
 pub(crate) struct Watchman {
@@ -33,19 +33,29 @@ impl Watchman {
     }
 
     /// Takes in what a handler wrote.
-    pub(crate) fn wrote(&self, written: &Written, caller: &Caller) {
+    ///
+    /// `by` is the handler, and `chain` and `step` say which runs led to its write.
+    pub(crate) fn wrote(
+        &self,
+        written: &Written,
+        by: &Arc<str>,
+        chain: u32,
+        step: Option<&Arc<Step>>,
+    ) {
         if !self.options.enabled {
             return;
         }
-        // A write that the watch showed before its answer came was not published on this task.
-        caller.wrote(&self.gvk, written.before.as_ref(), &written.after);
+        if let Some(step) = step {
+            // A write that the watch showed before its answer came was not published on this task.
+            step.wrote(&self.gvk, written.before.as_ref(), &written.after);
+        }
         let write = Write {
             before: written.before.as_ref(),
             after: &written.after,
             version: &written.version,
-            by: &caller.name(&self.gvk),
-            chain: caller.leads_to(),
-            step: caller.step.as_ref(),
+            by,
+            chain,
+            step,
         };
         self.has_suspects.store(true, Ordering::Relaxed);
         let mut suspects = self.suspects.lock();
@@ -70,8 +80,8 @@ impl Watchman {
     }
 
     /// Judges a run before it begins.
-    pub(crate) fn judge(&self, key: &ObjectKey, payload: &Payload) -> Judgement {
-        let (causes, step) = (&payload.causes, payload.step.as_ref());
+    pub(crate) fn judge(&self, key: &ObjectKey, ask: &Ask<'_>) -> Judgement {
+        let Ask { causes, step, .. } = *ask;
         let chain = since_progress(causes.chain(), step);
         if !self.options.enabled {
             let (wait, step) = (None, None);
@@ -81,13 +91,8 @@ impl Watchman {
             return Judgement::of(chain, step);
         }
         self.has_suspects.store(true, Ordering::Relaxed);
-        let ask = Ask {
-            causes,
-            has_deletion: payload.has_deletion(),
-            step,
-        };
         let mut suspects = self.suspects.lock();
-        let (judgement, found) = suspects.judge(key, &ask, &self.options, Instant::now());
+        let (judgement, found) = suspects.judge(key, ask, &self.options, Instant::now());
         drop(suspects);
         if let Some(circle) = found {
             self.warn(&circle);

@@ -11,7 +11,7 @@ use lariat_core::{Causes, ObjectKey};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use crate::lane::Ended;
+use crate::totals::Ended;
 use older::Older;
 
 /// One run of a key: who was called, why, and what came of it.

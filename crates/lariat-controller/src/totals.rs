@@ -73,7 +73,7 @@ pub(crate) struct Totals {
 }
 
 impl Totals {
-    pub(super) fn count(&mut self, ended: Ended, attempt: u32, took: Duration, at_once: bool) {
+    pub(crate) fn count(&mut self, ended: Ended, attempt: u32, took: Duration, at_once: bool) {
         self.ended[ended as usize] += 1;
         self.at_once += u64::from(at_once);
         self.retries += u64::from(attempt > 1);
@@ -81,7 +81,7 @@ impl Totals {
     }
 
     /// Takes in what was counted elsewhere.
-    pub(super) fn merge(&mut self, other: &Self) {
+    pub(crate) fn merge(&mut self, other: &Self) {
         for (count, more) in self.ended.iter_mut().zip(other.ended) {
             *count += more;
         }

@@ -10,9 +10,8 @@ use lariat_flight::{
 };
 use lariat_queue::{Ageing, LaneId, Priority, Request, Step, Tap, Verdict};
 
-use super::verdict::Report;
-use crate::lane::{Ended, Lane};
 use crate::payload::Payload;
+use crate::totals::Ended;
 
 /// Records what the controller of a kind does, and every step of its queue.
 #[derive(Debug, Clone)]
@@ -27,14 +26,15 @@ pub(crate) struct ControllerFlight {
 
 /// A call of a handler.
 #[derive(Clone, Copy)]
-pub(super) struct CallOf<'a> {
-    pub(super) run: u64,
-    pub(super) key: &'a ObjectKey,
-    pub(super) lane: &'a Lane,
+pub(crate) struct CallOf<'a> {
+    pub(crate) run: u64,
+    pub(crate) key: &'a ObjectKey,
+    pub(crate) lane: LaneId,
+    pub(crate) handler: &'a str,
 }
 
 impl ControllerFlight {
-    pub(super) fn new(recorder: Recorder, gvk: &Gvk, (ageing, fair): (Ageing, bool)) -> Self {
+    pub(crate) fn new(recorder: Recorder, gvk: &Gvk, (ageing, fair): (Ageing, bool)) -> Self {
         Self {
             ageing,
             fair,
@@ -45,7 +45,7 @@ impl ControllerFlight {
     }
 
     /// Records that the queue was made.
-    pub(super) fn opened(&self) {
+    pub(crate) fn opened(&self) {
         let opened = Queued::Opened {
             patience: self.ageing.patience(),
             share: self.ageing.share(),
@@ -63,43 +63,49 @@ impl ControllerFlight {
         self.recorder.record_at(at, &record);
     }
 
-    pub(super) fn record(&self, what: Controlled<'_>) {
+    pub(crate) fn record(&self, what: Controlled<'_>) {
         let kind = &self.kind;
         self.recorder.record(&Record::Controller { kind, what });
     }
 
-    pub(crate) fn registered(&self, lane: &Lane) {
-        let (lane, handler) = (lane.id().number(), &**lane.name());
+    pub(crate) fn registered(&self, lane: LaneId, handler: &str) {
+        let lane = lane.number();
         self.record(Controlled::Registered { lane, handler });
     }
 
-    pub(crate) fn deregistered(&self, lane: &Lane) {
-        let (lane, handler) = (lane.id().number(), &**lane.name());
+    pub(crate) fn deregistered(&self, lane: LaneId, handler: &str) {
+        let lane = lane.number();
         self.record(Controlled::Deregistered { lane, handler });
     }
 
-    pub(super) fn call_began(&self, call: CallOf<'_>, attempt: u32) {
+    pub(crate) fn call_began(&self, call: CallOf<'_>, attempt: u32) {
         self.record(Controlled::CallBegan {
             run: call.run,
             key: call.key.as_str(),
-            handler: call.lane.name(),
-            lane: call.lane.id().number(),
+            handler: call.handler,
+            lane: call.lane.number(),
             attempt,
         });
     }
 
-    pub(super) fn call_ended(&self, call: CallOf<'_>, report: Report, verdict: &Verdict<Payload>) {
-        let verdict = verdict_of(call.lane.id(), verdict);
+    pub(crate) fn call_ended(
+        &self,
+        call: CallOf<'_>,
+        ended: Ended,
+        took: Duration,
+        verdict: &Verdict<Payload>,
+    ) {
+        let verdict = verdict_of(call.lane, verdict);
         let again = verdict.what != VerdictType::Done;
         self.record(Controlled::CallEnded {
             run: call.run,
             key: call.key.as_str(),
-            handler: call.lane.name(),
+            handler: call.handler,
             end: match verdict.what {
                 VerdictType::Held => CallEnd::Held,
-                _ => call_end(report.ended),
+                _ => call_end(ended),
             },
-            took: report.took,
+            took,
             again: again.then_some(verdict.after),
         });
     }
