@@ -38,8 +38,6 @@ mod queue;
 mod shared;
 mod stats;
 mod tap;
-mod waiters;
-mod work;
 
 pub use add::{Add, LaneId, Lanes, Payload, Priority};
 pub use builder::{QueueBuilder, group};
@@ -48,7 +46,6 @@ pub use limiter::{
     AtMost, Exponential, FastSlow, Jittered, MaxOf, RateLimiter, TokenBucket, client_go_default,
     controller_runtime_default, lasso_default,
 };
-pub use queue::WorkQueue;
+pub use queue::{Work, WorkQueue};
 pub use stats::{Histogram, QueueMemory, QueueStats};
 pub use tap::{Request, Step, Tap};
-pub use work::Work;

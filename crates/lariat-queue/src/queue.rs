@@ -1,15 +1,18 @@
-//! The handle of a queue: what producers and workers call.
+//! What producers and workers call: the handle of a queue, and a key that is with a worker.
 
 use std::fmt;
 use std::hash::Hash;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use tokio::task;
+use tokio::{task, time};
 
-use crate::core::QueueCore;
-use crate::shared::{Ending, Shared, now, wake_one};
-use crate::stats::QueueStats;
-use crate::{Add, LaneId, Payload, QueueBuilder, QueueMemory, RateLimiter, Step, Tap, Work};
+use crate::core::{Item, QueueCore, Verdict};
+use crate::shared::{Shared, Verdicts, Waiting, now, wake_one};
+use crate::{
+    Add, LaneId, Lanes, Payload, Priority, QueueBuilder, QueueMemory, QueueStats, RateLimiter,
+    Step, Tap,
+};
 
 /// A work queue shared by producers and workers; a clone is the same queue.
 ///
@@ -102,15 +105,60 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> WorkQueue<K, P> {
     pub async fn get(&self) -> Option<Work<K, P>> {
         // Workers that never wait would otherwise keep the thread from all other tasks.
         task::consume_budget().await;
-        let item = self.shared.get().await?;
-        Some(Work::new(Arc::clone(&self.shared), item))
+        let mut waiting = None;
+        loop {
+            let (number, deadline) = match self.get_or_join(waiting.take()) {
+                Attempt::Got(item) => return Some(self.work(item)),
+                Attempt::Finished => return None,
+                Attempt::Wait { number, deadline } => (number, deadline),
+            };
+            let waiting = waiting.insert(Waiting::new(&self.shared, number));
+            match deadline {
+                None => waiting.woken().await,
+                Some(at) => tokio::select! {
+                    biased;
+                    () = waiting.woken() => {}
+                    () = time::sleep_until(at.into()) => {}
+                },
+            }
+        }
+    }
+
+    /// Gets a key, or becomes a waiter for one.
+    ///
+    /// A waiter that was woken leaves in the same step.
+    fn get_or_join(&self, woken: Option<Waiting<'_, K, P>>) -> Attempt<K, P> {
+        let now = now();
+        let mut state = self.shared.lock_as_worker();
+        if let Some(waiting) = woken {
+            waiting.leave(&mut state);
+        }
+        if let Some(item) = state.get(now) {
+            // Wake-ups merge, so a worker that gets one key wakes the next, if there are more keys or no worker has
+            // the timer.
+            wake_one(state, now);
+            return Attempt::Got(item);
+        }
+        if state.core.is_finished() {
+            return Attempt::Finished;
+        }
+        let (number, deadline) = state.join();
+        Attempt::Wait { number, deadline }
     }
 
     /// Gets the next key if there is one now.
     #[must_use]
     pub fn try_get(&self) -> Option<Work<K, P>> {
-        let item = self.shared.try_get()?;
-        Some(Work::new(Arc::clone(&self.shared), item))
+        let now = now();
+        let item = self.shared.lock_as_worker().get(now)?;
+        Some(self.work(item))
+    }
+
+    fn work(&self, item: Item<K, P>) -> Work<K, P> {
+        Work {
+            queue: self.clone(),
+            item: Some(item),
+        }
     }
 
     /// Keeps what comes due from now on for later: until [`resume`](Self::resume), only what is due at
@@ -132,13 +180,13 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> WorkQueue<K, P> {
 
     /// Refuses further adds and drops what is delayed; workers drain what is ready, then end.
     pub fn shut_down(&self) {
-        self.shared.shut_down(Ending::ShutDown);
+        self.end(Step::ShutDown { now: false }, QueueCore::shut_down);
     }
 
     /// Refuses further adds and drops what is delayed or ready; what is with workers is forgotten when
     /// it comes back, and then they end.
     pub fn shut_down_now(&self) {
-        self.shared.shut_down(Ending::ShutDownNow);
+        self.end(Step::ShutDown { now: true }, QueueCore::shut_down_now);
     }
 
     /// Shuts down, and waits until everything that was ready has been handed out and every key is back
@@ -148,13 +196,26 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> WorkQueue<K, P> {
     ///
     /// Dropping the future does not take the shutdown back; only the wait is lost.
     pub async fn shut_down_with_drain(&self) {
-        let own = self.shared.shut_down(Ending::ShutDown);
+        let own = self.end(Step::ShutDown { now: false }, QueueCore::shut_down);
         self.shared.wait_for(own).await;
     }
 
     /// Accepts adds again after a shutdown; whoever waits for its drain waits no longer.
     pub fn reopen(&self) {
-        self.shared.shut_down(Ending::Reopen);
+        self.end(Step::Reopen, QueueCore::reopen);
+    }
+
+    /// Shuts down in some way, or takes that back; returns the number of this step.
+    fn end(&self, step: Step<'_, K, P>, how: fn(&mut QueueCore<K, P>)) -> u64 {
+        let number = self.shared.change(|state, now| {
+            how(&mut state.core);
+            state.show(|| now, || step);
+            state.show_empty(now);
+            state.shutdowns += 1;
+            state.shutdowns
+        });
+        self.shared.ended.notify_waiters();
+        number
     }
 
     /// Returns how many keys are in line.
@@ -213,5 +274,159 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> fmt::Debug for WorkQueue<K, P> {
         f.debug_struct("WorkQueue")
             .field("stats", &self.stats())
             .finish()
+    }
+}
+
+/// What came of asking for a key.
+enum Attempt<K, P> {
+    Got(Item<K, P>),
+    Finished,
+    /// The caller is a waiter, and has the timer if it is given a deadline.
+    Wait {
+        number: u32,
+        deadline: Option<Instant>,
+    },
+}
+
+/// A key that a worker processes; no other worker gets it until this is done or dropped.
+///
+/// Dropping it without an outcome (a worker that panicked or was cancelled) gives the key back, with
+/// the same lanes due and without counting a failure.
+#[must_use = "dropping it puts the key back into the queue"]
+pub struct Work<K: Eq + Hash + Clone, P: Payload + Clone = ()> {
+    queue: WorkQueue<K, P>,
+    /// None only after it was done.
+    item: Option<Item<K, P>>,
+}
+
+impl<K: Eq + Hash + Clone, P: Payload + Clone> Work<K, P> {
+    fn item(&self) -> &Item<K, P> {
+        self.item.as_ref().expect("`done` consumes the work")
+    }
+
+    /// Returns the key.
+    #[must_use]
+    pub fn key(&self) -> &K {
+        &self.item().key
+    }
+
+    /// Returns the lanes that are due.
+    #[must_use]
+    pub fn lanes(&self) -> &Lanes {
+        &self.item().lanes
+    }
+
+    /// Returns what travelled with the key.
+    #[must_use]
+    pub fn payload(&self) -> &P {
+        &self.item().payload
+    }
+
+    /// Returns the priority under which the key was handed out.
+    #[must_use]
+    pub fn priority(&self) -> Priority {
+        self.item().priority
+    }
+
+    /// Returns how long the key was ready before it was handed out.
+    #[must_use]
+    pub fn waited(&self) -> Duration {
+        self.item().waited
+    }
+
+    /// Returns how many times in a row a lane has failed.
+    #[must_use]
+    pub fn failures(&self, lane: LaneId) -> u32 {
+        let mut failures = self.item().failures.iter();
+        failures
+            .find(|(known, _)| *known == lane)
+            .map_or(0, |(_, count)| *count)
+    }
+
+    /// Returns the delay the queue's limiter asks for after one more failure of a lane.
+    #[must_use]
+    pub fn backoff(&self, lane: LaneId) -> Duration {
+        let failures = self.failures(lane).saturating_add(1);
+        let mut state = self.queue.shared.state.lock();
+        state.limiter.delay(failures, now())
+    }
+
+    /// Gives the key back as done; all its failures are forgotten.
+    pub fn done(self) {
+        self.done_with([(LaneId::WHOLE, Verdict::Done)]);
+    }
+
+    /// Gives the key back with a verdict on each lane.
+    ///
+    /// Lanes without a verdict are done, with their failures left as they are, as long as something of
+    /// the key is left in the queue: a key of which nothing is has no memory.
+    pub fn done_with(mut self, verdicts: impl IntoIterator<Item = (LaneId, Verdict<P>)>) {
+        // Collected while this still has the key, and before the lock: what makes them may panic, or use the queue.
+        let verdicts: Verdicts<P> = verdicts.into_iter().collect();
+        let Some(item) = self.item.take() else {
+            return;
+        };
+        let now = now();
+        let mut state = self.queue.shared.lock_as_worker();
+        state.done(&item, verdicts, now);
+        self.queue.shared.wake(state, now);
+    }
+
+    /// Gives the key back as [`done_with`](Self::done_with) does, and gets the next one if there is one now.
+    ///
+    /// Both happen under one lock of the queue, so a busy worker pays for one where `done_with` and
+    /// [`WorkQueue::get`] take two.
+    #[must_use = "dropping the next work puts its key back into the queue"]
+    pub fn done_and_try_get(
+        mut self,
+        verdicts: impl IntoIterator<Item = (LaneId, Verdict<P>)>,
+    ) -> Option<Self> {
+        let verdicts: Verdicts<P> = verdicts.into_iter().collect();
+        let item = self.item.take()?;
+        let now = now();
+        let mut state = self.queue.shared.lock_as_worker();
+        state.done(&item, verdicts, now);
+        self.item = state.get(now);
+        self.queue.shared.wake(state, now);
+        self.item.is_some().then_some(self)
+    }
+
+    /// Gives the key back to be tried again as a whole after the limiter's delay.
+    pub fn retry(mut self) {
+        let after = self.backoff(LaneId::WHOLE);
+        let payload = self
+            .item
+            .as_mut()
+            .map(|item| std::mem::take(&mut item.payload));
+        let payload = payload.unwrap_or_default();
+        self.done_with([(
+            LaneId::WHOLE,
+            Verdict::Failed {
+                after,
+                payload,
+                priority: None,
+            },
+        )]);
+    }
+}
+
+impl<K: Eq + Hash + Clone, P: Payload + Clone> Drop for Work<K, P> {
+    fn drop(&mut self) {
+        if let Some(item) = self.item.take() {
+            self.queue.shared.change(|state, now| {
+                state.show(|| now, || Step::GiveBack { key: &item.key });
+                state.core.give_back(item, now);
+                state.show_empty(now);
+            });
+        }
+    }
+}
+
+impl<K: Eq + Hash + Clone + fmt::Debug, P: Payload + Clone> fmt::Debug for Work<K, P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Work")
+            .field("key", self.key())
+            .field("lanes", self.lanes())
+            .finish_non_exhaustive()
     }
 }

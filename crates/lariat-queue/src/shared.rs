@@ -1,6 +1,7 @@
 //! The state that the handles of a queue share.
 //!
-//! It is the core behind a lock, the workers that wait, and the one timer.
+//! It is the core behind a lock, the workers that wait, and the one timer. A change of the state ends with [`wake_one`], which
+//! lets go of the lock and wakes at most one worker.
 
 use std::future::poll_fn;
 use std::hash::Hash;
@@ -15,8 +16,7 @@ use tokio::sync::Notify;
 use tokio::time;
 
 use crate::core::{Hasher, Item, QueueCore, Verdict};
-use crate::waiters::Waiters;
-use crate::{Add, LaneId, Payload, Priority, RateLimiter, Step, Tap};
+use crate::{Add, LaneId, Payload, RateLimiter, Step, Tap};
 
 /// How often a worker tries the lock before it parks: some microseconds.
 const WORKER_SPINS: u32 = 256;
@@ -32,7 +32,7 @@ pub(crate) struct Shared<K, P> {
     /// How many workers want the lock, and did not get it at once.
     starved: AtomicUsize,
     /// Wakes those who wait for the end of a shutdown.
-    ended: Notify,
+    pub(crate) ended: Notify,
 }
 
 /// What the lock guards.
@@ -45,36 +45,8 @@ pub(crate) struct State<K, P> {
     /// The others sleep without a timer.
     timer: Option<(Instant, u32)>,
     /// Counts shutdowns and reopenings: a later one ends the wait of an earlier.
-    shutdowns: u64,
+    pub(crate) shutdowns: u64,
     pub(crate) tap: Option<Box<dyn Tap<K, P>>>,
-}
-
-/// The ways to shut down, and back.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Ending {
-    ShutDown,
-    ShutDownNow,
-    Reopen,
-}
-
-impl Ending {
-    fn step<'a, K, P>(self) -> Step<'a, K, P> {
-        match self {
-            Self::ShutDown => Step::ShutDown { now: false },
-            Self::ShutDownNow => Step::ShutDown { now: true },
-            Self::Reopen => Step::Reopen,
-        }
-    }
-}
-
-enum Attempt<K, P> {
-    Got(Item<K, P>),
-    Finished,
-    /// The caller is a waiter, and has the timer if it is given a deadline.
-    Wait {
-        number: u32,
-        deadline: Option<Instant>,
-    },
 }
 
 impl<K: Eq + Hash + Clone, P: Payload + Clone> Shared<K, P> {
@@ -100,64 +72,11 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> Shared<K, P> {
         }
     }
 
-    /// Waits for the next key; none once there is nothing left to wait for.
-    pub(crate) async fn get(&self) -> Option<Item<K, P>> {
-        let mut waiting = None;
-        loop {
-            let (number, deadline) = match self.get_or_join(waiting.take()) {
-                Attempt::Got(item) => return Some(item),
-                Attempt::Finished => return None,
-                Attempt::Wait { number, deadline } => (number, deadline),
-            };
-            let waiting = waiting.insert(Waiting::new(self, number));
-            match deadline {
-                None => waiting.woken().await,
-                Some(at) => tokio::select! {
-                    biased;
-                    () = waiting.woken() => {}
-                    () = time::sleep_until(at.into()) => {}
-                },
-            }
-        }
-    }
-
-    /// Gets a key, or becomes a waiter for one.
-    ///
-    /// A waiter that was woken leaves in the same step.
-    fn get_or_join(&self, woken: Option<Waiting<'_, K, P>>) -> Attempt<K, P> {
-        let now = now();
-        let mut state = self.lock_as_worker();
-        if let Some(waiting) = woken {
-            waiting.leave(&mut state);
-        }
-        if let Some(item) = state.get(now) {
-            // Wake-ups merge, so a worker that gets one key wakes the next, if there are more keys or no worker has
-            // the timer.
-            wake_one(state, now);
-            return Attempt::Got(item);
-        }
-        if state.core.is_finished() {
-            return Attempt::Finished;
-        }
-        let number = state.waiters.join();
-        let deadline = state.unwatched_deadline();
-        if let Some(at) = deadline {
-            state.timer = Some((at, number));
-        }
-        Attempt::Wait { number, deadline }
-    }
-
-    /// Gets a key if there is one now.
-    pub(crate) fn try_get(&self) -> Option<Item<K, P>> {
-        let now = now();
-        self.lock_as_worker().get(now)
-    }
-
     /// Takes the lock ahead of producers, which give way for a moment.
     ///
     /// A producer that releases the lock and takes it again at once gets it nearly always: a parked thread needs many times as
     /// long to wake up as an add takes. So workers spin, and producers look at `starved` first.
-    fn lock_as_worker(&self) -> MutexGuard<'_, State<K, P>> {
+    pub(crate) fn lock_as_worker(&self) -> MutexGuard<'_, State<K, P>> {
         if let Some(state) = self.state.try_lock() {
             return state;
         }
@@ -182,47 +101,6 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> Shared<K, P> {
         self.state.lock()
     }
 
-    pub(crate) fn done(
-        &self,
-        slot: u32,
-        priority: Priority,
-        verdicts: impl IntoIterator<Item = (LaneId, Verdict<P>)>,
-    ) {
-        // Collected before, because what makes them may panic or use the queue.
-        let verdicts: Verdicts<P> = verdicts.into_iter().collect();
-        let now = now();
-        let mut state = self.lock_as_worker();
-        state.done(slot, priority, verdicts, now);
-        self.wake(state, now);
-    }
-
-    pub(crate) fn done_and_try_get(
-        &self,
-        slot: u32,
-        priority: Priority,
-        verdicts: impl IntoIterator<Item = (LaneId, Verdict<P>)>,
-    ) -> Option<Item<K, P>> {
-        let verdicts: Verdicts<P> = verdicts.into_iter().collect();
-        let now = now();
-        let mut state = self.lock_as_worker();
-        state.done(slot, priority, verdicts, now);
-        let item = state.get(now);
-        self.wake(state, now);
-        item
-    }
-
-    pub(crate) fn give_back(&self, item: Item<K, P>) {
-        self.change(|state, now| {
-            state.show(|| now, || Step::GiveBack { key: &item.key });
-            state.core.give_back(item, now);
-            state.show_empty(now);
-        });
-    }
-
-    pub(crate) fn backoff(&self, failures: u32) -> Duration {
-        self.state.lock().limiter.delay(failures, now())
-    }
-
     /// Waits until a shutdown is carried out, or followed by another.
     pub(crate) async fn wait_for(&self, shutdown: u64) {
         loop {
@@ -240,23 +118,6 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> Shared<K, P> {
         state.core.is_finished() || state.shutdowns != shutdown
     }
 
-    /// Shuts down in some way, or takes that back; returns the number of this step.
-    pub(crate) fn shut_down(&self, how: Ending) -> u64 {
-        let number = self.change(|state, now| {
-            match how {
-                Ending::ShutDown => state.core.shut_down(),
-                Ending::ShutDownNow => state.core.shut_down_now(),
-                Ending::Reopen => state.core.reopen(),
-            }
-            state.show(|| now, || how.step());
-            state.show_empty(now);
-            state.shutdowns += 1;
-            state.shutdowns
-        });
-        self.ended.notify_waiters();
-        number
-    }
-
     /// Changes the state, and wakes the workers that it concerns.
     pub(crate) fn change<T>(&self, change: impl FnOnce(&mut State<K, P>, Instant) -> T) -> T {
         let now = now();
@@ -267,7 +128,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> Shared<K, P> {
     }
 
     /// Releases the lock, and wakes the workers that a change concerns.
-    fn wake(&self, mut state: MutexGuard<'_, State<K, P>>, now: Instant) {
+    pub(crate) fn wake(&self, mut state: MutexGuard<'_, State<K, P>>, now: Instant) {
         if state.core.is_finished() {
             let wakers = state.waiters.wake_all();
             drop(state);
@@ -280,11 +141,11 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> Shared<K, P> {
 }
 
 /// The verdicts on the lanes of a key, which are one or two as a rule.
-type Verdicts<P> = SmallVec<[(LaneId, Verdict<P>); 2]>;
+pub(crate) type Verdicts<P> = SmallVec<[(LaneId, Verdict<P>); 2]>;
 
 impl<K: Eq + Hash + Clone, P: Payload + Clone> State<K, P> {
     /// Gets a key, and shows it; also where there is none delays may end.
-    fn get(&mut self, now: Instant) -> Option<Item<K, P>> {
+    pub(crate) fn get(&mut self, now: Instant) -> Option<Item<K, P>> {
         let before = self.core.released();
         let item = self.core.get(now);
         match &item {
@@ -294,15 +155,25 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> State<K, P> {
         item
     }
 
-    fn done(&mut self, slot: u32, priority: Priority, verdicts: Verdicts<P>, now: Instant) {
-        let key = || self.core.key_at(slot);
+    /// Takes a key back, and shows it.
+    pub(crate) fn done(&mut self, item: &Item<K, P>, verdicts: Verdicts<P>, now: Instant) {
         let done = || Step::Done {
-            key: key(),
+            key: &item.key,
             verdicts: &verdicts,
         };
         self.show(|| now, done);
-        self.core.done(slot, priority, verdicts, now);
+        self.core.done(item.slot, item.priority, verdicts, now);
         self.show_empty(now);
+    }
+
+    /// Makes the caller a waiter, with the timer if nobody else would wake up for the next deadline.
+    pub(crate) fn join(&mut self) -> (u32, Option<Instant>) {
+        let number = self.waiters.join();
+        let deadline = self.unwatched_deadline();
+        if let Some(at) = deadline {
+            self.timer = Some((at, number));
+        }
+        (number, deadline)
     }
 
     /// Shows a step to the tap, if there is one.
@@ -338,7 +209,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> State<K, P> {
         }
     }
 
-    fn show_empty(&self, at: Instant) {
+    pub(crate) fn show_empty(&self, at: Instant) {
         if self.tap.is_some() && self.core.is_like_new() {
             self.show(|| at, || Step::Emptied);
         }
@@ -390,14 +261,14 @@ pub(crate) fn wake_one<K: Eq + Hash + Clone, P: Payload + Clone>(
 }
 
 /// A worker that waits, until it leaves or is dropped.
-struct Waiting<'a, K: Eq + Hash + Clone, P: Payload + Clone> {
+pub(crate) struct Waiting<'a, K: Eq + Hash + Clone, P: Payload + Clone> {
     shared: &'a Shared<K, P>,
     number: u32,
     has_left: bool,
 }
 
 impl<'a, K: Eq + Hash + Clone, P: Payload + Clone> Waiting<'a, K, P> {
-    fn new(shared: &'a Shared<K, P>, number: u32) -> Self {
+    pub(crate) fn new(shared: &'a Shared<K, P>, number: u32) -> Self {
         Self {
             shared,
             number,
@@ -405,7 +276,7 @@ impl<'a, K: Eq + Hash + Clone, P: Payload + Clone> Waiting<'a, K, P> {
         }
     }
 
-    async fn woken(&self) {
+    pub(crate) async fn woken(&self) {
         poll_fn(|cx| {
             let mut state = self.shared.lock_as_worker();
             if state.waiters.poll(self.number, cx.waker()) {
@@ -418,7 +289,7 @@ impl<'a, K: Eq + Hash + Clone, P: Payload + Clone> Waiting<'a, K, P> {
     }
 
     /// Leaves in order to look at the queue.
-    fn leave(mut self, state: &mut State<K, P>) {
+    pub(crate) fn leave(mut self, state: &mut State<K, P>) {
         self.has_left = true;
         state.leave(self.number);
     }
@@ -433,6 +304,121 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> Drop for Waiting<'_, K, P> {
         let mut state = self.shared.lock_as_worker();
         if state.leave(self.number) {
             wake_one(state, now());
+        }
+    }
+}
+
+/// The workers that wait. The one that joined last is woken first, as a rule: its caches are warm.
+///
+/// All of this happens under the lock of the queue, so there is nothing in it to race: a worker joins and looks at the queue in
+/// one step, and a change of the queue wakes a worker in the same step.
+#[derive(Debug, Default)]
+struct Waiters {
+    /// By number; the numbers in `vacant` are free.
+    all: Vec<Waiter>,
+    vacant: Vec<u32>,
+    /// The numbers of those that were not woken, the last to join last.
+    idle: Vec<u32>,
+    /// How many were woken and have not left.
+    woken: usize,
+}
+
+#[derive(Debug)]
+struct Waiter {
+    /// Where in `idle` the waiter is; none once it was woken.
+    place: Option<u32>,
+    waker: Option<Waker>,
+}
+
+impl Waiters {
+    /// Adds a waiter, and returns its number.
+    fn join(&mut self) -> u32 {
+        let waiter = Waiter {
+            place: Some(self.idle.len() as u32),
+            waker: None,
+        };
+        let number = match self.vacant.pop() {
+            Some(number) => {
+                self.all[number as usize] = waiter;
+                number
+            }
+            None => {
+                self.all.push(waiter);
+                self.all.len() as u32 - 1
+            }
+        };
+        self.idle.push(number);
+        number
+    }
+
+    /// Returns whether a waiter was woken; otherwise this waker will be.
+    fn poll(&mut self, number: u32, waker: &Waker) -> bool {
+        let waiter = &mut self.all[number as usize];
+        if waiter.place.is_none() {
+            return true;
+        }
+        match &mut waiter.waker {
+            Some(known) => known.clone_from(waker),
+            none => *none = Some(waker.clone()),
+        }
+        false
+    }
+
+    /// Removes a waiter; returns whether it was woken.
+    fn leave(&mut self, number: u32) -> bool {
+        self.vacant.push(number);
+        let waiter = &mut self.all[number as usize];
+        waiter.waker = None;
+        let Some(place) = waiter.place else {
+            self.woken -= 1;
+            return true;
+        };
+        self.remove_idle(place);
+        false
+    }
+
+    /// Wakes one for `keys` keys, if those that are on their way are not enough; spares `last` while there are others.
+    ///
+    /// It looks at the queue, and wakes the next if there is more to do. It may not come for long, if the task that polls it is
+    /// busy, so no waiter is relied on for more than one key.
+    fn wake_for(&mut self, keys: usize, last: Option<u32>) -> Option<Waker> {
+        if self.woken >= keys {
+            return None;
+        }
+        let mut number = *self.idle.last()?;
+        if Some(number) == last
+            && let [.., other, _] = self.idle[..]
+        {
+            number = other;
+        }
+        self.wake(number)
+    }
+
+    /// Wakes one, unless it was woken already.
+    fn wake(&mut self, number: u32) -> Option<Waker> {
+        let waiter = &mut self.all[number as usize];
+        let place = waiter.place.take()?;
+        let waker = waiter.waker.take();
+        self.woken += 1;
+        self.remove_idle(place);
+        waker
+    }
+
+    fn wake_all(&mut self) -> Vec<Waker> {
+        let idle = std::mem::take(&mut self.idle);
+        self.woken += idle.len();
+        let wakers = idle.into_iter().filter_map(|number| {
+            let waiter = &mut self.all[number as usize];
+            waiter.place = None;
+            waiter.waker.take()
+        });
+        wakers.collect()
+    }
+
+    fn remove_idle(&mut self, place: u32) {
+        self.idle.swap_remove(place as usize);
+        if let Some(moved) = self.idle.get(place as usize) {
+            self.all[*moved as usize].place = Some(place);
         }
     }
 }

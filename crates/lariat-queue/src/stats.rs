@@ -4,48 +4,6 @@ use std::time::Duration;
 
 use crate::Priority;
 
-/// Totals since the queue was made.
-#[derive(Debug, Default)]
-pub(crate) struct Counters {
-    pub(crate) adds: u64,
-    pub(crate) retries: u64,
-    pub(crate) requeues: u64,
-    /// Processing keys of which something is due again; not a total.
-    pub(crate) dirty: usize,
-    handed_out: u64,
-    waits: Histogram,
-    works: Histogram,
-}
-
-impl Counters {
-    pub(crate) fn handed_out(&mut self, waited: Duration) {
-        self.handed_out += 1;
-        self.waits.record(waited);
-    }
-
-    pub(crate) fn worked(&mut self, took: Duration) {
-        self.works.record(took);
-    }
-
-    /// Returns the totals, with zeros for the rest.
-    pub(crate) fn snapshot(&self) -> QueueStats {
-        QueueStats {
-            adds: self.adds,
-            retries: self.retries,
-            requeues: self.requeues,
-            handed_out: self.handed_out,
-            delayed: 0,
-            processing: 0,
-            dirty: self.dirty,
-            unfinished: Duration::ZERO,
-            longest: Duration::ZERO,
-            waits: self.waits.clone(),
-            works: self.works.clone(),
-            depths: [0; Priority::LEVELS],
-        }
-    }
-}
-
 /// The figures of one moment: client-go's workqueue metrics, and more.
 ///
 /// A snapshot is a copy of fixed size, taken under the lock of the queue.

@@ -1,11 +1,12 @@
-//! How entries move between their phases.
+//! How entries move between their phases, one by one and all together in a drain or a shutdown.
 
 use std::hash::Hash;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::{Duration, Instant};
 
 use super::entry::{Clock, Delayed, Phase, Stamp};
-use super::{Group, QueueCore, Verdict};
-use crate::{LaneId, Payload, Priority};
+use super::machine::{Group, QueueCore, Verdict};
+use crate::{Histogram, LaneId, Lanes, Payload, Priority, QueueStats};
 
 impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
     /// Notes that something of an entry becomes due, if nothing was.
@@ -174,6 +175,124 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
             self.line_up(slot);
         } else if entry.is_idle() {
             self.entries.remove(slot);
+        }
+    }
+
+    /// Keeps what comes due from now on for later: until [`resume`](Self::resume), only what is due at
+    /// this moment is handed out, so that a queue whose work makes more work can be emptied.
+    ///
+    /// Adds are accepted, merged and counted, and delays run, but none of them puts a key in line. A
+    /// key that is with a worker comes once more if it was added before the drain. Costs as much as
+    /// looking at every key.
+    pub fn drain(&mut self, now: Instant) {
+        if self.draining {
+            return;
+        }
+        let now = self.clock.stamp(now);
+        self.release_expired(now);
+        self.draining = true;
+        let slots: Vec<u32> = self.entries.slots().collect();
+        for slot in slots {
+            let entry = &mut self.entries[slot].value;
+            entry.promised = !entry.dirty.is_empty();
+        }
+    }
+
+    /// Ends a drain; what came due meanwhile goes in line, in the order in which it came.
+    pub fn resume(&mut self) {
+        self.draining = false;
+        for slot in std::mem::take(&mut self.aside) {
+            self.entries[slot].value.phase = Phase::Parked;
+            self.line_up(slot);
+        }
+    }
+
+    /// Refuses further adds and drops what is delayed or kept for after a drain, which ends; what is
+    /// ready can still be taken: client-go's `ShutDown`.
+    pub fn shut_down(&mut self) {
+        self.shut_down_and_drop(|phase| matches!(phase, Phase::Parked | Phase::Aside));
+    }
+
+    /// Refuses further adds and drops everything; what is with workers is forgotten when it comes back:
+    /// controller-runtime's `ShutDown`.
+    pub fn shut_down_now(&mut self) {
+        self.dropping = true;
+        self.shut_down_and_drop(|phase| !matches!(phase, Phase::Processing(_)));
+        self.ready.clear();
+        self.counters.dirty = 0;
+    }
+
+    fn shut_down_and_drop(&mut self, drops: impl Fn(Phase) -> bool) {
+        self.shutting_down = true;
+        self.draining = false;
+        self.waiting.clear();
+        self.aside.clear();
+        let slots: Vec<u32> = self.entries.slots().collect();
+        for slot in slots {
+            let entry = &mut self.entries[slot].value;
+            entry.drop_delayed();
+            if self.dropping {
+                (entry.dirty, entry.payload) = (Lanes::none(), P::default());
+            }
+            if drops(entry.phase) {
+                self.entries.remove(slot);
+            }
+        }
+    }
+
+    /// Accepts adds again after [`shut_down`](Self::shut_down).
+    pub fn reopen(&mut self) {
+        self.shutting_down = false;
+        self.dropping = false;
+    }
+
+    /// Returns whether the queue drains or shuts down, nothing is ready and no key is with a worker.
+    #[must_use]
+    pub fn is_finished(&self) -> bool {
+        (self.draining || self.shutting_down)
+            && self.ready.is_empty()
+            && self.processing.count() == 0
+    }
+}
+
+/// Totals since the queue was made.
+#[derive(Debug, Default)]
+pub(super) struct Counters {
+    pub(super) adds: u64,
+    pub(super) retries: u64,
+    pub(super) requeues: u64,
+    /// Processing keys of which something is due again; not a total.
+    pub(super) dirty: usize,
+    handed_out: u64,
+    waits: Histogram,
+    works: Histogram,
+}
+
+impl Counters {
+    pub(super) fn handed_out(&mut self, waited: Duration) {
+        self.handed_out += 1;
+        self.waits.record(waited);
+    }
+
+    pub(super) fn worked(&mut self, took: Duration) {
+        self.works.record(took);
+    }
+
+    /// Returns the totals, with zeros for the rest.
+    pub(super) fn snapshot(&self) -> QueueStats {
+        QueueStats {
+            adds: self.adds,
+            retries: self.retries,
+            requeues: self.requeues,
+            handed_out: self.handed_out,
+            delayed: 0,
+            processing: 0,
+            dirty: self.dirty,
+            unfinished: Duration::ZERO,
+            longest: Duration::ZERO,
+            waits: self.waits.clone(),
+            works: self.works.clone(),
+            depths: [0; Priority::LEVELS],
         }
     }
 }

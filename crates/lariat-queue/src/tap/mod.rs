@@ -35,7 +35,7 @@ use crate::{Add, Item, LaneId, Lanes, Priority, Verdict};
 pub trait Tap<K, P>: Send + Sync {
     /// Receives a step, and the time at which it happens for the queue.
     ///
-    /// The time is item before the lock, so that of a step may be earlier than that of the one before, by as long as
+    /// The time is taken before the lock, so that of a step may be earlier than that of the one before, by as long as
     /// its thread waited.
     fn step(&self, at: Instant, step: &Step<'_, K, P>);
 }

@@ -11,7 +11,7 @@ use crate::{Ageing, QueueBuilder, QueueCore, WorkQueue};
 
 type Key = u8;
 
-/// A step that was seen, to be item again.
+/// A step that was seen, to be taken again.
 #[derive(Debug, Clone)]
 enum Seen {
     Add(Key, Add, Option<Duration>),

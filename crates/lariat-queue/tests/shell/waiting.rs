@@ -1,6 +1,7 @@
 //! Workers that wait: who is woken, when, and what a cancelled one leaves behind.
 
 use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -249,4 +250,23 @@ async fn workers_end_with_a_drain_and_take_again_after_it() {
         (get_and_done(&queue).await, start.elapsed()),
         (3, 5 * SECOND)
     );
+}
+
+#[test]
+fn a_key_whose_verdicts_panic_is_given_back() {
+    let queue = Queue::default();
+    queue.add(1, Add::now());
+    for is_last in [false, true] {
+        let work = queue.try_get().expect("the key is due");
+        let verdicts = std::iter::from_fn(|| panic!("no verdict"));
+        let done = AssertUnwindSafe(|| {
+            if is_last {
+                work.done_with(verdicts);
+            } else {
+                drop(work.done_and_try_get(verdicts));
+            }
+        });
+        assert!(catch_unwind(done).is_err());
+    }
+    assert_eq!(queue.len(), 1, "it is due again");
 }

@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
 
-use super::super::*;
 use super::model::{Lane, Model, PATIENCE, SHARE, group};
+use crate::*;
 
 #[derive(Debug, Clone)]
 enum Step {

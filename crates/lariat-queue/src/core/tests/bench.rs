@@ -2,8 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::super::*;
-
+use crate::*;
 /// A queue of numbered lanes over letters, with a clock that is moved by hand.
 pub(super) struct Bench {
     pub(super) queue: QueueCore<char, Vec<u32>>,

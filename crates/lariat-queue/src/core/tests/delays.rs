@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use super::super::*;
 use super::bench::{Bench, SECOND, lane, now_add};
+use crate::*;
 
 #[test]
 fn a_delayed_key_comes_not_before_its_time_and_never_twice() {

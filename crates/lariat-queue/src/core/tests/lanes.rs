@@ -1,7 +1,7 @@
 //! Lanes: the independent work of one key.
 
-use super::super::*;
 use super::bench::{Bench, SECOND, lane, now_add};
+use crate::*;
 
 #[test]
 fn only_the_lanes_that_failed_come_again_each_at_its_own_time() {

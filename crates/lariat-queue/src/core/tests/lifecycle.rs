@@ -1,9 +1,9 @@
 //! Draining and shutting down, and what is left in memory.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use super::super::*;
 use super::bench::{Bench, SECOND, lane, now_add};
+use crate::*;
 
 #[test]
 fn a_drain_hands_out_what_was_due_before_it_and_the_rest_after_it() {

@@ -1,7 +1,9 @@
 //! What the queue counts, as client-go's metrics do.
 
-use super::super::*;
+use std::time::Duration;
+
 use super::bench::{Bench, SECOND, now_add};
+use crate::*;
 
 const MICRO: Duration = Duration::from_micros(1);
 

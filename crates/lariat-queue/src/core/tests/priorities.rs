@@ -1,7 +1,7 @@
 //! Priorities, ageing and fairness.
 
-use super::super::*;
 use super::bench::{Bench, SECOND, now_add};
+use crate::*;
 
 #[test]
 fn higher_priorities_leave_first_and_levels_are_fifo() {

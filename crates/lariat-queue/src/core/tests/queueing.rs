@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use super::super::*;
 use super::bench::{Bench, SECOND, lane, now_add};
+use crate::*;
 
 #[test]
 fn keys_leave_in_the_order_in_which_they_came() {

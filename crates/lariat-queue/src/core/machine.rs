@@ -1,0 +1,444 @@
+//! What callers do with a queue: add, get, done, and look at it.
+
+use std::fmt;
+use std::hash::Hash;
+use std::time::{Duration, Instant};
+
+use super::delays::Waiting;
+use super::entry::{Clock, Delayed, Entry, Phase, Processing};
+use super::index::{Hashed, Hasher, Index};
+use super::moves::{Counters, group_of};
+use super::ready::{Ageing, Ready};
+use crate::{Add, LaneId, Lanes, Payload, Priority, QueueMemory, QueueStats};
+
+/// The state machine of a work queue.
+///
+/// Each key has at most one entry, which is in one of four phases: *ready* (in line to be handed
+/// out), *processing* (with a worker), *parked* (only delayed lanes), or, during a drain, *aside* (due, but
+/// for after the drain). Every call takes the present time, which must not run backwards, and costs
+/// amortised constant time, or logarithmic time for a delay.
+///
+/// Prefer [`WorkQueue`](crate::WorkQueue), unless you drive time yourself.
+///
+/// ```
+/// use std::time::{Duration, Instant};
+/// use lariat_queue::{Add, Ageing, QueueCore};
+///
+/// let start = Instant::now();
+/// let mut queue: QueueCore<&str, ()> = QueueCore::new(Ageing::default());
+/// queue.add("a", Add::after(Duration::from_secs(5)), start);
+/// assert!(queue.get(start).is_none());
+/// let later = queue.next_deadline().unwrap();
+/// assert_eq!(later, start + Duration::from_secs(5));
+/// assert_eq!(queue.get(later).unwrap().key, "a");
+/// ```
+pub struct QueueCore<K, P> {
+    pub(super) clock: Clock,
+    pub(super) entries: Index<K, Entry<P>>,
+    /// Tickets of every entry in phase `Ready`, and of no other.
+    pub(super) ready: Ready,
+    /// Deadlines of every delayed lane, and stale ones.
+    pub(super) waiting: Waiting,
+    /// The entries in phase `Processing`.
+    pub(super) processing: Processing,
+    /// The entries in phase `Aside`, in the order in which they became due.
+    pub(super) aside: Vec<u32>,
+    /// Which group a key belongs to; without it, all belong to one.
+    pub(super) group: Option<Group<K>>,
+    pub(super) draining: bool,
+    pub(super) shutting_down: bool,
+    /// A shutdown without drain: what comes back from workers is forgotten too.
+    pub(super) dropping: bool,
+    pub(super) counters: Counters,
+    /// How many delays have ended.
+    pub(super) released: u64,
+}
+
+/// Says which group a key belongs to.
+pub(crate) type Group<K> = Box<dyn Fn(&K) -> u64 + Send + Sync>;
+
+impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
+    /// Makes an empty queue.
+    #[must_use]
+    pub fn new(ageing: Ageing) -> Self {
+        Self {
+            clock: Clock::default(),
+            entries: Index::new(),
+            ready: Ready::new(ageing, false),
+            waiting: Waiting::new(),
+            processing: Processing::default(),
+            aside: Vec::new(),
+            group: None,
+            draining: false,
+            shutting_down: false,
+            dropping: false,
+            counters: Counters::default(),
+            released: 0,
+        }
+    }
+
+    /// Makes an empty queue in which, within a priority, groups of keys take turns.
+    ///
+    /// A group is whatever keys have the same number in common. With `g` groups in line a key leaves
+    /// after at most `g × (k + 1)` keys of its priority, where `k` of its own group are ahead of it,
+    /// however many the other groups have. A key for which `group` panics counts as one of group 0.
+    #[must_use]
+    pub fn fair(ageing: Ageing, group: impl Fn(&K) -> u64 + Send + Sync + 'static) -> Self {
+        Self {
+            ready: Ready::new(ageing, true),
+            group: Some(Box::new(group)),
+            ..Self::new(ageing)
+        }
+    }
+
+    /// Adds a key; a queue that is shutting down ignores it.
+    ///
+    /// Lanes that are due already stay due (what is ready beats what waits, unless the delay is
+    /// [`kept`](Add::kept)); of two delays of one lane the earlier wins; of two priorities the higher
+    /// wins, and the key goes to the end of its new level.
+    pub fn add(&mut self, key: K, add: Add<P>, now: Instant) {
+        let hash = self.hasher().hash(&key);
+        self.add_lazily((key, hash), add, || now);
+    }
+
+    pub(crate) fn hasher(&self) -> &Hasher {
+        self.entries.hasher()
+    }
+
+    /// Adds a key, and asks for the time only if it matters; tells whether somebody may have to be
+    /// woken.
+    pub(crate) fn add_lazily(
+        &mut self,
+        key: (K, Hashed),
+        add: Add<P>,
+        now: impl FnOnce() -> Instant,
+    ) -> Option<Instant> {
+        if self.shutting_down || add.lanes.is_empty() {
+            return None;
+        }
+        let slot = self.entries.find_or_insert(key, Entry::default);
+        let entry = &mut self.entries[slot].value;
+        if add.after.is_zero() && add.failures == 0 && entry.covers(&add) {
+            entry.payload.merge(add.payload);
+            return None;
+        }
+        let now = now();
+        self.put(slot, add, now);
+        Some(now)
+    }
+
+    fn put(&mut self, slot: u32, add: Add<P>, now: Instant) {
+        let now = self.clock.stamp(now);
+        if add.failures > 0 {
+            let entry = &mut self.entries[slot].value;
+            let lanes = add.lanes.ids();
+            lanes.for_each(|lane| entry.count_at_least(lane, add.failures));
+        }
+        if add.after.is_zero() {
+            self.note_dirty(slot, now);
+            let entry = &mut self.entries[slot].value;
+            let early = entry.mark_dirty(&add.lanes, add.priority, add.payload);
+            self.note_early(early);
+            return self.line_up(slot);
+        }
+        // While all workers have keys, expired delays stay in the heap. A delay that has ended is due, and must not be
+        // taken for the earlier one of two: the later one would end with it.
+        self.release_expired(now);
+        for lane in add.lanes.ids() {
+            let delayed = Delayed {
+                lane,
+                kept: add.kept,
+                deadline: self.waiting.deadline(Clock::later(now, add.after)),
+                priority: add.priority,
+                payload: add.payload.clone(),
+            };
+            self.park(slot, delayed);
+        }
+    }
+
+    /// Adds a key after a delay that grows with the number of such adds, which goes up by one.
+    ///
+    /// They are counted for the key as a whole ([`LaneId::WHOLE`]), apart from the failures of its lanes, and
+    /// forgotten with the next run in which no lane fails. `delay` is asked for the delay after so many. If the
+    /// add has a delay of its own, the shorter of the two counts (controller-runtime's rule). A queue that is
+    /// shutting down ignores it.
+    pub fn add_failed(
+        &mut self,
+        key: K,
+        add: Add<P>,
+        delay: impl FnOnce(u32) -> Duration,
+        now: Instant,
+    ) {
+        if self.shutting_down || add.lanes.is_empty() {
+            return;
+        }
+        let hash = self.hasher().hash(&key);
+        let slot = self.entries.find_or_insert((key, hash), Entry::default);
+        let entry = &mut self.entries[slot].value;
+        let delay = delay(entry.count_failure(LaneId::WHOLE));
+        let after = match add.after.is_zero() {
+            true => delay,
+            false => delay.min(add.after),
+        };
+        self.counters.retries += 1;
+        self.put(slot, Add { after, ..add }, now);
+    }
+
+    /// Returns how many times in a row a lane of a key has failed.
+    #[must_use]
+    pub fn failures(&self, key: &K, lane: LaneId) -> u32 {
+        let slot = self.entries.find(key);
+        slot.map_or(0, |slot| self.entries[slot].value.failures_of(lane))
+    }
+
+    /// Forgets the failures of a lane of a key, or of all its lanes for [`LaneId::WHOLE`].
+    pub fn forget(&mut self, key: &K, lane: LaneId) {
+        if let Some(slot) = self.entries.find(key) {
+            self.entries[slot].value.forget(lane);
+        }
+    }
+
+    /// Hands out the next key whose time has come; during a drain, the next that was due before it.
+    pub fn get(&mut self, now: Instant) -> Option<Item<K, P>> {
+        let now = self.clock.stamp(now);
+        self.release_expired(now);
+        let slot = self.ready.pop(&self.entries, now)?;
+        let slotted = &mut self.entries[slot];
+        let entry = &mut slotted.value;
+        entry.phase = Phase::Processing(now);
+        entry.promised = false;
+        self.processing.begin(slot, now);
+        let waited = now.since(entry.since);
+        self.counters.handed_out(waited);
+        Some(Item {
+            slot,
+            key: slotted.key.clone(),
+            lanes: std::mem::replace(&mut entry.dirty, Lanes::none()),
+            payload: std::mem::take(&mut entry.payload),
+            priority: entry.priority,
+            waited,
+            failures: entry.failures().into(),
+        })
+    }
+
+    /// Takes a key back from its worker, with what became of its lanes.
+    ///
+    /// Lanes without a verdict count as [`Verdict::Done`] without touching their failures. If there are
+    /// verdicts and none is a failure, what [`add_failed`](Self::add_failed) counted for the key as a whole is
+    /// forgotten. A key that became due meanwhile goes to the end of the line.
+    ///
+    /// # Panics
+    ///
+    /// If `slot` is not with a worker.
+    pub fn done(
+        &mut self,
+        slot: u32,
+        priority: Priority,
+        verdicts: impl IntoIterator<Item = (LaneId, Verdict<P>)>,
+        now: Instant,
+    ) {
+        let now = self.clock.stamp(now);
+        self.release(slot, now);
+        let meanwhile = std::mem::take(&mut self.entries[slot].value.payload);
+        let (mut judged, mut failed) = (false, false);
+        for (lane, verdict) in verdicts {
+            judged = true;
+            failed |= matches!(verdict, Verdict::Failed { .. } | Verdict::Postponed { .. });
+            self.judge(slot, lane, verdict, (priority, now));
+        }
+        if judged && !failed {
+            self.entries[slot].value.forget_exactly(LaneId::WHOLE);
+        }
+        self.entries[slot].value.payload.merge(meanwhile);
+        self.settle(slot);
+    }
+
+    /// Takes a key back from a worker that did not do the work; all of it is due again, and belongs to
+    /// the drain if there is one.
+    ///
+    /// # Panics
+    ///
+    /// If the slot is not with a worker.
+    pub fn give_back(&mut self, taken: Item<K, P>, now: Instant) {
+        let (slot, now) = (taken.slot, self.clock.stamp(now));
+        self.release(slot, now);
+        if self.dropping {
+            return self.settle(slot);
+        }
+        self.note_dirty(slot, now);
+        let entry = &mut self.entries[slot].value;
+        let meanwhile = std::mem::replace(&mut entry.payload, taken.payload);
+        entry.payload.merge(meanwhile);
+        entry.priority = entry.urgency().max(taken.priority);
+        entry.dirty.merge(&taken.lanes);
+        entry.promised = true;
+        self.settle(slot);
+    }
+
+    /// Returns a time at which [`get`](Self::get) is worth calling again: when the next delayed lane
+    /// comes due, or earlier where that lane has run meanwhile. There is none during a drain.
+    #[must_use]
+    pub fn next_deadline(&self) -> Option<Instant> {
+        let next = self.waiting.next().filter(|_| !self.draining)?;
+        self.clock.instant(next)
+    }
+
+    /// Returns whether [`get`](Self::get) would hand out a key now.
+    pub fn has_ready(&mut self, now: Instant) -> bool {
+        if self.ready.is_empty() {
+            let now = self.clock.stamp(now);
+            self.release_expired(now);
+        }
+        !self.ready.is_empty()
+    }
+
+    /// Returns how many keys are in line.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.ready.len()
+    }
+
+    /// Returns whether no key is in line; delayed ones may be, and some may be with workers.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.ready.is_empty()
+    }
+
+    /// Returns how many delays have ended so far.
+    pub(crate) fn released(&self) -> u64 {
+        self.released
+    }
+
+    /// Returns whether nothing is left in the queue, so that it does what a new one would.
+    pub(crate) fn is_like_new(&self) -> bool {
+        let is_clear = || self.group.is_none() || self.ready.is_clear();
+        let is_ending = self.draining || self.shutting_down;
+        self.entries.len() == 0 && !is_ending && is_clear()
+    }
+
+    /// Returns the group of a key, if groups take turns.
+    pub(crate) fn group_of(&self, key: &K) -> Option<u64> {
+        let group = self.group.as_ref()?;
+        Some(group_of(Some(group), key))
+    }
+
+    /// Returns the keys that are ready. Their order says nothing, and is the same after the same calls.
+    #[must_use]
+    pub fn ready_keys(&self) -> Vec<K> {
+        let slotted = self.entries.slots().map(|slot| &self.entries[slot]);
+        let ready = slotted.filter(|slotted| matches!(slotted.value.phase, Phase::Ready(_)));
+        ready.map(|slotted| slotted.key.clone()).collect()
+    }
+
+    /// Returns how much the queue remembers, at constant cost.
+    #[must_use]
+    pub fn memory(&self) -> [QueueMemory; 4] {
+        let (ready, processing, waiting) = (&self.ready, &self.processing, &self.waiting);
+        // Each key that is only delayed has a deadline.
+        let keys = ready.len() + processing.count() + self.aside.len() + waiting.len();
+        let of = QueueMemory::new;
+        [
+            of("queue keys", self.entries.len(), keys),
+            of("queue tickets", ready.tickets(), ready.most_tickets()),
+            of("queue deadlines", waiting.len(), waiting.most()),
+            of(
+                "queue hand-outs",
+                processing.places(),
+                processing.most_places(),
+            ),
+        ]
+    }
+
+    /// Returns the figures of this moment, at the cost of copying them.
+    #[must_use]
+    pub fn stats(&mut self, now: Instant) -> QueueStats {
+        let now = self.clock.stamp(now);
+        self.release_expired(now);
+        let processing = self.processing.count();
+        QueueStats {
+            delayed: self.entries.len() - self.ready.len() - processing,
+            processing,
+            unfinished: self.processing.unfinished(now),
+            longest: self.processing.longest(now),
+            depths: self.depths(),
+            ..self.counters.snapshot()
+        }
+    }
+
+    /// Returns how many keys have something due that no worker has, by level.
+    fn depths(&self) -> [usize; Priority::LEVELS] {
+        let mut depths = self.ready.depths();
+        if self.counters.dirty > 0 {
+            let processing = self.processing.slots(&self.entries);
+            let entries = processing.iter().map(|slot| &self.entries[*slot].value);
+            for entry in entries.filter(|entry| !entry.dirty.is_empty()) {
+                depths[entry.priority.level()] += 1;
+            }
+        }
+        depths
+    }
+}
+
+/// A key on its way to a worker.
+#[derive(Debug)]
+pub struct Item<K, P> {
+    /// Names the hand-out to [`QueueCore::done`].
+    pub slot: u32,
+    /// The key.
+    pub key: K,
+    /// The lanes that are due.
+    pub lanes: Lanes,
+    /// The merged payloads.
+    pub payload: P,
+    /// The highest priority asked for.
+    pub priority: Priority,
+    /// How long the key was ready before it was handed out.
+    pub waited: Duration,
+    /// Failures in a row of the lanes that have any.
+    pub failures: Box<[(LaneId, u32)]>,
+}
+
+/// What became of one lane.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verdict<P> {
+    /// Nothing is left to do; failures are forgotten.
+    Done,
+    /// The lane asked to come again; failures are forgotten.
+    Again {
+        /// When; zero means at once, behind what is queued.
+        after: Duration,
+        /// What travels with it.
+        payload: P,
+        /// How urgent it is then; none for as urgent as the key was when it was handed out.
+        priority: Option<Priority>,
+    },
+    /// The lane failed and is tried again; its failures count up.
+    Failed {
+        /// When.
+        after: Duration,
+        /// What travels with it.
+        payload: P,
+        /// How urgent it is then; none for as urgent as the key was when it was handed out.
+        priority: Option<Priority>,
+    },
+    /// The lane is tried again, and its failures stay as they are.
+    Postponed {
+        /// When.
+        after: Duration,
+        /// What travels with it.
+        payload: P,
+        /// How urgent it is then; none for as urgent as the key was when it was handed out.
+        priority: Option<Priority>,
+    },
+}
+
+impl<K, P> fmt::Debug for QueueCore<K, P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("QueueCore")
+            .field("ready", &self.ready.len())
+            .field("processing", &self.processing.count())
+            .field("draining", &self.draining)
+            .field("shutting_down", &self.shutting_down)
+            .finish_non_exhaustive()
+    }
+}
