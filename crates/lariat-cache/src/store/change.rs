@@ -1,10 +1,37 @@
-//! What a store says happened.
+//! What a store is told, and what it says happened.
 
 use std::sync::Arc;
 
-use lariat_core::{Cause, ObjectKey};
+use lariat_core::{Cause, ObjectKey, RawObject};
 
 use super::object::CachedObject;
+
+/// What the reflector learned about one object from a watch.
+#[derive(Debug)]
+pub(crate) enum Delta {
+    /// The object is there, in this state.
+    Present(RawObject),
+    /// The object is gone; this was its last state.
+    Gone(RawObject),
+}
+
+impl Delta {
+    pub(super) fn key(&self) -> &ObjectKey {
+        match self {
+            Self::Present(object) | Self::Gone(object) => object.key(),
+        }
+    }
+}
+
+/// How much of each object the reflector reads.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Content {
+    /// The whole object.
+    #[default]
+    Whole,
+    /// Its metadata.
+    MetadataOnly,
+}
 
 /// One change of a store.
 #[derive(Debug, Clone)]

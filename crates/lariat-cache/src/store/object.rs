@@ -1,18 +1,17 @@
-//! One cached state of an object, and the values decoded from it.
+//! One cached state of an object: its metadata, its content in some form, and the values decoded from it.
 
-use std::any::{Any, TypeId};
 use std::fmt;
 use std::ops::Deref;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, Weak};
 
 use lariat_core::{Gvk, ObjectMetadata, RawObject};
 use parking_lot::Mutex;
 use serde::de::DeserializeOwned;
 
 use super::body::{Body, Codec, Dictionary, ObjectJson, pack};
+use super::decoded::{Decoded, decode_anew, note_decoded};
 use super::error::DecodeError;
-use super::recent;
 use crate::transform::metadata_of;
 
 /// A state of an object as the cache holds it: metadata, content as bytes, and links to what was decoded.
@@ -34,21 +33,7 @@ pub struct CachedObject {
 /// The content, which changes its form but not what it says, and what was decoded from it.
 struct Held {
     body: Body,
-    /// At most one value of each type; none for most objects, which nobody looks into. Boxed, because
-    /// there are many objects.
-    #[allow(
-        clippy::box_collection,
-        reason = "a Vec of its own is three words in every object"
-    )]
-    decoded: Option<Box<Vec<Decoded>>>,
-}
-
-/// A value decoded to some type.
-struct Decoded {
-    as_type: TypeId,
-    value: Weak<dyn Any + Send + Sync>,
-    /// Keeps the value, if the kind is kept decoded.
-    kept: Option<Arc<dyn Any + Send + Sync>>,
+    decoded: Decoded,
 }
 
 impl CachedObject {
@@ -63,12 +48,12 @@ impl CachedObject {
     #[must_use]
     pub fn with_value<K: Send + Sync + 'static>(raw: RawObject, value: &Arc<K>) -> Self {
         let object = Self::new(raw);
-        object.remember(&mut object.content.lock(), value);
+        object.content.lock().decoded.remember(value, false);
         object
     }
 
     fn from_parts(metadata: ObjectMetadata, body: Body, partial: bool) -> Self {
-        let decoded = None;
+        let decoded = Decoded::default();
         Self {
             metadata,
             partial,
@@ -79,10 +64,10 @@ impl CachedObject {
     }
 
     /// Keeps an object as JSON, whatever was chosen for its kind.
-    pub(super) fn plain(raw: RawObject, partial: bool, codec: &Codec) -> Self {
+    pub(super) fn plain(raw: RawObject, partial: bool, retains: bool) -> Self {
         let (metadata, json) = raw.into_parts();
         let object = Self::from_parts(metadata, Body::plain(json), partial);
-        object.retains.store(codec.retains(), Ordering::Relaxed);
+        object.retains.store(retains, Ordering::Relaxed);
         object
     }
 
@@ -186,22 +171,20 @@ impl CachedObject {
 
     /// Returns how many decoded values are kept for it.
     pub(super) fn retained(&self) -> usize {
-        let content = self.content.lock();
-        let kept = content.decoded.iter().flat_map(|all| all.iter());
-        kept.filter(|each| each.kept.is_some()).count()
+        self.content.lock().decoded.kept()
     }
 
     /// Returns whether it has links to decoded values, dead ones too.
     #[cfg(test)]
     pub(super) fn remembers(&self) -> bool {
-        self.content.lock().decoded.is_some()
+        !self.content.lock().decoded.is_empty()
     }
 
     /// Says whether decoded values are kept from now on.
     pub(super) fn retain(&self, retains: bool) {
         self.retains.store(retains, Ordering::Relaxed);
-        if !retains && let Some(decoded) = &mut self.content.lock().decoded {
-            decoded.iter_mut().for_each(|each| each.kept = None);
+        if !retains {
+            self.content.lock().decoded.let_go();
         }
     }
 
@@ -225,55 +208,24 @@ impl CachedObject {
     {
         // Held while decoding, so that two who ask at once do not both decode.
         let mut content = self.content.lock();
-        let wanted = TypeId::of::<K>();
-        let known = content.decoded.iter().flat_map(|all| all.iter());
-        let known = known
-            .filter(|each| each.as_type == wanted)
-            .find_map(|each| each.value.upgrade());
-        if let Some(Ok(value)) = known.map(Arc::downcast::<K>) {
+        if let Some(value) = content.decoded.get::<K>() {
             return Ok(value);
         }
-        let value = Arc::new(self.decode_anew::<K>(&content.body, gvk)?);
-        self.remember(&mut content, &value);
+        if self.partial {
+            return Err(DecodeError::no_content(gvk, self.key()));
+        }
+        let json = content.body.json().unwrap_or_default();
+        let value = decode_anew::<K>(&json, gvk, self.key()).map(Arc::new)?;
+        let retains = self.retains.load(Ordering::Relaxed);
+        content.decoded.remember(&value, retains);
         drop(content);
-        recent::decoded(self);
+        note_decoded(self);
         Ok(value)
     }
 
     /// Gives the memory of values up that nobody has any more.
     pub(super) fn forget_dead(&self) {
-        let decoded = &mut self.content.lock().decoded;
-        if let Some(all) = decoded {
-            all.retain(|each| each.value.strong_count() > 0);
-            if all.is_empty() {
-                *decoded = None;
-            }
-        }
-    }
-
-    fn remember<K: Send + Sync + 'static>(&self, content: &mut Held, value: &Arc<K>) {
-        let shared: Arc<dyn Any + Send + Sync> = Arc::<K>::clone(value);
-        let as_type = TypeId::of::<K>();
-        let all = content.decoded.get_or_insert_default();
-        all.retain(|each| each.as_type != as_type && each.value.strong_count() > 0);
-        all.push(Decoded {
-            as_type,
-            value: Arc::downgrade(&shared),
-            kept: self.retains.load(Ordering::Relaxed).then_some(shared),
-        });
-    }
-
-    fn decode_anew<K: DeserializeOwned>(&self, body: &Body, gvk: &Gvk) -> Result<K, DecodeError> {
-        if self.partial {
-            return Err(DecodeError::no_content(gvk, self.key()));
-        }
-        let json = body.json().unwrap_or_default();
-        // The path costs time, so it is looked for only once decoding has failed.
-        serde_json::from_slice(&json).map_err(|_| {
-            let mut json = serde_json::Deserializer::from_slice(&json);
-            let located: Result<K, _> = serde_path_to_error::deserialize(&mut json);
-            DecodeError::new(gvk, self.key(), located.err())
-        })
+        self.content.lock().decoded.forget_dead();
     }
 }
 

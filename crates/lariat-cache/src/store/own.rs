@@ -7,7 +7,7 @@ use hashbrown::{HashMap, HashSet};
 use lariat_core::{ObjectKey, ObjectMetadata, ResourceVersion, Uid};
 use tokio::time::Instant;
 
-use super::delta::Listing;
+use super::listing::Listing;
 use super::object::CachedObject;
 use super::reached::Reached;
 

@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use lariat_core::{LabelSelector, ObjectKey, Uid};
 
-use super::State;
+use super::Store;
+use super::index::{Indexes, LabelIndex};
 use super::object::CachedObject;
+use super::objects::{CHUNK, State};
 use super::tree::Tree;
-use super::writer::CHUNK;
 
 /// Says which objects are wanted; all that is said must hold.
 ///
@@ -76,11 +77,55 @@ impl Query {
                 .is_none_or(|uid| object.owners().iter().any(|owner| owner.uid() == uid))
             && self.labels.matches(object.labels())
     }
+
+    /// Calls a function for each object of a store that is wanted, in key order, as they are at one moment.
+    pub(super) fn visit(&self, store: &Store, mut found: impl FnMut(&Arc<CachedObject>)) {
+        if store.len() >= WORTH_AN_INDEX {
+            self.make_index(store);
+        }
+        // The lock is held for finding out where they are; looking at them takes longer.
+        let candidates = Candidates::of(self, &store.objects.state());
+        candidates.visit(|object| {
+            if self.matches(object) {
+                found(object);
+            }
+        });
+    }
+
+    /// Makes an index that helps.
+    pub(super) fn make_index(&self, store: &Store) {
+        if Missing::of(self, &store.objects.state()).is_none() {
+            return;
+        }
+        // Writers wait until the new index can be kept up to date; readers do not.
+        let _writing = store.writing();
+        let tree = store.objects.tree();
+        // Somebody may have made it meanwhile.
+        let missing = Missing::of(self, &store.objects.state());
+        match missing {
+            Some(Missing::Owners) => {
+                let mut fresh = Indexes::default();
+                fresh.index_owners(tree.iter().map(|object| &**object));
+                store.objects.state_mut().indexes.adopt_owners(fresh);
+            }
+            Some(Missing::Label(label)) => {
+                let index = LabelIndex::over(label, tree.iter());
+                store.objects.state_mut().indexes.labels.add(label, index);
+            }
+            None => {}
+        }
+    }
 }
+
+/// Below this many objects looking at each is as fast as an index.
+const WORTH_AN_INDEX: usize = 256;
+
+/// A way through an index is worth it if it meets fewer than one in so many objects.
+const SHORT: usize = 4;
 
 /// An index that would help with a query.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Missing<'a> {
+enum Missing<'a> {
     Owners,
     Label(&'a str),
 }
@@ -94,7 +139,62 @@ pub(super) enum Candidates<'a> {
     All(Tree),
 }
 
-impl Candidates<'_> {
+impl<'a> Missing<'a> {
+    /// Returns an index that would make the way to the objects of a query shorter.
+    fn of(query: &'a Query, state: &State) -> Option<Self> {
+        if query.owner.is_some() {
+            return (!state.indexes.has_owners()).then_some(Self::Owners);
+        }
+        let path = state.indexes.labels.path(&query.labels);
+        if path.is_some_and(|path| path.count <= state.tree.len() / SHORT) {
+            return None;
+        }
+        let labels = query.labels.required().map(|(label, _)| label);
+        let mut labels = labels.filter(|label| !state.indexes.labels.has(label));
+        labels
+            .next()
+            .filter(|_| state.indexes.labels.has_room())
+            .map(Self::Label)
+    }
+}
+
+impl<'a> Candidates<'a> {
+    /// Takes out the objects on the shortest way there is.
+    fn of(query: &'a Query, state: &State) -> Self {
+        let labels = state.indexes.labels.path(&query.labels);
+        let owner = query.owner.as_ref().filter(|_| state.indexes.has_owners());
+        let by_label = labels.as_ref().map_or(usize::MAX, |path| path.count);
+        let by_owner = owner.map_or(usize::MAX, |uid| state.indexes.owned_count(uid));
+        let fewest = by_label.min(by_owner);
+        if let Some(namespace) = &query.namespace {
+            // Counted no further than the others go.
+            let met = in_namespace(&state.tree, namespace);
+            if fewest == usize::MAX || met.take(fewest).count() < fewest {
+                return Self::Namespace(namespace, state.tree.clone());
+            }
+        }
+        match (owner, labels) {
+            (Some(uid), _) if by_owner == fewest => {
+                let keys: Vec<_> = state.indexes.owned_by(uid).collect();
+                Self::with_keys(&keys, &state.tree)
+            }
+            (_, Some(path)) if path.count <= state.tree.len() / SHORT => {
+                Self::with_keys(&path.keys(), &state.tree)
+            }
+            _ => Self::All(state.tree.clone()),
+        }
+    }
+
+    /// Takes out the objects with some keys. The lock of lists is held meanwhile, so many are only looked up later.
+    pub(super) fn with_keys(keys: &[&ObjectKey], tree: &Tree) -> Self {
+        if keys.len() > CHUNK {
+            let keys = keys.iter().map(|key| (*key).clone()).collect();
+            return Self::Keys(keys, tree.clone());
+        }
+        let objects = keys.iter().filter_map(|key| tree.get(key.as_str()));
+        Self::These(objects.cloned().collect())
+    }
+
     pub(super) fn visit(&self, visit: impl FnMut(&Arc<CachedObject>)) {
         match self {
             Self::These(objects) => objects.iter().for_each(visit),
@@ -105,64 +205,6 @@ impl Candidates<'_> {
             Self::Namespace(namespace, tree) => in_namespace(tree, namespace).for_each(visit),
             Self::All(tree) => tree.iter().for_each(visit),
         }
-    }
-}
-
-/// A way through an index is worth it if it meets fewer than one in so many objects.
-const SHORT: usize = 4;
-
-impl State {
-    /// Returns an index that would make the way to the objects of a query shorter.
-    pub(super) fn missing<'a>(&self, query: &'a Query) -> Option<Missing<'a>> {
-        if query.owner.is_some() {
-            return (!self.indexes.has_owners()).then_some(Missing::Owners);
-        }
-        let path = self.indexes.labels.path(&query.labels);
-        if path.is_some_and(|path| path.count <= self.tree.len() / SHORT) {
-            return None;
-        }
-        let labels = query.labels.required().map(|(label, _)| label);
-        let mut labels = labels.filter(|label| !self.indexes.labels.has(label));
-        labels
-            .next()
-            .filter(|_| self.indexes.labels.has_room())
-            .map(Missing::Label)
-    }
-
-    /// Takes out the objects on the shortest way there is.
-    pub(super) fn candidates<'a>(&self, query: &'a Query) -> Candidates<'a> {
-        let labels = self.indexes.labels.path(&query.labels);
-        let owner = query.owner.as_ref().filter(|_| self.indexes.has_owners());
-        let by_label = labels.as_ref().map_or(usize::MAX, |path| path.count);
-        let by_owner = owner.map_or(usize::MAX, |uid| self.indexes.owned_count(uid));
-        let fewest = by_label.min(by_owner);
-        if let Some(namespace) = &query.namespace {
-            // Counted no further than the others go.
-            let met = in_namespace(&self.tree, namespace);
-            if fewest == usize::MAX || met.take(fewest).count() < fewest {
-                return Candidates::Namespace(namespace, self.tree.clone());
-            }
-        }
-        match (owner, labels) {
-            (Some(uid), _) if by_owner == fewest => {
-                let keys: Vec<_> = self.indexes.owned_by(uid).collect();
-                self.with_keys(&keys)
-            }
-            (_, Some(path)) if path.count <= self.tree.len() / SHORT => {
-                self.with_keys(&path.keys())
-            }
-            _ => Candidates::All(self.tree.clone()),
-        }
-    }
-
-    /// Takes out the objects with some keys. The lock of lists is held meanwhile, so many are only looked up later.
-    pub(super) fn with_keys(&self, keys: &[&ObjectKey]) -> Candidates<'static> {
-        if keys.len() > CHUNK {
-            let keys = keys.iter().map(|key| (*key).clone()).collect();
-            return Candidates::Keys(keys, self.tree.clone());
-        }
-        let objects = keys.iter().filter_map(|key| self.tree.get(key.as_str()));
-        Candidates::These(objects.cloned().collect())
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use lariat_core::{ObjectKey, ObjectMetadata, ResourceVersion};
 use tokio::time::Instant;
 
-use super::delta::Listing;
+use super::listing::Listing;
 
 /// Up to which version the collections of a store are: what they do not have by then is gone.
 #[derive(Debug, Default)]

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use lariat_core::ObjectKey;
 
 use super::object::CachedObject;
+use super::query::Query;
 
 /// How many objects a leaf has at most.
 const LEAF: usize = 128;
@@ -25,6 +26,52 @@ struct Leaf {
     from: ObjectKey,
     /// In key order; never empty.
     objects: Arc<Vec<Arc<CachedObject>>>,
+}
+
+/// The objects of a kind as they are at one moment; a clone is the same moment.
+///
+/// Holding one costs nothing until objects change, and then what has changed since.
+#[derive(Debug, Clone)]
+pub struct Snapshot {
+    pub(super) tree: Tree,
+}
+
+impl Snapshot {
+    /// Returns an object.
+    #[must_use]
+    pub fn get(&self, key: &ObjectKey) -> Option<&Arc<CachedObject>> {
+        self.tree.get(key.as_str())
+    }
+
+    /// Iterates over the objects in key order.
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<CachedObject>> {
+        self.tree.iter()
+    }
+
+    /// Iterates over the objects of a namespace, in key order.
+    pub fn in_namespace(&self, namespace: &str) -> impl Iterator<Item = &Arc<CachedObject>> {
+        let prefix = format!("{namespace}/");
+        let objects = self.tree.from(&prefix);
+        objects.take_while(move |object| object.key().as_str().starts_with(&prefix))
+    }
+
+    /// Iterates over the objects that are wanted, in key order. Every object is looked at; for large kinds a
+    /// [`Cache::select`](crate::Cache::select) finds them through indexes.
+    pub fn select<'a>(&'a self, query: &'a Query) -> impl Iterator<Item = &'a Arc<CachedObject>> {
+        self.iter().filter(|object| query.matches(object))
+    }
+
+    /// Returns how many objects there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.tree.len()
+    }
+
+    /// Returns whether there is no object.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
 }
 
 impl Tree {

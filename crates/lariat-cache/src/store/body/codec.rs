@@ -1,6 +1,13 @@
-//! Deciding in which form new objects of a kind are kept.
+//! Deciding in which form new objects of a kind are kept, and when they are packed.
+//!
+//! A handler is about to read what has just changed, and what changes often would be packed for nothing. So objects of a
+//! watch are stored as they came, and packed later, many in a row: the first use of zstd after other work costs ten times
+//! as much as those behind it, for its tables have left the processor's caches.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
+
+use lariat_core::{ObjectKey, ObjectMetadata, ResourceVersion};
 
 use super::dictionary::Dictionary;
 use super::{Body, Storage};
@@ -21,7 +28,11 @@ const FEW: usize = 64;
 const WORTHWHILE_SHARE: f64 = 0.6;
 
 /// Shorter texts are kept as they are.
-pub(in crate::store) const SHORTEST: usize = 128;
+const SHORTEST: usize = 128;
+
+/// How many bytes of JSON wait at most to be packed, and how many are left when that is exceeded.
+const MOST: usize = 512 * 1024;
+const LEFT: usize = 256 * 1024;
 
 /// Makes bodies in the form that was chosen for the kind.
 #[derive(Debug, Default)]
@@ -33,6 +44,32 @@ pub(in crate::store) struct Codec {
     partial: bool,
     /// How much the kind has to hold before it is learned from again.
     again_at: usize,
+    /// The states that came plain.
+    young: Young,
+}
+
+/// The states that are to be packed, oldest first.
+#[derive(Debug, Default)]
+struct Young {
+    states: VecDeque<Waiting>,
+    /// The sum of the lengths of their JSON, replaced ones included.
+    bytes: usize,
+}
+
+/// A state that may have been replaced since.
+#[derive(Debug)]
+pub(in crate::store) struct Waiting {
+    pub(in crate::store) key: ObjectKey,
+    pub(in crate::store) version: ResourceVersion,
+    bytes: usize,
+}
+
+/// Which of the objects that wait are packed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Age {
+    /// The oldest, if too many wait.
+    Old,
+    All,
 }
 
 #[derive(Debug, Default)]
@@ -96,6 +133,43 @@ impl Codec {
         }
     }
 
+    /// Has a state packed later whose JSON has so many bytes, if it is to be packed at all.
+    pub(in crate::store) fn pack_later(&mut self, object: &ObjectMetadata, bytes: usize) {
+        if self.dictionary(bytes).is_none() {
+            return;
+        }
+        self.young.bytes += bytes;
+        self.young.states.push_back(Waiting {
+            key: object.key().clone(),
+            version: object.version().clone(),
+            bytes,
+        });
+    }
+
+    /// Returns how many bytes of JSON wait to be packed.
+    pub(in crate::store) fn young_bytes(&self) -> usize {
+        self.young.bytes
+    }
+
+    /// Returns how many states wait to be packed, and how many do at most after a batch of a watch.
+    pub(in crate::store) fn young(&self) -> (usize, usize) {
+        // None is shorter than what is worth packing.
+        (self.young.states.len(), MOST / SHORTEST)
+    }
+
+    /// Takes the oldest states, as long as more bytes wait than a limit.
+    pub(in crate::store) fn take_young(&mut self, limit: usize) -> impl Iterator<Item = Waiting> {
+        let young = &mut self.young;
+        std::iter::from_fn(move || {
+            if young.bytes <= limit {
+                return None;
+            }
+            let oldest = young.states.pop_front()?;
+            young.bytes -= oldest.bytes;
+            Some(oldest)
+        })
+    }
+
     /// Returns whether the content of objects is kept, rather than their metadata alone.
     pub(in crate::store) fn keeps_content(&self) -> bool {
         self.storage != Storage::OnDemand
@@ -149,6 +223,21 @@ impl Codec {
             Lesson::Learned(learned) => self.learned = learned,
         }
         matches!(self.learned, Learned::Dictionary(_))
+    }
+}
+
+impl Age {
+    /// Returns how many bytes have to wait for a first row to be packed.
+    pub(in crate::store) fn limit(self) -> usize {
+        match self {
+            Self::Old => MOST,
+            Self::All => 0,
+        }
+    }
+
+    /// Returns how many bytes stay behind once rows are packed.
+    pub(in crate::store) fn left(self) -> usize {
+        self.limit().min(LEFT)
     }
 }
 

@@ -9,7 +9,8 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
-pub(super) use codec::{Codec, Course, SAMPLES, SHORTEST, pack};
+pub(crate) use codec::Age;
+pub(super) use codec::{Codec, Course, SAMPLES, pack};
 pub(super) use dictionary::Dictionary;
 
 /// In which form a kind's objects are kept.

@@ -99,12 +99,6 @@ impl LabelIndexes {
 
     /// Takes in that an object came, changed or went.
     pub(super) fn update(&mut self, old: Option<&CachedObject>, new: Option<&CachedObject>) {
-        // Most changes leave labels alone, and equal label sets are one allocation.
-        if let (Some(old), Some(new)) = (old, new)
-            && old.labels().is_shared_with(new.labels())
-        {
-            return;
-        }
         for (label, index) in &mut self.by_label {
             let value =
                 |object: Option<&CachedObject>| object?.labels().get(label).map(str::to_owned);

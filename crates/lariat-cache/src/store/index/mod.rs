@@ -29,7 +29,9 @@ impl Indexes {
         new: Option<&CachedObject>,
         values: Option<Values>,
     ) {
-        self.labels.update(old, new);
+        if !has_same_labels(old, new) {
+            self.labels.update(old, new);
+        }
         self.update_owners(old, new);
         let Some(key) = new.or(old).map(|object| object.key()) else {
             return;
@@ -101,6 +103,12 @@ impl Indexes {
         let owners = self.owners.as_ref().map_or(0, Postings::bytes);
         custom + owners + self.labels.bytes()
     }
+}
+
+/// Most changes leave labels alone, and equal label sets are one allocation.
+fn has_same_labels(old: Option<&CachedObject>, new: Option<&CachedObject>) -> bool {
+    old.zip(new)
+        .is_some_and(|(old, new)| old.labels().is_shared_with(new.labels()))
 }
 
 fn with_owners(object: &CachedObject) -> impl Iterator<Item = (&CachedObject, &OwnerRef)> {

@@ -6,7 +6,9 @@ mod own_writes;
 mod queries;
 mod young;
 
-use lariat_core::{Gvk, RawObject, ResourceVersion};
+use std::sync::Arc;
+
+use lariat_core::{Gvk, ObjectKey, RawObject, ResourceVersion};
 use serde_json::json;
 
 use super::*;

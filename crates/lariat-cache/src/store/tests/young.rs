@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 
 use super::*;
-use crate::store::young::Age;
 
 /// A state of an object, a few kilobytes long.
 fn state(number: u32, version: u64) -> RawObject {
@@ -91,8 +90,9 @@ fn few_wait_however_many_change() {
         put(&store, number, 10);
         store.pack_young(Age::Old);
         let writer = store.writer.lock();
-        assert!(writer.young.bytes() <= 512 * 1024, "{number}");
-        assert!(writer.young.len() <= writer.young.most());
+        assert!(writer.codec.young_bytes() <= 512 * 1024, "{number}");
+        let (waiting, most) = writer.codec.young();
+        assert!(waiting <= most);
     }
     assert!((0..250).all(|number| !is_plain(&store, number)));
     assert!(is_plain(&store, 499));

@@ -84,8 +84,10 @@ impl Bench {
             .add_index(&gvk(), "content", Arc::new(by_content))
             .unwrap();
         // Indexes are made for larger stores; here they are kept up to date from the start.
-        store.index_for(&Query::owned_by(&Uid::new("owner1")));
-        store.index_for(&Query::all().labels("tier=t0".parse().unwrap()));
+        Query::owned_by(&Uid::new("owner1")).make_index(&store);
+        Query::all()
+            .labels("tier=t0".parse().unwrap())
+            .make_index(&store);
         Self {
             server: Server::default(),
             backup: None,

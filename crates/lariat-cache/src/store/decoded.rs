@@ -1,0 +1,147 @@
+//! The values decoded from an object, and counting what is decoded.
+
+use std::any::{Any, TypeId};
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
+
+use lariat_core::{Gvk, ObjectKey};
+use serde::de::DeserializeOwned;
+
+use super::error::DecodeError;
+use super::object::CachedObject;
+
+/// How many objects may have dead links, in each thread that decodes.
+const LENGTH: usize = 64;
+
+thread_local! {
+    static RECENT: RefCell<VecDeque<Weak<CachedObject>>> = const { RefCell::new(VecDeque::new()) };
+    static DECODES: Cell<u64> = const { Cell::new(0) };
+}
+
+/// Links to the values that were decoded from an object, at most one of each type.
+///
+/// There are none for most objects, which nobody looks into. Boxed, because there are many objects.
+#[derive(Default)]
+#[allow(
+    clippy::box_collection,
+    reason = "a Vec of its own is three words in every object"
+)]
+pub(super) struct Decoded(Option<Box<Vec<Link>>>);
+
+/// A value decoded to some type.
+struct Link {
+    as_type: TypeId,
+    value: Weak<dyn Any + Send + Sync>,
+    /// Keeps the value, if the kind is kept decoded.
+    kept: Option<Arc<dyn Any + Send + Sync>>,
+}
+
+impl Decoded {
+    /// Returns the value of a type, if somebody still has it.
+    pub(super) fn get<K: Send + Sync + 'static>(&self) -> Option<Arc<K>> {
+        let wanted = TypeId::of::<K>();
+        let of_type = self.links().filter(|each| each.as_type == wanted);
+        let mut alive = of_type.filter_map(|each| each.value.upgrade());
+        alive.next()?.downcast::<K>().ok()
+    }
+
+    /// Links to a value, and keeps it if it is to be retained.
+    pub(super) fn remember<K: Send + Sync + 'static>(&mut self, value: &Arc<K>, retains: bool) {
+        let shared: Arc<dyn Any + Send + Sync> = Arc::<K>::clone(value);
+        let as_type = TypeId::of::<K>();
+        let all = self.0.get_or_insert_default();
+        all.retain(|each| each.as_type != as_type && each.value.strong_count() > 0);
+        all.push(Link {
+            as_type,
+            value: Arc::downgrade(&shared),
+            kept: retains.then_some(shared),
+        });
+    }
+
+    /// Counts the values that are kept.
+    pub(super) fn kept(&self) -> usize {
+        self.links().filter(|each| each.kept.is_some()).count()
+    }
+
+    /// Keeps no value any longer.
+    pub(super) fn let_go(&mut self) {
+        let links = self.0.iter_mut().flat_map(|all| all.iter_mut());
+        links.for_each(|each| each.kept = None);
+    }
+
+    /// Removes links to values that nobody has any more.
+    pub(super) fn forget_dead(&mut self) {
+        if let Some(all) = &mut self.0 {
+            all.retain(|each| each.value.strong_count() > 0);
+            if all.is_empty() {
+                self.0 = None;
+            }
+        }
+    }
+
+    #[cfg(test)]
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_none()
+    }
+
+    fn links(&self) -> impl Iterator<Item = &Link> {
+        self.0.iter().flat_map(|all| all.iter())
+    }
+}
+
+/// Decodes an object; an error says where in it.
+pub(super) fn decode_anew<K: DeserializeOwned>(
+    json: &[u8],
+    gvk: &Gvk,
+    key: &ObjectKey,
+) -> Result<K, DecodeError> {
+    // The path costs time, so it is looked for only once decoding has failed.
+    serde_json::from_slice(json).map_err(|_| {
+        let mut json = serde_json::Deserializer::from_slice(json);
+        let located: Result<K, _> = serde_path_to_error::deserialize(&mut json);
+        DecodeError::new(gvk, key, located.err())
+    })
+}
+
+/// Counts that a value was decoded from an object, and removes the dead links of another before long.
+///
+/// A weak link keeps the block of memory its value was in, though not what the value owned. A kind that
+/// was looked through once would go on holding a block for every object.
+pub(super) fn note_decoded(object: &Arc<CachedObject>) {
+    DECODES.set(DECODES.get().wrapping_add(1));
+    let before_long = RECENT.with_borrow_mut(|recent| {
+        recent.push_back(Arc::downgrade(object));
+        (recent.len() > LENGTH)
+            .then(|| recent.pop_front())
+            .flatten()
+    });
+    if let Some(object) = before_long.and_then(|object| object.upgrade()) {
+        object.forget_dead();
+    }
+}
+
+/// Counts the values that were decoded from the objects of a store; a clone counts together with it.
+///
+/// An object does not know in which store it is, for that would cost a pointer in each. So it is those who
+/// read objects that count.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Decodes(Arc<AtomicU64>);
+
+impl Decodes {
+    /// Reads objects, and counts what had to be decoded for it.
+    pub(crate) fn of<T>(&self, read: impl FnOnce() -> T) -> T {
+        let before = DECODES.get();
+        let result = read();
+        let count = DECODES.get().wrapping_sub(before);
+        if count > 0 {
+            self.0.fetch_add(count, Ordering::Relaxed);
+        }
+        result
+    }
+
+    pub(super) fn count(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}

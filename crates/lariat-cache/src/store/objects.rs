@@ -1,0 +1,208 @@
+//! Where the objects of a kind are: by key, for reads that wait for nobody, and in order, for lists.
+
+use std::hash::BuildHasher;
+use std::sync::Arc;
+
+use hashbrown::{DefaultHashBuilder, HashTable};
+use lariat_core::{Gvk, ObjectKey};
+use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use super::error::IndexError;
+use super::index::{CustomIndex, Indexes, Values};
+use super::object::CachedObject;
+use super::tree::Tree;
+
+/// How many objects are changed while readers of lists wait.
+pub(super) const CHUNK: usize = 64;
+
+/// How many locks the table has.
+const SHARDS: usize = 16;
+
+/// The objects of a kind. A change shows in the table at once, and in what lists read with others of its batch.
+#[derive(Debug, Default)]
+pub(super) struct Objects {
+    /// By key.
+    table: Table,
+    /// In order, and by other things than the key.
+    state: RwLock<State>,
+}
+
+/// What readers of lists see.
+#[derive(Debug, Default)]
+pub(super) struct State {
+    pub(super) tree: Tree,
+    pub(super) indexes: Indexes,
+    /// The sum of [`CachedObject::bytes`] over all objects.
+    pub(super) bytes: usize,
+    /// How many objects have content.
+    pub(super) whole: usize,
+}
+
+/// A change of one object.
+pub(super) enum Edit {
+    Put(Arc<CachedObject>, Option<Values>),
+    /// The same state with its content or without, which indexes do not find out.
+    Replace(Arc<CachedObject>),
+    Remove(ObjectKey),
+}
+
+impl Objects {
+    /// Returns an object.
+    pub(super) fn get(&self, key: &str) -> Option<Arc<CachedObject>> {
+        self.table.get(key)
+    }
+
+    /// Returns what readers of lists see. Writers wait meanwhile.
+    pub(super) fn state(&self) -> RwLockReadGuard<'_, State> {
+        self.state.read()
+    }
+
+    /// Returns what readers of lists see, to be changed while they wait.
+    pub(super) fn state_mut(&self) -> RwLockWriteGuard<'_, State> {
+        self.state.write()
+    }
+
+    /// Returns the objects in key order, as they are at this moment.
+    pub(super) fn tree(&self) -> Tree {
+        self.state.read().tree.clone()
+    }
+
+    /// Returns how many objects readers by key see.
+    pub(super) fn len(&self) -> usize {
+        self.table.len()
+    }
+
+    /// Estimates the bytes of what finds the objects.
+    pub(super) fn overhead(&self) -> usize {
+        let state = self.state.read();
+        state.tree.bytes() + state.indexes.bytes() + self.table.bytes()
+    }
+
+    /// Shows a change to readers by key.
+    pub(super) fn begin(&self, edit: &Edit) {
+        match edit {
+            Edit::Put(object, _) | Edit::Replace(object) => self.table.insert(Arc::clone(object)),
+            Edit::Remove(key) => self.table.remove(key.as_str()),
+        }
+    }
+
+    /// Shows changes to readers of lists.
+    pub(super) fn complete(&self, edits: &mut Vec<Edit>) {
+        // Freed behind the lock: freeing takes longer than replacing.
+        let mut dropped = Vec::with_capacity(edits.len());
+        let mut state = self.state.write();
+        for edit in edits.drain(..) {
+            dropped.extend(state.edit(edit));
+        }
+        drop(state);
+    }
+}
+
+impl State {
+    /// Counts that objects take another number of bytes than before.
+    pub(super) fn resize(&mut self, before: usize, after: usize) {
+        self.bytes = self.bytes + after - before;
+    }
+
+    /// Returns a custom index.
+    pub(super) fn index(&self, gvk: &Gvk, name: &str) -> Result<&CustomIndex, IndexError> {
+        let mut custom = self.indexes.custom.iter();
+        custom
+            .find(|index| index.name() == name)
+            .ok_or_else(|| IndexError::Unknown {
+                gvk: gvk.clone(),
+                name: name.to_owned(),
+            })
+    }
+
+    /// Makes a change; returns what it replaces, to be dropped.
+    fn edit(&mut self, edit: Edit) -> Option<Arc<CachedObject>> {
+        let (old, new, reindex) = match edit {
+            Edit::Put(new, values) => (self.tree.insert(Arc::clone(&new)), Some(new), Some(values)),
+            Edit::Replace(new) => (self.tree.insert(Arc::clone(&new)), Some(new), None),
+            Edit::Remove(key) => (self.tree.remove(key.as_str()), None, Some(None)),
+        };
+        if let Some(values) = reindex {
+            self.indexes.update(old.as_deref(), new.as_deref(), values);
+        }
+        self.bytes += new.as_ref().map_or(0, |new| new.bytes());
+        self.bytes -= old.as_ref().map_or(0, |old| old.bytes());
+        let whole = |object: Option<&Arc<CachedObject>>| {
+            usize::from(object.is_some_and(|o| o.has_content()))
+        };
+        self.whole += whole(new.as_ref());
+        self.whole -= whole(old.as_ref());
+        old
+    }
+}
+
+/// A hash table in shards: a read takes one lock of sixteen, for a lookup and a reference count.
+#[derive(Debug, Default)]
+struct Table {
+    shards: [RwLock<HashTable<Arc<CachedObject>>>; SHARDS],
+    hasher: DefaultHashBuilder,
+}
+
+impl Table {
+    /// Returns an object.
+    fn get(&self, key: &str) -> Option<Arc<CachedObject>> {
+        let hash = self.hasher.hash_one(key);
+        let shard = self.shard(hash).read();
+        shard
+            .find(hash, |object| object.key().as_str() == key)
+            .cloned()
+    }
+
+    /// Puts an object in, in the place of its earlier state.
+    fn insert(&self, object: Arc<CachedObject>) {
+        let hash = self.hasher.hash_one(object.key().as_str());
+        let mut shard = self.shard(hash).write();
+        let is_it = |each: &Arc<CachedObject>| each.key() == object.key();
+        match shard.find_mut(hash, is_it) {
+            Some(place) => {
+                let old = std::mem::replace(place, object);
+                drop(shard);
+                drop(old);
+            }
+            None => {
+                let rehash = |each: &Arc<CachedObject>| self.hasher.hash_one(each.key().as_str());
+                shard.insert_unique(hash, object, rehash);
+            }
+        }
+    }
+
+    /// Takes an object out.
+    fn remove(&self, key: &str) {
+        let hash = self.hasher.hash_one(key);
+        let mut shard = self.shard(hash).write();
+        let is_it = |each: &Arc<CachedObject>| each.key().as_str() == key;
+        if let Ok(entry) = shard.find_entry(hash, is_it) {
+            let (old, _) = entry.remove();
+            if shard.len() < shard.capacity() / 8 {
+                let rehash = |each: &Arc<CachedObject>| self.hasher.hash_one(each.key().as_str());
+                shard.shrink_to_fit(rehash);
+            }
+            drop(shard);
+            drop(old);
+        }
+    }
+
+    /// Returns how many objects there are.
+    fn len(&self) -> usize {
+        self.shards.iter().map(|shard| shard.read().len()).sum()
+    }
+
+    /// Returns the memory of the table itself.
+    fn bytes(&self) -> usize {
+        let sizes = self
+            .shards
+            .iter()
+            .map(|shard| shard.read().allocation_size());
+        sizes.sum()
+    }
+
+    fn shard(&self, hash: u64) -> &RwLock<HashTable<Arc<CachedObject>>> {
+        // hashbrown takes the lowest and the highest bits.
+        &self.shards[(hash >> 40) as usize % SHARDS]
+    }
+}

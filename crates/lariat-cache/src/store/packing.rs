@@ -1,0 +1,194 @@
+//! Bringing a kind into the form in which it is kept.
+
+use std::sync::Arc;
+
+use parking_lot::{Mutex, MutexGuard};
+
+use super::Store;
+use super::body::{Age, Body, Course, Dictionary, SAMPLES, Storage};
+use super::change::Content;
+use super::object::CachedObject;
+use super::objects::{CHUNK, Edit, State};
+
+/// How many bytes a dictionary is made from at most.
+const MOST_SAMPLED: usize = 2 * 1024 * 1024;
+
+/// How many objects are packed at a time, without a lock.
+const ROW: usize = 32;
+
+/// In which form a store keeps its objects, and what brings them into it.
+#[derive(Debug, Default)]
+pub(super) struct Packing {
+    storage: Mutex<Storage>,
+    /// Held while a dictionary is made.
+    learning: Mutex<()>,
+}
+
+impl Packing {
+    pub(super) fn storage(&self) -> Storage {
+        *self.storage.lock()
+    }
+
+    /// Keeps the kind in another form from now on.
+    pub(super) fn set_storage(&self, store: &Store, storage: Storage) {
+        let mut writing = store.writing();
+        if std::mem::replace(&mut *self.storage.lock(), storage) == storage {
+            return;
+        }
+        writing.writer.codec.set_storage(storage);
+        drop(writing);
+        self.learn(store);
+        repack(store);
+    }
+
+    /// Makes a dictionary of a kind once it has grown enough, and packs what is there.
+    pub(super) fn learn(&self, store: &Store) {
+        let Some(course) = course(store) else {
+            return;
+        };
+        // One at a time: another would come to the same.
+        let Some(_alone) = self.learning.try_lock() else {
+            return;
+        };
+        let lesson = course.learn(&samples(store, course));
+        let is_packed = store.writing().writer.codec.adopt(course, lesson);
+        if is_packed {
+            repack(store);
+        }
+    }
+}
+
+/// Returns what is to be learned now, if anything is.
+fn course(store: &Store) -> Option<Course> {
+    let writing = store.writing();
+    let codec = &writing.writer.codec;
+    let course = codec.course()?;
+    let state = store.objects.state();
+    let matching = matching(store, &state, course);
+    let held = state.bytes / state.tree.len().max(1) * matching;
+    codec.wants_samples(held).then_some(course)
+}
+
+fn samples(store: &Store, course: Course) -> Vec<Box<[u8]>> {
+    let matching = matching(store, &store.objects.state(), course);
+    let step = matching.div_ceil(SAMPLES).max(1);
+    let mut room = MOST_SAMPLED;
+    let snapshot = store.snapshot();
+    let objects = snapshot.iter();
+    let matching = objects.filter(|object| is_settled(store, object, course));
+    let samples = matching
+        .step_by(step)
+        .filter_map(|object| object.json())
+        .take_while(|json| {
+            room = room.saturating_sub(json.len());
+            room > 0
+        });
+    samples.map(|json| json.into_owned().into()).collect()
+}
+
+/// Returns whether an object is kept as it is going to be read from now on, so that it can be learned from.
+fn is_settled(store: &Store, object: &CachedObject, course: Course) -> bool {
+    let content = if course.is_of_metadata() {
+        Content::MetadataOnly
+    } else {
+        Content::Whole
+    };
+    object.has_content() == store.wants_content(content, object)
+}
+
+/// Counts the objects that can be learned from; with a filter those, too, that are about to get or lose their
+/// content.
+fn matching(store: &Store, state: &State, course: Course) -> usize {
+    if course.is_of_metadata() {
+        state.tree.len() - state.whole
+    } else if store.filter().is_some() {
+        state.tree.len()
+    } else {
+        state.whole
+    }
+}
+
+/// Brings every object into the form that is chosen by now.
+fn repack(store: &Store) {
+    for keys in store.keys().chunks(CHUNK) {
+        let mut writing = store.writing();
+        // What is counted here is in the tree.
+        writing.flush();
+        let retains = writing.writer.codec.retains();
+        let (mut before, mut after) = (0, 0);
+        for object in keys.iter().filter_map(|key| store.get(key)) {
+            object.retain(retains);
+            let codec = &writing.writer.codec;
+            if object.has_content() && !codec.keeps_content() {
+                if let Some(object) = object.without_content(codec) {
+                    writing.put(Edit::Replace(Arc::new(object)));
+                }
+            } else {
+                before += object.bytes();
+                object.repack(codec);
+                after += object.bytes();
+            }
+        }
+        store.objects.state_mut().resize(before, after);
+        writing.flush();
+        // Who waits for it comes first.
+        MutexGuard::unlock_fair(writing.writer);
+    }
+}
+
+/// Packs objects that have changed lately.
+pub(super) fn pack_young(store: &Store, age: Age) {
+    let mut limit = age.limit();
+    while let Some((row, dictionary)) = next_row(store, limit, age.left()) {
+        let packed = row.into_iter().filter_map(|object| {
+            let body = object.packed_with(&dictionary)?;
+            Some((object, body))
+        });
+        take_over(store, packed.collect(), &dictionary);
+        limit = age.left();
+    }
+}
+
+/// Takes the next objects that are still here and plain, and what packs them; none if few enough wait.
+fn next_row(
+    store: &Store,
+    limit: usize,
+    left: usize,
+) -> Option<(Vec<Arc<CachedObject>>, Arc<Dictionary>)> {
+    let mut writing = store.writing();
+    let codec = &mut writing.writer.codec;
+    if codec.young_bytes() <= limit {
+        return None;
+    }
+    loop {
+        let waiting = codec.take_young(left).filter_map(|waiting| {
+            let known = store.objects.get(waiting.key.as_str())?;
+            (*known.version() == waiting.version).then_some(known)
+        });
+        let row: Vec<_> = waiting.take(ROW).collect();
+        let longest = row.iter().map(|object| object.json_bytes()).max()?;
+        // All of the kind may have been brought into another form since.
+        if let Some(dictionary) = codec.dictionary(longest) {
+            return Some((row, Arc::clone(dictionary)));
+        }
+    }
+}
+
+/// Gives objects their packed content, where that is still theirs.
+fn take_over(store: &Store, packed: Vec<(Arc<CachedObject>, Body)>, dictionary: &Arc<Dictionary>) {
+    let mut writing = store.writing();
+    // What is counted here is in the tree.
+    writing.flush();
+    let (mut before, mut after) = (0, 0);
+    for (object, body) in packed {
+        let known = store.get(object.key());
+        let is_here = known.is_some_and(|known| Arc::ptr_eq(&known, &object));
+        let now = writing.writer.codec.dictionary(object.json_bytes());
+        if is_here && now.is_some_and(|now| Arc::ptr_eq(now, dictionary)) {
+            before += object.bytes();
+            object.set_body(body);
+            after += object.bytes();
+        }
+    }
+    store.objects.state_mut().resize(before, after);
+}
