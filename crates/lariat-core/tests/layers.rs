@@ -183,7 +183,8 @@ impl Crate {
 
     /// Returns the file an item is in, behind all re-exports.
     fn file_of(&self, mut path: Module) -> Module {
-        loop {
+        // No item is re-exported through more folders than that.
+        for _ in 0..8 {
             let mut module = path.clone();
             while !module.is_empty() && !self.files.contains_key(&module) {
                 module.pop();
@@ -199,6 +200,7 @@ impl Crate {
                 None => return module,
             }
         }
+        Module::new()
     }
 }
 
@@ -247,7 +249,9 @@ fn reexports(code: &str) -> BTreeMap<String, Module> {
         }
         for mut path in tree(&mut words(path).into_iter().peekable()) {
             let item = path.pop().unwrap_or_default();
-            all.insert(item, path);
+            if !path.is_empty() {
+                all.insert(item, path);
+            }
         }
     }
     all
