@@ -11,6 +11,10 @@ pub(crate) enum Deed {
     /// The process is an operator from now on; it looks at each object at least this often.
     /// Reads that are not answered by its caches are part of its work if it `fetches`.
     Operates { period: Duration, fetches: bool },
+    /// The operator starts.
+    Starts,
+    /// The operator stops: its recorder has little time left, and drops what it cannot write by then.
+    Stops,
     /// A cleanup begins.
     CleansUp { key: ObjectKey, uid: String },
     /// A cleanup is done, and the ledger is written.
@@ -29,6 +33,8 @@ impl fmt::Display for Deed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Operates { period, .. } => write!(f, "operates, with a period of {period:?}"),
+            Self::Starts => f.write_str("starts"),
+            Self::Stops => f.write_str("stops"),
             Self::CleansUp { key, uid } => write!(f, "cleans up {key} ({uid})"),
             Self::CleanedUp { key, uid } => write!(f, "has cleaned up {key} ({uid})"),
             Self::Reconciled { key, uid } => write!(f, "has reconciled {key} ({uid})"),

@@ -5,7 +5,18 @@
 use lariat_core::{Gvk, ResourceKind, Scope};
 use serde::Deserialize;
 
-use super::survey::{Served, is_watchable};
+/// A kind that is served.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Served {
+    pub(super) resource: ResourceKind,
+    pub(super) is_watchable: bool,
+}
+
+/// Returns whether these are the verbs of a kind that can be cached.
+pub(super) fn is_watchable(verbs: &[String]) -> bool {
+    let has = |wanted: &str| verbs.iter().any(|verb| verb == wanted);
+    has("list") && has("watch")
+}
 
 /// What to accept; servers that do not aggregate answer with the list of groups they always had.
 pub(super) const ACCEPTED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;\

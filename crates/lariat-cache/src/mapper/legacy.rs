@@ -4,7 +4,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{APIGroup, APIResource, APIR
 use lariat_core::{Gvk, ResourceKind, Scope};
 use serde::Deserialize;
 
-use super::survey::{Served, is_watchable};
+use super::aggregated::{Served, is_watchable};
 
 /// Returns the resources of a document that are not subresources.
 pub(super) fn read(text: &str) -> Result<Vec<ResourceKind>, serde_json::Error> {

@@ -7,20 +7,8 @@ use http::header::ACCEPT;
 use lariat_core::{Gvk, ResourceKind};
 use tokio::time;
 
-use super::{ANSWER_TIMEOUT, MapperError, RestMapper, aggregated, legacy};
-
-/// A kind that is served.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Served {
-    pub(super) resource: ResourceKind,
-    pub(super) is_watchable: bool,
-}
-
-/// Returns whether these are the verbs of a kind that can be cached.
-pub(super) fn is_watchable(verbs: &[String]) -> bool {
-    let has = |wanted: &str| verbs.iter().any(|verb| verb == wanted);
-    has("list") && has("watch")
-}
+use super::aggregated::{self, Served};
+use super::{ANSWER_TIMEOUT, MapperError, RestMapper, legacy};
 
 /// The kinds an API server serves that can be listed and watched, each in the version its group prefers.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

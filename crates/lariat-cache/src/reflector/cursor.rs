@@ -3,15 +3,15 @@
 use std::cmp::Ordering;
 use std::time::Duration;
 
-use lariat_core::{RawObject, ResourceVersion};
+use lariat_core::{ObjectKey, RawObject, ResourceVersion};
 use lariat_flight::{LineType, Reflected};
 use tokio::time::Instant;
 
 use super::error::ReflectorError;
 use super::event::{LineForm, WatchEvent};
-use super::history::Ended;
+
 use super::loading::Loading;
-use super::reflector::Reflector;
+use super::reflector::{Ended, Reflector};
 use super::stream::WatchStream;
 use crate::store::Delta;
 
@@ -113,16 +113,18 @@ impl Reflector {
                 Ok(object) => {
                     self.record_line(line_type, &object);
                     cursor.move_to(object.version());
-                    // It left the selection and is back: that it is there shows no other history.
-                    self.last_ended.take_if(|ended| ended.is_of(&object));
+                    self.is_back(object.key());
                     deltas.push(Delta::Present(object));
                 }
                 // It is there, so its last readable state is better than none.
-                Err(error) if RawObject::key_of(json).is_some() => {
-                    cursor.told = true;
-                    self.progress.unreadable(&error);
-                }
-                Err(error) => return Err(malformed(error.to_string())),
+                Err(error) => match RawObject::key_of(json) {
+                    Some(key) => {
+                        self.is_back(&key);
+                        cursor.told = true;
+                        self.progress.unreadable(&error);
+                    }
+                    None => return Err(malformed(error.to_string())),
+                },
             },
             WatchEvent::Deleted(json) => {
                 let read = self.intake.read(json);
@@ -149,6 +151,12 @@ impl Reflector {
             WatchEvent::Error(error) => return Err(error),
         }
         Ok(())
+    }
+
+    /// Notes that there is an object of a key: it left the selection and is back, or was made anew. From then on that it
+    /// is there shows no other history.
+    fn is_back(&mut self, key: &ObjectKey) {
+        self.last_ended.take_if(|ended| ended.key() == key);
     }
 
     /// Takes in a bookmark: the version up to which the watch is complete.

@@ -6,25 +6,25 @@
 //! a failed connection a reflector asks, before it watches on, for the newest object it has read, and for the newest that
 //! the process wrote since. Version, uid and content are still the same in the same history, and with another all
 //! reflectors of the factory read everything again and compare contents. If an object was deleted after all that, it
-//! asks for that one too: it is back in another history.
+//! asks for that name too: in another history it is there, if only as an earlier object of the name.
 //!
 //! What this cannot notice: in no kind of the factory was an object created, changed or deleted between the backup and
 //! the failure, *and* the restored server had passed the version of a kind's watch by the time it was reached again.
 //! Only the last deletion that the watch has reported since the last load after a failure is asked for. It says nothing
-//! if the object was deleted again. Nor does a kind in which nothing happened learn of a second restore that the others
-//! meet while they read everything again because of the first. Changes made below that version then stay unseen until
-//! the objects change again, or the kind is read again for another reason.
+//! if the backup has no object of the name, or if that was deleted again. Nor does a kind in which nothing happened learn
+//! of a second restore that the others meet while they read everything again because of the first. Changes made below
+//! that version then stay unseen until the objects change again, or the kind is read again for another reason.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use lariat_core::{ObjectKey, RawObject, ResourceVersion, Uid};
+use lariat_core::{ObjectKey, RawObject, ResourceVersion};
 use lariat_flight::{End, NextStep, Reflected, Stage};
 
 use super::error::ReflectorError;
 use super::page;
 use super::page::{Item, Page};
-use super::reflector::{Failure, Reflector, Step};
+use super::reflector::{Ended, Failure, Reflector, Step};
 use super::source::SourceRequest;
 use crate::store::CachedObject;
 
@@ -50,29 +50,6 @@ enum Sight {
     Differs,
     /// It is as it is known.
     Same,
-}
-
-/// A deletion that a watch reported.
-#[derive(Debug, Clone)]
-pub(super) struct Ended {
-    key: ObjectKey,
-    uid: Uid,
-    version: ResourceVersion,
-}
-
-impl Ended {
-    pub(super) fn of(last: &RawObject) -> Self {
-        Self {
-            key: last.key().clone(),
-            uid: last.uid().clone(),
-            version: last.version().clone(),
-        }
-    }
-
-    /// Returns whether this is the deletion of an object.
-    pub(super) fn is_of(&self, object: &RawObject) -> bool {
-        self.uid == *object.uid()
-    }
 }
 
 impl Reflector {
@@ -151,25 +128,25 @@ impl Reflector {
 
     /// Returns whether an object whose deletion was reported is there all the same.
     ///
-    /// It was there at the version that the watch has reached, too.
+    /// An object of its name was there at the version that the watch has reached, too. Which one does not matter: what
+    /// was restored may be an earlier one than the one that was deleted last.
     async fn is_undone(
-        &mut self,
+        &self,
         end: &Ended,
         since: &ResourceVersion,
     ) -> Result<bool, ReflectorError> {
-        // It may be in the selection again since.
-        Ok(self.is_there(end, None).await? && self.is_there(end, Some(since)).await?)
+        // One may be in the selection again since, or may have been made anew.
+        Ok(self.is_there(&end.key, None).await? && self.is_there(&end.key, Some(since)).await?)
     }
 
     async fn is_there(
-        &mut self,
-        end: &Ended,
+        &self,
+        key: &ObjectKey,
         at: Option<&ResourceVersion>,
     ) -> Result<bool, ReflectorError> {
-        let json = self.ask_for(&end.key, at).await?;
+        let json = self.ask_for(key, at).await?;
         let page = Page::parse(&json)?;
-        let item = item_of(&page, &end.key).map(|json| self.intake.read(json));
-        Ok(item.is_some_and(|item| item.is_ok_and(|object| *object.uid() == end.uid)))
+        Ok(item_of(&page, key).is_some())
     }
 
     /// Finds out whether the API server's history is the one that an object is from.

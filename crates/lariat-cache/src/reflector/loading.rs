@@ -149,6 +149,10 @@ impl Reflector {
         });
         self.show(&mut loading, None);
         self.publisher.end_listing(&loading.listing, version);
+        // What the list shows again was made anew, or is in the selection again.
+        let store = self.publisher.store();
+        self.last_ended
+            .take_if(|ended| store.get(ended.key()).is_some());
         self.progress.reached(version);
         self.progress.loaded();
         if loading.initial {

@@ -16,8 +16,7 @@ use serde_json::value::RawValue;
 use tokio::time;
 
 use super::error::ReflectorError;
-use super::reflector::ANSWER_TIMEOUT;
-use super::source::SourceBody;
+use super::source::{ANSWER_TIMEOUT, SourceBody};
 
 /// One page of a list; its objects are not read yet.
 #[derive(Debug)]

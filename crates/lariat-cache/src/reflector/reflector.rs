@@ -4,28 +4,23 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use http::Response;
-use lariat_core::{ResourceVersion, describe};
+use lariat_core::{ObjectKey, RawObject, ResourceVersion, describe};
 use lariat_flight::{End, Reflected, Stage};
 use tokio::time;
 use tokio_util::sync::CancellationToken;
 
 use super::error::{self, ReflectorError};
-use super::history::Ended;
 use super::intake::Intake;
 use super::policy::{Decision, Ending, ReflectorPolicy};
 use super::query::Queries;
 use super::server::SharedServer;
-use super::source::{Source, SourceBody, SourceRequest};
+use super::source::{ANSWER_TIMEOUT, Source, SourceBody, SourceRequest};
 use super::stream::Patience;
 use crate::content_filter::FilterChanges;
 use crate::flight::ReflectorFlight;
 use crate::publish::{Publisher, Reconnect, Segment, Trouble};
 use crate::selection::Selection;
 use crate::store::Content;
-
-/// How long an answer may take to begin or, in a list, to go on. The API server itself gives a request
-/// that is no watch a minute.
-pub(super) const ANSWER_TIMEOUT: Duration = Duration::from_secs(65);
 
 /// What a reflector reads, and how.
 #[derive(Debug, Clone, Default)]
@@ -89,6 +84,26 @@ pub(super) struct Failure {
     pub(super) error: ReflectorError,
     pub(super) next: Step,
     pub(super) delay: Duration,
+}
+
+/// A deletion that a watch reported. Since then there was no object of the key, as far as is known.
+#[derive(Debug, Clone)]
+pub(super) struct Ended {
+    pub(super) key: ObjectKey,
+    pub(super) version: ResourceVersion,
+}
+
+impl Ended {
+    pub(super) fn of(last: &RawObject) -> Self {
+        Self {
+            key: last.key().clone(),
+            version: last.version().clone(),
+        }
+    }
+
+    pub(super) fn key(&self) -> &ObjectKey {
+        &self.key
+    }
 }
 
 impl Reflector {

@@ -2,6 +2,7 @@
 
 use std::error::Error;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
@@ -12,6 +13,10 @@ use http_body_util::combinators::UnsyncBoxBody;
 use kube::Client;
 use kube::client::Body;
 use lariat_core::ResourceKind;
+
+/// How long an answer may take to begin or, in a list, to go on. The API server itself gives a request
+/// that is no watch a minute.
+pub(super) const ANSWER_TIMEOUT: Duration = Duration::from_secs(65);
 
 /// An error of a source, which may be any.
 pub type SourceError = Box<dyn Error + Send + Sync>;

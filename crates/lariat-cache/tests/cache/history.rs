@@ -114,6 +114,35 @@ async fn the_last_object_that_was_deleted_is_asked_for_as_well() {
     }
 }
 
+/// Another object has the name of the one whose deletion the watch reported.
+#[tokio::test(start_paused = true)]
+async fn a_name_that_was_deleted_last_shows_the_history_whoever_has_it() {
+    let anew = |version: u64| object("b", version).replace(r#""uid":"b""#, r#""uid":"anew""#);
+    for (then, lists) in [
+        // It was made anew since …
+        (None, 1),
+        // … or was there all the time, which is another history.
+        (Some(anew(9)), 2),
+    ] {
+        let script = Script::new(|ask| match (ask.watch, ask.number) {
+            (false, 0) => list(10, "", &["a", "b"]),
+            (false, _) => list(30, "", &["a", "b"]),
+            (true, 0) => Answer::Pieces(vec![event("DELETED", "b", 12)], Ending::Cut),
+            (true, _) => quiet(),
+        });
+        let script = script.checked(move |ask| {
+            match (ask.query.contains("%3Db"), ask.query.contains("Exact")) {
+                (false, _) => seen(20, Some(object("a", 10))),
+                (true, false) => seen(20, Some(anew(15))),
+                (true, true) => seen(12, then.clone()),
+            }
+        });
+        let bench = Scripted::of(script);
+        time::sleep(MINUTE).await;
+        assert_eq!((bench.script.lists(), bench.script.watches()), (lists, 2));
+    }
+}
+
 /// Without it no object is newer than its deletion, which the watch reported.
 #[tokio::test(start_paused = true)]
 async fn what_came_back_into_the_selection_and_was_written_here_is_no_other_history() {

@@ -205,6 +205,24 @@ async fn a_restore_after_which_only_a_deletion_is_undone_is_noticed() {
     bench.converges().await;
 }
 
+/// The watch reported the end of another object than the one that is back.
+#[tokio::test(start_paused = true)]
+async fn a_restore_is_noticed_though_what_is_back_was_made_anew_before_it_was_deleted() {
+    let bench = Restored::begin().await;
+    let others = Secrets::begin(&bench).await;
+    let backup = bench.cluster.snapshot();
+    bench.writer.delete("b").await;
+    bench.writer.create("b").await;
+    bench.writer.delete("b").await;
+    bench.catches_up().await;
+    bench.keep_away(Duration::from_secs(20));
+    bench.cluster.rewind_to(&backup).await.expect("restored");
+    for number in 0..10 {
+        others.change(&number.to_string()).await;
+    }
+    bench.converges().await;
+}
+
 #[tokio::test(start_paused = true)]
 async fn an_object_that_gets_its_version_again_with_other_content_is_updated() {
     let bench = Restored::begin().await;
@@ -333,6 +351,23 @@ async fn a_cluster_restored_between_two_runs_is_noticed() {
     bench.factory.start();
     bench.converges().await;
     assert_eq!(bench.value("a").as_deref(), Some("after"));
+}
+
+/// Without it no object is newer than its deletion, which the watch reported.
+#[tokio::test(start_paused = true)]
+async fn what_was_made_anew_and_written_here_is_no_other_history() {
+    let bench = Restored::begin().await;
+    bench.writer.delete("b").await;
+    bench.writer.create("b").await;
+    bench.catches_up().await;
+    let loads = bench.informer.status().loads;
+    bench.keep_from_reading();
+    bench.cluster.cut_watches();
+    let own = Writer::new(bench.factory.clients().client());
+    own.change("b", "own").await;
+    bench.converges().await;
+    assert!(bench.informer.status().watches > 1);
+    assert_eq!(bench.informer.status().loads, loads);
 }
 
 #[tokio::test(start_paused = true)]

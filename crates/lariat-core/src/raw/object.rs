@@ -4,12 +4,8 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use super::borrowed::{Name, Named};
-use super::head::Head;
-use super::interner::Interner;
-use super::scan::{ManagedFields, Scan, copy_metadata};
 use super::uid::Uid;
-use crate::{Gvk, Labels, ObjectKey, ResourceVersion, StrictObject, without_values};
+use crate::{Gvk, Labels, ObjectKey, ResourceVersion, without_values};
 
 /// One state of one object: compact metadata, and the JSON without `metadata.managedFields`.
 ///
@@ -22,38 +18,6 @@ pub struct RawObject {
 }
 
 impl RawObject {
-    /// Finds the key of an object whatever else is wrong with it; `None` if that is.
-    #[must_use]
-    pub fn key_of(json: &[u8]) -> Option<ObjectKey> {
-        let StrictObject(named) = serde_json::from_slice::<StrictObject<Named<'_>>>(json).ok()?;
-        let StrictObject(Name { namespace, name }) = &named.metadata;
-        (!name.is_empty()).then(|| ObjectKey::namespaced(namespace, name))
-    }
-
-    /// Reads an object of a kind from its JSON.
-    ///
-    /// Built-in kinds arrive without `apiVersion` and `kind` inside lists; both are put back, so that
-    /// what is stored can be read as any view. Unknown fields and their order are kept.
-    ///
-    /// All of the text is checked to be JSON; whether content and annotations are of the types that a decoder wants is not.
-    /// Caches look at less of what a server sends: see [`Scan::new`].
-    ///
-    /// # Errors
-    ///
-    /// The text is not a JSON object, or lacks what every object has: `metadata.name`.
-    pub fn parse(json: &[u8], gvk: &Gvk) -> Result<Self, RawObjectError> {
-        Scan::whole(json, gvk)?.into_object(gvk, &mut Interner::new(), ManagedFields::Cut)
-    }
-
-    /// Copies the type and the metadata of an object, without its content.
-    ///
-    /// `None` if it is not written as API servers do, with type and metadata in front of the content.
-    #[must_use]
-    pub fn metadata_of(json: &[u8]) -> Option<Box<[u8]>> {
-        let parts = Head::read(json.trim_ascii()).ok()?.parts;
-        Some(copy_metadata("{", parts, 0..0))
-    }
-
     /// Returns the JSON.
     #[must_use]
     pub fn json(&self) -> &[u8] {

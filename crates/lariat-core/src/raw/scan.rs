@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use super::borrowed::{Envelope, Metadata, Partial};
+use super::borrowed::{Envelope, Metadata, Name, Named, Partial};
 use super::head::{Head, Parts};
 use super::interner::Interner;
 use super::object::{ObjectMetadata, RawObject, RawObjectError};
@@ -237,6 +237,40 @@ fn read_parts(json: &[u8]) -> Result<Parts<'_>, serde_json::Error> {
         kind: parts.kind.map(|value| value.get().as_bytes()),
         metadata: parts.metadata.get().as_bytes(),
     })
+}
+
+impl RawObject {
+    /// Finds the key of an object whatever else is wrong with it; `None` if that is.
+    #[must_use]
+    pub fn key_of(json: &[u8]) -> Option<ObjectKey> {
+        let StrictObject(named) = serde_json::from_slice::<StrictObject<Named<'_>>>(json).ok()?;
+        let StrictObject(Name { namespace, name }) = &named.metadata;
+        (!name.is_empty()).then(|| ObjectKey::namespaced(namespace, name))
+    }
+
+    /// Reads an object of a kind from its JSON.
+    ///
+    /// Built-in kinds arrive without `apiVersion` and `kind` inside lists; both are put back, so that
+    /// what is stored can be read as any view. Unknown fields and their order are kept.
+    ///
+    /// All of the text is checked to be JSON; whether content and annotations are of the types that a decoder wants is not.
+    /// Caches look at less of what a server sends: see [`Scan::new`].
+    ///
+    /// # Errors
+    ///
+    /// The text is not a JSON object, or lacks what every object has: `metadata.name`.
+    pub fn parse(json: &[u8], gvk: &Gvk) -> Result<Self, RawObjectError> {
+        Scan::whole(json, gvk)?.into_object(gvk, &mut Interner::new(), ManagedFields::Cut)
+    }
+
+    /// Copies the type and the metadata of an object, without its content.
+    ///
+    /// `None` if it is not written as API servers do, with type and metadata in front of the content.
+    #[must_use]
+    pub fn metadata_of(json: &[u8]) -> Option<Box<[u8]>> {
+        let parts = Head::read(json.trim_ascii()).ok()?.parts;
+        Some(copy_metadata("{", parts, 0..0))
+    }
 }
 
 /// The members of an object's type that it does not have, as the items of a list of a built-in kind do not.

@@ -123,27 +123,6 @@ impl Meta {
                 each.subresource.is_empty() && time.is_some() && time <= created
             })
     }
-
-    /// Returns whether an object that a manager meant to create, and that existed when it was applied, was made by
-    /// others for certain: one of them manages it since it was created, and the manager only since later. Who writes a
-    /// subresource does not count.
-    ///
-    /// Whoever creates an object manages it from the second of its creation, or from the one before. An entry of the
-    /// manager that is as old says that another process of this operator may have created it, or a request whose answer
-    /// was lost, and that somebody else writes to it too. Then it counts as the manager's: to take fields off would
-    /// empty it, while to keep them leaves everybody theirs.
-    pub(super) fn was_made_by_others(&self, name: &str) -> bool {
-        let created = self.creation_timestamp.as_deref();
-        let entries = self.managed_fields.iter();
-        let (ours, others): (Vec<_>, Vec<_>) = entries
-            .filter(|each| each.subresource.is_empty())
-            .partition(|each| each.is_apply_of(name));
-        let oldest =
-            |entries: &[&Manager]| entries.iter().filter_map(|each| each.time.clone()).min();
-        let (ours, others) = (oldest(&ours), oldest(&others));
-        let is_later = ours.is_some() && created.is_some() && ours.as_deref() > created;
-        is_later && others.is_some() && others.as_deref() <= created
-    }
 }
 
 /// What is there under the name of an object that is wanted.
@@ -189,53 +168,5 @@ impl From<&Meta> for Existing {
             controller: controller.map(named),
             marks: Found::from(meta),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use serde_json::json;
-
-    #[track_caller]
-    fn check(entries: &[(&str, &str, &str, u8)], expected: bool) {
-        let entry = |(manager, operation, subresource, second): &(&str, &str, &str, u8)| {
-            json!({"manager": manager, "operation": operation, "subresource": subresource,
-                "time": format!("2026-01-01T00:00:{second:02}Z")})
-        };
-        let entries: Vec<_> = entries.iter().map(entry).collect();
-        let created = "2026-01-01T00:00:03Z";
-        let meta = json!({"creationTimestamp": created, "managedFields": entries});
-        let meta: Meta = serde_json::from_value(meta).unwrap();
-        assert_eq!(meta.was_made_by_others("op"), expected, "{entries:?}");
-    }
-
-    #[test]
-    fn what_others_made_for_certain_is_told_from_what_we_may_have_made() {
-        let later = ("op", "Apply", "", 5);
-        check(&[later], false);
-        check(&[later, ("kubectl", "Update", "", 3)], true);
-        check(&[later, ("kubectl", "Apply", "", 2)], true);
-        check(&[later, ("op", "Update", "", 3)], true);
-        let annotator = |second| ("annotator", "Update", "", second);
-        check(&[later, ("kubectl", "Update", "", 3), annotator(6)], true);
-        check(&[later, ("kubelet", "Update", "status", 3)], false);
-        // Ours from before, changed by this process.
-        check(&[later, annotator(4)], false);
-        check(&[later, annotator(5)], false);
-        // In the second of the creation it could have been either.
-        for second in [2, 3] {
-            let ours = ("op", "Apply", "", second);
-            check(&[ours, annotator(3)], false);
-            check(&[ours, annotator(4)], false);
-        }
-    }
-
-    #[test]
-    fn nothing_is_certain_without_times() {
-        let entries = json!([{"manager": "op", "operation": "Apply"}, {"manager": "kubectl", "operation": "Update"}]);
-        let meta = json!({"managedFields": entries});
-        let meta: Meta = serde_json::from_value(meta).unwrap();
-        assert!(!meta.was_made_by_others("op"));
     }
 }

@@ -1,6 +1,5 @@
 //! One object: what there is, whether it may be touched, and the request, if one is needed.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
@@ -9,7 +8,7 @@ use kube::api::PatchParams;
 use lariat_cache::{CachedObject, Informer};
 use lariat_controller::Leadership;
 use lariat_core::{ResourceKind, ResourceVersion, Scope, Uid};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::drift::{self, LEASE};
 use super::error::{ObjectError, ObjectFailure};
@@ -18,13 +17,18 @@ use super::memory;
 use super::meta::{Existing, Partial};
 use super::report::{Action, Applied};
 use super::resolve::{Target, set_annotation};
-use super::send::{Endpoint, Sent, parse};
+use super::send::{Endpoint, parse};
 use super::set::{Immutable, Run};
-use crate::guard::Guard;
 use crate::wire::{self, json_of};
 
 /// How many requests of a call are under way at a time.
 const AT_A_TIME: usize = 8;
+
+/// A version that no object has: the greatest that fits what any store counts in.
+///
+/// The API server compares the version of what is applied with the object there is, and refuses to apply it to one of
+/// another version. If there is none, it creates one all the same.
+const NO_VERSION: &str = "9223372036854775807";
 
 /// What there is under the name of an object.
 struct Look {
@@ -198,24 +202,15 @@ impl Run<'_> {
     ) -> Result<Answer, ObjectError> {
         let (endpoint, name) = (self.endpoint(target), target.key.name());
         let object = self.signed_for_now(target)?;
-        let Sent { json, is_created } = match existing {
+        let object = match existing {
             // For this very object: another of its name has not been looked at, and may be anybody's.
-            Some(existing) => {
-                let object = with_uid(object.into_owned(), &existing.uid);
-                endpoint.apply(name, &object, &self.params()).await?
-            }
-            // Whoever has created it meanwhile keeps the fields.
-            None => {
-                let params = PatchParams::apply(&self.set.shared.name);
-                endpoint.apply(name, &object, &params).await?
-            }
+            Some(existing) => with(object, "uid", &existing.uid.to_string()),
+            // To be created only: whatever is there by now has not been looked at either. The fields of somebody else's
+            // need not conflict with ours, and then it would be taken over.
+            None => with(object, "resourceVersion", NO_VERSION),
         };
+        let json = endpoint.apply(name, &object, &self.params()).await?;
         let Partial { metadata } = parse("apply", &json)?;
-        let is_unexpected = existing.is_none() && !is_created;
-        if is_unexpected && metadata.was_made_by_others(&self.set.shared.name) {
-            self.give_back(target, &metadata.uid).await?;
-            return Err(ObjectError::NotOurs);
-        }
         let version = ResourceVersion::new(&metadata.resource_version);
         // What was only rehearsed is not so.
         if !self.is_planning() {
@@ -230,48 +225,14 @@ impl Run<'_> {
     /// Returns an object to be sent, with the lease under which that happens.
     ///
     /// What is wanted does not include it, so a take-over alone writes nothing.
-    fn signed_for_now<'t>(&self, target: &'t Target) -> Result<Cow<'t, Value>, ObjectError> {
+    fn signed_for_now(&self, target: &Target) -> Result<Value, ObjectError> {
+        let mut object = target.object.clone();
         let leadership = self.set.shared.leadership.as_ref();
         let signature = leadership.and_then(Leadership::signature);
-        let Some(signature) = signature.filter(|_| !self.is_planning()) else {
-            return Ok(Cow::Borrowed(&target.object));
-        };
-        let mut object = target.object.clone();
-        set_annotation(&mut object, LEASE, &signature)?;
-        Ok(Cow::Owned(object))
-    }
-
-    /// Gives fields back that were applied to what somebody else has created meanwhile: where no field conflicts, the
-    /// API server does not refuse, and from then on the object would look like the set's.
-    async fn give_back(&self, target: &Target, uid: &str) -> Result<(), ObjectError> {
-        // What was only rehearsed took nothing.
-        if self.is_planning() {
-            return Ok(());
+        if let Some(signature) = signature.filter(|_| !self.is_planning()) {
+            set_annotation(&mut object, LEASE, &signature)?;
         }
-        let (gvk, key) = (target.gvk(), &target.key);
-        let mut nothing = json!({
-            "apiVersion": gvk.api_version(),
-            "kind": gvk.kind(),
-            "metadata": {"name": key.name(), "uid": uid},
-        });
-        if let Some(namespace) = key.namespace() {
-            nothing["metadata"]["namespace"] = namespace.into();
-        }
-        let params = PatchParams::apply(&self.set.shared.name);
-        let endpoint = self.endpoint(target);
-        let given_back = Guard::exempt(endpoint.apply(key.name(), &nothing, &params)).await;
-        match given_back {
-            Ok(_) => Ok(()),
-            Err(error) if error.is_outdated() || error.is_missing() => Ok(()),
-            Err(error) => {
-                let text = lariat_core::describe(&error);
-                tracing::warn!(
-                    %gvk, %key, error = text,
-                    "an object somebody else has created has labels of a set now, which could not be taken off"
-                );
-                Err(error)
-            }
-        }
+        Ok(object)
     }
 
     /// Returns whether the operator only plans, so that what is sent is rehearsed.
@@ -415,10 +376,10 @@ impl Run<'_> {
     }
 }
 
-/// Adds the uid of the object that is meant. It is no field that is applied, and nobody manages it.
-fn with_uid(mut object: Value, uid: &Uid) -> Value {
+/// Adds the uid or the version of the object that is meant. They are no fields that are applied, and nobody manages them.
+fn with(mut object: Value, member: &str, value: &str) -> Value {
     if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
-        metadata.insert("uid".to_owned(), json!(uid.to_string()));
+        metadata.insert(member.to_owned(), value.into());
     }
     object
 }

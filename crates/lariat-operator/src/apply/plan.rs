@@ -205,7 +205,7 @@ impl Run<'_> {
         let Some(before) = before else {
             return Ok((PlannedAction::Create, Diff::default()));
         };
-        let (before, after) = (parse("get", &before)?, parse("apply", &after.json)?);
+        let (before, after) = (parse("get", &before)?, parse("apply", &after)?);
         let is_secret = is_secret(target.gvk());
         let (before, after) = (without_status(before), without_status(after));
         let diff = Diff::of(&before, &after, is_secret);

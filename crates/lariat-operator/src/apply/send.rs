@@ -1,9 +1,7 @@
 //! Requests, and what their answers mean.
 
-use http::StatusCode;
 use kube::Client;
 use kube::api::{DeleteParams, GetParams, ListParams, Patch, PatchParams, Preconditions};
-use kube::client::Body;
 use kube::core::response::StatusCause;
 use kube::core::{Request, Status, request};
 use lariat_core::{ObjectKey, ResourceKind, path_segment};
@@ -24,14 +22,6 @@ pub(super) struct Endpoint<'a> {
     pub(super) client: &'a Client,
     pub(super) resource: &'a ResourceKind,
     pub(super) namespace: Option<&'a str>,
-}
-
-/// What was answered to what was applied.
-pub(super) struct Sent {
-    /// The new state of the object.
-    pub(super) json: String,
-    /// Whether it did not exist before.
-    pub(super) is_created: bool,
 }
 
 impl<'a> Endpoint<'a> {
@@ -55,40 +45,17 @@ impl<'a> Endpoint<'a> {
         sent.map_err(|error| self.explain(verb, error))
     }
 
-    /// Applies an object, or rehearses that.
+    /// Applies an object, or rehearses that; returns its JSON since then.
     pub(super) async fn apply(
         &self,
         name: &str,
         object: &Value,
         params: &PatchParams,
-    ) -> Result<Sent, ObjectError> {
+    ) -> Result<String, ObjectError> {
         let request = self
             .request()
             .patch(&path_segment(name), params, &Patch::Apply(object));
-        let sent = match request {
-            Ok(request) => self.answer(request).await,
-            Err(error) => Err(kube::Error::BuildRequest(error)),
-        };
-        let (status, json) = sent.map_err(|error| self.explain("apply", error))?;
-        let is_created = status == StatusCode::CREATED;
-        Ok(Sent { json, is_created })
-    }
-
-    /// Sends a request as `Client::request_text` does, which does not tell how it was answered.
-    async fn answer(
-        &self,
-        request: http::Request<Vec<u8>>,
-    ) -> Result<(StatusCode, String), kube::Error> {
-        let response = self.client.send(request.map(Body::from)).await?;
-        let code = response.status();
-        let bytes = response.into_body().collect_bytes().await?;
-        let text = String::from_utf8(bytes.to_vec()).map_err(kube::Error::FromUtf8)?;
-        if !code.is_client_error() && !code.is_server_error() {
-            return Ok((code, text));
-        }
-        let unread = |_| Status::failure(text.trim(), "unreadable").with_code(code.as_u16());
-        let status: Status = serde_json::from_str(&text).unwrap_or_else(unread);
-        Err(kube::Error::Api(Box::new(status)))
+        self.send("apply", request).await
     }
 
     /// Merges a patch into an object; returns its JSON since then.

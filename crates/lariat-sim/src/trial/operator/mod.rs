@@ -43,7 +43,7 @@ async fn run(process: Process, setup: Setup) -> Result<(), Failed> {
         .deletes(Budget::rate(5_000, MINUTE));
     let keeper = Arc::new(Keeper::new(&process, &operator, setup));
     register(&operator, &guard, &keeper, setup)?;
-    let mut runs = operator.start(setup.workers).await.is_ok();
+    let mut runs = start(&process, &operator, setup).await;
     loop {
         let command = tokio::select! {
             biased;
@@ -52,7 +52,7 @@ async fn run(process: Process, setup: Setup) -> Result<(), Failed> {
             () = time::sleep(Duration::from_secs(5)) => {
                 // One that was stopped, or could not be started, starts once everything is in order.
                 if !runs && process.is_calm() {
-                    runs = operator.start(setup.workers).await.is_ok();
+                    runs = start(&process, &operator, setup).await;
                 }
                 continue;
             }
@@ -62,10 +62,11 @@ async fn run(process: Process, setup: Setup) -> Result<(), Failed> {
         };
         match verb {
             Verb::Stop if runs => {
+                process.did(Deed::Stops);
                 drop(operator.stop().await);
                 runs = false;
             }
-            Verb::Start if !runs => runs = operator.start(setup.workers).await.is_ok(),
+            Verb::Start if !runs => runs = start(&process, &operator, setup).await,
             Verb::Enqueue => factory.for_kind(shop::gvk()).enqueue(&key(number)),
             Verb::EnqueueLater => {
                 let delay = Duration::from_millis(u64::from(number % 30_000));
@@ -78,6 +79,7 @@ async fn run(process: Process, setup: Setup) -> Result<(), Failed> {
         }
     }
     let is_calm = process.is_calm();
+    process.did(Deed::Stops);
     match operator.stop().await {
         // What misbehaves, or waits for a server that is away, may outlast the grace period.
         Err(error) if is_calm => return Err(error.into()),
@@ -87,6 +89,11 @@ async fn run(process: Process, setup: Setup) -> Result<(), Failed> {
         return Err(format!("the guard has tripped: {}", guard.state()).into());
     }
     Ok(())
+}
+
+async fn start(process: &Process, operator: &Operator, setup: Setup) -> bool {
+    process.did(Deed::Starts);
+    operator.start(setup.workers).await.is_ok()
 }
 
 fn key(number: u32) -> ObjectKey {

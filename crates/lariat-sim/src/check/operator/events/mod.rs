@@ -1,6 +1,6 @@
 //! Kubernetes Events: counted rather than repeated, few, and there if they must be.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Duration;
 
@@ -31,7 +31,8 @@ const SERIES: Duration = Duration::from_secs(360);
 /// `EventApi::Core`: "Repetitions are counted in the Event"; `EventApi::Events`: "one series from the start"; and
 /// `EventOptions::burst` says how many are written. A process that starts again knows nothing of the Events of its last
 /// life, so each life may create them once more. What is published while nothing goes wrong, and within the limit, is
-/// there at rest.
+/// there at rest. Not so what is published while the operator stops, as `Recorder` says: "what is in the queue gets up to
+/// 5 seconds; then events are dropped". A request of before the faults ended may take longer to fail.
 ///
 /// A backup brings back the Events of series that are over by the time it is restored: what follows is a further one, as
 /// it was before. So time counts from the first Event of a subject, whatever is restored since.
@@ -49,6 +50,8 @@ pub(super) struct Events {
     /// How many Events about an object were created, and how many times they were counted up.
     about: BTreeMap<String, (u64, u64, Duration)>,
     published: BTreeMap<(LifeId, String), Published>,
+    /// The lives whose operator stops, or has stopped.
+    stopping: BTreeSet<LifeId>,
 }
 
 /// What is known of an Event that was written.
@@ -87,12 +90,24 @@ impl Check for Events {
                 let of = (life.clone(), uid.clone());
                 let published = self.published.entry(of).or_default();
                 published.events += 1;
-                if *reason == SETTLED && published.events <= BURST {
+                let is_stopping = self.stopping.contains(life);
+                if *reason == SETTLED && published.events <= BURST && !is_stopping {
                     published.settled = Some(oracle.epoch());
                 }
                 Vec::new()
             }
+            Event::Did {
+                life,
+                deed: deed @ (Deed::Starts | Deed::Stops),
+            } => {
+                self.stopping.remove(life);
+                if matches!(deed, Deed::Stops) {
+                    self.stopping.insert(life.clone());
+                }
+                Vec::new()
+            }
             Event::LifeEnded(life) => {
+                self.stopping.remove(life);
                 self.published.retain(|of, _| of.0 != *life);
                 Vec::new()
             }

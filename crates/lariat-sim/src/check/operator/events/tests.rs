@@ -91,22 +91,37 @@ async fn changes_of_metadata_are_not_counted_as_written() {
     assert!(stage.found("27 Events were written"), "{:?}", stage.all());
 }
 
+fn published() -> Deed {
+    Deed::Published {
+        uid: "u".to_owned(),
+        reason: SETTLED,
+    }
+}
+
+#[tokio::test]
+async fn what_is_published_while_the_operator_stops_may_be_dropped() {
+    let mut stage = Stage::new(Events::default()).await;
+    stage.operates();
+    stage.did(Deed::Stops);
+    stage.did(published());
+    stage.rest();
+    assert!(stage.all().is_empty(), "{:?}", stage.all());
+    stage.did(Deed::Starts);
+    stage.did(published());
+    stage.rest();
+    assert!(stage.found("no Event says"), "{:?}", stage.all());
+}
+
 #[tokio::test]
 async fn an_event_that_is_missing_at_rest_is_reported() {
     let mut stage = Stage::new(Events::default()).await;
     stage.operates();
-    stage.did(Deed::Published {
-        uid: "u".to_owned(),
-        reason: SETTLED,
-    });
+    stage.did(published());
     stage.rest();
     assert!(stage.found("no Event says"), "{:?}", stage.all());
     let mut stage = Stage::new(Events::default()).await;
     stage.operates();
-    stage.did(Deed::Published {
-        uid: "u".to_owned(),
-        reason: SETTLED,
-    });
+    stage.did(published());
     let mut settled = event("all is in order");
     settled["reason"] = SETTLED.into();
     stage.create(&kind(), "e1", &settled).await;
