@@ -4,13 +4,12 @@ use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
 
-use k8s_openapi::api::coordination::v1::Lease as Object;
 use kube::Client;
 use kube::api::Api;
 
 use super::config::Sharding;
 use super::shards::Shards;
-use super::term::Term;
+use super::term::{Membership, Term};
 use crate::config::{own_identity, own_namespace};
 use crate::error::LeaseError;
 use crate::leadership::Leadership;
@@ -43,10 +42,7 @@ use crate::leadership::Leadership;
 /// ```
 #[derive(Debug)]
 pub struct RingMember {
-    pub(super) api: Api<Object>,
-    pub(super) config: Sharding,
-    pub(super) leadership: Leadership,
-    pub(super) shards: Shards,
+    membership: Membership,
 }
 
 impl RingMember {
@@ -71,23 +67,25 @@ impl RingMember {
         let identity: Arc<str> = lease.identity.clone().unwrap_or_else(own_identity).into();
         let leadership = Leadership::new(&namespace, &lease.name, identity, lease.duration);
         Ok(Self {
-            api: Api::namespaced(client, &namespace),
-            shards: Shards::new(leadership.clone()),
-            leadership,
-            config,
+            membership: Membership {
+                api: Api::namespaced(client, &namespace),
+                shards: Shards::new(leadership.clone()),
+                leadership,
+                config,
+            },
         })
     }
 
     /// Returns what shows whether this process is a member.
     #[must_use]
     pub fn leadership(&self) -> Leadership {
-        self.leadership.clone()
+        self.membership.leadership.clone()
     }
 
     /// Returns what shows which keys belong to this process.
     #[must_use]
     pub fn shards(&self) -> Shards {
-        self.shards.clone()
+        self.membership.shards.clone()
     }
 
     /// Lets the leadership stand by from now on, before a [run](Self::run) begins.
@@ -95,7 +93,7 @@ impl RingMember {
     /// After a run it has ended until the next one is polled first. Tasks that wait for it meanwhile would take that for
     /// the end of the next run.
     pub fn stand_by(&self) {
-        self.leadership.stands_by(None);
+        self.membership.leadership.stands_by(None);
     }
 
     /// Joins the ring once `warm` resolves, stays in it until `stop` does, and leaves.
@@ -118,7 +116,7 @@ impl RingMember {
         let _ended = Ended(self);
         self.stand_by();
         let mut stop = pin!(stop);
-        let mut term = Term::new(self);
+        let mut term = Term::new(&self.membership);
         tokio::select! {
             biased;
             () = stop.as_mut() => return Ok(()),
@@ -134,15 +132,18 @@ impl RingMember {
             match why {
                 // It held nothing yet.
                 Some(why) if !term.has_joined() => {
-                    tracing::debug!(ring = self.config.lease.name, "joins again: {why}");
+                    tracing::debug!(
+                        ring = self.membership.config.lease.name,
+                        "joins again: {why}"
+                    );
                     term.pause().await;
-                    term = Term::new(self);
+                    term = Term::new(&self.membership);
                 }
                 Some(why) => return Err(self.lost(why)),
                 None => {
                     // Nothing may take itself for a member's work while the lease is given away.
                     self.end();
-                    if self.config.lease.releases {
+                    if self.membership.config.lease.releases {
                         term.release().await;
                     }
                     return Ok(());
@@ -153,15 +154,15 @@ impl RingMember {
 
     fn lost(&self, why: String) -> LeaseError {
         self.end();
-        let lease = self.leadership.lease().to_owned();
-        let identity = self.leadership.identity();
+        let lease = self.membership.leadership.lease().to_owned();
+        let identity = self.membership.leadership.identity();
         tracing::warn!(%lease, identity, "lost the membership in the ring: {why}");
         LeaseError::Lost { lease, why }
     }
 
     fn end(&self) {
-        self.leadership.end();
-        self.shards.end();
+        self.membership.leadership.end();
+        self.membership.shards.end();
     }
 }
 

@@ -4,25 +4,37 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use k8s_openapi::api::coordination::v1::Lease as Object;
+use kube::Api;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::{self, Instant};
 
+use super::config::Sharding;
 use super::lease::{OwnLease, Renewal};
-use super::member::RingMember;
 use super::members::Members;
 use super::observer::{Observer, Sight};
+use super::shards::Shards;
 use super::share::Share;
 use crate::config::JITTER;
+use crate::leadership::Leadership;
 use crate::record::Record;
 use crate::request::Refusals;
 
 /// How many sights may wait to be taken in.
 const SIGHTS: usize = 64;
 
+/// What a member of a ring works with.
+#[derive(Debug)]
+pub(super) struct Membership {
+    pub(super) api: Api<Object>,
+    pub(super) config: Sharding,
+    pub(super) leadership: Leadership,
+    pub(super) shards: Shards,
+}
+
 /// A process as a member of a ring, or about to be one.
 pub(super) struct Term<'a> {
-    member: &'a RingMember,
+    member: &'a Membership,
     lease: OwnLease<'a>,
     members: Members,
     share: Share,
@@ -54,7 +66,7 @@ enum Event {
 }
 
 impl<'a> Term<'a> {
-    pub(super) fn new(member: &'a RingMember) -> Self {
+    pub(super) fn new(member: &'a Membership) -> Self {
         let (config, now) = (&member.config.lease, Instant::now());
         let name: Arc<str> = format!("{}-{:08x}", config.name, fastrand::u32(..)).into();
         let leadership = &member.leadership;
