@@ -44,6 +44,11 @@ impl Caller {
         }
     }
 
+    /// Returns the key the handler was called for.
+    pub(crate) fn key(&self) -> &ObjectKey {
+        &self.key
+    }
+
     /// Says which chain led to the run, and which run of it this is.
     pub(crate) fn in_chain(self, chain: u32, step: Option<Arc<Step>>) -> Self {
         Self {

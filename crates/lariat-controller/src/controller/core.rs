@@ -151,7 +151,7 @@ impl ControllerCore {
         self.flight.as_ref()
     }
 
-    pub(crate) fn watchman(&self) -> &Watchman {
+    pub(crate) fn watchman(&self) -> &Arc<Watchman> {
         &self.watchman
     }
 

@@ -23,6 +23,7 @@ impl ControllerCore {
             client: Arc::clone(self.informer.client()),
             queue: self.queue.clone(),
             lanes: Arc::clone(&self.lanes),
+            watchman: Arc::clone(self.watchman()),
         });
         let mut related = self.related.lock();
         // Somebody else may have done so meanwhile.

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
 use lariat_cache::{
-    CachedObject, Change, Informer, KindClient, Store, Subscriber, Subscription, View,
+    CachedObject, Change, Informer, KindClient, Store, Subscriber, Subscription, View, Written,
 };
 use lariat_core::{Cause, Gvk, ObjectKey, Scope, describe};
 use lariat_queue::{Add, Lanes as Due, Payload as _, Priority};
@@ -16,9 +16,10 @@ use parking_lot::Mutex;
 
 use super::relation::{Relation, Target};
 use crate::controller::{Queue, Slot, cause};
-use crate::current;
+use crate::current::{self, Caller};
 use crate::lane::Lanes;
 use crate::payload::Payload;
+use crate::sentinel::Watchman;
 
 /// Counts relations.
 static RELATIONS: AtomicU64 = AtomicU64::new(0);
@@ -53,6 +54,7 @@ pub(crate) struct Enqueuer {
     pub(crate) client: Arc<KindClient>,
     pub(crate) queue: Queue,
     pub(crate) lanes: Arc<Lanes>,
+    pub(crate) watchman: Arc<Watchman>,
 }
 
 /// What could not be enqueued yet, because of some objects only the metadata was there, or because it was not known
@@ -292,9 +294,24 @@ impl<V: View> Subscriber for Feed<V> {
             }));
         }
     }
+
+    fn wrote(&self, written: &Written) {
+        if let Some(caller) = current::caller() {
+            self.wrote_by(written, &caller);
+        }
+    }
 }
 
 impl<V: View> Feed<V> {
+    /// Tells the sentinel of a write that brings back the very key whose handler wrote.
+    fn wrote_by(&self, written: &Written, caller: &Caller) {
+        let is_own = |keys: Vec<ObjectKey>| keys.contains(caller.key());
+        if caller.gvk == *self.to() && is_own(self.keys_of(&written.after, self.scope())) {
+            let watchman = &self.target.watchman;
+            watchman.wrote_related(&self.of, written, caller);
+        }
+    }
+
     fn to(&self) -> &Gvk {
         self.target.client.gvk()
     }

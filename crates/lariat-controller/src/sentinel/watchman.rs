@@ -1,5 +1,6 @@
 //! The sentinel of one kind.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use lariat_cache::Written;
@@ -39,17 +40,28 @@ impl Watchman {
         }
         // A write that the watch showed before its answer came was not published on this task.
         caller.wrote(&self.gvk, written.before.as_ref(), &written.after);
-        let write = Write {
-            before: written.before.as_ref(),
-            after: &written.after,
-            version: &written.version,
-            by: &caller.name(&self.gvk),
-            chain: caller.leads_to(),
-            step: caller.step.as_ref(),
-        };
+        let by = caller.name(&self.gvk);
+        let write = write_of(written, caller, &by);
         self.has_suspects.store(true, Ordering::Relaxed);
         let mut suspects = self.suspects.lock();
         let found = suspects.wrote(&write, &self.options, Instant::now());
+        drop(suspects);
+        if let Some(circle) = found {
+            self.warn(&circle);
+        }
+    }
+
+    /// Takes in what a handler of this kind wrote to an object of another, whose changes bring the handler's key back.
+    pub(crate) fn wrote_related(&self, of: &Gvk, written: &Written, caller: &Caller) {
+        if !self.options.enabled {
+            return;
+        }
+        let by = caller.name(&self.gvk);
+        let write = write_of(written, caller, &by);
+        self.has_suspects.store(true, Ordering::Relaxed);
+        let mut suspects = self.suspects.lock();
+        let place = (caller.key(), of);
+        let found = suspects.wrote_related(place, &write, &self.options, Instant::now());
         drop(suspects);
         if let Some(circle) = found {
             self.warn(&circle);
@@ -102,5 +114,16 @@ impl Watchman {
 
     pub(crate) fn status(&self) -> Vec<Circle> {
         self.suspects.lock().circles(Instant::now())
+    }
+}
+
+fn write_of<'a>(written: &'a Written, caller: &'a Caller, by: &'a Arc<str>) -> Write<'a> {
+    Write {
+        before: written.before.as_ref(),
+        after: &written.after,
+        version: &written.version,
+        by,
+        chain: caller.leads_to(),
+        step: caller.step.as_ref(),
     }
 }
