@@ -213,6 +213,51 @@ async fn a_field_of_a_related_object_that_somebody_else_undoes_slows_the_runs_it
     assert!(count.load(Ordering::SeqCst) > runs);
 }
 
+/// The watch of metadata and the answers to writes differ in what is in neither's metadata.
+#[tokio::test(start_paused = true)]
+async fn a_related_object_of_which_others_write_other_fields_is_not_contested() {
+    let bench = Bench::new().await;
+    let secrets = bench.factory.for_object::<Secret>();
+    let others: Api<Secret> = Api::namespaced(bench.cluster.client(), "default");
+    let secret: Secret = serde_json::from_value(json!({
+        "metadata": {"name": "s", "labels": {"of": "a"}}, "stringData": {"value": "x"},
+    }))
+    .unwrap();
+    others
+        .create(&PostParams::default(), &secret)
+        .await
+        .unwrap();
+    let round = Arc::new(AtomicU32::new(0));
+    let seen = Arc::clone(&round);
+    let labelled =
+        |name: &str, round: u32| json!({"metadata": {"labels": {name: round.to_string()}}});
+    bench
+        .config_maps
+        .register_handler("labels", move |cx: Context<ConfigMap>| {
+            let patch = Patch::Merge(labelled("ours", seen.load(Ordering::SeqCst)));
+            async move {
+                let api: Api<Secret> = Api::namespaced(cx.client(), "default");
+                api.patch("s", &PatchParams::default(), &patch).await?;
+                Ok(Outcome::done())
+            }
+        })
+        .unwrap();
+    bench
+        .config_maps
+        .watch_related(&secrets, Relation::label("of"));
+    bench.create("a").await;
+    bench.start().await;
+    for number in 1..30 {
+        time::sleep(10 * SECOND).await;
+        round.store(number, Ordering::SeqCst);
+        let patch = Patch::Merge(labelled("theirs", number));
+        let params = PatchParams::default();
+        others.patch("s", &params, &patch).await.unwrap();
+    }
+    let circles = bench.status().circles;
+    assert!(circles.is_empty(), "{circles:?}");
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_circle_over_two_kinds_is_found() {
     let logs = Logs::begin();
