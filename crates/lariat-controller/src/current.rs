@@ -3,12 +3,12 @@
 use std::future::Future;
 use std::sync::Arc;
 
-use lariat_cache::{Admission, CachedObject, PendingWrite, WriteGate};
+use lariat_cache::{Admission, CachedObject, PendingWrite, WriteGate, Written};
 use lariat_core::{Gvk, ObjectKey};
 use lariat_lease::Leadership;
 
 use crate::handler::Gated;
-use crate::sentinel::{Step, since_progress};
+use crate::sentinel::{Step, Write, since_progress};
 
 tokio::task_local! {
     static CURRENT: Caller;
@@ -44,6 +44,11 @@ impl Caller {
         }
     }
 
+    /// Returns the key the handler was called for.
+    pub(crate) fn key(&self) -> &ObjectKey {
+        &self.key
+    }
+
     /// Says which chain led to the run, and which run of it this is.
     pub(crate) fn in_chain(self, chain: u32, step: Option<Arc<Step>>) -> Self {
         Self {
@@ -77,6 +82,18 @@ impl Caller {
     ) {
         if let Some(step) = &self.step {
             step.wrote(gvk, before, after);
+        }
+    }
+
+    /// Returns a write of the call, under the handler's name.
+    pub(crate) fn write<'a>(&'a self, name: &'a Arc<str>, written: &'a Written) -> Write<'a> {
+        Write {
+            before: written.before.as_ref(),
+            after: &written.after,
+            version: &written.version,
+            by: name,
+            chain: self.leads_to(),
+            step: self.step.as_ref(),
         }
     }
 

@@ -12,6 +12,7 @@ use tokio::time::{self, Instant};
 use super::joined::{AnyRelation, Enqueuer, Joined};
 use crate::lane::{Lane, Lanes};
 use crate::payload::Queue;
+use crate::sentinel::Watchman;
 
 /// How long calls wait for a watch that is being upgraded to content, before objects are fetched one by one.
 const UPGRADE_PATIENCE: Duration = Duration::from_secs(20);
@@ -32,6 +33,7 @@ pub(crate) struct Caches {
     informer: Informer,
     queue: Queue,
     lanes: Arc<Lanes>,
+    watchman: Arc<Watchman>,
     /// What else keys are enqueued for.
     related: Mutex<Vec<Joined>>,
     /// Since when calls wait for the watch to be upgraded to content.
@@ -39,11 +41,17 @@ pub(crate) struct Caches {
 }
 
 impl Caches {
-    pub(super) fn new(informer: Informer, queue: Queue, lanes: Arc<Lanes>) -> Self {
+    pub(super) fn new(
+        informer: Informer,
+        queue: Queue,
+        lanes: Arc<Lanes>,
+        watchman: Arc<Watchman>,
+    ) -> Self {
         Self {
             informer,
             queue,
             lanes,
+            watchman,
             related: Mutex::default(),
             content_awaited: Mutex::default(),
         }
@@ -59,6 +67,7 @@ impl Caches {
             client: Arc::clone(self.informer.client()),
             queue: self.queue.clone(),
             lanes: Arc::clone(&self.lanes),
+            watchman: Arc::clone(&self.watchman),
         });
         let mut related = self.related.lock();
         // Somebody else may have done so meanwhile.

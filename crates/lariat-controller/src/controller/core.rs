@@ -75,7 +75,12 @@ impl ControllerCore {
         let failures = Failures::new(gvk.clone());
         let watchman = Arc::new(Watchman::new(gvk.clone(), options.sentinel_options()));
         let own_keys = OwnKeys::new(gvk.clone(), options.shards.clone());
-        let caches = Caches::new(informer.optional(), queue.clone(), Arc::clone(&lanes));
+        let caches = Caches::new(
+            informer.optional(),
+            queue.clone(),
+            Arc::clone(&lanes),
+            Arc::clone(&watchman),
+        );
         let feed = informer.optional().subscribe(Arc::new(Feed {
             gvk,
             queue: queue.clone(),

@@ -49,9 +49,8 @@ impl Subscriber for Feed {
 
     fn wrote(&self, written: &Written) {
         if let Some(caller) = current::caller() {
-            let (by, chain) = (caller.name(&self.gvk), caller.leads_to());
-            self.watchman
-                .wrote(written, &by, chain, caller.step.as_ref());
+            let name = caller.name(&self.gvk);
+            self.watchman.wrote(&caller.write(&name, written));
         }
     }
 }

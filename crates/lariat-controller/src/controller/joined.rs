@@ -6,6 +6,7 @@ use lariat_cache::{CachedObject, Change, Informer, KindClient, Subscriber, Subsc
 
 use crate::lane::Lanes;
 use crate::payload::Queue;
+use crate::sentinel::Watchman;
 
 /// A relation whose view is forgotten.
 pub(crate) trait AnyRelation: Send + Sync {
@@ -31,6 +32,7 @@ pub(crate) struct Enqueuer {
     pub(crate) client: Arc<KindClient>,
     pub(crate) queue: Queue,
     pub(crate) lanes: Arc<Lanes>,
+    pub(crate) watchman: Arc<Watchman>,
 }
 
 /// What could not be enqueued yet, because of some objects only the metadata was there, or because it was not known

@@ -7,14 +7,14 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
-use lariat_cache::{CachedObject, Change, Store, Subscriber, View};
+use lariat_cache::{CachedObject, Change, Store, Subscriber, View, Written};
 use lariat_core::{Cause, Gvk, ObjectKey, Scope, describe};
 use lariat_queue::{Add, Lanes as Due, Payload as _, Priority};
 use parking_lot::Mutex;
 
 use super::relation::{Relation, Target};
 use crate::controller::{AnyRelation, Enqueuer, Joined, SharedController, Slot, Unread, cause};
-use crate::current;
+use crate::current::{self, Caller};
 use crate::payload::Payload;
 
 /// Counts relations.
@@ -236,9 +236,25 @@ impl<V: View> Subscriber for Feed<V> {
             }));
         }
     }
+
+    fn wrote(&self, written: &Written) {
+        if let Some(caller) = current::caller() {
+            self.wrote_by(written, &caller);
+        }
+    }
 }
 
 impl<V: View> Feed<V> {
+    /// Tells the sentinel of a write that brings back the very key whose handler wrote.
+    fn wrote_by(&self, written: &Written, caller: &Caller) {
+        let is_own = |keys: Vec<ObjectKey>| keys.contains(caller.key());
+        if caller.gvk == *self.to() && is_own(self.keys_of(&written.after, self.scope())) {
+            let (watchman, name) = (&self.target.watchman, caller.name(self.to()));
+            let write = caller.write(&name, written);
+            watchman.wrote_related(caller.key(), &self.of, &write);
+        }
+    }
+
     fn to(&self) -> &Gvk {
         self.target.client.gvk()
     }

@@ -1,7 +1,7 @@
 //! Which fields differ between two states of an object.
 
 use lariat_cache::CachedObject;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// How many fields are named.
 const MOST: usize = 8;
@@ -10,6 +10,11 @@ const MOST: usize = 8;
 pub(super) fn content(object: &CachedObject) -> Value {
     let json = object.json().unwrap_or_default();
     serde_json::from_slice(&json).unwrap_or_default()
+}
+
+/// The content of a state, its metadata alone.
+pub(super) fn metadata(object: &CachedObject) -> Value {
+    json!({"metadata": content(object)["metadata"].take()})
 }
 
 /// The keys that lead to a field; some of them have dots in them.
@@ -84,7 +89,6 @@ fn compare(path: &mut Path, before: &Value, after: &Value, paths: &mut Vec<Path>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
 
     #[test]
     fn fields_that_differ_are_named_by_their_path() {

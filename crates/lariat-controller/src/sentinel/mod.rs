@@ -8,7 +8,7 @@ mod trail;
 mod watchman;
 
 pub use options::Sentinel;
-pub(crate) use suspect::{Ask, since_progress};
+pub(crate) use suspect::{Ask, Write, since_progress};
 pub use suspect::{Circle, Pattern};
 pub(crate) use trail::Step;
 pub(crate) use watchman::Watchman;

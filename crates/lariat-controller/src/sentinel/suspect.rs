@@ -45,7 +45,8 @@ pub struct Circle {
     pub pattern: Pattern,
     /// The handlers that write it; none of a key whose runs write or enqueue others.
     pub handlers: Vec<Arc<str>>,
-    /// What brings it back, if that is no write of its own: the causes of the run that was found out.
+    /// What brings it back, if that is no write of its own: the causes of the run that was found out, or the related
+    /// object that somebody else undoes.
     pub brought_by: Option<Arc<str>>,
     /// The fields that are written, as far as they are known: eight at most.
     pub fields: Vec<String>,
@@ -79,15 +80,15 @@ pub(crate) struct Ask<'a> {
 }
 
 /// A write of a handler.
-pub(super) struct Write<'a> {
-    pub(super) before: Option<&'a Arc<CachedObject>>,
-    pub(super) after: &'a Arc<CachedObject>,
-    pub(super) version: &'a ResourceVersion,
-    pub(super) by: &'a Arc<str>,
+pub(crate) struct Write<'a> {
+    pub(crate) before: Option<&'a Arc<CachedObject>>,
+    pub(crate) after: &'a Arc<CachedObject>,
+    pub(crate) version: &'a ResourceVersion,
+    pub(crate) by: &'a Arc<str>,
     /// The chain of a run that is caused by it.
-    pub(super) chain: u32,
+    pub(crate) chain: u32,
     /// The run that wrote, if it is one of a chain.
-    pub(super) step: Option<&'a Arc<Step>>,
+    pub(crate) step: Option<&'a Arc<Step>>,
 }
 
 /// A write that was answered.
@@ -113,6 +114,8 @@ pub(super) struct Suspect {
     idle: (Instant, u32),
     /// How it goes round, and when it was last seen to.
     found: Option<(Pattern, Instant)>,
+    /// Whether what is contested is a related object, and not the key's own.
+    is_over_related: bool,
     fields: Vec<String>,
     manager: Option<String>,
     rounds: u32,
@@ -133,6 +136,7 @@ impl Suspect {
             undone: 0,
             idle: (now, 0),
             found: None,
+            is_over_related: false,
             fields: Vec::new(),
             manager: None,
             rounds: 0,
@@ -171,6 +175,34 @@ impl Suspect {
         warn
     }
 
+    /// Takes in that somebody else undoes what its runs write to a related object.
+    pub(super) fn contested(&mut self, related: &Self, what: &str, now: Instant) {
+        self.forget_if_quiet(now);
+        self.touched = now;
+        if self.found.is_some() && !self.is_over_related {
+            // It is slowed down as it is.
+            return;
+        }
+        self.is_over_related = true;
+        self.found = Some((Pattern::Contested, now));
+        self.rounds += 1;
+        self.handlers.clone_from(&related.handlers);
+        self.fields.clone_from(&related.fields);
+        self.manager.clone_from(&related.manager);
+        self.brought_by = Some(what.into());
+    }
+
+    /// Returns whether the last write was found to be undone by somebody else, at a time.
+    pub(super) fn is_contested_at(&self, now: Instant) -> bool {
+        self.found == Some((Pattern::Contested, now))
+    }
+
+    /// Returns whether a write was taken in last.
+    pub(super) fn has_written(&self, version: &ResourceVersion) -> bool {
+        let last = self.written.back();
+        last.is_some_and(|last| last.version == *version)
+    }
+
     fn changed(&mut self, write: &Write<'_>, options: &Sentinel) -> Option<Pattern> {
         if self.written.len() >= VERSIONS {
             self.written.pop_front();
@@ -201,9 +233,19 @@ impl Suspect {
         before: &CachedObject,
         write: &Write<'_>,
     ) -> u32 {
-        let theirs = fields::content(before);
-        let after = fields::content(write.after);
-        let undone = fields::undone(&fields::content(ours), &theirs, &after);
+        // A watch of metadata leaves out what answers to writes have; nobody undoes that.
+        let is_whole = [ours, before, write.after]
+            .iter()
+            .all(|each| each.has_content());
+        let content = |object: &CachedObject| {
+            if is_whole {
+                fields::content(object)
+            } else {
+                fields::metadata(object)
+            }
+        };
+        let (theirs, after) = (content(before), content(write.after));
+        let undone = fields::undone(&content(ours), &theirs, &after);
         if undone.is_empty() {
             self.undone = 0;
             return 0;
@@ -283,6 +325,12 @@ impl Suspect {
         let (pattern, _) = self.found?;
         let goes_round = match pattern {
             Pattern::OwnWrites => goes_on,
+            // What somebody does to the object itself does not wait then, nor what was asked for.
+            Pattern::Contested if self.is_over_related => {
+                let is_of_circle =
+                    |cause: &Cause| matches!(cause, Cause::Related { .. } | Cause::Wrote { .. });
+                ask.causes.iter().all(is_of_circle)
+            }
             Pattern::Contested => true,
             Pattern::NothingChanges => !ask.causes.iter().any(is_foreign),
         };

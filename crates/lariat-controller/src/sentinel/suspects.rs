@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use lariat_core::ObjectKey;
+use lariat_core::{Gvk, ObjectKey};
 use tokio::time::Instant;
 
 use super::options::Sentinel;
@@ -41,7 +41,11 @@ impl Judgement {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Suspects(HashMap<ObjectKey, Suspect>);
+pub(super) struct Suspects {
+    keys: HashMap<ObjectKey, Suspect>,
+    /// The objects of other kinds that runs write and that bring their keys back.
+    related: HashMap<(Gvk, ObjectKey), Suspect>,
+}
 
 impl Suspects {
     /// Takes a write in; returns what there is to warn of.
@@ -52,10 +56,10 @@ impl Suspects {
         now: Instant,
     ) -> Option<Circle> {
         let key = write.after.key();
-        if !self.0.contains_key(key) {
-            self.make_room(now);
+        if !self.keys.contains_key(key) {
+            make_room(&mut self.keys, now);
         }
-        let suspect = self.0.entry(key.clone());
+        let suspect = self.keys.entry(key.clone());
         let suspect = suspect.or_insert_with(|| Suspect::new(now));
         match suspect.wrote(write, options, now) {
             true => suspect.circle(key),
@@ -63,18 +67,39 @@ impl Suspects {
         }
     }
 
-    /// Forgets keys when there are too many: those found out last.
-    fn make_room(&mut self, now: Instant) {
-        if self.0.len() < MOST {
-            return;
+    /// Takes in a write of a run of a key to a related object; returns what there is to warn of.
+    pub(super) fn wrote_related(
+        &mut self,
+        (key, of): (&ObjectKey, &Gvk),
+        write: &Write<'_>,
+        options: &Sentinel,
+        now: Instant,
+    ) -> Option<Circle> {
+        if self.related.len() >= MOST {
+            self.related.retain(|_, each| now - each.touched < RECENT);
         }
-        self.0.retain(|_, suspect| now - suspect.touched < RECENT);
-        if self.0.len() >= MOST {
-            self.0.retain(|_, suspect| suspect.is_found());
+        if self.related.len() >= MOST {
+            self.related.clear();
         }
-        if self.0.len() >= MOST {
-            self.0.clear();
+        let object = (of.clone(), write.after.key().clone());
+        let related = self.related.entry(object);
+        let related = related.or_insert_with(|| Suspect::new(now));
+        // Each relation between two kinds tells of it.
+        if related.has_written(write.version) {
+            return None;
         }
+        let warns = related.wrote(write, options, now);
+        if !related.is_contested_at(now) {
+            return None;
+        }
+        if !self.keys.contains_key(key) {
+            make_room(&mut self.keys, now);
+        }
+        let suspect = self.keys.entry(key.clone());
+        let suspect = suspect.or_insert_with(|| Suspect::new(now));
+        let what = format!("{} {}", of.kind(), write.after.key());
+        suspect.contested(related, &what, now);
+        warns.then(|| suspect.circle(key)).flatten()
     }
 
     /// Judges a run, and returns what there is to warn of.
@@ -86,12 +111,12 @@ impl Suspects {
         now: Instant,
     ) -> (Judgement, Option<Circle>) {
         let chain = since_progress(ask.causes.chain(), ask.step);
-        if chain >= options.runs && !self.0.contains_key(key) {
+        if chain >= options.runs && !self.keys.contains_key(key) {
             // Its runs write other objects, whose changes bring it back.
-            self.make_room(now);
-            self.0.insert(key.clone(), Suspect::new(now));
+            make_room(&mut self.keys, now);
+            self.keys.insert(key.clone(), Suspect::new(now));
         }
-        let Some(suspect) = self.0.get_mut(key) else {
+        let Some(suspect) = self.keys.get_mut(key) else {
             return (Judgement::of(chain, ask.step), None);
         };
         let was_found = suspect.is_found();
@@ -109,18 +134,33 @@ impl Suspects {
 
     /// Returns how many keys are remembered, and how many at most.
     pub(super) fn remembered(&self) -> (usize, usize) {
-        (self.0.len(), MOST)
+        (self.keys.len() + self.related.len(), 2 * MOST)
     }
 
     /// Returns the keys that go round in circles, and forgets those that have been quiet.
     pub(super) fn circles(&mut self, now: Instant) -> Vec<Circle> {
-        self.0.retain(|_, suspect| !suspect.is_quiet(now));
+        self.keys.retain(|_, suspect| !suspect.is_quiet(now));
+        self.related.retain(|_, suspect| !suspect.is_quiet(now));
         let circles = self
-            .0
+            .keys
             .iter()
             .filter_map(|(key, suspect)| suspect.circle(key));
         let mut circles: Vec<Circle> = circles.collect();
         circles.sort_by(|a, b| a.key.cmp(&b.key));
         circles
+    }
+}
+
+/// Forgets keys when there are too many: those found out last.
+fn make_room(keys: &mut HashMap<ObjectKey, Suspect>, now: Instant) {
+    if keys.len() < MOST {
+        return;
+    }
+    keys.retain(|_, suspect| now - suspect.touched < RECENT);
+    if keys.len() >= MOST {
+        keys.retain(|_, suspect| suspect.is_found());
+    }
+    if keys.len() >= MOST {
+        keys.clear();
     }
 }

@@ -1,9 +1,7 @@
 //! The sentinel of one kind.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use lariat_cache::Written;
 use lariat_core::{Gvk, ObjectKey};
 use parking_lot::Mutex;
 use tokio::time::Instant;
@@ -11,7 +9,6 @@ use tokio::time::Instant;
 use super::options::Sentinel;
 use super::suspect::{Ask, Circle, Write, since_progress};
 use super::suspects::{Judgement, Suspects};
-use super::trail::Step;
 
 /// Watches the keys of a kind that this process writes.
 pub(crate) struct Watchman {
@@ -33,34 +30,28 @@ impl Watchman {
     }
 
     /// Takes in what a handler wrote.
-    ///
-    /// `by` is the handler, and `chain` and `step` say which runs led to its write.
-    pub(crate) fn wrote(
-        &self,
-        written: &Written,
-        by: &Arc<str>,
-        chain: u32,
-        step: Option<&Arc<Step>>,
-    ) {
+    pub(crate) fn wrote(&self, write: &Write<'_>) {
         if !self.options.enabled {
             return;
         }
-        if let Some(step) = step {
+        if let Some(step) = write.step {
             // A write that the watch showed before its answer came was not published on this task.
-            step.wrote(&self.gvk, written.before.as_ref(), &written.after);
+            step.wrote(&self.gvk, write.before, write.after);
         }
-        let write = Write {
-            before: written.before.as_ref(),
-            after: &written.after,
-            version: &written.version,
-            by,
-            chain,
-            step,
-        };
+        self.take_in(|suspects| suspects.wrote(write, &self.options, Instant::now()));
+    }
+
+    /// Takes in what the handler of a key wrote to an object of another kind, whose changes bring the key back.
+    pub(crate) fn wrote_related(&self, key: &ObjectKey, of: &Gvk, write: &Write<'_>) {
+        if self.options.enabled {
+            let (place, options) = ((key, of), &self.options);
+            self.take_in(|suspects| suspects.wrote_related(place, write, options, Instant::now()));
+        }
+    }
+
+    fn take_in(&self, wrote: impl FnOnce(&mut Suspects) -> Option<Circle>) {
         self.has_suspects.store(true, Ordering::Relaxed);
-        let mut suspects = self.suspects.lock();
-        let found = suspects.wrote(&write, &self.options, Instant::now());
-        drop(suspects);
+        let found = wrote(&mut self.suspects.lock());
         if let Some(circle) = found {
             self.warn(&circle);
         }

@@ -162,6 +162,102 @@ async fn a_field_somebody_else_undoes_is_named() {
     assert!(runs < 60, "{runs} runs instead of 400");
 }
 
+/// As when two replicas without an election want different things of a child, because the cache of one is behind.
+#[tokio::test(start_paused = true)]
+async fn a_field_of_a_related_object_that_somebody_else_undoes_slows_the_runs_it_brings() {
+    let bench = Bench::new().await;
+    let secrets = bench.factory.for_object::<Secret>();
+    let rival: Api<Secret> = Api::namespaced(bench.cluster.client(), "default");
+    let secret: Secret =
+        serde_json::from_value(json!({"metadata": {"name": "s", "labels": {"of": "a"}}})).unwrap();
+    rival.create(&PostParams::default(), &secret).await.unwrap();
+    let count = Arc::new(AtomicU32::new(0));
+    let counted = Arc::clone(&count);
+    let labelled = |label: &str| Patch::Merge(json!({"metadata": {"labels": {"by": label}}}));
+    bench
+        .config_maps
+        .register_handler("labels", move |cx: Context<ConfigMap>| {
+            counted.fetch_add(1, Ordering::SeqCst);
+            async move {
+                let api: Api<Secret> = Api::namespaced(cx.client(), "default");
+                let params = PatchParams::default();
+                api.patch("s", &params, &labelled("us")).await?;
+                Ok(Outcome::done())
+            }
+        })
+        .unwrap();
+    // Each of them tells of every write.
+    for _ in 0..2 {
+        bench
+            .config_maps
+            .watch_related(&secrets, Relation::label("of"));
+    }
+    bench.create("a").await;
+    bench.start().await;
+    for _ in 0..200 {
+        time::sleep(SECOND).await;
+        let params = PatchParams::default();
+        rival.patch("s", &params, &labelled("them")).await.unwrap();
+    }
+    let runs = count.load(Ordering::SeqCst);
+    assert!(runs < 60, "{runs} runs instead of 400");
+    let circles = bench.status().circles;
+    assert_eq!(circles.len(), 1);
+    assert_eq!(circles[0].key, key("a"));
+    assert_eq!(circles[0].pattern, Pattern::Contested);
+    assert_eq!(circles[0].fields, ["metadata.labels.by"]);
+    assert_eq!(circles[0].brought_by.as_deref(), Some("Secret default/s"));
+    // What happens to the object itself does not wait.
+    bench.change("a", "x").await;
+    time::sleep(SECOND / 10).await;
+    assert!(count.load(Ordering::SeqCst) > runs);
+}
+
+/// The watch of metadata and the answers to writes differ in what is in neither's metadata.
+#[tokio::test(start_paused = true)]
+async fn a_related_object_of_which_others_write_other_fields_is_not_contested() {
+    let bench = Bench::new().await;
+    let secrets = bench.factory.for_object::<Secret>();
+    let others: Api<Secret> = Api::namespaced(bench.cluster.client(), "default");
+    let secret: Secret = serde_json::from_value(json!({
+        "metadata": {"name": "s", "labels": {"of": "a"}}, "stringData": {"value": "x"},
+    }))
+    .unwrap();
+    others
+        .create(&PostParams::default(), &secret)
+        .await
+        .unwrap();
+    let round = Arc::new(AtomicU32::new(0));
+    let seen = Arc::clone(&round);
+    let labelled =
+        |name: &str, round: u32| json!({"metadata": {"labels": {name: round.to_string()}}});
+    bench
+        .config_maps
+        .register_handler("labels", move |cx: Context<ConfigMap>| {
+            let patch = Patch::Merge(labelled("ours", seen.load(Ordering::SeqCst)));
+            async move {
+                let api: Api<Secret> = Api::namespaced(cx.client(), "default");
+                api.patch("s", &PatchParams::default(), &patch).await?;
+                Ok(Outcome::done())
+            }
+        })
+        .unwrap();
+    bench
+        .config_maps
+        .watch_related(&secrets, Relation::label("of"));
+    bench.create("a").await;
+    bench.start().await;
+    for number in 1..30 {
+        time::sleep(10 * SECOND).await;
+        round.store(number, Ordering::SeqCst);
+        let patch = Patch::Merge(labelled("theirs", number));
+        let params = PatchParams::default();
+        others.patch("s", &params, &patch).await.unwrap();
+    }
+    let circles = bench.status().circles;
+    assert!(circles.is_empty(), "{circles:?}");
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_circle_over_two_kinds_is_found() {
     let logs = Logs::begin();

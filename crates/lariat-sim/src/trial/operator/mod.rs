@@ -12,7 +12,9 @@ use kube::api::DynamicObject;
 use lariat_cache::{Metadata, MissingKind};
 use lariat_controller::{ControllerOptions, HandlerOptions, SharedControllerFactory};
 use lariat_core::ObjectKey;
-use lariat_operator::{Budget, EventOptions, Finalizer, Guard, GuardState, Operator, Reconciler};
+use lariat_operator::{
+    Budget, EventOptions, Finalizer, Guard, GuardState, Operator, OperatorError, Reconciler,
+};
 use tokio::time;
 
 use super::Failed;
@@ -62,8 +64,7 @@ async fn run(process: Process, setup: Setup) -> Result<(), Failed> {
         };
         match verb {
             Verb::Stop if runs => {
-                process.did(Deed::Stops);
-                drop(operator.stop().await);
+                drop(stop(&process, &operator).await);
                 runs = false;
             }
             Verb::Start if !runs => runs = start(&process, &operator, setup).await,
@@ -79,8 +80,7 @@ async fn run(process: Process, setup: Setup) -> Result<(), Failed> {
         }
     }
     let is_calm = process.is_calm();
-    process.did(Deed::Stops);
-    match operator.stop().await {
+    match stop(&process, &operator).await {
         // What misbehaves, or waits for a server that is away, may outlast the grace period.
         Err(error) if is_calm => return Err(error.into()),
         _ => {}
@@ -94,6 +94,11 @@ async fn run(process: Process, setup: Setup) -> Result<(), Failed> {
 async fn start(process: &Process, operator: &Operator, setup: Setup) -> bool {
     process.did(Deed::Starts);
     operator.start(setup.workers).await.is_ok()
+}
+
+async fn stop(process: &Process, operator: &Operator) -> Result<(), OperatorError> {
+    process.did(Deed::Stops);
+    operator.stop().await
 }
 
 fn key(number: u32) -> ObjectKey {
