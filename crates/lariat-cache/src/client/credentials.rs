@@ -22,10 +22,11 @@ use tokio::task;
 use tokio::time::Instant;
 use tower::{BoxError, Layer, ServiceExt};
 
-use super::dial::{self, Dialer, Offer};
+use super::dial::{self, Dialer};
 use super::exec::{self, ExecError};
 use super::pool::{CONNECTION_WINDOW, PING_AFTER, PING_TIMEOUT, STREAM_WINDOW};
 use super::single::Single;
+use super::socket::Offer;
 
 /// How often files of tokens and certificates are read: as client-go does.
 const READ_EVERY: Duration = Duration::from_secs(60);

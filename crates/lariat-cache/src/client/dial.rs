@@ -2,22 +2,20 @@
 
 use std::error::Error;
 use std::io;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use futures::future::BoxFuture;
 use http::Uri;
-use hyper::rt::{Read, ReadBufCursor, Write};
+use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::client::legacy::connect::proxy::{SocksV5, Tunnel};
-use hyper_util::client::legacy::connect::{Connected, Connection, HttpConnector};
 use kube::Config;
 use parking_lot::Mutex;
 use tokio::time::{self, Instant};
-use tower::util::BoxCloneSyncService;
 use tower::{BoxError, Service, ServiceExt};
 
+use super::socket::{Connector, Offer, Socket};
 use super::tls::Tls;
 
 /// When a silent connection is tested, how often, and how long it may stay silent altogether: as long as the pings
@@ -42,19 +40,6 @@ pub(super) struct NotConnected {
     pub(super) is_tls: bool,
 }
 
-/// A connection, whatever it goes through.
-pub(super) struct Socket {
-    io: Box<dyn Io>,
-    /// Whether HTTP/2 was negotiated.
-    pub(super) is_http2: bool,
-}
-
-trait Io: Read + Write + Send + Unpin {}
-
-impl<T: Read + Write + Send + Unpin> Io for T {}
-
-pub(super) type Connector = BoxCloneSyncService<Uri, Socket, BoxError>;
-
 /// Opens connections to one server.
 #[derive(Clone)]
 pub(super) struct Dialer {
@@ -63,13 +48,6 @@ pub(super) struct Dialer {
     timeout: Option<Duration>,
     /// A connection that was opened to ask for HTTP/2, which the server does not speak.
     spare: Arc<Mutex<Option<(Socket, Instant)>>>,
-}
-
-/// What is offered to a server over TLS.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Offer {
-    Http1,
-    Http2OrHttp1,
 }
 
 impl Dialer {
@@ -204,69 +182,4 @@ fn basic(user: &str) -> Option<http::HeaderValue> {
     let user: Vec<u8> = percent_encoding::percent_decode_str(user).collect();
     let encoded = base64::engine::general_purpose::STANDARD.encode(user);
     format!("Basic {encoded}").parse().ok()
-}
-
-/// Makes connectors of all kinds one kind.
-pub(super) fn boxed<C>(connector: C) -> Connector
-where
-    C: Service<Uri> + Clone + Send + Sync + 'static,
-    C::Response: Read + Write + Connection + Send + Unpin + 'static,
-    C::Future: Send + 'static,
-    C::Error: Into<BoxError>,
-{
-    let socket = |io: C::Response| Socket {
-        is_http2: io.connected().is_negotiated_h2(),
-        io: Box::new(io),
-    };
-    BoxCloneSyncService::new(connector.map_response(socket).map_err(Into::into))
-}
-
-impl Read for Socket {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buf: ReadBufCursor<'_>,
-    ) -> Poll<io::Result<()>> {
-        Pin::new(&mut *self.io).poll_read(cx, buf)
-    }
-}
-
-impl Write for Socket {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buf: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut *self.io).poll_write(cx, buf)
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut *self.io).poll_flush(cx)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut *self.io).poll_shutdown(cx)
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        self.io.is_write_vectored()
-    }
-
-    fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        bufs: &[io::IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut *self.io).poll_write_vectored(cx, bufs)
-    }
-}
-
-impl Connection for Socket {
-    fn connected(&self) -> Connected {
-        if self.is_http2 {
-            Connected::new().negotiated_h2()
-        } else {
-            Connected::new()
-        }
-    }
 }

@@ -19,7 +19,7 @@ use hyper::body::Incoming;
 use hyper::client::conn::http1::{self, Connection};
 use kube::client::Body;
 
-use super::dial::Socket;
+use super::socket::Socket;
 
 /// The body of an answer, with the connection on which it comes. Dropping it closes the connection.
 pub(super) struct DrivenBody {
@@ -169,7 +169,8 @@ mod tests {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio::net::{TcpListener, TcpStream};
 
-    use super::super::dial::{self, Offer};
+    use super::super::dial;
+    use super::super::socket::Offer;
     use super::*;
 
     /// Connects to a server that is played by the test, and sends a watch.

@@ -12,7 +12,7 @@ use lariat_core::{Gvk, LabelSelector, ObjectKey};
 use serde_json::{Map, Value, json};
 use tower::BoxError;
 
-use super::observed::{KindCache, Write, WriteObserver};
+use super::write::{KindCache, Write, WriteObserver, WriteVerb};
 use crate::store::{CachedObject, Query, Store};
 
 /// Is asked before each write through the clients of a factory; see
@@ -66,22 +66,6 @@ pub enum WriteEnd<'a> {
     },
 }
 
-/// What a write does, in the API server's words.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum WriteVerb {
-    /// `create`; also of subresources, such as a pod's eviction, and calls into pods.
-    Create,
-    /// `update`: an object is replaced.
-    Update,
-    /// `patch`; also server-side apply, which may create.
-    Patch,
-    /// `delete`
-    Delete,
-    /// `deletecollection`: all objects that match are deleted.
-    DeleteCollection,
-}
-
 /// A write that is about to be sent.
 ///
 /// Prints as `delete v1 Pod shop/web-0`, or, if the kind is not cached, as `delete v1 pods shop/web-0`.
@@ -107,26 +91,6 @@ const QUESTIONS: [&str; 2] = [
     "/apis/authorization.k8s.io/",
     "/apis/authentication.k8s.io/",
 ];
-
-impl WriteVerb {
-    /// Returns the word: `deletecollection`.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Create => "create",
-            Self::Update => "update",
-            Self::Patch => "patch",
-            Self::Delete => "delete",
-            Self::DeleteCollection => "deletecollection",
-        }
-    }
-}
-
-impl fmt::Display for WriteVerb {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
 
 impl PendingWrite<'_> {
     /// Returns what it does.

@@ -16,12 +16,15 @@ mod pool;
 mod request;
 mod shared;
 mod single;
+mod socket;
 mod tls;
+mod write;
 
 pub use answer::{is_missing, retry_after};
 pub use connect::{ConnectError, connect, from_config, from_kubeconfig};
-pub use gate::{Admission, PendingWrite, WriteEnd, WriteGate, WriteReceipt, WriteVerb};
+pub use gate::{Admission, PendingWrite, WriteEnd, WriteGate, WriteReceipt};
 pub use identity::{ClientIdentity, IdentityError};
 pub use multiplex::Http2;
-pub(crate) use observed::{KindCache, OF_THE_OBJECT, Sent, Write, WriteObserver};
 pub use shared::{KindClient, SharedClientFactory};
+pub use write::WriteVerb;
+pub(crate) use write::{KindCache, OF_THE_OBJECT, Sent, Write, WriteObserver};

@@ -1,91 +1,23 @@
 //! A client that asks before it writes, and tells what was written through it.
 
 use std::error::Error;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
-use http::{HeaderMap, HeaderValue, Method, Request, Response, header};
+use http::{HeaderMap, HeaderValue, Request, Response, header};
 use http_body_util::BodyExt;
 use kube::Client;
 use kube::client::Body;
-use lariat_core::{Gvk, ObjectKey, name_of_segment};
 use tower::{BoxError, Service};
 
 use super::answer;
-use super::gate::{self, WriteEnd, WriteGate, WriteVerb};
+use super::gate::{self, WriteEnd, WriteGate};
 use super::identity::ClientIdentity;
 use super::multiplex;
-use crate::store::{CachedObject, Store};
-
-/// Is told of writes that succeeded.
-pub(crate) trait WriteObserver: Send + Sync + 'static {
-    /// Returns the cache of the kind that is written, if it is cached.
-    fn cache_of(&self, write: &Write) -> Option<KindCache>;
-
-    fn wrote(&self, write: &Write, answer: &[u8], sent: Sent);
-}
-
-/// What was known when a write was sent.
-#[derive(Debug, Default)]
-pub(crate) struct Sent {
-    /// The state of the object.
-    pub(crate) before: Option<Arc<CachedObject>>,
-    /// The number of the write, in the order in which they were sent.
-    pub(crate) number: u64,
-}
-
-/// How many writes were sent.
-static WRITES: AtomicU64 = AtomicU64::new(0);
-
-impl Sent {
-    fn now(write: &Write, observer: &dyn WriteObserver) -> Self {
-        let cache = observer.cache_of(write);
-        Self {
-            before: cache.and_then(|cache| cache.store.get(&write.key())),
-            number: WRITES.fetch_add(1, Ordering::Relaxed),
-        }
-    }
-}
-
-/// The cache of a kind that is written.
-pub(crate) struct KindCache {
-    pub(crate) gvk: Gvk,
-    pub(crate) store: Arc<Store>,
-    /// Whether it is filled, and holds all objects there are where the write goes to.
-    pub(crate) is_whole: bool,
-}
-
-/// A write, read from its request.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Write {
-    pub(crate) method: Method,
-    /// `/api/v1`, or `/apis/group/version`.
-    pub(crate) api_path: String,
-    pub(crate) namespace: Option<String>,
-    pub(crate) plural: String,
-    /// Empty for a creation, and for a collection.
-    pub(crate) name: String,
-    pub(crate) subresource: Option<String>,
-    /// Nothing is stored.
-    pub(crate) is_rehearsal: bool,
-}
-
-/// Subresources that answer with the object itself. What others answer may come from anywhere: a proxied
-/// service could say it is any object.
-pub(crate) const OF_THE_OBJECT: [&str; 5] = [
-    "status",
-    "finalize",
-    "ephemeralcontainers",
-    "resize",
-    "approval",
-];
-
-/// Subresources that run something in a pod. They are called by a GET too, which a WebSocket begins with.
-const CALLS: [&str; 3] = ["exec", "attach", "portforward"];
+use super::write::{OF_THE_OBJECT, Sent, Write, WriteObserver, WriteVerb};
 
 /// Adds an identity to requests, asks before writes, and tells of them.
 #[derive(Clone)]
@@ -215,222 +147,10 @@ async fn read(response: Response<Body>) -> Result<(Response<Body>, Option<Bytes>
     Ok((response, Some(bytes)))
 }
 
-/// Returns whether the options of a deletion ask for a rehearsal.
-fn is_rehearsal(options: &[u8]) -> bool {
-    #[derive(serde::Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Options {
-        #[serde(default)]
-        dry_run: Option<Vec<String>>,
-    }
-    let options = serde_json::from_slice::<Options>(options);
-    options.is_ok_and(|options| options.dry_run.is_some_and(|stages| !stages.is_empty()))
-}
-
 fn is_json(response: &Response<Body>) -> bool {
     let headers = response.headers();
     let json = headers
         .get(header::CONTENT_TYPE)
         .is_some_and(|value| value.as_bytes().starts_with(b"application/json"));
     json && !headers.contains_key(header::CONTENT_ENCODING)
-}
-
-impl Write {
-    /// Reads what a request writes; `None` for reads.
-    fn of<B>(request: &Request<B>) -> Option<Self> {
-        let method = request.method();
-        let is_write = [Method::POST, Method::PUT, Method::PATCH, Method::DELETE].contains(method);
-        let query = request.uri().query().unwrap_or_default();
-        let mut parts = request.uri().path().trim_matches('/').split('/').peekable();
-        let api_path = match parts.next()? {
-            "api" => format!("/api/{}", parts.next()?),
-            "apis" => format!("/apis/{}/{}", parts.next()?, parts.next()?),
-            _ => return None,
-        };
-        let mut namespace = None;
-        let mut plural = parts.next()?;
-        // `namespaces/NAME` and its subresources are about the namespace itself.
-        let rest: Vec<&str> = parts.collect();
-        let mut rest = &rest[..];
-        if plural == "namespaces" && rest.len() >= 2 && !is_namespace_part(rest[1]) {
-            namespace = Some(name_of_segment(rest[0]).into_owned());
-            plural = rest[1];
-            rest = &rest[2..];
-        }
-        let name = rest.first().copied().unwrap_or_default();
-        if name.is_empty() && ![Method::POST, Method::DELETE].contains(method) {
-            return None;
-        }
-        let is_call = rest.get(1).is_some_and(|part| CALLS.contains(part));
-        if !is_write && !is_call {
-            return None;
-        }
-        Some(Self {
-            // What is passed on to a program is no rehearsal, whatever the query says.
-            is_rehearsal: !rest.get(1).is_some_and(|part| is_passed_on(part))
-                && query.split('&').any(|pair| pair.starts_with("dryRun=")),
-            method: method.clone(),
-            api_path,
-            namespace,
-            plural: plural.to_owned(),
-            name: name_of_segment(name).into_owned(),
-            subresource: rest.get(1).map(|part| (*part).to_owned()),
-        })
-    }
-
-    pub(super) fn verb(&self) -> WriteVerb {
-        match self.method {
-            Method::PUT => WriteVerb::Update,
-            Method::PATCH => WriteVerb::Patch,
-            Method::DELETE if self.name.is_empty() => WriteVerb::DeleteCollection,
-            Method::DELETE => WriteVerb::Delete,
-            _ => WriteVerb::Create,
-        }
-    }
-
-    /// Returns the key of the object, if it has a name.
-    pub(crate) fn key(&self) -> ObjectKey {
-        let namespace = self.namespace.as_deref().unwrap_or_default();
-        ObjectKey::namespaced(namespace, &self.name)
-    }
-
-    fn is_deletion(&self) -> bool {
-        self.method == Method::DELETE
-    }
-
-    /// Reads the body of a deletion. Where there is one, the API server does not look at the query.
-    fn read_options(&mut self, options: &[u8]) {
-        if !options.is_empty() && !self.is_passed_on() {
-            self.is_rehearsal = is_rehearsal(options);
-        }
-    }
-
-    /// Returns whether it is passed on to a program, which knows nothing of rehearsals.
-    pub(super) fn is_passed_on(&self) -> bool {
-        self.subresource.as_deref().is_some_and(is_passed_on)
-    }
-
-    /// Returns whether an object is in another state afterwards, which the answer tells.
-    fn shows(&self) -> bool {
-        !self.is_rehearsal && !self.is_passed_on() && self.verb() != WriteVerb::DeleteCollection
-    }
-}
-
-/// Returns whether this subresource passes requests on to programs.
-fn is_passed_on(part: &str) -> bool {
-    part == "proxy" || CALLS.contains(&part)
-}
-
-/// Returns whether this is a subresource of a namespace rather than a resource in it.
-fn is_namespace_part(part: &str) -> bool {
-    matches!(part, "status" | "finalize")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn read(method: Method, uri: &str) -> Option<String> {
-        let request = Request::builder().method(method).uri(uri).body(()).unwrap();
-        let write = Write::of(&request).filter(Write::shows)?;
-        let namespace = write.namespace.unwrap_or("-".to_owned());
-        let subresource = write.subresource.unwrap_or("-".to_owned());
-        let (path, plural, name) = (write.api_path, write.plural, write.name);
-        Some(format!("{path} {namespace} {plural} {name} {subresource}"))
-    }
-
-    #[test]
-    fn writes_are_read_from_their_paths() {
-        for (method, uri, expected) in [
-            (
-                Method::POST,
-                "/api/v1/namespaces/a/pods",
-                "/api/v1 a pods  -",
-            ),
-            (
-                Method::POST,
-                "/api/v1/namespaces",
-                "/api/v1 - namespaces  -",
-            ),
-            (
-                Method::PATCH,
-                "/api/v1/namespaces/a",
-                "/api/v1 - namespaces a -",
-            ),
-            (
-                Method::PUT,
-                "/api/v1/namespaces/a/status",
-                "/api/v1 - namespaces a status",
-            ),
-            (
-                Method::PATCH,
-                "/apis/apps/v1/namespaces/a/deployments/b/scale?x=y",
-                "/apis/apps/v1 a deployments b scale",
-            ),
-            (
-                Method::DELETE,
-                "/apis/g/v1/things/b",
-                "/apis/g/v1 - things b -",
-            ),
-            (
-                Method::DELETE,
-                "/apis/g/v1/namespaces/a%3F/things/b%3Fx%20y",
-                "/apis/g/v1 a? things b?x y -",
-            ),
-        ] {
-            assert_eq!(read(method, uri).as_deref(), Some(expected), "{uri}");
-        }
-    }
-
-    #[test]
-    fn the_body_of_a_deletion_decides_whether_it_is_a_rehearsal() {
-        for (query, body, expected) in [
-            ("", "", false),
-            ("?dryRun=All", "", true),
-            ("?dryRun=All", "{}", false),
-            ("?dryRun=All", "not JSON", false),
-            ("", r#"{"dryRun": ["All"]}"#, true),
-            ("?dryRun=All", r#"{"dryRun": ["All"]}"#, true),
-        ] {
-            let request = Request::delete(format!("/api/v1/nodes/a{query}"));
-            let mut write = Write::of(&request.body(()).unwrap()).unwrap();
-            write.read_options(body.as_bytes());
-            assert_eq!(write.is_rehearsal, expected, "{query} {body}");
-        }
-    }
-
-    #[test]
-    fn calls_into_pods_are_writes_by_whatever_method_and_never_rehearsals() {
-        let read = |method: Method, uri: &str| {
-            let request = Request::builder().method(method).uri(uri).body(()).unwrap();
-            let write = Write::of(&request)?;
-            Some((write.verb(), write.is_rehearsal, write.shows()))
-        };
-        let call = Some((WriteVerb::Create, false, false));
-        for (method, path, expected) in [
-            (Method::GET, "pods/a/exec?command=ls&dryRun=All", call),
-            (Method::GET, "pods/a/attach", call),
-            (Method::GET, "pods/a/portforward?ports=80", call),
-            (Method::POST, "pods/a/exec?command=ls", call),
-            (Method::POST, "services/a/proxy/x?dryRun=All", call),
-            (Method::GET, "services/a/proxy/x", None),
-            (Method::GET, "pods/a/log", None),
-            (Method::GET, "pods/exec", None),
-        ] {
-            let uri = format!("/api/v1/namespaces/exec/{path}");
-            assert_eq!(read(method.clone(), &uri), expected, "{method} {path}");
-        }
-    }
-
-    #[test]
-    fn reads_rehearsals_and_collections_show_nothing() {
-        for (method, uri) in [
-            (Method::GET, "/api/v1/namespaces/a/pods"),
-            (Method::POST, "/api/v1/namespaces/a/pods?dryRun=All"),
-            (Method::DELETE, "/api/v1/namespaces/a/pods"),
-            (Method::POST, "/healthz"),
-        ] {
-            assert_eq!(read(method, uri), None, "{uri}");
-        }
-    }
 }

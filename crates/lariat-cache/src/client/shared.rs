@@ -15,7 +15,8 @@ use tokio::runtime::Handle;
 use super::answer::ANSWER_TIMEOUT;
 use super::gate::WriteGate;
 use super::identity::{ClientIdentity, IdentityError};
-use super::observed::{KindCache, Observed, Sent, Write, WriteObserver};
+use super::observed::Observed;
+use super::write::{KindCache, Sent, Write, WriteObserver};
 use crate::mapper::{MapperError, RestMapper};
 
 /// Gives out one [`KindClient`] per kind and identity; a clone is the same factory.

@@ -6,7 +6,7 @@ use hyper_util::client::legacy::connect::{Connection, HttpConnector};
 use kube::Config;
 use tower::{BoxError, Service};
 
-use super::dial::{Connector, Offer, boxed};
+use super::socket::{Connector, Offer, boxed};
 
 /// What is needed for TLS; read once for all connections.
 pub(super) struct Tls {

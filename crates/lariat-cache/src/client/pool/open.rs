@@ -15,7 +15,8 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::time;
 
-use super::super::dial::{Dialer, NotConnected, Socket};
+use super::super::dial::{Dialer, NotConnected};
+use super::super::socket::Socket;
 use super::line::Line;
 
 /// How long nothing may come on a connection before it is tested, and how long the answer may take: what
