@@ -56,6 +56,10 @@ pub struct QueueCore<K, P> {
     pub(super) released: u64,
 }
 
+/// How many delays end in one call of a worker, so that many that end together do not keep the lock from all others.
+const MOST_RELEASED: usize = 256;
+
+/// For how many keys the processor is told at once what they look at.
 const READ_AHEAD: usize = 8;
 
 /// With fewer keys all of them are in the processor's caches.
@@ -207,9 +211,12 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
     }
 
     /// Hands out the next key whose time has come; during a drain, the next that was due before it.
+    ///
+    /// Of more than 256 delays that have ended by now, the first 256 get in line, and the others with later calls. Each still
+    /// does in the order of its time, but a key that is added meanwhile may come before the last of them.
     pub fn get(&mut self, now: Instant) -> Option<Item<K, P>> {
         let now = self.clock.stamp(now);
-        self.release_expired(now);
+        self.release_at_most(MOST_RELEASED, now);
         let slot = self.ready.pop(&self.entries, now)?;
         self.read_ahead();
         let slotted = &mut self.entries[slot];
