@@ -1,9 +1,10 @@
 //! Keys to slots: each key is stored once and named by the number of its slot.
 
 use std::hash::{BuildHasher, Hash};
+use std::hint;
 use std::ops::{Index as Indexing, IndexMut};
 
-use hashbrown::{DefaultHashBuilder, HashTable};
+use hashbrown::DefaultHashBuilder;
 
 /// A map whose entries keep their slot number until they are removed.
 ///
@@ -11,16 +12,9 @@ use hashbrown::{DefaultHashBuilder, HashTable};
 /// not read keys, which lie somewhere else in memory.
 #[derive(Debug)]
 pub(super) struct Index<K, V> {
-    table: HashTable<Place>,
+    table: Table,
     hasher: Hasher,
     slots: Slab<Slotted<K, V>>,
-}
-
-/// A slot in use, and the hash of its key.
-#[derive(Debug, Clone, Copy)]
-struct Place {
-    slot: u32,
-    hash: Hashed,
 }
 
 /// Hashes keys, also outside the lock around the table.
@@ -38,13 +32,6 @@ impl Hasher {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Hashed(u32);
 
-impl Hashed {
-    /// Returns what the table needs: it takes its bits from both ends.
-    fn spread(self) -> u64 {
-        u64::from(self.0) << 32 | u64::from(self.0)
-    }
-}
-
 #[derive(Debug)]
 pub(super) struct Slotted<K, V> {
     pub(super) key: K,
@@ -52,13 +39,10 @@ pub(super) struct Slotted<K, V> {
     pub(super) value: V,
 }
 
-/// A table smaller than this is not worth shrinking, only to grow again.
-const SHRINK_FROM: usize = 16 * 1024;
-
 impl<K: Eq + Hash, V> Index<K, V> {
     pub(super) fn new() -> Self {
         Self {
-            table: HashTable::new(),
+            table: Table::default(),
             hasher: Hasher::default(),
             slots: Slab::new(),
         }
@@ -69,10 +53,8 @@ impl<K: Eq + Hash, V> Index<K, V> {
     }
 
     fn find_hashed(&self, key: &K, hash: Hashed) -> Option<u32> {
-        let is_it = |place: &Place| place.hash == hash && key_at(&self.slots, place.slot) == key;
         self.table
-            .find(hash.spread(), is_it)
-            .map(|place| place.slot)
+            .find(hash, |slot| key_at(&self.slots, slot) == key)
     }
 
     /// Returns the slot of a key, if it has one.
@@ -91,25 +73,23 @@ impl<K: Eq + Hash, V> Index<K, V> {
         }
         let value = value();
         let slot = self.slots.insert(Slotted { key, hash, value });
-        let place = Place { slot, hash };
-        self.table
-            .insert_unique(hash.spread(), place, |place| place.hash.spread());
+        self.table.insert(Place { hash, slot });
         slot
     }
 
     pub(super) fn remove(&mut self, slot: u32) {
-        let Some(slotted) = self.slots.remove(slot) else {
-            return;
-        };
-        let hash = slotted.hash.spread();
-        if let Ok(entry) = self.table.find_entry(hash, |place| place.slot == slot) {
-            entry.remove();
+        if let Some(slotted) = self.slots.remove(slot) {
+            self.table.remove(Place {
+                hash: slotted.hash,
+                slot,
+            });
         }
-        // Keys that were forgotten leave no memory behind; shrinking to a quarter keeps the cost per
-        // removal constant.
-        if self.table.capacity() > SHRINK_FROM && self.table.len() < self.table.capacity() / 8 {
-            let size = self.table.capacity() / 4;
-            self.table.shrink_to(size, |place| place.hash.spread());
+    }
+
+    /// Has the processor fetch the place of a slot that is about to be removed.
+    pub(super) fn prefetch(&self, slot: u32) {
+        if let Some(slotted) = self.get(slot) {
+            self.table.prefetch(slotted.hash);
         }
     }
 
@@ -122,7 +102,7 @@ impl<K: Eq + Hash, V> Index<K, V> {
     }
 
     pub(super) fn len(&self) -> usize {
-        self.table.len()
+        self.table.len
     }
 
     /// Iterates over the slots in use, in ascending order: that of the table differs between two runs of a program.
@@ -135,7 +115,7 @@ impl<K: Eq + Hash, V> Index<K, V> {
 impl<K, V> Index<K, V> {
     /// Returns how many keys there is room for without growing.
     pub(super) fn room(&self) -> usize {
-        self.table.capacity().max(self.slots.room())
+        self.table.most().max(self.slots.room())
     }
 }
 
@@ -154,6 +134,128 @@ impl<K: Eq + Hash, V> Indexing<u32> for Index<K, V> {
 impl<K: Eq + Hash, V> IndexMut<u32> for Index<K, V> {
     fn index_mut(&mut self, slot: u32) -> &mut Slotted<K, V> {
         self.get_mut(slot).expect("the slot is in use")
+    }
+}
+
+/// Slots by the hashes of their keys, with open addressing and linear probing.
+///
+/// A place is one word, so a search reads one line of the processor's cache, seldom two.
+#[derive(Debug, Default)]
+struct Table {
+    /// None or a power of two of them; at least a quarter is vacant.
+    places: Box<[Place]>,
+    len: usize,
+}
+
+/// A slot in use, and the hash of its key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Place {
+    hash: Hashed,
+    /// `NO_SLOT` in a place that is vacant.
+    slot: u32,
+}
+
+const NO_SLOT: u32 = u32::MAX;
+
+const VACANT: Place = Place {
+    hash: Hashed(0),
+    slot: NO_SLOT,
+};
+
+const SMALLEST: usize = 16;
+
+/// A table smaller than this is not worth shrinking, only to grow again.
+const SHRINK_FROM: usize = 16 * 1024;
+
+impl Table {
+    /// Returns how many slots there is room for without growing.
+    fn most(&self) -> usize {
+        self.places.len() / 4 * 3
+    }
+
+    /// Returns where the search for a hash begins.
+    fn home(&self, hash: Hashed) -> usize {
+        hash.0 as usize & (self.places.len().wrapping_sub(1))
+    }
+
+    fn after(&self, at: usize) -> usize {
+        (at + 1) & (self.places.len() - 1)
+    }
+
+    /// Returns how far behind another place one is, around the end.
+    fn distance(&self, from: usize, to: usize) -> usize {
+        to.wrapping_sub(from) & (self.places.len() - 1)
+    }
+
+    fn find(&self, hash: Hashed, is_it: impl Fn(u32) -> bool) -> Option<u32> {
+        let mut at = self.home(hash);
+        loop {
+            let place = self.places.get(at)?;
+            if place.slot == NO_SLOT {
+                return None;
+            }
+            if place.hash == hash && is_it(place.slot) {
+                return Some(place.slot);
+            }
+            at = self.after(at);
+        }
+    }
+
+    /// Adds a slot that is not there.
+    fn insert(&mut self, place: Place) {
+        if self.len >= self.most() {
+            self.resize((2 * self.places.len()).max(SMALLEST));
+        }
+        self.len += 1;
+        self.put(place);
+    }
+
+    fn put(&mut self, place: Place) {
+        let mut at = self.home(place.hash);
+        while self.places[at].slot != NO_SLOT {
+            at = self.after(at);
+        }
+        self.places[at] = place;
+    }
+
+    /// Removes a slot, and closes the gap: what stands behind it, and began at it or before, moves up.
+    fn remove(&mut self, place: Place) {
+        let mut gap = self.home(place.hash);
+        while self.places[gap] != place {
+            if self.places[gap].slot == NO_SLOT {
+                return;
+            }
+            gap = self.after(gap);
+        }
+        let mut at = self.after(gap);
+        while self.places[at].slot != NO_SLOT {
+            let home = self.home(self.places[at].hash);
+            if self.distance(home, at) >= self.distance(gap, at) {
+                self.places[gap] = self.places[at];
+                gap = at;
+            }
+            at = self.after(at);
+        }
+        self.places[gap] = VACANT;
+        self.len -= 1;
+        // Keys that were forgotten leave no memory behind; shrinking to a quarter keeps the cost per
+        // removal constant.
+        if self.places.len() > SHRINK_FROM && self.len < self.places.len() / 8 {
+            self.resize(self.places.len() / 4);
+        }
+    }
+
+    fn resize(&mut self, size: usize) {
+        let places = vec![VACANT; size].into_boxed_slice();
+        let old = std::mem::replace(&mut self.places, places);
+        let used = old.iter().filter(|place| place.slot != NO_SLOT);
+        used.for_each(|place| self.put(*place));
+    }
+
+    /// Reads a place before it is wanted. Nothing depends on what is read, so the processor does not wait for it.
+    fn prefetch(&self, hash: Hashed) {
+        let place = self.places.get(self.home(hash));
+        hint::black_box(place.map(|place| place.slot));
     }
 }
 
@@ -375,7 +477,48 @@ mod tests {
         assert!(slab.chunks.len() <= 100 && slab.open.len() <= 100);
     }
 
+    #[test]
+    fn a_table_grows_and_gives_its_memory_back() {
+        let mut table = Table::default();
+        assert_eq!(table.find(Hashed(7), |_| true), None);
+        let place = |slot: u32| Place {
+            hash: Hashed(slot.wrapping_mul(0x9E37_79B9)),
+            slot,
+        };
+        (0..100_000).for_each(|slot| table.insert(place(slot)));
+        assert!((100_000..300_000).contains(&table.places.len()));
+        (0..100_000).for_each(|slot| table.remove(place(slot)));
+        assert!(table.len == 0 && table.places.len() <= SHRINK_FROM);
+        assert!(table.places.iter().all(|place| *place == VACANT));
+    }
+
     proptest! {
+        /// Hashes are few and near the end, so that clusters are long and go around it.
+        #[test]
+        fn a_table_finds_what_was_inserted_and_not_removed(
+            steps in prop::collection::vec((any::<bool>(), 0_usize..200, any::<u8>()), 0..600),
+        ) {
+            let (mut table, mut model, mut next) = (Table::default(), Vec::new(), 0);
+            for (inserts, which, hash) in steps {
+                if inserts || model.is_empty() {
+                    let hash = Hashed(u32::from(hash % 4).wrapping_sub(u32::from(hash % 7)));
+                    let place = Place { hash, slot: next };
+                    next += 1;
+                    table.insert(place);
+                    model.push(place);
+                } else {
+                    let place = model.swap_remove(which % model.len());
+                    table.remove(place);
+                    prop_assert_eq!(table.find(place.hash, |slot| slot == place.slot), None);
+                }
+                prop_assert_eq!(table.len, model.len());
+                for place in &model {
+                    let found = table.find(place.hash, |slot| slot == place.slot);
+                    prop_assert_eq!(found, Some(place.slot));
+                }
+            }
+        }
+
         #[test]
         fn it_is_a_map_from_numbers(steps in prop::collection::vec((any::<bool>(), 0_usize..2000), 0..3000)) {
             let (mut slab, mut model, mut next) = (Slab::new(), BTreeMap::new(), 0);

@@ -49,10 +49,21 @@ pub struct QueueCore<K, P> {
     pub(super) shutting_down: bool,
     /// A shutdown without drain: what comes back from workers is forgotten too.
     pub(super) dropping: bool,
+    /// For how many hand-outs to come the processor has been told what they look at.
+    is_read_ahead: usize,
     pub(super) counters: Counters,
     /// How many delays have ended.
     pub(super) released: u64,
 }
+
+/// How many delays end in one call of a worker, so that many that end together do not keep the lock from all others.
+const MOST_RELEASED: usize = 256;
+
+/// For how many keys the processor is told at once what they look at.
+const READ_AHEAD: usize = 8;
+
+/// With fewer keys all of them are in the processor's caches.
+const READ_AHEAD_FROM: usize = 16 * 1024;
 
 /// Says which group a key belongs to.
 pub(crate) type Group<K> = Box<dyn Fn(&K) -> u64 + Send + Sync>;
@@ -72,6 +83,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
             draining: false,
             shutting_down: false,
             dropping: false,
+            is_read_ahead: 0,
             counters: Counters::default(),
             released: 0,
         }
@@ -199,10 +211,14 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
     }
 
     /// Hands out the next key whose time has come; during a drain, the next that was due before it.
+    ///
+    /// Of more than 256 delays that have ended by now, the first 256 get in line, and the others with later calls. Each still
+    /// does in the order of its time, but a key that is added meanwhile may come before the last of them.
     pub fn get(&mut self, now: Instant) -> Option<Item<K, P>> {
         let now = self.clock.stamp(now);
-        self.release_expired(now);
+        self.release_at_most(MOST_RELEASED, now);
         let slot = self.ready.pop(&self.entries, now)?;
+        self.read_ahead();
         let slotted = &mut self.entries[slot];
         let entry = &mut slotted.value;
         entry.phase = Phase::Processing(now);
@@ -219,6 +235,20 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
             waited,
             failures: entry.failures().into(),
         })
+    }
+
+    /// Has the processor fetch what the next hand-outs and the returns of their keys look at, several at a time so that
+    /// it waits once for all of them.
+    fn read_ahead(&mut self) {
+        if self.entries.len() < READ_AHEAD_FROM {
+            return;
+        }
+        if self.is_read_ahead > 0 {
+            self.is_read_ahead -= 1;
+            return;
+        }
+        let slots = self.ready.upcoming().take(READ_AHEAD);
+        self.is_read_ahead = slots.map(|slot| self.entries.prefetch(slot)).count();
     }
 
     /// Takes a key back from its worker, with what became of its lanes.

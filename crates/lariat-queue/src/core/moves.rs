@@ -75,12 +75,20 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
 
     /// Makes every lane due whose time has come, in the order of their times.
     pub(super) fn release_expired(&mut self, now: Stamp) {
+        self.release_at_most(usize::MAX, now);
+    }
+
+    /// Makes lanes due whose time has come, in the order of their times; no more than `most` of them once a key is ready.
+    pub(super) fn release_at_most(&mut self, most: usize, now: Stamp) {
         if self.draining {
             return;
         }
-        let mut has_expired = false;
-        while let Some((deadline, slot)) = self.waiting.pop_expired(now) {
-            has_expired = true;
+        let mut count = 0;
+        while count < most || self.ready.is_empty() {
+            let Some((deadline, slot)) = self.waiting.pop_expired(now) else {
+                break;
+            };
+            count += 1;
             // The deadline may be stale: its lane ran early, or the slot serves another key by now.
             let slotted = self.entries.get(slot);
             if slotted.is_some_and(|slotted| slotted.value.has_delay(deadline)) {
@@ -94,7 +102,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
                 self.waiting.forget_stale();
             }
         }
-        if has_expired {
+        if count > 0 {
             self.compact_waiting();
         }
     }

@@ -146,6 +146,16 @@ impl Ready {
         Some(slot)
     }
 
+    /// Returns who is next at the highest level, stale places included; nobody where groups take turns.
+    pub(super) fn upcoming(&self) -> impl Iterator<Item = u32> {
+        let highest = self.levels.iter().find(|level| level.valid > 0);
+        let line = highest.and_then(|level| match &level.line {
+            Line::Fifo(line) => Some(line),
+            Line::Fair(_) => None,
+        });
+        line.into_iter().flatten().map(|(slot, _)| *slot)
+    }
+
     /// Returns the lower level whose turn it is, if there is one.
     fn aged_level<K: Eq + Hash, P>(
         &mut self,

@@ -151,3 +151,38 @@ fn of_a_delay_and_the_limiter_s_the_shorter_counts() {
         );
     }
 }
+
+#[test]
+fn many_delays_that_end_together_get_in_line_in_portions_and_in_order() {
+    let mut bench = Bench::new();
+    let keys: Vec<char> = ('\u{4e00}'..).take(1_000).collect();
+    for (millis, key) in (1..).zip(&keys) {
+        bench.add_with(*key, Add::after(Duration::from_millis(millis)));
+    }
+    bench.advance(2 * SECOND);
+    let first = bench.get().unwrap();
+    assert_eq!((first.key, bench.queue.len()), (keys[0], 255));
+    bench.done(&first);
+    assert!(bench.drain().chars().eq(keys[1..].iter().copied()));
+}
+
+#[test]
+fn a_portion_ends_with_a_key_that_is_ready() {
+    let mut bench = Bench::new();
+    let keys: Vec<char> = ('\u{4e00}'..).take(1_000).collect();
+    let add = |delay| Add::after(delay).kept();
+    let processing = keys[1..].iter().map(|key| {
+        bench.add_with(*key, now_add());
+        bench.add_with(*key, add(SECOND));
+        bench.get().unwrap()
+    });
+    let processing: Vec<_> = processing.collect();
+    bench.add_with(keys[0], add(2 * SECOND));
+    bench.advance(2 * SECOND);
+    assert_eq!(
+        bench.get().unwrap().key,
+        keys[0],
+        "behind those that workers have"
+    );
+    assert_eq!(processing.len(), 999);
+}
