@@ -27,6 +27,20 @@ pub struct QueueBuilder<K> {
     group: Option<Group<K>>,
 }
 
+impl<K: Eq + Hash + Clone> WorkQueue<K> {
+    /// Begins to configure a queue.
+    pub fn builder() -> QueueBuilder<K> {
+        QueueBuilder::new()
+    }
+}
+
+impl<K: Eq + Hash + Clone + 'static, P: Payload + Clone> Default for WorkQueue<K, P> {
+    /// Makes a queue with default ageing, lasso's retry curve, and no groups.
+    fn default() -> Self {
+        QueueBuilder::new().build()
+    }
+}
+
 impl<K> QueueBuilder<K> {
     pub(crate) fn new() -> Self {
         Self {

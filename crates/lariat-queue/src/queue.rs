@@ -10,8 +10,7 @@ use tokio::{task, time};
 use crate::core::{Item, QueueCore, Verdict};
 use crate::shared::{Shared, Verdicts, Waiting, now, wake_one};
 use crate::{
-    Add, LaneId, Lanes, Payload, Priority, QueueBuilder, QueueMemory, QueueStats, RateLimiter,
-    Step, Tap,
+    Add, LaneId, Lanes, Payload, Priority, QueueMemory, QueueStats, RateLimiter, Step, Tap,
 };
 
 /// A work queue shared by producers and workers; a clone is the same queue.
@@ -19,13 +18,6 @@ use crate::{
 /// Adding never waits. Time is tokio's clock.
 pub struct WorkQueue<K: Eq + Hash + Clone, P: Payload + Clone = ()> {
     shared: Arc<Shared<K, P>>,
-}
-
-impl<K: Eq + Hash + Clone> WorkQueue<K> {
-    /// Begins to configure a queue.
-    pub fn builder() -> QueueBuilder<K> {
-        QueueBuilder::new()
-    }
 }
 
 impl<K: Eq + Hash + Clone, P: Payload + Clone> WorkQueue<K, P> {
@@ -251,13 +243,6 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> WorkQueue<K, P> {
         let stats = state.core.stats(now);
         state.show_release(before, now);
         stats
-    }
-}
-
-impl<K: Eq + Hash + Clone + 'static, P: Payload + Clone> Default for WorkQueue<K, P> {
-    /// Makes a queue with default ageing, lasso's retry curve, and no groups.
-    fn default() -> Self {
-        QueueBuilder::new().build()
     }
 }
 

@@ -168,6 +168,48 @@ impl Histogram {
     }
 }
 
+/// Totals since the queue was made.
+#[derive(Debug, Default)]
+pub(crate) struct Counters {
+    pub(crate) adds: u64,
+    pub(crate) retries: u64,
+    pub(crate) requeues: u64,
+    /// Processing keys of which something is due again; not a total.
+    pub(crate) dirty: usize,
+    handed_out: u64,
+    waits: Histogram,
+    works: Histogram,
+}
+
+impl Counters {
+    pub(crate) fn handed_out(&mut self, waited: Duration) {
+        self.handed_out += 1;
+        self.waits.record(waited);
+    }
+
+    pub(crate) fn worked(&mut self, took: Duration) {
+        self.works.record(took);
+    }
+
+    /// Returns the totals, with zeros for the rest.
+    pub(crate) fn snapshot(&self) -> QueueStats {
+        QueueStats {
+            adds: self.adds,
+            retries: self.retries,
+            requeues: self.requeues,
+            handed_out: self.handed_out,
+            delayed: 0,
+            processing: 0,
+            dirty: self.dirty,
+            unfinished: Duration::ZERO,
+            longest: Duration::ZERO,
+            waits: self.waits.clone(),
+            works: self.works.clone(),
+            depths: [0; Priority::LEVELS],
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::entry::Stamp;
+use super::clock::Stamp;
 
 /// When a lane comes due, in the order of arrival among equal times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

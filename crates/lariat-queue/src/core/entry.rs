@@ -2,14 +2,27 @@
 
 use std::collections::VecDeque;
 use std::hash::Hash;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use smallvec::SmallVec;
 
+use super::clock::Stamp;
 use super::delays::Deadline;
 use super::index::Index;
-use super::ready::Ticket;
 use crate::{Add, LaneId, Lanes, Payload, Priority};
+
+/// A place in line. An entry holds at most one; others of its slot are stale and skipped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Ticket {
+    pub(super) level: u8,
+    pub(super) number: u32,
+}
+
+impl Ticket {
+    pub(super) fn level(self) -> usize {
+        self.level.into()
+    }
+}
 
 /// Where an entry is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -324,53 +337,4 @@ fn is_processing<K: Eq + Hash, P>(
 ) -> bool {
     let entry = entries.get(slot);
     entry.is_some_and(|slotted| slotted.value.phase == Phase::Processing(since))
-}
-
-/// Nanoseconds since the first moment the queue was told of; enough for five centuries.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Stamp(u64);
-
-impl Stamp {
-    /// Returns the time from `earlier` on, zero if that is later.
-    pub(super) fn since(self, earlier: Self) -> Duration {
-        Duration::from_nanos(self.0.saturating_sub(earlier.0))
-    }
-
-    pub(super) fn of_nanos(nanos: u64) -> Self {
-        Self(nanos)
-    }
-
-    /// Returns the nanoseconds, for sums.
-    pub(super) fn nanos(self) -> u64 {
-        self.0
-    }
-}
-
-/// Translates between instants and stamps.
-#[derive(Debug, Default)]
-pub(super) struct Clock {
-    origin: Option<Instant>,
-}
-
-/// Thirty years: as good as never, and no clock overflows by it.
-const FAR: Duration = Duration::from_secs(30 * 365 * 24 * 60 * 60);
-
-impl Clock {
-    pub(super) fn stamp(&mut self, now: Instant) -> Stamp {
-        let origin = *self.origin.get_or_insert(now);
-        Stamp(nanos(now.saturating_duration_since(origin)))
-    }
-
-    /// Returns the stamp of a time to come; what is too far for any clock is thirty years away.
-    pub(super) fn later(now: Stamp, after: Duration) -> Stamp {
-        Stamp(now.0.saturating_add(nanos(after.min(FAR))))
-    }
-
-    pub(super) fn instant(&self, stamp: Stamp) -> Option<Instant> {
-        Some(self.origin? + Duration::from_nanos(stamp.0))
-    }
-}
-
-fn nanos(duration: Duration) -> u64 {
-    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }

@@ -2,13 +2,15 @@
 
 use std::fmt;
 use std::hash::Hash;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
+use super::clock::Clock;
 use super::delays::Waiting;
-use super::entry::{Clock, Delayed, Entry, Phase, Processing};
+use super::entry::{Delayed, Entry, Phase, Processing};
 use super::index::{Hashed, Hasher, Index};
-use super::moves::{Counters, group_of};
 use super::ready::{Ageing, Ready};
+use crate::stats::Counters;
 use crate::{Add, LaneId, Lanes, Payload, Priority, QueueMemory, QueueStats};
 
 /// The state machine of a work queue.
@@ -471,4 +473,11 @@ impl<K, P> fmt::Debug for QueueCore<K, P> {
             .field("shutting_down", &self.shutting_down)
             .finish_non_exhaustive()
     }
+}
+
+/// Returns the group of a key. The function is the user's: where it panics, the key is of group 0, because whoever
+/// puts it in line may have other keys to put in line, and delayed lanes would be lost with their deadline.
+pub(super) fn group_of<K>(group: Option<&Group<K>>, key: &K) -> u64 {
+    let ask = |group: &Group<K>| catch_unwind(AssertUnwindSafe(|| group(key))).unwrap_or(0);
+    group.map_or(0, ask)
 }

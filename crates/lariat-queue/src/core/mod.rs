@@ -1,5 +1,6 @@
 //! The queue without clock and tasks: a state machine in which time is a parameter.
 
+mod clock;
 mod delays;
 mod entry;
 mod index;

@@ -1,12 +1,12 @@
 //! How entries move between their phases, one by one and all together in a drain or a shutdown.
 
 use std::hash::Hash;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use super::entry::{Clock, Delayed, Phase, Stamp};
-use super::machine::{Group, QueueCore, Verdict};
-use crate::{Histogram, LaneId, Lanes, Payload, Priority, QueueStats};
+use super::clock::{Clock, Stamp};
+use super::entry::{Delayed, Phase};
+use super::machine::{QueueCore, Verdict, group_of};
+use crate::{LaneId, Lanes, Payload, Priority};
 
 impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
     /// Notes that something of an entry becomes due, if nothing was.
@@ -261,53 +261,4 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
             && self.ready.is_empty()
             && self.processing.count() == 0
     }
-}
-
-/// Totals since the queue was made.
-#[derive(Debug, Default)]
-pub(super) struct Counters {
-    pub(super) adds: u64,
-    pub(super) retries: u64,
-    pub(super) requeues: u64,
-    /// Processing keys of which something is due again; not a total.
-    pub(super) dirty: usize,
-    handed_out: u64,
-    waits: Histogram,
-    works: Histogram,
-}
-
-impl Counters {
-    pub(super) fn handed_out(&mut self, waited: Duration) {
-        self.handed_out += 1;
-        self.waits.record(waited);
-    }
-
-    pub(super) fn worked(&mut self, took: Duration) {
-        self.works.record(took);
-    }
-
-    /// Returns the totals, with zeros for the rest.
-    pub(super) fn snapshot(&self) -> QueueStats {
-        QueueStats {
-            adds: self.adds,
-            retries: self.retries,
-            requeues: self.requeues,
-            handed_out: self.handed_out,
-            delayed: 0,
-            processing: 0,
-            dirty: self.dirty,
-            unfinished: Duration::ZERO,
-            longest: Duration::ZERO,
-            waits: self.waits.clone(),
-            works: self.works.clone(),
-            depths: [0; Priority::LEVELS],
-        }
-    }
-}
-
-/// Returns the group of a key. The function is the user's: where it panics, the key is of group 0, because whoever
-/// puts it in line may have other keys to put in line, and delayed lanes would be lost with their deadline.
-pub(super) fn group_of<K>(group: Option<&Group<K>>, key: &K) -> u64 {
-    let ask = |group: &Group<K>| catch_unwind(AssertUnwindSafe(|| group(key))).unwrap_or(0);
-    group.map_or(0, ask)
 }

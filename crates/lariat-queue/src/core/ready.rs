@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use hashbrown::HashMap;
 
-use super::entry::{Entry, Phase, Stamp};
+use super::clock::Stamp;
+use super::entry::{Entry, Phase, Ticket};
 use super::index::Index;
 use crate::Priority;
 
@@ -55,19 +56,6 @@ impl Ageing {
 impl Default for Ageing {
     fn default() -> Self {
         Self::new(Duration::from_secs(1), 4)
-    }
-}
-
-/// A place in line. An entry holds at most one; others of its slot are stale and skipped.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Ticket {
-    level: u8,
-    number: u32,
-}
-
-impl Ticket {
-    pub(super) fn level(self) -> usize {
-        self.level.into()
     }
 }
 
