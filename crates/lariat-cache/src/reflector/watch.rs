@@ -248,23 +248,25 @@ impl Reflector {
             WatchEvent::Modified(json) if cursor.loading.is_some() => {
                 return self.load_from(cursor, json);
             }
-            WatchEvent::Added(json) | WatchEvent::Modified(json) => match self.intake.read(json) {
-                Ok(object) => {
-                    self.record_line(line_type, &object);
-                    cursor.move_to(object.version());
-                    // It left the selection and is back: that it is there shows no other history.
-                    self.last_ended.take_if(|ended| ended.is_of(&object));
-                    deltas.push(Delta::Present(object));
+            WatchEvent::Added(json) | WatchEvent::Modified(json) => {
+                match self.intake.watched(json, self.publisher.store()) {
+                    Ok(object) => {
+                        self.record_line(line_type, &object);
+                        cursor.move_to(object.version());
+                        // It left the selection and is back: that it is there shows no other history.
+                        self.last_ended.take_if(|ended| ended.is_of(&object));
+                        deltas.push(Delta::Present(object));
+                    }
+                    // It is there, so its last readable state is better than none.
+                    Err(error) if RawObject::key_of(json).is_some() => {
+                        cursor.told = true;
+                        self.progress.unreadable(&error);
+                    }
+                    Err(error) => return Err(malformed(error.to_string())),
                 }
-                // It is there, so its last readable state is better than none.
-                Err(error) if RawObject::key_of(json).is_some() => {
-                    cursor.told = true;
-                    self.progress.unreadable(&error);
-                }
-                Err(error) => return Err(malformed(error.to_string())),
-            },
+            }
             WatchEvent::Deleted(json) => {
-                let read = self.intake.read(json);
+                let read = self.intake.watched(json, self.publisher.store());
                 let last = read.map_err(|error| malformed(error.to_string()))?;
                 self.record_line(line_type, &last);
                 if let Some(loading) = &mut cursor.loading {

@@ -4,7 +4,7 @@ use std::hash::BuildHasher;
 use std::sync::Arc;
 
 use hashbrown::{DefaultHashBuilder, HashTable};
-use lariat_core::Gvk;
+use lariat_core::{Gvk, ObjectKey};
 use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use super::error::IndexError;
@@ -57,6 +57,11 @@ impl Objects {
     /// Returns an object.
     pub(super) fn get(&self, key: &str) -> Option<Arc<CachedObject>> {
         self.table.get(key)
+    }
+
+    /// Returns the key of an object, as the store has it.
+    pub(super) fn key(&self, key: &str) -> Option<ObjectKey> {
+        self.table.key(key)
     }
 
     /// Returns what readers of lists see. Writers wait meanwhile.
@@ -174,6 +179,14 @@ impl Table {
         shard
             .find(hash, |object| object.key().as_str() == key)
             .cloned()
+    }
+
+    /// Returns the key of an object.
+    fn key(&self, key: &str) -> Option<ObjectKey> {
+        let hash = self.hasher.hash_one(key);
+        let shard = self.shard(hash).read();
+        let object = shard.find(hash, |object| object.key().as_str() == key)?;
+        Some(object.key().clone())
     }
 
     /// Puts an object in; returns its earlier state.
