@@ -109,25 +109,27 @@ impl Reflector {
             WatchEvent::Modified(json) if cursor.loading.is_some() => {
                 return self.load_from(cursor, json);
             }
-            WatchEvent::Added(json) | WatchEvent::Modified(json) => match self.intake.read(json) {
-                Ok(object) => {
-                    self.record_line(line_type, &object);
-                    cursor.move_to(object.version());
-                    self.is_back(object.key());
-                    deltas.push(Delta::Present(object));
-                }
-                // It is there, so its last readable state is better than none.
-                Err(error) => match RawObject::key_of(json) {
-                    Some(key) => {
-                        self.is_back(&key);
-                        cursor.told = true;
-                        self.progress.unreadable(&error);
+            WatchEvent::Added(json) | WatchEvent::Modified(json) => {
+                match self.intake.watched(json, self.publisher.store()) {
+                    Ok(object) => {
+                        self.record_line(line_type, &object);
+                        cursor.move_to(object.version());
+                        self.is_back(object.key());
+                        deltas.push(Delta::Present(object));
                     }
-                    None => return Err(malformed(error.to_string())),
-                },
-            },
+                    // It is there, so its last readable state is better than none.
+                    Err(error) => match RawObject::key_of(json) {
+                        Some(key) => {
+                            self.is_back(&key);
+                            cursor.told = true;
+                            self.progress.unreadable(&error);
+                        }
+                        None => return Err(malformed(error.to_string())),
+                    },
+                }
+            }
             WatchEvent::Deleted(json) => {
-                let read = self.intake.read(json);
+                let read = self.intake.watched(json, self.publisher.store());
                 let last = read.map_err(|error| malformed(error.to_string()))?;
                 self.record_line(line_type, &last);
                 if let Some(loading) = &mut cursor.loading {

@@ -55,6 +55,18 @@ impl Intake {
         self.finish(scan)
     }
 
+    /// Reads an object of a watch. One that the store has shares its key.
+    pub(super) fn watched(
+        &mut self,
+        json: &[u8],
+        store: &Store,
+    ) -> Result<RawObject, RawObjectError> {
+        let scan = Scan::new(json, &self.gvk)?;
+        self.note_key(&scan);
+        let known = store.key_of(&self.key);
+        self.finish(scan.with_key(known))
+    }
+
     /// Reads an item of a list.
     #[cfg(feature = "fuzzing")]
     pub(super) fn read_item(&mut self, item: Item<'_>) -> Result<RawObject, RawObjectError> {
@@ -66,12 +78,7 @@ impl Intake {
     pub(super) fn listed(&mut self, item: Item<'_>, store: &Store, listing: &Listing) -> Listed {
         let json = item.json();
         let read = item.into_scan(&self.gvk).and_then(|scan| {
-            self.key.clear();
-            if !scan.namespace().is_empty() {
-                self.key.push_str(scan.namespace());
-                self.key.push('/');
-            }
-            self.key.push_str(scan.name());
+            self.note_key(&scan);
             if store.is_listed(listing, &scan, &self.key) {
                 return Ok(None);
             }
@@ -82,6 +89,15 @@ impl Intake {
             Ok(Some(object)) => Listed::News(object),
             Err(error) => Listed::Unreadable(RawObject::key_of(json), error),
         }
+    }
+
+    fn note_key(&mut self, scan: &Scan<'_>) {
+        self.key.clear();
+        if !scan.namespace().is_empty() {
+            self.key.push_str(scan.namespace());
+            self.key.push('/');
+        }
+        self.key.push_str(scan.name());
     }
 
     fn finish(&mut self, scan: Scan<'_>) -> Result<RawObject, RawObjectError> {
@@ -118,6 +134,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::store::Delta;
 
     fn intake(content: Content, transform: Option<Transform>) -> Intake {
         let gvk = Gvk::new("", "v1", "Pod");
@@ -126,6 +143,28 @@ mod tests {
 
     const DAMAGED: &[u8] =
         br#"{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a"},"spec":{"secret":"hunter2",}}"#;
+
+    #[test]
+    fn a_change_shares_the_key_of_the_object_that_is_known() {
+        let store = Store::default();
+        let text = |key: &ObjectKey| key.as_str().as_ptr();
+        for content in [Content::Whole, Content::MetadataOnly] {
+            let mut intake = intake(content, None);
+            let mut read = |version: u64| {
+                let json = format!(
+                    r#"{{"kind":"Pod","apiVersion":"v1","metadata":{{"name":"a","namespace":"n","uid":"u","resourceVersion":"{version}"}}}}"#
+                );
+                intake.watched(json.as_bytes(), &store).unwrap()
+            };
+            let first = read(1);
+            assert_eq!(*first.key(), ObjectKey::namespaced("n", "a"));
+            store.apply(vec![Delta::Present(first)], content);
+            let known = store.get(&ObjectKey::namespaced("n", "a")).unwrap();
+            let second = read(2);
+            assert_eq!(second.key(), known.key());
+            assert_eq!(text(second.key()), text(known.key()));
+        }
+    }
 
     #[test]
     fn metadata_is_all_that_is_kept_of_what_a_server_sends_beside_it() {

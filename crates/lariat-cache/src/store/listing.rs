@@ -7,7 +7,7 @@ use lariat_core::{ObjectKey, RawObject, ResourceVersion, Scan};
 use super::Store;
 use super::change::{Change, Content};
 use super::object::CachedObject;
-use super::objects::Edit;
+use super::objects::Indexing;
 use super::writer::{Writer, Writing, is_same_state};
 
 /// A list in progress: what it does not mention by its end is gone.
@@ -125,7 +125,7 @@ impl Listing {
                     // Indexes that read content find it now …
                     (false, true) => writing.put_new(new),
                     // … and keep what they found while it was here.
-                    (true, false) => writing.put(Edit::Replace(new)),
+                    (true, false) => writing.put(new, Indexing::Same),
                     _ => known.see(self.mark),
                 }
             }

@@ -38,18 +38,30 @@ pub(super) struct State {
     pub(super) whole: usize,
 }
 
-/// A change of one object.
-pub(super) enum Edit {
-    Put(Arc<CachedObject>, Option<Values>),
-    /// The same state with its content or without, which indexes do not find out.
-    Replace(Arc<CachedObject>),
-    Remove(ObjectKey),
+/// A change of one object that readers by key see already, and readers of lists do not yet.
+pub(super) struct Edit {
+    old: Option<Arc<CachedObject>>,
+    new: Option<Arc<CachedObject>>,
+    indexing: Indexing,
+}
+
+/// What becomes of the entries of an object in the indexes.
+pub(super) enum Indexing {
+    /// They are made anew; the values are those in the custom indexes.
+    Anew(Values),
+    /// They stay: it is the same state with its content or without, which indexes do not find out.
+    Same,
 }
 
 impl Objects {
     /// Returns an object.
     pub(super) fn get(&self, key: &str) -> Option<Arc<CachedObject>> {
         self.table.get(key)
+    }
+
+    /// Returns the key of an object, as the store has it.
+    pub(super) fn key(&self, key: &str) -> Option<ObjectKey> {
+        self.table.key(key)
     }
 
     /// Returns what readers of lists see. Writers wait meanwhile.
@@ -78,11 +90,21 @@ impl Objects {
         state.tree.bytes() + state.indexes.bytes() + self.table.bytes()
     }
 
-    /// Shows a change to readers by key.
-    pub(super) fn begin(&self, edit: &Edit) {
-        match edit {
-            Edit::Put(object, _) | Edit::Replace(object) => self.table.insert(Arc::clone(object)),
-            Edit::Remove(key) => self.table.remove(key.as_str()),
+    /// Puts an object in, in the place of its earlier state, for readers by key.
+    pub(super) fn put(&self, new: Arc<CachedObject>, indexing: Indexing) -> Edit {
+        Edit {
+            old: self.table.insert(Arc::clone(&new)),
+            new: Some(new),
+            indexing,
+        }
+    }
+
+    /// Takes an object out, for readers by key.
+    pub(super) fn remove(&self, key: &str) -> Edit {
+        Edit {
+            old: self.table.remove(key),
+            new: None,
+            indexing: Indexing::Anew(Values::new()),
         }
     }
 
@@ -116,23 +138,29 @@ impl State {
     }
 
     /// Makes a change; returns what it replaces, to be dropped.
+    ///
+    /// Changes come in the order in which the table took them, so that what the table held is what is here.
     fn edit(&mut self, edit: Edit) -> Option<Arc<CachedObject>> {
-        let (old, new, reindex) = match edit {
-            Edit::Put(new, values) => (self.tree.insert(Arc::clone(&new)), Some(new), Some(values)),
-            Edit::Replace(new) => (self.tree.insert(Arc::clone(&new)), Some(new), None),
-            Edit::Remove(key) => (self.tree.remove(key.as_str()), None, Some(None)),
-        };
-        if let Some(values) = reindex {
+        let Edit { old, new, indexing } = edit;
+        if let Indexing::Anew(values) = indexing {
             self.indexes.update(old.as_deref(), new.as_deref(), values);
         }
-        self.bytes += new.as_ref().map_or(0, |new| new.bytes());
-        self.bytes -= old.as_ref().map_or(0, |old| old.bytes());
-        let whole = |object: Option<&Arc<CachedObject>>| {
-            usize::from(object.is_some_and(|o| o.has_content()))
+        self.count(old.as_deref(), new.as_deref());
+        match (&old, new) {
+            (Some(old), Some(new)) => self.tree.replace(old, new),
+            (None, Some(new)) => self.tree.insert(new),
+            (Some(old), None) => self.tree.remove(old.key().as_str()),
+            (None, None) => None,
         };
-        self.whole += whole(new.as_ref());
-        self.whole -= whole(old.as_ref());
         old
+    }
+
+    fn count(&mut self, old: Option<&CachedObject>, new: Option<&CachedObject>) {
+        let bytes = |object: Option<&CachedObject>| object.map_or(0, CachedObject::bytes);
+        self.bytes = self.bytes + bytes(new) - bytes(old);
+        let whole =
+            |object: Option<&CachedObject>| usize::from(object.is_some_and(|o| o.has_content()));
+        self.whole = self.whole + whole(new) - whole(old);
     }
 }
 
@@ -153,38 +181,38 @@ impl Table {
             .cloned()
     }
 
-    /// Puts an object in, in the place of its earlier state.
-    fn insert(&self, object: Arc<CachedObject>) {
+    /// Returns the key of an object.
+    fn key(&self, key: &str) -> Option<ObjectKey> {
+        let hash = self.hasher.hash_one(key);
+        let shard = self.shard(hash).read();
+        let object = shard.find(hash, |object| object.key().as_str() == key)?;
+        Some(object.key().clone())
+    }
+
+    /// Puts an object in; returns its earlier state.
+    fn insert(&self, object: Arc<CachedObject>) -> Option<Arc<CachedObject>> {
         let hash = self.hasher.hash_one(object.key().as_str());
         let mut shard = self.shard(hash).write();
         let is_it = |each: &Arc<CachedObject>| each.key() == object.key();
-        match shard.find_mut(hash, is_it) {
-            Some(place) => {
-                let old = std::mem::replace(place, object);
-                drop(shard);
-                drop(old);
-            }
-            None => {
-                let rehash = |each: &Arc<CachedObject>| self.hasher.hash_one(each.key().as_str());
-                shard.insert_unique(hash, object, rehash);
-            }
+        if let Some(place) = shard.find_mut(hash, is_it) {
+            return Some(std::mem::replace(place, object));
         }
+        let rehash = |each: &Arc<CachedObject>| self.hasher.hash_one(each.key().as_str());
+        shard.insert_unique(hash, object, rehash);
+        None
     }
 
     /// Takes an object out.
-    fn remove(&self, key: &str) {
+    fn remove(&self, key: &str) -> Option<Arc<CachedObject>> {
         let hash = self.hasher.hash_one(key);
         let mut shard = self.shard(hash).write();
         let is_it = |each: &Arc<CachedObject>| each.key().as_str() == key;
-        if let Ok(entry) = shard.find_entry(hash, is_it) {
-            let (old, _) = entry.remove();
-            if shard.len() < shard.capacity() / 8 {
-                let rehash = |each: &Arc<CachedObject>| self.hasher.hash_one(each.key().as_str());
-                shard.shrink_to_fit(rehash);
-            }
-            drop(shard);
-            drop(old);
+        let (old, _) = shard.find_entry(hash, is_it).ok()?.remove();
+        if shard.len() < shard.capacity() / 8 {
+            let rehash = |each: &Arc<CachedObject>| self.hasher.hash_one(each.key().as_str());
+            shard.shrink_to_fit(rehash);
         }
+        Some(old)
     }
 
     /// Returns how many objects there are.

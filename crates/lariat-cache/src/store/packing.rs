@@ -8,7 +8,7 @@ use super::Store;
 use super::body::{Age, Body, Course, Dictionary, SAMPLES, Storage};
 use super::change::Content;
 use super::object::CachedObject;
-use super::objects::{CHUNK, Edit, State};
+use super::objects::{CHUNK, Indexing, State};
 
 /// How many bytes a dictionary is made from at most.
 const MOST_SAMPLED: usize = 2 * 1024 * 1024;
@@ -121,7 +121,7 @@ fn repack(store: &Store) {
             let codec = &writing.writer.codec;
             if object.has_content() && !codec.keeps_content() {
                 if let Some(object) = object.without_content(codec) {
-                    writing.put(Edit::Replace(Arc::new(object)));
+                    writing.put(Arc::new(object), Indexing::Same);
                 }
             } else {
                 before += object.bytes();

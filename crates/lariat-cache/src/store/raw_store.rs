@@ -75,6 +75,11 @@ impl Store {
         self.objects.get(key.as_str())
     }
 
+    /// Returns the key of an object by its text, which the copy shares with the store.
+    pub(crate) fn key_of(&self, key: &str) -> Option<ObjectKey> {
+        self.objects.key(key)
+    }
+
     /// Returns whether there is an object.
     #[must_use]
     pub fn contains(&self, key: &ObjectKey) -> bool {

@@ -145,6 +145,24 @@ impl Tree {
         None
     }
 
+    /// Puts an object in the place of an earlier state of it, which is found by its address: looking at the keys of a
+    /// leaf would fetch two lines of memory for each.
+    pub(super) fn replace(
+        &mut self,
+        old: &Arc<CachedObject>,
+        new: Arc<CachedObject>,
+    ) -> Option<Arc<CachedObject>> {
+        let at = self.leaf_of(old.key().as_str());
+        let is_old = |each: &Arc<CachedObject>| Arc::ptr_eq(each, old);
+        let leaf = self.leaves.get(at);
+        let Some(place) = leaf.and_then(|leaf| leaf.objects.iter().position(is_old)) else {
+            return self.insert(new);
+        };
+        let leaves = Arc::make_mut(&mut self.leaves);
+        let objects = Arc::make_mut(&mut leaves[at].objects);
+        Some(std::mem::replace(&mut objects[place], new))
+    }
+
     /// Takes an object out.
     pub(super) fn remove(&mut self, key: &str) -> Option<Arc<CachedObject>> {
         let at = self.leaf_of(key);

@@ -13,7 +13,7 @@ use super::body::Codec;
 use super::change::{Change, Content, Delta};
 use super::index::{IndexFn, Values, values};
 use super::object::CachedObject;
-use super::objects::{CHUNK, Edit};
+use super::objects::{CHUNK, Edit, Indexing};
 use super::own::OwnWrites;
 use super::reached::Reached;
 use crate::selection::Selection;
@@ -270,7 +270,7 @@ impl<'a> Writing<'a> {
         let functions = self.writer.functions.iter();
         let found_under = functions.map(|(name, function)| values(name, &**function, &new));
         let found_under: Values = found_under.collect();
-        self.put(Edit::Put(new, Some(found_under)));
+        self.put(new, Indexing::Anew(found_under));
     }
 
     /// Removes an object whose end a watch told.
@@ -310,12 +310,18 @@ impl<'a> Writing<'a> {
 
     /// Removes an object, and tells its last state.
     fn remove(&mut self, last: Arc<CachedObject>) {
-        self.put(Edit::Remove(last.key().clone()));
+        let edit = self.store.objects.remove(last.key().as_str());
+        self.add(edit);
         self.changes.push(Change::Deleted { last });
     }
 
-    pub(super) fn put(&mut self, edit: Edit) {
-        self.store.objects.begin(&edit);
+    /// Puts an object in, in the place of its earlier state.
+    pub(super) fn put(&mut self, new: Arc<CachedObject>, indexing: Indexing) {
+        let edit = self.store.objects.put(new, indexing);
+        self.add(edit);
+    }
+
+    fn add(&mut self, edit: Edit) {
         self.writer.pending.push(edit);
         if self.writer.pending.len() >= CHUNK {
             self.flush();

@@ -23,6 +23,8 @@ pub struct Scan<'a> {
     pub(super) partial: bool,
     /// Where the metadata are, if the quick look has found them.
     pub(super) parts: Option<Parts<'a>>,
+    /// The key, if somebody has it already.
+    pub(super) key: Option<ObjectKey>,
 }
 
 /// What is kept of an object beside its content.
@@ -87,6 +89,7 @@ impl<'a> Scan<'a> {
             partial: kind == Some(br#""PartialObjectMetadata""#),
             metadata: head.metadata,
             parts: Some(head.parts),
+            key: None,
         }
     }
 
@@ -127,6 +130,7 @@ impl<'a> Scan<'a> {
                 .is_some_and(|kind| kind.0 == "PartialObjectMetadata"),
             metadata,
             parts: None,
+            key: None,
         })
     }
 
@@ -146,6 +150,17 @@ impl<'a> Scan<'a> {
     #[must_use]
     pub fn name(&self) -> &str {
         &self.metadata.name
+    }
+
+    /// Gives the object a key that somebody has already, so that it shares the text. The key of another object is not
+    /// used.
+    #[must_use]
+    pub fn with_key(self, key: Option<ObjectKey>) -> Self {
+        let key = key.filter(|key| {
+            let namespace = key.namespace().unwrap_or_default();
+            (namespace, key.name()) == (self.namespace(), self.name())
+        });
+        Self { key, ..self }
     }
 
     /// Returns whether this is the metadata of an object rather than the object.
@@ -216,9 +231,9 @@ impl<'a> Scan<'a> {
         interner: &mut Interner,
     ) -> Result<ObjectMetadata, RawObjectError> {
         let fails = |error: serde_json::Error| RawObjectError::json(gvk, &error);
-        let metadata = &self.metadata;
+        let (metadata, key) = (&self.metadata, self.key.clone());
         Ok(ObjectMetadata {
-            key: ObjectKey::namespaced(&metadata.namespace, &metadata.name),
+            key: key.unwrap_or_else(|| ObjectKey::namespaced(&metadata.namespace, &metadata.name)),
             uid: Uid::new(&metadata.uid),
             version: ResourceVersion::new(&metadata.resource_version),
             generation: metadata.generation,

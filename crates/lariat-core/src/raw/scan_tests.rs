@@ -421,3 +421,23 @@ fn objects_with_one_text_share_what_was_read_of_it() {
     let spaced = read("c", r#"{ "x" : "1" }"#);
     assert!(a.labels.is_shared_with(&spaced.labels), "they are equal");
 }
+
+#[test]
+fn an_object_takes_the_key_that_somebody_has_and_no_other() {
+    let json = br#"{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a","namespace":"n"}}"#;
+    let own = ObjectKey::namespaced("n", "a");
+    for (known, is_shared) in [
+        (Some(own.clone()), true),
+        (Some(ObjectKey::namespaced("n", "b")), false),
+        (Some(ObjectKey::namespaced("m", "a")), false),
+        (Some(ObjectKey::cluster("a")), false),
+        (None, false),
+    ] {
+        let scan = Scan::new(json, &pod()).unwrap().with_key(known);
+        let object = scan.into_object(&pod(), &mut Interner::new(), ManagedFields::Cut);
+        let object = object.unwrap();
+        assert_eq!(*object.key(), own);
+        let text = |key: &ObjectKey| key.as_str().as_ptr();
+        assert_eq!(text(object.key()) == text(&own), is_shared);
+    }
+}

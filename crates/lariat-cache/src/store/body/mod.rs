@@ -41,7 +41,8 @@ pub enum Storage {
 
 /// The JSON of an object, in one of two forms.
 pub(super) enum Body {
-    Plain(Arc<[u8]>),
+    /// Shared with those who read it. Boxed, for it came in a box, and is not copied into another block.
+    Plain(Arc<Text>),
     Packed {
         bytes: Box<[u8]>,
         /// How long the JSON is.
@@ -50,9 +51,11 @@ pub(super) enum Body {
     },
 }
 
+pub(super) struct Text(Box<[u8]>);
+
 impl Body {
     pub(super) fn plain(json: Box<[u8]>) -> Self {
-        Self::Plain(json.into())
+        Self::Plain(Arc::new(Text(json)))
     }
 
     /// Returns the JSON; `None` if it cannot be unpacked, which would be a defect of the memory.
@@ -71,7 +74,8 @@ impl Body {
     /// Returns the bytes held.
     pub(super) fn len(&self) -> usize {
         match self {
-            Self::Plain(json) => json.len(),
+            // An `Arc` has two counters in front.
+            Self::Plain(json) => 16 + size_of::<Text>() + json.len(),
             Self::Packed { bytes, .. } => bytes.len(),
         }
     }
@@ -99,7 +103,7 @@ pub struct ObjectJson(Form);
 
 #[derive(Clone)]
 enum Form {
-    Shared(Arc<[u8]>),
+    Shared(Arc<Text>),
     Owned(Vec<u8>),
 }
 
@@ -111,6 +115,14 @@ impl ObjectJson {
             Form::Shared(json) => json.to_vec(),
             Form::Owned(json) => json,
         }
+    }
+}
+
+impl Deref for Text {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.0
     }
 }
 

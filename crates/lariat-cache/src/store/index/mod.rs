@@ -27,7 +27,7 @@ impl Indexes {
         &mut self,
         old: Option<&CachedObject>,
         new: Option<&CachedObject>,
-        values: Option<Values>,
+        values: Values,
     ) {
         if !has_same_labels(old, new) {
             self.labels.update(old, new);
@@ -36,7 +36,7 @@ impl Indexes {
         let Some(key) = new.or(old).map(|object| object.key()) else {
             return;
         };
-        let mut values = values.unwrap_or_default().into_iter();
+        let mut values = values.into_iter();
         for index in &mut self.custom {
             index.put(key, values.next().unwrap_or_default());
         }

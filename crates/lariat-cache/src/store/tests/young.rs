@@ -69,6 +69,56 @@ fn what_has_changed_stays_plain_until_nothing_comes() {
 }
 
 #[test]
+fn at_rest_what_has_changed_takes_as_many_bytes_as_what_was_listed() {
+    const OBJECTS: u32 = 500;
+    let store = packing(OBJECTS);
+    let listed = store.bytes();
+    let plain: usize = store.snapshot().iter().map(|pod| pod.json_bytes()).sum();
+    assert!(listed < plain / 2, "{listed} of {plain}");
+    let found = store.overhead();
+    for version in [10, 11] {
+        for number in 0..OBJECTS {
+            put(&store, number, version);
+        }
+        store.pack_young(Age::Old);
+        assert!(
+            store.bytes() < listed + 512 * 1024 + listed / 10,
+            "{version}"
+        );
+    }
+    store.pack_young(Age::All);
+    assert_eq!(store.bytes(), counted(&store));
+    // A status of a few bytes came to each.
+    let rest = store.bytes();
+    assert!(rest < listed + 48 * OBJECTS as usize, "{rest} of {listed}");
+    assert_eq!(store.overhead(), found, "changes of known objects add none");
+    let mut remembered = store.remembered();
+    let waiting = remembered.find(|each| each.what == "objects to pack");
+    assert_eq!(waiting.map(|each| each.entries), Some(0));
+}
+
+#[test]
+fn finding_an_object_takes_few_bytes() {
+    const OBJECTS: u64 = 10_000;
+    let store = Store::default();
+    store.set_storage(Storage::Plain);
+    // In an order that has nothing to do with their names.
+    for batch in 0..100 {
+        let numbers = (0..OBJECTS / 100).map(|each| (batch * 100 + each) * 7_919 % OBJECTS);
+        let came = numbers.map(|number| {
+            let json = format!(
+                r#"{{"metadata":{{"name":"pod-{number}","uid":"u{number}","resourceVersion":"1"}}}}"#
+            );
+            Delta::Present(RawObject::parse(json.as_bytes(), &gvk()).unwrap())
+        });
+        store.apply(came.collect(), Content::Whole);
+    }
+    assert_eq!(store.len() as u64, OBJECTS);
+    let each = store.overhead() as u64 / OBJECTS;
+    assert!(each <= 40, "{each} bytes");
+}
+
+#[test]
 fn a_state_that_was_replaced_is_not_packed() {
     let store = packing(100);
     put(&store, 7, 10);
