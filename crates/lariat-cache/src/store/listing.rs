@@ -4,11 +4,10 @@ use std::sync::Arc;
 
 use lariat_core::{ObjectKey, RawObject, ResourceVersion, Scan};
 
-use super::Store;
 use super::change::{Change, Content};
 use super::object::CachedObject;
 use super::objects::Indexing;
-use super::writer::{Writer, Writing, is_same_state};
+use super::writer::{Kept, Writer, Writing, is_same_state};
 
 /// A list in progress: what it does not mention by its end is gone.
 #[derive(Debug, Clone)]
@@ -68,7 +67,7 @@ impl Listing {
     }
 
     /// Returns whether the list shows nothing new about an object, and marks it as mentioned.
-    pub(super) fn is_known(&self, store: &Store, scan: &Scan<'_>, key: &str) -> bool {
+    pub(super) fn is_known(&self, store: &Kept, scan: &Scan<'_>, key: &str) -> bool {
         if self.compares {
             return false;
         }
@@ -101,18 +100,21 @@ impl Listing {
         let is_gone = |writer: &Writer, object: &CachedObject| {
             object.seen_by() != self.mark
                 && self.covers(object.key())
-                && !writer.own.is_after(object, (self, version))
+                && !writer.own.is_after(object, self.begun, version)
         };
         writing.remove_where(is_gone);
-        writing.writer.own.end_listing(self);
-        writing.writer.reached.end(self, version);
+        writing
+            .writer
+            .own
+            .end_listing(self.begun, |key| self.covers(key));
+        writing.writer.reached.end(self.namespace.as_ref(), version);
         writing.finish()
     }
 
     /// Takes in an object of a page. One in the state that is known stays as it is.
     fn put(&self, writing: &mut Writing<'_>, object: RawObject) {
         let known = writing.known(object.key().as_str());
-        if writing.writer.own.outdates_listed(self, &object) {
+        if writing.writer.own.outdates_listed(self.begun, &object) {
             return self.mention(known);
         }
         let is_other_state = |known: &Arc<CachedObject>| self.shows_other(writing, known, &object);

@@ -10,7 +10,7 @@ use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 use super::error::IndexError;
 use super::index::{CustomIndex, Indexes, Values};
 use super::object::CachedObject;
-use super::tree::Tree;
+use super::tree::{Snapshot, Tree};
 
 /// How many objects are changed while readers of lists wait.
 pub(super) const CHUNK: usize = 64;
@@ -77,6 +77,17 @@ impl Objects {
     /// Returns the objects in key order, as they are at this moment.
     pub(super) fn tree(&self) -> Tree {
         self.state.read().tree.clone()
+    }
+
+    /// Returns all objects as they are at this moment, without copying any.
+    pub(super) fn snapshot(&self) -> Snapshot {
+        Snapshot { tree: self.tree() }
+    }
+
+    /// Returns all keys in order, as they are at one moment.
+    pub(super) fn keys(&self) -> Vec<ObjectKey> {
+        let snapshot = self.snapshot();
+        snapshot.iter().map(|object| object.key().clone()).collect()
     }
 
     /// Returns how many objects readers by key see.

@@ -7,7 +7,6 @@ use hashbrown::{HashMap, HashSet};
 use lariat_core::{ObjectKey, ObjectMetadata, ResourceVersion, Uid};
 use tokio::time::Instant;
 
-use super::listing::Listing;
 use super::object::CachedObject;
 use super::reached::Reached;
 
@@ -64,9 +63,9 @@ impl OwnWrites {
         self.lists
     }
 
-    /// Forgets what a list that ended has shown.
-    pub(super) fn end_listing(&mut self, listing: &Listing) {
-        let stays = |mark: &Mark, key: &ObjectKey| mark.is_after(listing) || !listing.covers(key);
+    /// Forgets what the list of a number has shown of the keys that it covers; it has ended.
+    pub(super) fn end_listing(&mut self, begun: u64, covers: impl Fn(&ObjectKey) -> bool) {
+        let stays = |mark: &Mark, key: &ObjectKey| mark.is_after(begun) || !covers(key);
         self.by_key.retain(|key, (mark, _)| stays(mark, key));
         self.deleted.retain(|_, (mark, key)| stays(mark, key));
         self.forget_deletions();
@@ -240,19 +239,19 @@ impl OwnWrites {
         is_deleted || self.order(answer) == Some(Ordering::Less)
     }
 
-    /// Returns whether a state in a list is older than what was written.
-    pub(super) fn outdates_listed(&mut self, listing: &Listing, state: &ObjectMetadata) -> bool {
+    /// Returns whether a state in the list of a number is older than what was written.
+    pub(super) fn outdates_listed(&mut self, begun: u64, state: &ObjectMetadata) -> bool {
         if self.is_empty() {
             return false;
         }
         let deleted = self.deleted.get(state.uid());
-        if deleted.is_some_and(|(mark, _)| mark.is_after(listing)) {
+        if deleted.is_some_and(|(mark, _)| mark.is_after(begun)) {
             return true;
         }
         // Deletions before are gone through at the list's end, but this one did not last.
         self.deleted.remove(state.uid());
         let written = self.by_key.get(state.key());
-        if written.is_some_and(|(mark, _)| !mark.is_after(listing)) {
+        if written.is_some_and(|(mark, _)| !mark.is_after(begun)) {
             self.by_key.remove(state.key());
         }
         self.is_before(state)
@@ -284,15 +283,16 @@ impl OwnWrites {
         state.version().compare(&written.version)
     }
 
-    /// Returns whether an object that a list does not mention was written after that list.
+    /// Returns whether an object that a list does not mention was written after that list, of a number and a version.
     pub(super) fn is_after(
         &self,
         object: &CachedObject,
-        (listing, version): (&Listing, &ResourceVersion),
+        begun: u64,
+        version: &ResourceVersion,
     ) -> bool {
         let written = self.by_key.get(object.key());
         written.is_some_and(|(mark, written)| {
-            mark.is_after(listing)
+            mark.is_after(begun)
                 && written.uid.as_ref() == Some(object.uid())
                 && written.version.compare(version) == Some(Ordering::Greater)
         })
@@ -306,8 +306,8 @@ impl Mark {
         now - self.at < LATEST_EVENT || reached.is_listing(key, self.lists)
     }
 
-    /// Returns whether the answer came after a list had begun, which may be older than the write then.
-    fn is_after(&self, listing: &Listing) -> bool {
-        self.lists >= listing.begun
+    /// Returns whether the answer came after the list of a number had begun, which may be older than the write then.
+    fn is_after(&self, begun: u64) -> bool {
+        self.lists >= begun
     }
 }

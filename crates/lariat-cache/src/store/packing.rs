@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use parking_lot::{Mutex, MutexGuard};
 
-use super::Store;
 use super::body::{Age, Body, Course, Dictionary, SAMPLES, Storage};
 use super::change::Content;
 use super::object::CachedObject;
 use super::objects::{CHUNK, Indexing, State};
+use super::writer::Kept;
 
 /// How many bytes a dictionary is made from at most.
 const MOST_SAMPLED: usize = 2 * 1024 * 1024;
@@ -30,7 +30,7 @@ impl Packing {
     }
 
     /// Keeps the kind in another form from now on.
-    pub(super) fn set_storage(&self, store: &Store, storage: Storage) {
+    pub(super) fn set_storage(&self, store: &Kept, storage: Storage) {
         let mut writing = store.writing();
         if std::mem::replace(&mut *self.storage.lock(), storage) == storage {
             return;
@@ -42,7 +42,7 @@ impl Packing {
     }
 
     /// Makes a dictionary of a kind once it has grown enough, and packs what is there.
-    pub(super) fn learn(&self, store: &Store) {
+    pub(super) fn learn(&self, store: &Kept) {
         let Some(course) = course(store) else {
             return;
         };
@@ -59,7 +59,7 @@ impl Packing {
 }
 
 /// Returns what is to be learned now, if anything is.
-fn course(store: &Store) -> Option<Course> {
+fn course(store: &Kept) -> Option<Course> {
     let writing = store.writing();
     let codec = &writing.writer.codec;
     let course = codec.course()?;
@@ -69,11 +69,11 @@ fn course(store: &Store) -> Option<Course> {
     codec.wants_samples(held).then_some(course)
 }
 
-fn samples(store: &Store, course: Course) -> Vec<Box<[u8]>> {
+fn samples(store: &Kept, course: Course) -> Vec<Box<[u8]>> {
     let matching = matching(store, &store.objects.state(), course);
     let step = matching.div_ceil(SAMPLES).max(1);
     let mut room = MOST_SAMPLED;
-    let snapshot = store.snapshot();
+    let snapshot = store.objects.snapshot();
     let objects = snapshot.iter();
     let matching = objects.filter(|object| is_settled(store, object, course));
     let samples = matching
@@ -87,7 +87,7 @@ fn samples(store: &Store, course: Course) -> Vec<Box<[u8]>> {
 }
 
 /// Returns whether an object is kept as it is going to be read from now on, so that it can be learned from.
-fn is_settled(store: &Store, object: &CachedObject, course: Course) -> bool {
+fn is_settled(store: &Kept, object: &CachedObject, course: Course) -> bool {
     let content = if course.is_of_metadata() {
         Content::MetadataOnly
     } else {
@@ -98,10 +98,10 @@ fn is_settled(store: &Store, object: &CachedObject, course: Course) -> bool {
 
 /// Counts the objects that can be learned from; with a filter those, too, that are about to get or lose their
 /// content.
-fn matching(store: &Store, state: &State, course: Course) -> usize {
+fn matching(store: &Kept, state: &State, course: Course) -> usize {
     if course.is_of_metadata() {
         state.tree.len() - state.whole
-    } else if store.filter().is_some() {
+    } else if store.filter.is_some() {
         state.tree.len()
     } else {
         state.whole
@@ -109,14 +109,17 @@ fn matching(store: &Store, state: &State, course: Course) -> usize {
 }
 
 /// Brings every object into the form that is chosen by now.
-fn repack(store: &Store) {
-    for keys in store.keys().chunks(CHUNK) {
+fn repack(store: &Kept) {
+    for keys in store.objects.keys().chunks(CHUNK) {
         let mut writing = store.writing();
         // What is counted here is in the tree.
         writing.flush();
         let retains = writing.writer.codec.retains();
         let (mut before, mut after) = (0, 0);
-        for object in keys.iter().filter_map(|key| store.get(key)) {
+        for object in keys
+            .iter()
+            .filter_map(|key| store.objects.get(key.as_str()))
+        {
             object.retain(retains);
             let codec = &writing.writer.codec;
             if object.has_content() && !codec.keeps_content() {
@@ -137,7 +140,7 @@ fn repack(store: &Store) {
 }
 
 /// Packs objects that have changed lately.
-pub(super) fn pack_young(store: &Store, age: Age) {
+pub(super) fn pack_young(store: &Kept, age: Age) {
     let mut limit = age.limit();
     while let Some((row, dictionary)) = next_row(store, limit, age.left()) {
         let packed = row.into_iter().filter_map(|object| {
@@ -151,7 +154,7 @@ pub(super) fn pack_young(store: &Store, age: Age) {
 
 /// Takes the next objects that are still here and plain, and what packs them; none if few enough wait.
 fn next_row(
-    store: &Store,
+    store: &Kept,
     limit: usize,
     left: usize,
 ) -> Option<(Vec<Arc<CachedObject>>, Arc<Dictionary>)> {
@@ -175,13 +178,13 @@ fn next_row(
 }
 
 /// Gives objects their packed content, where that is still theirs.
-fn take_over(store: &Store, packed: Vec<(Arc<CachedObject>, Body)>, dictionary: &Arc<Dictionary>) {
+fn take_over(store: &Kept, packed: Vec<(Arc<CachedObject>, Body)>, dictionary: &Arc<Dictionary>) {
     let mut writing = store.writing();
     // What is counted here is in the tree.
     writing.flush();
     let (mut before, mut after) = (0, 0);
     for (object, body) in packed {
-        let known = store.get(object.key());
+        let known = store.objects.get(object.key().as_str());
         let is_here = known.is_some_and(|known| Arc::ptr_eq(&known, &object));
         let now = writing.writer.codec.dictionary(object.json_bytes());
         if is_here && now.is_some_and(|now| Arc::ptr_eq(now, dictionary)) {

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use lariat_core::{LabelSelector, ObjectKey, Uid};
 
-use super::Store;
 use super::index::{Indexes, LabelIndex};
 use super::object::CachedObject;
 use super::objects::{CHUNK, State};
-use super::tree::Tree;
+use super::tree::{Snapshot, Tree};
+use super::writer::Kept;
 
 /// Says which objects are wanted; all that is said must hold.
 ///
@@ -79,8 +79,8 @@ impl Query {
     }
 
     /// Calls a function for each object of a store that is wanted, in key order, as they are at one moment.
-    pub(super) fn visit(&self, store: &Store, mut found: impl FnMut(&Arc<CachedObject>)) {
-        if store.len() >= WORTH_AN_INDEX {
+    pub(super) fn visit(&self, store: &Kept, mut found: impl FnMut(&Arc<CachedObject>)) {
+        if store.objects.len() >= WORTH_AN_INDEX {
             self.make_index(store);
         }
         // The lock is held for finding out where they are; looking at them takes longer.
@@ -93,7 +93,7 @@ impl Query {
     }
 
     /// Makes an index that helps.
-    pub(super) fn make_index(&self, store: &Store) {
+    pub(super) fn make_index(&self, store: &Kept) {
         if Missing::of(self, &store.objects.state()).is_none() {
             return;
         }
@@ -114,6 +114,14 @@ impl Query {
             }
             None => {}
         }
+    }
+}
+
+impl Snapshot {
+    /// Iterates over the objects that are wanted, in key order. Every object is looked at; for large kinds a
+    /// [`Cache::select`](crate::Cache::select) finds them through indexes.
+    pub fn select<'a>(&'a self, query: &'a Query) -> impl Iterator<Item = &'a Arc<CachedObject>> {
+        self.iter().filter(|object| query.matches(object))
     }
 }
 

@@ -7,7 +7,6 @@ use hashbrown::HashMap;
 use lariat_core::{
     Gvk, ObjectKey, ObjectMetadata, RawObject, Remembered, ResourceVersion, Scan, Uid,
 };
-use parking_lot::Mutex;
 
 use super::body::{Age, Storage};
 use super::change::{Change, Content, Delta};
@@ -16,11 +15,10 @@ use super::error::IndexError;
 use super::index::{self, CustomIndex, IndexFn};
 use super::listing::Listing;
 use super::object::CachedObject;
-use super::objects::Objects;
 use super::packing::{Packing, pack_young};
 use super::query::{Candidates, Query};
 use super::tree::Snapshot;
-use super::writer::{Writer, Writing};
+use super::writer::Kept;
 use crate::content_filter::KindFilter;
 use crate::selection::Selection;
 
@@ -33,71 +31,67 @@ use crate::selection::Selection;
 /// process' own writes.
 #[derive(Default)]
 pub struct Store {
-    pub(super) objects: Objects,
-    /// Held while something is written.
-    pub(super) writer: Mutex<Writer>,
+    pub(super) kept: Kept,
     packing: Packing,
     decodes: Decodes,
-    /// Says of which objects the content is kept; of all, if there is none.
-    filter: Option<KindFilter>,
 }
 
 impl Store {
     /// Makes a store that keeps the content of the objects of a filter.
     pub(crate) fn filtered(filter: Option<KindFilter>) -> Self {
-        Self {
+        let kept = Kept {
             filter,
+            ..Kept::default()
+        };
+        Self {
+            kept,
             ..Self::default()
         }
     }
 
     /// Returns the filter, if there is one.
     pub(crate) fn filter(&self) -> Option<&KindFilter> {
-        self.filter.as_ref()
+        self.kept.filter.as_ref()
     }
 
     /// Returns whether the content of an object is kept, where so much of the kind is read.
     pub(crate) fn wants_content(&self, content: Content, object: &ObjectMetadata) -> bool {
-        content == Content::Whole && self.filter().is_none_or(|filter| filter.keeps(object))
+        self.kept.wants_content(content, object)
     }
 
     /// Returns whether what is read of an object can be compared with what is known of it.
     pub(crate) fn is_comparable(&self, known: &CachedObject, content: Content) -> bool {
-        let is_whole = content == Content::Whole;
-        // With a filter, metadata is cut out of the same whole objects. Without one it was read by itself, before an
-        // upgrade, and a transform may change it from then on.
-        known.has_content() == is_whole || (is_whole && self.filter().is_some())
+        self.kept.is_comparable(known, content)
     }
 
     /// Returns an object.
     #[must_use]
     pub fn get(&self, key: &ObjectKey) -> Option<Arc<CachedObject>> {
-        self.objects.get(key.as_str())
+        self.kept.objects.get(key.as_str())
     }
 
     /// Returns the key of an object by its text, which the copy shares with the store.
     pub(crate) fn key_of(&self, key: &str) -> Option<ObjectKey> {
-        self.objects.key(key)
+        self.kept.objects.key(key)
     }
 
     /// Returns whether there is an object.
     #[must_use]
     pub fn contains(&self, key: &ObjectKey) -> bool {
-        self.objects.get(key.as_str()).is_some()
+        self.kept.objects.get(key.as_str()).is_some()
     }
 
     /// Returns all objects as they are at this moment, without copying any.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
-        let tree = self.objects.tree();
-        Snapshot { tree }
+        self.kept.objects.snapshot()
     }
 
     /// Returns the objects that are wanted, in key order, as they are at one moment.
     #[must_use]
     pub fn select(&self, query: &Query) -> Vec<Arc<CachedObject>> {
         let mut found = Vec::new();
-        query.visit(self, |object| found.push(Arc::clone(object)));
+        query.visit(&self.kept, |object| found.push(Arc::clone(object)));
         found
     }
 
@@ -105,7 +99,7 @@ impl Store {
     #[must_use]
     pub fn count(&self, query: &Query) -> usize {
         let mut count = 0;
-        query.visit(self, |_| count += 1);
+        query.visit(&self.kept, |_| count += 1);
         count
     }
 
@@ -116,7 +110,7 @@ impl Store {
         name: &str,
         value: &str,
     ) -> Result<Vec<Arc<CachedObject>>, IndexError> {
-        let state = self.objects.state();
+        let state = self.kept.objects.state();
         let keys = state.index(gvk, name)?.keys(value);
         let candidates = Candidates::with_keys(&keys.collect::<Vec<_>>(), &state.tree);
         drop(state);
@@ -132,7 +126,7 @@ impl Store {
         name: &str,
         value: &str,
     ) -> Result<usize, IndexError> {
-        Ok(self.objects.state().index(gvk, name)?.count(value))
+        Ok(self.kept.objects.state().index(gvk, name)?.count(value))
     }
 
     /// Adds an index; it holds what there is, and follows from now on.
@@ -142,8 +136,8 @@ impl Store {
         name: &str,
         function: Arc<IndexFn>,
     ) -> Result<(), IndexError> {
-        let mut writer = self.writer.lock();
-        if self.objects.state().index(gvk, name).is_ok() {
+        let mut writer = self.kept.writer.lock();
+        if self.kept.objects.state().index(gvk, name).is_ok() {
             return Err(IndexError::NameTaken {
                 gvk: gvk.clone(),
                 name: name.to_owned(),
@@ -154,23 +148,20 @@ impl Store {
             index.put(object.key(), index::values(name, &*function, object));
         }
         writer.functions.push((name.into(), function));
-        self.objects.state_mut().indexes.custom.push(index);
+        self.kept.objects.state_mut().indexes.custom.push(index);
         Ok(())
     }
 
     /// Returns all keys in order, as they are at one moment.
     #[must_use]
     pub fn keys(&self) -> Vec<ObjectKey> {
-        self.snapshot()
-            .iter()
-            .map(|object| object.key().clone())
-            .collect()
+        self.kept.objects.keys()
     }
 
     /// Returns how many objects there are.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.objects.state().tree.len()
+        self.kept.objects.state().tree.len()
     }
 
     /// Returns whether there is no object.
@@ -186,7 +177,7 @@ impl Store {
     /// [`overhead`](Self::overhead) is the rest.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        self.objects.state().bytes
+        self.kept.objects.state().bytes
     }
 
     /// Estimates the bytes of what finds the objects: order, tables, indexes, dictionary.
@@ -195,19 +186,19 @@ impl Store {
     /// decided by it; [`bytes`](Self::bytes), which budgets count, is the same in each run.
     #[must_use]
     pub fn overhead(&self) -> usize {
-        self.writer.lock().codec.bytes() + self.objects.overhead()
+        self.kept.writer.lock().codec.bytes() + self.kept.objects.overhead()
     }
 
     /// Returns the versions of own writes that no list and no watch has shown since.
     pub(crate) fn unconfirmed(&self) -> HashMap<ObjectKey, ResourceVersion> {
-        self.writer.lock().unconfirmed()
+        self.kept.writer.lock().unconfirmed()
     }
 
     /// Returns how much is remembered to find objects and to fence own writes; see
     /// [`SharedCacheFactory::remembered`](crate::SharedCacheFactory::remembered).
     pub(crate) fn remembered(&self) -> impl Iterator<Item = Remembered> + use<> {
         // Held, so that table and tree have the same objects.
-        let writer = self.writer.lock();
+        let writer = self.kept.writer.lock();
         let (writes, most_writes) = writer.own_writes();
         let collections = writer.collections();
         let (young, most_young) = writer.codec.young();
@@ -215,11 +206,11 @@ impl Store {
         let most_collections = writer
             .namespaces()
             .map_or(1, |namespaces| namespaces.max(1));
-        let state = self.objects.state();
+        let state = self.kept.objects.state();
         let objects = state.tree.len();
         let of_indexes = state.indexes.remembered(objects);
         let of_store = [
-            Remembered::new("cached objects", self.objects.len(), objects),
+            Remembered::new("cached objects", self.kept.objects.len(), objects),
             Remembered::new("own writes", writes, most_writes),
             Remembered::new("collections", collections, most_collections),
             Remembered::new("objects to pack", young, most_young),
@@ -248,7 +239,7 @@ impl Store {
 
     /// Returns whether a dictionary was made, so that what comes is compressed.
     pub(crate) fn is_packed(&self) -> bool {
-        self.writer.lock().codec.bytes() > 0
+        self.kept.writer.lock().codec.bytes() > 0
     }
 
     /// Returns in which form objects are kept.
@@ -257,14 +248,9 @@ impl Store {
         self.packing.storage()
     }
 
-    /// Begins a write, and waits for the one before it.
-    pub(super) fn writing(&self) -> Writing<'_> {
-        Writing::new(self, self.writer.lock())
-    }
-
     /// Takes in what a watch told, in its order.
     pub(crate) fn apply(&self, deltas: Vec<Delta>, content: Content) -> Vec<Change> {
-        self.writing().apply(deltas, content)
+        self.kept.writing().apply(deltas, content)
     }
 
     /// Begins a list, of a namespace or of all; one that is given up is simply never ended.
@@ -276,28 +262,30 @@ impl Store {
         content: Content,
         namespace: Option<Arc<str>>,
     ) -> Listing {
-        let mut writer = self.writer.lock();
+        let mut writer = self.kept.writer.lock();
         let begun = writer.own.begin_listing();
         let listing = Listing::new(begun, initial, content, namespace);
-        writer.reached.begin(&listing);
+        writer
+            .reached
+            .begin(listing.begun, listing.namespace.as_ref());
         writer.codec.expect(content == Content::MetadataOnly);
         listing
     }
 
     /// Notes that no reflector is left: lists that were begun and not ended are given up.
     pub(crate) fn give_up_lists(&self) {
-        self.writer.lock().reached.give_up();
+        self.kept.writer.lock().reached.give_up();
     }
 
     /// Returns whether a list shows nothing new about an object, and notes that it was mentioned.
     pub(crate) fn is_listed(&self, listing: &Listing, scan: &Scan<'_>, key: &str) -> bool {
-        listing.is_known(self, scan, key)
+        listing.is_known(&self.kept, scan, key)
     }
 
     /// Takes in a page of a list; what has the version that is known already stays as it is, unless the list compares
     /// contents and finds another.
     pub(crate) fn list_page(&self, listing: &Listing, page: Vec<RawObject>) -> Vec<Change> {
-        listing.page(self.writing(), page)
+        listing.page(self.kept.writing(), page)
     }
 
     /// Notes that a list mentions an object in a state that cannot be read: the last one that could be
@@ -308,41 +296,41 @@ impl Store {
 
     /// Ends a list of a version: what it did not mention is gone.
     pub(crate) fn end_listing(&self, listing: &Listing, version: &ResourceVersion) -> Vec<Change> {
-        listing.end(self.writing(), version)
+        listing.end(self.kept.writing(), version)
     }
 
     /// Records that a watch of a namespace, or of all, is opened.
     ///
     /// It may report what the one before it did not.
     pub(crate) fn watch_opened(&self, namespace: Option<&str>) {
-        self.writer.lock().watch_opened(namespace);
+        self.kept.writer.lock().watch_opened(namespace);
     }
 
     /// Records that the watch of a namespace, or of all, reported its progress.
     pub(crate) fn watch_progressed(&self, namespace: Option<&str>) {
-        self.writer.lock().reached.progressed(namespace);
+        self.kept.writer.lock().reached.progressed(namespace);
     }
 
     /// Removes every object that a selection leaves out.
     pub(crate) fn restrict(&self, selection: &Selection) -> Vec<Change> {
-        self.writing().restrict(selection)
+        self.kept.writing().restrict(selection)
     }
 
     /// Removes every object.
     pub(crate) fn clear(&self) -> Vec<Change> {
-        self.writing().clear()
+        self.kept.writing().clear()
     }
 
     /// Takes in the answer to a write of this process, ahead of the watch.
     ///
     /// `sent` is the number of the write, in the order in which they were sent.
     pub(crate) fn wrote(&self, object: RawObject, content: Content, sent: u64) -> Vec<Change> {
-        self.writing().wrote(object, content, sent)
+        self.kept.writing().wrote(object, content, sent)
     }
 
     /// Takes in the answer to a write by which an object left the selection, ahead of the watch.
     pub(crate) fn left(&self, object: &ObjectMetadata) -> Vec<Change> {
-        self.writing().left(object)
+        self.kept.writing().left(object)
     }
 
     /// Takes in that this process deleted an object, ahead of the watch; `before` is the object that had the name
@@ -355,29 +343,29 @@ impl Store {
         before: Option<&Uid>,
         sent: u64,
     ) -> Vec<Change> {
-        self.writing().deleted(key, uid, before, sent)
+        self.kept.writing().deleted(key, uid, before, sent)
     }
 
     /// Makes a dictionary of a kind once it has grown enough, and packs what is there.
     ///
     /// No lock is held while the dictionary is made, and while objects are packed others write in between.
     pub(crate) fn learn(&self) {
-        self.packing.learn(self);
+        self.packing.learn(&self.kept);
     }
 
     /// Returns whether objects wait to be packed.
     pub(crate) fn has_young(&self) -> bool {
-        self.writer.lock().codec.young_bytes() > 0
+        self.kept.writer.lock().codec.young_bytes() > 0
     }
 
     /// Packs objects that have changed lately. No lock is held while it packs.
     pub(crate) fn pack_young(&self, age: Age) {
-        pack_young(self, age);
+        pack_young(&self.kept, age);
     }
 
     /// Keeps the kind in another form from now on.
     pub(crate) fn set_storage(&self, storage: Storage) {
-        self.packing.set_storage(self, storage);
+        self.packing.set_storage(&self.kept, storage);
     }
 }
 

@@ -6,8 +6,6 @@ use std::sync::Arc;
 use lariat_core::{ObjectKey, ObjectMetadata, ResourceVersion};
 use tokio::time::Instant;
 
-use super::listing::Listing;
-
 /// Up to which version the collections of a store are: what they do not have by then is gone.
 #[derive(Debug, Default)]
 pub(super) struct Reached(Vec<Collection>);
@@ -28,21 +26,21 @@ struct Collection {
 }
 
 impl Reached {
-    /// Notes that a list begins.
-    pub(super) fn begin(&mut self, listing: &Listing) {
+    /// Notes that the list of a number begins, of a namespace or of all.
+    pub(super) fn begin(&mut self, begun: u64, namespace: Option<&Arc<str>>) {
         // Namespaces are read one by one or all together, as the selection says.
-        let is_whole = listing.namespace.is_none();
+        let is_whole = namespace.is_none();
         self.0.retain(|each| each.namespace.is_none() == is_whole);
         let mut all = self.0.iter_mut();
-        let Some(known) = all.find(|each| each.namespace == listing.namespace) else {
+        let Some(known) = all.find(|each| each.namespace.as_ref() == namespace) else {
             return self.0.push(Collection {
-                namespace: listing.namespace.clone(),
+                namespace: namespace.cloned(),
                 version: None,
-                listing: Some(listing.begun),
+                listing: Some(begun),
                 last_event: None,
             });
         };
-        known.listing = Some(listing.begun);
+        known.listing = Some(begun);
     }
 
     /// Forgets everything: other objects are selected from now on.
@@ -55,10 +53,10 @@ impl Reached {
         self.0.iter_mut().for_each(|each| each.listing = None);
     }
 
-    /// Notes that a list of a version has ended.
-    pub(super) fn end(&mut self, listing: &Listing, version: &ResourceVersion) {
+    /// Notes that a list has ended, of a namespace or of all, and of a version.
+    pub(super) fn end(&mut self, namespace: Option<&Arc<str>>, version: &ResourceVersion) {
         let mut all = self.0.iter_mut();
-        if let Some(known) = all.find(|each| each.namespace == listing.namespace) {
+        if let Some(known) = all.find(|each| each.namespace.as_ref() == namespace) {
             known.listing = None;
             // Also if that is less than before: the server may have been restored from a backup.
             known.version = Some(version.clone());

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use lariat_core::ObjectKey;
 
 use super::object::CachedObject;
-use super::query::Query;
 
 /// How many objects a leaf has at most.
 const LEAF: usize = 128;
@@ -53,12 +52,6 @@ impl Snapshot {
         let prefix = format!("{namespace}/");
         let objects = self.tree.from(&prefix);
         objects.take_while(move |object| object.key().as_str().starts_with(&prefix))
-    }
-
-    /// Iterates over the objects that are wanted, in key order. Every object is looked at; for large kinds a
-    /// [`Cache::select`](crate::Cache::select) finds them through indexes.
-    pub fn select<'a>(&'a self, query: &'a Query) -> impl Iterator<Item = &'a Arc<CachedObject>> {
-        self.iter().filter(|object| query.matches(object))
     }
 
     /// Returns how many objects there are.

@@ -6,16 +6,16 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 use lariat_core::{ObjectKey, ObjectMetadata, RawObject, ResourceVersion, Uid};
-use parking_lot::MutexGuard;
+use parking_lot::{Mutex, MutexGuard};
 
-use super::Store;
 use super::body::Codec;
 use super::change::{Change, Content, Delta};
 use super::index::{IndexFn, Values, values};
 use super::object::CachedObject;
-use super::objects::{CHUNK, Edit, Indexing};
+use super::objects::{CHUNK, Edit, Indexing, Objects};
 use super::own::OwnWrites;
 use super::reached::Reached;
+use crate::content_filter::KindFilter;
 use crate::selection::Selection;
 use crate::transform::metadata_of;
 
@@ -63,23 +63,52 @@ impl Writer {
     }
 }
 
+/// The objects of a kind, and the one door through which they change.
+#[derive(Default)]
+pub(super) struct Kept {
+    pub(super) objects: Objects,
+    /// Held while something is written.
+    pub(super) writer: Mutex<Writer>,
+    /// Says of which objects the content is kept; of all, if there is none.
+    pub(super) filter: Option<KindFilter>,
+}
+
+impl Kept {
+    /// Begins a write, and waits for the one before it.
+    pub(super) fn writing(&self) -> Writing<'_> {
+        Writing {
+            store: self,
+            writer: self.writer.lock(),
+            changes: Vec::new(),
+        }
+    }
+
+    /// Returns whether the content of an object is kept, where so much of the kind is read.
+    pub(super) fn wants_content(&self, content: Content, object: &ObjectMetadata) -> bool {
+        content == Content::Whole
+            && self
+                .filter
+                .as_ref()
+                .is_none_or(|filter| filter.keeps(object))
+    }
+
+    /// Returns whether what is read of an object can be compared with what is known of it.
+    pub(super) fn is_comparable(&self, known: &CachedObject, content: Content) -> bool {
+        let is_whole = content == Content::Whole;
+        // With a filter, metadata is cut out of the same whole objects. Without one it was read by itself, before an
+        // upgrade, and a transform may change it from then on.
+        known.has_content() == is_whole || (is_whole && self.filter.as_ref().is_some())
+    }
+}
+
 /// A write that is under way, alone: it holds the lock of writers, and collects what happened.
 pub(super) struct Writing<'a> {
-    pub(super) store: &'a Store,
+    pub(super) store: &'a Kept,
     pub(super) writer: MutexGuard<'a, Writer>,
     changes: Vec<Change>,
 }
 
-impl<'a> Writing<'a> {
-    pub(super) fn new(store: &'a Store, writer: MutexGuard<'a, Writer>) -> Self {
-        let changes = Vec::new();
-        Self {
-            store,
-            writer,
-            changes,
-        }
-    }
-
+impl Writing<'_> {
     /// Takes in what a watch told, in its order.
     pub(super) fn apply(mut self, deltas: Vec<Delta>, content: Content) -> Vec<Change> {
         self.changes.reserve(deltas.len());

@@ -433,7 +433,7 @@ fn an_answer_that_was_read_as_metadata_gets_its_content_from_the_watch() {
 }
 
 fn own_writes(store: &Store) -> (usize, usize) {
-    store.writer.lock().own_writes()
+    store.kept.writer.lock().own_writes()
 }
 
 /// Writes an object that no list and no watch is going to show.

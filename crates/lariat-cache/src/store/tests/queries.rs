@@ -21,7 +21,7 @@ fn pods(count: usize) -> Store {
 
 /// How many objects a query looked at is not visible; whether it made an index is.
 fn label_index(store: &Store, label: &str) -> bool {
-    store.objects.state().indexes.labels.has(label)
+    store.kept.objects.state().indexes.labels.has(label)
 }
 
 #[test]

@@ -139,7 +139,7 @@ fn few_wait_however_many_change() {
     for number in 0..500 {
         put(&store, number, 10);
         store.pack_young(Age::Old);
-        let writer = store.writer.lock();
+        let writer = store.kept.writer.lock();
         assert!(writer.codec.young_bytes() <= 512 * 1024, "{number}");
         let (waiting, most) = writer.codec.young();
         assert!(waiting <= most);

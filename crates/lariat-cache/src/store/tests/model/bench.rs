@@ -84,10 +84,10 @@ impl Bench {
             .add_index(&gvk(), "content", Arc::new(by_content))
             .unwrap();
         // Indexes are made for larger stores; here they are kept up to date from the start.
-        Query::owned_by(&Uid::new("owner1")).make_index(&store);
+        Query::owned_by(&Uid::new("owner1")).make_index(&store.kept);
         Query::all()
             .labels("tier=t0".parse().unwrap())
-            .make_index(&store);
+            .make_index(&store.kept);
         Self {
             server: Server::default(),
             backup: None,
