@@ -103,10 +103,8 @@ impl Listing {
                 && !writer.own.is_after(object, self.begun, version)
         };
         writing.remove_where(is_gone);
-        writing
-            .writer
-            .own
-            .end_listing(self.begun, |key| self.covers(key));
+        let own = &mut writing.writer.own;
+        own.end_listing(self.begun, |key| self.covers(key));
         writing.writer.reached.end(self.namespace.as_ref(), version);
         writing.finish()
     }

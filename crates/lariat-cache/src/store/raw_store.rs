@@ -265,9 +265,8 @@ impl Store {
         let mut writer = self.kept.writer.lock();
         let begun = writer.own.begin_listing();
         let listing = Listing::new(begun, initial, content, namespace);
-        writer
-            .reached
-            .begin(listing.begun, listing.namespace.as_ref());
+        let namespace = listing.namespace.as_ref();
+        writer.reached.begin(begun, namespace);
         writer.codec.expect(content == Content::MetadataOnly);
         listing
     }
