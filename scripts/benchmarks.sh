@@ -2,13 +2,13 @@
 # Measures what docs/benchmarks.md and README.md show, kube-rs beside it: about forty minutes on two cores.
 #
 #   scripts/benchmarks.sh            everything
-#   scripts/benchmarks.sh queue sync only these sections: queue sync large storm fanout latency relist reads cluster
+#   scripts/benchmarks.sh queue sync only these sections: queue sync ways large storm fanout latency relist reads cluster
 #
 # What is printed is in target/benchmarks/SECTION.txt too. Use the machine for nothing else meanwhile.
 set -eu
 cd "$(dirname "$0")/.."
 
-sections=${*:-queue sync large storm fanout latency relist reads cluster}
+sections=${*:-queue sync ways large storm fanout latency relist reads cluster}
 runs=${LARIAT_BENCH_RUNS:-3}
 bench=target/release/lariat-bench
 cargo build --release -p lariat-bench -p lariat-cli
@@ -33,6 +33,10 @@ for section in $sections; do
         measure sync sync --interleave --case metadata,typed --handlers 1,10 --subject lariat,kube-rs-shared,floor,floor-scan
         measure sync sync --case typed,metadata --handlers 10 --subject kube-rs
         measure sync sync --case metadata --handlers 10 --subject lariat-content
+        ;;
+    ways)
+        measure ways sync --interleave --case metadata,typed --handlers 1 \
+            --subject lariat,lariat-http2,lariat-lists,lariat-lists-plain,lariat-one-thread,lariat-reflector,kube-rs-reflector
         ;;
     large)
         measure large sync --case metadata,typed --handlers 10 --n 100000 --subject lariat
