@@ -104,20 +104,23 @@ async fn serve(sql: &SqlCache, address: SocketAddr) -> Result<()> {
     let listener = TcpListener::bind(address).await;
     let listener = listener.with_context(|| format!("cannot listen on {address}"))?;
     let address = listener.local_addr()?;
-    say(format_args!("browse http://{address}/; end with Ctrl-C"));
     let stopping = CancellationToken::new();
     // Everyone who reaches the address sees the pods: take loopback.
     let service = SqlService::new(sql).open_to_everyone();
     let service = service.stop_with(stopping.clone()).serve_on(listener);
     let mut service = std::pin::pin!(service);
+    let serving = async {
+        say(format_args!("browse http://{address}/; end with Ctrl-C"));
+        service.as_mut().await
+    };
     tokio::select! {
-        failed = &mut service => failed?,
-        () = lariat::termination() => {
-            stopping.cancel();
-            service.await?;
-        }
+        biased;
+        // First, so that a signal that comes as soon as the address is known ends it in good order.
+        () = lariat::termination() => {}
+        failed = serving => return Ok(failed?),
     }
-    Ok(())
+    stopping.cancel();
+    Ok(service.await?)
 }
 
 /// Answers lines until the end of the input.
