@@ -42,7 +42,7 @@ for section in $sections; do
         measure large sync --case metadata,typed --handlers 10 --n 100000 --subject lariat
         ;;
     storm)
-        measure storm storm --interleave --handlers 1,10 --subject lariat,kube-rs-shared,floor,floor-scan
+        measure storm storm --interleave --n 50000 --handlers 1,10 --subject lariat,kube-rs-shared,floor,floor-scan
         ;;
     fanout)
         measure fanout fanout --case typed,metadata --handlers 1,10,100 --subject lariat
