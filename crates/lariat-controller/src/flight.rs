@@ -34,7 +34,7 @@ pub(crate) struct CallOf<'a> {
 }
 
 impl ControllerFlight {
-    pub(crate) fn new(recorder: Recorder, gvk: &Gvk, (ageing, fair): (Ageing, bool)) -> Self {
+    pub(crate) fn new(recorder: Recorder, gvk: &Gvk, ageing: Ageing, fair: bool) -> Self {
         Self {
             ageing,
             fair,

@@ -185,10 +185,10 @@ impl Caches {
         let lanes = self.lanes.list();
         let held = lanes.iter().filter(|lane| lane.hold().is_waiting());
         let released: Vec<_> = held.map(|lane| Box::pin(self.release(lane))).collect();
-        match released.is_empty() {
-            true => std::future::pending().await,
-            false => drop(select_all(released).await),
+        if released.is_empty() {
+            return std::future::pending().await;
         }
+        drop(select_all(released).await);
     }
 
     /// Waits until a handler can be called, and queues its keys.

@@ -69,7 +69,8 @@ impl ControllerCore {
         flight: Option<Recorder>,
     ) -> Self {
         let gvk = informer.gvk().clone();
-        let flight = flight.map(|recorder| ControllerFlight::new(recorder, &gvk, options.turns()));
+        let (ageing, fair) = options.turns();
+        let flight = flight.map(|recorder| ControllerFlight::new(recorder, &gvk, ageing, fair));
         let queue = options.queue(flight.as_ref());
         let lanes = Arc::new(Lanes::new(flight.clone()));
         let failures = Failures::new(gvk.clone());

@@ -201,13 +201,13 @@ impl ControllerOptions {
         self.sentinel.clone().unwrap_or_default()
     }
 
-    /// Makes the queue of one controller.
     /// Returns how low priorities rise in the queue, and whether namespaces take turns.
     pub(super) fn turns(&self) -> (Ageing, bool) {
         let ageing = self.ageing.unwrap_or_default();
         (ageing, self.fair_namespaces == Some(true))
     }
 
+    /// Makes the queue of one controller.
     pub(super) fn queue(&self, flight: Option<&ControllerFlight>) -> Queue {
         let (ageing, fair) = self.turns();
         let mut builder = WorkQueue::<ObjectKey>::builder().ageing(ageing);

@@ -152,10 +152,10 @@ impl Running {
         let lanes = self.core.lanes().list();
         let tokens = lanes.iter().filter_map(|lane| lane.until());
         let ends: Vec<_> = tokens.map(|token| Box::pin(token.cancelled())).collect();
-        match ends.is_empty() {
-            true => std::future::pending().await,
-            false => drop(select_all(ends).await),
+        if ends.is_empty() {
+            return std::future::pending().await;
         }
+        drop(select_all(ends).await);
     }
 
     fn spawn(&self, workers: &mut JoinSet<()>) {

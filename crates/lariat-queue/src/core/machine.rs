@@ -190,9 +190,10 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
         let slot = self.entries.find_or_insert((key, hash), Entry::default);
         let entry = &mut self.entries[slot].value;
         let delay = delay(entry.count_failure(LaneId::WHOLE));
-        let after = match add.after.is_zero() {
-            true => delay,
-            false => delay.min(add.after),
+        let after = if add.after.is_zero() {
+            delay
+        } else {
+            delay.min(add.after)
         };
         self.counters.retries += 1;
         self.put(slot, Add { after, ..add }, now);
