@@ -10,7 +10,7 @@ use crate::{Gvk, Labels, ObjectKey, ResourceVersion, without_values};
 /// One state of one object: compact metadata, and the JSON without `metadata.managedFields`.
 ///
 /// Typed and dynamic values are decoded from the JSON on demand. [`parse`](Self::parse) makes one pass
-/// over it and one copy of it; a [`Scan`] makes do with the metadata. It dereferences to its [`ObjectMetadata`].
+/// over it and one copy of it; a [`Scan`](crate::Scan) makes do with the metadata. It dereferences to its [`ObjectMetadata`].
 #[derive(Clone)]
 pub struct RawObject {
     pub(super) metadata: ObjectMetadata,
