@@ -23,7 +23,9 @@ pub struct Cache<K> {
 }
 
 impl Informer {
-    /// Returns the cache, read as `K`; the content is watched from now on if `K` needs it.
+    /// Returns the cache, read as `K`.
+    ///
+    /// The content is watched from now on if `K` needs it.
     #[must_use]
     pub fn cache<K: View>(&self) -> Cache<K> {
         self.need::<K>();

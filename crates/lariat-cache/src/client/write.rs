@@ -9,7 +9,7 @@ use lariat_core::{Gvk, ObjectKey, name_of_segment};
 
 use crate::store::{CachedObject, Store};
 
-/// Is told of writes that succeeded.
+/// Is notified of writes that succeeded.
 pub(crate) trait WriteObserver: Send + Sync + 'static {
     /// Returns the cache of the kind that is written, if it is cached.
     fn cache_of(&self, write: &Write) -> Option<KindCache>;
@@ -62,8 +62,9 @@ pub(crate) struct Write {
     pub(crate) is_rehearsal: bool,
 }
 
-/// Subresources that answer with the object itself. What others answer may come from anywhere: a proxied
-/// service could say it is any object.
+/// Subresources that answer with the object itself.
+///
+/// What others answer may come from anywhere: a proxied service could say it is any object.
 pub(crate) const OF_THE_OBJECT: [&str; 5] = [
     "status",
     "finalize",
@@ -72,7 +73,9 @@ pub(crate) const OF_THE_OBJECT: [&str; 5] = [
     "approval",
 ];
 
-/// Subresources that run something in a pod. They are called by a GET too, which a WebSocket begins with.
+/// Subresources that run something in a pod.
+///
+/// They are called by a GET too, which a WebSocket begins with.
 const CALLS: [&str; 3] = ["exec", "attach", "portforward"];
 
 /// What a write does, in the API server's words.
@@ -142,7 +145,7 @@ impl Write {
             return None;
         }
         Some(Self {
-            // What is passed on to a program is no rehearsal, whatever the query says.
+            // What is passed on to a program is no dry run, whatever the query says.
             is_rehearsal: !rest.get(1).is_some_and(|part| is_passed_on(part))
                 && query.split('&').any(|pair| pair.starts_with("dryRun=")),
             method: method.clone(),
@@ -174,14 +177,16 @@ impl Write {
         self.method == Method::DELETE
     }
 
-    /// Reads the body of a deletion. Where there is one, the API server does not look at the query.
+    /// Reads the body of a deletion.
+    ///
+    /// Where there is one, the API server does not look at the query.
     pub(super) fn read_options(&mut self, options: &[u8]) {
         if !options.is_empty() && !self.is_passed_on() {
             self.is_rehearsal = is_rehearsal(options);
         }
     }
 
-    /// Returns whether it is passed on to a program, which knows nothing of rehearsals.
+    /// Returns whether it is passed on to a program, which knows no dry run.
     pub(super) fn is_passed_on(&self) -> bool {
         self.subresource.as_deref().is_some_and(is_passed_on)
     }
@@ -202,7 +207,7 @@ fn is_namespace_part(part: &str) -> bool {
     matches!(part, "status" | "finalize")
 }
 
-/// Returns whether the options of a deletion ask for a rehearsal.
+/// Returns whether the options of a deletion ask for a dry run.
 fn is_rehearsal(options: &[u8]) -> bool {
     #[derive(serde::Deserialize)]
     #[serde(rename_all = "camelCase")]

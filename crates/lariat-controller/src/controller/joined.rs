@@ -67,7 +67,7 @@ impl Joined {
         self.feed.aside()
     }
 
-    /// Returns whether objects have to be told again once their content is there.
+    /// Returns whether objects have to be reported again once their content is there.
     pub(crate) fn has_unread(&self) -> bool {
         self.feed.has_unread()
     }

@@ -75,16 +75,13 @@ impl Suspects {
         options: &Sentinel,
         now: Instant,
     ) -> Option<Circle> {
-        if self.related.len() >= MOST {
-            self.related.retain(|_, each| now - each.touched < RECENT);
-        }
-        if self.related.len() >= MOST {
-            self.related.clear();
-        }
         let object = (of.clone(), write.after.key().clone());
+        if !self.related.contains_key(&object) {
+            make_room(&mut self.related, now);
+        }
         let related = self.related.entry(object);
         let related = related.or_insert_with(|| Suspect::new(now));
-        // Each relation between two kinds tells of it.
+        // Each relation between two kinds reports it.
         if related.has_written(write.version) {
             return None;
         }
@@ -152,7 +149,7 @@ impl Suspects {
 }
 
 /// Forgets keys when there are too many: those found out last.
-fn make_room(keys: &mut HashMap<ObjectKey, Suspect>, now: Instant) {
+fn make_room<K>(keys: &mut HashMap<K, Suspect>, now: Instant) {
     if keys.len() < MOST {
         return;
     }
