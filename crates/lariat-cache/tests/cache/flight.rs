@@ -42,7 +42,7 @@ async fn why_a_watch_ended_and_what_followed_is_recorded() {
     factory.start();
     assert!(informer.synced().await);
     time::sleep(Duration::from_secs(90)).await;
-    // What expires while nobody watches makes the next watch end with 410.
+    // What expires while there is no watch makes the next watch end with 410.
     cluster.cut_watches();
     cluster.compact();
     time::sleep(Duration::from_secs(10)).await;

@@ -56,7 +56,7 @@ async fn a_server_that_stays_busy_is_left_alone_more_and_more() {
     );
 }
 
-/// The API server of a definition that was just made answers its first watch with 429, and a starting one with 503.
+/// With a new CRD the API server answers the first watch with 429, and a starting one with 503.
 #[tokio::test(start_paused = true)]
 async fn a_server_that_asks_for_a_moment_is_no_reason_for_a_warning() {
     let (warnings, _guard) = Warnings::collect();
@@ -229,7 +229,7 @@ async fn a_network_that_swallows_everything_shows_in_the_status() {
     assert_eq!(
         status.last_error.as_deref(),
         Some("watch: the answer broke off: connection reset"),
-        "it is known at once"
+        "it is known immediately"
     );
     time::sleep(Duration::from_secs(3)).await;
     let status = bench.status();

@@ -82,7 +82,7 @@ fn reads(cluster: &Cluster) -> (usize, usize) {
 async fn the_next_start_watches_from_where_the_last_one_ended() {
     let folder = Folder::new("resume");
     let (cluster, writer) = left(&folder).await;
-    writer.change("b", "while nobody looked").await;
+    writer.change("b", "while no watch was open").await;
     writer.delete("c").await;
     cluster.journal().clear();
     let (factory, informer) = started(&cluster, &folder, KindOptions::default()).await;

@@ -21,14 +21,14 @@ use crate::wrapper::{KeyId, WrappedKey};
 
 const FORMAT: [u8; 4] = *b"LSK1";
 
-/// What is in the envelope.
+/// The contents of the envelope.
 pub(super) struct Keys {
     pub(super) hashes: Secret,
-    /// Never empty; the last seals.
+    /// Never empty; the last one seals.
     pub(super) data: Vec<Arc<DataKey>>,
 }
 
-/// Puts keys in an envelope.
+/// Puts keys into an envelope.
 pub(super) fn write(
     wrapped: &WrappedKey,
     envelope: &Secret,
@@ -51,7 +51,7 @@ pub(super) fn write(
         &nonce,
     ];
     let mut stored = head.concat();
-    // With its final size: a vector that grows leaves copies behind. It is encrypted where it is.
+    // With its final size, because a vector that grows leaves copies behind. It is encrypted in place.
     let mut keys = Zeroizing::new(Vec::with_capacity(KEY * (1 + data.len())));
     keys.extend_from_slice(hashes.bytes());
     for key in data {
