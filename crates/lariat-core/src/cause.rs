@@ -100,10 +100,12 @@ impl Cause {
             return Ok(());
         }
         match (self, later) {
+            // Consecutive updates span one range; with a gap, or another cause in between, they stay apart.
             (Self::Updated { to, .. }, Self::Updated { from, to: newest }) if *to == from => {
                 *to = newest;
                 Ok(())
             }
+            // An addition that was not handled yet is an addition at a later version.
             (Self::Added { version }, Self::Updated { from, to }) if *version == from => {
                 *version = to;
                 Ok(())
@@ -279,6 +281,7 @@ impl Causes {
             more.causes.push(cause);
             self.mark(at + 1, had);
         } else {
+            // An omitted cause still counts for the chain, unless it belongs to a failed run.
             more.omit(1, cause.chain().filter(|_| !had));
         }
     }
@@ -355,6 +358,7 @@ impl Causes {
         let new = new.map(|(_, cause)| cause).filter_map(chain);
         let shortest = new.chain(more.and_then(|more| more.shortest)).min();
         let failed = more.and_then(|more| more.failed);
+        // Retries continue the chain of the failed run; anything new has a chain of its own.
         shortest.or(failed).unwrap_or(0)
     }
 

@@ -74,6 +74,7 @@ impl<'a> JsonCursor<'a> {
     ///
     /// There is no object here.
     pub fn enter_object(&mut self) -> Result<(), Unclear> {
+        // The first member is not preceded by a comma.
         self.is_fresh = true;
         self.take(b'{')
     }

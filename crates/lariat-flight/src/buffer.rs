@@ -103,6 +103,7 @@ impl Buffer {
             && let Some(oldest) = self.sealed.pop_front()
         {
             self.bytes -= oldest.payload.len();
+            // The oldest records are dropped, because the latest ones explain a crash.
             self.lost += u64::from(oldest.records);
         }
     }

@@ -204,6 +204,7 @@ impl Shared {
             };
             if let Err(error) = self.append(&mut file, &frame.payload, (frame.records, lost)) {
                 let records = u64::from(frame.records);
+                // The next frame that is written contains the count of both.
                 self.buffer.lock().lose(records + u64::from(lost));
                 self.failed.fetch_add(records, Ordering::Relaxed);
                 self.report(&error);

@@ -129,6 +129,7 @@ impl Ring {
             payload,
         }
         .encode();
+        // A frame is never split: readers find frames by their heads.
         if self.at + bytes.len() as u64 > self.len {
             self.wrap()?;
         }

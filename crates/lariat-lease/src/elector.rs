@@ -189,6 +189,7 @@ impl<'a> Campaign<'a> {
                 }
             }
         };
+        // The deadline is that of the last answered renewal, not of this attempt.
         let renewed = time::timeout_at(deadline, tries).await;
         renewed.unwrap_or_else(|_| {
             let after = self.elector.config.renew_deadline;
@@ -216,6 +217,7 @@ impl<'a> Campaign<'a> {
             // The process was paused, or the answer came late: another process may have taken over.
             return Next::Failed;
         }
+        // Counted from when the request was sent: the standby counts from when it saw the renewal, which is later.
         self.deadline = deadline;
         let epoch = self.election.transitions();
         let slow = self.election.slow_renewals();

@@ -142,6 +142,7 @@ impl tower_service::Service<Request<Body>> for Fence {
                 what: format!("{} {}", request.method(), request.uri().path()),
                 was_sent: false,
             };
+            // Checked when the request is sent, not when it was created: a process may be suspended in between.
             if !leadership.leads() {
                 return Err(fenced.into());
             }

@@ -52,6 +52,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> WorkQueue<K, P> {
     pub fn add(&self, key: K, add: Add<P>) {
         let hash = self.shared.hasher.hash(&key);
         let mut state = self.shared.lock_as_producer();
+        // Without a tap the clock is read only if the add changes something.
         let at = state.tap.is_some().then(now);
         if let Some(at) = at {
             state.show_add(at, &key, &add, None);
@@ -175,6 +176,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> WorkQueue<K, P> {
     fn get_or_join(&self, woken: Option<Waiting<'_, K, P>>) -> Attempt<K, P> {
         let now = now();
         let mut state = self.shared.lock_as_worker();
+        // Leaving and looking happen under one lock: a wake-up between them would be lost.
         if let Some(waiting) = woken {
             waiting.leave(&mut state);
         }

@@ -141,6 +141,7 @@ impl Shared {
             return answer;
         };
         let again = next.sign(again).await?;
+        // The same credentials would be refused again.
         if next.is_same(
             &login,
             used.as_ref(),

@@ -74,6 +74,7 @@ impl Service<Request<Body>> for Observed {
             let response = match answer::send(&client, request, limit).await {
                 Ok(response) => response,
                 Err(error) => {
+                    // If the request may have reached the server, its result is unknown and the receipt is dropped.
                     let receipt = receipt.filter(|_| was_not_sent(&*error));
                     if let Some(receipt) = receipt {
                         receipt.ended(&WriteEnd::NotSent);

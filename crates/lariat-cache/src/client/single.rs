@@ -49,6 +49,7 @@ impl<T: Clone, K: PartialEq> Single<T, K> {
         if let Some(known) = known.filter(|known| known.peek().is_none()) {
             return Ok(known);
         }
+        // Under the lock, so that two callers cannot both start one.
         let attempt = start()?.shared();
         *running = attempt.downgrade().map(|attempt| (key, attempt));
         Ok(attempt)

@@ -247,6 +247,7 @@ impl Core {
             of_answer == Content::Whole || !self.store.wants_content(content, object)
         };
         let meaning = |object: &ObjectMetadata| match self.meaning(object) {
+            // Metadata must not replace cached content.
             Meaning::Selected if !is_enough(object) => Meaning::Unknown,
             meaning => meaning,
         };

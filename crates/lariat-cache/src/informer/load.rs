@@ -84,6 +84,7 @@ impl Core {
         key: &ObjectKey,
         patience: Duration,
     ) -> Result<Option<Arc<CachedObject>>, LoadError> {
+        // The first pass only looks; the second one may have waited for the list.
         for patience in [Duration::ZERO, patience] {
             // One list is better than a request for each object.
             if self.awaits_content(key) {

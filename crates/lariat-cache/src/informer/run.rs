@@ -47,6 +47,7 @@ struct Place {
 impl Core {
     /// Keeps the cache up to date until it is stopped.
     pub(crate) async fn run(self: Arc<Self>, stop: CancellationToken) {
+        // A run that was stopped may still be ending; two runs must not write the store.
         let _alone = self.run.lock().await;
         let (mut wanted, mut storage) = (self.wanted.subscribe(), self.storage.subscribe());
         stop.run_until_cancelled(self.warm_up()).await;
@@ -106,6 +107,7 @@ impl Core {
                 }
             }
         };
+        // All reflectors of the round end before the next round reads something else.
         stop_reading.cancel();
         while reflectors.join_next().await.is_some() {}
         self.store.give_up_lists();

@@ -94,6 +94,7 @@ impl Progress {
         if is_filled {
             self.was_filled.store(true, Ordering::Relaxed);
         }
+        // Published before the patience is reset: a reader in between sees the synced phase, and does not store a time.
         self.phase.send_replace(phase);
         if is_filled {
             self.patience.renew();
@@ -243,6 +244,7 @@ impl Segment {
     /// The phase of the kind follows from those of all reflectors.
     pub(crate) fn enter(&self, phase: Phase) {
         let mut totals = self.progress.totals.lock();
+        // A reflector that is being stopped must not report for the set that replaces it.
         if totals.generation != self.generation {
             return;
         }

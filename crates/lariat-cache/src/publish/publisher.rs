@@ -139,6 +139,7 @@ impl Publisher {
         subscriber: Arc<dyn Subscriber>,
         user: Arc<User>,
     ) -> Subscription {
+        // Under the lock of changes: a change between the snapshot and the registration would be missed.
         let _order = self.order.lock();
         let present = |object| Change::Added {
             object,
@@ -200,6 +201,7 @@ impl Publisher {
             Meaning::NotSelected => store.left(&object),
             Meaning::Unknown => Vec::new(),
         });
+        // Outside the lock of changes the object may have been deleted meanwhile.
         let Some(after) = self.store.get(&key) else {
             return;
         };

@@ -52,6 +52,7 @@ impl Reflector {
             }
             outcome = self.line(&line, stream, cursor, &mut deltas);
         }
+        // Also after an error: the lines before the bad one are valid.
         self.publisher.apply(deltas, self.intake.content());
         if let Some(loading) = &mut cursor.loading {
             self.show(loading, None);
@@ -76,6 +77,8 @@ impl Reflector {
             Ok(event) => self.event(event, stream, cursor, deltas),
             Err(detail) => Err(malformed(detail)),
         };
+        // The usual form takes everything up to the last brace for the object; a parser decides about a line that has
+        // more.
         if let Err(ReflectorError::Malformed { .. }) = outcome
             && let Some(event) = WatchEvent::unusual(line)
         {

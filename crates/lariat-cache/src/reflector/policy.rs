@@ -141,6 +141,7 @@ impl ReflectorPolicy {
     /// `jitter` is a random number from 0 to 1 that varies delays.
     pub fn ended(&mut self, ending: &Ending, now: Instant, jitter: f64) -> Decision {
         match ending.stage {
+            // The informer waits for the kind, so the reflector ends.
             _ if ending.end == End::NotServed => Decision {
                 is_failure: true,
                 ..Decision::at_once(NextStep::Nothing)
@@ -173,6 +174,7 @@ impl ReflectorPolicy {
             lasted,
             ..
         } = *ending;
+        // A watch that had events, or lasted long, was fine, whatever ended it.
         let worked = received || lasted >= LASTING_WATCH;
         match end {
             End::Closed => {}
@@ -223,6 +225,7 @@ impl ReflectorPolicy {
     /// Decides between another watch from the same version and a new list.
     fn watch_failed(&mut self, end: End, jitter: f64) -> Decision {
         self.failed_watches += u32::from(may_lie_in_version(end));
+        // After some attempts the version itself is suspected, and a new list replaces it.
         let next = if keeps_version(end) && self.failed_watches <= WATCH_ATTEMPTS {
             NextStep::Watch
         } else {

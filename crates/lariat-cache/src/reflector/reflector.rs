@@ -161,6 +161,7 @@ impl Reflector {
             let mut filter = self.reading.filter.clone();
             let outcome = tokio::select! {
                 biased;
+                // First, so that a stop wins over a step that is ready at the same time.
                 () = stop.cancelled() => break,
                 () = server.until_restored(), if is_verified => Ok(self.read_again()),
                 () = filter.next(), if is_watching => Ok(self.read_filtered()),
@@ -324,6 +325,7 @@ impl Reflector {
         let after = ANSWER_TIMEOUT;
         let answer = time::timeout(after, answer).await;
         let answer = answer.unwrap_or(Err(ReflectorError::Unanswered { verb, after }));
+        // An error is an answer too: the server is back, and the other reflectors need not wait any longer.
         let is_answered = !answer.as_ref().is_err_and(ReflectorError::is_unanswered);
         if is_answered && self.policy.is_away() {
             self.reading.server.answers();

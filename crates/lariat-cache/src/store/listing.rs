@@ -115,6 +115,7 @@ impl Listing {
     /// Applies an object of a page. If its state is the cached one, that is kept.
     fn put(&self, writing: &mut Writing<'_>, object: RawObject) {
         let known = writing.known(object.key().as_str());
+        // The list may have been read before a write of this process that is in the store already.
         if writing.writer.own.outdates_listed(self.begun, &object) {
             return self.mention(known);
         }

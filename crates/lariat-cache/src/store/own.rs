@@ -235,6 +235,7 @@ impl OwnWrites {
     /// in the other order, the watch will show it.
     pub(super) fn outdates_answer(&self, answer: &ObjectMetadata, sent: u64) -> bool {
         let deletion = self.deletions.get(answer.key());
+        // The creation was sent before the deletion of its name, so the object does not exist any more.
         if deletion.is_some_and(|number| sent < *number) {
             return true;
         }
@@ -296,6 +297,8 @@ impl OwnWrites {
     ) -> bool {
         let written = self.by_key.get(object.key());
         written.is_some_and(|(mark, written)| {
+            // Three conditions: the list may be older than the write, it is the same object, and the write is newer
+            // than the list.
             mark.is_after(begun)
                 && written.uid.as_ref() == Some(object.uid())
                 && written.version.compare(version) == Some(Ordering::Greater)

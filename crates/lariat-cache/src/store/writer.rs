@@ -136,6 +136,7 @@ impl Writing<'_> {
         if has_ended || known.as_deref().is_some_and(unknowable) {
             return Vec::new();
         }
+        // An answer may be older than a later write of this process, or than a deletion of the name.
         if !self.writer.own.outdates_answer(&object, sent) {
             self.put_newer(object, content);
         }
@@ -157,6 +158,7 @@ impl Writing<'_> {
             Some(known) => !is_at_most(known.version(), object.version()),
             None => writer.reached.includes(object),
         };
+        // A state that is newer than the answer must not be removed by it.
         if is_behind || writer.own.outdates(object) {
             return Vec::new();
         }
@@ -231,6 +233,7 @@ impl Writing<'_> {
                 && self.store.wants_content(content, &object)
         };
         let completes = known.as_ref().is_some_and(completes);
+        // The same version may arrive twice: with metadata first, and then with content.
         if stale && !completes {
             return;
         }
@@ -355,6 +358,7 @@ impl Writing<'_> {
 
     fn add(&mut self, edit: Edit) {
         self.writer.pending.push(edit);
+        // Bounds how long readers of lists wait for one write.
         if self.writer.pending.len() >= CHUNK {
             self.flush();
         }

@@ -53,6 +53,7 @@ impl<'a> Head<'a> {
             match cursor.next_member()?.ok_or(Unclear)? {
                 b"apiVersion" => once(&mut api_version, type_text(cursor)?)?,
                 b"kind" => once(&mut kind, type_text(cursor)?)?,
+                // Members after the metadata are left to `check_rest`.
                 b"metadata" => break,
                 name => other(name, cursor)?,
             }
@@ -194,6 +195,7 @@ fn check_rest(json: &[u8], mut cursor: JsonCursor<'_>, has_type: bool) -> Result
     let Some(first) = cursor.next_member()? else {
         return cursor.end();
     };
+    // The end is checked although the content is not read: a text that was cut off must not pass.
     if counts(first, has_type) || !json.ends_with(b"}") {
         return Err(Unclear);
     }

@@ -158,6 +158,7 @@ impl<V: Clone> Recent<V> {
             Some(known) => known,
             None => (text.into(), read(text)?),
         };
+        // Two generations instead of an exact order of use: an entry survives if it is used once per generation.
         if self.bytes + size > GENERATION {
             self.old = std::mem::take(&mut self.young);
             self.bytes = 0;

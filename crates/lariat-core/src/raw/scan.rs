@@ -168,6 +168,7 @@ impl<'a> Scan<'a> {
     /// The key of another object is ignored.
     #[must_use]
     pub fn with_key(self, key: Option<ObjectKey>) -> Self {
+        // A wrong key would store the object under the name of another one.
         let key = key.filter(|key| {
             let namespace = key.namespace().unwrap_or_default();
             (namespace, key.name()) == (self.namespace(), self.name())

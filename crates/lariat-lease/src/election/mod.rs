@@ -98,6 +98,7 @@ impl Election {
             observed.look(at.now);
         }
         match &self.observed {
+            // The holder renews without reading first; a conflict shows if the lease was changed.
             Some(observed) if self.is_mine(&observed.record) && observed.is_valid(at.now) => {
                 let renewed = self.next_record(at.wall).replace(&observed.object);
                 self.pending = Pending::FastRenewal;
@@ -268,6 +269,7 @@ impl Election {
             Answer::Absent => {
                 self.is_in_doubt = false;
                 self.missing(at.now);
+                // A deleted lease may still be held: its holder does not know yet.
                 if let Some(holder) = self.other_holder(at.now) {
                     return Next::HeldBy(holder);
                 }
@@ -286,6 +288,7 @@ impl Election {
         let Some(observed) = &self.observed else {
             return Next::Failed;
         };
+        // Only a renewal counts, not an acquisition.
         self.slow_renewals += u64::from(self.is_mine(&observed.record));
         let record = self.next_record(at.wall);
         let update = Request::Update(Box::new(record.replace(&observed.object)));
@@ -303,6 +306,7 @@ impl Election {
                 self.pending = Pending::ReadAfterConflict;
                 Next::Send(Request::Get)
             }
+            // Without an answer the write may have been stored, so the lease may be ours.
             Answer::Failed => {
                 self.is_in_doubt = true;
                 Next::Failed
@@ -383,6 +387,7 @@ impl Observed {
     /// leader again. A process on standby looks every third of the duration, which leaves as much for a failed attempt.
     fn look(&mut self, now: Instant) {
         let away = now.saturating_duration_since(self.looked);
+        // The observed age of the record is worthless after a suspension, so it starts over.
         if away > self.record.duration() * 2 / 3 {
             self.at = now;
             self.missing = self.missing.map(|_| now);

@@ -171,6 +171,7 @@ impl Drop for Permit {
         }
         let is_lost = !state.share.holds(self.key);
         drop(state);
+        // Only calls for lost keys are waited for.
         if is_lost {
             self.inner.moves.send_replace(());
         }

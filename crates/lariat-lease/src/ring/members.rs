@@ -82,6 +82,7 @@ impl Members {
             return;
         };
         let record = Record::of(&object);
+        // Released by its holder, or taken away after it had expired: its keys are free.
         if record.holder.is_empty() {
             self.others.remove(name);
             return;

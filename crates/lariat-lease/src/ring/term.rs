@@ -116,6 +116,7 @@ impl<'a> Term<'a> {
             }
         }
         self.has_listed = false;
+        // What was observed before the lease existed does not show who joined at the same time.
         self.members = Members::new(Arc::clone(&self.lease.name));
         // After the lease was created, so that of two members that join at the same time one sees the other.
         let (_observer, mut sights) = self.observe();
@@ -306,6 +307,7 @@ impl<'a> Term<'a> {
         self.counted = others;
         self.member.shards.keep(&self.share, grows, shrinks);
         if self.has_joined {
+            // The gate closes for lost keys before the acknowledgement is written.
             self.member.shards.gate().set(&self.share);
             let (ring, members) = (&self.member.config.lease.name, self.share.members());
             tracing::info!(%ring, members, "the ring has changed");

@@ -80,6 +80,7 @@ impl DataKey {
         }
         let cipher = Arc::new(self.secret.derive(VALUES, salt));
         let entry = (*salt, Arc::clone(&cipher));
+        // A ring of ciphers: the table of salts must not grow with the number of earlier runs.
         let oldest = opened.oldest;
         match opened.ciphers.get_mut(oldest) {
             Some(place) => *place = entry,

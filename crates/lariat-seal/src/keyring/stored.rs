@@ -84,6 +84,7 @@ pub(super) fn read(stored: &[u8]) -> Result<Closed<'_>, SealError> {
         let (wrapped, rest) = rest.split_at_checked(usize::from(u16::from_le_bytes(*length)))?;
         let (nonce, sealed) = rest.split_first_chunk()?;
         let keys = sealed.len().checked_sub(TAG)?;
+        // At least the key of hashes and one data key.
         (keys >= 2 * KEY && keys % KEY == 0).then_some((id, wrapped, *nonce, sealed))
     };
     if !stored.starts_with(&FORMAT[..stored.len().min(FORMAT.len())]) {
