@@ -377,6 +377,16 @@ impl Causes {
     ///
     /// A handler's request for a later run is left out, unless there is nothing else: an early run for another reason
     /// satisfies the request, but is not caused by it.
+    ///
+    /// ```
+    /// use std::time::{Duration, Instant};
+    /// use lariat_core::{Cause, Causes, ResourceVersion};
+    ///
+    /// let now = Instant::now();
+    /// let mut causes = Causes::from(Cause::Requeued { handler: "h".into(), due: now + Duration::from_secs(60) });
+    /// causes.push(Cause::Updated { from: ResourceVersion::new("1"), to: ResourceVersion::new("2") });
+    /// assert_eq!(causes.due_at(now).to_string(), "updated 1 → 2");
+    /// ```
     #[must_use]
     pub fn due_at(&self, now: Instant) -> Self {
         let is_due = |cause: &&Cause| !matches!(cause, Cause::Requeued { due, .. } if *due > now);

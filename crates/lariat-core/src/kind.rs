@@ -57,6 +57,13 @@ impl Gvk {
     }
 
     /// Returns the `apiVersion` of objects: `group/version`, or `version` for core kinds.
+    ///
+    /// ```
+    /// use lariat_core::Gvk;
+    ///
+    /// assert_eq!(Gvk::new("", "v1", "Pod").api_version(), "v1");
+    /// assert_eq!(Gvk::new("apps", "v1", "Deployment").api_version(), "apps/v1");
+    /// ```
     #[must_use]
     pub fn api_version(&self) -> String {
         if self.group.is_empty() {

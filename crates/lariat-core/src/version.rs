@@ -52,6 +52,13 @@ impl ResourceVersion {
 
     /// Returns the version as a number.
     ///
+    /// ```
+    /// use lariat_core::ResourceVersion;
+    ///
+    /// assert_eq!(ResourceVersion::new("42").number(), Ok(42));
+    /// assert_eq!(ResourceVersion::new("042").number(), Err("042"));
+    /// ```
+    ///
     /// # Errors
     ///
     /// The text of the version, if it is not a decimal number as [`u64`] prints it.

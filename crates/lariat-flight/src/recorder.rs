@@ -139,12 +139,30 @@ impl Recorder {
     }
 
     /// Returns how many records could not be written because the file failed.
+    ///
+    /// ```
+    /// use lariat_flight::{FlightRecorder, Recorder};
+    ///
+    /// let recorder = Recorder::new(FlightRecorder::file("/no/such/folder/op.flight"));
+    /// assert_eq!(recorder.failed(), 0, "nothing was recorded yet");
+    /// ```
     #[must_use]
     pub fn failed(&self) -> u64 {
         self.shared.failed.load(Ordering::Relaxed)
     }
 
     /// Writes records as they come, until `stop` is cancelled; then writes the rest.
+    ///
+    /// ```no_run
+    /// use lariat_flight::{FlightRecorder, Recorder};
+    /// use tokio_util::sync::CancellationToken;
+    ///
+    /// # async fn example() {
+    /// let recorder = Recorder::new(FlightRecorder::file("/var/run/op.flight"));
+    /// let stop = CancellationToken::new();
+    /// let writer = recorder.clone().run(stop.clone());
+    /// # writer.await; }
+    /// ```
     ///
     /// # Cancel safety
     ///

@@ -89,7 +89,7 @@ impl Ring {
         match Header::read(&bytes) {
             Header::Foreign => {
                 return Err(io::Error::other(
-                    "the file is there and is no flight recording; it is left as it is",
+                    "the file is there and is not a flight recording; it is left unchanged",
                 ));
             }
             Header::Known { len: known } if known == len => {

@@ -94,6 +94,18 @@ impl Elector {
     /// A lease that is [kept on stop](Lease::keep_on_stop) is not released. An elector can run again after a run: it
     /// begins on standby.
     ///
+    /// ```no_run
+    /// use lariat_lease::{Elector, LeaseError};
+    ///
+    /// # async fn example(elector: Elector) -> Result<(), LeaseError> {
+    /// let interrupted = async {
+    ///     // Resolves when the program is to stop.
+    ///     # std::future::pending::<()>().await
+    /// };
+    /// elector.run(interrupted).await?;
+    /// # Ok(()) }
+    /// ```
+    ///
     /// # Errors
     ///
     /// The lease was lost: it was not renewed in time, or another process holds it.

@@ -196,6 +196,17 @@ impl Leadership {
     ///
     /// Resolves immediately if it does not lead; otherwise at its last deadline or at the end of its election.
     ///
+    /// ```no_run
+    /// use lariat_lease::Leadership;
+    ///
+    /// # async fn example(leadership: Leadership, work: impl Future<Output = ()>) {
+    /// tokio::select! {
+    ///     () = leadership.lost() => println!("another process takes over"),
+    ///     () = work => {}
+    /// }
+    /// # }
+    /// ```
+    ///
     /// # Cancel safety
     ///
     /// Dropping the future loses nothing.

@@ -274,6 +274,22 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> WorkQueue<K, P> {
     /// A later shutdown, or [`reopen`](Self::reopen), ends the wait immediately. This is client-go's
     /// `ShutDownWithDrain`.
     ///
+    /// ```
+    /// use lariat_queue::{Add, WorkQueue};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() {
+    /// let queue: WorkQueue<&str> = WorkQueue::default();
+    /// queue.add("pod-a", Add::now());
+    /// let worker = async {
+    ///     while let Some(work) = queue.get().await {
+    ///         work.done();
+    ///     }
+    /// };
+    /// tokio::join!(worker, queue.shut_down_with_drain());
+    /// assert!(queue.is_empty());
+    /// # }
+    /// ```
+    ///
     /// # Cancel safety
     ///
     /// Dropping the future ends only the wait; the queue remains shut down.
@@ -515,6 +531,20 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> Work<K, P> {
     }
 
     /// Counts a failure of the whole key and retries it after the limiter's delay.
+    ///
+    /// ```
+    /// use lariat_queue::{Add, LaneId, WorkQueue};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() {
+    /// let queue: WorkQueue<&str> = WorkQueue::default();
+    /// queue.add("pod-a", Add::now());
+    /// queue.get().await.expect("the queue is open").retry();
+    ///
+    /// let work = queue.get().await.expect("it is retried after 5 ms");
+    /// assert_eq!(work.failures(LaneId::WHOLE), 1);
+    /// work.done();
+    /// # }
+    /// ```
     pub fn retry(mut self) {
         let after = self.backoff(LaneId::WHOLE);
         let payload = self

@@ -78,7 +78,7 @@ pub(super) async fn send(
                 return Ok::<_, BoxError>(response);
             };
             let status = response.status();
-            tracing::debug!(%status, ?delay, path = copy.uri().path(), "refused; sent again");
+            tracing::debug!(%status, ?delay, path = copy.uri().path(), "refused; retrying");
             // A connection is reused only if its answer was read to the end.
             read(response.into_body()).await;
             time::sleep(delay).await;
@@ -151,7 +151,7 @@ impl NoAnswer {
             more: if is_read {
                 ""
             } else {
-                "; it may have been carried out all the same"
+                "; it may have been carried out nevertheless"
             },
         }
     }

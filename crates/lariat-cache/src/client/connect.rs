@@ -31,13 +31,15 @@ pub enum ConnectError {
         source: Box<InClusterError>,
     },
     /// The server of the configuration is not a URL.
-    #[error("the server {url:?} of the configuration is no URL; it begins with https:// as a rule")]
+    #[error(
+        "the server {url:?} of the configuration is not a URL; it usually begins with https://"
+    )]
     NoUrl {
         /// The server as configured.
         url: String,
     },
     /// The configuration of TLS or authentication cannot be used.
-    #[error("no client can be made from the configuration of {url}: {detail}")]
+    #[error("cannot create a client from the configuration of {url}: {detail}")]
     Client {
         /// The URL of the API server.
         url: String,

@@ -36,7 +36,7 @@ pub(super) enum ExecError {
         source: Arc<io::Error>,
     },
     #[error(
-        "the exec plugin {command:?} of the kubeconfig failed ({status}); what it says is on standard error"
+        "the exec plugin {command:?} of the kubeconfig failed ({status}); its messages are on standard error"
     )]
     Failed { command: String, status: ExitStatus },
     #[error(

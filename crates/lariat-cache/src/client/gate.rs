@@ -106,7 +106,7 @@ pub struct PendingWrite<'a> {
 
 /// A write that cannot be sent as a dry run.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot rehearse to {write}: {why}")]
+#[error("cannot send as a dry run ({write}): {why}")]
 struct NotRehearsed {
     write: String,
     why: &'static str,

@@ -46,7 +46,7 @@ pub(super) enum ReflectorError {
         continue_token: Option<String>,
     },
     /// The answer was cut off.
-    #[error("{verb}: the answer broke off")]
+    #[error("{verb}: the answer was cut off")]
     Cut {
         /// `list` or `watch`.
         verb: &'static str,
@@ -84,10 +84,10 @@ pub(super) enum ReflectorError {
         after: Duration,
     },
     /// A watch list without an end marker.
-    #[error("watch: the end of what there is was not told; lists are used instead")]
+    #[error("watch list: no end marker; lists are used instead")]
     NoEndMarker,
     /// A bookmark of an earlier version than before: the server was restored from a backup.
-    #[error("watch: the API server went back in time")]
+    #[error("watch: the API server returned an earlier version")]
     WentBack,
     /// A watch that ended immediately and without an event.
     #[error("watch: ended at once")]

@@ -75,7 +75,7 @@ impl Reflector {
             }
             Ok(History::Unknown) => self.decide(Stage::Check, End::UnknownHistory),
             Err(error) if error.refuses_check() => {
-                tracing::debug!(%kind, %error, "the API server does not answer what its history is");
+                tracing::debug!(%kind, %error, "the API server does not answer checks of its history");
                 self.decide(Stage::Check, End::NoHistory)
             }
             Err(error) => {

@@ -161,7 +161,7 @@ impl Reflector {
         self.progress.loaded();
         if loading.initial {
             let elapsed = loading.started.elapsed();
-            tracing::info!(kind = %self.progress.gvk(), objects = loading.loaded, ?elapsed, "cache is filled");
+            tracing::info!(kind = %self.progress.gvk(), objects = loading.loaded, ?elapsed, "cache has synced");
         }
         self.progress.enter(Phase::Synced);
     }

@@ -73,7 +73,7 @@ pub(crate) const FORMAT: u32 = 1;
 pub(crate) enum Cold {
     #[error("there is no file of an earlier run")]
     NoFile,
-    #[error("Secrets are not kept without a key")]
+    #[error("Secrets are not saved without a key")]
     NoKey,
     #[error("the API server does not say which cluster this is: {0}")]
     UnknownCluster(String),
@@ -309,7 +309,7 @@ impl ClusterUid {
                     let reason = describe(&*error);
                     tracing::info!(
                         reason,
-                        "kinds are listed at the next start: the program has to get the namespace kube-system, by which clusters are told apart"
+                        "kinds are listed at the next start: the program needs permission to get the namespace kube-system, which identifies the cluster"
                     );
                 }
                 return false;

@@ -83,7 +83,7 @@ impl Writer {
             .expect("changed");
     }
 
-    /// Returns what the server holds of an object's value.
+    /// Returns an object's value on the server.
     pub(crate) async fn value(&self, name: &str) -> Option<String> {
         let object = self.0.get(name).await.expect("it is there");
         object.data?.get("value").cloned()
@@ -96,7 +96,7 @@ impl Writer {
             .expect("deleted");
     }
 
-    /// Returns what the server holds: name to version.
+    /// Returns the objects on the server: name to version.
     pub(crate) async fn truth(&self) -> BTreeMap<String, String> {
         let list = self.0.list(&ListParams::default()).await.expect("listed");
         let pair =
@@ -105,7 +105,7 @@ impl Writer {
     }
 }
 
-/// Returns what a cache holds in namespace `default`: name to version.
+/// Returns the objects of a cache in namespace `default`: name to version.
 pub(crate) fn cached(informer: &Informer) -> BTreeMap<String, String> {
     let objects = informer
         .cache::<lariat_cache::Metadata>()

@@ -16,7 +16,7 @@ use tokio::time;
 
 use crate::server::{Answer, Server, Speech, whole};
 
-/// A folder of its own, which goes with it.
+/// A folder of its own, which is removed with it.
 struct Folder(PathBuf);
 
 impl Folder {

@@ -11,7 +11,7 @@ use tokio::time;
 
 use crate::bench::config_maps;
 
-/// A folder of the test's own, which goes with it.
+/// A folder of the test's own, which is removed with it.
 struct Folder(PathBuf);
 
 impl Folder {

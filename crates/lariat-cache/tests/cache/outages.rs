@@ -1,4 +1,4 @@
-//! How soon a kind goes on after an outage or an overload, and what is said about it meanwhile.
+//! How soon a kind recovers from an outage or an overload, and what is logged meanwhile.
 
 use std::time::Duration;
 
@@ -228,7 +228,7 @@ async fn a_network_that_swallows_everything_shows_in_the_status() {
     assert!(!status.is_stale(), "watches are opened again all the time");
     assert_eq!(
         status.last_error.as_deref(),
-        Some("watch: the answer broke off: connection reset"),
+        Some("watch: the answer was cut off: connection reset"),
         "it is known immediately"
     );
     time::sleep(Duration::from_secs(3)).await;

@@ -283,7 +283,7 @@ impl Secrets {
     }
 }
 
-/// Nothing the second kind knows of shows that there is another history.
+/// Nothing in the second kind shows that there is another history.
 ///
 /// Nothing had changed in it since the backup.
 #[tokio::test(start_paused = true)]

@@ -223,7 +223,7 @@ async fn a_deletion_among_the_initial_events_is_published() {
     );
 }
 
-/// Overloaded servers, servers that start, and those that want another token say nothing about streams.
+/// Overloaded and starting servers, and those that reject a token, say nothing about watch lists.
 #[tokio::test(start_paused = true)]
 async fn a_server_that_refuses_everybody_is_asked_for_streams_all_the_same() {
     for code in [401, 403, 429, 503] {

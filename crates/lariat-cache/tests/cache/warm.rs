@@ -14,7 +14,7 @@ use serde_json::json;
 use crate::bench::{MINUTE, Recorder, Writer, cluster, config_maps, eventually};
 use crate::warm_sealed::key;
 
-/// A folder that goes with the test.
+/// A folder that is removed with the test.
 pub(crate) struct Folder(pub(crate) PathBuf);
 
 impl Folder {

@@ -119,6 +119,17 @@ impl ObjectMetadata {
     }
 
     /// Returns the owner references.
+    ///
+    /// ```
+    /// use lariat_core::{Gvk, RawObject};
+    ///
+    /// let json = br#"{"metadata":{"name":"web-0","ownerReferences":[
+    ///     {"apiVersion":"apps/v1","kind":"StatefulSet","name":"web","uid":"u-1","controller":true}]}}"#;
+    /// let pod = RawObject::parse(json, &Gvk::new("", "v1", "Pod"))?;
+    /// let controller = pod.owners().iter().find(|owner| owner.is_controller());
+    /// assert_eq!(controller.map(|owner| owner.name()), Some("web"));
+    /// # Ok::<(), lariat_core::RawObjectError>(())
+    /// ```
     #[must_use]
     pub fn owners(&self) -> &[OwnerRef] {
         &self.owners

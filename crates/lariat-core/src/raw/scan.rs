@@ -273,6 +273,13 @@ impl RawObject {
     /// Returns the key of an object even if other parts of it are invalid.
     ///
     /// `None` if namespace or name are invalid, or the text is not a JSON object.
+    ///
+    /// ```
+    /// use lariat_core::{ObjectKey, RawObject};
+    ///
+    /// let json = br#"{"metadata":{"name":"web-0","namespace":"shop","labels":[1]}}"#;
+    /// assert_eq!(RawObject::key_of(json), Some(ObjectKey::namespaced("shop", "web-0")));
+    /// ```
     #[must_use]
     pub fn key_of(json: &[u8]) -> Option<ObjectKey> {
         let StrictObject(named) = serde_json::from_slice::<StrictObject<Named<'_>>>(json).ok()?;
@@ -298,6 +305,14 @@ impl RawObject {
     /// Copies the type and the metadata of an object, without its content.
     ///
     /// `None` unless type and metadata precede the content, as API servers write them.
+    ///
+    /// ```
+    /// use lariat_core::RawObject;
+    ///
+    /// let json = br#"{"kind":"Pod","metadata":{"name":"web-0"},"spec":{}}"#;
+    /// let metadata = RawObject::metadata_of(json).expect("it is in the usual order");
+    /// assert_eq!(&*metadata, br#"{"kind":"Pod","metadata":{"name":"web-0"}}"#);
+    /// ```
     #[must_use]
     pub fn metadata_of(json: &[u8]) -> Option<Box<[u8]>> {
         let parts = Head::read(json.trim_ascii()).ok()?.parts;

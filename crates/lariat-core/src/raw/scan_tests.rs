@@ -331,7 +331,7 @@ proptest! {
 const USUAL: &str = r#"{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a","namespace":"n"}"#;
 
 #[test]
-fn what_follows_the_metadata_is_left_to_those_who_decode_it() {
+fn what_follows_the_metadata_is_left_to_decoders() {
     for rest in [
         r#","spec":{"a":}}"#,
         r#","spec":[}"#,

@@ -44,6 +44,15 @@ impl FieldSelector {
     }
 
     /// Returns the value that a path must equal, if the selector requires one.
+    ///
+    /// ```
+    /// use lariat_core::FieldSelector;
+    ///
+    /// let selector: FieldSelector = "metadata.name=web,status.phase!=Failed".parse()?;
+    /// assert_eq!(selector.required("metadata.name"), Some("web"));
+    /// assert_eq!(selector.required("status.phase"), None);
+    /// # Ok::<(), lariat_core::SelectorError>(())
+    /// ```
     #[must_use]
     pub fn required(&self, path: &str) -> Option<&str> {
         let term = self

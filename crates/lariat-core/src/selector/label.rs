@@ -59,6 +59,15 @@ impl LabelSelector {
     /// Iterates over the labels that must have one of several values.
     ///
     /// For index lookups.
+    ///
+    /// ```
+    /// use lariat_core::LabelSelector;
+    ///
+    /// let selector: LabelSelector = "app in (api,web),!canary".parse()?;
+    /// let required: Vec<_> = selector.required().collect();
+    /// assert_eq!(required, [("app", &["api".to_owned(), "web".to_owned()][..])]);
+    /// # Ok::<(), lariat_core::SelectorError>(())
+    /// ```
     pub fn required(&self) -> impl Iterator<Item = (&str, &[String])> {
         self.requirements
             .iter()

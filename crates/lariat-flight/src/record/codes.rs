@@ -92,7 +92,7 @@ codes! {
         /// Reading a list.
         1 List = "list",
         /// Reading the initial objects of a watch list.
-        2 Stream = "initial stream",
+        2 Stream = "watch list",
         /// Watching.
         3 Watch = "watch",
         /// Checking the server's history.
@@ -128,7 +128,7 @@ codes! {
     /// Why a key was enqueued.
     CauseType {
         /// No reason is known.
-        1 Unknown = "not said",
+        1 Unknown = "unknown",
         /// The object was added.
         2 Added = "added",
         /// The object changed.

@@ -6,6 +6,13 @@ use std::time::Duration;
 use crate::code::{Decoder, Encoder, Field};
 
 /// Why a list, a watch or a check of the history ended, without error texts.
+///
+/// ```
+/// use lariat_flight::End;
+///
+/// let busy = End::Refused { status: 429, retry_after: Some(std::time::Duration::from_secs(7)) };
+/// assert_eq!(busy.to_string(), "refused with 429, to be asked again after 7s");
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum End {
     /// It was read to its end, or answered as expected.
@@ -53,20 +60,20 @@ const PLAIN: [(u8, End, &str); 15] = [
     (2, End::Closed, "closed by the server"),
     (3, End::EndedAtOnce, "ended at once"),
     (4, End::Expired, "the version has expired (410)"),
-    (5, End::Cut, "the connection broke off"),
+    (5, End::Cut, "the connection was cut off"),
     (6, End::Silent, "silent for too long"),
     (7, End::Unreachable, "the server cannot be reached"),
     (8, End::Unanswered, "no answer in time"),
     (9, End::Malformed, "the answer is not understood"),
     (11, End::NotServed, "the kind is not served"),
-    (12, End::NoEndMarker, "the initial list had no end"),
-    (13, End::WentBack, "the server went back in time"),
+    (12, End::NoEndMarker, "the watch list had no end marker"),
+    (13, End::WentBack, "the server returned an earlier version"),
     (14, End::OtherHistory, "the server has another history"),
     (15, End::UnknownHistory, "the server's history is uncertain"),
     (
         16,
         End::NoHistory,
-        "the server does not answer what its history is",
+        "the server does not answer checks of its history",
     ),
 ];
 

@@ -25,6 +25,15 @@ pub type Numbers = SmallVec<[u32; 12]>;
 pub type Verdicts = SmallVec<[LaneVerdict; 2]>;
 
 /// A resource version, as a number if it is one.
+///
+/// ```
+/// use lariat_core::ResourceVersion;
+/// use lariat_flight::Version;
+///
+/// let version = ResourceVersion::new("42");
+/// assert_eq!(Version::from(&version), Version::Number(42));
+/// assert_eq!(Version::Text("").to_string(), "(none)");
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Version<'a> {
     /// A number, as conformant API servers use.

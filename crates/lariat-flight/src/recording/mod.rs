@@ -44,7 +44,7 @@ pub enum ReadError {
         source: io::Error,
     },
     /// The file is not a recording.
-    #[error("{} is no flight recording", path.display())]
+    #[error("{} is not a flight recording", path.display())]
     Foreign {
         /// The file.
         path: PathBuf,

@@ -43,6 +43,14 @@ impl Sharding {
     ///
     /// A call that takes longer is dropped; zero drops it immediately. Its key is then handed over after the difference
     /// of lease duration and renew deadline, so that a write it had sent has arrived by then.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use lariat_lease::{Lease, Sharding};
+    ///
+    /// let at_most_a_minute = Sharding::new(Lease::new("shop")).drain_timeout(Duration::from_secs(60));
+    /// # let _ = at_most_a_minute;
+    /// ```
     pub fn drain_timeout(self, drain: Duration) -> Self {
         // A year is as good as for ever, and no clock overflows by it.
         let drain = drain.min(YEAR);

@@ -451,6 +451,20 @@ pub struct Item<K, P> {
 }
 
 /// The result of processing one lane.
+///
+/// ```
+/// use std::time::Duration;
+/// use lariat_queue::{Add, LaneId, Verdict, WorkQueue};
+///
+/// # #[tokio::main(flavor = "current_thread")] async fn main() {
+/// let queue: WorkQueue<&str> = WorkQueue::default();
+/// queue.add("pod-a", Add::now());
+/// let work = queue.try_get().expect("the key is due");
+/// let again = Verdict::Again { after: Duration::ZERO, payload: (), priority: None };
+/// work.done_with([(LaneId::new(1), again)]);
+/// assert!(queue.try_get().is_some());
+/// # }
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict<P> {
     /// The lane is done; its failures are reset.

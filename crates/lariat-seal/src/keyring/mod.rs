@@ -178,6 +178,21 @@ impl Keyring {
 
     /// Returns a keyring with one more data key, which seals new data.
     ///
+    /// ```
+    /// use lariat_seal::{Context, Keyring, LocalKeys};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let keyring = Keyring::create(&LocalKeys::from_bytes(&(0..32).collect::<Vec<u8>>())?).await?;
+    /// let rotated = keyring.rotated()?;
+    /// assert_ne!(rotated.current_data_key(), keyring.current_data_key());
+    ///
+    /// let context = Context::new("example");
+    /// let sealed = keyring.seal(&context, b"older data")?;
+    /// assert_eq!(*rotated.open(&context, &sealed)?, b"older data");
+    /// # Ok(()) }
+    /// ```
+    ///
     /// # Errors
     ///
     /// [`SealError::NoRandomness`] if the operating system has no random numbers.
@@ -245,6 +260,17 @@ impl Keyring {
     /// Returns the data key that sealed a value or a stream.
     ///
     /// No keyring is needed. The result is not authentic before the data has been opened.
+    ///
+    /// ```
+    /// use lariat_seal::{Context, Keyring, LocalKeys};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let keyring = Keyring::create(&LocalKeys::from_bytes(&(0..32).collect::<Vec<u8>>())?).await?;
+    /// let sealed = keyring.seal(&Context::new("example"), b"a text")?;
+    /// assert_eq!(Keyring::data_key_of(&sealed)?, keyring.current_data_key());
+    /// # Ok(()) }
+    /// ```
     ///
     /// # Errors
     ///
@@ -345,6 +371,18 @@ impl Keyring {
     ///
     /// The same bytes and context have the same hash, over restarts and rotations of any key. Hashes reveal which
     /// values of a context are equal, and nothing else. The hash is HMAC-SHA256, cut to 128 bits.
+    ///
+    /// ```
+    /// use lariat_seal::{Context, Keyring, LocalKeys};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let keyring = Keyring::create(&LocalKeys::from_bytes(&(0..32).collect::<Vec<u8>>())?).await?;
+    /// let column = Context::new("users").and("email");
+    /// let hash = keyring.keyed_hash(&column, b"a@example.com");
+    /// assert_eq!(hash, keyring.rotated()?.keyed_hash(&column, b"a@example.com"));
+    /// # Ok(()) }
+    /// ```
     #[must_use]
     pub fn keyed_hash(&self, context: &Context, bytes: &[u8]) -> [u8; 16] {
         self.hashes.hasher.hash(context, bytes)

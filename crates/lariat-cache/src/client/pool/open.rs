@@ -45,14 +45,12 @@ pub(super) enum Opened {
 pub(in crate::client) enum OpenError {
     #[error(transparent)]
     NotConnected(NotConnected),
-    #[error("the connection to {url} ended before the server said how many requests it takes")]
+    #[error("the connection to {url} ended before the server sent its settings")]
     Ended {
         url: http::Uri,
         source: Option<Arc<hyper::Error>>,
     },
-    #[error(
-        "{url} did not say within {after:?} how many requests it takes on a connection, or takes none"
-    )]
+    #[error("{url} did not announce a stream limit within {after:?}, or allows no streams")]
     NoStreams { url: http::Uri, after: Duration },
 }
 

@@ -53,7 +53,7 @@ pub(super) struct Bench {
     kept: Arc<AtomicU8>,
     /// Whether the filter has changed since the last list began.
     is_refiltered: bool,
-    /// How much of each object is wanted, and how much the watch reads.
+    /// How much of each object is requested, and how much the watch reads.
     content: Content,
     reading: Content,
     is_filled: bool,

@@ -53,7 +53,7 @@ enum Act {
     },
     /// A late answer comes.
     ///
-    /// It may have been read before it was said how much is wanted.
+    /// It may have been read before more was requested.
     Answer {
         number: usize,
         as_read: Option<Content>,
