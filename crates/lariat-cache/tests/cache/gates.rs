@@ -41,12 +41,12 @@ struct Slip(Log);
 impl WriteGate for Strict {
     fn admit(&self, write: &PendingWrite<'_>) -> Admission {
         let objects = write.objects();
-        let rehearsal = if write.is_rehearsal() {
-            ", rehearsed"
+        let dry_run = if write.is_rehearsal() {
+            ", as a dry run"
         } else {
             ""
         };
-        let line = format!("{write}: {objects:?}{rehearsal}");
+        let line = format!("{write}: {objects:?}{dry_run}");
         self.log.lock().push(line);
         let slip = || Box::new(Slip(Arc::clone(&self.log)));
         match self.what {
@@ -153,7 +153,7 @@ async fn every_write_is_asked_about_and_no_read_or_question() {
         "create v1 ConfigMap in default: Some(1)",
         "update v1 ConfigMap default/c: Some(1)",
         "patch v1 ConfigMap default/c: Some(1)",
-        "delete v1 ConfigMap default/c: Some(1), rehearsed",
+        "delete v1 ConfigMap default/c: Some(1), as a dry run",
         "delete v1 ConfigMap default/c: Some(1)",
         "deletecollection v1 ConfigMap in default: Some(1)",
         "deletecollection v1 secrets in default: None",
@@ -303,7 +303,7 @@ async fn the_query_of_a_deletion_with_a_body_is_no_dry_run() {
     }
     let expected = [
         "delete v1 ConfigMap default/a: Some(1)",
-        "delete v1 ConfigMap default/b: Some(1), rehearsed",
+        "delete v1 ConfigMap default/b: Some(1), as a dry run",
     ];
     assert_eq!(bench.take(), expected);
     assert_eq!(bench.cached_label("a"), None, "it is deleted");

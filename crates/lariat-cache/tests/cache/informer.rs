@@ -130,8 +130,8 @@ async fn a_late_subscriber_gets_what_exists_and_then_changes() {
     assert_eq!(late.reported().len(), 2);
 }
 
-/// The faults a correct server may show, at random: the cache ends equal to the server, and whoever
-/// subscribed has seen the last state of every object.
+/// Random faults a correct server may show: the cache ends equal to the server, and a
+/// subscriber has seen the last state of every object.
 #[tokio::test(start_paused = true)]
 async fn the_cache_follows_the_server_through_cuts_and_expiry() {
     for seed in 0..20 {

@@ -73,24 +73,24 @@ async fn creations_changes_and_deletions_are_read_back_without_a_watch() {
         .await
         .unwrap();
     assert_eq!(value().unwrap().unwrap()["k"], "2");
-    let rehearsal = PatchParams {
+    let dry_run = PatchParams {
         dry_run: true,
         ..PatchParams::default()
     };
-    api.patch("a", &rehearsal, &Patch::Merge(json!({"data": {"k": "3"}})))
+    api.patch("a", &dry_run, &Patch::Merge(json!({"data": {"k": "3"}})))
         .await
         .unwrap();
     assert_eq!(
         value().unwrap().unwrap()["k"],
         "2",
-        "a rehearsal wrote nothing"
+        "a dry run wrote nothing"
     );
-    let rehearsal = DeleteParams {
+    let dry_run = DeleteParams {
         dry_run: true,
         ..DeleteParams::default()
     };
-    api.delete("a", &rehearsal).await.unwrap();
-    assert!(value().is_some(), "a rehearsal deleted nothing");
+    api.delete("a", &dry_run).await.unwrap();
+    assert!(value().is_some(), "a dry run deleted nothing");
     let query = lariat_cache::Query::all().labels("app=x".parse().unwrap());
     assert_eq!(cache.count(&query), 1);
     api.delete("a", &DeleteParams::default()).await.unwrap();

@@ -149,7 +149,7 @@ impl Load {
 
     /// Notes that a request has ended.
     ///
-    /// `unanswered` is how long it waited for an answer in vain.
+    /// `unanswered` is how long it waited for an answer that did not come.
     fn give_back(&mut self, length: Length, unanswered: Option<Duration>) {
         // The next request would wait for an answer too.
         self.is_retired |= unanswered.is_some_and(|waited| waited >= UNANSWERED);

@@ -111,7 +111,7 @@ impl Bench {
     pub(super) fn step(&mut self, step: &Step) {
         match step {
             Step::Act(act) => self.act(*act),
-            Step::Theirs { key, op, reported } => self.reported_of_theirs((*key, *op), *reported),
+            Step::Theirs { key, op, reported } => self.apply_theirs((*key, *op), *reported),
             Step::CatchUp => self.catch_up(),
             Step::CutWatch => self.is_watching = false,
             Step::List { page, acts } => self.list(*page, acts),
@@ -158,7 +158,7 @@ impl Bench {
     }
 
     /// Another client does something, and the watch reports it `reported` times.
-    fn reported_of_theirs(&mut self, (key, op): (u8, Op), reported: usize) {
+    fn apply_theirs(&mut self, (key, op): (u8, Op), reported: usize) {
         self.catch_up();
         let before = self.server.log.len();
         self.server.apply(key, op);
@@ -168,7 +168,7 @@ impl Bench {
         if self.is_watching {
             self.server.log.pop();
             self.is_lossy |= reported == 0;
-            (0..reported).for_each(|_| self.tell(event));
+            (0..reported).for_each(|_| self.report(event));
         }
     }
 
