@@ -87,6 +87,14 @@ impl KindOptions {
     /// Keeps `metadata.managedFields`, which is cut out by default.
     ///
     /// It is often half of an object.
+    ///
+    /// ```
+    /// use lariat_cache::KindOptions;
+    ///
+    /// // For a program that works with field ownership.
+    /// let options = KindOptions::default().keep_managed_fields();
+    /// # let _ = options;
+    /// ```
     pub fn keep_managed_fields(self) -> Self {
         let managed_fields = ManagedFields::Keep;
         Self {
@@ -99,6 +107,14 @@ impl KindOptions {
     ///
     /// The default is never, and zero means never. Each period is up to a tenth longer or shorter, so that kinds do not
     /// resync in step.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use lariat_cache::KindOptions;
+    ///
+    /// let options = KindOptions::default().resync(Duration::from_secs(600));
+    /// # let _ = options;
+    /// ```
     pub fn resync(self, period: Duration) -> Self {
         // A year is as good as never, and no clock overflows by it.
         let resync = Some(period.min(YEAR)).filter(|period| !period.is_zero());
@@ -110,6 +126,13 @@ impl KindOptions {
     /// If the kind needs more, it is stored in smaller forms, step by step: from decoded to plain to compressed
     /// storage, then to metadata, with content fetched on demand. Each step is logged, and shown in the kind's status.
     /// Metadata is always kept, so very small budgets are exceeded; zero keeps metadata only.
+    ///
+    /// ```
+    /// use lariat_cache::KindOptions;
+    ///
+    /// let options = KindOptions::default().memory_budget(64 << 20);
+    /// # let _ = options;
+    /// ```
     pub fn memory_budget(self, bytes: usize) -> Self {
         let budget = Some(bytes);
         Self { budget, ..self }

@@ -27,6 +27,13 @@ pub struct Selection {
 
 impl Selection {
     /// Selects all objects.
+    ///
+    /// ```
+    /// use lariat_cache::Selection;
+    ///
+    /// assert_eq!(Selection::all(), Selection::default());
+    /// assert!(Selection::all().namespaces().is_empty());
+    /// ```
     pub fn all() -> Self {
         Self::default()
     }
@@ -50,6 +57,14 @@ impl Selection {
     }
 
     /// Selects by labels.
+    ///
+    /// ```
+    /// use lariat_cache::Selection;
+    ///
+    /// let shop = Selection::all().with_labels("app=shop".parse()?);
+    /// assert_eq!(shop.labels().to_string(), "app=shop");
+    /// # Ok::<(), lariat_core::SelectorError>(())
+    /// ```
     pub fn with_labels(self, labels: LabelSelector) -> Self {
         Self { labels, ..self }
     }

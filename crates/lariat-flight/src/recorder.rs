@@ -133,6 +133,14 @@ impl Recorder {
     }
 
     /// Returns the next number of a reflector or queue, unique in this recorder.
+    ///
+    /// ```
+    /// use lariat_flight::{FlightRecorder, Recorder};
+    ///
+    /// let recorder = Recorder::new(FlightRecorder::file("/no/such/folder/op.flight"));
+    /// assert_eq!(recorder.number(), 1);
+    /// assert_eq!(recorder.clone().number(), 2, "a clone counts on");
+    /// ```
     #[must_use]
     pub fn number(&self) -> u32 {
         self.shared.numbers.fetch_add(1, Ordering::Relaxed) + 1

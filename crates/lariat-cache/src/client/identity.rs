@@ -60,12 +60,30 @@ impl ClientIdentity {
     }
 
     /// Impersonates a group; can be called repeatedly.
+    ///
+    /// ```
+    /// use lariat_cache::ClientIdentity;
+    ///
+    /// let identity = ClientIdentity::default()
+    ///     .impersonate("ann")
+    ///     .impersonate_group("developers")
+    ///     .impersonate_group("testers");
+    /// assert_eq!(identity.impersonated_groups(), ["developers", "testers"]);
+    /// ```
     pub fn impersonate_group(mut self, group: impl Into<String>) -> Self {
         self.groups.push(group.into());
         self
     }
 
     /// Returns the impersonated user, if there is one.
+    ///
+    /// ```
+    /// use lariat_cache::ClientIdentity;
+    ///
+    /// let identity = ClientIdentity::default();
+    /// assert_eq!(identity.impersonated_user(), None);
+    /// assert_eq!(identity.impersonate("ann").impersonated_user(), Some("ann"));
+    /// ```
     #[must_use]
     pub fn impersonated_user(&self) -> Option<&str> {
         self.user.as_deref()

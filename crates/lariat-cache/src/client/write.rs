@@ -98,6 +98,13 @@ pub enum WriteVerb {
 
 impl WriteVerb {
     /// Returns the verb as text, such as `deletecollection`.
+    ///
+    /// ```
+    /// use lariat_cache::WriteVerb;
+    ///
+    /// assert_eq!(WriteVerb::DeleteCollection.as_str(), "deletecollection");
+    /// assert_eq!(format!("{}", WriteVerb::Patch), "patch");
+    /// ```
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {

@@ -105,6 +105,18 @@ impl CacheFactoryBuilder {
     }
 
     /// Sets the options of a kind, which replace the default options.
+    ///
+    /// ```no_run
+    /// use lariat_cache::{KindOptions, SharedCacheFactory, Transform};
+    /// use lariat_core::Gvk;
+    ///
+    /// # fn example(client: kube::Client) {
+    /// // The other kinds keep the default options.
+    /// let factory = SharedCacheFactory::builder(client)
+    ///     .kind_options(Gvk::new("", "v1", "Pod"), KindOptions::default().transform(Transform::drop(["/status"])))
+    ///     .build();
+    /// # let _ = factory; }
+    /// ```
     pub fn kind_options(mut self, gvk: impl Into<Gvk>, options: KindOptions) -> Self {
         self.options.kinds.insert(gvk.into(), options);
         self
@@ -126,9 +138,20 @@ impl CacheFactoryBuilder {
         self
     }
 
-    /// Sets how long an unused kind is kept (default one minute.
+    /// Sets how long an unused kind is kept (default one minute).
     ///
-    /// Zero ends it immediately).
+    /// Zero ends it immediately.
+    ///
+    /// ```no_run
+    /// use std::time::Duration;
+    /// use lariat_cache::SharedCacheFactory;
+    ///
+    /// # fn example(client: kube::Client) {
+    /// let factory = SharedCacheFactory::builder(client)
+    ///     .idle_grace(Duration::from_secs(300))
+    ///     .build();
+    /// # let _ = factory; }
+    /// ```
     pub fn idle_grace(mut self, grace: Duration) -> Self {
         self.options.idle_grace = grace;
         self

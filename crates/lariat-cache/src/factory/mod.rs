@@ -211,6 +211,20 @@ impl SharedCacheFactory {
 
     /// Stops every kind and waits for its tasks; the caches remain readable.
     ///
+    /// ```no_run
+    /// use lariat_cache::SharedCacheFactory;
+    /// use lariat_core::Gvk;
+    ///
+    /// # async fn example(client: kube::Client) {
+    /// let factory = SharedCacheFactory::new(client);
+    /// let pods = factory.for_kind(Gvk::new("", "v1", "Pod"));
+    /// factory.start();
+    /// pods.synced().await;
+    /// factory.stop().await;
+    /// println!("{} pods, the last seen ones", pods.store().len());
+    /// # }
+    /// ```
+    ///
     /// # Cancel safety
     ///
     /// Dropping the future ends only the wait; the factory still stops.

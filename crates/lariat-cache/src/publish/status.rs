@@ -177,6 +177,13 @@ impl Reconnect {
     ];
 
     /// Returns the name in lower case.
+    ///
+    /// ```
+    /// use lariat_cache::Reconnect;
+    ///
+    /// let names = Reconnect::ALL.map(Reconnect::as_str);
+    /// assert_eq!(names, ["closed", "expired", "silent", "refused", "failed"]);
+    /// ```
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {

@@ -124,6 +124,16 @@ impl ReflectorPolicy {
     }
 
     /// Notes that the server may have another history.
+    ///
+    /// ```
+    /// use lariat_cache::ReflectorPolicy;
+    ///
+    /// let mut policy = ReflectorPolicy::new(true, true);
+    /// policy.doubt();
+    /// assert!(!policy.is_verified());
+    /// policy.loaded();
+    /// assert!(policy.is_verified(), "what was just read is known");
+    /// ```
     pub fn doubt(&mut self) {
         self.is_verified = false;
     }

@@ -43,6 +43,13 @@ pub struct SourceRequest {
 
 impl SourceRequest {
     /// Creates the request of a list with a query, for tests of a source.
+    ///
+    /// ```
+    /// use lariat_cache::SourceRequest;
+    ///
+    /// let request = SourceRequest::list("limit=500");
+    /// assert!(!request.watch && request.namespace.is_none());
+    /// ```
     #[must_use]
     pub fn list(query: &str) -> Self {
         Self {
@@ -55,6 +62,13 @@ impl SourceRequest {
     }
 
     /// Creates the request of a watch with a query, which must contain `watch=true`.
+    ///
+    /// ```
+    /// use lariat_cache::SourceRequest;
+    ///
+    /// let request = SourceRequest::watch("watch=true&resourceVersion=42");
+    /// assert!(request.watch);
+    /// ```
     #[must_use]
     pub fn watch(query: &str) -> Self {
         Self {

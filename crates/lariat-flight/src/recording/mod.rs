@@ -118,6 +118,14 @@ pub enum What<'a> {
 impl Recording {
     /// Reads a file; damaged parts are skipped.
     ///
+    /// ```
+    /// use lariat_flight::{ReadError, Recording};
+    ///
+    /// let error = Recording::read("/no/such/file".as_ref()).unwrap_err();
+    /// assert!(matches!(error, ReadError::Unreadable { .. }));
+    /// assert_eq!(error.to_string(), "cannot read /no/such/file");
+    /// ```
+    ///
     /// # Errors
     ///
     /// The file cannot be read, is not a recording, or has no readable record.
