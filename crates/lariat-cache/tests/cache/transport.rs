@@ -97,7 +97,7 @@ async fn a_server_that_takes_no_streams_is_an_error_and_no_hang() {
     let request = Request::get("/version").body(Vec::new()).unwrap();
     let error = time::timeout(MINUTE, client.request_text(request)).await;
     let error = describe(&error.expect("it fails").unwrap_err());
-    assert!(error.contains("takes none"), "{error}");
+    assert!(error.contains("allows no streams"), "{error}");
 }
 
 /// Refuses every second stream of the first connection without looking at it, and answers with what was sent.
