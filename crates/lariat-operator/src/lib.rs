@@ -6,7 +6,7 @@
 //!    │                        │ called with a Reconcile: the object, the causes, and ways to write
 //!    │                        ▼
 //!    │            finalizer ▸ reconcile ▸ apply ▸ status ▸ events
-//!    └── at the start: definitions installed, permissions checked
+//!    └── at the start: CRDs installed, permissions checked
 //! ```
 //!
 //! An [`Operator`] adds a name, a recorder of Events and what it needs to be allowed to a
@@ -42,32 +42,33 @@
 //! # Ok(()) }
 //! ```
 
-mod lifecycle;
 mod operator;
-
 mod reconciler;
 
+mod apply;
+mod crd;
+mod events;
 mod finalizer;
+mod guard;
+mod rbac;
 mod status;
 
-mod apply;
-mod events;
-
-mod guard;
-
-mod crd;
-mod rbac;
-
 mod api;
-mod clock;
+mod reconcile;
+
 mod diff;
-mod names;
-mod remembered;
-mod secrets;
 mod wire;
+
+mod annotations;
+mod clock;
+mod extensions;
+mod names;
+mod needs;
+mod refusal;
+mod secrets;
 mod yaml;
 
-pub use api::{ApiError, CachedApi};
+pub use api::CachedApi;
 pub use apply::{
     Action, Applied, AppliedObject, Apply, ApplyError, Desired, FieldConflict, Immutable,
     LeftAlone, ObjectError, ObjectFailure, OwnerError, PlanStep, PlannedAction, SetPlan,
@@ -79,10 +80,13 @@ pub use crd::{
 pub use diff::FieldChange;
 pub use events::{Event, EventApi, EventOptions, EventStatus, Recorder};
 pub use finalizer::{Finalizer, FinalizerNameError, StripError, Stripped};
-pub use guard::{Budget, Guard, GuardError, GuardState, Plan, PlannedWrite, Trip};
-pub use lifecycle::OperatorError;
-pub use operator::Operator;
-pub use rbac::{AccessError, Manifests, Permission, Rule};
-pub use reconciler::{Reconcile, Reconciler, ReconcilerError, ReconcilerRegistration, Retry};
+pub use guard::{Budget, Guard, GuardState, Plan, PlannedWrite, Trip};
+pub use needs::Rule;
+pub use operator::{Operator, OperatorError};
+pub use rbac::{AccessError, Manifests, Permission};
+pub use reconcile::Reconcile;
+pub use reconciler::{Reconciler, ReconcilerError, ReconcilerRegistration, Retry};
+pub use refusal::GuardError;
 pub use status::{ConditionError, ConditionUpdate, Conditions, StatusError, StatusWriter};
+pub use wire::ApiError;
 pub use yaml::yaml;

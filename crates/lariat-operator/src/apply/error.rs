@@ -9,7 +9,7 @@ use lariat_controller::{RetryAfter, Terminal};
 use lariat_core::{Gvk, ObjectKey, debug_as_description, describe};
 
 use super::report::Applied;
-use crate::guard::GuardError;
+use crate::refusal::GuardError;
 
 /// How many failures an error writes out.
 const WRITTEN: usize = 5;

@@ -14,7 +14,7 @@ pub enum Action {
     Changed,
     /// It was deleted and created again, because a field that cannot be changed differed.
     Replaced,
-    /// It was as it should be. Whether that took a request is not told.
+    /// It was as it should be. Whether that took a request is not said.
     Unchanged,
     /// It is not wanted any more, and its deletion has begun, now or before.
     Pruned,
@@ -50,7 +50,7 @@ pub struct AppliedObject {
     pub action: Action,
 }
 
-/// An object with the labels of a set that was not deleted, because it cannot be told to be the set's.
+/// An object with the labels of a set that was not deleted, because it is not known to be the set's.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LeftAlone {
@@ -158,9 +158,10 @@ impl fmt::Display for Applied {
         for kind in &self.forbidden {
             counts.push(format!("{kind} not looked through"));
         }
-        match counts.is_empty() {
-            true => f.write_str("nothing"),
-            false => f.write_str(&counts.join(", ")),
+        if counts.is_empty() {
+            f.write_str("nothing")
+        } else {
+            f.write_str(&counts.join(", "))
         }
     }
 }

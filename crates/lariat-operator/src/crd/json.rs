@@ -29,7 +29,7 @@ const NAMES: [&str; 4] = [
     "dependencies",
 ];
 
-/// Brings a part of a definition into the form the API server answers with: without nulls, empty lists, and
+/// Brings a part of a CRD into the form the API server answers with: without nulls, empty lists, and
 /// what is as it is without being said; with whole numbers written as such.
 pub(super) fn normal(value: &Value) -> Value {
     part(value, false)
@@ -41,9 +41,10 @@ fn part(value: &Value, has_names: bool) -> Value {
             let members = members.iter();
             let kept = members.filter(|(name, value)| has_names || !is_nothing(name, value));
             let kept = kept.map(|(name, value)| {
-                let value = match !has_names && VALUES.contains(&name.as_str()) {
-                    true => with_numbers(value),
-                    false => part(value, !has_names && NAMES.contains(&name.as_str())),
+                let value = if !has_names && VALUES.contains(&name.as_str()) {
+                    with_numbers(value)
+                } else {
+                    part(value, !has_names && NAMES.contains(&name.as_str()))
                 };
                 (name.clone(), value)
             });

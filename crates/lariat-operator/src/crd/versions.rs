@@ -1,4 +1,4 @@
-//! The versions of a definition: ours, and those somebody else brought.
+//! The versions of a CRD: ours, and those somebody else brought.
 
 use kube::core::Version;
 use serde_json::Value;
@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::json::{is_true, text};
 use super::report::Skew;
 
-/// The versions a definition is to have.
+/// The versions a CRD is to have.
 pub(super) struct Versions {
     pub(super) merged: Vec<Value>,
     pub(super) skews: Vec<Skew>,

@@ -20,6 +20,7 @@ use super::record::{Pending, Source};
 use super::sink::{Counts, Sink};
 use super::{Event, EventApi, EventOptions, task};
 use crate::clock;
+use crate::reconcile::OperatorState;
 
 /// How many events wait to be written.
 const QUEUE: usize = 1000;
@@ -30,7 +31,7 @@ const HOST: &str = "HOSTNAME";
 ///
 /// Publishing puts an event into a queue of 1000 and returns: it never waits and never fails. One task, begun with the
 /// first event, writes what is in the queue, one after the other, after it was combined, counted and limited as
-/// [`EventOptions`] say. Events are told to people; they are not delivered: what does not fit into the queue, is over
+/// [`EventOptions`] say. Events are for people; they are not delivered: what does not fit into the queue, is over
 /// the limit, or is refused by the API server is not written, and [`status`](Self::status) counts it.
 ///
 /// A server that does not answer or is overloaded is tried 12 times, 10 seconds apart, while the others wait. When
@@ -107,7 +108,12 @@ pub struct EventStatus {
 }
 
 impl Recorder {
-    pub(crate) fn new(name: &Arc<str>, clients: &SharedClientFactory) -> Self {
+    /// Returns the recorder of an operator, which is made if this is the first time.
+    pub(crate) fn of(operator: &OperatorState) -> Arc<Self> {
+        operator.feature_or(|| Self::new(&operator.name, operator.caches.clients()))
+    }
+
+    fn new(name: &Arc<str>, clients: &SharedClientFactory) -> Self {
         Self {
             core: Arc::new(Core {
                 clients: clients.clone(),
@@ -267,7 +273,7 @@ impl Core {
             TrySendError::Closed(pending) => Err(pending),
             TrySendError::Full(_) => {
                 self.drop_one();
-                if !self.counts.told.full.swap(true, Ordering::Relaxed) {
+                if !self.counts.logged.full.swap(true, Ordering::Relaxed) {
                     let operator = &self.name;
                     tracing::warn!(%operator, "Events are dropped, there are more than can be written; said once");
                 }
@@ -281,8 +287,9 @@ impl Core {
         let runtime = Handle::try_current().ok()?;
         let identity = ClientIdentity::default().field_manager(&*self.name);
         let client = self.clients.client_as(identity);
+        let client = client.unwrap_or_else(|_| self.clients.client());
         let sink = Sink {
-            client: client.unwrap_or_else(|_| self.clients.client()),
+            sender: Sink::sender(client),
             source: Arc::clone(&self.source),
             correlator: Arc::clone(&self.correlator),
             counts: Arc::clone(&self.counts),

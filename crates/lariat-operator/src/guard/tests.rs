@@ -36,12 +36,13 @@ impl Bench {
             weight: Some(1),
             act,
             what: &"write it",
-            kind: ("/api/v1", plural),
+            api_path: "/api/v1",
+            plural,
             objects,
             cached,
         };
-        let rules = (&*self.rules, self.reset_after);
-        self.state.admit(self.now, rules, &request)
+        self.state
+            .admit(self.now, &self.rules, self.reset_after, &request)
     }
 
     fn delete(&mut self) -> Ruling {

@@ -314,7 +314,7 @@ async fn values_of_secrets_stay_out_of_errors_of_writes() {
     );
     assert!(text.contains("may quote the Secret"), "{text}");
     assert!(!text.contains("hunter2"), "{text}");
-    // Of a read it is told which right is missing.
+    // Of a read it is said which right is missing.
     let refuses = Rule::new(Action::Refuse(Refusal::new(http::StatusCode::FORBIDDEN)));
     bench
         .cluster

@@ -282,7 +282,7 @@ async fn many_workers_do_not_exceed_a_budget_together() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn status_rehearsals_and_what_is_exempt_get_through() {
+async fn status_dry_runs_and_what_is_exempt_get_through() {
     let bench = Bench::new().await;
     let guard = Guard::new().writes(Budget::rate(0, MINUTE));
     let errors = Errors::default();
@@ -300,8 +300,8 @@ async fn status_rehearsals_and_what_is_exempt_get_through() {
                 .expect("status");
             let exempt = Guard::exempt(api.patch("a", &params, &label)).await;
             exempt.expect("exempt");
-            let rehearsal = DeleteParams::default().dry_run();
-            api.delete("a", &rehearsal).await.expect("rehearsed");
+            let dry_run = DeleteParams::default().dry_run();
+            api.delete("a", &dry_run).await.expect("a dry run");
         }
     })
     .await;
@@ -350,9 +350,9 @@ async fn a_trip_is_told_once_in_an_event_on_what_was_reconciled() {
     time::sleep(5 * MINUTE).await;
     assert_eq!(left(&bench).await, 7);
     let events: Api<Event> = Api::namespaced(bench.cluster.client(), "default");
-    let told = events.list(&ListParams::default()).await.unwrap().items;
-    assert_eq!(told.len(), 1, "{told:?}");
-    let event = &told[0];
+    let events_written = events.list(&ListParams::default()).await.unwrap().items;
+    assert_eq!(events_written.len(), 1, "{events_written:?}");
+    let event = &events_written[0];
     assert_eq!(event.reason.as_deref(), Some("GuardTripped"));
     assert_eq!(event.involved_object.kind.as_deref(), Some("Widget"));
     let note = event.message.as_deref().unwrap_or_default();

@@ -251,8 +251,8 @@ async fn reconcilers_that_were_registered_before_only_plan_too_and_guards_are_no
     let reap = |cx: Reconcile<Widget>| async move {
         let api: Api<Widget> = Api::namespaced(cx.client(), "default");
         api.delete("a", &DeleteParams::default()).await?;
-        let rehearsal = DeleteParams::default().dry_run();
-        api.delete("a", &rehearsal).await?;
+        let dry_run = DeleteParams::default().dry_run();
+        api.delete("a", &dry_run).await?;
         Ok(Outcome::done())
     };
     let reconciler = bench.operator.reconciler("reaper", &bench.widgets);
@@ -282,7 +282,7 @@ fn asked_of_web(bench: &Bench) -> Vec<String> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn evictions_are_rehearsed_and_calls_into_pods_refused() {
+async fn evictions_are_dry_runs_and_calls_into_pods_refused() {
     let bench = Bench::new().await;
     bench.create("a", 1).await;
     pod("web").create(&bench.cluster.client()).await.unwrap();
@@ -314,7 +314,7 @@ async fn evictions_are_rehearsed_and_calls_into_pods_refused() {
         "{text}"
     );
     assert!(
-        text.contains("(proxy), but is refused: it cannot be rehearsed"),
+        text.contains("(proxy), but is refused: there can be no dry run of it"),
         "{text}"
     );
     assert_eq!(asked_of_web(&bench), ["/eviction"]);
@@ -386,8 +386,8 @@ async fn a_set_that_is_only_planned_is_planned_again() {
     let bench = Bench::new().await;
     let config_maps = bench.factory.for_object::<ConfigMap>();
     let value = Arc::new(AtomicUsize::new(1));
-    let told: Arc<Mutex<Vec<String>>> = Arc::default();
-    let (wanted, notes) = (Arc::clone(&value), Arc::clone(&told));
+    let results: Arc<Mutex<Vec<String>>> = Arc::default();
+    let (wanted, notes) = (Arc::clone(&value), Arc::clone(&results));
     let applies = move |cx: Reconcile<Widget>| {
         let (value, notes) = (wanted.load(Ordering::Relaxed), Arc::clone(&notes));
         async move {
@@ -406,7 +406,7 @@ async fn a_set_that_is_only_planned_is_planned_again() {
     settle().await;
     let operator = bench.operator.clone().plan_only();
     value.store(2, Ordering::Relaxed);
-    told.lock().clear();
+    results.lock().clear();
     for _ in 0..2 {
         bench.widgets.enqueue(&crate::bench::key("a"));
         settle().await;
@@ -414,10 +414,10 @@ async fn a_set_that_is_only_planned_is_planned_again() {
         assert_eq!(plan.len(), 1, "{plan}");
         assert!(plan.to_string().contains("→ \"2\""), "{plan}");
     }
-    assert_eq!(*told.lock(), ["1 changed", "1 changed"]);
+    assert_eq!(*results.lock(), ["1 changed", "1 changed"]);
     value.store(1, Ordering::Relaxed);
     bench.widgets.enqueue(&crate::bench::key("a"));
     settle().await;
     assert!(operator.take_planned().is_empty());
-    assert_eq!(told.lock().last().unwrap(), "1 unchanged");
+    assert_eq!(results.lock().last().unwrap(), "1 unchanged");
 }

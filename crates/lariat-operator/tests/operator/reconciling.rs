@@ -418,11 +418,11 @@ async fn an_operator_whose_name_cannot_be_written_has_no_reconcilers() {
         let operator = Operator::new(&name, &bench.factory);
         let reconciler = operator.reconciler("named", &bench.widgets);
         let registered = reconciler.register(|_| async { Ok(Outcome::done()) });
-        let told = registered.err().map(|error| error.to_string());
+        let error = registered.err().map(|error| error.to_string());
         let expected = expected.map(|why| {
             format!("operator {name:?} cannot have reconciler \"named\" of demo.dev/v1 Widget: its name {why}")
         });
-        assert_eq!(told, expected);
+        assert_eq!(error, expected);
     }
     // As the API server says.
     let params = PatchParams::apply(&"x".repeat(129));

@@ -121,7 +121,7 @@ async fn a_status_that_is_set_whole_keeps_the_conditions_of_other_reconcilers() 
             .unwrap();
         bench
             .operator
-            .reconciler("tells", &bench.widgets)
+            .reconciler("reports", &bench.widgets)
             .report_errors("Ready")
             .register(|cx: Reconcile<Widget>| async move {
                 match cx.object().spec.size {

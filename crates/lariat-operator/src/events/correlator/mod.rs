@@ -1,4 +1,4 @@
-//! What is written of the events that are published: a state machine that is told the time.
+//! What is written of the events that are published: a state machine that is given the time.
 
 mod counting;
 mod recent;
@@ -72,7 +72,7 @@ impl Correlator {
         }
     }
 
-    /// Takes one Event that has to be written by now; if no time is told, one that has not been written as it is.
+    /// Takes one Event that has to be written by now; if no time is given, one that has not been written as it is.
     pub(super) fn take_due(&mut self, now: Option<Instant>) -> Option<Record> {
         match self {
             Self::Counting(_) => None,

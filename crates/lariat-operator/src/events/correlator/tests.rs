@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use super::*;
 use crate::events::Event;
 
-/// A correlator, and what it is told.
+/// A correlator, and what it is given.
 struct Bench {
     correlator: Correlator,
     start: Instant,
@@ -321,7 +321,7 @@ struct Said {
 }
 
 /// Decides by going through everything that was ever said.
-fn naive(history: &mut Vec<Said>, (at, object, note): (u64, usize, usize)) -> String {
+fn naive(history: &mut Vec<Said>, at: u64, object: usize, note: usize) -> String {
     let mut notes = Vec::new();
     let mut last = at;
     let about = history.iter().rev().filter(|said| said.object == object);
@@ -383,7 +383,7 @@ fn it_decides_as_one_that_remembers_everything() {
                 [verb, _, count, _] => format!("{verb} {count}"),
                 _ => decided,
             };
-            let expected = naive(&mut history, (bench.seconds, object, note));
+            let expected = naive(&mut history, bench.seconds, object, note);
             assert_eq!(decided, expected, "round {round}, step {step}");
         }
     }

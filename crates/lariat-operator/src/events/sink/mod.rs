@@ -20,6 +20,7 @@ use tokio::time;
 use super::EventApi;
 use super::correlator::{Correlator, Decision};
 use super::record::{Record, Source};
+use crate::wire::{Built, Sender};
 use answer::WriteError;
 
 /// How often a write is tried.
@@ -36,12 +37,12 @@ pub(super) struct Counts {
     pub(super) filtered: AtomicU64,
     pub(super) failed: AtomicU64,
     pub(super) dropped: AtomicU64,
-    pub(super) told: Told,
+    pub(super) logged: Logged,
 }
 
 /// What was said in the log at a level people see; once is enough.
 #[derive(Debug, Default)]
-pub(super) struct Told {
+pub(super) struct Logged {
     forbidden: AtomicBool,
     refused: AtomicBool,
     pub(super) full: AtomicBool,
@@ -49,7 +50,7 @@ pub(super) struct Told {
 
 /// Writes what a correlator decides.
 pub(super) struct Sink {
-    pub(super) client: Client,
+    pub(super) sender: Sender,
     pub(super) source: Arc<Source>,
     pub(super) correlator: Arc<Mutex<Correlator>>,
     pub(super) counts: Arc<Counts>,
@@ -64,6 +65,11 @@ struct Attempt {
 }
 
 impl Sink {
+    /// Sends as a client, and does not wait for ever.
+    pub(super) fn sender(client: Client) -> Sender {
+        Sender::new(client).within(PATIENCE)
+    }
+
     /// Carries out a decision.
     pub(super) async fn act(&self, decision: Decision) {
         match decision {
@@ -95,7 +101,7 @@ impl Sink {
                 }
                 Err(error) => {
                     self.counts.failed.fetch_add(1, Ordering::Relaxed);
-                    self.tell(&record, &error);
+                    self.log(&record, &error);
                     return;
                 }
             }
@@ -138,30 +144,24 @@ impl Sink {
         self.request(request).await
     }
 
-    async fn request(
-        &self,
-        request: Result<http::Request<Vec<u8>>, kube::core::request::Error>,
-    ) -> Result<(), WriteError> {
-        let request = request.map_err(kube::Error::BuildRequest)?;
-        let answer = time::timeout(PATIENCE, self.client.request_text(request));
-        let text = answer.await.map_err(|_| WriteError::Silence)??;
+    async fn request(&self, request: Built) -> Result<(), WriteError> {
         // A proxy may answer with a page of its own.
-        serde_json::from_str::<IgnoredAny>(&text).map_err(|_| WriteError::NotJson)?;
+        self.sender.json::<IgnoredAny>(request).await?;
         Ok(())
     }
 
     /// Says why an Event was not written. Once is enough for what people can do something about.
-    fn tell(&self, record: &Record, error: &WriteError) {
-        let told = &self.counts.told;
+    fn log(&self, record: &Record, error: &WriteError) {
+        let logged = &self.counts.logged;
         let (kind, name) = (record.about.kind.as_deref(), record.about.name.as_deref());
         let (kind, name) = (kind.unwrap_or_default(), name.unwrap_or_default());
         let (namespace, reason) = (record.namespace(), record.event.reason());
-        let (told, advice) = if error.is_forbidden() {
-            (&told.forbidden, rule(record.api))
+        let (is_logged, advice) = if error.is_forbidden() {
+            (&logged.forbidden, rule(record.api))
         } else {
-            (&told.refused, String::new())
+            (&logged.refused, String::new())
         };
-        if error.is_namespace_ending() || told.swap(true, Ordering::Relaxed) {
+        if error.is_namespace_ending() || is_logged.swap(true, Ordering::Relaxed) {
             tracing::debug!(
                 kind,
                 namespace,

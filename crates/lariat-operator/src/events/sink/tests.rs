@@ -13,7 +13,7 @@ use crate::events::{Event, EventOptions};
 fn sink(client: Client) -> Sink {
     fastrand::seed(7);
     Sink {
-        client,
+        sender: Sink::sender(client),
         source: Arc::new(Source::new("demo", None)),
         correlator: Arc::new(Mutex::new(Correlator::new(EventOptions::default()))),
         counts: Arc::default(),

@@ -1,26 +1,26 @@
-//! What a write fails with that a guard refused.
+//! Writes that a guard refuses, as far as modules know of them that know no guards.
 
 use std::error::Error;
+use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
+use lariat_controller::HandlerError;
 use lariat_core::debug_as_description;
 use tokio::time::Instant;
 
-use super::state::Trip;
-
-/// A write that a [`Guard`](super::Guard) refused; it was not sent.
+/// A write that a [`Guard`](crate::Guard) refused; it was not sent.
 ///
 /// kube's methods return it inside of [`kube::Error::Service`]; [`find`](Self::find) finds it there.
 #[derive(thiserror::Error)]
 #[error("the guard of handler {handler} refused to {write}: {why}; {then}")]
 pub struct GuardError {
-    handler: String,
-    write: String,
-    why: Arc<str>,
-    then: String,
+    pub(crate) handler: String,
+    pub(crate) write: String,
+    pub(crate) why: Arc<str>,
+    pub(crate) then: String,
     /// When the guard resets itself, if it does.
-    until: Option<Instant>,
+    pub(crate) until: Option<Instant>,
 }
 
 debug_as_description!(GuardError);
@@ -30,40 +30,6 @@ debug_as_description!(GuardError);
 const UNTIL_SOMEBODY_ACTS: Duration = Duration::from_secs(60);
 
 impl GuardError {
-    pub(super) fn tripped(handler: &str, write: String, trip: &Trip, now: Instant) -> Self {
-        let left = trip.until().map(|until| until.duration_since(now));
-        Self {
-            handler: handler.to_owned(),
-            write,
-            why: Arc::clone(trip.why_shared()),
-            then: match left {
-                Some(left) => format!("tripped for another {left:?}"),
-                None => "tripped until it is reset".to_owned(),
-            },
-            until: trip.until(),
-        }
-    }
-
-    pub(super) fn unknown(handler: &str, write: String) -> Self {
-        Self {
-            handler: handler.to_owned(),
-            write,
-            why: "how many objects it deletes is not known, for no cache that is filled holds all of them".into(),
-            then: "cache all objects of the kind, or delete them one by one".to_owned(),
-            until: None,
-        }
-    }
-
-    pub(super) fn no_weight(handler: &str, write: String) -> Self {
-        Self {
-            handler: handler.to_owned(),
-            write,
-            why: "it takes along all that is in it, which no budget counts".into(),
-            then: "say as how many objects that is to count (`Guard::weight`)".to_owned(),
-            until: None,
-        }
-    }
-
     /// Finds the error of a guard among an error and its causes.
     #[must_use]
     pub fn find<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a Self> {
@@ -81,4 +47,28 @@ impl GuardError {
         let left = self.until.map(|until| until.duration_since(Instant::now()));
         left.unwrap_or(UNTIL_SOMEBODY_ACTS)
     }
+}
+
+/// Delays the retry of an error that a guard caused until the guard may let writes through.
+pub(crate) fn paced(error: HandlerError) -> HandlerError {
+    let delay = GuardError::find(error.source()).map(GuardError::retry_after);
+    match delay.filter(|_| error.is_retryable()) {
+        Some(delay) => error.retry_after(delay).held(),
+        None => error,
+    }
+}
+
+tokio::task_local! {
+    /// Set where guards do not look.
+    static EXEMPT: ();
+}
+
+/// Runs a future whose writes guards neither count nor refuse.
+pub(crate) async fn exempt<T>(future: impl Future<Output = T>) -> T {
+    EXEMPT.scope((), future).await
+}
+
+/// Returns whether this is called by a future that is exempt.
+pub(crate) fn is_exempt() -> bool {
+    EXEMPT.try_with(|()| ()).is_ok()
 }

@@ -1,19 +1,16 @@
-//! What a reconciler is told.
+//! What a reconciler is called with.
 
 use std::cmp::Ordering;
-use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
 use lariat_cache::{CachedObject, View};
 use lariat_controller::Context;
-use lariat_core::{Gvk, ObjectKey};
-use parking_lot::Mutex;
-use serde_json::Value;
 
-use crate::operator::Shared;
-use crate::status::ConditionUpdate;
+use super::call::CallState;
+use super::operator::OperatorState;
+use crate::wire::{ApiError, Wire};
 
 /// One reconcile of one object: the object, why, and the ways to write.
 ///
@@ -23,59 +20,32 @@ pub struct Reconcile<K> {
     cx: Arc<Context<K>>,
     object: Arc<K>,
     raw: Arc<CachedObject>,
-    shared: Arc<Shared>,
-    own: Arc<Mutex<Own>>,
-}
-
-/// What one reconcile did to its own object.
-pub(crate) struct Own {
-    /// The newest state it has seen.
-    pub(crate) newest: Arc<CachedObject>,
-    /// The types of conditions it decided on.
-    pub(crate) conditions: BTreeSet<String>,
-    /// The type of the condition in which its errors are told.
-    pub(crate) reported: Option<Arc<str>>,
-    /// What it says in that condition itself, until it is known how the call ends.
-    pub(crate) held: Option<Held>,
-    /// The sets it applied, by name, and which objects they had.
-    pub(crate) sets: BTreeMap<String, BTreeSet<(Gvk, ObjectKey)>>,
-}
-
-/// A condition that is written when the call has ended well.
-pub(crate) enum Held {
-    Update(ConditionUpdate),
-    /// As it stood in a status that was written.
-    Whole(Value),
+    operator: Arc<OperatorState>,
+    call: Arc<CallState>,
 }
 
 impl<K: View> Reconcile<K> {
+    /// Begins with a state of the object; `reported` is the type of the condition in which errors are reported.
     pub(crate) fn new(
         cx: Arc<Context<K>>,
-        (object, raw): (Arc<K>, Arc<CachedObject>),
-        shared: Arc<Shared>,
+        object: Arc<K>,
+        raw: Arc<CachedObject>,
+        operator: Arc<OperatorState>,
+        reported: Option<Arc<str>>,
     ) -> Self {
-        let own = Own {
-            newest: Arc::clone(&raw),
-            conditions: BTreeSet::new(),
-            reported: None,
-            held: None,
-            sets: BTreeMap::new(),
-        };
         Self {
+            call: Arc::new(CallState::new(&raw, reported)),
             cx,
             object,
             raw,
-            shared,
-            own: Arc::new(Mutex::new(own)),
+            operator,
         }
     }
 
     /// Goes on with another state of the object.
     pub(crate) fn with_state(&self, object: Arc<K>, raw: Arc<CachedObject>) -> Self {
-        let shared = Arc::clone(&self.shared);
-        let next = Self::new(Arc::clone(&self.cx), (object, raw), shared);
-        next.own.lock().reported = self.own.lock().reported.clone();
-        next
+        let (cx, operator) = (Arc::clone(&self.cx), Arc::clone(&self.operator));
+        Self::new(cx, object, raw, operator, self.call.reported().cloned())
     }
 
     /// Returns the object, in its newest state when the call began; if a finalizer was added first, with that.
@@ -96,7 +66,7 @@ impl<K: View> Reconcile<K> {
     /// What [`raw`](Self::raw) returns stays as it is. Once the object is gone, this is its last known state.
     #[must_use]
     pub fn newest(&self) -> Arc<CachedObject> {
-        let own = Arc::clone(&self.own.lock().newest);
+        let own = self.call.newest();
         let cached = self.cx.cache().store().get(self.cx.key());
         let is_newer = |cached: &Arc<CachedObject>| {
             cached.uid() == own.uid()
@@ -106,12 +76,19 @@ impl<K: View> Reconcile<K> {
         cached.filter(is_newer).unwrap_or(own)
     }
 
-    pub(crate) fn own(&self) -> &Arc<Mutex<Own>> {
-        &self.own
+    /// Returns what this call did to its object so far.
+    pub(crate) fn call(&self) -> &Arc<CallState> {
+        &self.call
     }
 
-    pub(crate) fn shared(&self) -> &Arc<Shared> {
-        &self.shared
+    pub(crate) fn operator(&self) -> &Arc<OperatorState> {
+        &self.operator
+    }
+
+    /// Makes requests about objects of this kind, under the identity of the reconciler.
+    pub(crate) async fn wire(&self) -> Result<Wire, ApiError> {
+        let kind = self.operator.caches.clients().for_kind(self.gvk());
+        Ok(Wire::new(self.client(), kind.resource().await?))
     }
 }
 
@@ -129,8 +106,8 @@ impl<K> Clone for Reconcile<K> {
             cx: Arc::clone(&self.cx),
             object: Arc::clone(&self.object),
             raw: Arc::clone(&self.raw),
-            shared: Arc::clone(&self.shared),
-            own: Arc::clone(&self.own),
+            operator: Arc::clone(&self.operator),
+            call: Arc::clone(&self.call),
         }
     }
 }

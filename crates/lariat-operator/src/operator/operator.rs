@@ -1,19 +1,15 @@
-//! The operator: a name, a factory, and what all reconcilers share.
+//! The operator: a name on a factory.
 
 use std::fmt;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
-use lariat_cache::{SharedCacheFactory, View};
-use lariat_controller::{Leadership, SharedController, SharedControllerFactory};
+use lariat_cache::View;
+use lariat_controller::{SharedController, SharedControllerFactory};
 
 use crate::api::CachedApi;
-use crate::crd::Definitions;
-use crate::events::Recorder;
-use crate::guard::Book;
-use crate::rbac::Needs;
-use crate::reconciler::{Claimed, Reconciler};
-use crate::remembered::Reconcilers;
-use crate::status::Applied;
+use crate::needs::Rule;
+use crate::reconcile::OperatorState;
+use crate::reconciler::Reconciler;
 
 /// A named program on a shared factory; a clone is the same operator.
 ///
@@ -25,25 +21,7 @@ use crate::status::Applied;
 #[derive(Clone)]
 pub struct Operator {
     factory: SharedControllerFactory,
-    shared: Arc<Shared>,
-}
-
-/// What reconcilers need of their operator. It has no factory, which would keep itself through its handlers.
-pub(crate) struct Shared {
-    pub(crate) name: Arc<str>,
-    pub(crate) caches: SharedCacheFactory,
-    /// The lease under which objects are written.
-    pub(crate) leadership: Option<Leadership>,
-    /// Set once nothing is written any more, only planned.
-    pub(crate) plan: OnceLock<Book>,
-    pub(crate) definitions: Definitions,
-    pub(crate) needs: Needs,
-    /// What only one reconciler of a kind may have.
-    pub(crate) claimed: Claimed,
-    pub(crate) applied: Applied,
-    pub(crate) events: Recorder,
-    pub(crate) sets: crate::apply::Memory,
-    pub(crate) reconcilers: Reconcilers,
+    state: Arc<OperatorState>,
 }
 
 impl Operator {
@@ -53,29 +31,16 @@ impl Operator {
     /// when a reconciler is [registered](Reconciler::register).
     #[must_use]
     pub fn new(name: &str, factory: &SharedControllerFactory) -> Self {
-        let name: Arc<str> = name.into();
         Self {
             factory: factory.clone(),
-            shared: Arc::new(Shared {
-                events: Recorder::new(&name, factory.caches().clients()),
-                name,
-                caches: factory.caches().clone(),
-                leadership: factory.leadership(),
-                plan: OnceLock::new(),
-                definitions: Definitions::default(),
-                needs: Needs::default(),
-                claimed: Claimed::default(),
-                applied: Applied::default(),
-                sets: crate::apply::Memory::default(),
-                reconcilers: Reconcilers::default(),
-            }),
+            state: Arc::new(OperatorState::new(name, factory)),
         }
     }
 
     /// Returns its name.
     #[must_use]
     pub fn name(&self) -> &str {
-        &self.shared.name
+        &self.state.name
     }
 
     /// Returns the factory it runs on.
@@ -84,13 +49,19 @@ impl Operator {
         &self.factory
     }
 
-    pub(crate) fn shared(&self) -> &Arc<Shared> {
-        &self.shared
+    pub(super) fn state(&self) -> &OperatorState {
+        &self.state
+    }
+
+    /// Says that something is needed that cannot be seen from what is registered.
+    pub fn needs(&self, rule: Rule) {
+        let rule = rule.because_of(|| "the operator".to_owned());
+        self.state.needs.add(0, [rule]);
     }
 
     /// Begins a reconciler of a kind; nothing happens until it is [registered](Reconciler::register).
     pub fn reconciler<K: View>(&self, name: &str, kind: &SharedController<K>) -> Reconciler<K> {
-        Reconciler::new(name, kind, &self.shared)
+        Reconciler::new(name, kind, &self.state)
     }
 
     /// Returns the handle through which objects of a kind are read, from the cache, and written.
@@ -111,7 +82,7 @@ impl Operator {
 impl fmt::Debug for Operator {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Operator")
-            .field("name", &self.shared.name)
+            .field("name", &self.state.name)
             .finish_non_exhaustive()
     }
 }

@@ -12,19 +12,19 @@ use lariat_core::Gvk;
 #[derive(Debug, Clone)]
 #[must_use = "a rule does nothing until somebody needs it"]
 pub struct Rule {
-    pub(super) target: Target,
-    pub(super) subresource: String,
+    pub(crate) target: Target,
+    pub(crate) subresource: String,
     /// Of objects; none for all.
-    pub(super) names: Vec<String>,
+    pub(crate) names: Vec<String>,
     /// None for all.
-    pub(super) namespaces: Vec<String>,
-    pub(super) verbs: Vec<String>,
-    pub(super) because: Option<String>,
+    pub(crate) namespaces: Vec<String>,
+    pub(crate) verbs: Vec<String>,
+    pub(crate) because: Option<String>,
 }
 
 /// What a rule is about.
 #[derive(Debug, Clone)]
-pub(super) enum Target {
+pub(crate) enum Target {
     Kind(Arc<KindClient>),
     Resource {
         group: String,
@@ -59,7 +59,7 @@ impl Rule {
     }
 
     /// Makes the rule for objects of a kind that are applied and pruned: they are created, patched and deleted, and
-    /// looked at before that where the cache does not tell.
+    /// looked at before that where the cache does not show them.
     ///
     /// Who applies roles and bindings also needs what those allow, or the verbs `escalate` on roles and `bind` on the
     /// roles that are bound: the API server lets a program give away only what it has. That cannot be seen from here,
@@ -145,7 +145,7 @@ impl Rule {
     }
 
     /// Returns the kind, if it is a rule on one.
-    pub(super) fn gvk(&self) -> Option<&Gvk> {
+    pub(crate) fn gvk(&self) -> Option<&Gvk> {
         match &self.target {
             Target::Kind(client) => Some(client.gvk()),
             Target::Resource { .. } | Target::Events => None,

@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
+use kube::core::Status;
 use lariat_cache::{DecodeError, LoadError, MapperError, Phase, is_missing};
 use lariat_core::{Gvk, ObjectKey, debug_as_description, not_a_name};
 
+use super::sender::status_of;
 use crate::secrets::without_values;
 
 /// A read or a write that failed; it names the verb, the kind and the key.
@@ -110,17 +112,17 @@ pub enum ApiError {
 debug_as_description!(ApiError);
 
 impl ApiError {
-    pub(super) fn not_found(gvk: &Gvk, key: &ObjectKey) -> Self {
+    pub(crate) fn not_found(gvk: &Gvk, key: &ObjectKey) -> Self {
         let (gvk, key) = (gvk.clone(), key.clone());
         Self::NotFound { gvk, key }
     }
 
-    pub(super) fn no_namespace(gvk: &Gvk, key: &ObjectKey) -> Self {
+    pub(crate) fn no_namespace(gvk: &Gvk, key: &ObjectKey) -> Self {
         let (gvk, key) = (gvk.clone(), key.clone());
         Self::NoNamespace { gvk, key }
     }
 
-    pub(super) fn not_served(gvk: &Gvk) -> Self {
+    pub(crate) fn not_served(gvk: &Gvk) -> Self {
         Self::NotServed { gvk: gvk.clone() }
     }
 
@@ -139,16 +141,16 @@ impl ApiError {
     }
 
     /// Returns the error if no object can have the name of a key.
-    pub(super) fn of_name(gvk: &Gvk, key: &ObjectKey) -> Option<Self> {
-        Self::unnameable(gvk, key, ("name", key.name()))
+    pub(crate) fn of_name(gvk: &Gvk, key: &ObjectKey) -> Option<Self> {
+        Self::unnameable(gvk, key, "name", key.name())
     }
 
     /// Returns the error if no object can be in the namespace of a key.
-    pub(super) fn of_namespace(gvk: &Gvk, key: &ObjectKey) -> Option<Self> {
-        Self::unnameable(gvk, key, ("namespace", key.namespace()?))
+    pub(crate) fn of_namespace(gvk: &Gvk, key: &ObjectKey) -> Option<Self> {
+        Self::unnameable(gvk, key, "namespace", key.namespace()?)
     }
 
-    fn unnameable(gvk: &Gvk, key: &ObjectKey, (what, text): (&'static str, &str)) -> Option<Self> {
+    fn unnameable(gvk: &Gvk, key: &ObjectKey, what: &'static str, text: &str) -> Option<Self> {
         not_a_name(text).map(|why| Self::Unnameable {
             gvk: gvk.clone(),
             key: key.clone(),
@@ -171,7 +173,7 @@ impl ApiError {
         }
     }
 
-    pub(super) fn unreadable(
+    pub(crate) fn unreadable(
         verb: &'static str,
         gvk: &Gvk,
         key: &ObjectKey,
@@ -210,13 +212,15 @@ impl ApiError {
         self.has_reason("AlreadyExists")
     }
 
-    fn has_reason(&self, reason: &str) -> bool {
+    /// Returns the Status the API server refused a request with.
+    pub(crate) fn status(&self) -> Option<&Status> {
         match self {
-            Self::Refused { source, .. } => match &**source {
-                kube::Error::Api(status) => status.reason == reason,
-                _ => false,
-            },
-            _ => false,
+            Self::Refused { source, .. } => status_of(source),
+            _ => None,
         }
+    }
+
+    fn has_reason(&self, reason: &str) -> bool {
+        self.status().is_some_and(|status| status.reason == reason)
     }
 }

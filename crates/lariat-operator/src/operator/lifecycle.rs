@@ -7,8 +7,9 @@ use std::time::Duration;
 use lariat_controller::{LeaseError, StartError, StopError};
 use lariat_core::debug_as_description;
 
+use super::operator::Operator;
 use crate::crd::InstallError;
-use crate::operator::Operator;
+use crate::events::Recorder;
 use crate::rbac::AccessError;
 
 /// How long a stop waits for Events that are not written yet.
@@ -18,7 +19,7 @@ const EVENTS: Duration = Duration::from_secs(5);
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum OperatorError {
-    /// Definitions are not installed.
+    /// CRDs are not installed.
     #[error(transparent)]
     Install(#[from] InstallError),
     /// Something is not allowed.
@@ -38,14 +39,14 @@ pub enum OperatorError {
 debug_as_description!(OperatorError);
 
 impl Operator {
-    /// Makes ready what reconcilers need: installs [definitions](Self::installs), and checks
+    /// Makes ready what reconcilers need: installs [CRDs](Self::installs), and checks
     /// [permissions](Self::checks_access) if that was asked for.
     ///
     /// [`start`](Self::start) does this. Where several operators share a factory, prepare each and start the factory.
     ///
     /// # Errors
     ///
-    /// A definition is not established, or something is not allowed.
+    /// A CRD is not established, or something is not allowed.
     ///
     /// # Panics
     ///
@@ -53,11 +54,11 @@ impl Operator {
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, definitions may have been written or not.
+    /// If the future is dropped, CRDs may have been written or not.
     pub async fn prepare(&self) -> Result<(), OperatorError> {
         self.ensure_definitions().await?;
         self.check_access_if_asked().await?;
-        self.shared().events.open();
+        Recorder::of(self.state()).open();
         Ok(())
     }
 
@@ -78,12 +79,12 @@ impl Operator {
     pub async fn start(&self, workers: impl Into<Option<usize>>) -> Result<(), OperatorError> {
         self.prepare().await?;
         match self.factory().start(workers).await {
-            // It runs, and so does what it tells.
+            // It runs, and so does the recorder.
             Ok(()) => Ok(()),
             Err(error @ StartError::AlreadyStarted) => Err(error.into()),
             Err(error) => {
-                // Handlers may have told already what keeps it from starting.
-                self.shared().events.close(EVENTS).await;
+                // Handlers may have published already what keeps it from starting.
+                Recorder::of(self.state()).close(EVENTS).await;
                 Err(error.into())
             }
         }
@@ -101,7 +102,7 @@ impl Operator {
     /// written yet may be lost.
     pub async fn stop(&self) -> Result<(), OperatorError> {
         let stopped = self.factory().stop().await;
-        self.shared().events.close(EVENTS).await;
+        Recorder::of(self.state()).close(EVENTS).await;
         Ok(stopped?)
     }
 

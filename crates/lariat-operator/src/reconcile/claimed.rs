@@ -20,7 +20,7 @@ pub(crate) struct Claimed(Mutex<Vec<(Gvk, Claim)>>);
 
 impl Claimed {
     /// Takes all claims of a reconciler, or none and returns the one another has.
-    pub(super) fn take(&self, gvk: &Gvk, claims: &[Claim]) -> Result<(), Claim> {
+    pub(crate) fn take(&self, gvk: &Gvk, claims: &[Claim]) -> Result<(), Claim> {
         let mut all = self.0.lock();
         let is_taken = |claim: &&Claim| {
             all.iter()
@@ -33,7 +33,7 @@ impl Claimed {
         Ok(())
     }
 
-    pub(super) fn release(&self, gvk: &Gvk, claims: &[Claim]) {
+    pub(crate) fn release(&self, gvk: &Gvk, claims: &[Claim]) {
         let is_of = |(of, claim): &(Gvk, Claim)| of == gvk && claims.contains(claim);
         self.0.lock().retain(|claimed| !is_of(claimed));
     }

@@ -1,7 +1,5 @@
 //! Objects of one kind: read from the shared cache, written through the factory's client.
 
-mod error;
-
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,9 +12,7 @@ use lariat_core::{Gvk, ObjectKey, RawObject, ResourceKind, Scope, path_segment, 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-pub use error::ApiError;
-
-type Built = Result<http::Request<Vec<u8>>, kube::core::request::Error>;
+use crate::wire::{ApiError, Built, Sender};
 
 /// How long a read waits for the cache by default.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -376,11 +372,7 @@ impl<K: View + DeserializeOwned> CachedApi<K> {
         key: &ObjectKey,
         request: Built,
     ) -> Result<String, ApiError> {
-        // As text: kube's client logs the whole of an answer it cannot decode.
-        let answer = match request {
-            Ok(request) => self.client.client().request_text(request).await,
-            Err(error) => Err(kube::Error::BuildRequest(error)),
-        };
+        let answer = Sender::new(self.client.client()).text(request).await;
         answer.map_err(|source| ApiError::refused(verb, self.gvk(), key, source))
     }
 
@@ -421,7 +413,7 @@ impl<K: View + DeserializeOwned> CachedApi<K> {
     }
 }
 
-/// Returns the key an object's metadata tells; its name may be one that is to be generated.
+/// Returns the key in an object's metadata; its name may be one that is to be generated.
 fn key_of<K: kube::Resource>(object: &K) -> ObjectKey {
     let meta = object.meta();
     let name = meta.name.as_deref().or(meta.generate_name.as_deref());

@@ -1,38 +1,12 @@
 //! How much an operator remembers.
 
-use std::sync::{Arc, Weak};
-
 use lariat_core::Remembered;
-use parking_lot::Mutex;
 
-use crate::operator::Operator;
-
-/// A registered reconciler, which remembers something by itself.
-pub(crate) trait Remembers: Send + Sync {
-    /// Adds how much it remembers.
-    fn remembered(&self, all: &mut Vec<Remembered>);
-}
-
-/// The reconcilers of an operator, until they are taken away.
-#[derive(Default)]
-pub(crate) struct Reconcilers(Mutex<Vec<(u64, Weak<dyn Remembers>)>>);
-
-impl Reconcilers {
-    /// Adds a reconciler under its number.
-    pub(crate) fn add(&self, number: u64, reconciler: Weak<dyn Remembers>) {
-        self.0.lock().push((number, reconciler));
-    }
-
-    /// Removes a reconciler, although a call may still have it.
-    pub(crate) fn remove(&self, number: u64) {
-        self.0.lock().retain(|(of, _)| *of != number);
-    }
-
-    fn list(&self) -> Vec<Arc<dyn Remembers>> {
-        let all = self.0.lock();
-        all.iter().filter_map(|(_, each)| each.upgrade()).collect()
-    }
-}
+use super::operator::Operator;
+use crate::apply::Memory;
+use crate::events::Recorder;
+use crate::reconciler::Reconcilers;
+use crate::status::Applied;
 
 impl Operator {
     /// Returns how much the operator remembers, with the bound of each structure.
@@ -57,15 +31,14 @@ impl Operator {
     /// not deleted because nothing says who applied them.
     #[must_use]
     pub fn remembered(&self) -> Vec<Remembered> {
-        let shared = self.shared();
+        let state = self.state();
         let mut all = Vec::new();
-        shared.sets.remembered(&mut all);
-        all.push(shared.applied.remembered());
-        all.extend(shared.events.remembered());
-        let reconcilers = shared.reconcilers.list();
-        reconcilers
-            .iter()
-            .for_each(|each| each.remembered(&mut all));
+        state.feature::<Memory>().remembered(&mut all);
+        all.push(state.feature::<Applied>().remembered());
+        all.extend(Recorder::of(state).remembered());
+        for reconciler in state.feature::<Reconcilers>().list() {
+            reconciler.remembered(&mut all);
+        }
         all
     }
 }
