@@ -133,10 +133,10 @@ impl Diff {
             self.order(at, common(old, after), common(new, before));
         }
         let (old, new) = named.unwrap_or_else(|| (by_index(old), by_index(new)));
-        let places: BTreeSet<Place<'_>> = old.keys().chain(new.keys()).copied().collect();
-        for place in places {
-            let (old, new) = (old.get(&place).copied(), new.get(&place).copied());
-            self.value(&format!("{at}[{place}]"), old, new);
+        let keys: BTreeSet<ElementKey<'_>> = old.keys().chain(new.keys()).copied().collect();
+        for key in keys {
+            let (old, new) = (old.get(&key).copied(), new.get(&key).copied());
+            self.value(&format!("{at}[{key}]"), old, new);
         }
     }
 
@@ -208,12 +208,12 @@ fn shows_values(at: &str) -> bool {
 
 /// Where an element of a list is.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Place<'a> {
+enum ElementKey<'a> {
     Named(&'a str),
     At(usize),
 }
 
-impl fmt::Display for Place<'_> {
+impl fmt::Display for ElementKey<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Named(name) => f.write_str(name),
@@ -223,28 +223,30 @@ impl fmt::Display for Place<'_> {
 }
 
 /// Returns elements by name, if each has one of its own, as containers and ports do.
-fn by_name(list: &[Value]) -> Option<BTreeMap<Place<'_>, &Value>> {
+fn by_name(list: &[Value]) -> Option<BTreeMap<ElementKey<'_>, &Value>> {
     let named = list
         .iter()
-        .map(|each| Some((Place::Named(each.get("name")?.as_str()?), each)));
-    let named: BTreeMap<Place<'_>, &Value> = named.collect::<Option<_>>()?;
+        .map(|each| Some((ElementKey::Named(each.get("name")?.as_str()?), each)));
+    let named: BTreeMap<ElementKey<'_>, &Value> = named.collect::<Option<_>>()?;
     (named.len() == list.len()).then_some(named)
 }
 
 /// Returns the names in a list that are in another too, in their order.
-fn common<'a>(list: &'a [Value], other: &BTreeMap<Place<'_>, &Value>) -> Vec<&'a Value> {
+fn common<'a>(list: &'a [Value], other: &BTreeMap<ElementKey<'_>, &Value>) -> Vec<&'a Value> {
     let names = list.iter().filter_map(|each| each.get("name"));
     let is_common = |name: &&Value| {
         name.as_str()
-            .is_some_and(|name| other.contains_key(&Place::Named(name)))
+            .is_some_and(|name| other.contains_key(&ElementKey::Named(name)))
     };
     names.filter(is_common).collect()
 }
 
 /// Returns elements by their place.
-fn by_index(list: &[Value]) -> BTreeMap<Place<'_>, &Value> {
+fn by_index(list: &[Value]) -> BTreeMap<ElementKey<'_>, &Value> {
     let places = list.iter().enumerate();
-    places.map(|(at, each)| (Place::At(at), each)).collect()
+    places
+        .map(|(at, each)| (ElementKey::At(at), each))
+        .collect()
 }
 
 fn cut(text: String) -> String {

@@ -41,21 +41,44 @@
 //! operator.stop().await?;
 //! # Ok(()) }
 //! ```
+//!
+//! | feature | adds |
+//! |---|---|
+//! | `apply` (default) | sets of objects: [`Reconcile::apply`] |
+//! | `crd` (default) | CRDs that are installed at the start: [`Operator::installs`] |
+//! | `events` (default) | Events: [`Reconcile::event`] |
+//! | `guard` (default) | budgets for writes, and plans: [`Reconciler::guard`], [`Operator::plan_only`]; has `events` |
+//! | `rbac` (default) | what an operator needs to be allowed: [`Operator::rules`] |
+
+#![cfg_attr(
+    not(feature = "default"),
+    allow(
+        dead_code,
+        unused_imports,
+        reason = "helpers of which each serves one feature"
+    )
+)]
 
 mod operator;
 mod reconciler;
 
+#[cfg(feature = "apply")]
 mod apply;
+#[cfg(feature = "crd")]
 mod crd;
+#[cfg(feature = "events")]
 mod events;
 mod finalizer;
+#[cfg(feature = "guard")]
 mod guard;
+#[cfg(feature = "rbac")]
 mod rbac;
 mod status;
 
 mod api;
 mod reconcile;
 
+#[cfg(any(feature = "apply", feature = "guard"))]
 mod diff;
 mod wire;
 
@@ -69,20 +92,26 @@ mod secrets;
 mod yaml;
 
 pub use api::CachedApi;
+#[cfg(feature = "apply")]
 pub use apply::{
     Action, Applied, AppliedObject, Apply, ApplyError, Desired, FieldConflict, Immutable,
     LeftAlone, ObjectError, ObjectFailure, OwnerError, PlanStep, PlannedAction, SetPlan,
 };
+#[cfg(feature = "crd")]
 pub use crd::{
     DefinitionChange, DefinitionError, DefinitionOptions, DefinitionReport, Install, InstallError,
     Skew, ensure_definitions, with_definition_version,
 };
+#[cfg(any(feature = "apply", feature = "guard"))]
 pub use diff::FieldChange;
+#[cfg(feature = "events")]
 pub use events::{Event, EventApi, EventOptions, EventStatus, Recorder};
 pub use finalizer::{Finalizer, FinalizerNameError, StripError, Stripped};
+#[cfg(feature = "guard")]
 pub use guard::{Budget, Guard, GuardState, Plan, PlannedWrite, Trip};
 pub use needs::Rule;
 pub use operator::{Operator, OperatorError};
+#[cfg(feature = "rbac")]
 pub use rbac::{AccessError, Manifests, Permission};
 pub use reconcile::Reconcile;
 pub use reconciler::{Reconciler, ReconcilerError, ReconcilerRegistration, Retry};

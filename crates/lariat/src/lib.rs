@@ -19,10 +19,11 @@
 //!
 //! For operators begin with [`Operator`] and [`operator`](mod@operator): reconcilers, finalizers, status, sets of
 //! objects that are applied, Events. For handlers begin with [`SharedControllerFactory`]; it gives out a
-//! [`SharedController`] per kind, to which handlers are registered. [`Context`] is what a handler is told, [`Outcome`] what it answers.
+//! [`SharedController`] per kind, to which handlers are registered. [`Context`] is what a handler is called with, [`Outcome`] what it answers.
 //!
 //! | feature | adds |
 //! |---|---|
+//! | `operator` (default) | `lariat::operator`: reconcilers, finalizers, status, apply, Events, permissions |
 //! | `rustls-tls` (default) | TLS by rustls and ring |
 //! | `kube-runtime` | shared informers as streams and stores of kube-rs |
 //! | `cluster` | `lariat::cluster`, a Kubernetes API server in memory |
@@ -75,10 +76,12 @@ pub use lariat_cache::{
 /// operator.run(5, lariat::termination()).await?;
 /// # Ok(()) }
 /// ```
+#[cfg(feature = "operator")]
 pub mod operator {
     pub use lariat_operator::*;
 }
 
+#[cfg(feature = "operator")]
 #[doc(inline)]
 pub use lariat_operator::{CachedApi, Operator, Reconcile, Reconciler};
 
@@ -92,7 +95,7 @@ pub use lariat_core::SelectorError;
 #[doc(inline)]
 pub use lariat_core::clock;
 pub use lariat_queue::{Ageing, Priority, RateLimiter};
-/// Ends scopes of handlers, and tells them that a stop has begun.
+/// Ends scopes of handlers, and notifies them that a stop has begun.
 pub use tokio_util::sync::CancellationToken;
 
 pub use signal::termination;
@@ -140,16 +143,17 @@ pub use kube;
 /// What most programs need.
 pub mod prelude {
     pub use crate::{
-        Cache, CachedApi, Cause, Context, ControllerOptions, Enqueue, Gvk, Handler, HandlerError,
-        HandlerOptions, HandlerResult, Metadata, ObjectKey, Operator, Outcome, Predicate, Priority,
-        Reconcile, Registration, Relation, SharedController, SharedControllerFactory,
+        Cache, Cause, Context, ControllerOptions, Enqueue, Gvk, Handler, HandlerError,
+        HandlerOptions, HandlerResult, Metadata, ObjectKey, Outcome, Predicate, Priority,
+        Registration, Relation, SharedController, SharedControllerFactory,
     };
     pub use kube::Client;
     pub use kube::api::DynamicObject;
-    pub use lariat_operator::{Desired, Event};
+    #[cfg(feature = "operator")]
+    pub use lariat_operator::{CachedApi, Desired, Event, Operator, Reconcile};
 }
 
 /// Compiles the programs in the README.
-#[cfg(all(doctest, feature = "cluster"))]
+#[cfg(all(doctest, feature = "cluster", feature = "operator"))]
 #[doc = include_str!("../../../README.md")]
 struct Readme;

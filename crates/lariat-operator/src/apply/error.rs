@@ -184,7 +184,7 @@ fn conflicts_text(conflicts: &[FieldConflict]) -> String {
 impl ObjectError {
     /// Returns whether trying again cannot help: what is wanted has to be changed first.
     ///
-    /// What the API server finds invalid or immutable may be accepted later, because a definition, a quota or the
+    /// What the API server finds invalid or immutable may be accepted later, because a CRD, a quota or the
     /// object itself changes. What is too large for it is not.
     #[must_use]
     pub fn is_terminal(&self) -> bool {

@@ -49,14 +49,14 @@ struct OfKind {
 struct OfOwner {
     uid: Uid,
     /// By name, each with an object at least.
-    sets: HashMap<String, HashMap<(Gvk, ObjectKey), Entry>>,
+    sets: HashMap<String, HashMap<(Gvk, ObjectKey), AppliedState>>,
     /// Objects that were not deleted because nothing says who applied them, of which a warning was logged.
     unclear: HashSet<Uid>,
 }
 
 /// What was wanted of an object, and its state when it was just so.
 #[derive(Clone)]
-struct Entry {
+struct AppliedState {
     wanted: u64,
     uid: Uid,
     version: ResourceVersion,
@@ -234,11 +234,11 @@ impl SetMemory<'_> {
     }
 
     /// Returns what is remembered of an object.
-    fn entry(&self, id: &(Gvk, ObjectKey)) -> Option<Entry> {
+    fn entry(&self, id: &(Gvk, ObjectKey)) -> Option<AppliedState> {
         self.with_owner(|of_owner| of_owner.sets.get(self.set)?.get(id).cloned())
     }
 
-    fn insert(&self, id: &(Gvk, ObjectKey), entry: Entry) {
+    fn insert(&self, id: &(Gvk, ObjectKey), entry: AppliedState) {
         self.with_owner(|of_owner| {
             let set = of_owner.sets.entry(self.set.to_owned()).or_default();
             set.insert(id.clone(), entry);
@@ -276,7 +276,7 @@ impl SetMemory<'_> {
             return false;
         }
         let version = now.version().clone();
-        self.insert(id, Entry { version, ..entry });
+        self.insert(id, AppliedState { version, ..entry });
         true
     }
 
@@ -292,7 +292,7 @@ impl SetMemory<'_> {
 
     /// Remembers a state that is as wanted, such as the answer to what was applied.
     pub(super) fn remember(&self, id: &(Gvk, ObjectKey), wanted: u64, state: ObjectState<'_>) {
-        let entry = Entry {
+        let entry = AppliedState {
             wanted,
             uid: state.uid.clone(),
             version: state.version.clone(),

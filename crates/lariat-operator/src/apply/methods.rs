@@ -35,7 +35,7 @@ impl<K: View> Reconcile<K> {
     /// A cache that is behind does no harm: what it does not show is asked for before it is created, and what it shows
     /// is changed only if it is still that very object.
     ///
-    /// Namespaces, definitions and permissions are applied first, then configuration, workloads and the rest; what
+    /// Namespaces, CRDs and permissions are applied first, then configuration, workloads and the rest; what
     /// may refuse others comes last. Pruning goes the other way, and does not happen in a call in which something
     /// could not be applied. One failure does not stop the others.
     ///

@@ -114,7 +114,7 @@ impl Applied {
     /// [without annotation](super::Apply::without_annotation) it is only as complete as the kinds and namespaces given.
     ///
     /// Of a kind the API server says it does not serve, in any version, nothing can be left: its objects went with its
-    /// definition. The kind stays noted on the owner. A server of a group that does not answer is an error instead.
+    /// CRD. The kind stays noted on the owner. A server of a group that does not answer is an error instead.
     #[must_use]
     pub fn is_gone(&self) -> bool {
         let is_unclear = self.left_alone.iter().any(|each| !each.is_of_others);

@@ -250,7 +250,7 @@ fn immutable_fields(status: &Status) -> Vec<String> {
 }
 
 /// Returns whether the API server says that a field cannot be changed. There is no code for it, only words, and these
-/// are those of the kinds of Kubernetes; definitions of others say what they like, mostly "immutable".
+/// are those of the kinds of Kubernetes; CRDs of others say what they like, mostly "immutable".
 fn is_immutable(cause: &StatusCause) -> bool {
     const WORDS: [&str; 6] = [
         "immutable",

@@ -61,13 +61,13 @@ struct Core {
     source: Arc<Source>,
     correlator: Arc<Mutex<Correlator>>,
     counts: Arc<Counts>,
-    state: Mutex<State>,
+    state: Mutex<TaskState>,
 }
 
 #[derive(Default)]
-struct State {
+struct TaskState {
     is_closed: bool,
-    running: Option<Running>,
+    running: Option<WriterTask>,
     /// How far the task is that a close waits for, or waited for.
     closing: Option<Progress>,
 }
@@ -84,7 +84,7 @@ struct Progress {
 }
 
 /// The task, and the way to it. Dropped, the task ends, and what waited for it counts as dropped.
-struct Running {
+struct WriterTask {
     queue: Option<mpsc::Sender<Box<Pending>>>,
     task: JoinSet<()>,
     counts: Arc<Counts>,
@@ -255,7 +255,7 @@ impl Core {
     }
 
     /// Gives an event to the task, or back if there is none.
-    fn offer(&self, state: &mut State, pending: Box<Pending>) -> Result<(), Box<Pending>> {
+    fn offer(&self, state: &mut TaskState, pending: Box<Pending>) -> Result<(), Box<Pending>> {
         let Some(running) = &mut state.running else {
             return Err(pending);
         };
@@ -283,7 +283,7 @@ impl Core {
     }
 
     /// Begins the task, inside a runtime.
-    fn begin(&self) -> Option<Running> {
+    fn begin(&self) -> Option<WriterTask> {
         let runtime = Handle::try_current().ok()?;
         let identity = ClientIdentity::default().field_manager(&*self.name);
         let client = self.clients.client_as(identity);
@@ -300,7 +300,7 @@ impl Core {
         let (counting, done) = watch::channel(0);
         let task = task::run(sink, events, Arc::clone(&queued), counting);
         tasks.spawn_on(task, &runtime);
-        Some(Running {
+        Some(WriterTask {
             queue: Some(queue),
             task: tasks,
             counts: Arc::clone(&self.counts),
@@ -317,7 +317,7 @@ impl Core {
     }
 }
 
-impl State {
+impl TaskState {
     /// Returns how far the tasks are that may have something to write.
     fn progress(&self) -> impl Iterator<Item = &Progress> {
         let running = self.running.iter().map(|running| &running.progress);
@@ -325,7 +325,7 @@ impl State {
     }
 }
 
-impl Drop for Running {
+impl Drop for WriterTask {
     fn drop(&mut self) {
         let waiting = self.progress.queued.load(Ordering::Relaxed);
         let waiting = u64::try_from(waiting).unwrap_or(u64::MAX);

@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 use super::budget::Budget;
 use super::rules::{Act, Rule, Verbs, Weights};
-use super::state::{GuardState, Request, Ruling, State, Ticket};
+use super::state::{Counts, GuardState, Request, Ruling, Ticket};
 use crate::refusal::exempt;
 
 /// Budgets for what a handler writes: when one is used up, the guard trips, and what it covers is refused from then on.
@@ -71,7 +71,7 @@ struct Inner {
     rules: Vec<Rule>,
     weights: Weights,
     reset_after: Option<Duration>,
-    state: Mutex<State>,
+    state: Mutex<Counts>,
 }
 
 impl Guard {
@@ -137,7 +137,7 @@ impl Guard {
     /// Returns whether it has tripped.
     #[must_use]
     pub fn state(&self) -> GuardState {
-        self.locked(State::look)
+        self.locked(Counts::look)
     }
 
     /// Lets writes through again, with unused budgets. Reconcilers that were refused find out within a minute; a key
@@ -173,7 +173,7 @@ impl Guard {
     }
 
     /// Does something with the state, after resetting it if it is time.
-    fn locked<T>(&self, act: impl FnOnce(&mut State, Instant) -> T) -> T {
+    fn locked<T>(&self, act: impl FnOnce(&mut Counts, Instant) -> T) -> T {
         let mut state = self.0.state.lock();
         // Under the lock, so that the times of writes are in order.
         let now = Instant::now();

@@ -78,7 +78,7 @@ const CLEAR_AT: usize = 64;
 
 /// What a guard has counted since it was reset.
 #[derive(Default)]
-pub(super) struct State {
+pub(super) struct Counts {
     tripped: Option<Trip>,
     /// By rule, and by kind where each counts by itself.
     windows: HashMap<(usize, Option<Kind>), Window>,
@@ -145,7 +145,7 @@ impl fmt::Display for GuardState {
     }
 }
 
-impl State {
+impl Counts {
     /// Resets it if it is time; returns whether it was.
     pub(super) fn reset_if_due(&mut self, now: Instant) -> bool {
         let until = self.tripped.as_ref().and_then(|trip| trip.until);

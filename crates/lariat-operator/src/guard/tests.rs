@@ -7,13 +7,13 @@ use tokio::time::Instant;
 
 use super::budget::Budget;
 use super::rules::{Act, Rule, Verbs};
-use super::state::{Request, Ruling, State, Ticket};
+use super::state::{Counts, Request, Ruling, Ticket};
 
 const MINUTE: Duration = Duration::from_secs(60);
 
 /// A state with its rules, and a clock that is set by hand.
 struct Bench {
-    state: State,
+    state: Counts,
     rules: Vec<Rule>,
     reset_after: Option<Duration>,
     now: Instant,
@@ -24,7 +24,7 @@ impl Bench {
         let rules = rules.iter();
         let rules = rules.map(|&(verbs, budget)| Rule { verbs, budget });
         Self {
-            state: State::default(),
+            state: Counts::default(),
             rules: rules.collect(),
             reset_after: None,
             now: Instant::now(),

@@ -82,6 +82,11 @@ impl Operator {
         Ok(reports)
     }
 
+    /// Installs what a start needs.
+    pub(super) async fn install(&self) -> Result<(), InstallError> {
+        self.ensure_definitions().await.map(drop)
+    }
+
     /// Returns the rules for what is installed.
     pub(super) fn crd_rules(&self) -> Vec<Rule> {
         let crds = self.crds().lock().clone();

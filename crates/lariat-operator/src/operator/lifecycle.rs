@@ -2,27 +2,26 @@
 
 use std::future::Future;
 use std::pin::pin;
-use std::time::Duration;
 
 use lariat_controller::{LeaseError, StartError, StopError};
 use lariat_core::debug_as_description;
 
 use super::operator::Operator;
+#[cfg(feature = "crd")]
 use crate::crd::InstallError;
-use crate::events::Recorder;
+#[cfg(feature = "rbac")]
 use crate::rbac::AccessError;
-
-/// How long a stop waits for Events that are not written yet.
-const EVENTS: Duration = Duration::from_secs(5);
 
 /// What running an operator can fail with.
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum OperatorError {
     /// CRDs are not installed.
+    #[cfg(feature = "crd")]
     #[error(transparent)]
     Install(#[from] InstallError),
     /// Something is not allowed.
+    #[cfg(feature = "rbac")]
     #[error(transparent)]
     Access(#[from] AccessError),
     /// The factory did not start.
@@ -56,9 +55,9 @@ impl Operator {
     ///
     /// If the future is dropped, CRDs may have been written or not.
     pub async fn prepare(&self) -> Result<(), OperatorError> {
-        self.ensure_definitions().await?;
+        self.install().await?;
         self.check_access_if_asked().await?;
-        Recorder::of(self.state()).open();
+        self.open_events();
         Ok(())
     }
 
@@ -84,7 +83,7 @@ impl Operator {
             Err(error @ StartError::AlreadyStarted) => Err(error.into()),
             Err(error) => {
                 // Handlers may have published already what keeps it from starting.
-                Recorder::of(self.state()).close(EVENTS).await;
+                self.close_events().await;
                 Err(error.into())
             }
         }
@@ -102,7 +101,7 @@ impl Operator {
     /// written yet may be lost.
     pub async fn stop(&self) -> Result<(), OperatorError> {
         let stopped = self.factory().stop().await;
-        Recorder::of(self.state()).close(EVENTS).await;
+        self.close_events().await;
         Ok(stopped?)
     }
 

@@ -8,7 +8,6 @@ use lariat_cache::MapperError;
 use lariat_core::ObjectKey;
 
 use super::operator::Operator;
-use crate::events::{EventApi, Recorder};
 use crate::rbac::{self, AccessError, Gathered, Gathering, Manifests, Permission};
 
 /// Whether a start checks what is allowed.
@@ -174,14 +173,10 @@ impl Operator {
     async fn gather(&self) -> Gathered {
         let mut rules = self.state().needs.rules();
         rules.extend(self.crd_rules());
-        let events_group = match Recorder::of(self.state()).api() {
-            EventApi::Core => "",
-            EventApi::Events => "events.k8s.io",
-        };
         let gathering = Gathering {
             factory: self.factory(),
             rules,
-            events_group,
+            events_group: self.events_group(),
         };
         gathering.permissions().await
     }

@@ -17,7 +17,7 @@ impl Operator {
     ///
     /// Reconcilers see the answers, but the world stays as it is: what was created is not in the cache, and no change
     /// comes of it, so nothing loops unless a reconciler asks to be called again. A write to an object that is only
-    /// planned fails, as not found; the plan [says so](PlannedWrite::refused), and the error leads to a retry with
+    /// planned fails, as not found; the plan [says so](crate::PlannedWrite::refused), and the error leads to a retry with
     /// backoff as usual. So the plan is of the first step of each object, rather than of all that would follow. A write
     /// of which a server or webhook makes no dry run is refused, and so are calls into pods (`exec`, `attach`,
     /// `portforward`), and into whatever is behind a `proxy` unless by a GET, which is let through as a read.

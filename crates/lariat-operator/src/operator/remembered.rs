@@ -3,10 +3,7 @@
 use lariat_core::Remembered;
 
 use super::operator::Operator;
-use crate::apply::Memory;
-use crate::events::Recorder;
-use crate::reconciler::Reconcilers;
-use crate::status::Applied;
+use crate::reconciler::remembered;
 
 impl Operator {
     /// Returns how much the operator remembers, with the bound of each structure.
@@ -31,14 +28,9 @@ impl Operator {
     /// not deleted because nothing says who applied them.
     #[must_use]
     pub fn remembered(&self) -> Vec<Remembered> {
-        let state = self.state();
         let mut all = Vec::new();
-        state.feature::<Memory>().remembered(&mut all);
-        all.push(state.feature::<Applied>().remembered());
-        all.extend(Recorder::of(state).remembered());
-        for reconciler in state.feature::<Reconcilers>().list() {
-            reconciler.remembered(&mut all);
-        }
+        self.remembered_events(&mut all);
+        remembered(self.state(), &mut all);
         all
     }
 }

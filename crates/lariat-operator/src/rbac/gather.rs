@@ -27,7 +27,7 @@ pub(crate) struct Gathered {
 
 /// Where a permission holds.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
-struct Place {
+struct PermissionScope {
     group: String,
     resource: String,
     subresource: String,
@@ -63,7 +63,7 @@ impl Gathering<'_> {
         let caches = caches(self.factory);
         // At last, so that those who say why come first.
         rules.extend(caches.rules);
-        let mut places: BTreeMap<Place, Verbs> = BTreeMap::new();
+        let mut scopes: BTreeMap<PermissionScope, Verbs> = BTreeMap::new();
         let mut unknown = BTreeMap::new();
         for rule in rules {
             let gvk = rule.gvk().cloned();
@@ -82,14 +82,14 @@ impl Gathering<'_> {
             };
             let because = rule.because;
             let cache = format!("the cache of {}", resource.plural);
-            let place = Place {
+            let scope = PermissionScope {
                 group: resource.group,
                 resource: resource.plural,
                 subresource: rule.subresource,
                 names: sorted(rule.names),
                 namespaces: sorted(namespaces),
             };
-            let verbs = places.entry(place).or_default();
+            let verbs = scopes.entry(scope).or_default();
             for verb in rule.verbs {
                 let all = verbs.entry(verb).or_default();
                 match &because {
@@ -101,9 +101,9 @@ impl Gathering<'_> {
             }
         }
         Gathered {
-            permissions: places
+            permissions: scopes
                 .into_iter()
-                .filter_map(|(place, verbs)| permission(place, verbs))
+                .filter_map(|(scope, verbs)| permission(scope, verbs))
                 .collect(),
             unknown: unknown.into_values().collect(),
         }
@@ -116,14 +116,14 @@ fn sorted(mut names: Vec<String>) -> Vec<String> {
     names
 }
 
-fn permission(place: Place, verbs: Verbs) -> Option<Permission> {
+fn permission(scope: PermissionScope, verbs: Verbs) -> Option<Permission> {
     let some = !verbs.is_empty();
     some.then_some(Permission {
-        group: place.group,
-        resource: place.resource,
-        subresource: place.subresource,
-        names: place.names,
-        namespaces: place.namespaces,
+        group: scope.group,
+        resource: scope.resource,
+        subresource: scope.subresource,
+        names: scope.names,
+        namespaces: scope.namespaces,
         verbs,
     })
 }

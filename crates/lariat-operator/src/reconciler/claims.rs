@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 
 use super::error::ReconcilerError;
 use super::remembered::{Reconcilers, Remembers};
-use crate::apply::Memory;
+use super::sets;
 use crate::needs::Rule;
 use crate::reconcile::{Claim, OperatorState};
 
@@ -36,7 +36,7 @@ impl Claims {
     ) -> Result<Arc<Self>, ReconcilerError> {
         let taken = operator.claimed.take(gvk, &claims);
         taken.map_err(|claim| ReconcilerError::taken(gvk, name, &claim))?;
-        operator.feature::<Memory>().begin(gvk);
+        sets::begin(operator, gvk);
         Ok(Arc::new(Self {
             operator: Arc::clone(operator),
             number: RECONCILERS.fetch_add(1, Ordering::Relaxed),
@@ -81,6 +81,6 @@ impl Claims {
         operator.needs.remove(self.number);
         operator.feature::<Reconcilers>().remove(self.number);
         operator.claimed.release(&self.gvk, &self.claims);
-        operator.feature::<Memory>().end(&self.gvk);
+        sets::end(operator, &self.gvk);
     }
 }

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::ObjectReference;
 use lariat_cache::Admission;
-use lariat_controller::{Gate, HandlerWrite};
+use lariat_controller::{Gate, HandlerOptions, HandlerWrite};
+use lariat_core::Remembered;
 
-use super::setup::Setup;
 use crate::events::{Event, Recorder};
 use crate::guard::{Book, Guard, Trip, announce, dry_run, judge};
 use crate::reconcile::OperatorState;
@@ -14,20 +14,40 @@ use crate::reconcile::OperatorState;
 /// The reason of the Event about a trip.
 const TRIPPED: &str = "GuardTripped";
 
+/// The guards of a reconciler.
+#[derive(Default)]
+pub(super) struct Guards(Vec<Guard>);
+
+impl Guards {
+    pub(super) fn push(&mut self, guard: Guard) {
+        self.0.push(guard);
+    }
+
+    /// Has all writes of a reconciler judged.
+    pub(super) fn judge(
+        &self,
+        operator: &Arc<OperatorState>,
+        options: HandlerOptions,
+    ) -> HandlerOptions {
+        options.gate(ReconcilerGate {
+            operator: Arc::clone(operator),
+            guards: self.0.clone(),
+        })
+    }
+
+    /// Adds how much is remembered.
+    pub(super) fn remembered(&self, all: &mut Vec<Remembered>) {
+        all.extend(self.0.iter().map(Guard::remembered));
+    }
+}
+
 /// What judges the writes of a reconciler: the plan, if its operator only plans, or else its guards.
-pub(super) struct ReconcilerGate {
+struct ReconcilerGate {
     operator: Arc<OperatorState>,
     guards: Vec<Guard>,
 }
 
 impl ReconcilerGate {
-    pub(super) fn of<K>(setup: &Setup<K>) -> Self {
-        Self {
-            operator: Arc::clone(&setup.operator),
-            guards: setup.guards.clone(),
-        }
-    }
-
     /// Publishes a trip in an Event on the object that was being reconciled.
     fn publish(&self, write: &HandlerWrite<'_>, trip: &Trip) {
         let (gvk, key) = (write.gvk(), write.key());

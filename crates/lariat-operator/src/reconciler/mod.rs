@@ -5,7 +5,12 @@ mod claims;
 mod ends;
 mod error;
 mod finalizer;
+#[cfg(feature = "guard")]
 mod gate;
+#[cfg(not(feature = "guard"))]
+#[path = "gate_off.rs"]
+mod gate;
+#[cfg(feature = "guard")]
 mod guard;
 mod needs;
 mod policy;
@@ -13,6 +18,11 @@ mod register;
 mod registration;
 mod remembered;
 mod run;
+#[cfg(feature = "apply")]
+mod sets;
+#[cfg(not(feature = "apply"))]
+#[path = "sets_off.rs"]
+mod sets;
 mod setup;
 mod status;
 
@@ -20,4 +30,4 @@ pub use builder::Reconciler;
 pub use error::ReconcilerError;
 pub use policy::Retry;
 pub use registration::ReconcilerRegistration;
-pub(crate) use remembered::Reconcilers;
+pub(crate) use remembered::remembered;

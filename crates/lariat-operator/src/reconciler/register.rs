@@ -9,7 +9,6 @@ use lariat_controller::HandlerResult;
 use super::builder::Reconciler;
 use super::claims::Claims;
 use super::error::ReconcilerError;
-use super::gate::ReconcilerGate;
 use super::registration::ReconcilerRegistration;
 use super::run::Call;
 use crate::finalizer::Held;
@@ -23,7 +22,7 @@ impl<K: View> Reconciler<K> {
     ///
     /// # Errors
     ///
-    /// As for [`SharedController::register_handler`], and if its operator, finalizer or condition have names the API
+    /// As for [`SharedController::register_handler`](lariat_controller::SharedController::register_handler), and if its operator, finalizer or condition have names the API
     /// server would refuse, another reconciler of the kind in this operator has the finalizer or reports in the
     /// condition, or the controller is one of another factory than the operator's; nothing is left behind.
     ///
@@ -43,7 +42,7 @@ impl<K: View> Reconciler<K> {
             mut options,
             mut setup,
         } = self;
-        options = options.gate(ReconcilerGate::of(&setup));
+        options = setup.guards.judge(&setup.operator, options);
         if let Some(after) = setup.after_giving_up() {
             options = options.requeue_given_up(after);
         }

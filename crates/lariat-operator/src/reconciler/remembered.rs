@@ -5,6 +5,10 @@ use std::sync::{Arc, Weak};
 use lariat_core::Remembered;
 use parking_lot::Mutex;
 
+use super::sets;
+use crate::reconcile::OperatorState;
+use crate::status::Applied;
+
 /// A registered reconciler, which remembers something by itself.
 pub(crate) trait Remembers: Send + Sync {
     /// Adds how much it remembers.
@@ -26,9 +30,18 @@ impl Reconcilers {
         self.0.lock().retain(|(of, _)| *of != number);
     }
 
-    /// Returns those there are.
-    pub(crate) fn list(&self) -> Vec<Arc<dyn Remembers>> {
+    fn list(&self) -> Vec<Arc<dyn Remembers>> {
         let all = self.0.lock();
         all.iter().filter_map(|(_, each)| each.upgrade()).collect()
+    }
+}
+
+/// Adds how much the reconcilers of an operator remember, each by itself and together.
+pub(crate) fn remembered(operator: &OperatorState, all: &mut Vec<Remembered>) {
+    sets::remembered(operator, all);
+    all.push(operator.feature::<Applied>().remembered());
+    // Not under the lock of the list.
+    for reconciler in operator.feature::<Reconcilers>().list() {
+        reconciler.remembered(all);
     }
 }

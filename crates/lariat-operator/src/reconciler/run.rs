@@ -11,10 +11,9 @@ use lariat_core::Remembered;
 
 use super::ends::Ends;
 use super::remembered::Remembers;
+use super::sets;
 use super::setup::Setup;
-use crate::apply::Memory;
 use crate::finalizer::Held;
-use crate::guard::Guard;
 use crate::reconcile::{Callback, Reconcile};
 use crate::refusal::paced;
 use crate::status::Report;
@@ -82,8 +81,7 @@ impl<K: View> Call<K> {
     }
 
     fn forget_sets(&self, cx: &Context<K>) {
-        let memory = self.setup.operator.feature::<Memory>();
-        memory.forget(cx.gvk(), cx.key());
+        sets::forget(&self.setup.operator, cx.gvk(), cx.key());
     }
 
     /// Goes on with the object that exists, whatever came of the end of another.
@@ -186,7 +184,7 @@ impl<K: View> Remembers for Call<K> {
     fn remembered(&self, all: &mut Vec<Remembered>) {
         all.push(self.ends.remembered());
         all.extend(self.setup.finalizer.iter().map(Held::remembered));
-        all.extend(self.setup.guards.iter().map(Guard::remembered));
+        self.setup.guards.remembered(all);
     }
 }
 

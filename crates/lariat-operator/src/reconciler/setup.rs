@@ -6,9 +6,9 @@ use std::time::Duration;
 use lariat_cache::{CachedObject, Change, View};
 use lariat_controller::Predicate;
 
+use super::gate::Guards;
 use super::policy::ErrorPolicy;
 use crate::finalizer::Held;
-use crate::guard::Guard;
 use crate::needs::Rule;
 use crate::reconcile::{Callback, Claim, OperatorState};
 use crate::status::Report;
@@ -22,7 +22,7 @@ pub(super) struct Setup<K> {
     pub(super) requeue_after: Option<Duration>,
     pub(super) on_error: Option<Box<ErrorPolicy<K>>>,
     pub(super) on_gone: Option<Callback<K>>,
-    pub(super) guards: Vec<Guard>,
+    pub(super) guards: Guards,
     /// What it needs to be allowed.
     pub(super) needs: Vec<Rule>,
     pub(super) finalizer: Option<Held<K>>,
@@ -37,7 +37,7 @@ impl<K: View> Setup<K> {
             requeue_after: None,
             on_error: None,
             on_gone: None,
-            guards: Vec::new(),
+            guards: Guards::default(),
             needs: vec![reads],
             finalizer: None,
             report: None,

@@ -56,7 +56,7 @@ impl<K: View> Reconcile<K> {
         self.status().update(change).await
     }
 
-    /// Sets one condition in `status.conditions`, by the rules of [`Conditions::set`], and leaves the others as they
+    /// Sets one condition in `status.conditions`, by the rules of [`Conditions::set`](crate::Conditions::set), and leaves the others as they
     /// are. Returns whether anything was written.
     ///
     /// Without an [observed generation](ConditionUpdate::observed) it is the one of the object this reconcile is about. A

@@ -59,7 +59,7 @@ impl<K: View> StatusWriter<K> {
     /// it, fields it applied earlier and that are not given any more are removed, and those of others are left alone.
     ///
     /// The field manager is `operator/reconciler`, with a hash in place of what does not fit into 128 bytes. Fields
-    /// that the operator owns by its merges are taken: the defaults that a definition has for the status belong to
+    /// that the operator owns by its merges are taken: the defaults that a CRD has for the status belong to
     /// whoever writes it first, which may be [a condition that reports errors](crate::Reconciler::report_errors). A
     /// field that another reconciler applies, or another program manages, is a [conflict](StatusError::is_conflict).
     /// What an earlier release applied under the operator's name alone is given up when the reconciler first applies.

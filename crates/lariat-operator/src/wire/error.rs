@@ -189,7 +189,7 @@ impl ApiError {
 
     /// Returns whether there is no such object, or no such namespace.
     ///
-    /// An API server that does not serve the kind answers 404 too, also while it starts and has not read its definitions
+    /// An API server that does not serve the kind answers 404 too, also while it starts and has not read its CRDs
     /// yet. That is another error: the object may be there.
     #[must_use]
     pub fn is_not_found(&self) -> bool {

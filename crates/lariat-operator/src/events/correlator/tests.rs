@@ -7,8 +7,10 @@ use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::ObjectReference;
 use tokio::time::Instant;
 
-use super::*;
-use crate::events::Event;
+use super::names::Names;
+use super::{Correlator, Decision};
+use crate::events::record::Pending;
+use crate::events::{Event, EventApi, EventOptions};
 
 /// A correlator, and what it is given.
 struct Bench {
