@@ -234,8 +234,10 @@ impl<K: View + DeserializeOwned> CachedApi<K> {
     {
         let key = key_of(object);
         let body = self.encode(&key, object)?;
-        let request = self.collection(&key).await?;
-        let request = request.create(&PostParams::default(), body);
+        let request = self
+            .collection(&key)
+            .await?
+            .create(&PostParams::default(), body);
         let answer = self.answer("create", &key, request).await?;
         self.read("create", &key, &answer)
     }
@@ -416,8 +418,11 @@ impl<K: View + DeserializeOwned> CachedApi<K> {
 /// Returns the key in an object's metadata; its name may be one that is to be generated.
 fn key_of<K: kube::Resource>(object: &K) -> ObjectKey {
     let meta = object.meta();
-    let name = meta.name.as_deref().or(meta.generate_name.as_deref());
-    let name = name.unwrap_or_default();
+    let name = meta
+        .name
+        .as_deref()
+        .or(meta.generate_name.as_deref())
+        .unwrap_or_default();
     match &meta.namespace {
         Some(namespace) => ObjectKey::namespaced(namespace, name),
         None => ObjectKey::cluster(name),

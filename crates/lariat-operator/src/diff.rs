@@ -224,10 +224,10 @@ impl fmt::Display for ElementKey<'_> {
 
 /// Returns elements by name, if each has one of its own, as containers and ports do.
 fn by_name(list: &[Value]) -> Option<BTreeMap<ElementKey<'_>, &Value>> {
-    let named = list
+    let named: BTreeMap<ElementKey<'_>, &Value> = list
         .iter()
-        .map(|each| Some((ElementKey::Named(each.get("name")?.as_str()?), each)));
-    let named: BTreeMap<ElementKey<'_>, &Value> = named.collect::<Option<_>>()?;
+        .map(|each| Some((ElementKey::Named(each.get("name")?.as_str()?), each)))
+        .collect::<Option<_>>()?;
     (named.len() == list.len()).then_some(named)
 }
 

@@ -124,8 +124,11 @@ pub(super) fn label_value(name: &str) -> String {
 pub(super) fn with_hash(name: &str, hashed: &str) -> String {
     let hash = format!("{:016x}", fnv(hashed));
     let keep = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-    let kept = name.chars().map(|c| if keep(c) { c } else { '-' });
-    let kept: String = kept.take(LONGEST - hash.len() - 1).collect();
+    let kept: String = name
+        .chars()
+        .map(|c| if keep(c) { c } else { '-' })
+        .take(LONGEST - hash.len() - 1)
+        .collect();
     let kept = kept.trim_start_matches(|c: char| !c.is_ascii_alphanumeric());
     match kept {
         "" => hash,

@@ -146,8 +146,9 @@ impl fmt::Display for Applied {
             Action::Unchanged,
             Action::Pruned,
         ];
-        let counts = ALL.iter().map(|action| (self.count(*action), action));
-        let mut counts: Vec<String> = counts
+        let mut counts: Vec<String> = ALL
+            .iter()
+            .map(|action| (self.count(*action), action))
             .filter(|(count, _)| *count > 0)
             .map(|(count, action)| format!("{count} {action}"))
             .collect();

@@ -80,16 +80,20 @@ impl Run<'_> {
         let as_written = key_of(namespace.as_deref(), &name);
         let failed = |error| ObjectFailure::new(&gvk, &as_written, error);
         let client = self.set.operator.caches.clients().for_kind(&gvk);
-        let resource = client.resource().await;
-        let resource = resource.map_err(|error| failed(error.into()))?;
+        let resource = client
+            .resource()
+            .await
+            .map_err(|error| failed(error.into()))?;
         let owner_namespace = self.set.owner.key().namespace();
         let key = match (resource.scope(), namespace.as_deref().or(owner_namespace)) {
             (Scope::Cluster, _) => ObjectKey::cluster(&name),
             (Scope::Namespaced, Some(namespace)) => ObjectKey::namespaced(namespace, &name),
             (Scope::Namespaced, None) => return Err(failed(ObjectError::NoNamespace)),
         };
-        let object = self.set.signed(object, &key);
-        let mut object = object.map_err(|error| ObjectFailure::new(&gvk, &key, error))?;
+        let mut object = self
+            .set
+            .signed(object, &key)
+            .map_err(|error| ObjectFailure::new(&gvk, &key, error))?;
         let hash = drift::hash(&object);
         let mark = drift::mark(&gvk, &object, hash);
         set_annotation(&mut object, APPLIED, &mark)

@@ -216,10 +216,11 @@ pub(super) fn served(definition: &Value) -> impl Iterator<Item = &str> {
 /// Returns the older versions as which objects may be stored, and that ours does not have.
 fn still_stored(ours: &[Value], theirs: &Value) -> Vec<Skew> {
     let storage = versions::storage(ours).unwrap_or_default();
-    let stored = list(theirs, "/status/storedVersions").iter();
-    let stored = stored.filter_map(Value::as_str);
-    let stored = stored.filter(|version| versions::named(ours, version).is_none());
-    let stored = stored.filter(|version| !versions::is_newer(version, storage));
+    let stored = list(theirs, "/status/storedVersions")
+        .iter()
+        .filter_map(Value::as_str)
+        .filter(|version| versions::named(ours, version).is_none())
+        .filter(|version| !versions::is_newer(version, storage));
     let skew = |version: &str| Skew::StillStored {
         version: version.to_owned(),
     };
@@ -237,8 +238,9 @@ fn newer(ours: &Value, theirs: &Value) -> Option<(u64, u64)> {
 
 /// Returns whether a condition of a CRD has a status.
 pub(super) fn is_condition(definition: &Value, condition: &str, status: &str) -> bool {
-    let conditions = list(definition, "/status/conditions").iter();
-    let mut conditions = conditions.filter(|each| text(each, "/type") == condition);
+    let mut conditions = list(definition, "/status/conditions")
+        .iter()
+        .filter(|each| text(each, "/type") == condition);
     conditions.any(|each| text(each, "/status") == status)
 }
 

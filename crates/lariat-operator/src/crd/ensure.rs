@@ -65,12 +65,14 @@ pub async fn ensure_definitions(
     options: &DefinitionOptions,
 ) -> Result<Vec<DefinitionReport>, InstallError> {
     let mut seen = BTreeSet::new();
-    let tasks = definitions.iter().map(|definition| {
-        let name = definition.metadata.name.clone().unwrap_or_default();
-        let is_new = seen.insert(name.clone());
-        ensure(client, definition, name, is_new, options)
-    });
-    let tasks: Vec<_> = tasks.collect();
+    let tasks: Vec<_> = definitions
+        .iter()
+        .map(|definition| {
+            let name = definition.metadata.name.clone().unwrap_or_default();
+            let is_new = seen.insert(name.clone());
+            ensure(client, definition, name, is_new, options)
+        })
+        .collect();
     let (mut reports, mut failures) = (Vec::new(), Vec::new());
     for result in join_all(tasks).await {
         match result {

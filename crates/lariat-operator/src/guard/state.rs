@@ -199,8 +199,9 @@ impl Counts {
         reset_after: Option<Duration>,
         request: &Request<'_>,
     ) -> Ruling {
-        let covering = rules.iter().enumerate();
-        let covering: Vec<_> = covering
+        let covering: Vec<_> = rules
+            .iter()
+            .enumerate()
             .filter(|(_, rule)| rule.verbs.cover(request.act))
             .collect();
         if covering.is_empty() {

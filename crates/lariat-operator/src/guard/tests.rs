@@ -21,8 +21,7 @@ struct Bench {
 
 impl Bench {
     fn new(rules: &[(Verbs, Budget)]) -> Self {
-        let rules = rules.iter();
-        let rules = rules.map(|&(verbs, budget)| Rule { verbs, budget });
+        let rules = rules.iter().map(|&(verbs, budget)| Rule { verbs, budget });
         Self {
             state: Counts::default(),
             rules: rules.collect(),

@@ -34,8 +34,8 @@ impl Operator {
     /// # }
     /// ```
     pub fn installs(&self, definition: CustomResourceDefinition) {
-        let crds = self.crds();
-        let mut crds = crds.lock();
+        let installed = self.crds();
+        let mut crds = installed.lock();
         // Modules of one program may both need it.
         if !crds.definitions.contains(&definition) {
             crds.definitions.push(definition);
@@ -90,8 +90,9 @@ impl Operator {
     /// Returns the rules for what is installed.
     pub(super) fn crd_rules(&self) -> Vec<Rule> {
         let crds = self.crds().lock().clone();
-        let names = crds.definitions.into_iter();
-        let names: Vec<String> = names
+        let names: Vec<String> = crds
+            .definitions
+            .into_iter()
             .filter_map(|definition| definition.metadata.name)
             .collect();
         if names.is_empty() {

@@ -46,15 +46,17 @@ pub(crate) async fn check(
             return Ok(());
         }
     }
-    let questions = permissions.iter().enumerate();
-    let questions: Vec<Question> = questions
+    let questions: Vec<Question> = permissions
+        .iter()
+        .enumerate()
         .flat_map(|(n, each)| questions_of(n, each))
         .collect();
-    let answers = stream::iter(questions).map(|question| async move {
-        let answer = may(sender, &question.attributes).await;
-        (question, answer)
-    });
-    let mut answers = answers.buffer_unordered(AT_A_TIME);
+    let mut answers = stream::iter(questions)
+        .map(|question| async move {
+            let answer = may(sender, &question.attributes).await;
+            (question, answer)
+        })
+        .buffer_unordered(AT_A_TIME);
     let mut missing = BTreeSet::new();
     while let Some((question, answer)) = answers.next().await {
         match answer {
@@ -112,7 +114,9 @@ async fn may(sender: &Sender, attributes: &Value) -> Result<bool, String> {
     });
     let body = review.to_string().into_bytes();
     let request = Request::new(PATH).create(&PostParams::default(), body);
-    let review = sender.json::<Value>(request).await;
-    let review = review.map_err(|error| describe(&error))?;
+    let review = sender
+        .json::<Value>(request)
+        .await
+        .map_err(|error| describe(&error))?;
     Ok(review["status"]["allowed"] == Value::Bool(true))
 }

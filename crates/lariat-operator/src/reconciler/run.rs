@@ -209,8 +209,9 @@ fn after_failure<K: View>(
     };
     if let Some(delay) = delay {
         // Beside the retry, which may be given up.
-        let request = Enqueue::after(delay).to(handler);
-        let request = request.because("it asked to be called again");
+        let request = Enqueue::after(delay)
+            .to(handler)
+            .because("it asked to be called again");
         // Only a handler that was taken away is not found.
         let _ = cx.enqueue_with(key, &request);
     }

@@ -155,21 +155,22 @@ impl<K: View> StatusWriter<K> {
             ..self.reported()
         };
         let mut said = Sayings::default();
-        let written = self.merge(|now| {
-            let is_empty = now.as_object().is_none_or(serde_json::Map::is_empty);
-            let (mut status, before) = if is_empty {
-                (S::default(), json!({}))
-            } else {
-                let status = S::deserialize(now).map_err(|error| self.unfit(&error))?;
-                let before = self.encode(&status)?;
-                (status, before)
-            };
-            change(&mut status);
-            let after = changed(now, &before, &self.encode(&status)?);
-            let settled = said.note(now, reported.settle(now, after));
-            Ok(merge_patch(now, &settled))
-        });
-        let written = written.await?;
+        let written = self
+            .merge(|now| {
+                let is_empty = now.as_object().is_none_or(serde_json::Map::is_empty);
+                let (mut status, before) = if is_empty {
+                    (S::default(), json!({}))
+                } else {
+                    let status = S::deserialize(now).map_err(|error| self.unfit(&error))?;
+                    let before = self.encode(&status)?;
+                    (status, before)
+                };
+                change(&mut status);
+                let after = changed(now, &before, &self.encode(&status)?);
+                let settled = said.note(now, reported.settle(now, after));
+                Ok(merge_patch(now, &settled))
+            })
+            .await?;
         self.keep(said);
         Ok(written)
     }
@@ -190,9 +191,9 @@ impl<K: View> StatusWriter<K> {
             if was.is_some_and(|was| listed::is_newer(was, &update, state.generation())) {
                 return Ok(None);
             }
-            let patch = listed::set(&status, &update, now);
-            let patch = patch.map_err(|detail| self.says(detail))?;
-            let patch = patch.filter(|_| worth(was));
+            let patch = listed::set(&status, &update, now)
+                .map_err(|detail| self.says(detail))?
+                .filter(|_| worth(was));
             Ok(patch.map(|patch| Attempt::merge(manager, json!({"status": patch}), state)))
         })
         .await
@@ -203,10 +204,10 @@ impl<K: View> StatusWriter<K> {
     pub(super) fn hold(self, update: &ConditionUpdate) -> Result<bool, StatusError> {
         let update = self.observed(update);
         let status = status_of(&self.cx.newest());
-        let patch = listed::set(&status, &update, clock::now());
-        let patch = patch.map_err(|detail| self.says(detail))?;
-        let decisions = Decisions::of(&self.cx);
-        let mut decisions = decisions.lock();
+        let patch =
+            listed::set(&status, &update, clock::now()).map_err(|detail| self.says(detail))?;
+        let of_call = Decisions::of(&self.cx);
+        let mut decisions = of_call.lock();
         decisions.decide(update.kind());
         decisions.held = Some(Held::Update(update));
         Ok(patch.is_some())
@@ -243,8 +244,8 @@ impl<K: View> StatusWriter<K> {
     fn keep(&self, said: Sayings) {
         let reported = self.cx.call().reported();
         let is_decided = |kind: &Arc<str>| said.decided.iter().any(|each| **each == **kind);
-        let decisions = Decisions::of(&self.cx);
-        let mut decisions = decisions.lock();
+        let of_call = Decisions::of(&self.cx);
+        let mut decisions = of_call.lock();
         match said.held {
             Some(held) => decisions.held = Some(Held::Whole(held)),
             // It was written just now, and says so in place of what was held.
@@ -280,21 +281,22 @@ impl<K: View> StatusWriter<K> {
         let applied = operator.feature::<Applied>();
         let uid = self.cx.raw().uid();
         let is_first = !applied.has(uid, handler);
-        let written = self.change(|state| {
-            let now = status_of(state);
-            let status = settle(&now);
-            if contains(&now, &status) && applied.is_last(state.uid(), handler, wanted) {
-                return Ok(None);
-            }
-            let mut fields = identity_of(self.cx.gvk(), self.cx.key());
-            // Who applies an empty status owns the status as a whole, and conflicts with everybody who applies a field.
-            if status != json!({}) {
-                fields["status"] = status;
-            }
-            let attempt = Attempt::apply(&managers, fields, state);
-            Ok(Some(attempt.by_force(force).migrating(is_first)))
-        });
-        let written = written.await?;
+        let written = self
+            .change(|state| {
+                let now = status_of(state);
+                let status = settle(&now);
+                if contains(&now, &status) && applied.is_last(state.uid(), handler, wanted) {
+                    return Ok(None);
+                }
+                let mut fields = identity_of(self.cx.gvk(), self.cx.key());
+                // Who applies an empty status owns the status as a whole, and conflicts with everybody who applies a field.
+                if status != json!({}) {
+                    fields["status"] = status;
+                }
+                let attempt = Attempt::apply(&managers, fields, state);
+                Ok(Some(attempt.by_force(force).migrating(is_first)))
+            })
+            .await?;
         applied.remember(uid, handler, wanted);
         Ok(written)
     }

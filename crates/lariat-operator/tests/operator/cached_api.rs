@@ -234,8 +234,11 @@ async fn a_kind_that_is_not_served_is_an_error_that_says_so() {
     let error = gadgets.get(&key("a")).await.unwrap_err().to_string();
     assert!(error.contains("demo.dev/v1 Gadget"), "{error}");
     assert!(error.contains("is its definition installed?"), "{error}");
-    let error = gadgets.delete(&key("a"), &DeleteParams::default()).await;
-    let error = error.unwrap_err().to_string();
+    let error = gadgets
+        .delete(&key("a"), &DeleteParams::default())
+        .await
+        .unwrap_err()
+        .to_string();
     assert!(error.contains("demo.dev/v1 Gadget"), "{error}");
 }
 

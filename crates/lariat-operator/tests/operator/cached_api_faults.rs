@@ -214,8 +214,11 @@ async fn names_no_object_can_have_are_not_sent() {
         ("..", "a", "its namespace is a path"),
     ] {
         let key = ObjectKey::namespaced(namespace, name);
-        let error = api.delete(&key, &DeleteParams::default()).await;
-        let error = error.unwrap_err().to_string();
+        let error = api
+            .delete(&key, &DeleteParams::default())
+            .await
+            .unwrap_err()
+            .to_string();
         assert!(error.ends_with(wrong), "{error}");
         assert!(api.get_live(&key).await.is_err());
     }

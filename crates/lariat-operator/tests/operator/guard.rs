@@ -78,8 +78,10 @@ where
             Ok(Outcome::done())
         }
     };
-    let reconciler = bench.operator.reconciler("once", &bench.widgets);
-    let reconciler = reconciler.guard(guard.clone());
+    let reconciler = bench
+        .operator
+        .reconciler("once", &bench.widgets)
+        .guard(guard.clone());
     let options =
         HandlerOptions::default().only(lariat_controller::Predicate::generation_changed());
     reconciler
@@ -168,8 +170,10 @@ async fn no_client_of_the_factory_gets_past_it() {
                 let patch = Patch::Merge(json!({}));
                 noted.note(api.patch("a", &PatchParams::default(), &patch).await);
             }
-            let refused = cached.delete(cx.key(), &DeleteParams::default()).await;
-            let refused = refused.expect_err("it is refused");
+            let refused = cached
+                .delete(cx.key(), &DeleteParams::default())
+                .await
+                .expect_err("it is refused");
             assert!(GuardError::find(&refused).is_some(), "{refused:?}");
         }
     })
@@ -253,8 +257,9 @@ async fn a_reset_lets_it_go_on() {
 #[tokio::test(start_paused = true)]
 async fn a_guard_that_resets_itself_is_waited_for() {
     let bench = with_widgets(10).await;
-    let guard = Guard::new().deletes(Budget::rate(4, SECOND));
-    let guard = guard.reset_after(10 * MINUTE);
+    let guard = Guard::new()
+        .deletes(Budget::rate(4, SECOND))
+        .reset_after(10 * MINUTE);
     register_reaper(&bench, "reaper", &guard);
     bench.start().await;
     time::sleep(10 * MINUTE - SECOND).await;

@@ -230,8 +230,10 @@ async fn who_applies_roles_is_reminded_of_what_that_takes() {
         factory.for_object::<Role>(),
         factory.for_object::<RoleBinding>(),
     );
-    let reconciler = operator.reconciler("grants", &widgets);
-    let reconciler = reconciler.applies(&roles).applies(&bindings);
+    let reconciler = operator
+        .reconciler("grants", &widgets)
+        .applies(&roles)
+        .applies(&bindings);
     let registered = reconciler.register(done).unwrap();
     let account = "demo/widgeteer".parse().unwrap();
     let printed = async || {

@@ -291,8 +291,12 @@ async fn evictions_are_dry_runs_and_calls_into_pods_refused() {
         api.evict("web", &Default::default()).await?;
         let path = "/api/v1/namespaces/default/pods/web/proxy/shutdown";
         let request = http::Request::post(path).body(Vec::new())?;
-        let refused = cx.client().request_text(request).await;
-        let refused = refused.expect_err("it is refused").to_string();
+        let refused = cx
+            .client()
+            .request_text(request)
+            .await
+            .expect_err("it is refused")
+            .to_string();
         assert!(refused.contains("passed on to a program"), "{refused}");
         Ok(Outcome::done())
     });
@@ -335,13 +339,21 @@ async fn commands_in_pods_are_not_run_by_a_get_either() {
             let path = format!("/api/v1/namespaces/default/pods/web/{call}");
             // As a WebSocket begins.
             let request = http::Request::get(path).header("upgrade", "websocket");
-            let refused = cx.client().request_text(request.body(Vec::new())?).await;
-            let refused = refused.expect_err("it is refused").to_string();
+            let refused = cx
+                .client()
+                .request_text(request.body(Vec::new())?)
+                .await
+                .expect_err("it is refused")
+                .to_string();
             assert!(refused.contains("passed on to a program"), "{refused}");
         }
         let log = http::Request::get("/api/v1/namespaces/default/pods/web/proxy/x");
-        let read = cx.client().request_text(log.body(Vec::new())?).await;
-        let read = read.expect_err("nobody is there").to_string();
+        let read = cx
+            .client()
+            .request_text(log.body(Vec::new())?)
+            .await
+            .expect_err("nobody is there")
+            .to_string();
         assert!(!read.contains("passed on to a program"), "{read}");
         Ok(Outcome::done())
     });
@@ -398,8 +410,10 @@ async fn a_set_that_is_only_planned_is_planned_again() {
             Ok(Outcome::done())
         }
     };
-    let reconciler = bench.operator.reconciler("applies", &bench.widgets);
-    let reconciler = reconciler.owns(&config_maps);
+    let reconciler = bench
+        .operator
+        .reconciler("applies", &bench.widgets)
+        .owns(&config_maps);
     reconciler.register(applies).unwrap();
     bench.start().await;
     bench.create("a", 1).await;

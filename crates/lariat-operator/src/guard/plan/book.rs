@@ -43,8 +43,11 @@ impl Book {
 
     pub(crate) fn plan(&self) -> Plan {
         let entries = self.0.lock();
-        let writes = entries.writes.iter();
-        let writes = writes.map(|(what, at)| (what.clone(), *at)).collect();
+        let writes = entries
+            .writes
+            .iter()
+            .map(|(what, at)| (what.clone(), *at))
+            .collect();
         plan(writes, entries.left_out)
     }
 
@@ -56,8 +59,9 @@ impl Book {
 
 fn plan(mut writes: Vec<(What, (u64, u64))>, left_out: u64) -> Plan {
     writes.sort_by_key(|(_, (place, _))| *place);
-    let writes = writes.into_iter();
-    let writes = writes.map(|(what, (_, times))| PlannedWrite { what, times });
+    let writes = writes
+        .into_iter()
+        .map(|(what, (_, times))| PlannedWrite { what, times });
     Plan {
         writes: writes.collect(),
         left_out,

@@ -143,8 +143,10 @@ fn kind(pending: &PendingWrite<'_>) -> String {
     match pending.gvk() {
         Some(gvk) => gvk.to_string(),
         None => {
-            let path = pending.api_path().trim_start_matches("/apis/");
-            let path = path.trim_start_matches("/api/");
+            let path = pending
+                .api_path()
+                .trim_start_matches("/apis/")
+                .trim_start_matches("/api/");
             format!("{path} {}", pending.plural())
         }
     }
