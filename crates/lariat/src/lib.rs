@@ -33,6 +33,7 @@
 //! | `sql-postgres` | `lariat::sql::Postgres`, a database in which replicas share it |
 //! | `metrics` | `lariat::metrics`, what is counted, in a registry of `prometheus-client` |
 
+pub mod prelude;
 mod signal;
 
 pub use lariat_controller::{
@@ -139,19 +140,6 @@ pub mod sql {
 
 /// The kube crate this is built on, for its client and its object types.
 pub use kube;
-
-/// What most programs need.
-pub mod prelude {
-    pub use crate::{
-        Cache, Cause, Context, ControllerOptions, Enqueue, Gvk, Handler, HandlerError,
-        HandlerOptions, HandlerResult, Metadata, ObjectKey, Outcome, Predicate, Priority,
-        Registration, Relation, SharedController, SharedControllerFactory,
-    };
-    pub use kube::Client;
-    pub use kube::api::DynamicObject;
-    #[cfg(feature = "operator")]
-    pub use lariat_operator::{CachedApi, Desired, Event, Operator, Reconcile};
-}
 
 /// Compiles the programs in the README.
 #[cfg(all(doctest, feature = "cluster", feature = "operator"))]
