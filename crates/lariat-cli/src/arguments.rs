@@ -150,7 +150,7 @@ mod tests {
             ("clustr", "a similar subcommand exists: 'cluster'"),
             ("--bogus", "unexpected argument '--bogus'"),
             ("cluster --sed x", "a similar argument exists: '--seed'"),
-            ("cluster --tsl", "a similar argument exists: '--tls'"),
+            ("cluster --admn", "a similar argument exists: '--admin'"),
             ("cluster -x", "Usage: lariat cluster [OPTIONS]"),
             ("cluster more", "unexpected argument 'more' found"),
             (

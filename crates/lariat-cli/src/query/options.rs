@@ -265,7 +265,7 @@ mod tests {
             (&[][..], "<KIND>"),
             (
                 &["pods", "-A", "-n", "a"],
-                "'--namespace <NAME>' cannot be used with '--all-namespaces'",
+                "'--all-namespaces' cannot be used with '--namespace <NAME>'",
             ),
             (
                 &["pods", "-o", "yaml"],

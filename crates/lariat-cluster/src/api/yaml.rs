@@ -32,7 +32,7 @@ mod tests {
         let expected = concat!(
             "data:\n  a: \"1\"\n  b.c: \"x: y\"\n  \"yes\": |\n    two\n    lines\n",
             "end: |-\n  no newline\n  at end\n",
-            "ends: |+\n  two\n\n",
+            "ends: |+\n  two\n  \n",
             "indented: |2-\n   a\n  b\n",
             "items:\n- a:\n  - 1\n  - - 2\n    - 3\n  b: null\n- {}\n",
             "kind: ConfigMap\n",
