@@ -11,14 +11,14 @@ use std::net::SocketAddr;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result};
+use clap::Parser;
 use lariat::cache::SharedCacheFactory;
 use lariat::cluster::Load;
 use lariat::prelude::*;
 use lariat::sql::http::SqlService;
 use lariat::sql::{Answer, Field, FieldType, Query, Schema, SqlCache, SqlKind};
-use lariat_examples::{Place, Table, error_exit, log_errors, say};
-use lexopt::prelude::{Long, Value, ValueExt as _};
+use lariat_examples::{Place, Table, arguments, error_exit, log_errors, say};
 use serde_json::Value as Json;
 use tokio::io::{AsyncBufReadExt, BufReader, stdin};
 use tokio::net::TcpListener;
@@ -34,6 +34,24 @@ const STORY: [&str; 5] = [
     "summary=status.phase&summaryonly",
 ];
 
+/// Browses the pods of a cluster from an SQL cache
+#[derive(Debug, Parser)]
+#[command(
+    bin_name = "cargo run --example fleet_browser --",
+    max_term_width = 100
+)]
+struct Options {
+    /// How many pods the embedded cluster has
+    #[arg(long, value_name = "N", default_value_t = 20_000)]
+    pods: usize,
+    /// Serve a page to browse them
+    #[arg(long, value_name = "ADDRESS")]
+    serve: Option<SocketAddr>,
+    /// What to ask, as a query of a URL: filter=status.phase=Running&limit=5
+    #[arg(value_name = "QUESTION")]
+    questions: Vec<String>,
+}
+
 #[tokio::main]
 async fn main() -> ExitCode {
     log_errors();
@@ -44,23 +62,14 @@ async fn main() -> ExitCode {
 }
 
 async fn run() -> Result<()> {
-    let (mut pods, mut questions, mut address) = (20_000, Vec::new(), None);
-    let mut arguments = lexopt::Parser::from_env();
-    while let Some(argument) = arguments.next()? {
-        match argument {
-            Long("pods") => pods = arguments.value()?.parse()?,
-            Long("serve") => address = Some(arguments.value()?.parse::<SocketAddr>()?),
-            Value(question) => questions.push(question.string()?),
-            _ => bail!(
-                "{}; there are --pods N, --serve ADDRESS and questions",
-                argument.unexpected()
-            ),
-        }
-    }
+    let Some(options) = arguments::<Options>()? else {
+        return Ok(());
+    };
+    let (questions, address) = (options.questions, options.serve);
     let place = Place::find(None).await?;
     say(format_args!("browsing the pods of {}", place.name));
     if let Some(cluster) = &place.embedded {
-        cluster.load(Load::pods(pods)).await;
+        cluster.load(Load::pods(options.pods)).await;
     }
     let pod = Gvk::new("", "v1", "Pod");
     let factory = SharedCacheFactory::new(place.client.clone());

@@ -19,7 +19,7 @@ use std::time::Duration;
 use anyhow::Result;
 use k8s_openapi::api::core::v1::Pod;
 use lariat::prelude::*;
-use lariat_examples::{Paint, Place, error_exit, log_errors, output_closed, paint, say};
+use lariat_examples::{Paint, Place, arguments, error_exit, log_errors, output_closed, paint, say};
 use options::Options;
 use tokio::time::Instant;
 
@@ -29,12 +29,9 @@ const WORKERS: usize = 5;
 #[tokio::main]
 async fn main() -> ExitCode {
     log_errors();
-    let outcome = match Options::parse(std::env::args().skip(1)) {
+    let outcome = match arguments::<Options>() {
         Ok(Some(options)) => run(options).await,
-        Ok(None) => {
-            options::print_usage();
-            Ok(())
-        }
+        Ok(None) => Ok(()),
         Err(error) => Err(error),
     };
     match outcome {

@@ -7,10 +7,10 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
+use clap::{Arg, ArgAction, Command, value_parser};
 use fastrand::Rng;
-use lexopt::prelude::*;
 
-use super::About;
+use super::{About, arguments};
 
 /// An option of an example's own, with a value.
 #[derive(Debug, Clone, Copy)]
@@ -40,33 +40,25 @@ impl Options {
     ///
     /// An argument is not one of the example's, or its value makes no sense to it.
     pub fn parse(about: &About) -> Result<Option<Self>> {
-        let mut options = Self::default();
-        for flag in about.flags {
-            options.values.insert(flag.name, flag.default.to_owned());
-        }
-        let mut parser = lexopt::Parser::from_env();
-        while let Some(argument) = parser.next()? {
-            match argument {
-                Long("watch") => options.watch = true,
-                Long("kubeconfig") => options.kubeconfig = Some(parser.value()?.into()),
-                Long("help") | Short('h') => {
-                    about.print_usage();
-                    return Ok(None);
-                }
-                Long(name) => {
-                    let flag = about.flags.iter().find(|flag| flag.name == name);
-                    let flag = flag.ok_or_else(|| {
-                        anyhow!("unknown option \"--{name}\"; --help lists what there is")
-                    })?;
-                    let value = match flag.is_switch() {
-                        true => "true".to_owned(),
-                        false => parser.value()?.string()?,
-                    };
-                    options.values.insert(flag.name, value);
-                }
-                other => return Err(other.unexpected().into()),
+        let Some(matches) = arguments::read(about.command().try_get_matches())? else {
+            return Ok(None);
+        };
+        let value = |flag: &Flag| {
+            if flag.is_switch() {
+                return matches.get_flag(flag.name).to_string();
             }
-        }
+            let value: Option<&String> = matches.get_one(flag.name);
+            value.cloned().unwrap_or_default()
+        };
+        let options = Self {
+            kubeconfig: matches.get_one("kubeconfig").cloned(),
+            watch: matches.get_flag("watch"),
+            values: about
+                .flags
+                .iter()
+                .map(|flag| (flag.name, value(flag)))
+                .collect(),
+        };
         (about.check)(&options)?;
         Ok(Some(options))
     }
@@ -117,31 +109,25 @@ impl Flag {
 }
 
 impl About {
-    fn print_usage(&self) {
-        println!("cargo run --example {} -- [OPTIONS]\n", self.name);
-        println!("{}\n", self.what);
-        let mut lines = vec![
-            (
-                "--kubeconfig PATH".to_owned(),
-                "run on this cluster instead of the embedded one (or KUBECONFIG)".to_owned(),
-            ),
-            (
-                "--watch".to_owned(),
-                "let nothing happen by itself, and go on until Ctrl-C".to_owned(),
-            ),
-        ];
-        for flag in self.flags {
-            let (name, help, default) = (flag.name, flag.help, flag.default);
-            lines.push(match flag.is_switch() {
-                true => (format!("--{name}"), help.to_owned()),
-                false => (
-                    format!("--{name} VALUE"),
-                    format!("{help} (default {default})"),
-                ),
-            });
-        }
-        for (option, help) in lines {
-            println!("  {option:<24}{help}");
-        }
+    fn command(&self) -> Command {
+        let own = self.flags.iter().map(|flag| {
+            let argument = Arg::new(flag.name).long(flag.name).help(flag.help);
+            if flag.is_switch() {
+                argument.action(ArgAction::SetTrue)
+            } else {
+                argument.value_name("VALUE").default_value(flag.default)
+            }
+        });
+        let kubeconfig = Arg::new("kubeconfig").long("kubeconfig").value_name("PATH");
+        let kubeconfig = kubeconfig.value_parser(value_parser!(PathBuf));
+        let watch = Arg::new("watch").long("watch").action(ArgAction::SetTrue);
+        Command::new(self.name)
+            .bin_name(format!("cargo run --example {} --", self.name))
+            .about(self.what)
+            .arg(kubeconfig.help("run on this cluster instead of the embedded one (or KUBECONFIG)"))
+            .arg(watch.help("let nothing happen by itself, and go on until Ctrl-C"))
+            .args(own)
+            .max_term_width(100)
+            .args_override_self(true)
     }
 }

@@ -32,15 +32,15 @@ async fn the_quickstart_ends_by_itself_with_a_summary() {
 }
 
 #[tokio::test]
-async fn bad_options_of_the_quickstart_are_refused_in_one_line() {
+async fn bad_options_of_the_quickstart_are_refused() {
     for (arguments, expected) in [
         (
             &["--bogus"][..],
-            "error: unknown option \"--bogus\"; --help lists what there is\n",
+            "error: unexpected argument '--bogus' found\n",
         ),
         (
             &["--kubeconfig"],
-            "error: --kubeconfig needs the path of a kubeconfig behind it\n",
+            "error: a value is required for '--kubeconfig <PATH>' but none was supplied\n",
         ),
         (
             &["--kubeconfig", "/nonexistent"],
@@ -48,7 +48,8 @@ async fn bad_options_of_the_quickstart_are_refused_in_one_line() {
         ),
     ] {
         let (code, stdout, stderr) = run(example("quickstart", arguments)).await;
-        assert_eq!((code, &*stdout, &*stderr), (Some(1), "", expected));
+        assert_eq!((code, &*stdout), (Some(1), ""));
+        assert!(stderr.starts_with(expected), "{stderr}");
     }
 }
 

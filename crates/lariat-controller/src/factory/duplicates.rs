@@ -54,12 +54,8 @@ fn is_running(shared: &Shared) -> bool {
 }
 
 fn in_use(shared: &Shared) -> Vec<Arc<ControllerCore>> {
-    let state = shared.state.lock();
-    state
-        .slots
-        .values()
-        .filter_map(|slot| slot.in_use())
-        .collect()
+    let slots = shared.slots().into_iter();
+    slots.filter_map(|slot| slot.in_use()).collect()
 }
 
 /// Returns whether two controllers have an object in common.

@@ -11,7 +11,6 @@ use std::any::TypeId;
 use std::fmt;
 use std::future::Future;
 use std::pin::pin;
-use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Weak};
 
 use kube::Client;
@@ -21,7 +20,6 @@ use lariat_cache::{CacheFactoryBuilder, MapperError, SharedCacheFactory, View};
 use lariat_core::{Gvk, Remembered, ResourceKind, Scope};
 use lariat_flight::FactoryStep;
 use lariat_lease::{Leadership, LeaseError, Shards};
-use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use crate::controller::{Kinds, SharedController, Slot};
@@ -82,14 +80,7 @@ impl SharedControllerFactory {
         // Otherwise no handler's gate would be asked.
         debug_assert!(is_first, "caches that were just made have no gate");
         Self {
-            shared: Arc::new(Shared {
-                caches,
-                options,
-                state: Mutex::default(),
-                lifecycle: tokio::sync::Mutex::default(),
-                registering: Mutex::default(),
-                runs: Arc::new(AtomicU64::new(1)),
-            }),
+            shared: Arc::new(Shared::new(caches, options)),
         }
     }
 
@@ -264,15 +255,15 @@ impl SharedControllerFactory {
             running.take_part(election, warm.clone());
         }
         shared.caches.start();
-        for slot in state.slots.values() {
+        for slot in shared.slots() {
             if let Some(core) = slot.in_use() {
-                running.spawn(slot, &core);
+                running.spawn(&slot, &core);
             }
         }
         for follower in &state.followers {
             running.follow(follower);
         }
-        if !state.has_handlers() && shared.caches.status().is_empty() {
+        if !shared.has_handlers(&state) && shared.caches.status().is_empty() {
             tracing::warn!(
                 "the factory is started without handlers: nothing happens until some are registered"
             );
@@ -424,7 +415,7 @@ impl SharedControllerFactory {
     /// Returns state and totals of every controller in use, by kind.
     #[must_use]
     pub fn status(&self) -> Vec<ControllerStatus> {
-        let slots: Vec<Arc<Slot>> = self.shared.state.lock().slots.values().cloned().collect();
+        let slots = self.shared.slots();
         slots
             .iter()
             .filter_map(|slot| Some(slot.in_use()?.status()))
@@ -458,8 +449,8 @@ impl SharedControllerFactory {
     #[must_use]
     pub fn remembered(&self) -> Vec<Remembered> {
         let state = self.shared.state.lock();
-        let (controllers, most) = (state.slots.len(), state.most_slots());
-        let slots: Vec<Arc<Slot>> = state.slots.values().cloned().collect();
+        let slots = self.shared.slots();
+        let (controllers, most) = (slots.len(), state.most_slots());
         drop(state);
         let mut all = self.shared.caches.remembered();
         slots.iter().for_each(|slot| slot.remembered(&mut all));

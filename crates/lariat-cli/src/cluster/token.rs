@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, ensure};
 
 /// Where the token is.
-#[derive(PartialEq)]
+#[derive(Clone, PartialEq)]
 pub(crate) enum Token {
     Given(OsString),
     File(PathBuf),

@@ -1,14 +1,14 @@
-//! `lariat cluster`: a cluster from its start to its end.
+//! A cluster from its start to its end.
 
 use std::io::Write;
 
 use anyhow::{Context, Result, anyhow};
 use lariat_cluster::{Cluster, ClusterBuilder, Load, Workloads};
 
-use crate::arguments::Options;
+use super::options::Options;
+use super::token::Token;
 use crate::kubeconfig::Kubeconfig;
 use crate::quote::shell;
-use crate::token::Token;
 use crate::{seed, signal};
 
 /// Serves a cluster until the process is asked to end.
@@ -59,9 +59,10 @@ async fn start(options: &Options, token: Option<String>) -> Result<Cluster> {
     let started = builder(options, token).start().await;
     started.map_err(|error| {
         let reason = lariat_core::describe(&error);
-        match reason.contains("data file") {
-            true => anyhow!("{reason}"),
-            false => anyhow!("cannot serve on {}: {reason}", options.listen),
+        if reason.contains("data file") {
+            anyhow!("{reason}")
+        } else {
+            anyhow!("cannot serve on {}: {reason}", options.listen)
         }
     })
 }
@@ -134,7 +135,7 @@ mod tests {
 
     #[test]
     fn the_note_warns_of_strangers() {
-        let mut options = Options::default();
+        let mut options: Options = crate::testing::parsed(&[]).unwrap();
         let quiet = note(&options, "http://127.0.0.1:8001");
         assert_eq!(
             quiet,
