@@ -1,4 +1,4 @@
-//! What all clones of a factory share.
+//! The state that all clones of a factory share.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicU64;
@@ -14,35 +14,35 @@ use super::running::Running;
 use crate::controller::{ControllerCore, Kinds, Slot};
 use crate::many::{Follower, Follows};
 
-/// What all clones of a factory share.
+/// The state that all clones of a factory share.
 pub(crate) struct Shared {
     pub(super) caches: SharedCacheFactory,
     pub(super) options: Options,
     pub(super) state: Mutex<State>,
-    /// Held while a start sets up and while a stop drains, so that they do not overlap.
+    /// Held while a start sets up and while a stop drains, so that the two do not overlap.
     pub(super) lifecycle: tokio::sync::Mutex<()>,
     /// Held while handlers are registered, so that a transaction registers all or none.
     pub(super) registering: Mutex<()>,
-    /// The number of the next run, of whatever kind. Counted by factory, because a simulation has many in one process
-    /// and repeats their numbers.
+    /// The number of the next run of any kind. Counted per factory, because a simulation has several factories in one
+    /// process and must repeat their numbers.
     pub(super) runs: Arc<AtomicU64>,
 }
 
-/// How many slots there are before those of no use are cleared away.
+/// The number of slots from which unused ones are removed.
 const SLOTS: usize = 64;
 
 #[derive(Default)]
 pub(super) struct State {
     pub(super) slots: BTreeMap<Gvk, Arc<Slot>>,
-    /// How many slots were left when those of no use were cleared away last.
+    /// The number of slots after the last removal of unused ones.
     slots_left: usize,
-    /// Handlers of many kinds.
+    /// The handlers of many kinds.
     pub(super) followers: Vec<Arc<Follower>>,
     pub(super) running: Option<Running>,
 }
 
 impl Shared {
-    /// Records that the factory starts or stops, if there is a recorder.
+    /// Records a start or a stop, if there is a flight recorder.
     pub(super) fn record(&self, step: FactoryStep, workers: Option<usize>) {
         if let Some(flight) = self.caches.flight() {
             let workers = workers.and_then(|workers| u32::try_from(workers).ok());
@@ -98,7 +98,7 @@ impl Follows for Shared {
             .extract_if(.., |follower| follower.has_ended())
             .collect();
         drop(state);
-        // Handlers are dropped with them, and do as they like.
+        // Dropped after unlocking: with them go handlers, whose drop is user code.
         drop(ended);
     }
 
@@ -112,10 +112,12 @@ impl Follows for Shared {
 }
 
 impl State {
-    /// Takes out slots of kinds that nothing has to do with any more: who asks again gets another. A program that is
-    /// asked for any kinds must not keep a slot of each.
+    /// Removes the slots of unused kinds when there are many.
+    ///
+    /// A later request for the kind creates another slot. Otherwise a program that is asked for arbitrary kinds would
+    /// keep a slot of each.
     fn make_room_for_slot(&mut self) -> Vec<Arc<Slot>> {
-        // After each doubling, so that many kinds are not looked through for each that comes.
+        // Only after each doubling, so that the cost per new kind stays constant.
         if self.slots.len() < self.most_slots() {
             return Vec::new();
         }
@@ -127,12 +129,12 @@ impl State {
         unused.into_iter().map(|(_, slot)| slot).collect()
     }
 
-    /// Returns how many slots there are at most.
+    /// Returns the bound on the number of slots.
     pub(super) fn most_slots(&self) -> usize {
         SLOTS.max(2 * self.slots_left)
     }
 
-    /// Returns whether there is a handler of any kind.
+    /// Returns whether any handler is registered.
     pub(super) fn has_handlers(&self) -> bool {
         let cores = self.slots.values().filter_map(|slot| slot.in_use());
         !self.followers.is_empty() || cores.into_iter().any(|core| !core.is_unused())
@@ -143,12 +145,12 @@ impl Drop for Shared {
     fn drop(&mut self) {
         if self.state.get_mut().running.is_some() && !std::thread::panicking() {
             tracing::warn!(
-                "the last clone of a running factory was dropped: its handlers are not called any more; keep it, or stop it"
+                "the last clone of a running factory was dropped, so its handlers are not called any more; keep it, or stop it"
             );
         }
-        // Handles of controllers keep the caches, which are nobody's any more.
+        // Handles of controllers keep the caches alive, so these must be stopped.
         self.caches.abort();
-        // Handlers may hold handles of controllers, which hold their handlers.
+        // Handlers may hold handles of controllers, which hold handlers: break the cycle.
         let slots = self.state.get_mut().slots.values();
         slots.for_each(|slot| slot.close());
     }

@@ -217,7 +217,7 @@ async fn options_that_make_no_sense_are_refused_by_name() {
     let error = bench.config_maps.register_handler_with("log", bad, nothing);
     assert_eq!(
         error.unwrap_err().to_string(),
-        "handler \"log\" of v1 ConfigMap cannot write as it should"
+        "the identity of handler \"log\" of v1 ConfigMap is invalid"
     );
     assert!(bench.config_maps.status().is_none(), "nothing was created");
 }
