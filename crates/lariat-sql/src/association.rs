@@ -86,7 +86,7 @@ impl Association {
         Self { name, kind, by }
     }
 
-    /// Returns the name by which queries call it.
+    /// Returns the name that queries use.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
@@ -98,12 +98,12 @@ impl Association {
         &self.kind
     }
 
-    /// Returns whether the name is one that queries can write.
+    /// Returns whether queries can write the name.
     pub(crate) fn has_name(&self) -> bool {
         is_name(&self.name)
     }
 
-    /// Returns the field of this kind that it needs.
+    /// Returns the field of this kind that the association uses.
     pub(crate) fn own_field(&self) -> Option<&str> {
         match &self.by {
             By::Field { own, .. } => Some(own),
@@ -111,11 +111,11 @@ impl Association {
         }
     }
 
-    /// Finds its fields in the schemas of both kinds.
+    /// Finds the association's fields in the schemas of both kinds.
     ///
     /// # Errors
     ///
-    /// A field is not there, or they cannot be compared.
+    /// A field is missing, or the fields have different types.
     pub(crate) fn resolve(&self, own: &Schema, other: &Schema) -> Result<Associated, String> {
         let place = |schema: &Schema, name: &str| {
             schema
@@ -173,7 +173,7 @@ pub(crate) struct Associated {
     pub(crate) is_one: bool,
 }
 
-/// By what objects belong together.
+/// How associated objects are found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Link {
     /// The places of fields of this kind and of the other one.

@@ -7,7 +7,7 @@ use lariat_core::ResourceKind;
 
 use super::review::Verb;
 
-/// What rules grant.
+/// The access that rules grant.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Granted {
     /// All objects.

@@ -31,7 +31,7 @@ struct Info {
 }
 
 impl User {
-    /// Makes a user without groups.
+    /// Creates a user without groups.
     #[must_use]
     pub fn new(name: impl Into<String>) -> Self {
         Self(Arc::new(Info {
@@ -47,14 +47,14 @@ impl User {
         self
     }
 
-    /// Sets the uid, which tells users apart who had one name at different times.
+    /// Sets the uid, which distinguishes users that had the same name at different times.
     #[must_use]
     pub fn uid(mut self, uid: impl Into<String>) -> Self {
         self.info().uid = uid.into();
         self
     }
 
-    /// Sets the values of something else that is known of the user.
+    /// Sets the values of an extra attribute.
     #[must_use]
     pub fn extra(
         mut self,
@@ -76,7 +76,7 @@ impl User {
         &self.0.name
     }
 
-    /// Returns whether there is neither a name nor a group; a review needs one.
+    /// Returns whether there is neither a name nor a group; a review needs one of them.
     pub(super) fn is_unknown(&self) -> bool {
         self.0.name.is_empty() && self.0.groups.is_empty()
     }
@@ -105,7 +105,7 @@ impl From<UserInfo> for User {
     }
 }
 
-/// What else is known of a user may say more than a log should.
+/// Shows counts only: extra values may be confidential.
 impl fmt::Debug for User {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("User")

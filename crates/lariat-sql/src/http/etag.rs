@@ -87,7 +87,7 @@ mod tests {
         let (all, some) = (Access::everything(), Access::of_namespaces(["a"]));
         let first = tag("search=a", &all, "7-0000002a-3");
         assert!(first.is_some());
-        // The version goes on without changes.
+        // The version increases without changes.
         assert_eq!(tag("search=a", &all, "9-0000002a-3"), first);
         for other in [
             tag("search=b", &all, "7-0000002a-3"),

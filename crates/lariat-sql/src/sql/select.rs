@@ -9,7 +9,7 @@ use crate::association::Associated;
 use crate::query::{Check, Comparison, Namespaces, Plan, Target, Test};
 use crate::schema::Schema;
 
-/// Makes the statements of a query on a kind.
+/// Generates the statements of a query on a kind.
 pub(crate) struct Select<'a> {
     pub(crate) layout: &'a Layout,
     pub(crate) schema: &'a Schema,
@@ -325,7 +325,7 @@ impl Select<'_> {
     }
 }
 
-/// Adds that a user may see a row, by whatever name it is known.
+/// Adds the condition that a user may see a row.
 pub(super) fn allowed(access: &Access, row: &str, sql: &mut Statement) {
     let namespaces = access.namespaces().map(str::to_owned);
     let names = access.names().flat_map(|(namespace, names)| {

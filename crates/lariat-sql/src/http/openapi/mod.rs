@@ -241,7 +241,7 @@ fn parameters() -> Json {
 
 /// Returns the key of a parameter in the components.
 ///
-/// Keys cannot have an exclamation mark.
+/// Keys cannot contain an exclamation mark.
 fn component(name: &str) -> String {
     name.replace('!', ".not")
 }

@@ -1,4 +1,4 @@
-//! The URL form of a query: what stands behind the question mark.
+//! The URL form of a query: the part after the question mark.
 
 mod error;
 #[cfg(test)]
@@ -28,8 +28,8 @@ const REVISION: &str =
 impl Query {
     /// Reads the URL form of a query.
     ///
-    /// An example is `filter=spec.nodeName=node-1&sort=-metadata.name&pagesize=50`.
-    /// The text is what stands behind the question mark, percent-encoded. Parameters are:
+    /// An example is `filter=spec.nodeName=node-1&sort=-metadata.name&pagesize=50`. The text is the part of a URL after
+    /// the question mark, percent-encoded. Parameters are:
     ///
     /// | parameter | meaning |
     /// |---|---|
@@ -184,13 +184,13 @@ fn write_part(url: &mut Serializer<'_, String>, part: &Part) {
 struct Parameters {
     filters: Vec<String>,
     sorts: Vec<String>,
-    /// Those which are there at most once.
+    /// The parameters that occur at most once.
     single: BTreeMap<&'static str, String>,
 }
 
 impl Parameters {
     fn read(query: &str) -> Result<Self, UrlError> {
-        // Otherwise bytes that are no text would become another text.
+        // Otherwise bytes that are not UTF-8 would become another text.
         if let Err(error) = percent_decode_str(query).decode_utf8() {
             let valid = error.valid_up_to();
             return Err(UrlError::Encoding { valid });
