@@ -4,17 +4,17 @@ use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 
-/// What the user wants.
+/// The options.
 #[derive(Debug, Default)]
 pub(crate) struct Options {
-    /// The cluster to run on; the embedded one without it.
+    /// The kubeconfig of the cluster to run on; none for the embedded cluster.
     pub(crate) kubeconfig: Option<PathBuf>,
-    /// Whether to go on until Ctrl-C.
+    /// Whether to run until Ctrl-C.
     pub(crate) watch: bool,
 }
 
 impl Options {
-    /// Reads the arguments; `None` if help is asked for.
+    /// Parses the arguments; `None` if help was requested.
     pub(crate) fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Option<Self>> {
         let mut options = Self::default();
         while let Some(argument) = arguments.next() {
@@ -22,7 +22,7 @@ impl Options {
                 "--watch" => options.watch = true,
                 "--kubeconfig" => match arguments.next() {
                     Some(path) if !path.starts_with("--") => options.kubeconfig = Some(path.into()),
-                    _ => bail!("--kubeconfig needs the path of a kubeconfig behind it"),
+                    _ => bail!("--kubeconfig needs the path of a kubeconfig"),
                 },
                 other if other.starts_with("--kubeconfig=") => {
                     options.kubeconfig = other.split_once('=').map(|(_, path)| path.into());
@@ -41,5 +41,5 @@ pub(crate) fn print_usage() {
     println!(
         "  --kubeconfig PATH  run on this cluster instead of the embedded one (or KUBECONFIG)"
     );
-    println!("  --watch            go on until Ctrl-C");
+    println!("  --watch            run until Ctrl-C");
 }

@@ -1,7 +1,7 @@
-//! Simulates an operator with a bug, shrinks the run that fails, and shows the mend.
+//! Simulates an operator with a bug, shrinks the failing run, and shows the fix.
 //!
-//! Run: `cargo run --example simulated -- --seeds 50`. There is no cluster but the simulated one, and no clock but the
-//! virtual one. The same seed gives the same run.
+//! Run: `cargo run --example simulated -- --seeds 50`. It runs on the simulated cluster only, in simulated time. The
+//! same seed gives the same run.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -28,7 +28,7 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Returns how many seeds are asked for; none if help was.
+/// Returns the number of seeds; none if help was requested.
 fn seeds() -> Result<Option<u64>> {
     let mut seeds = 50;
     let mut parser = lexopt::Parser::from_env();
