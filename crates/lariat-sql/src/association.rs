@@ -10,9 +10,10 @@ use crate::schema::{NAME, Schema, UID};
 ///
 /// Queries can filter, sort and count by their fields and labels.
 ///
-/// Objects belong together by a field of both, by a label, or by an owner reference, and only within a namespace: an object with
-/// a namespace belongs to objects of the same one, and to those of cluster-scoped kinds. Both kinds have to be in the cache,
-/// and neither can be encrypted. Watches cannot have conditions on associated objects, for they follow one kind.
+/// Objects belong together by a field of both, by a label, or by an owner reference, and only within a namespace: an
+/// object with a namespace belongs to objects of the same one, and to those of cluster-scoped kinds. Both kinds have to
+/// be in the cache, and neither can be encrypted. Watches cannot have conditions on associated objects, for they follow
+/// one kind.
 ///
 /// ```
 /// use lariat_core::Gvk;
@@ -50,8 +51,8 @@ impl Association {
     /// Associates the objects in whose field `other` is a value of the field `own`.
     ///
     /// Fields are named as in the schemas of their kinds, and are both texts, or of one type. Where `other` is
-    /// `metadata.name` or `metadata.uid`, and `own` has one value, there is one associated object at most, and objects can be
-    /// sorted by its fields.
+    /// `metadata.name` or `metadata.uid`, and `own` has one value, there is one associated object at most, and objects
+    /// can be sorted by its fields.
     #[must_use]
     pub fn field(name: &str, kind: impl Into<Gvk>, own: &str, other: &str) -> Self {
         let by = By::Field {

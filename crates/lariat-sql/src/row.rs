@@ -118,8 +118,8 @@ impl Row {
 
     /// Returns a digest of everything that is indexed.
     ///
-    /// Rows with the same digest differ in version and JSON at most. It is a part of SHA-256, so that users cannot make two
-    /// objects with one digest.
+    /// Rows with the same digest differ in version and JSON at most. It is a part of SHA-256, so that users cannot make
+    /// two objects with one digest.
     pub(crate) fn digest(&self) -> [u8; DIGEST] {
         let mut hash = digest::Context::new(&SHA256);
         // Each part begins with its length, so that no two sequences of parts are the same bytes.

@@ -27,8 +27,8 @@ const BASE: [(&str, FieldType); 4] = [
 
 /// The indexed fields of a kind.
 ///
-/// Every kind has `metadata.namespace`, `metadata.name` (in [natural](FieldType::Natural) order), `metadata.creationTimestamp` and
-/// `metadata.uid`. Labels need no field: queries name them as `metadata.labels[app]`.
+/// Every kind has `metadata.namespace`, `metadata.name` (in [natural](FieldType::Natural) order),
+/// `metadata.creationTimestamp` and `metadata.uid`. Labels need no field: queries name them as `metadata.labels[app]`.
 ///
 /// ```
 /// use lariat_core::Gvk;
@@ -93,13 +93,12 @@ impl Schema {
 
     /// Adds the printer columns of a CRD as fields.
     ///
-    /// They are those of the version of the kind.
-    /// A column is named by its `jsonPath` without the leading dot, as other fields are: `.spec.replicas` is `spec.replicas`.
-    /// Columns of the types `integer`, `number`, `string`, `boolean` and `date` are [`Integer`](FieldType::Integer),
-    /// [`Real`](FieldType::Real), [`Text`](FieldType::Text), [`Boolean`](FieldType::Boolean) and [`Time`](FieldType::Time). Fields
-    /// that the schema has by that name are kept, and labels need none. A column of another type, or whose `jsonPath` a
-    /// [`Path`](crate::Path) cannot follow, is left out with a warning, and counted in
-    /// [`SqlStatus`](crate::SqlStatus::skipped_columns).
+    /// They are those of the version of the kind. A column is named by its `jsonPath` without the leading dot, as other
+    /// fields are: `.spec.replicas` is `spec.replicas`. Columns of the types `integer`, `number`, `string`, `boolean`
+    /// and `date` are [`Integer`](FieldType::Integer), [`Real`](FieldType::Real), [`Text`](FieldType::Text),
+    /// [`Boolean`](FieldType::Boolean) and [`Time`](FieldType::Time). Fields that the schema has by that name are kept,
+    /// and labels need none. A column of another type, or whose `jsonPath` a [`Path`](crate::Path) cannot follow, is
+    /// left out with a warning, and counted in [`SqlStatus`](crate::SqlStatus::skipped_columns).
     ///
     /// # Errors
     ///
@@ -159,8 +158,8 @@ impl Schema {
     ///
     /// # Errors
     ///
-    /// The name is taken, or is not a letter followed by letters, digits, `_` and `-`; or the schema lacks the field of this
-    /// kind. The other kind is checked when the cache starts.
+    /// The name is taken, or is not a letter followed by letters, digits, `_` and `-`; or the schema lacks the field of
+    /// this kind. The other kind is checked when the cache starts.
     pub fn associate(mut self, association: Association) -> Result<Self, SchemaError> {
         let name = association.name();
         let mut others = self.associations.iter();
@@ -214,7 +213,8 @@ impl Schema {
 
     /// Returns a text that differs between schemas whose stored rows differ.
     ///
-    /// The function that computes a field is not part of it: a program that changes the function has to rename the field.
+    /// The function that computes a field is not part of it: a program that changes the function has to rename the
+    /// field.
     pub(crate) fn signature(&self) -> String {
         let fields = self.fields.iter().map(|field| {
             let (name, of) = (field.name(), field.field_type());

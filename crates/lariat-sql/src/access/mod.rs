@@ -169,9 +169,9 @@ impl Access {
 
     /// Returns the names that are allowed one by one, grouped by namespace.
     ///
-    /// There are none for [`everything`](Self::everything).
-    /// Groups and names are in the order of their bytes, cluster-scoped objects (without a namespace) first. No group is empty,
-    /// and none is of a namespace that is allowed as a whole.
+    /// There are none for [`everything`](Self::everything). Groups and names are in the order of their bytes,
+    /// cluster-scoped objects (without a namespace) first. No group is empty, and none is of a namespace that is
+    /// allowed as a whole.
     pub fn names(
         &self,
     ) -> impl Iterator<Item = (Option<&str>, impl ExactSizeIterator<Item = &str>)> {

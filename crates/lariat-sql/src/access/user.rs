@@ -9,9 +9,9 @@ use k8s_openapi::api::authorization::v1::SubjectAccessReviewSpec;
 
 /// A user as the API server knows it: name, uid, groups and extra values.
 ///
-/// The `UserInfo` that a `TokenReview` returns converts into a complete user. A user that is made by hand also needs the group
-/// `system:authenticated`, to which bindings may refer; it is not added here. The order of groups does not matter, nor do
-/// repeated ones. A clone shares the texts.
+/// The `UserInfo` that a `TokenReview` returns converts into a complete user. A user that is made by hand also needs
+/// the group `system:authenticated`, to which bindings may refer; it is not added here. The order of groups does not
+/// matter, nor do repeated ones. A clone shares the texts.
 ///
 /// ```
 /// use lariat_sql::User;

@@ -101,8 +101,8 @@ impl Feed {
         writer: &Arc<Mutex<Writer>>,
         stopping: &CancellationToken,
     ) -> Self {
-        // Fields are in the content of objects. This is requested here and not in `run`: an informer that starts in between
-        // would fill the cache with metadata alone, and queries would be answered without fields.
+        // Fields are in the content of objects. This is requested here and not in `run`: an informer that starts in
+        // between would fill the cache with metadata alone, and queries would be answered without fields.
         informer.need::<serde_json::Value>();
         let kind = Arc::clone(kind.inner());
         let (history, unread) = kind.begin();
@@ -128,9 +128,9 @@ impl Feed {
 
     /// Lets the feed write a cache that replicas share.
     ///
-    /// `stopping` is the token of the whole cache. The token that was given to [`new`](Self::new) ends only this process's
-    /// turn to write; the feed cancels it when its connection cannot write any more. If the feed ends before `stopping` is
-    /// cancelled, its watches end because another process writes from then on.
+    /// `stopping` is the token of the whole cache. The token that was given to [`new`](Self::new) ends only this
+    /// process's turn to write; the feed cancels it when its connection cannot write any more. If the feed ends before
+    /// `stopping` is cancelled, its watches end because another process writes from then on.
     #[cfg(feature = "postgres")]
     pub(super) fn shared(mut self, stopping: &CancellationToken) -> Self {
         self.shared = Some(stopping.clone());

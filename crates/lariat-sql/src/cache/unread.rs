@@ -89,8 +89,8 @@ impl Unread {
 
     /// Returns the number of the oldest step that is not taken.
     ///
-    /// All steps before it were taken, or dropped because the object was created and deleted before it was written. If no
-    /// step is left, it is the number that the next one gets.
+    /// All steps before it were taken, or dropped because the object was created and deleted before it was written. If
+    /// no step is left, it is the number that the next one gets.
     pub(super) fn first(&self) -> u64 {
         let state = self.state.lock();
         let first = state.order.first_key_value();

@@ -69,8 +69,9 @@ impl Field {
 
     /// Creates a field whose value a function computes from the object.
     ///
-    /// The function returns the value as JSON, as it would be in the object: an array for a field with [many](Self::many)
-    /// values. None, an error of type or a panic leave the object without a value; the last two are counted.
+    /// The function returns the value as JSON, as it would be in the object: an array for a field with
+    /// [many](Self::many) values. None, an error of type or a panic leave the object without a value; the last two are
+    /// counted.
     #[must_use]
     pub fn computed(
         name: &str,

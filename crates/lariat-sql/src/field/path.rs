@@ -7,11 +7,11 @@ use serde_json::Value as Json;
 
 /// The path of a field in an object, such as `spec.containers[*].image`.
 ///
-/// Other examples are `spec.nodeName` and `status.conditions[?(@.type=="Ready")].status`.
-/// Members are separated by dots. A member whose name has dots or brackets in it is written as `['a.b/c']` or `["a.b/c"]`, or
-/// without quotes if no bracket is in it, as `metadata.annotations[a.b/c]`. `[2]` is the third element of an array, `[*]` selects
-/// all of them, and `[?(@.type=="Ready")]` for the first whose member is that text. JSONPaths of printer columns, which
-/// begin with a dot, are read as well.
+/// Other examples are `spec.nodeName` and `status.conditions[?(@.type=="Ready")].status`. Members are separated by
+/// dots. A member whose name has dots or brackets in it is written as `['a.b/c']` or `["a.b/c"]`, or without quotes if
+/// no bracket is in it, as `metadata.annotations[a.b/c]`. `[2]` is the third element of an array, `[*]` selects all of
+/// them, and `[?(@.type=="Ready")]` for the first whose member is that text. JSONPaths of printer columns, which begin
+/// with a dot, are read as well.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Path {
     text: String,
@@ -38,8 +38,8 @@ impl Path {
 
     /// Returns the steps of the path as JSON.
     ///
-    /// A step is a text for a member, a number for an element, `null` for all elements, and an object for the first element
-    /// whose member at a path is a text.
+    /// A step is a text for a member, a number for an element, `null` for all elements, and an object for the first
+    /// element whose member at a path is a text.
     ///
     /// ```
     /// let path: lariat_sql::Path = "spec.containers[*].image".parse()?;

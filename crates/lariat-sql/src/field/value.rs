@@ -223,8 +223,8 @@ impl fmt::Display for Value {
 
 /// Returns bytes that compare as natural texts do.
 ///
-/// Runs of digits come as their length without leading zeros and then the digits, letters of ASCII in lower case. Texts that
-/// are equal so far follow as they are, so that only equal texts have equal keys.
+/// Runs of digits come as their length without leading zeros and then the digits, letters of ASCII in lower case. Texts
+/// that are equal so far follow as they are, so that only equal texts have equal keys.
 pub(crate) fn natural_key(text: &str) -> Vec<u8> {
     let mut key = Vec::with_capacity(2 * text.len() + 2);
     let mut rest = text.as_bytes();

@@ -96,7 +96,8 @@ impl Authorizer {
 
     /// Returns the namespaces in which a kind has objects.
     ///
-    /// For the kind `Namespace` these are all namespaces. They are those of the revision that a query waits for, or later ones.
+    /// For the kind `Namespace` these are all namespaces. They are those of the revision that a query waits for, or
+    /// later ones.
     async fn namespaces(
         &self,
         kind: &SqlKind,

@@ -29,7 +29,8 @@ impl Question {
 
     /// Returns the tag of the answer at a revision of this process.
     ///
-    /// It has the number of the last change and not the resource version, which also rises when the kind has not changed.
+    /// It has the number of the last change and not the resource version, which also rises when the kind has not
+    /// changed.
     pub(super) fn tag(self, revision: Revision) -> Option<HeaderValue> {
         let Place { history, change } = revision.place()?;
         let tag = format!("W/\"{history:08x}-{change}-{:016x}\"", self.0);

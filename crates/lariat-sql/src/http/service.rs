@@ -179,8 +179,8 @@ impl SqlService {
 
     /// Sets how many lists and objects are served at a time (default 64).
     ///
-    /// Zero counts as one. Further requests get 429. A list counts until its client has read it, so this bounds the number of
-    /// lists in memory.
+    /// Zero counts as one. Further requests get 429. A list counts until its client has read it, so this bounds the
+    /// number of lists in memory.
     pub fn requests(mut self, requests: usize) -> Self {
         self.requests.of_all = requests;
         self

@@ -37,8 +37,8 @@ impl Server {
     pub(crate) fn open(&self) -> Result<Session, StorageError> {
         let mut session = self.connect("lariat-sql")?;
         let version = schema::check(&mut session).map_err(|why| self.refused(why))?;
-        // A process that is suspended in a transaction loses its locks after a while. A write waits for reads only where it
-        // drops tables.
+        // A process that is suspended in a transaction loses its locks after a while. A write waits for reads only
+        // where it drops tables.
         let mut settings = "SET idle_in_transaction_session_timeout = '60s'; SET lock_timeout = '10s';
             SET tcp_keepalives_idle = 15; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 3;"
             .to_owned();

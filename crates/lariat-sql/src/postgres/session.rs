@@ -71,7 +71,7 @@ impl Canceler {
             Ok(Err(error)) => {
                 tracing::debug!(
                     error = describe(&error),
-                    "a query cannot be cancelled on the server"
+                    "a query could not be cancelled on the server"
                 );
             }
             Err(_) => tracing::debug!("a query cannot be cancelled on the server in time"),

@@ -100,9 +100,8 @@ pub fn label(key: &str) -> Subject {
 
 /// Names a field or label of associated objects.
 ///
-/// It is for conditions, orders and summaries.
-/// A condition holds if one of the objects meets it, and a negated one if none does. In a URL it is written with a colon, as in
-/// `node:status.capacity.memory`.
+/// It is for conditions, orders and summaries. A condition holds if one of the objects meets it, and a negated one if
+/// none does. In a URL it is written with a colon, as in `node:status.capacity.memory`.
 ///
 /// ```
 /// use lariat_sql::{Query, associated, field};

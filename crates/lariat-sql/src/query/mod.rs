@@ -176,8 +176,8 @@ impl Query {
 
     /// Returns the objects that follow an answer with this cursor.
     ///
-    /// A [limit](Self::limit) says how many.
-    /// The query has to be the same otherwise. Objects that are created or deleted meanwhile neither repeat nor hide others.
+    /// A [limit](Self::limit) says how many. The query has to be the same otherwise. Objects that are created or
+    /// deleted meanwhile neither repeat nor hide others.
     ///
     /// ```no_run
     /// use lariat_sql::{Query, SqlKind};

@@ -1,6 +1,7 @@
 //! SQL: the tables of a kind, the statements of a query, and connections.
 //!
-//! Names come from numbers alone, and values are always parameters: no text of a user or an object becomes part of a statement.
+//! Names come from numbers alone, and values are always parameters: no text of a user or an object becomes part of a
+//! statement.
 
 mod connection;
 mod dialect;

@@ -155,8 +155,8 @@ impl Select<'_> {
 
     /// Returns the ranges of rows behind the row with these keys, in their order.
     ///
-    /// First those that are equal in all keys but the last, then in all but the last two, and so on: each is one range of an
-    /// index, where one condition for all of them would be none.
+    /// First those that are equal in all keys but the last, then in all but the last two, and so on: each is one range
+    /// of an index, where one condition for all of them would be none.
     pub(crate) fn behind(&self, keys: &[Param]) -> Vec<Range> {
         let directions: Vec<bool> = self
             .plan

@@ -14,8 +14,8 @@ const UNCLEAN: &str = "unclean";
 
 /// Returns the tables of a kind, which is encrypted if there are keys.
 ///
-/// Their number follows from the kind, its fields and whether it is encrypted: all who share a database name the same tables,
-/// or have none in common.
+/// Their number follows from the kind, its fields and whether it is encrypted: all who share a database name the same
+/// tables, or have none in common.
 pub(crate) fn tables(
     dialect: Dialect,
     schema: &Schema,
