@@ -58,8 +58,8 @@ impl Enqueue {
 
     /// Calls all handlers after the delay of the kind's rate limiter.
     ///
-    /// The delay grows with every such request for the key, until a run of the key succeeds and none of its handlers
-    /// has failures left. This is client-go's `AddRateLimited`, and lasso's `Enqueue`.
+    /// The delay grows with every such request for the key, and is reset by the next run of the key in which no handler
+    /// fails. This is client-go's `AddRateLimited`, and lasso's `Enqueue`.
     #[track_caller]
     pub fn rate_limited() -> Self {
         Self {

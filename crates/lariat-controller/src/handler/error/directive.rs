@@ -10,9 +10,9 @@ use std::time::Duration;
 pub(super) enum Directive {
     #[error("to be ignored")]
     Ignore,
-    #[error("not to be tried again")]
+    #[error("not to be retried")]
     Terminal,
-    #[error("to be tried again after {0:?}")]
+    #[error("to be retried after {0:?}")]
     RetryAfter(Duration),
 }
 
