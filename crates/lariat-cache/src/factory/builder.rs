@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use dashmap::DashMap;
 use kube::Client;
 use lariat_core::Gvk;
 use lariat_flight::{FlightRecorder, Recorder};
@@ -14,7 +15,7 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use super::own_writes::OwnWrites;
-use super::{Shared, SharedCacheFactory, State};
+use super::{SHARDS, Shared, SharedCacheFactory};
 use crate::client::SharedClientFactory;
 use crate::content_filter::ContentFilter;
 use crate::options::{KindOptions, MissingKind};
@@ -271,7 +272,8 @@ impl CacheFactoryBuilder {
             cluster,
             server: SharedServer::default(),
             idle: Arc::new(Notify::new()),
-            state: Mutex::new(State::default()),
+            kinds: DashMap::with_shard_amount(SHARDS),
+            running: Mutex::default(),
         });
         shared.clients.observe(Arc::new(OwnWrites {
             factory: Arc::downgrade(&shared),

@@ -124,14 +124,12 @@ impl Answer {
 impl Shared {
     /// Returns the cache of the written kind, if it is cached.
     fn written_to(&self, write: &Write) -> Option<Arc<Core>> {
-        let state = self.state.lock();
-        let mut cores = state.kinds.values().map(|kind| &kind.core);
         // One of several API servers may not know the kind yet while another one answers the write.
-        let core = cores.find(|core| {
-            core.last_resource().is_some_and(|resource| {
+        let found = self.kinds.iter().find(|kind| {
+            kind.core.last_resource().is_some_and(|resource| {
                 resource.plural() == write.plural && resource.gvk().api_path() == write.api_path
             })
         });
-        core.cloned()
+        found.map(|kind| Arc::clone(&kind.core))
     }
 }

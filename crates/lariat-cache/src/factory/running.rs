@@ -97,16 +97,13 @@ impl Shared {
     /// Returns the next deadline.
     fn end_unused(&self, now: Instant) -> Option<Instant> {
         let grace: Duration = self.options.idle_grace;
-        let mut state = self.state.lock();
         let ends = |kind: &Kind| kind.core.usage().idle_since()?.checked_add(grace);
-        let is_over = |kind: &Kind| ends(kind).is_some_and(|at| at <= now);
-        let ended: Vec<(Gvk, Kind)> = state
-            .kinds
-            .extract_if(.., |_, kind| is_over(kind))
-            .collect();
-        let next = state.kinds.values().filter_map(ends).min();
-        // Outside the lock, because freeing a large kind takes time.
-        drop(state);
+        let is_over = |_: &Gvk, kind: &Kind| ends(kind).is_some_and(|at| at <= now);
+        let kinds = self.gvks().into_iter();
+        // Somebody may have begun to use it since.
+        let ended = kinds.filter_map(|gvk| self.kinds.remove_if(&gvk, is_over));
+        let ended: Vec<(Gvk, Kind)> = ended.collect();
+        let next = self.kinds.iter().filter_map(|kind| ends(&kind)).min();
         for (kind, ended) in ended {
             tracing::info!(%kind, objects = ended.core.objects(), "the kind is unused, its watch ends");
             if let Some(stop) = ended.stop {
