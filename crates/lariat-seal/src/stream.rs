@@ -12,8 +12,9 @@ use std::sync::Arc;
 use zeroize::Zeroizing;
 
 use crate::context::Context;
+use crate::data_key::{DataKey, Salt};
 use crate::error::SealError;
-use crate::keyring::{DataKey, DataKeyId, Salt};
+use crate::id::DataKeyId;
 use crate::secret::{Cipher, NONCE, NoRandomness, TAG, random};
 
 /// The first byte of a stream.
