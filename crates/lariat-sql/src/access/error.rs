@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use lariat_core::Gvk;
 
-use super::review::Verb;
+use super::verb::Verb;
 
 /// Why it is not known what a user may see; until it is, nothing is shown.
 ///

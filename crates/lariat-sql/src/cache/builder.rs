@@ -13,13 +13,15 @@ use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use super::blocking::blocking;
 use super::kept::Kept;
 use super::keys::SharedKeys;
 use super::kind::{Common, Progress};
+
 #[cfg(feature = "postgres")]
 use super::replica::Replica;
 use super::{SqlCache, SqlError, SqlKind, columns, feed};
-use crate::association::Associated;
+use crate::associated::Associated;
 #[cfg(feature = "postgres")]
 use crate::postgres::Postgres;
 use crate::schema::Schema;
@@ -277,7 +279,7 @@ impl SqlCacheBuilder {
         keys: Option<SharedKeys>,
     ) -> Result<SqlCache, SqlError> {
         let of_kinds = kinds.clone();
-        let writer = feed::blocking(move || {
+        let writer = blocking(move || {
             let names: Vec<String> = of_kinds
                 .iter()
                 .map(|kind| kind.schema().gvk().to_string())
@@ -349,7 +351,7 @@ impl SqlCacheBuilder {
                 );
                 return Err(failed(why));
             }
-            association.resolve(schema, known).map_err(failed)
+            Associated::resolve(association, schema, known).map_err(failed)
         });
         found.collect()
     }
@@ -367,7 +369,7 @@ async fn open(database: &Database) -> Result<Writer, SqlError> {
     let mut tries = 0;
     loop {
         let to_open = database.clone();
-        match feed::blocking(move || Ok(Writer::open(&to_open)?)).await {
+        match blocking(move || Ok(Writer::open(&to_open)?)).await {
             Err(SqlError::Storage(StorageError::InUse { .. })) if tries < IN_USE_TRIES => {
                 tries += 1;
                 tokio::time::sleep(IN_USE_PAUSE).await;

@@ -10,21 +10,20 @@ use tokio::time::{self, Instant};
 use tokio_util::sync::CancellationToken;
 
 use super::bare::Bare;
+use super::blocking::{LOOK, blocking};
 use super::covered::Covered;
 use super::error::SqlError;
 use super::kind::{Inner, SqlKind};
 use super::unread::{Step, Unread};
+use crate::op::Op;
 use crate::row::{Row, Unindexable, sound};
 use crate::schema::Schema;
 use crate::sql::StorageError;
-use crate::store::{Op, Reached, Writer};
+use crate::store::{Reached, Writer};
 use crate::watch::{Event, History, State};
 
 /// How many changes are written at a time: a few milliseconds of work.
 const BATCH: usize = 500;
-
-/// How often progress is checked while queries wait and nothing changes.
-pub(super) const LOOK: Duration = Duration::from_millis(20);
 
 /// How often the informer's version is checked where replicas share the cache.
 ///
@@ -39,23 +38,6 @@ const STALE: Duration = Duration::from_secs(3);
 
 /// The pause before a failed write is tried again: at first, and at most.
 pub(super) const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
-
-/// Runs blocking work on a thread that may block.
-///
-/// # Errors
-///
-/// The runtime is shut down.
-pub(super) async fn blocking<T, F>(work: F) -> Result<T, SqlError>
-where
-    T: Send + 'static,
-    F: FnOnce() -> Result<T, SqlError> + Send + 'static,
-{
-    match tokio::task::spawn_blocking(work).await {
-        Ok(done) => done,
-        Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
-        Err(_) => Err(SqlError::Stopped),
-    }
-}
 
 /// How often objects that were written without content are checked for it.
 const CONTENT_LOOK: Duration = Duration::from_secs(1);

@@ -12,16 +12,17 @@ use tokio::time::{self, Instant};
 use tokio_util::sync::CancellationToken;
 
 use super::answer::{Answer, SqlStatus};
+use super::blocking::{LOOK, blocking};
 use super::error::SqlError;
-use super::feed::{LOOK, blocking};
 use super::keys::SharedKeys;
 use super::unread::Unread;
 use crate::access::Access;
 use crate::query::{Cursor, Part, Plan, Query, QueryError, Scope, View};
+use crate::read::{Read, ReadError};
 use crate::revision::{Place, Revision};
 use crate::schema::Schema;
 use crate::sql::StorageError;
-use crate::store::{Reached, Read, ReadError, Reader, Readers, Tables};
+use crate::store::{Reached, Reader, Readers, Tables};
 use crate::watch::{History, Watch, WatchError};
 
 /// A kind of a [`SqlCache`](crate::SqlCache), to query and to watch.

@@ -12,8 +12,9 @@ use tokio::time::{self, Instant};
 use tokio_util::sync::CancellationToken;
 
 use super::SqlCache;
+use super::blocking::{LOOK, blocking};
 use super::error::SqlError;
-use super::feed::{Feed, LOOK, blocking};
+use super::feed::Feed;
 use super::keys::SharedKeys;
 use super::kind::SqlKind;
 use crate::store::{Database, Stored, Writer};

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::Value as Json;
 
+use super::error::ValueError;
 use super::quantity::Quantity;
 
 /// The type of a field: what its values are, and how they compare.
@@ -243,23 +244,6 @@ pub(crate) fn natural_key(text: &str) -> Vec<u8> {
     key.push(0);
     key.extend_from_slice(text.as_bytes());
     key
-}
-
-/// A text that is no value of the type it should have.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{text:?} is not {form}")]
-pub struct ValueError {
-    text: String,
-    form: &'static str,
-}
-
-impl ValueError {
-    pub(super) fn new(text: &str, form: &'static str) -> Self {
-        Self {
-            text: text.to_owned(),
-            form,
-        }
-    }
 }
 
 #[cfg(test)]

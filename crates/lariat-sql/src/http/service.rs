@@ -1,11 +1,10 @@
 //! The service, as a program configures it.
 
 use std::collections::BTreeMap;
-use std::fmt;
-use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
+use std::{fmt, io};
 
 use axum::Router;
 use http::HeaderMap;
@@ -13,13 +12,14 @@ use lariat_core::Gvk;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use super::auth::{Auth, AuthError};
+use super::auth::Auth;
 use super::authorize::Authorizer;
+use super::error::{AuthError, VisibleError};
 use super::reviews::TokenReviews;
 use super::room::Room;
 use super::shared::{Shared, path_of};
 use super::target::Pages;
-use super::visible::{Sight, VisibleError};
+use super::visible::Sight;
 use super::{openapi, routes, serve};
 use crate::access::{Access, AccessReviews, User};
 use crate::cache::{SqlCache, SqlKind};

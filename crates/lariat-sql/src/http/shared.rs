@@ -12,10 +12,11 @@ use tokio_util::sync::CancellationToken;
 
 use super::auth::Auth;
 use super::authorize::of_namespaces;
+use super::error::VisibleError;
 use super::room::Room;
 use super::status::Refusal;
 use super::target::{CORE, Pages};
-use super::visible::{Sight, View, VisibleError};
+use super::visible::{Sight, View};
 use crate::access::{Access, User};
 use crate::cache::SqlKind;
 use crate::query::Query;

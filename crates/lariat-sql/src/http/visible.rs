@@ -9,6 +9,7 @@ use futures::future::BoxFuture;
 use lariat_core::Gvk;
 
 use super::authorize::Authorizer;
+use super::error::VisibleError;
 use crate::access::{Access, AccessError, User};
 use crate::cache::{Answer, SqlError, SqlKind};
 use crate::query::Query;
@@ -64,32 +65,6 @@ impl View {
     /// Watches what may be seen.
     pub(super) fn watch(&self, query: &Query, since: Revision) -> Result<Watch, WatchError> {
         self.kind.watch(query, Some(since))
-    }
-}
-
-/// It is not known what a user may see; nothing is shown then.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("what the user may see is not known: {0}")]
-pub struct VisibleError(String);
-
-impl VisibleError {
-    /// Makes an error that a client reads: it answers 503 with this reason.
-    #[must_use]
-    pub fn new(why: impl Into<String>) -> Self {
-        Self(why.into())
-    }
-}
-
-/// Converts the error of a review.
-///
-/// The message of the API server is logged, and is not sent to the client.
-impl From<AccessError> for VisibleError {
-    fn from(error: AccessError) -> Self {
-        tracing::warn!(
-            error = lariat_core::describe(&error),
-            "what a user may see is not known"
-        );
-        Self::new("a review of access failed; the log of the program says why")
     }
 }
 

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use super::Namespaces;
 use super::plan::{Check, Comparison, Order, Plan, Target, Test, words_of};
 use crate::access::Access;
-use crate::association::{Associated, Link};
+use crate::associated::{Associated, Link};
 use crate::field::Value;
 use crate::row::Row;
 use crate::schema::{NAME, Schema};

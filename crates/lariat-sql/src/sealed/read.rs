@@ -5,14 +5,14 @@ use std::collections::{BTreeMap, HashMap};
 
 use lariat_seal::Keyring;
 
-use super::Sealed;
-use super::row;
+use super::{Sealed, row};
 use crate::field::Value;
+use crate::param::{List, Param};
 use crate::query::{Cursor, Others, Part, Plan, Target};
+use crate::read::{Count, Found, Page, Read, ReadError};
 use crate::row::Row;
 use crate::schema::Schema;
-use crate::sql::{Connection, List, Param, Statement, StorageError, Transaction};
-use crate::store::{Count, Found, Page, Read, ReadError};
+use crate::sql::{Connection, Statement, StorageError, Transaction};
 
 /// A row that is opened.
 struct Opened {

@@ -7,6 +7,7 @@ use std::time::Duration;
 use rusqlite::{Connection, OpenFlags};
 
 use super::connection::Sqlite;
+use super::error::file_error;
 use super::lock::Lock;
 use crate::sql::StorageError;
 
@@ -146,18 +147,6 @@ impl Database {
             Place::File(path) => file_error(path, what, error),
             Place::Memory(_) => StorageError::Sqlite(error.to_string()),
         }
-    }
-}
-
-pub(super) fn file_error(
-    path: &Path,
-    what: &'static str,
-    why: &dyn std::fmt::Display,
-) -> StorageError {
-    StorageError::File {
-        path: path.to_owned(),
-        what,
-        why: why.to_string(),
     }
 }
 

@@ -7,12 +7,13 @@ use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 use tokio::runtime::Runtime;
 
-use super::reader::Read;
 use super::tests::{Stage, access, agree, change, keys as keys_of, new_keys, query};
 use super::{Database, Writer, associated_tests as associated};
+use crate::param::{Arg, Param};
 use crate::postgres::Postgres;
 use crate::query::field;
-use crate::sql::{Arg, Connection, Dialect, Param, Statement, StorageError, Transaction};
+use crate::read::Read;
+use crate::sql::{Connection, Dialect, Statement, StorageError, Transaction};
 
 #[path = "../../tests/postgres/server.rs"]
 mod server;
