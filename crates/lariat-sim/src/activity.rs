@@ -8,7 +8,8 @@ use lariat_cache::{KindStatus, Phase, Storage};
 use lariat_controller::ControllerStatus;
 use lariat_core::{Gvk, ObjectKey};
 
-use crate::event::{HandlerId, LifeId, Subscriber, number_of};
+use crate::actors::{HandlerId, LifeId, Subscriber};
+use crate::shown::number_of;
 
 /// Something a life of a process did, or what it was like at a moment.
 #[derive(Debug, Clone)]

@@ -8,14 +8,15 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use crate::activity::{Act, Reached, Sample};
+use crate::actors::LifeId;
 use crate::coverage::{State as Doing, States};
-use crate::event::{Event, LifeId};
+use crate::event::Event;
 use crate::machine::Machine;
 use crate::network::{Line, Link, Traffic};
 use crate::plan::Command;
 use crate::process::Process;
+use crate::program::{Ending, Program};
 use crate::rate::Rate;
-use crate::simulation::{Ending, Program};
 use crate::survey::Member;
 use crate::world::World;
 

@@ -7,7 +7,8 @@ use lariat_cluster::StoredObject;
 use lariat_controller::{ShardKey, Share};
 use lariat_core::{Gvk, ObjectKey, RawObject};
 
-use crate::event::{LifeId, Shown};
+use crate::actors::LifeId;
+use crate::shown::Shown;
 
 /// What all living processes say of their leases.
 #[derive(Debug, Clone)]

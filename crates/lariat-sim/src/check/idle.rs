@@ -7,7 +7,8 @@ use lariat_core::Gvk;
 
 use super::{Check, Findings};
 use crate::activity::{Act, Activity, Sample};
-use crate::event::{Event, LifeId, Moment};
+use crate::actors::LifeId;
+use crate::event::{Event, Moment};
 use crate::oracle::Oracle;
 
 /// A key that is due and a worker that is free do not both wait: different keys of a kind run in parallel, as many as

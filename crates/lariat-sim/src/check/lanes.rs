@@ -6,7 +6,8 @@ use std::sync::Arc;
 use lariat_core::{Cause, Causes, ObjectKey};
 
 use super::{Check, Findings};
-use crate::event::{Event, HandlerId, Moment, Next};
+use crate::actors::HandlerId;
+use crate::event::{Event, Moment, Next};
 use crate::oracle::Oracle;
 
 /// After a failure only the handlers that failed are called again.

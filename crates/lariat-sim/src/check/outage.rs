@@ -10,7 +10,8 @@ use lariat_core::Gvk;
 use super::lives::Lives;
 use super::{Check, Findings};
 use crate::activity::{Act, Activity, Sample};
-use crate::event::{Event, LifeId, Moment, WINDOW};
+use crate::actors::LifeId;
+use crate::event::{Event, Moment, WINDOW};
 use crate::oracle::Oracle;
 
 /// A kind that no fault has concerned stays filled and up to date.

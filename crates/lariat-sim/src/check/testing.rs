@@ -12,8 +12,10 @@ use lariat_core::{Cause, Causes, Gvk, ObjectKey, RawObject};
 
 use super::{Check, Findings};
 use crate::activity::{Act, Activity, Sample};
-use crate::event::{Event, HandlerId, LifeId, Moment, Next, Shown};
+use crate::actors::{HandlerId, LifeId};
+use crate::event::{Event, Moment, Next};
 use crate::oracle::Oracle;
+use crate::shown::Shown;
 
 /// A checker with what it is shown, and what it found.
 pub(super) struct Story<C> {

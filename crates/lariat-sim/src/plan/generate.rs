@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::sequence::{Place, Sequence, Theme};
 use super::swarm::Swarm;
 use super::{Change, Command, Fate, Fault, FaultKind, Happening, Own, Step, Verb, Write};
-use crate::simulation::Chaos;
+use crate::chaos::Chaos;
 
 const VERBS: [Option<&str>; 8] = [
     None,

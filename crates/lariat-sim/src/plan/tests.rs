@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use super::{Cast, FaultKind, Happening, Step, generate};
-use crate::simulation::Chaos;
+use crate::chaos::Chaos;
 
 fn plan(seed: u64) -> Vec<Step> {
     let cast = Cast {

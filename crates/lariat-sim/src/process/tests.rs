@@ -3,9 +3,10 @@ use lariat_controller::{Context, Outcome};
 use tokio::time;
 
 use super::*;
+use crate::chaos::Chaos;
 use crate::objects::Objects;
 use crate::plan::{Fate, Happening, Step};
-use crate::simulation::{Chaos, Simulation};
+use crate::simulation::Simulation;
 
 /// A program whose first life has calls longer than its grace period.
 async fn run(process: Process) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {

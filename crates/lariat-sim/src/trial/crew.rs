@@ -15,8 +15,10 @@ use tokio::task::JoinSet;
 use tokio::time;
 
 use super::behaviour::Behaviour;
+use super::dice::{Dice, gvk};
+use super::kinds::kinds;
 use super::own::{Reader, Target};
-use super::{Setup, kinds};
+use super::setup::Setup;
 use crate::activity::Act;
 use crate::plan::{Command, NAMES, Own, Verb};
 use crate::process::Process;
@@ -238,24 +240,5 @@ impl Crew {
         self.tasks.abort_all();
         self.registrations.clear();
         self.subscriptions.clear();
-    }
-}
-
-pub(super) fn gvk(kind: usize) -> Gvk {
-    let kinds = kinds();
-    kinds[kind % kinds.len()].clone()
-}
-
-/// Dice that handlers share; their order of use comes from the seed like everything else.
-#[derive(Debug)]
-pub(super) struct Dice(Mutex<fastrand::Rng>);
-
-impl Dice {
-    pub(super) fn new(random: fastrand::Rng) -> Self {
-        Self(Mutex::new(random))
-    }
-
-    pub(super) fn below(&self, number: u32) -> u32 {
-        self.0.lock().u32(..number.max(1))
     }
 }

@@ -12,9 +12,11 @@ use lariat_cluster::Cluster;
 use serde_json::{Value, json};
 use tokio::time;
 
-use super::LABEL;
 use crate::objects::Objects;
 use crate::plan::Change;
+
+/// The label that changes of objects move, and that selections may look at.
+pub(crate) const LABEL: &str = "app";
 
 /// A client that nothing goes wrong with.
 pub(super) struct Foreign {

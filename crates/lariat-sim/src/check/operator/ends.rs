@@ -6,9 +6,10 @@ use lariat_cluster::Commit;
 use lariat_core::ObjectKey;
 
 use super::SHOPS;
+use crate::actors::LifeId;
 use crate::check::{Check, Findings};
 use crate::deed::Deed;
-use crate::event::{Event, LifeId, Moment};
+use crate::event::{Event, Moment};
 use crate::oracle::Oracle;
 use crate::shop;
 

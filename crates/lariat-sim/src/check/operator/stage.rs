@@ -13,12 +13,14 @@ use lariat_cluster::{Cluster, Commits, Snapshot};
 use lariat_core::{Causes, Gvk, ObjectKey, RawObject};
 use serde_json::{Value, json};
 
+use crate::actors::{HandlerId, LifeId};
 use crate::check::{Check, Findings, Rest};
 use crate::deed::Deed;
-use crate::event::{Event, HandlerId, LifeId, Moment, Shown};
+use crate::event::{Event, Moment};
 use crate::objects::Objects;
 use crate::oracle::Oracle;
 use crate::shop;
+use crate::shown::Shown;
 
 const PROCESS: &str = "operator-0";
 

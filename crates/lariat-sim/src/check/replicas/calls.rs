@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use lariat_core::{Gvk, ObjectKey};
 
+use crate::actors::{HandlerId, LifeId};
 use crate::check::{Check, Findings};
-use crate::event::{Event, HandlerId, LifeId, Moment, Shown};
+use crate::event::{Event, Moment};
 use crate::oracle::Oracle;
-use crate::setup::Setup;
+use crate::setup::{Setup, kinds};
+use crate::shown::Shown;
 use crate::survey::{Place, Stage, Survey};
-use crate::trial::replicas::kinds;
 
 /// Every object has exactly one holder in time after the last fault, and at rest that one has handled its last state.
 ///

@@ -7,8 +7,9 @@ use lariat_core::ObjectKey;
 
 use super::Places;
 use super::terms::{ROUNDING, Terms};
+use crate::actors::{HandlerId, LifeId};
 use crate::check::{Check, Findings};
-use crate::event::{Event, HandlerId, LifeId, Moment};
+use crate::event::{Event, Moment};
 use crate::oracle::Oracle;
 use crate::setup::Setup;
 use crate::survey::Place;

@@ -14,8 +14,9 @@ use std::sync::Arc;
 use lariat_core::{Gvk, ObjectKey};
 
 use super::Check;
-use crate::event::{HandlerId, LifeId, Shown};
+use crate::actors::{HandlerId, LifeId};
 use crate::setup::Setup;
+use crate::shown::Shown;
 use crate::survey::Place;
 
 /// Returns the checkers for a setup.

@@ -11,7 +11,8 @@ use lariat_cluster::{Commit, StoredObject};
 use serde_json::Value;
 
 use crate::activity::{Act, Activity};
-use crate::event::{Event, LifeId, Moment};
+use crate::actors::LifeId;
+use crate::event::{Event, Moment};
 use crate::setup::Setup;
 
 /// How much later than its deadline a process may be seen to act: timers round up to milliseconds.

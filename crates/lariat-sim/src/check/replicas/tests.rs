@@ -13,12 +13,14 @@ use serde_json::json;
 
 use super::{calls, holders, leases, writers};
 use crate::activity::{Act, Activity};
+use crate::actors::{HandlerId, LifeId};
 use crate::check::Check;
 use crate::check::testing::{key, kind, shown};
-use crate::event::{Event, HandlerId, LifeId, Moment, Next, Shown};
+use crate::event::{Event, Moment, Next};
 use crate::oracle::Oracle;
 use crate::rate::Rate;
 use crate::setup::{Setup, Times, WRITER};
+use crate::shown::Shown;
 use crate::survey::{Member, Stage, Survey};
 
 const SECOND: Duration = Duration::from_secs(1);

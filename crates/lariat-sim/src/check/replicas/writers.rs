@@ -9,8 +9,9 @@ use lariat_core::{Gvk, ObjectKey};
 
 use super::Places;
 use super::terms::Terms;
+use crate::actors::LifeId;
 use crate::check::{Check, Findings};
-use crate::event::{Event, LifeId, Moment};
+use crate::event::{Event, Moment};
 use crate::oracle::Oracle;
 use crate::setup::{Setup, WRITER};
 use crate::survey::Place;

@@ -18,7 +18,7 @@ use crate::deed::Deed;
 use crate::panics::PLANNED;
 use crate::process::Process;
 use crate::shop;
-use crate::trial::crew::Dice;
+use crate::trial::dice::Dice;
 
 type Cx = Reconcile<DynamicObject>;
 

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
+use crate::chaos::Chaos;
 use crate::plan::{Change, Fate, Fault, FaultKind, Happening, Step, Write};
 use crate::setup::Setup;
-use crate::simulation::Chaos;
 
 /// The longest a process is paused or down, a server is away, and a fault lasts.
 const LONGEST: u64 = 40_000;
@@ -213,8 +213,12 @@ mod tests {
     fn a_seed_has_one_plan() {
         let plan_of = |seed| {
             let simulation = simulation(seed);
-            let setup = simulation.replicas.as_ref().expect("it has replicas");
-            plan(setup, &simulation.chaos)
+            let setup = simulation
+                .scenario
+                .replicas
+                .as_ref()
+                .expect("it has replicas");
+            plan(setup, &simulation.scenario.chaos)
         };
         assert_eq!(plan_of(3), plan_of(3));
         assert_ne!(plan_of(3), plan_of(5));
@@ -225,9 +229,13 @@ mod tests {
         let mut kinds = Vec::new();
         for seed in 0..40 {
             let simulation = simulation(seed);
-            let setup = simulation.replicas.as_ref().expect("it has replicas");
+            let setup = simulation
+                .scenario
+                .replicas
+                .as_ref()
+                .expect("it has replicas");
             kinds.extend(
-                plan(setup, &simulation.chaos)
+                plan(setup, &simulation.scenario.chaos)
                     .into_iter()
                     .filter_map(|step| match step.what {
                         Happening::Fault(fault) => Some(fault.kind),
