@@ -11,6 +11,7 @@
 //! Servers are the embedded one, in a process of its own, or with `--server` a genuine one.
 
 mod bench;
+mod benches;
 mod meter;
 mod options;
 mod plot;
@@ -31,13 +32,14 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use bench::Run;
+use benches::BENCHES;
 use options::{Command, Options};
 use report::{Report, Row};
 use stage::Stage;
 use target::Target;
 
 fn main() -> ExitCode {
-    match Command::parse(std::env::args().skip(1)).and_then(obey) {
+    match Command::parse(std::env::args().skip(1), &BENCHES).and_then(obey) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {error:#}");
@@ -49,7 +51,7 @@ fn main() -> ExitCode {
 fn obey(command: Command) -> Result<()> {
     match command {
         Command::Help => {
-            options::print_usage();
+            options::print_usage(&BENCHES);
             Ok(())
         }
         Command::Run(options) => run(&options),
@@ -65,7 +67,7 @@ fn obey(command: Command) -> Result<()> {
 
 fn run(options: &Options) -> Result<()> {
     let bench = options.bench;
-    let runs = (bench.plan)(options);
+    let runs = benches::plan(options);
     if runs.is_empty() {
         bail!("no such run; --help lists what there is");
     }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail, ensure};
 use http::Uri;
 
-use crate::bench::{BENCHES, Bench, Run};
+use crate::bench::{Bench, Run};
 use crate::target::Target;
 
 /// What a process is to do.
@@ -75,14 +75,20 @@ struct Server<'a> {
 }
 
 impl Command {
-    pub(crate) fn parse(arguments: impl Iterator<Item = String>) -> Result<Self> {
+    /// Reads the command line, which may name one of these benchmarks.
+    pub(crate) fn parse(
+        arguments: impl Iterator<Item = String>,
+        benches: &'static [Bench],
+    ) -> Result<Self> {
         let arguments: Vec<String> = arguments.collect();
         let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
         if words.is_empty() || words.iter().any(|word| matches!(*word, "--help" | "-h")) {
             return Ok(Self::Help);
         }
         match words[..] {
-            ["run", bench, ref options @ ..] => Ok(Self::Run(Options::parse(bench, options)?)),
+            ["run", bench, ref options @ ..] => {
+                Ok(Self::Run(Options::parse(benches, bench, options)?))
+            }
             ["child", run, target] => Ok(Self::Child {
                 run: serde_json::from_str(run).context("a run")?,
                 target: serde_json::from_str(target).context("a target")?,
@@ -108,10 +114,13 @@ impl Command {
 }
 
 impl Options {
-    fn parse(bench: &str, options: &[&str]) -> Result<Self> {
-        let found = BENCHES.iter().find(|each| each.name == bench);
+    fn parse(benches: &'static [Bench], bench: &str, options: &[&str]) -> Result<Self> {
+        let found = benches.iter().find(|each| each.name == bench);
         let Some(bench) = found else {
-            bail!("no benchmark {bench:?}; there are: {}", names().join(", "));
+            bail!(
+                "no benchmark {bench:?}; there are: {}",
+                names(benches).join(", ")
+            );
         };
         let mut parsed = Self::usual(bench);
         let mut server = Server::default();
@@ -133,6 +142,15 @@ impl Options {
         parsed.genuine = server.check(bench)?;
         parsed.check()?;
         Ok(parsed)
+    }
+
+    /// Returns the cases that are to be run.
+    pub(crate) fn chosen_cases(&self) -> Vec<&str> {
+        if self.cases.is_empty() {
+            self.bench.cases.to_vec()
+        } else {
+            self.cases.iter().map(String::as_str).collect()
+        }
     }
 
     /// Returns the options of a benchmark about which nothing is said.
@@ -291,14 +309,14 @@ fn number(text: &str) -> Result<usize> {
     }
 }
 
-fn names() -> Vec<&'static str> {
-    BENCHES.iter().map(|bench| bench.name).collect()
+fn names(benches: &'static [Bench]) -> Vec<&'static str> {
+    benches.iter().map(|bench| bench.name).collect()
 }
 
-pub(crate) fn print_usage() {
+pub(crate) fn print_usage(benches: &[Bench]) {
     println!("cargo run --release -p lariat-bench -- run BENCHMARK [OPTIONS]");
     println!("cargo run --release -p lariat-bench -- plot FILE... > PLOT.svg\n");
-    for bench in &BENCHES {
+    for bench in benches {
         println!("  {}: {}", bench.name, bench.about);
         println!("    cases     {}", bench.cases.join(", "));
         println!("    subjects  {}", bench.subjects.join(", "));

@@ -8,10 +8,11 @@ use http::Method;
 use serde_json::Value;
 use tokio::time;
 
+use super::Program;
 use super::objects::{self, NAMESPACE};
+use super::sizes::sizes;
 use super::wire::{Ask, Wire};
 use super::writes::{HANDS, send};
-use super::{Program, sizes};
 use crate::bench::Run;
 use crate::meter::Meter;
 use crate::report::Row;

@@ -10,13 +10,14 @@
 
 use anyhow::{Result, ensure};
 
-use super::{MOST_CHANGES, PODS, fits, sync};
+use super::job::{MOST_CHANGES, PODS, fits};
+use super::sync;
 use crate::bench::Run;
 use crate::meter::Meter;
 use crate::options::Options;
 use crate::process::{hear, say};
 use crate::report::Row;
-use crate::subjects::Job;
+use crate::subjects::job::Job;
 use crate::target::Target;
 
 /// Probes alone, or among many other changes.
@@ -69,7 +70,7 @@ pub(crate) fn plan(options: &Options) -> Vec<Run> {
     };
     let mut runs = Vec::new();
     for n in or(&options.n, &[PROBE_COUNT]) {
-        for case in options.bench.cases(options) {
+        for case in options.chosen_cases() {
             let rates = match case {
                 "idle" => vec![PROBE_RATE],
                 _ => or(&options.rates, &[load]),

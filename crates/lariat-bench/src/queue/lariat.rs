@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use lariat_queue::{Add, LaneId, Payload, Verdict, Work, WorkQueue};
 use tokio::task::JoinSet;
 
-use super::{Delayed, Key, TASKS, one_thread as one_thread_runtime, share, two_threads};
+use super::load::{Delayed, Key, TASKS, one_thread as one_thread_runtime, share, two_threads};
 
 /// Gives a key back and gets the next, as a controller's worker does.
 async fn next<P: Payload + Clone>(
