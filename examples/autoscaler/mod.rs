@@ -119,10 +119,11 @@ impl Scaler {
         };
         if let Err(error) = self.pods.create(&replica(cx, &key)).await {
             let event = Event::warning("FailedCreate", describe(&error));
-            match self.is_news(cx, event.note()) {
-                true => report(cx, event),
+            if self.is_news(cx, event.note()) {
+                report(cx, event)
+            } else {
                 // Events are counted; lines would repeat.
-                false => cx.event(event),
+                cx.event(event)
             }
             return Err(error.into());
         }
@@ -164,10 +165,11 @@ impl Scaler {
         for pod in pods.iter().filter(|pod| !is_going(pod)) {
             self.delete(cx, pod).await?;
         }
-        Ok(match pods.is_empty() {
-            true => Outcome::done(),
+        Ok(if pods.is_empty() {
+            Outcome::done()
+        } else {
             // It is called when a pod is gone, too; this is for the one that is gone by now.
-            false => Outcome::requeue_after(Duration::from_secs(5)),
+            Outcome::requeue_after(Duration::from_secs(5))
         })
     }
 }
@@ -229,9 +231,10 @@ fn least_useful(pods: &[Arc<Pod>]) -> &Pod {
 
 /// Tells of what was done: as an Event for the users of the cluster, and as a line.
 fn report(cx: &Reconcile<Autoscaler>, event: Event) {
-    let colour = match event.is_warning() {
-        true => Paint::Red,
-        false => Paint::Green,
+    let colour = if event.is_warning() {
+        Paint::Red
+    } else {
+        Paint::Green
     };
     tell("Autoscaler", cx.key().name(), colour, event.note());
     cx.event(event);

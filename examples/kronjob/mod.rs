@@ -236,9 +236,10 @@ fn status(kronjob: &KronJob, jobs: &Jobs) -> KronJobStatus {
 
 /// Tells of what was done: as an Event for the users of the cluster, and as a line.
 fn report(cx: &Reconcile<KronJob>, event: Event) {
-    let colour = match event.is_warning() {
-        true => Paint::Red,
-        false => Paint::Green,
+    let colour = if event.is_warning() {
+        Paint::Red
+    } else {
+        Paint::Green
     };
     tell("KronJob", cx.key().name(), colour, event.note());
     cx.event(event);

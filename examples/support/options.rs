@@ -58,9 +58,10 @@ impl Options {
                     let flag = flag.ok_or_else(|| {
                         anyhow!("unknown option \"--{name}\"; --help lists what there is")
                     })?;
-                    let value = match flag.is_switch() {
-                        true => "true".to_owned(),
-                        false => parser.value()?.string()?,
+                    let value = if flag.is_switch() {
+                        "true".to_owned()
+                    } else {
+                        parser.value()?.string()?
                     };
                     options.values.insert(flag.name, value);
                 }
@@ -132,12 +133,13 @@ impl About {
         ];
         for flag in self.flags {
             let (name, help, default) = (flag.name, flag.help, flag.default);
-            lines.push(match flag.is_switch() {
-                true => (format!("--{name}"), help.to_owned()),
-                false => (
+            lines.push(if flag.is_switch() {
+                (format!("--{name}"), help.to_owned())
+            } else {
+                (
                     format!("--{name} VALUE"),
                     format!("{help} (default {default})"),
-                ),
+                )
             });
         }
         for (option, help) in lines {

@@ -24,8 +24,9 @@ pub fn register(operator: &Operator) -> anyhow::Result<()> {
 // A machine that is deleted has nothing to be done about: the reconciler is not called for it, and needs no
 // `IgnoreNotFound`.
 async fn reconcile(cx: Reconcile<Machine>, machines: CachedApi<Machine>) -> HandlerResult {
-    match cx.object().is_down() {
-        true => Ok(Outcome::done()),
-        false => flip(&cx, &machines).await,
+    if cx.object().is_down() {
+        Ok(Outcome::done())
+    } else {
+        flip(&cx, &machines).await
     }
 }

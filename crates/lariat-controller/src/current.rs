@@ -99,9 +99,10 @@ impl Caller {
 
     /// Returns the name under which the handler is told to others.
     pub(crate) fn name(&self, told_to: &Gvk) -> Arc<str> {
-        match self.gvk == *told_to {
-            true => Arc::clone(&self.handler),
-            false => format!("{} {}", self.gvk.kind(), self.handler).into(),
+        if self.gvk == *told_to {
+            Arc::clone(&self.handler)
+        } else {
+            format!("{} {}", self.gvk.kind(), self.handler).into()
         }
     }
 }

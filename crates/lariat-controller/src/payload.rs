@@ -114,9 +114,10 @@ impl Payload {
     /// Returns why the key is handed out now; that a handler asked to be called later is no reason.
     pub(crate) fn causes_by_now(&self) -> Causes {
         let mut causes = self.causes.iter();
-        match causes.any(|cause| matches!(cause, Cause::Requeued { .. })) {
-            true => self.causes.due_at(Instant::now().into_std()),
-            false => self.causes.clone(),
+        if causes.any(|cause| matches!(cause, Cause::Requeued { .. })) {
+            self.causes.due_at(Instant::now().into_std())
+        } else {
+            self.causes.clone()
         }
     }
 

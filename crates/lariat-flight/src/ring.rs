@@ -47,9 +47,10 @@ impl Header {
         let magic = &bytes[..bytes.len().min(MAGIC.len())];
         if magic != &MAGIC[..magic.len()] {
             // A file that was made and never written to has its length, and zeros.
-            return match bytes.iter().all(|byte| *byte == 0) {
-                true => Self::Empty,
-                false => Self::Foreign,
+            return if bytes.iter().all(|byte| *byte == 0) {
+                Self::Empty
+            } else {
+                Self::Foreign
             };
         }
         let (Some(format), Some(len)) = (array(bytes, 8), array(bytes, 16)) else {

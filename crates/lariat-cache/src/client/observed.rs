@@ -84,9 +84,10 @@ impl Service<Request<Body>> for Observed {
             let status = response.status();
             let write = write.filter(|_| status.is_success());
             let is_wanted = write.is_some() || receipt.is_some();
-            let (response, body) = match is_wanted && is_json(&response) {
-                true => read(response).await?,
-                false => (response, None),
+            let (response, body) = if is_wanted && is_json(&response) {
+                read(response).await?
+            } else {
+                (response, None)
             };
             if let Some((write, body)) = write.zip(body.as_ref()) {
                 observer.wrote(&write, body, sent.unwrap_or_default());

@@ -332,9 +332,10 @@ async fn too_late(cores: &[Arc<Core>], usual: Duration) -> Duration {
             limit
         })
     });
-    match cores.is_empty() {
-        true => std::future::pending().await,
-        false => select_all(late).await.0,
+    if cores.is_empty() {
+        std::future::pending().await
+    } else {
+        select_all(late).await.0
     }
 }
 

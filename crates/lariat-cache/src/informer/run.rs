@@ -122,9 +122,10 @@ impl Core {
     }
 
     fn content(&self, wanted: &Wanted, storage: Storage) -> Content {
-        match wanted.content && storage != Storage::OnDemand {
-            true => Content::Whole,
-            false => Content::MetadataOnly,
+        if wanted.content && storage != Storage::OnDemand {
+            Content::Whole
+        } else {
+            Content::MetadataOnly
         }
     }
 
@@ -217,9 +218,10 @@ impl Core {
                 Ok(resource) => return Some(resource),
                 Err(error) => error,
             };
-            let delay = match error.is_unknown() {
-                true => MISSING_KIND_PERIOD,
-                false => retry,
+            let delay = if error.is_unknown() {
+                MISSING_KIND_PERIOD
+            } else {
+                retry
             };
             retry = (retry * 2).min(10 * DISCOVERY_PERIOD);
             let trouble = Trouble {

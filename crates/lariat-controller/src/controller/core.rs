@@ -179,9 +179,10 @@ impl ControllerCore {
             .lanes(lanes)
             .priority(request.priority.unwrap_or(Priority::Normal))
             .payload(payload.led_by(caller.as_ref()));
-        match request.rate_limited {
-            true => self.queue.add_rate_limited(key.clone(), add),
-            false => self.queue.add(key.clone(), add),
+        if request.rate_limited {
+            self.queue.add_rate_limited(key.clone(), add)
+        } else {
+            self.queue.add(key.clone(), add)
         }
     }
 
@@ -199,9 +200,10 @@ impl ControllerCore {
         let mut count = 0;
         let own = snapshot.iter().filter(self.own_keys.filter());
         let adds = own.inspect(|_| count += 1).map(add);
-        match request.rate_limited {
-            true => adds.for_each(|(key, add)| self.queue.add_rate_limited(key, add)),
-            false => self.add_in_pieces(adds),
+        if request.rate_limited {
+            adds.for_each(|(key, add)| self.queue.add_rate_limited(key, add))
+        } else {
+            self.add_in_pieces(adds)
         }
         Ok(count)
     }

@@ -46,9 +46,10 @@ impl LaneList {
     pub(crate) fn due(&self, change: &Change) -> (Due, Priority) {
         let usual = priority(change);
         if self.alike {
-            return match self.lanes.is_empty() {
-                true => (Due::none(), usual),
-                false => (Due::ALL, usual),
+            return if self.lanes.is_empty() {
+                (Due::none(), usual)
+            } else {
+                (Due::ALL, usual)
             };
         }
         let wanting = self.lanes.iter().filter(|lane| lane.wants(change));
@@ -71,9 +72,10 @@ impl LaneList {
 
     pub(crate) fn names(&self) -> String {
         let names: Vec<&str> = self.lanes.iter().map(|lane| &**lane.name()).collect();
-        match names.is_empty() {
-            true => "(it has none)".to_owned(),
-            false => names.join(", "),
+        if names.is_empty() {
+            "(it has none)".to_owned()
+        } else {
+            names.join(", ")
         }
     }
 }
@@ -155,9 +157,10 @@ impl Lanes {
 
     /// Takes out those whose time is over, and returns them: handlers that are dropped do as they like.
     pub(crate) fn sweep(&self) -> Vec<Arc<Lane>> {
-        match self.list().iter().any(|lane| lane.is_over()) {
-            true => self.take_out(Lane::is_over),
-            false => Vec::new(),
+        if self.list().iter().any(|lane| lane.is_over()) {
+            self.take_out(Lane::is_over)
+        } else {
+            Vec::new()
         }
     }
 

@@ -281,11 +281,10 @@ impl Watch {
         if survey.unanswered != self.unanswered {
             self.unanswered.clone_from(&survey.unanswered);
             let paths = survey.unanswered.join(", ");
-            match paths.is_empty() {
-                true => tracing::info!("all groups answer again"),
-                false => {
-                    tracing::warn!(paths, "groups do not answer; their kinds stay as they are")
-                }
+            if paths.is_empty() {
+                tracing::info!("all groups answer again")
+            } else {
+                tracing::warn!(paths, "groups do not answer; their kinds stay as they are")
             }
         }
     }

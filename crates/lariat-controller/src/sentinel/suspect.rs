@@ -157,9 +157,10 @@ impl Suspect {
         let changes = write
             .before
             .is_none_or(|before| before.version() != write.version);
-        let found = match changes {
-            true => self.changed(write, options),
-            false => self.changed_nothing(options, now),
+        let found = if changes {
+            self.changed(write, options)
+        } else {
+            self.changed_nothing(options, now)
         };
         let Some(pattern) = found else {
             return false;

@@ -61,9 +61,10 @@ impl Suspects {
         }
         let suspect = self.keys.entry(key.clone());
         let suspect = suspect.or_insert_with(|| Suspect::new(now));
-        match suspect.wrote(write, options, now) {
-            true => suspect.circle(key),
-            false => None,
+        if suspect.wrote(write, options, now) {
+            suspect.circle(key)
+        } else {
+            None
         }
     }
 

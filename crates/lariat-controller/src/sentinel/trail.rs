@@ -90,10 +90,11 @@ fn hashes(gvk: &Gvk, before: Option<&Arc<CachedObject>>, after: &Arc<CachedObjec
         return Vec::new();
     }
     let changed = fields::all_changed(&fields::content(before), &fields::content(after));
-    match changed.is_empty() {
+    if changed.is_empty() {
         // The field is not known where only metadata is cached.
-        true => vec![hash(&whole)],
-        false => changed.iter().map(hash).collect(),
+        vec![hash(&whole)]
+    } else {
+        changed.iter().map(hash).collect()
     }
 }
 

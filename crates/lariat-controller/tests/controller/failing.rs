@@ -56,9 +56,10 @@ async fn one_cause_is_a_line_and_its_sums_however_many_keys_fail() {
     bench.on("store", move |call| {
         let is_down = down.load(Ordering::Relaxed);
         async move {
-            match is_down {
-                true => Err(format!("cannot store default/{}", call.name).into()),
-                false => Ok(Outcome::done()),
+            if is_down {
+                Err(format!("cannot store default/{}", call.name).into())
+            } else {
+                Ok(Outcome::done())
             }
         }
     });

@@ -54,9 +54,10 @@ impl Draw {
     }
 
     fn version(&self) -> Version<'static> {
-        match self.flag {
-            true => Version::Number(self.number),
-            false => Version::Text(self.other),
+        if self.flag {
+            Version::Number(self.number)
+        } else {
+            Version::Text(self.other)
         }
     }
 

@@ -277,9 +277,10 @@ const SHRINK_FROM: usize = 16 * 1024;
 
 impl Line {
     fn new(is_fair: bool) -> Self {
-        match is_fair {
-            true => Self::Fair(Groups::default()),
-            false => Self::Fifo(VecDeque::new()),
+        if is_fair {
+            Self::Fair(Groups::default())
+        } else {
+            Self::Fifo(VecDeque::new())
         }
     }
 

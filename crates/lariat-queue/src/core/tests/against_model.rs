@@ -73,9 +73,10 @@ impl Pair {
                 turns: is_fair.then(Vec::new),
                 ..Model::default()
             },
-            queue: match is_fair {
-                true => QueueCore::fair(ageing, |key| group(*key).into()),
-                false => QueueCore::new(ageing),
+            queue: if is_fair {
+                QueueCore::fair(ageing, |key| group(*key).into())
+            } else {
+                QueueCore::new(ageing)
             },
             origin: Instant::now(),
             holding: Vec::new(),

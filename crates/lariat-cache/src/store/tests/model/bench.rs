@@ -205,9 +205,10 @@ impl Bench {
 
     fn tell(&mut self, event: Event) {
         let object = object(event.key, event.state);
-        let delta = match event.is_gone {
-            true => Delta::Gone(object),
-            false => Delta::Present(object),
+        let delta = if event.is_gone {
+            Delta::Gone(object)
+        } else {
+            Delta::Present(object)
         };
         let changes = self.store.apply(vec![delta], self.reading);
         self.follow(&changes);
