@@ -7,7 +7,7 @@ use lariat_cache::{Admission, CachedObject, PendingWrite, WriteGate, Written};
 use lariat_core::{Gvk, ObjectKey};
 use lariat_lease::Leadership;
 
-use crate::handler::Gated;
+use crate::gate::Gated;
 use crate::sentinel::{Step, Write, since_progress};
 
 tokio::task_local! {

@@ -37,14 +37,16 @@
 // In layers: each uses what stands before it.
 mod enqueue;
 mod error;
+mod gate;
 mod notices;
 mod totals;
 
 mod sentinel;
 
+mod current;
+
 mod handler;
 
-mod current;
 mod flight;
 mod panics;
 mod payload;
@@ -65,9 +67,10 @@ pub use controller::{CallRecord, ControllerOptions, Registration, RunRecord, Sha
 pub use enqueue::{Enqueue, EnqueueError};
 pub use error::{RegisterError, RunError, StartError, StopError, Unfinished};
 pub use factory::{FactoryBuilder, SharedControllerFactory, Transaction};
+pub use gate::{Gate, HandlerWrite};
 pub use handler::{
-    Call, Context, Gate, Handler, HandlerError, HandlerOptions, HandlerResult, HandlerWrite,
-    Ignore, Middleware, Next, Outcome, Predicate, Resync, RetryAfter, Terminal, Timeout, Tracing,
+    Call, Context, Handler, HandlerError, HandlerOptions, HandlerResult, Ignore, Middleware, Next,
+    Outcome, Predicate, Resync, RetryAfter, Terminal, Timeout, Tracing,
 };
 pub use lariat_cache::FlightRecorder;
 pub use lariat_lease::{

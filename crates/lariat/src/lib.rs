@@ -32,6 +32,7 @@
 //! | `sql-postgres` | `lariat::sql::Postgres`, a database in which replicas share it |
 //! | `metrics` | `lariat::metrics`, what is counted, in a registry of `prometheus-client` |
 
+pub mod prelude;
 mod signal;
 
 pub use lariat_controller::{
@@ -136,18 +137,6 @@ pub mod sql {
 
 /// The kube crate this is built on, for its client and its object types.
 pub use kube;
-
-/// What most programs need.
-pub mod prelude {
-    pub use crate::{
-        Cache, CachedApi, Cause, Context, ControllerOptions, Enqueue, Gvk, Handler, HandlerError,
-        HandlerOptions, HandlerResult, Metadata, ObjectKey, Operator, Outcome, Predicate, Priority,
-        Reconcile, Registration, Relation, SharedController, SharedControllerFactory,
-    };
-    pub use kube::Client;
-    pub use kube::api::DynamicObject;
-    pub use lariat_operator::{Desired, Event};
-}
 
 /// Compiles the programs in the README.
 #[cfg(all(doctest, feature = "cluster"))]

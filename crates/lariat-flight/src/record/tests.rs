@@ -1,9 +1,14 @@
 //! Every record comes back as it was written.
 
+use std::time::Duration;
+
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 
+use lariat_core::ResourceVersion;
+
 use super::*;
+use crate::code::{Decoder, Encoder, Field};
 
 /// What records are made of, drawn at random; names are few, so that they repeat.
 #[derive(Debug, Clone)]

@@ -241,4 +241,5 @@ impl<'a> Iterator for Entries<'a> {
 }
 
 #[cfg(test)]
+#[path = "recording_tests.rs"]
 mod tests;

@@ -391,4 +391,5 @@ impl Observed {
 }
 
 #[cfg(test)]
+#[path = "election_tests.rs"]
 mod tests;
