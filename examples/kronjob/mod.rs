@@ -94,9 +94,9 @@ impl Keeper {
         let jobs = Jobs::sort(jobs);
         let mut status = status(cx.object(), &jobs);
         if !spec.suspend
-            && let Some(tick) = self.due(cx, &schedule, (&status, now))
+            && let Some(tick) = self.due(cx, &schedule, &status, now)
         {
-            self.start(cx, tick, (&jobs, &mut status)).await?;
+            self.start(cx, tick, &jobs, &mut status).await?;
         }
         cx.set_status(&status).await?;
         // Last: Jobs that cannot be deleted should not keep others from being started.
@@ -114,7 +114,8 @@ impl Keeper {
         &self,
         cx: &Reconcile<KronJob>,
         tick: Timestamp,
-        (jobs, status): (&Jobs, &mut KronJobStatus),
+        jobs: &Jobs,
+        status: &mut KronJobStatus,
     ) -> Result<(), HandlerError> {
         match cx.object().spec.concurrency_policy {
             ConcurrencyPolicy::Forbid if !jobs.active.is_empty() => {
@@ -182,7 +183,8 @@ impl Keeper {
         &self,
         cx: &Reconcile<KronJob>,
         schedule: &Schedule,
-        (status, now): (&KronJobStatus, Timestamp),
+        status: &KronJobStatus,
+        now: Timestamp,
     ) -> Option<Timestamp> {
         let KronJob { metadata, spec, .. } = &**cx.object();
         // Not for what was due before there was a KronJob.

@@ -26,7 +26,7 @@ pub(crate) struct Run {
     pub(crate) handlers: Option<usize>,
     /// How many pods the server has; none means that there is no server.
     pub(crate) pods: Option<usize>,
-    /// How many changes a second the server tells, if not as many as it can.
+    /// How many changes a second the server sends, if not as many as it can.
     pub(crate) rate: Option<usize>,
 }
 

@@ -14,7 +14,7 @@ use crate::view::View;
 
 /// The cache of one kind, read as `K`; a clone is the same cache.
 ///
-/// What it shows is what the watch has told: never older than what a handler of the kind was called
+/// What it shows is what the watch has reported: never older than what a handler of the kind was called
 /// for, nor than what was written through the factory's clients, and possibly older than what the API
 /// server has by now. Objects are shared, not copied; lists are in key order and of one moment.
 pub struct Cache<K> {

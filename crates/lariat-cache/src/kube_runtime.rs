@@ -23,10 +23,10 @@ enum Stage {
 }
 
 impl Informer {
-    /// Returns the kind as kube-rs' [`watcher`](watcher()) would tell it, from the shared watch.
+    /// Returns the kind as kube-rs' [`watcher`](watcher()) would report it, from the shared watch.
     ///
     /// It begins, once the cache is filled, with `Init`, `InitApply` for every object and `InitDone`; then
-    /// `Apply` and `Delete` follow. There is no second `Init`: what is missed is told object by object,
+    /// `Apply` and `Delete` follow. There is no second `Init`: what is missed is reported object by object,
     /// deletions too. An object that does not decode is an error, and the stream goes on.
     ///
     /// ```no_run

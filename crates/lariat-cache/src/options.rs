@@ -88,7 +88,7 @@ impl KindOptions {
         }
     }
 
-    /// Sets how often every object is told again, without a request (default: never; zero means never).
+    /// Sets how often every object is published again, without a request (default: never; zero means never).
     ///
     /// Each period is up to a tenth longer or shorter, so that kinds do not resync in step.
     pub fn resync(self, period: Duration) -> Self {

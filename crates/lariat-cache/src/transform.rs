@@ -64,7 +64,7 @@ impl Transform {
         Self(Kind::Function(Arc::new(function)))
     }
 
-    /// Returns whether what it does can be told by looking at it.
+    /// Returns whether what it does can be seen by looking at it.
     pub(crate) fn is_transparent(&self) -> bool {
         !matches!(self.0, Kind::Function(_))
     }
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_spared_is_told() {
+    fn what_is_spared_is_published() {
         let dropped =
             Transform::drop(["/status/conditions", "/spec/*/env", "/metadata/annotations"]);
         for (pointer, is_spared) in [

@@ -32,7 +32,7 @@ pub(crate) struct Caller {
 }
 
 impl Caller {
-    pub(crate) fn new((gvk, key): (Gvk, ObjectKey), handler: Arc<str>) -> Self {
+    pub(crate) fn new(gvk: Gvk, key: ObjectKey, handler: Arc<str>) -> Self {
         Self {
             gvk,
             key,
@@ -97,9 +97,9 @@ impl Caller {
         }
     }
 
-    /// Returns the name under which the handler is told to others.
-    pub(crate) fn name(&self, told_to: &Gvk) -> Arc<str> {
-        if self.gvk == *told_to {
+    /// Returns the name of the handler for a reader of a kind.
+    pub(crate) fn name(&self, reader: &Gvk) -> Arc<str> {
+        if self.gvk == *reader {
             Arc::clone(&self.handler)
         } else {
             format!("{} {}", self.gvk.kind(), self.handler).into()

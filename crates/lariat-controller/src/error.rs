@@ -14,7 +14,7 @@ use lariat_lease::LeaseError;
 pub enum RegisterError {
     /// Another handler of the kind has the name.
     #[error(
-        "{gvk} has a handler named {name:?} already; names tell handlers apart, choose another"
+        "{gvk} has a handler named {name:?} already; names distinguish handlers, choose another"
     )]
     NameTaken {
         /// The kind.

@@ -121,8 +121,8 @@ impl Tap<ObjectKey, Payload> for ControllerFlight {
                     request,
                     limited,
                     group,
-                } => added(key, request, (*limited, *group)),
-                Step::Get(taken) => Queued::HandedOut {
+                } => added(key, request, *limited, *group),
+                Step::Get(taken) => Queued::Dequeued {
                     key: taken.key.as_str(),
                     lanes: lanes(&taken.lanes),
                     priority: urgency(taken.priority),
@@ -162,7 +162,8 @@ impl Tap<ObjectKey, Payload> for ControllerFlight {
 fn added<'a>(
     key: &'a ObjectKey,
     request: &Request<'a, Payload>,
-    (limited, group): (Option<Duration>, Option<u64>),
+    limited: Option<Duration>,
+    group: Option<u64>,
 ) -> Queued<'a> {
     let first = request.payload.causes.iter().next();
     let (cause, by, version) = first.map_or((CauseType::Unknown, "", None), about);

@@ -78,6 +78,6 @@ pub use lariat_lease::{
 };
 pub use many::{AllKinds, KindsRegistration};
 pub use related::{Related, Relation};
-pub use sentinel::{Circle, Pattern, Sentinel};
+pub use sentinel::{HotLoop, Pattern, Sentinel};
 pub use status::{ControllerStatus, HandlerStatus};
 pub use totals::Ended;

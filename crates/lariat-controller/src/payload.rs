@@ -111,7 +111,7 @@ impl Payload {
         }
     }
 
-    /// Returns why the key is handed out now; that a handler asked to be called later is no reason.
+    /// Returns why the key is dequeued now; that a handler asked to be called later is no reason.
     pub(crate) fn causes_by_now(&self) -> Causes {
         let mut causes = self.causes.iter();
         if causes.any(|cause| matches!(cause, Cause::Requeued { .. })) {
@@ -163,7 +163,8 @@ impl Payload {
         &self,
         lane: LaneId,
         cause: Cause,
-        (chain, step): (u32, Option<Arc<Step>>),
+        chain: u32,
+        step: Option<Arc<Step>>,
     ) -> Self {
         let mut deletions = self.of_lane(lane);
         let failed = self.next_deletion(lane).map(|each| each.number);

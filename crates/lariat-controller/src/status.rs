@@ -6,7 +6,7 @@ use std::time::Duration;
 use lariat_cache::KindStatus;
 use lariat_queue::{Histogram, QueueStats};
 
-use crate::sentinel::Circle;
+use crate::sentinel::HotLoop;
 use crate::totals::{Ended, Totals};
 
 /// State and totals of one handler, for as long as it is registered.
@@ -104,6 +104,6 @@ pub struct ControllerStatus {
     pub handlers: Vec<HandlerStatus>,
     /// What those have done together that are not registered any more; it has no name.
     pub gone: HandlerStatus,
-    /// The keys that go round in circles, by key; see [`Sentinel`](crate::Sentinel).
-    pub circles: Vec<Circle>,
+    /// The keys that are in hot loops, by key; see [`Sentinel`](crate::Sentinel).
+    pub hot_loops: Vec<HotLoop>,
 }

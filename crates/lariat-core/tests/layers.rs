@@ -230,7 +230,7 @@ fn read_folder(folder: &Path, module: &Module, files: &mut BTreeMap<Module, Stri
 
 /// Leaves out modules of tests, which stand at the end of a file, or in files of their own.
 fn without_tests(code: &str) -> String {
-    let inline = code.find("#[cfg(test)]\nmod tests {");
+    let inline = code.find("\nmod tests {");
     code[..inline.unwrap_or(code.len())].replace("#[cfg(test)]\nmod tests;", "")
 }
 

@@ -198,7 +198,7 @@ impl Shared {
             let Some((frame, lost)) = self.buffer.lock().pop() else {
                 return;
             };
-            if let Err(error) = self.append(&mut file, &frame.payload, (frame.records, lost)) {
+            if let Err(error) = self.append(&mut file, &frame.payload, frame.records, lost) {
                 let records = u64::from(frame.records);
                 self.buffer.lock().lose(records + u64::from(lost));
                 self.failed.fetch_add(records, Ordering::Relaxed);
@@ -211,7 +211,8 @@ impl Shared {
         &self,
         file: &mut Option<Ring>,
         payload: &[u8],
-        (records, lost): (u32, u32),
+        records: u32,
+        lost: u32,
     ) -> std::io::Result<()> {
         let ring = match file {
             Some(ring) => ring,

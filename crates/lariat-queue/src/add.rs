@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// What travels with a key: in Lariat, the causes of its being here.
 ///
-/// When two adds of one key merge into one hand-out, so do their payloads; the queue gives them no
+/// When two adds of one key merge into one dequeue, so do their payloads; the queue gives them no
 /// other meaning. They merge in the order in which they came, with two exceptions: what was delayed,
 /// and what a worker gave back or had to do again, counts as older than all that is due meanwhile.
 /// Merging happens under the lock of the queue, so it must be quick and must not use the queue.
@@ -89,7 +89,7 @@ impl<P: Default> Add<P> {
     /// Makes all lanes due after a delay; zero means now, and what no clock can hold means never.
     ///
     /// The delay is the longest the lanes wait: when they come due earlier for another reason, that
-    /// hand-out takes its place (controller-runtime's rule that what is ready beats what waits). See
+    /// dequeue takes its place (controller-runtime's rule that what is ready beats what waits). See
     /// [`kept`](Self::kept).
     pub fn after(delay: Duration) -> Self {
         Self {

@@ -6,7 +6,7 @@
 //! comes again afterwards; keys of one priority leave in the order in which they came.
 //!
 //! Beyond client-go, a key has *lanes*: independent pieces of work that share the key (in Lariat, the
-//! handlers of a kind). Each lane fails, backs off and comes due on its own, and a worker is told
+//! handlers of a kind). Each lane fails, backs off and comes due on its own, and a worker learns
 //! which lanes are due. Why a key is here travels with it as a [`Payload`], merged when adds merge.
 //!
 //! The queue knows nothing of Kubernetes. [`QueueCore`] is the state machine without clock and tasks,

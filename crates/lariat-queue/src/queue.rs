@@ -40,7 +40,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> WorkQueue<K, P> {
             state.show_add(at, &key, &add, None);
         }
         let now = || at.unwrap_or_else(now);
-        if let Some(now) = state.core.add_lazily((key, hash), add, now) {
+        if let Some(now) = state.core.add_lazily(key, hash, add, now) {
             wake_one(state, now);
         }
     }
@@ -55,7 +55,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> WorkQueue<K, P> {
         self.shared.change(|state, now| {
             for ((hash, key), add) in adds {
                 state.show_add(now, &key, &add, None);
-                state.core.add_lazily((key, hash), add, || now);
+                state.core.add_lazily(key, hash, add, || now);
             }
         });
     }
@@ -93,7 +93,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> WorkQueue<K, P> {
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future loses nothing: a key is handed out and returned in the same step.
+    /// Dropping the future loses nothing: a key is dequeued and returned in the same step.
     pub async fn get(&self) -> Option<Work<K, P>> {
         // Workers that never wait would otherwise keep the thread from all other tasks.
         task::consume_budget().await;
@@ -154,7 +154,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> WorkQueue<K, P> {
     }
 
     /// Keeps what comes due from now on for later: until [`resume`](Self::resume), only what is due at
-    /// this moment is handed out, and [`get`](Self::get) returns `None` once that is done.
+    /// this moment is dequeued, and [`get`](Self::get) returns `None` once that is done.
     pub fn drain(&self) {
         self.shared.change(|state, now| {
             state.core.drain(now);
@@ -181,7 +181,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> WorkQueue<K, P> {
         self.end(Step::ShutDown { now: true }, QueueCore::shut_down_now);
     }
 
-    /// Shuts down, and waits until everything that was ready has been handed out and every key is back
+    /// Shuts down, and waits until everything that was ready has been dequeued and every key is back
     /// from its worker; a later shutdown ends the wait at once.
     ///
     /// # Cancel safety
@@ -307,13 +307,13 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> Work<K, P> {
         &self.item().payload
     }
 
-    /// Returns the priority under which the key was handed out.
+    /// Returns the priority under which the key was dequeued.
     #[must_use]
     pub fn priority(&self) -> Priority {
         self.item().priority
     }
 
-    /// Returns how long the key was ready before it was handed out.
+    /// Returns how long the key was ready before it was dequeued.
     #[must_use]
     pub fn waited(&self) -> Duration {
         self.item().waited

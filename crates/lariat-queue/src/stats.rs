@@ -1,4 +1,4 @@
-//! What a queue tells about itself.
+//! What a queue reports of itself.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ pub struct QueueStats {
     /// Times a lane asked to come again.
     pub requeues: u64,
     /// Times a key was handed to a worker.
-    pub handed_out: u64,
+    pub dequeued: u64,
     /// Keys that wait for a delay to end, or for the end of a drain.
     pub delayed: usize,
     /// Keys with a worker: in processing.
@@ -28,7 +28,7 @@ pub struct QueueStats {
     pub unfinished: Duration,
     /// How long the slowest of them has (`longest_running_processor_seconds`).
     pub longest: Duration,
-    /// How long keys were due before they were handed out (`queue_duration_seconds`).
+    /// How long keys were due before they were dequeued (`queue_duration_seconds`).
     pub waits: Histogram,
     /// How long workers had them (`work_duration_seconds`).
     pub works: Histogram,
@@ -57,7 +57,7 @@ impl QueueStats {
 /// | `queue keys` | key | keys that are ready, delayed, kept for after a drain, or with a worker |
 /// | `queue tickets` | place in line | twice the keys in line, and 64 for each priority |
 /// | `queue deadlines` | delayed lane of a key | twice those that count, at least 1,024 more |
-/// | `queue hand-outs` | key with a worker | twice the keys with workers, and 64 |
+/// | `queue processing` | key with a worker | twice the keys with workers, and 64 |
 ///
 /// A key leaves with its last lane: when a worker gives it back, nothing is due and nothing is delayed. The failures of
 /// its lanes leave with it.
@@ -176,14 +176,14 @@ pub(crate) struct Counters {
     pub(crate) requeues: u64,
     /// Processing keys of which something is due again; not a total.
     pub(crate) dirty: usize,
-    handed_out: u64,
+    dequeued: u64,
     waits: Histogram,
     works: Histogram,
 }
 
 impl Counters {
-    pub(crate) fn handed_out(&mut self, waited: Duration) {
-        self.handed_out += 1;
+    pub(crate) fn dequeued(&mut self, waited: Duration) {
+        self.dequeued += 1;
         self.waits.record(waited);
     }
 
@@ -197,7 +197,7 @@ impl Counters {
             adds: self.adds,
             retries: self.retries,
             requeues: self.requeues,
-            handed_out: self.handed_out,
+            dequeued: self.dequeued,
             delayed: 0,
             processing: 0,
             dirty: self.dirty,

@@ -19,7 +19,7 @@
 //!
 //! For operators begin with [`Operator`] and [`operator`](mod@operator): reconcilers, finalizers, status, sets of
 //! objects that are applied, Events. For handlers begin with [`SharedControllerFactory`]; it gives out a
-//! [`SharedController`] per kind, to which handlers are registered. [`Context`] is what a handler is told, [`Outcome`] what it answers.
+//! [`SharedController`] per kind, to which handlers are registered. [`Context`] is what a handler is called with, [`Outcome`] what it answers.
 //!
 //! | feature | adds |
 //! |---|---|
@@ -36,9 +36,9 @@ pub mod prelude;
 mod signal;
 
 pub use lariat_controller::{
-    AllKinds, Call, CallRecord, Circle, Context, ControllerOptions, ControllerStatus, Ended,
-    Enqueue, EnqueueError, FactoryBuilder, Fenced, FlightRecorder, Gate, Handler, HandlerError,
-    HandlerOptions, HandlerResult, HandlerStatus, HandlerWrite, Ignore, KindsRegistration,
+    AllKinds, Call, CallRecord, Context, ControllerOptions, ControllerStatus, Ended, Enqueue,
+    EnqueueError, FactoryBuilder, Fenced, FlightRecorder, Gate, Handler, HandlerError,
+    HandlerOptions, HandlerResult, HandlerStatus, HandlerWrite, HotLoop, Ignore, KindsRegistration,
     Leadership, Lease, LeaseError, LeaseStatus, Middleware, Next, Outcome, Pattern, Predicate,
     RegisterError, Registration, Related, Relation, Resync, RetryAfter, RunError, RunRecord,
     Sentinel, ShardKey, Sharding, Shards, Share, SharedController, SharedControllerFactory,
@@ -93,7 +93,7 @@ pub use lariat_core::SelectorError;
 #[doc(inline)]
 pub use lariat_core::clock;
 pub use lariat_queue::{Ageing, Priority, RateLimiter};
-/// Ends scopes of handlers, and tells them that a stop has begun.
+/// Ends scopes of handlers, and notifies them that a stop has begun.
 pub use tokio_util::sync::CancellationToken;
 
 pub use signal::termination;

@@ -44,7 +44,7 @@ pub(crate) fn fits(run: &Run) -> bool {
         && (has_handlers || run.handlers == Some(1))
 }
 
-/// Returns the subject's job, with `tally` to tell how far it is.
+/// Returns the subject's job, with `tally` to count how far it is.
 pub(crate) fn job<'a>(run: &'a Run, target: &'a Target) -> subjects::Job<'a> {
     let (pods, handlers) = (run.pods.unwrap_or(0), run.handlers.unwrap_or(1));
     subjects::Job {

@@ -10,7 +10,7 @@ use crate::report::Row;
 
 /// Who is drawn: the case, the subject, what it is called, its colour, and whether it is dashed.
 ///
-/// The colours can be told from each other, and from a white and a black background.
+/// The colours can be distinguished from each other, and from a white and a black background.
 const DRAWN: [(&str, &str, &str, &str, bool); 5] = [
     ("typed", "lariat", "Lariat, typed", "#2f81f7", false),
     ("metadata", "lariat", "Lariat, metadata", "#2f81f7", true),
@@ -34,7 +34,7 @@ const WIDTH: usize = 880;
 
 const HEIGHT: usize = 660;
 
-/// Prints an SVG of what files of JSON lines tell.
+/// Prints an SVG of what files of JSON lines hold.
 pub(crate) fn print(files: &[String]) -> Result<()> {
     let mut rows: Vec<Row> = Vec::new();
     for file in files {
@@ -72,8 +72,8 @@ pub(crate) fn print(files: &[String]) -> Result<()> {
         ),
     ];
     for (number, (title, axis, lines)) in panels.into_iter().enumerate() {
-        let corner = (number % 2 * (WIDTH / 2), number / 2 * 300);
-        print!("{}", Panel { title, axis, lines }.draw(corner));
+        let (left, top) = (number % 2 * (WIDTH / 2), number / 2 * 300);
+        print!("{}", Panel { title, axis, lines }.draw(left, top));
     }
     print!("{}", legend());
     println!("</svg>");

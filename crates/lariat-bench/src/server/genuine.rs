@@ -105,7 +105,7 @@ impl Writer {
         match command.split_once(' ').unwrap_or((command, "")) {
             ("modify", count) => {
                 self.prepared = probes::storm(pods, count.parse()?);
-                // Its stamp tells whether a state counts, not its version.
+                // Its stamp says whether a state counts, not its version.
                 Ok("held 0".to_owned())
             }
             ("probe", numbers) => {

@@ -10,7 +10,7 @@
 //! - `probe N CROWD` holds everything back, and changes N pods once each; of CROWD changes one is such a
 //!   probe, and the others are of other pods.
 //! - `release` lets held watches and requests go on.
-//! - `pace R` lets them go on too, but watches tell R changes a second. Probes tell when they were written:
+//! - `pace R` lets them go on too, but watches send R changes a second. Probes say when they were written:
 //!   when they were handed to the connection, which is about to write them.
 
 mod api;

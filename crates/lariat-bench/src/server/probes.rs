@@ -14,7 +14,7 @@ use crate::pods::stamp;
 /// One change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Step {
-    /// Of this pod, which tells when it was written.
+    /// Of this pod, which says when it was written.
     Probe(usize),
     /// Of this pod, which is never a probe.
     Other(usize),

@@ -58,7 +58,7 @@ pub(crate) fn is_floor(subject: &str) -> bool {
     subject.starts_with("floor")
 }
 
-/// Starts a subject; its tally tells how far it is.
+/// Starts a subject; its tally says how far it is.
 pub(crate) async fn start(job: &Job<'_>) -> Result<Live> {
     match job.subject {
         "lariat-reflector" => lariat::reflector(job).await,

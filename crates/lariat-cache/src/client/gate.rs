@@ -28,18 +28,18 @@ pub trait WriteGate: Send + Sync + 'static {
 /// What is to become of a write.
 #[non_exhaustive]
 pub enum Admission {
-    /// It is sent, and nobody is told what comes of it.
+    /// It is sent, and its result is not reported.
     Pass,
-    /// It is sent, and the receipt is told what comes of it.
+    /// It is sent, and its result is reported to the receipt.
     Send(Box<dyn WriteReceipt>),
-    /// It is sent as a rehearsal (`dryRun=All`): the API server checks and answers it, and stores nothing. Whoever
+    /// It is sent as a dry run (`dryRun=All`): the API server checks and answers it, and stores nothing. Whoever
     /// writes gets that answer; caches do not.
-    Rehearse(Box<dyn WriteReceipt>),
+    DryRun(Box<dyn WriteReceipt>),
     /// It is not sent. Whoever writes gets the error as [`kube::Error::Service`].
     Refuse(Box<dyn Error + Send + Sync>),
 }
 
-/// Is told once how a write ended. It is dropped without a word if that is not known: whoever wrote was cancelled, or
+/// Is notified once how a write ended. It is dropped without a word if that is not known: whoever wrote was cancelled, or
 /// no answer came.
 pub trait WriteReceipt: Send {
     /// Takes note of the end. It is called on the task of whoever writes, which waits for it: it must be prompt.
@@ -61,8 +61,8 @@ pub enum WriteEnd<'a> {
         /// The object before an update or patch that is a dry run, as JSON, read from the API server just before;
         /// `None` for other writes, where there was none, and where it may not be read.
         before: Option<&'a [u8]>,
-        /// Whether it was sent as a rehearsal, so that nothing is stored.
-        is_rehearsal: bool,
+        /// Whether it was sent as a dry run, so that nothing is stored.
+        is_dry_run: bool,
     },
 }
 
@@ -78,10 +78,10 @@ pub struct PendingWrite<'a> {
     cache: OnceCell<Option<KindCache>>,
 }
 
-/// A write that cannot be sent as a rehearsal.
+/// A write that cannot be sent as a dry run.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot rehearse to {write}: {why}")]
-struct NotRehearsed {
+#[error("{write} cannot be a dry run: {why}")]
+struct NoDryRun {
     write: String,
     why: &'static str,
 }
@@ -129,10 +129,10 @@ impl PendingWrite<'_> {
         self.write.subresource.as_deref()
     }
 
-    /// Returns whether whoever writes asked for a rehearsal, which stores nothing.
+    /// Returns whether whoever writes asked for a dry run, which stores nothing.
     #[must_use]
-    pub fn is_rehearsal(&self) -> bool {
-        self.write.is_rehearsal
+    pub fn is_dry_run(&self) -> bool {
+        self.write.is_dry_run
     }
 
     /// Returns the kind, if it is cached.
@@ -156,7 +156,7 @@ impl PendingWrite<'_> {
     /// Returns how many objects are written: one, or of a collection as many as are cached with its namespace and
     /// labels. A field selector is not looked at, so it may be fewer.
     ///
-    /// `None` if the cache does not tell: there is none, it is not filled or not kept up to date by now, it is
+    /// `None` if the cache does not know: there is none, it is not filled or not kept up to date by now, it is
     /// restricted to [some](crate::Selection) labels, fields or other namespaces, or it is read from a source of the
     /// caller's.
     #[must_use]
@@ -218,7 +218,7 @@ impl fmt::Debug for Admission {
         match self {
             Self::Pass => f.write_str("Pass"),
             Self::Send(_) => f.write_str("Send"),
-            Self::Rehearse(_) => f.write_str("Rehearse"),
+            Self::DryRun(_) => f.write_str("DryRun"),
             Self::Refuse(error) => f.debug_tuple("Refuse").field(error).finish(),
         }
     }
@@ -258,20 +258,20 @@ pub(super) fn pass(
         Admission::Pass => return Ok(None),
         Admission::Send(receipt) => return Ok(Some(receipt)),
         Admission::Refuse(error) => return Err(error),
-        Admission::Rehearse(receipt) => receipt,
+        Admission::DryRun(receipt) => receipt,
     };
     let text = pending.to_string();
-    match rehearse(write, request, options) {
+    match make_dry_run(write, request, options) {
         Ok(()) => Ok(Some(receipt)),
         Err(why) => {
             receipt.ended(&WriteEnd::NotSent);
-            Err(NotRehearsed { write: text, why }.into())
+            Err(NoDryRun { write: text, why }.into())
         }
     }
 }
 
-/// Makes a request a rehearsal.
-fn rehearse(
+/// Makes a request a dry run.
+fn make_dry_run(
     write: &mut Write,
     request: &mut Request<Body>,
     options: Option<&Bytes>,
@@ -279,10 +279,10 @@ fn rehearse(
     if write.is_passed_on() {
         return Err("it is passed on to a program");
     }
-    if write.is_rehearsal {
+    if write.is_dry_run {
         return Ok(());
     }
-    write.is_rehearsal = true;
+    write.is_dry_run = true;
     // Where a deletion has a body, its query is not looked at.
     match options.filter(|options| !options.is_empty()) {
         Some(options) => {
@@ -299,7 +299,7 @@ fn rehearse(
     Ok(())
 }
 
-/// Adds the parameter of a rehearsal to a URI.
+/// Adds the parameter of a dry run to a URI.
 fn with_dry_run(uri: &Uri) -> Option<Uri> {
     let path = uri.path();
     let target = match uri.query().filter(|query| !query.is_empty()) {
@@ -316,7 +316,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_parameter_of_a_rehearsal_joins_what_is_there() {
+    fn the_parameter_of_a_dry_run_joins_what_is_there() {
         for (uri, expected) in [
             ("/api/v1/pods", "/api/v1/pods?dryRun=All"),
             ("/api/v1/pods?", "/api/v1/pods?dryRun=All"),

@@ -1,4 +1,4 @@
-//! A client that asks before it writes, and tells what was written through it.
+//! A client that asks before it writes, and reports what was written through it.
 
 use std::error::Error;
 use std::sync::{Arc, OnceLock};
@@ -19,7 +19,7 @@ use super::identity::ClientIdentity;
 use super::multiplex;
 use super::write::{OF_THE_OBJECT, Sent, Write, WriteObserver, WriteVerb};
 
-/// Adds an identity to requests, asks before writes, and tells of them.
+/// Adds an identity to requests, asks before writes, and reports them.
 #[derive(Clone)]
 pub(super) struct Observed {
     pub(super) client: Client,
@@ -51,7 +51,7 @@ impl Service<Request<Body>> for Observed {
         Box::pin(async move {
             let mut options = None;
             if let Some(write) = write.as_mut().filter(|write| write.is_deletion()) {
-                // The options of a deletion, and so whether it is a rehearsal, are in its body.
+                // The options of a deletion, and so whether it is a dry run, are in its body.
                 let (parts, body) = request.into_parts();
                 let bytes: Bytes = body.collect().await?.to_bytes();
                 write.read_options(&bytes);
@@ -65,8 +65,8 @@ impl Service<Request<Body>> for Observed {
                 }
                 _ => None,
             };
-            let is_rehearsal = write.as_ref().is_some_and(|write| write.is_rehearsal);
-            let judged = write.as_ref().filter(|_| is_rehearsal && receipt.is_some());
+            let is_dry_run = write.as_ref().is_some_and(|write| write.is_dry_run);
+            let judged = write.as_ref().filter(|_| is_dry_run && receipt.is_some());
             let look = judged.and_then(|write| read_of(write, &request));
             let live = live(&client, look).await;
             let write = write.filter(Write::shows);
@@ -97,7 +97,7 @@ impl Service<Request<Body>> for Observed {
                     status,
                     body: body.as_deref(),
                     before: live.as_deref(),
-                    is_rehearsal,
+                    is_dry_run,
                 });
             }
             Ok(response)

@@ -32,7 +32,7 @@ struct Shared {
     /// How long the head of an answer may take.
     answer_timeout: Duration,
     state: Mutex<State>,
-    /// Is told of every write.
+    /// Is notified of every write.
     observer: Arc<OnceLock<Arc<dyn WriteObserver>>>,
     /// Is asked before every write.
     gate: Arc<OnceLock<Arc<dyn WriteGate>>>,
@@ -79,7 +79,7 @@ impl SharedClientFactory {
         }
     }
 
-    /// Makes somebody be told of every write; the first who asks is.
+    /// Makes somebody be notified of every write; the first who asks is.
     pub(crate) fn observe(&self, observer: Arc<dyn WriteObserver>) {
         let _ = self.shared.observer.set(observer);
     }
@@ -224,10 +224,10 @@ impl SharedClientFactory {
     #[must_use]
     pub fn for_resource_kind(&self, resource: &ResourceKind) -> Arc<KindClient> {
         let kind = self.for_kind(resource.gvk());
-        // Whoever told the resource first is believed; all of them describe the same kind.
+        // The resource that was given first is kept; all of them describe the same kind.
         let mut place = kind.place.lock();
-        if !matches!(&*place, Some(Place::Told(_) | Place::Discovered(_))) {
-            *place = Some(Place::Told(resource.clone()));
+        if !matches!(&*place, Some(Place::Given(_) | Place::Discovered(_))) {
+            *place = Some(Place::Given(resource.clone()));
         }
         drop(place);
         kind
@@ -266,7 +266,7 @@ impl Drop for KindClient {
     }
 }
 
-/// Tells an observer that comes later than the client.
+/// Sets an observer that comes later than the client.
 struct Late(Arc<OnceLock<Arc<dyn WriteObserver>>>);
 
 impl WriteObserver for Late {
@@ -300,7 +300,7 @@ pub struct KindClient {
 
 /// Where a kind is served, and who says so.
 enum Place {
-    Told(ResourceKind),
+    Given(ResourceKind),
     Discovered(ResourceKind),
     /// Where it was served before an API server said that it is not; discovery is asked again.
     Outdated(ResourceKind),
@@ -339,7 +339,7 @@ impl KindClient {
     #[must_use]
     pub fn known_resource(&self) -> Option<ResourceKind> {
         match &*self.place.lock() {
-            Some(Place::Told(resource) | Place::Discovered(resource)) => Some(resource.clone()),
+            Some(Place::Given(resource) | Place::Discovered(resource)) => Some(resource.clone()),
             Some(Place::Outdated(_)) | None => None,
         }
     }
@@ -348,18 +348,18 @@ impl KindClient {
     pub(crate) fn last_resource(&self) -> Option<ResourceKind> {
         match &*self.place.lock() {
             Some(
-                Place::Told(resource) | Place::Discovered(resource) | Place::Outdated(resource),
+                Place::Given(resource) | Place::Discovered(resource) | Place::Outdated(resource),
             ) => Some(resource.clone()),
             None => None,
         }
     }
 
-    /// Tells where the kind is served by now, whatever was told before.
+    /// Sets where the kind is served by now, whatever was given before.
     pub fn set_resource(&self, resource: ResourceKind) {
-        *self.place.lock() = Some(Place::Told(resource));
+        *self.place.lock() = Some(Place::Given(resource));
     }
 
-    /// Forgets where the kind was served, unless somebody told.
+    /// Forgets where the kind was served, unless that was given.
     pub(crate) fn forget_resource(&self) {
         let mut place = self.place.lock();
         if let Some(Place::Discovered(resource)) = &*place {
@@ -383,7 +383,7 @@ impl KindClient {
         }
         let resource = self.factory.mapper().kind(&self.gvk).await?;
         let mut place = self.place.lock();
-        if !matches!(&*place, Some(Place::Told(_) | Place::Discovered(_))) {
+        if !matches!(&*place, Some(Place::Given(_) | Place::Discovered(_))) {
             *place = Some(Place::Discovered(resource.clone()));
         }
         Ok(resource)

@@ -59,7 +59,7 @@ pub(crate) struct Write {
     pub(crate) name: String,
     pub(crate) subresource: Option<String>,
     /// Nothing is stored.
-    pub(crate) is_rehearsal: bool,
+    pub(crate) is_dry_run: bool,
 }
 
 /// Subresources that answer with the object itself.
@@ -146,7 +146,7 @@ impl Write {
         }
         Some(Self {
             // What is passed on to a program is no dry run, whatever the query says.
-            is_rehearsal: !rest.get(1).is_some_and(|part| is_passed_on(part))
+            is_dry_run: !rest.get(1).is_some_and(|part| is_passed_on(part))
                 && query.split('&').any(|pair| pair.starts_with("dryRun=")),
             method: method.clone(),
             api_path,
@@ -182,7 +182,7 @@ impl Write {
     /// Where there is one, the API server does not look at the query.
     pub(super) fn read_options(&mut self, options: &[u8]) {
         if !options.is_empty() && !self.is_passed_on() {
-            self.is_rehearsal = is_rehearsal(options);
+            self.is_dry_run = is_dry_run(options);
         }
     }
 
@@ -191,9 +191,9 @@ impl Write {
         self.subresource.as_deref().is_some_and(is_passed_on)
     }
 
-    /// Returns whether an object is in another state afterwards, which the answer tells.
+    /// Returns whether an object is in another state afterwards, which the answer shows.
     pub(super) fn shows(&self) -> bool {
-        !self.is_rehearsal && !self.is_passed_on() && self.verb() != WriteVerb::DeleteCollection
+        !self.is_dry_run && !self.is_passed_on() && self.verb() != WriteVerb::DeleteCollection
     }
 }
 
@@ -208,7 +208,7 @@ fn is_namespace_part(part: &str) -> bool {
 }
 
 /// Returns whether the options of a deletion ask for a dry run.
-fn is_rehearsal(options: &[u8]) -> bool {
+fn is_dry_run(options: &[u8]) -> bool {
     #[derive(serde::Deserialize)]
     #[serde(rename_all = "camelCase")]
     struct Options {
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn the_body_of_a_deletion_decides_whether_it_is_a_rehearsal() {
+    fn the_body_of_a_deletion_decides_whether_it_is_a_dry_run() {
         for (query, body, expected) in [
             ("", "", false),
             ("?dryRun=All", "", true),
@@ -288,16 +288,16 @@ mod tests {
             let request = Request::delete(format!("/api/v1/nodes/a{query}"));
             let mut write = Write::of(&request.body(()).unwrap()).unwrap();
             write.read_options(body.as_bytes());
-            assert_eq!(write.is_rehearsal, expected, "{query} {body}");
+            assert_eq!(write.is_dry_run, expected, "{query} {body}");
         }
     }
 
     #[test]
-    fn calls_into_pods_are_writes_by_whatever_method_and_never_rehearsals() {
+    fn calls_into_pods_are_writes_by_whatever_method_and_never_dry_runs() {
         let read = |method: Method, uri: &str| {
             let request = Request::builder().method(method).uri(uri).body(()).unwrap();
             let write = Write::of(&request)?;
-            Some((write.verb(), write.is_rehearsal, write.shows()))
+            Some((write.verb(), write.is_dry_run, write.shows()))
         };
         let call = Some((WriteVerb::Create, false, false));
         for (method, path, expected) in [
@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_rehearsals_and_collections_show_nothing() {
+    fn reads_dry_runs_and_collections_show_nothing() {
         for (method, uri) in [
             (Method::GET, "/api/v1/namespaces/a/pods"),
             (Method::POST, "/api/v1/namespaces/a/pods?dryRun=All"),

@@ -13,8 +13,9 @@ use lariat_seal::Sealing;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
+use super::factory::State;
 use super::own_writes::OwnWrites;
-use super::{Shared, SharedCacheFactory, State};
+use super::{Shared, SharedCacheFactory};
 use crate::client::SharedClientFactory;
 use crate::content_filter::ContentFilter;
 use crate::options::{KindOptions, MissingKind};

@@ -36,22 +36,22 @@ pub struct SharedCacheFactory {
 }
 
 pub(crate) struct Shared {
-    clients: SharedClientFactory,
-    options: Options,
+    pub(super) clients: SharedClientFactory,
+    pub(super) options: Options,
     budget: SharedBudget,
     warm: Option<WarmStore>,
     cluster: ClusterUid,
     server: SharedServer,
     flight: Option<Recorder>,
-    /// Told when a kind is not used any more.
-    idle: Arc<Notify>,
-    state: Mutex<State>,
+    /// Notified when a kind is not used any more.
+    pub(super) idle: Arc<Notify>,
+    pub(super) state: Mutex<State>,
 }
 
 #[derive(Default)]
 pub(super) struct State {
-    kinds: BTreeMap<Gvk, Kind>,
-    running: Option<Running>,
+    pub(super) kinds: BTreeMap<Gvk, Kind>,
+    pub(super) running: Option<Running>,
 }
 
 impl SharedCacheFactory {

@@ -8,4 +8,3 @@ mod running;
 pub use builder::CacheFactoryBuilder;
 pub(crate) use factory::Shared;
 pub use factory::SharedCacheFactory;
-use factory::State;

@@ -97,7 +97,7 @@ impl WriteObserver for OwnWrites {
             } else {
                 Content::Whole
             };
-            core.wrote((answer, content), read.is_gone(deletes), sent);
+            core.wrote(answer, content, read.is_gone(deletes), sent);
         }
     }
 }

@@ -17,8 +17,8 @@ use crate::store::Change;
 ///
 /// It begins with what there was at the time of subscribing. Nobody waits for the reader: what it has not
 /// read yet is merged object by object, so that it holds at most one change of each (two for an object that
-/// was deleted and made again). What came and went unseen is not told. Nothing else is left out, and the
-/// last state of every object is told.
+/// was deleted and made again). What came and went unseen is not reported. Nothing else is left out, and the
+/// last state of every object is reported.
 ///
 /// Dropping it ends the subscription. It never ends by itself.
 #[must_use = "dropping a stream of changes ends it"]

@@ -48,7 +48,7 @@ pub(crate) struct Core {
     pub(super) missed_answers: AtomicBool,
     /// The version at which the store was found there, and what it was read as.
     pub(super) resume: parking_lot::Mutex<Option<(ResourceVersion, Wanted, Content)>>,
-    /// Held while the informer runs, so that a run that was told to stop ends before the next begins.
+    /// Held while the informer runs, so that a run that was stopped ends before the next begins.
     pub(super) run: Mutex<()>,
 }
 
@@ -69,7 +69,7 @@ pub(crate) struct Surroundings {
     pub(crate) filter: Option<ContentFilter>,
     pub(crate) server: SharedServer,
     pub(crate) flight: Option<Recorder>,
-    /// Told when a kind is not used any more.
+    /// Notified when a kind is not used any more.
     pub(crate) idle: Arc<Notify>,
 }
 
@@ -225,7 +225,7 @@ impl Core {
     /// `sent` is what was known when the write was sent.
     ///
     /// An answer that is only metadata is left to the watch where the content of the object is cached.
-    pub(crate) fn wrote(&self, (answer, of_answer): (&[u8], Content), gone: bool, sent: Sent) {
+    pub(crate) fn wrote(&self, answer: &[u8], of_answer: Content, gone: bool, sent: Sent) {
         if !self.takes_answers() {
             return;
         }

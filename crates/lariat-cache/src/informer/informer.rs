@@ -99,7 +99,7 @@ impl Informer {
 
     /// Waits until the API server has said which cluster this is.
     ///
-    /// Returns false if the program may not get the namespace `kube-system`, by whose uid clusters are told apart, or the server
+    /// Returns false if the program may not get the namespace `kube-system`, by whose uid clusters are distinguished, or the server
     /// answers with errors again and again. A server that does not answer is asked until it does.
     ///
     /// # Cancel safety
@@ -151,7 +151,7 @@ impl Informer {
     ///
     /// It is not where the kind's [`Transform`](crate::Transform) may leave some of it out or change it, or where
     /// objects come from a source of the caller's. Whoever writes what follows from it then has to read it from the API
-    /// server first: the version of a cached object does not tell that something is missing.
+    /// server first: the version of a cached object does not show that something is missing.
     ///
     /// It is about objects [with content](CachedObject::has_content). `metadata.managedFields`, which is cut out by
     /// default, is not looked at.
@@ -160,7 +160,7 @@ impl Informer {
         self.core.keeps(pointer)
     }
 
-    /// Subscribes to changes; what exists now is told first, before this returns.
+    /// Subscribes to changes; what exists now is published first, before this returns.
     ///
     /// The subscriber is called by whoever changes the cache, so it must be prompt. For readers that take
     /// their time there is [`changes`](Self::changes). Objects are as they are watched: without content, as

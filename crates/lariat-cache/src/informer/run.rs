@@ -44,13 +44,13 @@ struct Place {
 }
 
 impl Core {
-    /// Keeps the cache up to date until told to stop.
+    /// Keeps the cache up to date until it is stopped.
     pub(crate) async fn run(self: Arc<Self>, stop: CancellationToken) {
         let _alone = self.run.lock().await;
         let (mut wanted, mut storage) = (self.wanted.subscribe(), self.storage.subscribe());
         stop.run_until_cancelled(self.warm_up()).await;
         while let Some(place) = self.place(&stop).await {
-            match self.round(&place, (&mut wanted, &mut storage), &stop).await {
+            match self.round(&place, &mut wanted, &mut storage, &stop).await {
                 Round::Stopped => break,
                 Round::Changed => {}
                 Round::NotServed => {
@@ -72,7 +72,8 @@ impl Core {
     async fn round(
         self: &Arc<Self>,
         place: &Place,
-        (wanted, storage): (&mut watch::Receiver<Wanted>, &mut watch::Receiver<Storage>),
+        wanted: &mut watch::Receiver<Wanted>,
+        storage: &mut watch::Receiver<Storage>,
         stop: &CancellationToken,
     ) -> Round {
         let now = wanted.borrow_and_update().clone();
@@ -166,7 +167,7 @@ impl Core {
             };
             let source = Arc::clone(&place.source);
             let publisher = Arc::clone(&self.publisher);
-            let reflector = Reflector::new(source, publisher, segment, (intake, reading));
+            let reflector = Reflector::new(source, publisher, segment, intake, reading);
             reflectors.spawn(reflector.run(stop.clone()));
         }
         reflectors

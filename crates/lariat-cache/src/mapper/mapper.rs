@@ -23,7 +23,7 @@ use super::{aggregated, legacy};
 /// only its own kinds, and what was known of it before is believed.
 #[derive(Clone)]
 pub struct RestMapper {
-    shared: Arc<Shared>,
+    pub(super) shared: Arc<Shared>,
 }
 
 struct Shared {

@@ -5,7 +5,6 @@ mod legacy;
 mod mapper;
 mod survey;
 
-use mapper::ANSWER_TIMEOUT;
 pub(crate) use mapper::NO_PATH;
 pub use mapper::{MapperError, RestMapper};
 pub use survey::Survey;

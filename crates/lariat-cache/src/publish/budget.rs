@@ -41,7 +41,7 @@ struct Held {
 pub(crate) struct Share {
     gvk: Gvk,
     store: Arc<Store>,
-    /// Tells the informer in which form the kind has to be kept.
+    /// Says in which form the kind has to be kept.
     storage: watch::Sender<Storage>,
     /// What it held when it was counted last.
     counted: AtomicUsize,

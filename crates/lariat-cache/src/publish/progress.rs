@@ -158,7 +158,7 @@ impl Progress {
             tracing::debug!(%kind, %error, retry_in = plain, "cache is not up to date yet");
             totals.is_logged &= is_known;
         } else {
-            // Kinds that come and go with their definitions do so in peace.
+            // Kinds that come and go with their CRDs do so in peace.
             let summary = trouble.summary;
             if is_required {
                 tracing::warn!(%kind, %error, retry_in = plain, "{summary}");
@@ -246,7 +246,7 @@ impl Segment {
         if let Some(segment) = totals.segments.get_mut(self.number) {
             segment.phase = phase;
         }
-        // Told while nobody else can come to another result.
+        // Published while nobody else can come to another result.
         self.progress.enter(together(&totals.segments));
     }
 

@@ -16,22 +16,22 @@ use crate::flight::KindFlight;
 use crate::selection::Selection;
 use crate::store::{Age, CachedObject, Change, Content, Delta, Listing, Store};
 
-/// Somebody who is told of every change of a kind.
+/// A subscriber that is notified of every change of a kind.
 ///
 /// Changes of one object come in their order, each once, beginning with the state at the time of
 /// subscribing. The call comes from the reflector, so it must be prompt and must not wait for other
 /// threads: hand the keys to a queue. From within it, subscribing to the same kind and ending subscriptions
 /// are allowed.
-/// A call that panics is reported in the log and disturbs nobody else; what it was told is not told
+/// A call that panics is reported in the log and disturbs no other subscriber; what it was given is not given
 /// again.
 pub trait Subscriber: Send + Sync + 'static {
-    /// Tells of changes, in order. Never called with none.
+    /// Is called with changes, in order, and never with none.
     ///
-    /// What this process writes is told on the task that waits for the answer, unless the watch told it
+    /// What this process writes is published on the task that waits for the answer, unless the watch reported it
     /// before.
     fn changed(&self, changes: &[Change]);
 
-    /// Tells of a write of this process that was answered with the object, after its change was told; also if
+    /// Is called with a write of this process that was answered with the object, after its change was published; also if
     /// it changed nothing. Called on the task that waits for the answer.
     fn wrote(&self, _written: &Written) {}
 }
@@ -55,7 +55,7 @@ pub(crate) enum Meaning {
     Selected,
     /// The object is not selected, or not any more.
     NotSelected,
-    /// Only the API server knows, and the watch tells it.
+    /// Only the API server knows, and the watch reports it.
     Unknown,
 }
 
@@ -71,7 +71,7 @@ pub struct Subscription {
 pub(crate) struct Publisher {
     kind: Gvk,
     store: Arc<Store>,
-    /// Held while the store changes and the change is told, so that a late subscriber misses nothing
+    /// Held while the store changes and the change is published, so that a late subscriber misses nothing
     /// and sees nothing twice. Reentrant, for subscribers that subscribe another.
     order: ReentrantMutex<()>,
     subscribers: Mutex<Subscribers>,
@@ -81,7 +81,7 @@ pub(crate) struct Publisher {
     flight: Option<KindFlight>,
 }
 
-/// How many objects a resync tells at a time.
+/// How many objects a resync publishes at a time.
 const RESYNC_CHUNK: usize = 256;
 
 type Subscribers = Arc<[Subscribed]>;
@@ -115,7 +115,7 @@ impl Publisher {
         &self.store
     }
 
-    /// Tells a new subscriber what there is, and from then on what changes.
+    /// Shows a new subscriber what there is, and from then on what changes.
     pub(crate) fn subscribe(
         self: &Arc<Self>,
         subscriber: Arc<dyn Subscriber>,
@@ -128,7 +128,7 @@ impl Publisher {
         };
         let snapshot = self.store.snapshot();
         let changes: Vec<Change> = snapshot.iter().cloned().map(present).collect();
-        self.tell(&*subscriber, &changes);
+        self.notify(&*subscriber, &changes);
         let number = self.subscriptions.fetch_add(1, Ordering::Relaxed);
         let subscribed = Subscribed { number, subscriber };
         let mut subscribers = self.subscribers.lock();
@@ -203,22 +203,22 @@ impl Publisher {
             flight.store(Stored::Removed { key });
         }
         let before = sent.before.as_ref().map(|before| before.uid());
-        self.publish(|store| store.deleted((key, uid), before, sent.number));
+        self.publish(|store| store.deleted(key, uid, before, sent.number));
     }
 
-    /// Removes what a selection leaves out, and tells that it is gone.
+    /// Removes what a selection leaves out, and publishes the deletions.
     pub(crate) fn restrict(&self, selection: &Selection) {
         self.publish(|store| store.restrict(selection));
         self.keep_small();
     }
 
-    /// Removes everything, and tells that it is gone.
+    /// Removes everything, and publishes the deletions.
     pub(crate) fn clear(&self) {
         self.publish(Store::clear);
         self.keep_small();
     }
 
-    /// Tells every object again, without a request.
+    /// Publishes every object again, without a request.
     pub(crate) fn resync(&self) {
         // In pieces, so that what happens meanwhile is not kept waiting.
         for keys in self.store.keys().chunks(RESYNC_CHUNK) {
@@ -252,9 +252,9 @@ impl Publisher {
         }
         let subscribers = Arc::clone(&self.subscribers.lock());
         for each in subscribers.iter() {
-            // Somebody told before may have ended the subscription.
+            // A subscriber that was notified before may have ended the subscription.
             if self.is_subscribed(each.number, &subscribers) {
-                self.tell(&*each.subscriber, &changes);
+                self.notify(&*each.subscriber, &changes);
             }
         }
     }
@@ -265,8 +265,8 @@ impl Publisher {
         Arc::ptr_eq(&now, then) || now.iter().any(|each| each.number == number)
     }
 
-    /// Tells one subscriber, whose panic must not silence the kind for the others.
-    fn tell(&self, subscriber: &dyn Subscriber, changes: &[Change]) {
+    /// Notifies one subscriber, whose panic must not silence the kind for the others.
+    fn notify(&self, subscriber: &dyn Subscriber, changes: &[Change]) {
         if changes.is_empty() {
             return;
         }

@@ -1,4 +1,4 @@
-//! What is told about a kind.
+//! What is known about a kind.
 
 use std::fmt;
 use std::time::Duration;
@@ -65,7 +65,7 @@ pub struct KindStatus {
     /// Values that had to be decoded from them for caches, handlers, relations and streams; whoever finds a
     /// value that is shared costs none.
     pub decodes: u64,
-    /// The version up to which the cache is; of several namespaces, the one that was told last.
+    /// The version up to which the cache is; of several namespaces, the one that was reported last.
     pub version: Option<ResourceVersion>,
     /// Times everything there is was read to its end, by a list or by a watch that began with it; the first
     /// time fills the cache.

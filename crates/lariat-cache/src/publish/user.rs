@@ -17,7 +17,7 @@ pub(crate) struct User {
 /// Who uses a kind.
 pub(crate) struct Usage {
     state: Mutex<State>,
-    /// Told when nobody uses the kind any more.
+    /// Notified when nobody uses the kind any more.
     idle: Arc<Notify>,
 }
 

@@ -44,7 +44,7 @@ const MAX: Duration = Duration::from_secs(30);
 /// How often in a row a server is asked again just when it says.
 const POSTPONEMENTS: u32 = 10;
 
-/// How many postponements in a row are what a server that starts, or a definition that was just made, does.
+/// How many postponements in a row are what a server that starts, or a CRD that was just made, does.
 const BRIEF: u32 = 3;
 
 impl Backoff {

@@ -21,13 +21,13 @@ pub(super) struct Cursor {
     pub(super) version: ResourceVersion,
     /// How long the watch was asked to last.
     timeout: Duration,
-    /// Whether it has told anything.
-    pub(super) told: bool,
+    /// Whether it has sent any event.
+    pub(super) has_events: bool,
     /// How its lines are written.
     form: LineForm,
-    /// What there is, until all of it has been told.
+    /// What there is, until all of it has been sent.
     pub(super) loading: Option<Loading>,
-    /// When something new was told last while loading.
+    /// When something new was sent last while loading.
     pub(super) news: Option<Instant>,
     /// Whether the watch was given up because the content filter has changed.
     pub(super) is_refiltered: bool,
@@ -55,7 +55,7 @@ impl Reflector {
         self.publisher.apply(deltas, self.intake.content());
         if let Some(loading) = &mut cursor.loading {
             self.show(loading, None);
-        } else if cursor.told {
+        } else if cursor.has_events {
             self.reached = cursor.version.clone();
             self.progress.reached(&cursor.version);
         }
@@ -121,7 +121,7 @@ impl Reflector {
                     Err(error) => match RawObject::key_of(json) {
                         Some(key) => {
                             self.is_back(&key);
-                            cursor.told = true;
+                            cursor.has_events = true;
                             self.progress.unreadable(&error);
                         }
                         None => return Err(malformed(error.to_string())),
@@ -192,7 +192,7 @@ impl Reflector {
 
     fn load_from(&mut self, cursor: &mut Cursor, json: &[u8]) -> Result<(), ReflectorError> {
         if let Some(loading) = &mut cursor.loading {
-            cursor.told = true;
+            cursor.has_events = true;
             self.load(loading, json.into())?;
         }
         Ok(())
@@ -221,7 +221,7 @@ impl Cursor {
     }
 
     fn move_to(&mut self, version: &ResourceVersion) {
-        self.told = true;
+        self.has_events = true;
         if !version.is_empty() {
             self.version = version.clone();
         }

@@ -84,12 +84,12 @@ pub(super) enum ReflectorError {
         after: Duration,
     },
     /// A watch that was to begin with everything there is, and did not say when that was.
-    #[error("watch: the end of what there is was not told; lists are used instead")]
+    #[error("watch: the end of what there is was not sent; lists are used instead")]
     NoEndMarker,
-    /// A bookmark of a version before what was told already: the server was set back.
+    /// A bookmark of a version before what was sent already: the server was set back.
     #[error("watch: the API server went back in time")]
     WentBack,
-    /// A watch that ended at once and told nothing.
+    /// A watch that ended at once and sent nothing.
     #[error("watch: ended at once")]
     EndedAtOnce,
 }

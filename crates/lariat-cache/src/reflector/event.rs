@@ -18,10 +18,10 @@ pub(super) enum WatchEvent<'a> {
     Modified(&'a [u8]),
     /// The object is gone; this was its last state.
     Deleted(&'a [u8]),
-    /// Everything up to a version has been told.
+    /// Everything up to a version has been sent.
     Bookmark {
         version: ResourceVersion,
-        /// Whether everything there was has been told, in a watch that begins with that.
+        /// Whether everything there was has been sent, in a watch that begins with that.
         ends_initial: bool,
     },
     /// The watch cannot go on.
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn expiry_is_told_apart_from_other_errors() {
+    fn expiry_is_distinguished_from_other_errors() {
         let error = |status: &str| match parse(&format!(r#"{{"type":"ERROR","object":{status}}}"#))
         {
             Ok(WatchEvent::Error(error)) => error,

@@ -9,7 +9,7 @@ use super::page::{self, Page};
 use super::reflector::Reflector;
 
 impl Reflector {
-    /// Reads the whole kind and returns the version from which a watch tells the rest.
+    /// Reads the whole kind and returns the version from which a watch reports the rest.
     pub(super) async fn list(&mut self) -> Result<ResourceVersion, ReflectorError> {
         let mut loading = self.begin_loading();
         self.progress.list_begun();
@@ -38,7 +38,7 @@ impl Reflector {
         &mut self,
         loading: &mut Loading,
     ) -> Result<ResourceVersion, ReflectorError> {
-        // What changes while later pages are read is told by a watch from the first page on.
+        // What changes while later pages are read is sent by a watch from the first page on.
         let mut first_version = None;
         let mut token: Option<String> = None;
         let mut goes_on_inconsistently = false;

@@ -1,4 +1,4 @@
-//! The reflector: lists a kind, then watches it, and keeps the store equal to what it was told.
+//! The reflector: lists a kind, then watches it, and keeps the store equal to what it was sent.
 //!
 //! Every way in which a list or a watch can end leads to a next step and a delay: go on from the last
 //! version where that makes sense, list again where it does not. Delays grow per kind, so one kind's

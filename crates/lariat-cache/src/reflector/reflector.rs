@@ -62,7 +62,7 @@ pub(crate) struct Reflector {
 /// Why a reflector has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
-    /// It was told to stop.
+    /// It was stopped.
     Stopped,
     /// The API server does not serve the collection.
     NotServed,
@@ -111,7 +111,8 @@ impl Reflector {
         source: Arc<dyn Source>,
         publisher: Arc<Publisher>,
         progress: Segment,
-        (intake, mut reading): (Intake, Reading),
+        intake: Intake,
+        mut reading: Reading,
     ) -> Self {
         // What was found before does not concern what is read only now. What an earlier run left was read before any of
         // it: a kind that is looked up late resumes after another has found that the server was restored.
@@ -133,7 +134,7 @@ impl Reflector {
         }
     }
 
-    /// Runs until it is told to stop, or until there is nothing to read.
+    /// Runs until it is stopped, or until there is nothing to read.
     pub(crate) async fn run(mut self, stop: CancellationToken) -> Exit {
         self.record(|reflector| Reflected::Began {
             namespace: reflector.reading.namespace.as_deref().unwrap_or_default(),

@@ -26,7 +26,7 @@ pub(super) struct WatchStream {
     received: usize,
     /// How long nothing may come before the watch counts as dead.
     patience: Duration,
-    /// The end, which is told once the lines before it were read.
+    /// The end, which is reported once the lines before it were read.
     end: Option<End>,
 }
 
@@ -45,7 +45,7 @@ impl WatchStream {
         }
     }
 
-    /// Waits for bytes and takes in what has come by then, or tells how the watch ended.
+    /// Waits for bytes and takes in what has come by then, or returns how the watch ended.
     ///
     /// Dropping the future loses nothing.
     pub(super) async fn read(&mut self) -> Option<End> {

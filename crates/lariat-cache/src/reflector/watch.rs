@@ -113,13 +113,13 @@ impl Reflector {
         }
         let lasted = opened.elapsed();
         let end = match end {
-            Ok(()) if lasted < SHORTEST_WATCH && !cursor.told => Err(ReflectorError::EndedAtOnce),
+            Ok(()) if lasted < SHORTEST_WATCH && !cursor.has_events => Err(ReflectorError::EndedAtOnce),
             end => end,
         };
         let why = end
             .as_ref()
             .map_or_else(ReflectorError::end, |()| End::Closed);
-        if cursor.told {
+        if cursor.has_events {
             self.in_one_piece &= policy::is_useless(why);
         }
         if why == End::Silent {
@@ -128,7 +128,7 @@ impl Reflector {
         let decision = self.decide_after(&Ending {
             stage: Stage::Watch,
             end: why,
-            received: cursor.told,
+            received: cursor.has_events,
             lasted,
         });
         match end {
@@ -150,7 +150,7 @@ impl Reflector {
         self.progress.interrupted(describe(error));
     }
 
-    /// Takes in what a watch tells until it ends.
+    /// Takes in what a watch reports until it ends.
     async fn until_end(&mut self, stream: &mut WatchStream, cursor: &mut Cursor) -> StreamEnd {
         if cursor.loading.is_none() && !self.progress.is_synced() {
             // The store was filled by an earlier run, and this watch shows whether that still holds.

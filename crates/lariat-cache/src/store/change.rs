@@ -1,4 +1,4 @@
-//! What a store is told, and what it says happened.
+//! What a store is given, and what it says happened.
 
 use std::sync::Arc;
 
@@ -56,7 +56,7 @@ pub enum Change {
         /// Its last known state.
         last: Arc<CachedObject>,
     },
-    /// Nothing happened: the object is told again by schedule.
+    /// Nothing happened: the object is published again by schedule.
     Resynced {
         /// The object.
         object: Arc<CachedObject>,

@@ -261,7 +261,7 @@ impl OwnWrites {
     /// back.
     ///
     /// That an object was deleted is not forgotten yet: this may be an earlier end, of leaving the selection, and the
-    /// watch may go on to tell that it came back before it was deleted.
+    /// watch may go on to report that it came back before it was deleted.
     pub(super) fn outdates_end(&mut self, last: &ObjectMetadata) -> bool {
         !self.is_empty() && self.is_before(last)
     }

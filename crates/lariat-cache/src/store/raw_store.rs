@@ -248,7 +248,7 @@ impl Store {
         self.packing.storage()
     }
 
-    /// Takes in what a watch told, in its order.
+    /// Takes in what a watch reported, in its order.
     pub(crate) fn apply(&self, deltas: Vec<Delta>, content: Content) -> Vec<Change> {
         self.kept.writing().apply(deltas, content)
     }
@@ -338,7 +338,8 @@ impl Store {
     /// `sent` is as for [`wrote`](Self::wrote).
     pub(crate) fn deleted(
         &self,
-        (key, uid): (&ObjectKey, &Uid),
+        key: &ObjectKey,
+        uid: &Uid,
         before: Option<&Uid>,
         sent: u64,
     ) -> Vec<Change> {

@@ -1,4 +1,4 @@
-//! Writing: how a store takes in what a watch tells and what this process wrote; [`Listing`](super::Listing) has the
+//! Writing: how a store takes in what a watch reports and what this process wrote; [`Listing`](super::Listing) has the
 //! lists.
 
 use std::cmp::Ordering;
@@ -109,7 +109,7 @@ pub(super) struct Writing<'a> {
 }
 
 impl Writing<'_> {
-    /// Takes in what a watch told, in its order.
+    /// Takes in what a watch reported, in its order.
     pub(super) fn apply(mut self, deltas: Vec<Delta>, content: Content) -> Vec<Change> {
         self.changes.reserve(deltas.len());
         let writer = &mut *self.writer;
@@ -238,7 +238,7 @@ impl Writing<'_> {
             new.see(known.seen_by());
         }
         if !completes {
-            self.tell(known, &new, false);
+            self.publish(known, &new, false);
         }
         self.put_new(new);
     }
@@ -273,8 +273,8 @@ impl Writing<'_> {
         }
     }
 
-    /// Tells what it means that an object is there in a state.
-    pub(super) fn tell(
+    /// Notes what it means that an object is there in a state.
+    pub(super) fn publish(
         &mut self,
         known: Option<Arc<CachedObject>>,
         new: &Arc<CachedObject>,
@@ -302,12 +302,12 @@ impl Writing<'_> {
         self.put(new, Indexing::Anew(found_under));
     }
 
-    /// Removes an object whose end a watch told.
+    /// Removes an object whose end a watch reported.
     fn remove_watched(&mut self, last: RawObject, content: Content) {
         self.writer.reached.ended(&last);
         let known = self.known(last.key().as_str());
         let is_back = self.writer.own.outdates_end(&last);
-        // A deletion that is told again must not remove the object's successor.
+        // A deletion that is published again must not remove the object's successor.
         if is_back || known.is_none_or(|known| known.uid() != last.uid()) {
             return;
         }
@@ -337,7 +337,7 @@ impl Writing<'_> {
         }
     }
 
-    /// Removes an object, and tells its last state.
+    /// Removes an object, and publishes its last state.
     fn remove(&mut self, last: Arc<CachedObject>) {
         let edit = self.store.objects.remove(last.key().as_str());
         self.add(edit);
@@ -372,7 +372,7 @@ pub(super) fn is_same_state(known: &CachedObject, object: &ObjectMetadata) -> bo
         && known.version() == object.version()
 }
 
-/// Returns whether a watch tells something that is known already, as after a reconnection; also of another
+/// Returns whether a watch reports something that is known already, as after a reconnection; also of another
 /// object that had the name before.
 fn is_stale(known: &ObjectMetadata, object: &ObjectMetadata) -> bool {
     !known.version().is_empty() && is_at_most(object.version(), known.version())

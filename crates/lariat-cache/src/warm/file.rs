@@ -1,4 +1,4 @@
-//! The format of the files: gzip, whose checksum and length tell whether all of it is there; in it a line
+//! The format of the files: gzip, whose checksum and length show whether all of it is there; in it a line
 //! of JSON that says what follows, and the objects, each behind its length.
 
 use std::fs::{self, File, OpenOptions};

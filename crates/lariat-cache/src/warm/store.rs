@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::OnceCell;
 use tokio::time;
 
+use super::header::{Cold, FORMAT, Found, Header};
 use super::keys::Keys;
 use super::source::WarmSourceError;
 use super::{file, sealed};
@@ -45,62 +46,6 @@ pub(crate) struct WarmStore {
 enum Form {
     Plain,
     Sealed(Arc<Keys>),
-}
-
-/// What a file holds, and what must be the same for it to be used.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Header {
-    /// Raised whenever files of before cannot be read any more.
-    format: u32,
-    /// The uid of the namespace `kube-system`, which no two clusters share.
-    cluster: String,
-    kind: String,
-    /// What is selected, and what is done with objects before they are kept.
-    reading: String,
-    version: String,
-    objects: usize,
-}
-
-pub(crate) const FORMAT: u32 = 1;
-
-/// A file that is not used, which is no failure: the kind is listed then.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum Cold {
-    #[error("there is no file of an earlier run")]
-    NoFile,
-    #[error("Secrets are not kept without a key")]
-    NoKey,
-    #[error("the API server does not say which cluster this is: {0}")]
-    UnknownCluster(String),
-    #[error("the file is of another cluster")]
-    OtherCluster,
-    #[error("the file is of other options, or of another version of Lariat")]
-    OtherOptions,
-    #[error("the file is damaged: {0}")]
-    Damaged(String),
-    #[error("the file cannot be read or written: {0}")]
-    Io(#[from] io::Error),
-    #[error("{}", describe(&**.0))]
-    Keys(Arc<SealError>),
-}
-
-impl Cold {
-    /// Whether something is wrong with the file, rather than that it is of other circumstances.
-    pub(crate) fn is_fault(&self) -> bool {
-        matches!(self, Self::Damaged(_) | Self::Io(_) | Self::Keys(_))
-    }
-}
-
-impl From<SealError> for Cold {
-    fn from(error: SealError) -> Self {
-        Self::Keys(Arc::new(error))
-    }
-}
-
-/// Objects of an earlier run, and the version they are of.
-pub(crate) struct Found {
-    pub(crate) version: ResourceVersion,
-    pub(crate) objects: Vec<Box<[u8]>>,
 }
 
 impl WarmStore {
@@ -137,7 +82,8 @@ impl WarmStore {
         &self,
         gvk: &Gvk,
         reading: &str,
-        (version, store): (&ResourceVersion, &Store),
+        version: &ResourceVersion,
+        store: &Store,
     ) -> Result<(), Cold> {
         self.remove_plain_text(gvk).await;
         let Some(form) = self.form(gvk) else {
@@ -162,7 +108,7 @@ impl WarmStore {
             }
             Form::Sealed(keys) => {
                 let (keyring, context) = (keys.own().await?, context(gvk));
-                let write = move || sealed::write(&path, (&keyring, &context), &header, &snapshot);
+                let write = move || sealed::write(&path, &keyring, &context, &header, &snapshot);
                 blocking(write).await
             }
         }
@@ -304,7 +250,7 @@ impl ClusterUid {
                     let reason = describe(&*error);
                     tracing::info!(
                         reason,
-                        "kinds are listed at the next start: the program has to get the namespace kube-system, by which clusters are told apart"
+                        "kinds are listed at the next start: the program has to get the namespace kube-system, by which clusters are distinguished"
                     );
                 }
                 return false;

@@ -29,7 +29,7 @@ async fn an_item_that_cannot_be_read_is_passed_over_and_counted() {
         }
     });
     time::sleep(MINUTE).await;
-    assert_eq!(bench.recorder.told(), ["a added at 1"]);
+    assert_eq!(bench.recorder.seen(), ["a added at 1"]);
     assert_eq!(bench.status().unreadable, 1);
 }
 
@@ -50,14 +50,14 @@ async fn an_object_that_cannot_be_read_keeps_its_last_state_and_delays_nobody() 
         (true, _) => quiet(),
     });
     time::sleep(MINUTE).await;
-    assert_eq!(bench.recorder.told(), ["a added at 10", "b added at 12"]);
+    assert_eq!(bench.recorder.seen(), ["a added at 10", "b added at 12"]);
     assert_eq!((bench.script.lists(), bench.status().unreadable), (1, 1));
 
     // A list that mentions it does not sweep it away either.
     time::sleep(12 * MINUTE).await;
     assert_eq!(bench.script.lists(), 2);
-    let told = bench.recorder.told();
-    assert_eq!(told[2..], ["b deleted at 12"]);
+    let published = bench.recorder.seen();
+    assert_eq!(published[2..], ["b deleted at 12"]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -78,7 +78,7 @@ async fn a_line_that_cannot_be_read_leads_to_a_list_so_that_nothing_stays_stale(
         });
         time::sleep(MINUTE).await;
         assert_eq!(
-            bench.recorder.told(),
+            bench.recorder.seen(),
             [
                 "a added at 10",
                 "b added at 11",
@@ -175,7 +175,7 @@ async fn a_byte_that_is_no_utf_8_in_one_object_takes_nothing_from_the_others() {
         }
     });
     time::sleep(Duration::from_secs(1)).await;
-    assert_eq!(bench.recorder.told(), ["a added at 3", "b added at 4"]);
+    assert_eq!(bench.recorder.seen(), ["a added at 3", "b added at 4"]);
     assert_eq!((bench.script.lists(), bench.status().unreadable), (1, 0));
 }
 
@@ -220,9 +220,9 @@ async fn an_object_with_damaged_content_fails_its_readers_until_it_changes_and_n
     time::sleep(MINUTE).await;
     let data = read("a").unwrap().unwrap().data.clone();
     assert_eq!(data.unwrap()["key"], "value");
-    let told = bench.recorder.told();
+    let published = bench.recorder.seen();
     assert_eq!(
-        told[1..],
+        published[1..],
         [
             "b added at 11",
             "a updated 10 → 12",
@@ -290,8 +290,8 @@ async fn a_member_behind_the_object_of_an_event_does_not_lead_to_a_list() {
         }
     });
     time::sleep(MINUTE).await;
-    let told = bench.recorder.told();
-    assert_eq!(told[1..], ["b added at 11", "b deleted at 11"]);
+    let published = bench.recorder.seen();
+    assert_eq!(published[1..], ["b added at 11", "b deleted at 11"]);
     assert_eq!((bench.script.lists(), bench.status().unreadable), (1, 0));
 }
 

@@ -132,19 +132,19 @@ pub(crate) async fn eventually<T: PartialEq + std::fmt::Debug>(
     assert_eq!(last, expected, "after ten minutes");
 }
 
-/// Remembers what it was told, and checks that it fits together.
+/// Remembers what it was notified of, and checks that it fits together.
 #[derive(Default)]
 pub(crate) struct Recorder {
-    /// The first thing that did not fit. A panic would be caught by whoever tells.
+    /// The first thing that did not fit. A panic would be caught by the publisher.
     violation: Mutex<Option<String>>,
-    told: Mutex<Vec<String>>,
+    published: Mutex<Vec<String>>,
     known: Mutex<BTreeMap<ObjectKey, String>>,
 }
 
 impl Recorder {
-    pub(crate) fn told(&self) -> Vec<String> {
+    pub(crate) fn seen(&self) -> Vec<String> {
         self.check();
-        self.told.lock().clone()
+        self.published.lock().clone()
     }
 
     fn check(&self) {
@@ -163,10 +163,10 @@ impl Recorder {
 
 impl Subscriber for Recorder {
     fn changed(&self, changes: &[Change]) {
-        let (mut told, mut known) = (self.told.lock(), self.known.lock());
+        let (mut published, mut known) = (self.published.lock(), self.known.lock());
         for change in changes {
             let key = change.key().clone();
-            told.push(format!("{} {}", key.name(), change.cause()));
+            published.push(format!("{} {}", key.name(), change.cause()));
             let version = |object: &CachedObject| Some(object.version().to_string());
             let (expected, before) = match change {
                 Change::Added { object, .. } => {

@@ -29,7 +29,7 @@ fn key(name: &str) -> ObjectKey {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_first_who_needs_content_upgrades_the_watch_and_nobody_is_told_of_it() {
+async fn the_first_who_needs_content_upgrades_the_watch_and_nothing_is_published() {
     for filling in [Filling::Lists, Filling::Stream] {
         let cluster = cluster().await;
         let writer = Writer::new(cluster.client());
@@ -67,15 +67,15 @@ async fn the_first_who_needs_content_upgrades_the_watch_and_nobody_is_told_of_it
         let object = typed.get(&key("o1")).unwrap().unwrap();
         assert_eq!(object.data.as_ref().unwrap()["value"], "some value");
         assert_eq!(
-            recorder.told().len(),
+            recorder.seen().len(),
             5,
-            "told once, at the time of subscribing"
+            "published once, at the time of subscribing"
         );
         assert!(informer.status().bytes > small);
 
         // It stays so, for everybody.
         writer.change("o1", "another").await;
-        eventually(async || recorder.told().len(), 6).await;
+        eventually(async || recorder.seen().len(), 6).await;
         assert!(metadata.get(&key("o1")).unwrap().unwrap().has_content());
         assert_eq!(cluster.journal().count("watch", "configmaps"), 2);
     }

@@ -237,7 +237,7 @@ async fn content_that_no_list_brings_is_not_waited_for() {
 async fn a_change_of_the_filter_reads_everything_once_and_publishes_nothing() {
     for (options, streams) in both().into_iter().zip([false, true]) {
         let test = Filtered::begin(options).await;
-        let (before, loads) = (test.recorder.told(), test.loads());
+        let (before, loads) = (test.recorder.seen(), test.loads());
         test.share.change(&["b", "c"]);
         test.has_content_of(&["b", "c"]).await;
         test.rest().await;
@@ -248,7 +248,7 @@ async fn a_change_of_the_filter_reads_everything_once_and_publishes_nothing() {
             (usize::from(!streams), 1)
         );
         assert_eq!(test.count("get"), 0, "the server is not doubted");
-        assert_eq!(test.recorder.told(), before);
+        assert_eq!(test.recorder.seen(), before);
         assert_eq!(test.value("c").as_deref(), Some("value of c"));
         assert_eq!(test.value("a"), None);
         assert_eq!(test.informer.status().phase, Phase::Synced);
@@ -426,7 +426,7 @@ async fn an_own_write_of_a_left_out_object_shows_its_metadata_at_once() {
 async fn a_load_that_fails_is_tried_again_and_the_cache_stays_readable() {
     for options in both() {
         let test = Filtered::begin(options).await;
-        let (before, loads) = (test.recorder.told(), test.loads());
+        let (before, loads) = (test.recorder.seen(), test.loads());
         test.refuse(20 * SECOND);
         test.share.change(&["c"]);
         for _ in 0..15 {
@@ -439,7 +439,7 @@ async fn a_load_that_fails_is_tried_again_and_the_cache_stays_readable() {
         assert!(test.informer.status().is_stale());
         time::sleep(2 * MINUTE).await;
         assert_eq!(whole(&test.informer), ["c"]);
-        assert_eq!((test.recorder.told(), test.loads()), (before, loads + 1));
+        assert_eq!((test.recorder.seen(), test.loads()), (before, loads + 1));
         assert!(!test.informer.status().is_stale());
     }
 }

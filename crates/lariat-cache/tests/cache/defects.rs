@@ -50,14 +50,14 @@ async fn d2_a_reader_of_changes_is_woken_whatever_has_left_the_cache_meanwhile()
     });
     let mut changes = bench.informer.changes();
     time::sleep(Duration::from_millis(3500)).await;
-    let mut told = Vec::new();
+    let mut published = Vec::new();
     for _ in 0..2 {
         let next = time::timeout(MINUTE, changes.next())
             .await
             .expect("it is woken");
-        told.push(next.key().name().to_owned());
+        published.push(next.key().name().to_owned());
     }
-    assert_eq!(told, ["b", "c"], "what came and went unseen is not told");
+    assert_eq!(published, ["b", "c"], "what came and went unseen is not published");
 }
 
 #[tokio::test(start_paused = true)]
@@ -123,7 +123,7 @@ async fn d6_an_expired_token_is_followed_by_the_inconsistent_one_it_comes_with()
     let watch = &bench.script.queries(true)[0];
     assert!(
         watch.contains("resourceVersion=10&"),
-        "what the first page missed is told: {watch}"
+        "what the first page missed is published: {watch}"
     );
 }
 
@@ -199,13 +199,13 @@ async fn d8_a_broken_watch_pauses_no_other() {
     factory.start();
     for second in 1..60 {
         time::sleep(Duration::from_secs(1)).await;
-        let told = recorder.told().len();
-        assert!(told + 1 >= second, "{told} after {second} seconds");
+        let published = recorder.seen().len();
+        assert!(published + 1 >= second, "{published} after {second} seconds");
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn d9_every_subscriber_of_a_shared_watch_is_told_of_deletions_dynamic_kinds_included() {
+async fn d9_every_subscriber_of_a_shared_watch_is_notified_of_deletions_dynamic_kinds_included() {
     let cluster = cluster().await;
     let factory = factory(cluster.client());
     let informer = factory.for_kind(config_maps());
@@ -222,13 +222,13 @@ async fn d9_every_subscriber_of_a_shared_watch_is_told_of_deletions_dynamic_kind
     writer.create("a").await;
     writer.delete("a").await;
     for recorder in &recorders {
-        eventually(async || recorder.told().len(), 2).await;
+        eventually(async || recorder.seen().len(), 2).await;
         assert!(recorder.known().is_empty());
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn d10_what_vanished_during_an_outage_is_told_with_its_last_state() {
+async fn d10_what_vanished_during_an_outage_is_published_with_its_last_state() {
     let bench = Scripted::start(|ask| match (ask.watch, ask.number) {
         (false, 0) => list(10, "", &["a", "b"]),
         (false, _) => list(20, "", &["b"]),
@@ -236,6 +236,6 @@ async fn d10_what_vanished_during_an_outage_is_told_with_its_last_state() {
         _ => quiet(),
     });
     time::sleep(MINUTE).await;
-    let told = bench.recorder.told();
-    assert_eq!(told[2..], ["b updated 10 → 20", "a deleted at 10"]);
+    let published = bench.recorder.seen();
+    assert_eq!(published[2..], ["b updated 10 → 20", "a deleted at 10"]);
 }

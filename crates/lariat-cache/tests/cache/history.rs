@@ -272,7 +272,7 @@ async fn a_list_from_before_what_was_reached_is_compared_by_content() {
     });
     time::sleep(MINUTE).await;
     assert_eq!(
-        bench.recorder.told()[2..],
+        bench.recorder.seen()[2..],
         ["b added at 12", "a updated 11 → 11", "b deleted at 12"]
     );
 }
@@ -293,11 +293,11 @@ async fn what_was_written_to_a_kind_of_metadata_is_no_other_history() {
     let patched = api.patch("a", &PatchParams::default(), &patch).await;
     patched.expect("patched");
     time::sleep(MINUTE).await;
-    let (loads, told) = (informer.status().loads, recorder.told());
-    assert_eq!(told.len(), 2, "{told:?}");
+    let (loads, published) = (informer.status().loads, recorder.seen());
+    assert_eq!(published.len(), 2, "{published:?}");
 
     cluster.cut_watches();
     time::sleep(MINUTE).await;
     assert!(informer.status().watches > 1);
-    assert_eq!((informer.status().loads, recorder.told()), (loads, told));
+    assert_eq!((informer.status().loads, recorder.seen()), (loads, published));
 }

@@ -56,7 +56,7 @@ async fn a_server_that_stays_busy_is_left_alone_more_and_more() {
     );
 }
 
-/// The API server of a definition that was just made answers its first watch with 429, and a starting one with 503.
+/// The API server of a CRD that was just made answers its first watch with 429, and a starting one with 503.
 #[tokio::test(start_paused = true)]
 async fn a_server_that_asks_for_a_moment_is_no_reason_for_a_warning() {
     let (warnings, _guard) = Warnings::collect();

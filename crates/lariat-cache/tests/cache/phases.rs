@@ -178,14 +178,14 @@ async fn content_that_is_given_up_is_no_change_of_the_objects() {
     bench.start().await;
     let recorder = Arc::new(Recorder::default());
     let _subscription = bench.informer.subscribe(Arc::clone(&recorder) as _);
-    let before = recorder.told().len();
+    let before = recorder.seen().len();
     let patch = Patch::Merge(json!({"data": {"key": "x".repeat(30_000)}}));
     let patched = bench.api.patch("b", &PatchParams::default(), &patch).await;
     patched.expect("patched");
     eventually(async || bench.informer.status().storage, Storage::OnDemand).await;
     tokio::time::sleep(MINUTE).await;
     assert_eq!(bench.informer.status().phase, Phase::Synced);
-    assert_eq!(recorder.told().len(), before + 1, "the patch alone");
+    assert_eq!(recorder.seen().len(), before + 1, "the patch alone");
 }
 
 #[tokio::test(start_paused = true)]
@@ -235,7 +235,7 @@ async fn while_the_cache_is_filled_for_the_first_time() {
     assert_eq!(bench.version("a"), changed);
     assert!(bench.shows("created") && !bench.shows("b"));
     let watches = cluster.journal().count("watch", "configmaps");
-    assert_eq!(watches, 1, "no watch has told it");
+    assert_eq!(watches, 1, "no watch has reported it");
 }
 
 /// The answer of a stream begins with what there was when it was requested.
@@ -297,7 +297,7 @@ async fn a_label_of_the_selection_is_taken_off_and_put_on_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_watch_that_tells_both_later_changes_nothing() {
+async fn the_watch_that_reports_both_later_changes_nothing() {
     let cluster = cluster().await;
     let bench = Bench::started(&cluster, KindOptions::default().selection(red())).await;
     let recorder = std::sync::Arc::new(crate::bench::Recorder::default());
@@ -308,8 +308,8 @@ async fn the_watch_that_tells_both_later_changes_nothing() {
     bench.label("a", json!({"colour": null})).await;
     bench.label("a", json!({"colour": "red"})).await;
     time::sleep(MINUTE).await;
-    let told = recorder.told();
-    assert_eq!(told.len(), 3, "{told:?}");
+    let published = recorder.seen();
+    assert_eq!(published.len(), 3, "{published:?}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -237,10 +237,10 @@ async fn an_object_that_gets_its_version_again_with_other_content_is_updated() {
     assert_eq!(bench.writer.truth().await["a"], version);
     bench.converges().await;
     assert_eq!(bench.value("a").as_deref(), Some("after"));
-    let told = bench.recorder.told();
+    let published = bench.recorder.seen();
     assert!(
-        told.contains(&format!("a updated {version} → {version}")),
-        "{told:?}"
+        published.contains(&format!("a updated {version} → {version}")),
+        "{published:?}"
     );
 }
 

@@ -101,11 +101,11 @@ async fn several_namespaces_are_several_watches_into_one_store() {
     cluster.cut_watches();
     create(&cluster, "default", "green", "green").await;
     eventually(async || keys(&informer).len(), 6).await;
-    assert_eq!(recorder.told().len(), 6);
+    assert_eq!(recorder.seen().len(), 6);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_selection_changes_while_running_and_changes_tell_what_that_means() {
+async fn a_selection_changes_while_running_and_changes_say_what_that_means() {
     let cluster = coloured().await;
     let selection = Selection::all().in_namespaces(["default"]);
     let (factory, informer) = started(&cluster, selection).await;

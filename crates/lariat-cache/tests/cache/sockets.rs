@@ -161,7 +161,7 @@ async fn one_request(listener: tokio::net::TcpListener) -> String {
 }
 
 #[tokio::test]
-async fn who_asks_is_told_as_kube_does() {
+async fn who_asks_is_reported_as_kube_does() {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let mut config = config(&format!("http://{}/prefix", listener.local_addr().unwrap()));
     config.auth_info.token = Some("a-token".to_owned().into());

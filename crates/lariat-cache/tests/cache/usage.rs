@@ -87,13 +87,13 @@ async fn the_objects_of_a_kind_that_is_gone_for_good_are_deleted_and_come_back_w
     let _subscription = informer.subscribe(Arc::clone(&recorder) as _);
     factory.start();
     time::sleep(seconds(100)).await;
-    assert_eq!(recorder.told().len(), 2, "a short absence deletes nothing");
+    assert_eq!(recorder.seen().len(), 2, "a short absence deletes nothing");
     assert_eq!(informer.status().phase, Phase::Synced);
     time::sleep(seconds(120)).await;
     assert_eq!(informer.status().phase, Phase::Missing);
-    assert_eq!(recorder.told().len(), 2);
+    assert_eq!(recorder.seen().len(), 2);
     time::sleep(seconds(30)).await;
-    assert_eq!(recorder.told()[2..], ["a deleted at 10", "b deleted at 10"]);
+    assert_eq!(recorder.seen()[2..], ["a deleted at 10", "b deleted at 10"]);
     time::sleep(seconds(60)).await;
     assert_eq!(recorder.known().len(), 2);
     assert_eq!(informer.status().phase, Phase::Synced);
@@ -127,7 +127,7 @@ async fn an_absence_before_a_stop_is_no_part_of_one_after_the_next_start() {
     assert_eq!(informer.status().phase, Phase::Missing);
     time::sleep(seconds(10)).await;
     assert_eq!(informer.status().phase, Phase::Synced);
-    assert_eq!(recorder.told(), ["a added at 10", "b added at 10"]);
+    assert_eq!(recorder.seen(), ["a added at 10", "b added at 10"]);
 }
 
 /// Ends its watches when the script begins to answer 404.

@@ -77,7 +77,7 @@ impl Caches {
         }
         related.push(joined);
         drop(related);
-        self.lanes.tell();
+        self.lanes.notify();
     }
 
     pub(crate) fn unrelate_all(&self) {
@@ -126,7 +126,7 @@ impl Caches {
         self.related.lock().iter().for_each(Joined::place_owners);
     }
 
-    /// Tells related objects again whose content was not there when they were told first. Ends once it is, or
+    /// Publishes related objects again whose content was not there when they were published first. Ends once it is, or
     /// never if there are none.
     pub(crate) async fn read_unread(&self) {
         let unread: Vec<(u64, Informer)> = self

@@ -250,7 +250,7 @@ impl ControllerCore {
     }
 
     /// Calls a handler that was added, alone, for every object there is.
-    pub(crate) fn welcome(&self, lane: &Lane) {
+    pub(crate) fn replay_for(&self, lane: &Lane) {
         self.update_use();
         let cause = Cause::LateHandler {
             handler: Arc::clone(lane.name()),
@@ -299,7 +299,7 @@ impl ControllerCore {
     }
 
     /// Waits until no worker of the controller before this one has a key.
-    pub(crate) async fn is_alone(&self) {
+    pub(crate) async fn wait_for_predecessor(&self) {
         let predecessor = self.predecessor.lock().clone();
         if let Some(predecessor) = predecessor {
             predecessor.wait().await;
@@ -307,7 +307,7 @@ impl ControllerCore {
         }
     }
 
-    /// Lets the workers end; returns what tells when they have.
+    /// Stops the workers; the returned future resolves once all have ended.
     pub(crate) fn end(&self) -> TaskTracker {
         self.ended.cancel();
         self.tasks.close();
@@ -398,7 +398,7 @@ impl ControllerCore {
             workers: Some(self.working.load(Ordering::Relaxed)).filter(|workers| *workers > 0),
             handlers,
             gone,
-            circles: self.watchman.status(),
+            hot_loops: self.watchman.status(),
         }
     }
 

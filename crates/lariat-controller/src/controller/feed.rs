@@ -13,7 +13,7 @@ use crate::lane::Lanes;
 use crate::payload::{Payload, Queue};
 use crate::sentinel::Watchman;
 
-/// Puts what the cache tells into the queue.
+/// Puts what the cache publishes into the queue.
 pub(super) struct Feed {
     pub(super) gvk: Gvk,
     pub(super) queue: Queue,
@@ -40,7 +40,7 @@ impl Subscriber for Feed {
             if due.is_empty() {
                 return None;
             }
-            let cause = cause(change, caller.as_ref(), (&self.gvk, &self.gvk));
+            let cause = cause(change, caller.as_ref(), &self.gvk, &self.gvk);
             let payload = Payload::of(change, cause, &due, number).led_by(caller.as_ref());
             let add = Add::now().lanes(due).priority(priority).payload(payload);
             Some((change.key().clone(), add))
@@ -57,16 +57,12 @@ impl Subscriber for Feed {
 
 /// Returns a change of one kind as a cause of work for another. A change that is published on the task of a handler is
 /// what the handler wrote: reflectors have tasks of their own.
-pub(crate) fn cause(
-    change: &Change,
-    caller: Option<&Caller>,
-    (of, told_to): (&Gvk, &Gvk),
-) -> Cause {
+pub(crate) fn cause(change: &Change, caller: Option<&Caller>, of: &Gvk, reader: &Gvk) -> Cause {
     let Some(caller) = caller else {
         return change.cause();
     };
     let (old, new) = match change {
-        // What a handler sees first by subscribing is told on its task too.
+        // What a handler sees first by subscribing is published on its task too.
         Change::Added {
             object,
             initial: false,
@@ -76,7 +72,7 @@ pub(crate) fn cause(
     };
     caller.wrote(of, old, new);
     Cause::Wrote {
-        by: caller.name(told_to),
+        by: caller.name(reader),
         from: old.map(|old| old.version().clone()),
         to: new.version().clone(),
         chain: caller.leads_to(),
@@ -84,7 +80,7 @@ pub(crate) fn cause(
 }
 
 impl Feed {
-    /// Returns an object as if it had just come into sight.
+    /// Returns an object as if it had just appeared.
     pub(super) fn initial(object: &Arc<CachedObject>) -> Change {
         Change::Added {
             object: Arc::clone(object),

@@ -28,7 +28,7 @@ pub(super) struct Again {
     pub(super) priority: Option<Priority>,
 }
 
-/// What is told of an error. The error itself stays where it was made: it is the user's, and even dropping or
+/// What is notified of an error. The error itself stays where it was made: it is the user's, and even dropping or
 /// printing it may panic.
 pub(super) struct Failure {
     pub(super) text: Arc<str>,
@@ -39,7 +39,7 @@ pub(super) struct Failure {
     pub(super) priority: Option<Priority>,
     /// When the next attempt is, if the error says so.
     pub(super) after: Option<Duration>,
-    /// How long the next attempt is put off at least.
+    /// How long the next attempt is postponed at least.
     pub(super) not_before: Option<Duration>,
     /// Where the handler panicked.
     pub(super) panicked: Option<Panicked>,

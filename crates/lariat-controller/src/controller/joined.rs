@@ -72,7 +72,7 @@ impl Joined {
         self.feed.has_unread()
     }
 
-    /// Tells every object again.
+    /// Publishes every object again.
     pub(crate) fn replay(&self) {
         let snapshot = self.informer.store().snapshot();
         let initial = |object: &Arc<CachedObject>| Change::Added {

@@ -78,7 +78,7 @@ impl ControllerOptions {
     }
 
     /// Sets how long initial lists and other low priorities wait behind fresh changes (default: a second,
-    /// then every fourth hand-out; see [`Ageing`]).
+    /// then every fourth dequeue; see [`Ageing`]).
     pub fn ageing(self, ageing: Ageing) -> Self {
         let ageing = Some(ageing);
         Self { ageing, ..self }
@@ -126,7 +126,7 @@ impl ControllerOptions {
         Self { history, ..self }
     }
 
-    /// Sets when a key counts as going round in circles, and how it is slowed down (default:
+    /// Sets when a key counts as being in a hot loop, and how it is slowed down (default:
     /// [`Sentinel::default`]).
     pub fn sentinel(self, sentinel: Sentinel) -> Self {
         let sentinel = Some(sentinel);

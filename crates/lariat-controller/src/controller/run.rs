@@ -39,7 +39,7 @@ pub(super) async fn run(
     }
     let judgement = core.watchman().judge(work.key(), &work.payload().ask());
     if let Some(pause) = judgement.wait {
-        put_off(core, &lanes, &work, pause);
+        postpone(core, &lanes, &work, pause);
         // Without verdicts, so that failures stay as they are.
         return Some((work, Vec::new()));
     }
@@ -96,8 +96,8 @@ fn warn_of_lost_deletions(core: &ControllerCore, work: &Taken) {
     }
 }
 
-/// Lets a key that goes round in circles wait.
-fn put_off(core: &Arc<ControllerCore>, lanes: &LaneList, work: &Taken, pause: Duration) {
+/// Lets a key that is in a hot loop wait.
+fn postpone(core: &Arc<ControllerCore>, lanes: &LaneList, work: &Taken, pause: Duration) {
     for lane in lanes.iter() {
         core.pass(lane, work.key());
     }
@@ -172,7 +172,7 @@ impl Runner<'_> {
     fn is_held(&self, lane: &Lane) -> bool {
         let kept = lane.hold().keep_if_closed(|| self.waiting(lane));
         if kept == Some(true) {
-            self.core.lanes().tell();
+            self.core.lanes().notify();
         }
         kept.is_some()
     }
@@ -199,7 +199,7 @@ impl Runner<'_> {
             _ if lane.is_over() => return Some(Verdict::Done),
             Ok(Newest::Awaited) => {
                 if lane.hold().keep(self.waiting(lane)) {
-                    self.core.lanes().tell();
+                    self.core.lanes().notify();
                 }
                 return None;
             }
@@ -214,8 +214,8 @@ impl Runner<'_> {
                 }
                 let object = call.object.as_ref().or(call.deleted.as_ref());
                 let gated = lane.gated(&call.key, object);
-                let object = (self.core.gvk().clone(), call.key.clone());
-                let caller = Caller::new(object, Arc::clone(lane.name()))
+                let (gvk, key) = (self.core.gvk().clone(), call.key.clone());
+                let caller = Caller::new(gvk, key, Arc::clone(lane.name()))
                     .in_chain(self.chain, self.step.clone())
                     .gated(gated)
                     .led_by(self.core.leadership().cloned());

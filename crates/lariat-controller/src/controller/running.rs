@@ -39,7 +39,7 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    /// Runs the workers once the cache is filled, until told to stop or until nobody needs the controller.
+    /// Runs the workers once the cache is filled, until it is stopped or until nobody needs the controller.
     pub(crate) async fn run(self) {
         for lane in self.core.lanes().list().iter() {
             lane.limit().into_iter().for_each(Limit::open);
@@ -58,7 +58,7 @@ impl Running {
         self.core.set_working(0);
         self.core.failures().flush();
         // Whoever comes after this controller waits for the one before it too.
-        self.core.is_alone().await;
+        self.core.wait_for_predecessor().await;
     }
 
     /// Keeps workers at work, resyncs handlers, enqueues what a share gains, and takes handlers out whose time is over.
@@ -73,7 +73,7 @@ impl Running {
             () = self.leads() => {}
             () = self.sweep_meanwhile() => {}
         }
-        self.core.is_alone().await;
+        self.core.wait_for_predecessor().await;
         if self.filled.is_cancelled() {
             // The caches were filled when the stop began, so what is due is drained.
             let lanes = self.core.lanes().list();
@@ -245,7 +245,7 @@ impl Gains {
     }
 }
 
-/// Enqueues the objects that a new share holds and the one before did not, as if they had just come into sight.
+/// Enqueues the objects that a new share holds and the one before did not, as if they had just appeared.
 fn enqueue_gained(core: &ControllerCore, before: &Share, share: &Share) {
     let (gvk, lanes) = (core.gvk(), core.lanes().list());
     let snapshot = core.informer().store().snapshot();

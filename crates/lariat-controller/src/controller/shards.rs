@@ -22,7 +22,7 @@ impl OwnKeys {
         Self { gvk, shards }
     }
 
-    /// Returns what tells objects of this process from those of other members of the ring.
+    /// Returns what distinguishes objects of this process from those of other members of the ring.
     pub(super) fn filter(&self) -> impl Fn(&&Arc<CachedObject>) -> bool + use<> {
         let (gvk, share) = (self.gvk.clone(), self.shards.as_ref().map(Shards::share));
         move |object| {

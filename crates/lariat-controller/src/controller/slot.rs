@@ -47,7 +47,7 @@ pub(crate) struct Slot {
 
 #[derive(Default)]
 struct State {
-    /// Where the kind is served, if that was told.
+    /// Where the kind is served, if that was given.
     resource: Option<ResourceKind>,
     core: Option<Arc<ControllerCore>>,
     /// The tasks of the controller before this one, which may have a key still.
@@ -87,12 +87,12 @@ impl Slot {
         &self.gvk
     }
 
-    /// Tells where the kind is served; whoever tells first is believed.
+    /// Sets where the kind is served; the first that is given is kept.
     pub(crate) fn set_resource(&self, resource: ResourceKind) {
         self.state.lock().resource.get_or_insert(resource);
     }
 
-    /// Tells where the kind is served by now.
+    /// Sets where the kind is served by now.
     pub(crate) fn replace_resource(&self, resource: &ResourceKind) {
         self.state.lock().resource = Some(resource.clone());
         let client = self.caches.clients().for_kind(&self.gvk);
@@ -147,7 +147,7 @@ impl Slot {
             return core;
         }
         // Made before anything is locked, because subscribing waits for whoever changes the cache, and that
-        // may be somebody who is told of a change and enqueues a key. Of two that are made one is dropped.
+        // may be somebody who is notified of a change and enqueues a key. Of two that are made one is dropped.
         let clients = self.caches.clients().clone();
         let (options, runs) = (self.options.clone(), Arc::clone(&self.runs));
         let flight = self.caches.flight().cloned();
@@ -210,7 +210,7 @@ impl Slot {
             }
         };
         core.informer().need::<V>();
-        core.welcome(&lane);
+        core.replay_for(&lane);
         (core, lane)
     }
 

@@ -148,7 +148,8 @@ impl EndedCall<'_> {
         let handler = Arc::clone(lane.name());
         let cause = Cause::Retry { handler, failures };
         let payload = self.work.payload();
-        let payload = payload.for_retry(lane.id(), cause, self.step.clone());
+        let (chain, step) = self.step.clone();
+        let payload = payload.for_retry(lane.id(), cause, chain, step);
         let verdict = if is_held {
             Verdict::Postponed {
                 after,

@@ -83,7 +83,7 @@ pub(super) async fn work(core: Arc<ControllerCore>, stopping: Stopping) {
             done = run => done,
             // The activity shows what was dropped.
             () = stopping.abort.cancelled() => return,
-            // What is dropped goes back into the queue, and is passed on when it is handed out again.
+            // What is dropped goes back into the queue, and is passed on when it is dequeued again.
             () = revoked(permit.as_ref()) => None,
         };
         worker.end();

@@ -96,7 +96,7 @@ impl Options {
         self.default.workers
     }
 
-    /// Checks that no kind is told to have no workers.
+    /// Checks that no kind is given zero workers.
     pub(super) fn check_workers(&self, started_with: Option<usize>) -> Result<(), StartError> {
         if started_with.or(self.default.workers) == Some(0) {
             return Err(StartError::NoWorkers { gvk: None });
@@ -255,7 +255,7 @@ impl FactoryBuilder {
     /// those without a controlling owner of kinds without handlers, are cached whole by all. A member that comes or goes
     /// costs one list of each kind.
     ///
-    /// A process joins when its caches are filled. The others then stop to hand out the keys that move, wait for the calls
+    /// A process joins when its caches are filled. The others then stop to dequeue the keys that move, wait for the calls
     /// under way, and pass them on; only then are they handled again, all of them, as after a start. A
     /// [`stop`](SharedControllerFactory::stop) lets handlers finish, then leaves, and the keys move at once; those of a
     /// process that dies move a lease duration later. What holds for [`leader_election`](Self::leader_election) when a lease

@@ -39,7 +39,7 @@ pub use transaction::Transaction;
 
 /// Gives out one [`SharedController`] per kind, and runs them; a clone is the same factory.
 ///
-/// Kinds are told apart by group, version and kind alone: a typed handle and a dynamic one of the same
+/// Kinds are distinguished by group, version and kind alone: a typed handle and a dynamic one of the same
 /// kind are the same controller, with one watch, one cache and one queue.
 ///
 /// Dropping the last clone drops what runs, also while handles of controllers are left; a handler that
@@ -236,7 +236,7 @@ impl SharedControllerFactory {
                 Ok(())
             }
             Some(Err(error)) => {
-                // What was cut short by this is told by the error that caused it.
+                // What was cut short by this is reported by the error that caused it.
                 let _ = self.stop_if(|| !stopped.is_cancelled()).await;
                 Err(error.into())
             }
@@ -441,7 +441,7 @@ impl SharedControllerFactory {
     ///
     /// | `what` | keyed by | bound |
     /// |---|---|---|
-    /// | `queue keys`, `queue tickets`, `queue deadlines`, `queue hand-outs` | object key | by the keys that are due, delayed or with a worker: [`QueueMemory`](lariat_queue::QueueMemory) |
+    /// | `queue keys`, `queue tickets`, `queue deadlines`, `queue processing` | object key | by the keys that are due, delayed or with a worker: [`QueueMemory`](lariat_queue::QueueMemory) |
     /// | `runs` | run | [`ControllerOptions::history`](crate::ControllerOptions::history) |
     /// | `older runs` | run, at most 4 of a key | 4,096 |
     /// | `failing keys` | handler and object key | 4,096 for each handler |

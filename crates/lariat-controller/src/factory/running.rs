@@ -54,7 +54,7 @@ impl Lost {
 /// A controller that was started.
 struct Started {
     core: Arc<ControllerCore>,
-    /// Tells it that its caches were filled when a stop began.
+    /// Notes that its caches were filled when a stop began.
     filled: CancellationToken,
 }
 

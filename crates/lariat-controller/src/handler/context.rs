@@ -1,4 +1,4 @@
-//! What a handler is told.
+//! What a handler is called with.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use super::call::Call;
 use crate::enqueue::{Enqueue, EnqueueError};
 
-/// What a handler is told: which key, in which state, and why.
+/// What a handler is called with: which key, in which state, and why.
 pub struct Context<K> {
     call: Call,
     view: PhantomData<fn() -> K>,

@@ -105,7 +105,7 @@ impl HandlerOptions {
     /// `None` means when something happens. It must be quick. A change meanwhile calls the handler earlier, and takes
     /// the place of this call.
     ///
-    /// For handlers that look at something of which no watch tells: an outage that outlasts the retries would end that.
+    /// For handlers that look at something of which no watch reports: an outage that outlasts the retries would end that.
     pub fn requeue_given_up(
         self,
         after: impl Fn(Option<&CachedObject>) -> Option<Duration> + Send + Sync + 'static,

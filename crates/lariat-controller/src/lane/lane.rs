@@ -37,7 +37,7 @@ pub(crate) struct Lane {
     gone: OnceLock<Arc<Mutex<Totals>>>,
 }
 
-/// Counts lanes; those of one kind are told apart by their numbers.
+/// Counts lanes; those of one kind are distinguished by their numbers.
 static LANES: AtomicU32 = AtomicU32::new(0);
 
 /// The shortest period of a resync: client-go's.
@@ -209,7 +209,7 @@ impl Lane {
         })
     }
 
-    /// Counts a call; `at_once` tells whether it asked for the next without delay.
+    /// Counts a call; `at_once` says whether it asked for the next without delay.
     pub(crate) fn count(&self, ended: Ended, attempt: u32, took: Duration, at_once: bool) {
         self.tally(|totals| totals.count(ended, attempt, took, at_once));
     }

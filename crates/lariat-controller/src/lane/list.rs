@@ -20,7 +20,7 @@ use crate::totals::Totals;
 #[derive(Default)]
 pub(crate) struct Lanes {
     list: RwLock<LaneList>,
-    /// Told when the list has changed.
+    /// Notified when the list has changed.
     changed: Notify,
     /// What was counted of lanes that are not in the list any more.
     gone: Arc<Mutex<Totals>>,
@@ -80,7 +80,7 @@ impl LaneList {
     }
 }
 
-/// What was there when the cache was filled can wait for what happens now, and so can what is told again.
+/// What was there when the cache was filled can wait for what happens now, and so can what is published again.
 fn priority(change: &Change) -> Priority {
     match change {
         Change::Added { initial: true, .. } | Change::Resynced { .. } => Priority::Low,
@@ -108,8 +108,8 @@ impl Lanes {
         self.list.read().clone()
     }
 
-    /// Tells whoever looks after the lanes that there is something new.
-    pub(crate) fn tell(&self) {
+    /// Notifies the task that runs the lanes that there is something new.
+    pub(crate) fn notify(&self) {
         self.changed.notify_waiters();
     }
 

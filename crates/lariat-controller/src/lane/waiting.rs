@@ -72,7 +72,7 @@ impl WaitingLine {
 pub(crate) struct Limit {
     most: usize,
     places: Mutex<Places>,
-    /// Told when a call has ended.
+    /// Notified when a call has ended.
     left: Notify,
 }
 

@@ -15,7 +15,7 @@ use crate::handler::{Context, Handler, HandlerOptions, HandlerResult, Viewed};
 /// All kinds that can be listed and watched and that a function wants, read as `K`: those there are, and those
 /// that come.
 ///
-/// Custom resource definitions and API services are watched, and half a second after they change, and every
+/// CustomResourceDefinitions and API services are watched, and half a second after they change, and every
 /// five minutes, the API server is asked what it serves. A kind is handled in the version its group prefers, by
 /// its own controller: the same that everybody else gets for it, with one watch. Kinds that cannot be read do not
 /// hold up the others, and no start waits for them. A group whose server does not answer keeps its kinds; a
@@ -67,7 +67,7 @@ impl<K: View> AllKinds<K> {
     /// # Errors
     ///
     /// The name is empty, or an option makes no sense. A kind in which the name is taken is left out, which is
-    /// logged and told by [`KindsRegistration::refused`].
+    /// logged and returned by [`KindsRegistration::refused`].
     ///
     /// # Panics
     ///

@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use crate::controller::{Kinds, NewHandler, Registration, Slot};
 use crate::error::RegisterError;
 
-/// How long after a change of definitions the API server is asked: lasso's delay.
+/// How long after a change of CRDs the API server is asked: lasso's delay.
 const SETTLING: Duration = Duration::from_millis(500);
 
 /// How often the API server is asked although nothing seems to have changed.
@@ -61,10 +61,10 @@ struct Followed {
     gone_since: Option<Instant>,
 }
 
-/// Tells when definitions change.
+/// Notified when CustomResourceDefinitions change.
 struct Watch {
     changed: Arc<Notify>,
-    definitions: Vec<(Gvk, Subscription)>,
+    crds: Vec<(Gvk, Subscription)>,
     /// The groups that did not answer at the last look.
     unanswered: Vec<String>,
 }
@@ -92,7 +92,7 @@ impl Follower {
         self.ended.is_cancelled()
     }
 
-    /// Follows until told to stop; what is registered stays so.
+    /// Follows until it is stopped; what is registered stays so.
     pub(crate) async fn run(&self, stop: CancellationToken) {
         tokio::select! {
             () = stop.cancelled() => {}
@@ -113,7 +113,7 @@ impl Follower {
     async fn follow(&self) {
         let mut watch = Watch {
             changed: Arc::new(Notify::new()),
-            definitions: Vec::new(),
+            crds: Vec::new(),
             unanswered: Vec::new(),
         };
         let mut retry = RETRY_PERIOD;
@@ -154,7 +154,7 @@ impl Follower {
             }
         };
         watch.note_unanswered(&survey);
-        watch.definitions(&survey, &caches);
+        watch.crds(&survey, &caches);
         let factory = self.factory.upgrade()?;
         // Asked before anything is locked: it is the user's.
         let kinds = survey.kinds.iter();
@@ -194,7 +194,7 @@ impl Follower {
         let checked = slot.check(&new);
         let handler = checked.map(|()| (self.register)(&slot, new));
         drop(alone);
-        // Told once; it is tried again with each look.
+        // Logged once; it is tried again with each look.
         if let (Err(error), false) = (&handler, known) {
             tracing::error!(%error, "a kind is left out");
         }
@@ -290,26 +290,26 @@ impl Watch {
     }
 
     /// Watches what defines kinds, if it is served.
-    fn definitions(&mut self, survey: &Survey, caches: &SharedCacheFactory) {
-        let definitions = [
+    fn crds(&mut self, survey: &Survey, caches: &SharedCacheFactory) {
+        let crds = [
             Gvk::new("apiextensions.k8s.io", "v1", "CustomResourceDefinition"),
             Gvk::new("apiregistration.k8s.io", "v1", "APIService"),
         ];
-        for gvk in definitions {
-            let known = self.definitions.iter().any(|(known, _)| *known == gvk);
+        for gvk in crds {
+            let known = self.crds.iter().any(|(known, _)| *known == gvk);
             let served = survey.kinds.iter().find(|kind| *kind.gvk() == gvk);
             if let (false, Some(kind)) = (known, served) {
                 let informer: Informer = caches.for_resource_kind(kind).optional();
-                let tell = Arc::new(Tell(Arc::clone(&self.changed)));
-                self.definitions.push((gvk, informer.subscribe(tell)));
+                let on_change = Arc::new(OnChange(Arc::clone(&self.changed)));
+                self.crds.push((gvk, informer.subscribe(on_change)));
             }
         }
     }
 }
 
-struct Tell(Arc<Notify>);
+struct OnChange(Arc<Notify>);
 
-impl Subscriber for Tell {
+impl Subscriber for OnChange {
     fn changed(&self, _: &[Change]) {
         self.0.notify_one();
     }

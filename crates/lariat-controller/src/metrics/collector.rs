@@ -13,9 +13,9 @@ use super::{caches, controllers, handlers, lasso, queues};
 use crate::SharedControllerFactory;
 use crate::factory::Shared;
 
-/// Tells a registry the figures of factories; a clone is the same collector.
+/// Gives a registry the figures of factories; a clone is the same collector.
 ///
-/// Factories can be added at any time. It does not keep them: a factory that is dropped is told of no more.
+/// Factories can be added at any time. It does not keep them: a factory that is dropped is left out from then on.
 /// See [the module](super) for the series.
 ///
 /// ```no_run
@@ -48,9 +48,9 @@ impl Collector {
         Self::default()
     }
 
-    /// Adds a factory under a context id, lasso's `ctx`, which tells its series from those of others.
+    /// Adds a factory under a context id, lasso's `ctx`, which distinguishes its series from those of others.
     ///
-    /// A factory that was added under the same id before is told of no more: two of them would have series of
+    /// A factory that was added under the same id before is left out from then on: two of them would have series of
     /// the same name and labels, which is not valid. So the factory of a cluster that comes back takes the
     /// place of the old one, also while that is being stopped.
     pub fn add(&self, context: impl Into<Arc<str>>, factory: &SharedControllerFactory) {

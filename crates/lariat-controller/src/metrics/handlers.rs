@@ -1,4 +1,4 @@
-//! What each handler does, and which keys go round in circles.
+//! What each handler does, and which keys are in hot loops.
 
 use std::fmt;
 
@@ -29,11 +29,11 @@ pub(super) fn write(kinds: &[Kind], out: &mut Output<'_>) -> fmt::Result {
         "Failures after which the retries were used up.",
         each(kinds, |handler| handler.given_up),
     )?;
-    let circles = |kind| (of_kind(kind), kind.status.circles.len());
+    let hot_loops = |kind| (of_kind(kind), kind.status.hot_loops.len());
     out.gauges(
-        "lariat_circles",
-        "Keys that go round in circles.",
-        kinds.iter().map(circles),
+        "lariat_hot_loops",
+        "Keys that are in hot loops.",
+        kinds.iter().map(hot_loops),
     )
 }
 

@@ -1,4 +1,4 @@
-//! What lasso tells, under its names.
+//! What lasso exports, under its names.
 
 use std::fmt;
 

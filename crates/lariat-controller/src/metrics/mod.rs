@@ -81,7 +81,7 @@
 //! | `lariat_handler_lag_seconds` | | how long it took from a change to the call for it |
 //! | `lariat_handler_retries_total` | | calls that came after a failure |
 //! | `lariat_handler_given_up_total` | | failures after which the retries were used up |
-//! | `lariat_circles` | | keys that go round in circles; see [`Sentinel`](crate::Sentinel) |
+//! | `lariat_hot_loops` | | keys that are in hot loops; see [`Sentinel`](crate::Sentinel) |
 //! | `lariat_cache_objects` | | objects that are cached |
 //! | `lariat_cache_bytes` | | bytes they hold |
 //! | `lariat_cache_decodes_total` | | values that had to be decoded from them; shared ones cost none |
@@ -94,7 +94,7 @@
 //! | `lariat_reflector_unreadable_total` | | objects and events that could not be read |
 //!
 //! A cache is there as soon as somebody uses a kind, with or without a handler, and for some time after. A kind whose
-//! namespaces have a reflector each is told of as one.
+//! namespaces have a reflector each is notified of as one.
 //!
 //! Buckets of histograms are 1 µs, 4 µs, 16 µs and so on to 1,074 s.
 

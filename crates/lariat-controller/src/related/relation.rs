@@ -9,7 +9,7 @@ use lariat_core::{Gvk, ObjectKey, Scope};
 /// Says which keys of one kind an object of another has to do with.
 ///
 /// The ready-made ones look at metadata only. [`map`](Self::map) reads the object as `V`; it is called where
-/// changes are told, so it should be quick, and a view as [`Metadata`] spares it the decoding.
+/// changes are published, so it should be quick, and a view as [`Metadata`] spares it the decoding.
 #[must_use = "a relation does nothing until a controller watches it"]
 pub struct Relation<V> {
     pub(super) map: Map<V>,
@@ -58,7 +58,7 @@ impl Relation<Metadata> {
         })
     }
 
-    /// An object has to do with the one whose namespace and name two labels tell.
+    /// An object has to do with the one whose namespace and name are in two labels.
     pub fn labels(namespace: impl Into<String>, name: impl Into<String>) -> Self {
         let (namespace, name) = (namespace.into(), name.into());
         Self::map(move |object: &Metadata| {
@@ -100,7 +100,8 @@ impl<V: View> Relation<V> {
     pub(super) fn keys(
         &self,
         object: &Arc<CachedObject>,
-        (store, of): (&Store, &Gvk),
+        store: &Store,
+        of: &Gvk,
         target: &Target<'_>,
     ) -> Result<Vec<ObjectKey>, lariat_cache::DecodeError> {
         match &self.map {

@@ -245,7 +245,7 @@ impl<V: View> Subscriber for Feed<V> {
 }
 
 impl<V: View> Feed<V> {
-    /// Tells the sentinel of a write that brings back the very key whose handler wrote.
+    /// Reports to the sentinel a write that brings back the very key whose handler wrote.
     fn wrote_by(&self, written: &Written, caller: &Caller) {
         let is_own = |keys: Vec<ObjectKey>| keys.contains(caller.key());
         if caller.gvk == *self.to() && is_own(self.keys_of(&written.after, self.scope())) {
@@ -329,15 +329,15 @@ impl<V: View> Feed<V> {
             gvk: self.to(),
             scope,
         };
-        let of = (&*self.store, &self.of);
-        let find = AssertUnwindSafe(|| self.relation.keys(object, of, &target));
+        let (store, of) = (&*self.store, &self.of);
+        let find = AssertUnwindSafe(|| self.relation.keys(object, store, of, &target));
         let (kind, key, to) = (&self.of, object.key(), self.to());
         match catch_unwind(find) {
             Ok(Ok(keys)) => keys,
-            // Its content is being read by now, and nobody is told when it is there.
+            // Its content is being read by now, and nothing is published when it is there.
             Ok(Err(_)) if !object.has_content() && !self.is_hopeless.load(Ordering::Relaxed) => {
                 if !self.has_unread.swap(true, Ordering::Relaxed) {
-                    self.target.lanes.tell();
+                    self.target.lanes.notify();
                 }
                 Vec::new()
             }

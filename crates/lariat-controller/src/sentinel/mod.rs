@@ -1,4 +1,4 @@
-//! The livelock sentinel: finds keys that go round in circles, names what turns them, and slows them down.
+//! The livelock sentinel: finds keys that are in hot loops, names what turns them, and slows them down.
 
 mod fields;
 mod options;
@@ -9,6 +9,6 @@ mod watchman;
 
 pub use options::Sentinel;
 pub(crate) use suspect::{Ask, Write, since_progress};
-pub use suspect::{Circle, Pattern};
+pub use suspect::{HotLoop, Pattern};
 pub(crate) use trail::Step;
 pub(crate) use watchman::Watchman;

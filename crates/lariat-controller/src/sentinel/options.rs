@@ -2,16 +2,16 @@
 
 use std::time::Duration;
 
-/// When a key counts as going round in circles, and how it is slowed down then.
+/// When a key counts as being in a hot loop, and how it is slowed down then.
 ///
 /// Three [patterns](crate::Pattern) are known. Work that is done step by step, by runs that rely on the watch of what
 /// they wrote, is none of them: a run that writes an object or a field that no earlier run of the row wrote makes
 /// progress, and the count begins with it again. Another value of a field is no progress, because a counter or a time
 /// has one in each run; and no more than 4096 objects and fields of a row are progress, so a loop that creates objects
 /// without end is found too. A key that is found out is named in a warning, once in ten minutes, and in the kind's
-/// [status](crate::ControllerStatus::circles), until it has been well for ten minutes. Its runs wait, a second at
+/// [status](crate::ControllerStatus::hot_loops), until it has been well for ten minutes. Its runs wait, a second at
 /// first and then twice as long each time; a change by somebody else and a deletion do not wait, unless that somebody
-/// is part of the circle.
+/// is part of the loop.
 ///
 /// Seen is what a handler enqueues without delay, and what it writes through the factory's clients, on the task it
 /// is called on. What a handler writes
@@ -57,7 +57,7 @@ impl Sentinel {
     }
 
     /// Sets how many runs in a row, each caused by what the one before wrote or enqueued and by nothing else, make a
-    /// circle, counted from the last that wrote an object or a field for the first time in the row (default 25; zero
+    /// loop, counted from the last that wrote an object or a field for the first time in the row (default 25; zero
     /// counts as 1).
     pub fn runs(self, runs: u32) -> Self {
         let runs = runs.max(1);

@@ -13,7 +13,7 @@ use super::fields;
 use super::options::Sentinel;
 use super::trail::Step;
 
-/// How a key goes round in circles.
+/// How a key is in a hot loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Pattern {
@@ -35,10 +35,10 @@ impl fmt::Display for Pattern {
     }
 }
 
-/// A key that goes round in circles.
+/// A key that is in a hot loop.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
-pub struct Circle {
+pub struct HotLoop {
     /// The key.
     pub key: ObjectKey,
     /// How it goes round.
@@ -58,7 +58,7 @@ pub struct Circle {
     pub pause: Duration,
 }
 
-/// How many versions are remembered: the watch may tell several writes of a run before their answers come.
+/// How many versions are remembered: the watch may report several writes of a run before their answers come.
 const VERSIONS: usize = 4;
 
 /// How many handlers are named.
@@ -311,7 +311,7 @@ impl Suspect {
         // Retries have delays of their own.
         let goes_on = chain >= options.runs && !ask.causes.is_retry();
         if goes_on {
-            // Also one whose runs write other objects; who writes what is told of those.
+            // Also one whose runs write other objects; who writes what is notified of those.
             self.touched = now;
             self.rounds += 1;
             if self.found.is_none() {
@@ -328,9 +328,9 @@ impl Suspect {
             Pattern::OwnWrites => goes_on,
             // What somebody does to the object itself does not wait then, nor what was asked for.
             Pattern::Contested if self.is_over_related => {
-                let is_of_circle =
+                let is_of_hot_loop =
                     |cause: &Cause| matches!(cause, Cause::Related { .. } | Cause::Wrote { .. });
-                ask.causes.iter().all(is_of_circle)
+                ask.causes.iter().all(is_of_hot_loop)
             }
             Pattern::Contested => true,
             Pattern::NothingChanges => !ask.causes.iter().any(is_foreign),
@@ -365,9 +365,9 @@ impl Suspect {
         }
     }
 
-    /// Returns what is told of it, if it goes round in circles.
-    pub(super) fn circle(&self, key: &ObjectKey) -> Option<Circle> {
-        Some(Circle {
+    /// Returns what is notified of it, if it is in a hot loop.
+    pub(super) fn hot_loop(&self, key: &ObjectKey) -> Option<HotLoop> {
+        Some(HotLoop {
             key: key.clone(),
             pattern: self.found?.0,
             handlers: self.handlers.clone(),

@@ -8,7 +8,7 @@ use lariat_core::{Gvk, ObjectKey};
 use tokio::time::Instant;
 
 use super::options::Sentinel;
-use super::suspect::{Ask, Circle, Suspect, Write, since_progress};
+use super::suspect::{Ask, HotLoop, Suspect, Write, since_progress};
 use super::trail::Step;
 
 /// How many keys are remembered.
@@ -54,7 +54,7 @@ impl Suspects {
         write: &Write<'_>,
         options: &Sentinel,
         now: Instant,
-    ) -> Option<Circle> {
+    ) -> Option<HotLoop> {
         let key = write.after.key();
         if !self.keys.contains_key(key) {
             make_room(&mut self.keys, now);
@@ -62,7 +62,7 @@ impl Suspects {
         let suspect = self.keys.entry(key.clone());
         let suspect = suspect.or_insert_with(|| Suspect::new(now));
         if suspect.wrote(write, options, now) {
-            suspect.circle(key)
+            suspect.hot_loop(key)
         } else {
             None
         }
@@ -71,11 +71,12 @@ impl Suspects {
     /// Takes in a write of a run of a key to a related object; returns what there is to warn of.
     pub(super) fn wrote_related(
         &mut self,
-        (key, of): (&ObjectKey, &Gvk),
+        key: &ObjectKey,
+        of: &Gvk,
         write: &Write<'_>,
         options: &Sentinel,
         now: Instant,
-    ) -> Option<Circle> {
+    ) -> Option<HotLoop> {
         let object = (of.clone(), write.after.key().clone());
         if !self.related.contains_key(&object) {
             make_room(&mut self.related, now);
@@ -97,7 +98,7 @@ impl Suspects {
         let suspect = suspect.or_insert_with(|| Suspect::new(now));
         let what = format!("{} {}", of.kind(), write.after.key());
         suspect.contested(related, &what, now);
-        warns.then(|| suspect.circle(key)).flatten()
+        warns.then(|| suspect.hot_loop(key)).flatten()
     }
 
     /// Judges a run, and returns what there is to warn of.
@@ -107,7 +108,7 @@ impl Suspects {
         ask: &Ask<'_>,
         options: &Sentinel,
         now: Instant,
-    ) -> (Judgement, Option<Circle>) {
+    ) -> (Judgement, Option<HotLoop>) {
         let chain = since_progress(ask.causes.chain(), ask.step);
         if chain >= options.runs && !self.keys.contains_key(key) {
             // Its runs write other objects, whose changes bring it back.
@@ -123,10 +124,10 @@ impl Suspects {
         let wait = suspect.pause(ask, options, now);
         let judgement = Judgement { wait, ..judgement };
         // Of one that is written itself, the write warns.
-        let warning = (!was_found).then(|| suspect.circle(key)).flatten();
+        let warning = (!was_found).then(|| suspect.hot_loop(key)).flatten();
         (
             judgement,
-            warning.filter(|circle| circle.brought_by.is_some()),
+            warning.filter(|hot_loop| hot_loop.brought_by.is_some()),
         )
     }
 
@@ -135,17 +136,17 @@ impl Suspects {
         (self.keys.len() + self.related.len(), 2 * MOST)
     }
 
-    /// Returns the keys that go round in circles, and forgets those that have been quiet.
-    pub(super) fn circles(&mut self, now: Instant) -> Vec<Circle> {
+    /// Returns the keys that are in hot loops, and forgets those that have been quiet.
+    pub(super) fn hot_loops(&mut self, now: Instant) -> Vec<HotLoop> {
         self.keys.retain(|_, suspect| !suspect.is_quiet(now));
         self.related.retain(|_, suspect| !suspect.is_quiet(now));
-        let circles = self
+        let hot_loops = self
             .keys
             .iter()
-            .filter_map(|(key, suspect)| suspect.circle(key));
-        let mut circles: Vec<Circle> = circles.collect();
-        circles.sort_by(|a, b| a.key.cmp(&b.key));
-        circles
+            .filter_map(|(key, suspect)| suspect.hot_loop(key));
+        let mut hot_loops: Vec<HotLoop> = hot_loops.collect();
+        hot_loops.sort_by(|a, b| a.key.cmp(&b.key));
+        hot_loops
     }
 }
 

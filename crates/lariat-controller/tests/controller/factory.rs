@@ -193,7 +193,7 @@ async fn a_name_is_used_once_on_a_kind() {
         .unwrap_err();
     assert_eq!(
         error.to_string(),
-        "v1 ConfigMap has a handler named \"log\" already; names tell handlers apart, choose another"
+        "v1 ConfigMap has a handler named \"log\" already; names distinguish handlers, choose another"
     );
     let error = bench.config_maps.register_handler("", nothing).unwrap_err();
     assert!(matches!(error, RegisterError::EmptyName { .. }));

@@ -223,7 +223,7 @@ async fn a_terminal_error_ends_the_tries_also_behind_anyhow() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_api_server_can_put_off_the_next_attempt_but_not_bring_it_forward() {
+async fn the_api_server_can_postpone_the_next_attempt_but_not_bring_it_forward() {
     let bench = Bench::new().await;
     let calls = bench.on("busy", |_| async {
         let mut status = kube::core::Status::failure("busy", "TooManyRequests").with_code(429);

@@ -24,11 +24,11 @@ use crate::bench::{Bench, SECOND, key, recorder, settle};
 async fn deregistering_during_a_run_neither_skips_nor_repeats_the_others() {
     let bench = Bench::new().await;
     let (entered, go) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
-    let (tell, wait) = (Arc::clone(&entered), Arc::clone(&go));
+    let (signal, wait) = (Arc::clone(&entered), Arc::clone(&go));
     let (_, handler) = recorder(move |_| {
-        let (tell, wait) = (Arc::clone(&tell), Arc::clone(&wait));
+        let (signal, wait) = (Arc::clone(&signal), Arc::clone(&wait));
         async move {
-            tell.notify_one();
+            signal.notify_one();
             wait.notified().await;
             Ok(Outcome::done())
         }
@@ -388,7 +388,7 @@ async fn a_kind_that_is_being_filled_blocks_nobody() {
     assert_eq!(bench.config_maps.cache().len(), 1);
 }
 
-/// "Dynamic": in lasso one who comes later is told nothing of what there is, and a look that failed is not
+/// "Dynamic": in lasso one who comes later is shown nothing of what there is, and a look that failed is not
 /// taken again.
 #[tokio::test(start_paused = true)]
 async fn later_handlers_of_all_kinds_see_what_there_is_also_if_the_first_look_failed() {

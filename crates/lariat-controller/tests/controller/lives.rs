@@ -42,7 +42,7 @@ async fn a_scoped_handler_is_called_until_its_token_is_cancelled() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_end_of_a_handler_is_told_once_however_it_ends() {
+async fn the_end_of_a_handler_is_notified_once_however_it_ends() {
     let bench = Bench::new().await;
     let scope = CancellationToken::new();
     let ends: Arc<Mutex<Vec<&'static str>>> = Arc::default();

@@ -5,7 +5,7 @@ mod bench;
 mod exposition;
 mod logs;
 
-mod circles;
+mod hot_loops;
 mod content;
 mod content_filter;
 mod electing;

@@ -133,7 +133,7 @@ impl Crew {
 
     async fn dismiss(&mut self, random: &mut fastrand::Rng) {
         let mut member = self.members.swap_remove(random.usize(..self.members.len()));
-        // One with a scope is told, the others are taken away.
+        // One with a scope is notified, the others are taken away.
         member.scope.cancel();
         if let Some(registration) = member.registration.take() {
             registration.deregister().await;

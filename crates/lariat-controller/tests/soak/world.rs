@@ -85,7 +85,7 @@ impl World {
         let api: Api<CustomResourceDefinition> = Api::all(self.client.clone());
         for kind in DEFINED {
             if !self.defined.contains(&kind) {
-                again(async || api.create(&PostParams::default(), &definition(kind)).await).await;
+                again(async || api.create(&PostParams::default(), &crd(kind)).await).await;
                 self.defined.push(kind);
             }
         }
@@ -129,7 +129,7 @@ fn resource(kind: &str) -> ApiResource {
     ApiResource::from_gvk(&GroupVersionKind::gvk(gvk.group(), gvk.version(), kind))
 }
 
-fn definition(kind: &str) -> CustomResourceDefinition {
+fn crd(kind: &str) -> CustomResourceDefinition {
     let singular = kind.to_lowercase();
     let schema = json!({"openAPIV3Schema":
         {"type": "object", "x-kubernetes-preserve-unknown-fields": true}});

@@ -218,7 +218,7 @@ fn pass_content(cursor: &mut JsonCursor<'_>, has_type: bool) -> Result<(), Uncle
     Ok(())
 }
 
-/// Returns whether a member behind the metadata would have to be looked at, or its name cannot be told.
+/// Returns whether a member behind the metadata would have to be looked at, or its name cannot be known.
 fn counts(name: &[u8], has_type: bool) -> bool {
     match name {
         b"metadata" => true,

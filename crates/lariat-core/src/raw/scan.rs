@@ -65,7 +65,7 @@ impl<'a> Scan<'a> {
     ///
     /// # Errors
     ///
-    /// No object is here, or it is of a form of which only [`new`](Self::new) can tell what is in it or what is wrong with
+    /// No object is here, or it is of a form of which only [`new`](Self::new) can find out what is in it or what is wrong with
     /// it.
     pub fn next(cursor: &mut JsonCursor<'a>) -> Result<Self, Unclear> {
         let (head, json) = Head::read_within(cursor)?;

@@ -331,7 +331,7 @@ records! {
         1 Opened {
             /// How long a lower priority waits before it gets a share.
             patience: Duration,
-            /// Which share of hand-outs it gets then: one of so many.
+            /// Which share of dequeues it gets then: one of so many.
             share: u32,
             /// Whether groups of keys take turns.
             fair: bool,
@@ -364,7 +364,7 @@ records! {
         /// Delays were found to have ended, by someone who did not take a key.
         3 Released {}
         /// A worker got a key.
-        4 HandedOut {
+        4 Dequeued {
             /// The key.
             key: &'a str,
             /// The lanes that are due.

@@ -5,8 +5,6 @@ use std::time::Duration;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 
-use lariat_core::ResourceVersion;
-
 use super::*;
 use crate::code::{Decoder, Encoder, Field};
 
@@ -201,7 +199,7 @@ impl Draw {
                 share: self.short,
                 fair: flag,
             },
-            Queued::HandedOut {
+            Queued::Dequeued {
                 key,
                 lanes,
                 priority,

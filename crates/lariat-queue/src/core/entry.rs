@@ -40,7 +40,7 @@ pub(super) enum Phase {
 #[derive(Debug)]
 pub(super) struct Entry<P> {
     pub(super) phase: Phase,
-    /// Lanes due and not handed out; not empty exactly in `Ready` and `Aside`, possibly not in `Processing`.
+    /// Lanes due and not dequeued; not empty exactly in `Ready` and `Aside`, possibly not in `Processing`.
     pub(super) dirty: Lanes,
     /// What travels with `due`.
     pub(super) payload: P,
@@ -257,13 +257,13 @@ impl<P: Payload> Entry<P> {
     }
 }
 
-/// Counts and times of keys that are processed, at constant cost per hand-out.
+/// Counts and times of keys that are processed, at constant cost per dequeue.
 #[derive(Debug, Default)]
 pub(super) struct Processing {
-    /// Slots with the time of their hand-out; stale ones are skipped.
+    /// Slots with the time of their dequeue; stale ones are skipped.
     line: VecDeque<(u32, Stamp)>,
     count: usize,
-    /// The sum of the times of hand-out of all of them, in nanoseconds.
+    /// The sum of the times of dequeue of all of them, in nanoseconds.
     since: u128,
 }
 
@@ -278,7 +278,7 @@ impl Processing {
         self.since += u128::from(now.nanos());
     }
 
-    /// Notes that a key that was handed out at `since` is back.
+    /// Notes that a key that was dequeued at `since` is back.
     pub(super) fn end<K: Eq + Hash, P>(&mut self, since: Stamp, entries: &Index<K, Entry<P>>) {
         self.count -= 1;
         self.since -= u128::from(since.nanos());
@@ -312,7 +312,7 @@ impl Processing {
             .iter()
             .filter(|each| is_processing(**each, entries));
         let mut slots: Vec<u32> = slots.map(|(slot, _)| *slot).collect();
-        // One that came back and was handed out again at the same moment is in the line twice.
+        // One that came back and was dequeued again at the same moment is in the line twice.
         slots.sort_unstable();
         slots.dedup();
         slots
@@ -324,7 +324,7 @@ impl Processing {
         Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
     }
 
-    /// Returns how long the present holder with the oldest hand-out has had its key.
+    /// Returns how long the present holder with the oldest dequeue has had its key.
     pub(super) fn longest(&self, now: Stamp) -> Duration {
         let oldest = self.line.front();
         oldest.map_or(Duration::ZERO, |(_, since)| now.since(*since))

@@ -28,7 +28,7 @@ impl Hasher {
     }
 }
 
-/// Half of a hash: 32 bits tell four billion keys apart well enough.
+/// Half of a hash: 32 bits distinguish four billion keys well enough.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Hashed(u32);
 
@@ -65,7 +65,8 @@ impl<K: Eq + Hash, V> Index<K, V> {
     /// Returns the slot of a key, with a new value if there is none.
     pub(super) fn find_or_insert(
         &mut self,
-        (key, hash): (K, Hashed),
+        key: K,
+        hash: Hashed,
         value: impl FnOnce() -> V,
     ) -> u32 {
         if let Some(slot) = self.find_hashed(&key, hash) {

@@ -51,7 +51,7 @@ pub struct QueueCore<K, P> {
     pub(super) shutting_down: bool,
     /// A shutdown without drain: what comes back from workers is forgotten too.
     pub(super) dropping: bool,
-    /// For how many hand-outs to come the processor has been told what they look at.
+    /// For how many dequeues to come the processor has been asked to fetch what they look at.
     is_read_ahead: usize,
     pub(super) counters: Counters,
     /// How many delays have ended.
@@ -61,7 +61,7 @@ pub struct QueueCore<K, P> {
 /// How many delays end in one call of a worker, so that many that end together do not keep the lock from all others.
 const MOST_RELEASED: usize = 256;
 
-/// For how many keys the processor is told at once what they look at.
+/// For how many keys the processor is asked at once to fetch what they look at.
 const READ_AHEAD: usize = 8;
 
 /// With fewer keys all of them are in the processor's caches.
@@ -112,25 +112,26 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
     /// wins, and the key goes to the end of its new level.
     pub fn add(&mut self, key: K, add: Add<P>, now: Instant) {
         let hash = self.hasher().hash(&key);
-        self.add_lazily((key, hash), add, || now);
+        self.add_lazily(key, hash, add, || now);
     }
 
     pub(crate) fn hasher(&self) -> &Hasher {
         self.entries.hasher()
     }
 
-    /// Adds a key, and asks for the time only if it matters; tells whether somebody may have to be
+    /// Adds a key, and asks for the time only if it matters; says whether a worker may have to be
     /// woken.
     pub(crate) fn add_lazily(
         &mut self,
-        key: (K, Hashed),
+        key: K,
+        hash: Hashed,
         add: Add<P>,
         now: impl FnOnce() -> Instant,
     ) -> Option<Instant> {
         if self.shutting_down || add.lanes.is_empty() {
             return None;
         }
-        let slot = self.entries.find_or_insert(key, Entry::default);
+        let slot = self.entries.find_or_insert(key, hash, Entry::default);
         let entry = &mut self.entries[slot].value;
         if add.after.is_zero() && add.failures == 0 && entry.covers(&add) {
             entry.payload.merge(add.payload);
@@ -187,7 +188,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
             return;
         }
         let hash = self.hasher().hash(&key);
-        let slot = self.entries.find_or_insert((key, hash), Entry::default);
+        let slot = self.entries.find_or_insert(key, hash, Entry::default);
         let entry = &mut self.entries[slot].value;
         let delay = delay(entry.count_failure(LaneId::WHOLE));
         let after = if add.after.is_zero() {
@@ -213,7 +214,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
         }
     }
 
-    /// Hands out the next key whose time has come; during a drain, the next that was due before it.
+    /// Dequeues the next key whose time has come; during a drain, the next that was due before it.
     ///
     /// Of more than 256 delays that have ended by now, the first 256 get in line, and the others with later calls. Each still
     /// does in the order of its time, but a key that is added meanwhile may come before the last of them.
@@ -228,7 +229,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
         entry.promised = false;
         self.processing.begin(slot, now);
         let waited = now.since(entry.since);
-        self.counters.handed_out(waited);
+        self.counters.dequeued(waited);
         Some(Item {
             slot,
             key: slotted.key.clone(),
@@ -240,7 +241,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
         })
     }
 
-    /// Has the processor fetch what the next hand-outs and the returns of their keys look at, several at a time so that
+    /// Has the processor fetch what the next dequeues and the returns of their keys look at, several at a time so that
     /// it waits once for all of them.
     fn read_ahead(&mut self) {
         if self.entries.len() < READ_AHEAD_FROM {
@@ -277,7 +278,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
         for (lane, verdict) in verdicts {
             judged = true;
             failed |= matches!(verdict, Verdict::Failed { .. } | Verdict::Postponed { .. });
-            self.judge(slot, lane, verdict, (priority, now));
+            self.judge(slot, lane, verdict, priority, now);
         }
         if judged && !failed {
             self.entries[slot].value.forget_exactly(LaneId::WHOLE);
@@ -316,7 +317,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
         self.clock.instant(next)
     }
 
-    /// Returns whether [`get`](Self::get) would hand out a key now.
+    /// Returns whether [`get`](Self::get) would dequeue a key now.
     pub fn has_ready(&mut self, now: Instant) -> bool {
         if self.ready.is_empty() {
             let now = self.clock.stamp(now);
@@ -375,7 +376,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
             of("queue tickets", ready.tickets(), ready.most_tickets()),
             of("queue deadlines", waiting.len(), waiting.most()),
             of(
-                "queue hand-outs",
+                "queue processing",
                 processing.places(),
                 processing.most_places(),
             ),
@@ -415,7 +416,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
 /// A key on its way to a worker.
 #[derive(Debug)]
 pub struct Item<K, P> {
-    /// Names the hand-out to [`QueueCore::done`].
+    /// Names the dequeue to [`QueueCore::done`].
     pub slot: u32,
     /// The key.
     pub key: K,
@@ -425,7 +426,7 @@ pub struct Item<K, P> {
     pub payload: P,
     /// The highest priority asked for.
     pub priority: Priority,
-    /// How long the key was ready before it was handed out.
+    /// How long the key was ready before it was dequeued.
     pub waited: Duration,
     /// Failures in a row of the lanes that have any.
     pub failures: Box<[(LaneId, u32)]>,
@@ -442,7 +443,7 @@ pub enum Verdict<P> {
         after: Duration,
         /// What travels with it.
         payload: P,
-        /// How urgent it is then; none for as urgent as the key was when it was handed out.
+        /// How urgent it is then; none for as urgent as the key was when it was dequeued.
         priority: Option<Priority>,
     },
     /// The lane failed and is tried again; its failures count up.
@@ -451,7 +452,7 @@ pub enum Verdict<P> {
         after: Duration,
         /// What travels with it.
         payload: P,
-        /// How urgent it is then; none for as urgent as the key was when it was handed out.
+        /// How urgent it is then; none for as urgent as the key was when it was dequeued.
         priority: Option<Priority>,
     },
     /// The lane is tried again, and its failures stay as they are.
@@ -460,7 +461,7 @@ pub enum Verdict<P> {
         after: Duration,
         /// What travels with it.
         payload: P,
-        /// How urgent it is then; none for as urgent as the key was when it was handed out.
+        /// How urgent it is then; none for as urgent as the key was when it was dequeued.
         priority: Option<Priority>,
     },
 }

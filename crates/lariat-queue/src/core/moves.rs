@@ -21,7 +21,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
         }
     }
 
-    /// Puts an entry in line, or moves it up when its priority rose; a held one waits for its return.
+    /// Puts an entry in line, or moves it up when its priority rose; one in processing waits for its return.
     pub(super) fn line_up(&mut self, slot: u32) {
         let slotted = &mut self.entries[slot];
         let entry = &mut slotted.value;
@@ -125,7 +125,8 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
         slot: u32,
         lane: LaneId,
         verdict: Verdict<P>,
-        (priority, now): (Priority, Stamp),
+        priority: Priority,
+        now: Stamp,
     ) {
         let entry = &mut self.entries[slot].value;
         let (after, payload, asked, counter) = match verdict {
@@ -187,7 +188,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
     }
 
     /// Keeps what comes due from now on for later: until [`resume`](Self::resume), only what is due at
-    /// this moment is handed out, so that a queue whose work makes more work can be emptied.
+    /// this moment is dequeued, so that a queue whose work makes more work can be emptied.
     ///
     /// Adds are accepted, merged and counted, and delays run, but none of them puts a key in line. A
     /// key that is with a worker comes once more if it was added before the drain. Costs as much as

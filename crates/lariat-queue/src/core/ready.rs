@@ -14,12 +14,12 @@ use crate::Priority;
 /// The rule by which a waiting low priority rises.
 ///
 /// Higher levels leave first. Once the first key of a lower level has waited longer than `patience`,
-/// every `share`-th hand-out goes to the longest waiting such key. So a key that becomes ready with
-/// `n` keys of lower levels ahead of it is handed out after at most `patience` and then
-/// `share × (n + 1)` further hand-outs, whatever is added above it, unless an add raises its priority
+/// every `share`-th dequeue goes to the longest waiting such key. So a key that becomes ready with
+/// `n` keys of lower levels ahead of it is dequeued after at most `patience` and then
+/// `share × (n + 1)` further dequeues, whatever is added above it, unless an add raises its priority
 /// and puts it at the end of the higher level. In a queue whose groups take turns, a level counts as
 /// waiting as long as the key whose turn it is: with `g` groups in line and `k` keys of its group ahead,
-/// a key is handed out after at most `(k + 1) × g` times the patience and the share. No key waits for
+/// a key is dequeued after at most `(k + 1) × g` times the patience and the share. No key waits for
 /// ever.
 ///
 /// The default is a patience of one second and a share of four.
@@ -30,8 +30,8 @@ pub struct Ageing {
 }
 
 impl Ageing {
-    /// Makes a rule. Zero `patience` shares from the first hand-out on; a `share` of 1 gives aged
-    /// keys every hand-out, and 0 means 1.
+    /// Makes a rule. Zero `patience` shares from the first dequeue on; a `share` of 1 gives aged
+    /// keys every dequeue, and 0 means 1.
     #[must_use]
     pub fn new(patience: Duration, share: u32) -> Self {
         Self {
@@ -46,7 +46,7 @@ impl Ageing {
         self.patience
     }
 
-    /// Returns the share of hand-outs it gets then: one of so many.
+    /// Returns the share of dequeues it gets then: one of so many.
     #[must_use]
     pub fn share(self) -> u32 {
         self.share
@@ -65,7 +65,7 @@ pub(super) struct Ready {
     levels: [Level; Priority::LEVELS],
     /// The number of the next ticket; wraps, which is harmless long before a stale one could match.
     next_number: u32,
-    /// Hand-outs since the last one to an aged key, while there is an aged key.
+    /// Dequeues since the last one to an aged key, while there is an aged key.
     passed_over: u32,
 }
 

@@ -1,10 +1,6 @@
-//! The trait of rate limiters.
+//! The trait of rate limiters, and limiters made of others.
 
 use std::time::{Duration, Instant};
-
-use super::adapters::{AtMost, Jittered, MaxOf};
-use super::bucket::TokenBucket;
-use super::curves::{Exponential, FastSlow};
 
 /// Turns the failures of a lane into a delay.
 ///
@@ -64,24 +60,73 @@ impl<F: FnMut(u32) -> Duration + Send + 'static> RateLimiter for F {
     }
 }
 
-/// Returns lasso's default curve: 5 ms doubling up to 30 s, and 2 min from the 31st failure on.
-#[must_use]
-pub fn lasso_default() -> impl RateLimiter {
-    let fast_slow = FastSlow::new(Duration::from_millis(1), Duration::from_secs(120), 30);
-    Exponential::new(Duration::from_millis(5), Duration::from_secs(30)).max_of(fast_slow)
+/// Waits as long as the stricter of two limiters says. See [`RateLimiter::max_of`].
+#[derive(Debug, Clone, Copy)]
+pub struct MaxOf<A, B>(pub A, pub B);
+
+impl<A: RateLimiter, B: RateLimiter> RateLimiter for MaxOf<A, B> {
+    fn delay(&mut self, failures: u32, now: Instant) -> Duration {
+        self.0.delay(failures, now).max(self.1.delay(failures, now))
+    }
 }
 
-/// Returns controller-runtime's default: 5 ms doubling up to 1000 s.
-#[must_use]
-pub fn controller_runtime_default() -> impl RateLimiter {
-    Exponential::new(Duration::from_millis(5), Duration::from_secs(1000))
+/// Waits no longer than a bound. See [`RateLimiter::at_most`].
+#[derive(Debug, Clone, Copy)]
+pub struct AtMost<L> {
+    inner: L,
+    longest: Duration,
 }
 
-/// Returns client-go's `DefaultTypedControllerRateLimiter`: 5 ms doubling up to 1000 s, and over all
-/// keys together 10 a second after a burst of 100.
-#[must_use]
-pub fn client_go_default() -> impl RateLimiter {
-    controller_runtime_default().max_of(TokenBucket::new(10.0, 100))
+impl<L> AtMost<L> {
+    fn new(inner: L, longest: Duration) -> Self {
+        Self { inner, longest }
+    }
+}
+
+impl<L: RateLimiter> RateLimiter for AtMost<L> {
+    fn delay(&mut self, failures: u32, now: Instant) -> Duration {
+        self.inner.delay(failures, now).min(self.longest)
+    }
+}
+
+/// Waits longer at random. See [`RateLimiter::jittered`].
+#[derive(Debug, Clone)]
+pub struct Jittered<L> {
+    inner: L,
+    share: f64,
+    random: fastrand::Rng,
+}
+
+impl<L> Jittered<L> {
+    fn new(inner: L, share: f64) -> Self {
+        assert!(
+            share >= 0.0,
+            "delays cannot be jittered by a share of {share}"
+        );
+        Self {
+            inner,
+            share,
+            random: fastrand::Rng::new(),
+        }
+    }
+
+    /// Makes the delays repeatable.
+    #[must_use]
+    pub fn seeded(self, seed: u64) -> Self {
+        Self {
+            random: fastrand::Rng::with_seed(seed),
+            ..self
+        }
+    }
+}
+
+impl<L: RateLimiter> RateLimiter for Jittered<L> {
+    fn delay(&mut self, failures: u32, now: Instant) -> Duration {
+        let delay = self.inner.delay(failures, now);
+        let longer = delay.as_secs_f64() * self.random.f64() * self.share;
+        let longer = Duration::try_from_secs_f64(longer).unwrap_or(Duration::MAX);
+        delay.saturating_add(longer)
+    }
 }
 
 #[cfg(test)]
@@ -90,36 +135,47 @@ pub fn client_go_default() -> impl RateLimiter {
     reason = "an arbitrary origin of virtual time"
 )]
 mod tests {
+    use super::super::{Exponential, FastSlow, lasso_default};
     use super::*;
 
-    #[test]
-    fn lasso_s_curve_has_three_parts() {
-        let (mut limiter, now) = (lasso_default(), Instant::now());
-        for (failures, expected) in [(1, 5), (2, 10), (13, 20_480), (14, 30_000), (30, 30_000)] {
-            let expected = Duration::from_millis(expected);
-            assert_eq!(limiter.delay(failures, now), expected, "{failures}");
-        }
-        for failures in [31, 32, u32::MAX] {
-            assert_eq!(limiter.delay(failures, now), Duration::from_secs(120));
-        }
+    const fn ms(millis: u64) -> Duration {
+        Duration::from_millis(millis)
     }
 
     #[test]
-    fn the_presets_of_go_end_at_a_thousand_seconds() {
+    fn the_stricter_of_two_wins() {
+        let fast_slow = FastSlow::new(ms(3), ms(5), 3);
+        let mut limiter = Exponential::new(ms(1), ms(100)).max_of(fast_slow);
+        let delays: Vec<Duration> = (1..=5).map(|n| limiter.delay(n, Instant::now())).collect();
+        assert_eq!(delays, [ms(3), ms(3), ms(4), ms(8), ms(16)]);
+    }
+
+    #[test]
+    fn no_delay_exceeds_the_bound() {
+        let mut limiter = FastSlow::new(ms(5), ms(10_000), 1).at_most(ms(100));
         let now = Instant::now();
-        let mut limiter = controller_runtime_default();
-        assert_eq!(limiter.delay(1, now), Duration::from_millis(5));
-        assert_eq!(limiter.delay(18, now), Duration::from_millis(655_360));
-        assert_eq!(limiter.delay(19, now), Duration::from_secs(1000));
-        let mut limiter = client_go_default();
-        for _ in 0..100 {
-            assert_eq!(limiter.delay(1, now), Duration::from_millis(5));
-        }
         assert_eq!(
-            limiter.delay(1, now),
-            Duration::from_millis(100),
-            "the bucket is empty"
+            [limiter.delay(1, now), limiter.delay(2, now)],
+            [ms(5), ms(100)]
         );
+    }
+
+    #[test]
+    fn jitter_lengthens_by_its_share_at_most_and_is_repeatable_by_seed() {
+        let now = Instant::now();
+        let curve = || lasso_default().jittered(0.5).seeded(7);
+        let (mut one, mut other) = (curve(), curve());
+        let mut seen = Vec::new();
+        for _ in 0..100 {
+            let delay = one.delay(5, now);
+            assert!((ms(80)..=ms(120)).contains(&delay), "{delay:?}");
+            assert_eq!(delay, other.delay(5, now));
+            seen.push(delay);
+        }
+        seen.dedup();
+        assert!(seen.len() > 90);
+        let mut endless = Exponential::new(Duration::MAX, Duration::MAX).jittered(f64::MAX);
+        assert_eq!(endless.delay(2, now), Duration::MAX);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use crate::{Add, Item, LaneId, Lanes, Priority, Verdict};
 /// Sees every step of a queue, for a recording of it.
 ///
 /// It is called under the lock of the queue, in the order of the steps, so it must be quick and must not use the queue. A
-/// [`QueueCore`](crate::QueueCore) that is given the same steps at the same times hands out the same keys.
+/// [`QueueCore`](crate::QueueCore) that is given the same steps at the same times dequeues the same keys.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -57,7 +57,7 @@ pub enum Step<'a, K, P> {
     },
     /// Delays were found to have ended, by someone who did not take a key.
     Release,
-    /// A key was handed out.
+    /// A key was dequeued.
     Get(&'a Item<K, P>),
     /// A key comes back.
     Done {

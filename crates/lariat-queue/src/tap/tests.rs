@@ -224,7 +224,7 @@ fn check(fair: bool, seen: Vec<(Instant, Seen)>, renews: bool) {
                 items.insert(key, item);
             }
             Seen::Finish(key, verdicts) => {
-                let item = items.remove(&key).expect("it was handed out");
+                let item = items.remove(&key).expect("it was dequeued");
                 core.done(item.slot, item.priority, verdicts, at);
             }
             Seen::GiveBack(key) => core.give_back(items.remove(&key).expect("as above"), at),
@@ -257,7 +257,7 @@ proptest! {
 
 /// A worker that waits is woken by a delay that ends; what it is given is a step like any other.
 #[tokio::test(start_paused = true)]
-async fn hand_outs_to_workers_that_waited_are_seen() {
+async fn dequeues_to_workers_that_waited_are_seen() {
     let seer = Seer::default();
     let queue: WorkQueue<Key> = QueueBuilder::new().build_tapped(seer.clone());
     queue.add(1, Add::after(Duration::from_secs(5)));

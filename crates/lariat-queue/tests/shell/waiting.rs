@@ -114,10 +114,10 @@ async fn cancelling_a_woken_take_loses_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn shutdown_ends_every_waiting_worker_once_held_keys_are_back() {
+async fn shutdown_ends_every_waiting_worker_once_keys_in_processing_are_back() {
     let queue = Queue::default();
     queue.add(1, Add::now());
-    let held = queue.get().await.unwrap();
+    let work = queue.get().await.unwrap();
     let mut workers = JoinSet::new();
     for _ in 0..4 {
         let queue = queue.clone();
@@ -128,9 +128,9 @@ async fn shutdown_ends_every_waiting_worker_once_held_keys_are_back() {
     time::sleep(SECOND).await;
     assert!(
         workers.try_join_next().is_none(),
-        "a held key may still come back"
+        "a key in processing may still come back"
     );
-    held.done();
+    work.done();
     assert_eq!(workers.join_all().await, [true; 4]);
     queue.add(2, Add::now());
     assert!(queue.get().await.is_none());

@@ -118,7 +118,7 @@ pub(super) fn sample(workers: Option<usize>) -> Sample {
         workers,
         ready: 0,
         held: 0,
-        handed_out: 0,
+        dequeued: 0,
         waiting: vec![(Arc::from("h"), 0)],
         slowed: BTreeSet::new(),
         is_synced: true,

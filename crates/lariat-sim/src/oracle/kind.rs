@@ -1,4 +1,4 @@
-//! Kinds as the oracle tells them apart.
+//! Kinds as the oracle distinguishes them.
 
 use bytes::Bytes;
 use lariat_cluster::StoredObject;

@@ -44,7 +44,7 @@ pub(crate) enum Change {
     Burst(u8),
     /// Deletes all objects of the kind.
     DeleteAll,
-    /// Removes the kind's definition.
+    /// Removes the kind's CRD.
     Undefine,
     /// Defines the kind; the number says with which version and scope.
     Define(u8),

@@ -88,7 +88,7 @@ impl Crew {
             }
             Verb::Select => self.select(command),
             Verb::Dismiss => self.dismiss(kind).await,
-            Verb::Write(own) => self.write(own, (kind, key), number / NAMES % LATEST),
+            Verb::Write(own) => self.write(own, kind, key, number / NAMES % LATEST),
             Verb::Read => {
                 let reader = Reader::filled(&self.process, &self.factory, gvk(kind));
                 self.tasks.spawn(async move {
@@ -135,7 +135,7 @@ impl Crew {
     }
 
     /// Writes after some milliseconds, without waiting for the answer.
-    fn write(&mut self, own: Own, (kind, key): (usize, ObjectKey), later: u32) {
+    fn write(&mut self, own: Own, kind: usize, key: ObjectKey, later: u32) {
         let (process, factory) = (self.process.clone(), self.factory.clone());
         let dice = Arc::clone(&self.dice);
         while self.tasks.try_join_next().is_some() {}

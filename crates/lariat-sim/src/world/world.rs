@@ -311,7 +311,7 @@ impl World {
             let writes = self.writes.clone();
             self.machine.run(async {
                 writes.spawn(async move {
-                    // Another definition may still wait until the name is free, and be faster.
+                    // Another CRD may still wait until the name is free, and be faster.
                     while foreign.define(0, true).await.is_err() {
                         time::sleep(Duration::from_millis(100)).await;
                     }

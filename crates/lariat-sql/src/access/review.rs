@@ -156,7 +156,7 @@ impl AccessReviews {
     /// Finds out which objects of a kind the program itself may see.
     ///
     /// These are all objects, or those in some of the given namespaces and those with some names. The rules of the namespaces
-    /// tell which, with their `resourceNames`. With `list` and `watch` these allow a request that selects one
+    /// say which, with their `resourceNames`. With `list` and `watch` these allow a request that selects one
     /// object by its name, so showing these objects shows what such requests would. If the API server says that its rules are
     /// incomplete, as authorizers other than RBAC may, it is asked about the namespace, and about each name in its rules: other names
     /// are not shown. Names of cluster-scoped objects are asked about one by one.

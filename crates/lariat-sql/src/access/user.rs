@@ -47,7 +47,7 @@ impl User {
         self
     }
 
-    /// Sets the uid, which tells users apart who had one name at different times.
+    /// Sets the uid, which distinguishes users who had one name at different times.
     #[must_use]
     pub fn uid(mut self, uid: impl Into<String>) -> Self {
         self.info().uid = uid.into();

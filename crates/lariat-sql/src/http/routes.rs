@@ -137,12 +137,12 @@ async fn list(State(shared): State<Arc<Shared>>, path: Of<Kind>, request: Reques
     let path = format!("{group}/{version}/{kind}");
     let target = Target::read(parts.uri.query().unwrap_or_default(), shared.pages)?;
     if target.is_watch {
-        return watch(&shared, &user, (&path, target.query), &parts).await;
+        return watch(&shared, &user, &path, target.query, &parts).await;
     }
     let place = shared.requests.take(&user)?;
     let query = shared.without_label(&user, target.query).await?;
     let query = query.most_counts(COUNTS);
-    let view = shared.view_for(&user, (&path, &query)).await?;
+    let view = shared.view_for(&user, &path, &query).await?;
     let question = Question::new(&query, view.access());
     let tag_at = |revision| question.and_then(|question| question.tag(revision));
     let now = view.revision();
@@ -165,7 +165,8 @@ async fn list(State(shared): State<Arc<Shared>>, path: Of<Kind>, request: Reques
 async fn watch(
     shared: &Arc<Shared>,
     user: &User,
-    (path, query): (&str, Query),
+    path: &str,
+    query: Query,
     parts: &Parts,
 ) -> Answered {
     if !accepts_events(&parts.headers) {
@@ -244,7 +245,7 @@ async fn cluster_object(
         format!("{group}/{version}/{kind}"),
         ObjectKey::cluster(&name),
     );
-    object(&shared, &user, (&path, key), &parts).await
+    object(&shared, &user, &path, key, &parts).await
 }
 
 async fn namespaced_object(
@@ -257,13 +258,14 @@ async fn namespaced_object(
     let Path((group, version, kind, namespace, name)) = path.map_err(|error| bad_path(&error))?;
     let path = format!("{group}/{version}/{kind}");
     let key = ObjectKey::namespaced(&namespace, &name);
-    object(&shared, &user, (&path, key), &parts).await
+    object(&shared, &user, &path, key, &parts).await
 }
 
 async fn object(
     shared: &Arc<Shared>,
     user: &User,
-    (path, key): (&str, ObjectKey),
+    path: &str,
+    key: ObjectKey,
     parts: &Parts,
 ) -> Answered {
     let revision = target::of_object(parts.uri.query().unwrap_or_default())?;

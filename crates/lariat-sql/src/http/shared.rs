@@ -92,7 +92,8 @@ impl Shared {
     pub(super) async fn view_for(
         &self,
         user: &User,
-        (path, query): (&str, &Query),
+        path: &str,
+        query: &Query,
     ) -> Result<View, Refusal> {
         let mut view = self.view(user, path, query).await?;
         let namespaces = query.namespaces.as_ref();

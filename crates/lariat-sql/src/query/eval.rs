@@ -114,7 +114,8 @@ impl Plan {
     pub(crate) fn compare(
         &self,
         schema: &Schema,
-        (one, other): (&Row, &Row),
+        one: &Row,
+        other: &Row,
         others: Others<'_>,
     ) -> Ordering {
         let value = |row: &Row, order: &Order| {

@@ -298,7 +298,7 @@ impl Stage {
         let mut rows: Vec<&Row> = rows
             .filter(|row| plan.matches(schema, row, others))
             .collect();
-        rows.sort_by(|one, other| plan.compare(schema, (one, other), others));
+        rows.sort_by(|one, other| plan.compare(schema, one, other, others));
         let mut counts = BTreeMap::new();
         for by in &plan.summaries {
             for row in &rows {

@@ -340,7 +340,7 @@ impl Stage {
             .values()
             .filter(|row| plan.matches(&self.schema, row, Others::default()))
             .collect();
-        rows.sort_by(|one, other| plan.compare(&self.schema, (one, other), Others::default()));
+        rows.sort_by(|one, other| plan.compare(&self.schema, one, other, Others::default()));
         rows.iter().map(|row| row.key.as_str().to_owned()).collect()
     }
 }

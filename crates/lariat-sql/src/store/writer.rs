@@ -18,7 +18,7 @@ use crate::sql::{Connection, Dialect, Statement, StorageError, Transaction};
 pub(crate) struct Reached {
     /// The resource version up to which nothing is missing.
     pub(crate) version: u64,
-    /// Tells the changes that this writer counts from those of others.
+    /// Distinguishes the changes that this writer counts from those of others.
     pub(crate) history: u32,
     /// The number of the last change.
     pub(crate) change: u64,

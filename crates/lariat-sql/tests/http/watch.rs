@@ -128,7 +128,7 @@ async fn a_client_that_goes_away_makes_room_at_once() {
 }
 
 #[tokio::test]
-async fn a_reader_that_is_too_slow_is_told_to_list_again() {
+async fn a_reader_that_is_too_slow_is_asked_to_list_again() {
     let mut bench = Bench::with(|it| it, |sql| sql.history(3)).await;
     let client = bench.open().await;
     let version = bench.create("big", json!({"color": "red"})).await;

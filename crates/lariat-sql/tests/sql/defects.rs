@@ -364,7 +364,7 @@ async fn other_kinds_stay_when_the_fields_of_one_change() {
     assert_eq!(before.1, after.1);
 }
 
-// Watches are not told that the cache stops.
+// Watches are not notified that the cache stops.
 #[tokio::test]
 async fn a_stop_ends_watches() {
     let (bench, process) = stage().await;

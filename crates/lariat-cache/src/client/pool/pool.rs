@@ -8,9 +8,8 @@ use kube::client::Body;
 use parking_lot::Mutex;
 use tower::BoxError;
 
-use self::open::OpenError;
 use super::line::{Answer, Line, SendError, Share};
-use super::open::{Opened, open};
+use super::open::{OpenError, Opened, open};
 use crate::client::dial::Dialer;
 use crate::client::request::{Length, copy};
 use crate::client::single::Single;

@@ -4,7 +4,7 @@ mod body;
 mod codec;
 mod dictionary;
 
-pub(super) use body::{Body, Text};
+pub(super) use body::Body;
 pub use body::{ObjectJson, Storage};
 pub(crate) use codec::Age;
 pub(super) use codec::{Codec, Course, SAMPLES, pack};

@@ -1,6 +1,6 @@
 //! Bodies in every form.
 
-use super::*;
+use super::{Codec, SAMPLES, *};
 
 fn json(number: usize) -> Box<[u8]> {
     let node = number % 7;

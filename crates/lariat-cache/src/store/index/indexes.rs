@@ -2,7 +2,7 @@
 
 use lariat_core::{ObjectKey, OwnerRef, Remembered, Uid};
 
-use super::custom::{CustomIndex, Values, values};
+use super::custom::{CustomIndex, Values};
 use super::labels;
 use super::labels::LabelIndexes;
 use super::posting::Postings;

@@ -8,4 +8,4 @@ mod posting;
 pub(crate) use custom::IndexFn;
 pub(super) use custom::{CustomIndex, Values, values};
 pub(super) use indexes::Indexes;
-pub(super) use labels::{LabelIndex, LabelIndexes};
+pub(super) use labels::LabelIndex;

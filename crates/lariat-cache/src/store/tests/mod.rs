@@ -49,8 +49,8 @@ fn changes(store: &Store, deltas: Vec<Delta>) -> Vec<String> {
         Change::Deleted { last } => format!("deleted {}", last.version()),
         Change::Resynced { .. } => "resynced".to_owned(),
     };
-    let told = store.apply(deltas, Content::Whole);
-    told.iter().map(text).collect()
+    let published = store.apply(deltas, Content::Whole);
+    published.iter().map(text).collect()
 }
 
 #[test]
@@ -100,8 +100,8 @@ fn a_server_restored_from_a_backup_is_believed() {
         ))],
     );
     let listing = store.begin_listing(false, Content::Whole, None);
-    let told = store.list_page(&listing, vec![object(0, State { uid: 1, version: 7 })]);
-    assert!(matches!(&told[..], [Change::Updated { .. }]));
+    let published = store.list_page(&listing, vec![object(0, State { uid: 1, version: 7 })]);
+    assert!(matches!(&published[..], [Change::Updated { .. }]));
 }
 
 #[derive(Debug, serde::Deserialize)]

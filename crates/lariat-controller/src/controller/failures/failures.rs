@@ -10,45 +10,13 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::time::{self, Instant};
 
+use super::failed::Failed;
 use super::group::Group;
 use super::line;
 use super::line::Line;
 use super::signature::signature;
 use crate::lane::{LaneList, Lanes};
 use crate::panics::Panicked;
-
-/// A call that failed.
-pub(crate) struct Failed<'a> {
-    pub(crate) handler: &'a Arc<str>,
-    pub(crate) key: &'a ObjectKey,
-    pub(crate) error: &'a Arc<str>,
-    pub(crate) attempt: u32,
-    pub(crate) next: Next,
-    pub(crate) panicked: Option<Panicked>,
-}
-
-/// What follows a failure.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Next {
-    /// A retry after a delay.
-    Retry(Duration),
-    /// No retry; the handler may want to be called again all the same.
-    Final(Option<Duration>),
-}
-
-impl Next {
-    pub(crate) fn is_final(self) -> bool {
-        matches!(self, Self::Final(_))
-    }
-
-    /// Returns how long it takes until the handler is called again, if it is by itself.
-    pub(crate) fn delay(self) -> Option<Duration> {
-        match self {
-            Self::Retry(after) => Some(after),
-            Self::Final(after) => after,
-        }
-    }
-}
 
 /// The failures of a kind's handlers that were logged lately, or are to be.
 pub(crate) struct Failures {

@@ -2,6 +2,7 @@
 
 mod history;
 mod older;
+mod record;
 
 pub(crate) use history::History;
-pub use history::{CallRecord, RunRecord};
+pub use record::{CallRecord, RunRecord};

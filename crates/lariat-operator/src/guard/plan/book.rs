@@ -30,10 +30,10 @@ impl Book {
     /// Has a write rehearsed, and written down with what comes of it.
     pub(crate) fn rehearse(&self, write: &HandlerWrite<'_>) -> Admission {
         // Whoever writes asked for a rehearsal, and plans something by itself.
-        if write.write().is_rehearsal() {
+        if write.write().is_dry_run() {
             return Admission::Pass;
         }
-        Admission::Rehearse(Box::new(Receipt::new(self, write)))
+        Admission::DryRun(Box::new(Receipt::new(self, write)))
     }
 
     /// Writes down what would be written.

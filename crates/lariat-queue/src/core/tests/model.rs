@@ -36,7 +36,7 @@ pub(super) struct Delayed {
 #[derive(Debug, Default)]
 pub(super) struct Model {
     pub(super) now: u64,
-    /// Due and not handed out, of keys that are ready and of those in processing.
+    /// Due and not dequeued, of keys that are ready and of those in processing.
     pub(super) dirty: BTreeMap<u8, Due>,
     /// Keys in line with their level, in order of arrival at that level.
     pub(super) line: Vec<(u8, Priority)>,
@@ -71,7 +71,8 @@ impl Model {
         &mut self,
         key: u8,
         lanes: &BTreeSet<Lane>,
-        (after, kept): (u64, bool),
+        after: u64,
+        kept: bool,
         what: Parcel,
     ) {
         if self.shutting_down {

@@ -53,14 +53,14 @@ impl Check for Promises {
                 key,
                 attempt,
                 ..
-            } => self.began(handler, key, (*attempt, moment.at)),
+            } => self.began(handler, key, *attempt, moment.at),
             Event::Ended {
                 handler,
                 key,
                 run,
                 next,
                 ..
-            } => self.ended(handler, key, (*run, *next, moment.at)),
+            } => self.ended(handler, key, *run, *next, moment.at),
             Event::LifeEnded(life) => {
                 self.open.retain(|of, _| of.life != *life);
                 self.attempts.retain(|(of, _), _| of.life != *life);
@@ -88,7 +88,7 @@ impl Check for Promises {
 }
 
 impl Promises {
-    fn began(&mut self, handler: &HandlerId, key: &ObjectKey, (attempt, now): (u32, Duration)) {
+    fn began(&mut self, handler: &HandlerId, key: &ObjectKey, attempt: u32, now: Duration) {
         self.attempts
             .insert((handler.clone(), key.clone()), attempt);
         self.delays.called(handler, key, now);
@@ -103,13 +103,8 @@ impl Promises {
         }
     }
 
-    fn ended(
-        &mut self,
-        handler: &HandlerId,
-        key: &ObjectKey,
-        (run, next, now): (u64, Next, Duration),
-    ) {
-        self.goes_on(handler, key, (run, now));
+    fn ended(&mut self, handler: &HandlerId, key: &ObjectKey, run: u64, next: Next, now: Duration) {
+        self.goes_on(handler, key, run, now);
         let attempt = self.attempts.remove(&(handler.clone(), key.clone()));
         if let Some(promise) = Promise::after(next, attempt, run, now) {
             self.promise(handler, key, promise);
@@ -119,7 +114,7 @@ impl Promises {
     /// Restarts the delays that count from the end of a run.
     ///
     /// It ends when the key is given back, so the call of another handler in the same run puts them off.
-    fn goes_on(&mut self, handler: &HandlerId, key: &ObjectKey, (run, now): (u64, Duration)) {
+    fn goes_on(&mut self, handler: &HandlerId, key: &ObjectKey, run: u64, now: Duration) {
         let open = self.open.iter_mut();
         let of_kind = open.filter(|(of, _)| of.life == handler.life && of.kind == handler.kind);
         let promises = of_kind.filter_map(|(_, keys)| keys.get_mut(key));

@@ -21,12 +21,12 @@ use crate::shown::number_of;
 /// the wait of what they overtake.
 ///
 /// While a handler has not been called for a change that was published, at most a quarter of its calls that begin go to
-/// keys that wait only for their first call (`Ageing::default`: every fourth hand-out to an aged key; `lane::line`:
+/// keys that wait only for their first call (`Ageing::default`: every fourth dequeue to an aged key; `lane::line`:
 /// every fourth turn to the oldest). Beyond that quarter come as many as had begun their way before: one for each
 /// worker, one for each place at the limit, and one each for the beginning of the count in the queue and in the line,
 /// and for the key whose place is kept.
 ///
-/// A key that waits for its first call since the cache was filled has it after at most `4 × (n + 1)` hand-outs of the
+/// A key that waits for its first call since the cache was filled has it after at most `4 × (n + 1)` dequeues of the
 /// queue and as many turns of the line, for `n` keys of the kind.
 ///
 /// A change is known to be published where something is subscribed to the kind, so the trial subscribes. Keys the
@@ -72,7 +72,7 @@ struct Counts {
     first: usize,
 }
 
-/// Every which hand-out goes to what has waited long.
+/// Every which dequeue goes to what has waited long.
 const SHARE: usize = 4;
 
 /// How many calls beyond the share may have been on their way: at the beginning of the count in the queue, in the line,
@@ -111,7 +111,7 @@ impl Check for Overtaking {
                 key,
                 causes,
                 ..
-            } => return self.began(oracle, handler, (key, causes)),
+            } => return self.began(oracle, handler, key, causes),
             _ => {}
         }
         Vec::new()
@@ -209,7 +209,8 @@ impl Overtaking {
         &mut self,
         oracle: &Oracle,
         handler: &HandlerId,
-        (key, causes): (&ObjectKey, &Causes),
+        key: &ObjectKey,
+        causes: &Causes,
     ) -> Findings {
         let (life, kind) = (&handler.life, &handler.kind);
         let (Some(state), Some(born)) = (self.lives.of(life), self.born.get(life)) else {

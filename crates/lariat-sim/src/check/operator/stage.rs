@@ -46,15 +46,15 @@ impl Stage {
     pub(super) async fn new(check: impl Check + 'static) -> Self {
         let cluster = Cluster::builder().start().await.unwrap();
         let schema = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
-        let definition = Objects::new(shop::gvk(), "shops")
+        let crd = Objects::new(shop::gvk(), "shops")
             .custom(schema)
-            .definition(0);
+            .crd(0);
         let gvk = GroupVersionKind::gvk("apiextensions.k8s.io", "v1", "CustomResourceDefinition");
-        let definitions =
+        let crds =
             Api::<DynamicObject>::all_with(cluster.client(), &ApiResource::from_gvk(&gvk));
-        let definition = serde_json::from_value(definition).unwrap();
-        definitions
-            .create(&PostParams::default(), &definition)
+        let crd = serde_json::from_value(crd).unwrap();
+        crds
+            .create(&PostParams::default(), &crd)
             .await
             .unwrap();
         // Served a moment after it is defined.

@@ -73,7 +73,7 @@ impl Check for EmptyQueues {
 fn left(controller: &ControllerStatus, again: usize) -> Findings {
     let kind = controller.cache.gvk.kind();
     let mut counts = Keys::of(controller).left(again);
-    counts.push((controller.circles.len(), "in hot loops"));
+    counts.push((controller.hot_loops.len(), "in hot loops"));
     let keys = counts.iter().filter(|(count, _)| *count > 0);
     let mut found: Findings = keys
         .map(|(count, what)| format!("{count} keys of {kind} are {what}"))

@@ -55,7 +55,7 @@ impl HolderSawLast {
                     [_] if survey.stage == Stage::Held => {}
                     [holder] => {
                         let version = (object.uid(), object.revision());
-                        found.extend(self.handled(&kind, key, (version, holder)));
+                        found.extend(self.handled(&kind, key, version, holder));
                     }
                     _ => {
                         let (count, kind) = (holders.len(), kind.kind());
@@ -67,12 +67,7 @@ impl HolderSawLast {
         found
     }
 
-    fn handled(
-        &self,
-        kind: &Gvk,
-        key: &ObjectKey,
-        (is, holder): ((&str, u64), &LifeId),
-    ) -> Findings {
+    fn handled(&self, kind: &Gvk, key: &ObjectKey, is: (&str, u64), holder: &LifeId) -> Findings {
         let mut found = Vec::new();
         for number in 0..self.setup.handlers {
             let handler = HandlerId {

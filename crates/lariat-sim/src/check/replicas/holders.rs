@@ -88,7 +88,7 @@ impl Check for OneHolder {
                 object,
                 ..
             } => {
-                let place = self.places.of((handler, key), *run, object.as_ref());
+                let place = self.places.of(handler, key, *run, object.as_ref());
                 let call = (handler.clone(), key.clone());
                 let found = self.began(moment, &call, place);
                 self.running.insert(call, place);

@@ -46,7 +46,8 @@ impl Places {
     /// Returns the place of a call that begins; none of a deleted object whose owner is not known.
     fn of(
         &mut self,
-        (handler, key): (&HandlerId, &ObjectKey),
+        handler: &HandlerId,
+        key: &ObjectKey,
         run: u64,
         object: Option<&Shown>,
     ) -> Option<Place> {

@@ -103,7 +103,8 @@ impl Terms {
                 if let Some(pending) = self.pending.remove(request)
                     && matches!(result.as_str(), "200" | "201")
                 {
-                    self.answered(pending, moment.number);
+                    let (life, asked, sent) = pending;
+                    self.answered(life, asked, sent, moment.number);
                 }
             }
             Event::Committed(commit) => self.committed(commit, moment),
@@ -172,7 +173,7 @@ impl Terms {
             .insert(request, (life.clone(), asked, moment.at));
     }
 
-    fn answered(&mut self, (life, asked, sent): (LifeId, Asked, Duration), number: u64) {
+    fn answered(&mut self, life: LifeId, asked: Asked, sent: Duration, number: u64) {
         let lasts = self
             .setup
             .rate(&life.process)

@@ -131,7 +131,7 @@ impl Check for OneWriter {
                 ..
             } => {
                 let call = (handler.life.clone(), handler.kind.clone(), key.clone());
-                let place = self.places.of((handler, key), *run, object.as_ref());
+                let place = self.places.of(handler, key, *run, object.as_ref());
                 self.began(call, place, moment.number);
             }
             Event::Ended { handler, key, .. } => {

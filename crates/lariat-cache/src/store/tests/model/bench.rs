@@ -111,7 +111,7 @@ impl Bench {
     pub(super) fn step(&mut self, step: &Step) {
         match step {
             Step::Act(act) => self.act(*act),
-            Step::Theirs { key, op, told } => self.told_of_theirs((*key, *op), *told),
+            Step::Theirs { key, op, published } => self.theirs(*key, *op, *published),
             Step::CatchUp => self.catch_up(),
             Step::CutWatch => self.is_watching = false,
             Step::List { page, acts } => self.list(*page, acts),
@@ -157,8 +157,8 @@ impl Bench {
         }
     }
 
-    /// Somebody else does something, and the watch tells it so many times.
-    fn told_of_theirs(&mut self, (key, op): (u8, Op), told: usize) {
+    /// Somebody else does something, and the watch reports it so many times.
+    fn theirs(&mut self, key: u8, op: Op, published: usize) {
         self.catch_up();
         let before = self.server.log.len();
         self.server.apply(key, op);
@@ -167,8 +167,8 @@ impl Bench {
         };
         if self.is_watching {
             self.server.log.pop();
-            self.is_lossy |= told == 0;
-            (0..told).for_each(|_| self.tell(event));
+            self.is_lossy |= published == 0;
+            (0..published).for_each(|_| self.send(event));
         }
     }
 
@@ -181,7 +181,7 @@ impl Bench {
             Outcome::Gone => {
                 let before = answer.before.map(|uid| Uid::new(&format!("u{uid}")));
                 let (key, uid) = (object.key(), object.uid());
-                self.store.deleted((key, uid), before.as_ref(), answer.sent)
+                self.store.deleted(key, uid, before.as_ref(), answer.sent)
             }
         };
         // Of a deletion the version is not answered. If the object was never seen, an earlier one of its name may be shown
@@ -199,11 +199,11 @@ impl Bench {
     fn catch_up(&mut self) {
         if self.is_watching {
             let log = std::mem::take(&mut self.server.log);
-            log.into_iter().for_each(|event| self.tell(event));
+            log.into_iter().for_each(|event| self.send(event));
         }
     }
 
-    fn tell(&mut self, event: Event) {
+    fn send(&mut self, event: Event) {
         let object = object(event.key, event.state);
         let delta = if event.is_gone {
             Delta::Gone(object)
@@ -225,11 +225,11 @@ impl Bench {
         self.acts_at(Moment::Requested, acts);
         let (listed, version) = (self.server.selected(), self.server.version);
         self.acts_at(Moment::Answered, acts);
-        let mut told = 0;
+        let mut published = 0;
         for (number, objects) in listed.chunks(page).enumerate() {
             let objects = objects.iter().map(|(key, state)| object(*key, *state));
             let changes = self.store.list_page(&listing, objects.collect());
-            told += changes.len();
+            published += changes.len();
             self.follow(&changes);
             if number == 0 {
                 self.acts_at(Moment::FirstPage, acts);
@@ -243,7 +243,7 @@ impl Bench {
         (self.is_watching, self.is_lossy) = (true, false);
         let known = |(key, state): &&(u8, State)| unchanged.contains(&(key_of(*key), *state));
         let changed = listed.len() - listed.iter().filter(known).count();
-        assert!(told <= 2 * changed, "what did not change is not told");
+        assert!(published <= 2 * changed, "what did not change is not published");
     }
 
     fn acts_at(&mut self, moment: Moment, acts: &[(Moment, Act)]) {
@@ -252,7 +252,7 @@ impl Bench {
         }
     }
 
-    /// Everything is told and answered: now the store is as the server is.
+    /// Everything is sent and answered: now the store is as the server is.
     pub(super) fn settle(&mut self) {
         self.catch_up();
         for answer in std::mem::take(&mut self.answers) {
@@ -311,7 +311,7 @@ impl Bench {
         self.check_freshness();
     }
 
-    /// What is shown is what was told.
+    /// What is shown is what was published.
     fn check(&self) {
         let snapshot = self.store.snapshot();
         let shown = snapshot.iter().map(|o| (o.key().clone(), state_of(o)));

@@ -13,22 +13,22 @@ use server::Op;
 #[derive(Debug, Clone)]
 enum Step {
     Act(Act),
-    /// Somebody else does something; `told` says how often the watch tells it.
+    /// Somebody else does something; `published` says how often the watch reports it.
     Theirs {
         key: u8,
         op: Op,
-        told: usize,
+        published: usize,
     },
-    /// The watch tells what it has not told yet.
+    /// The watch reports what it has not reported yet.
     CatchUp,
-    /// The watch tells nothing until the next list.
+    /// The watch reports nothing until the next list.
     CutWatch,
     /// A new list, in pages of this size, and what happens meanwhile.
     List {
         page: usize,
         acts: Vec<(Moment, Act)>,
     },
-    /// The watch tells everything, and every answer comes.
+    /// The watch reports everything, and every answer comes.
     Settle,
     /// So much of each object is read from now on.
     Content(Content),
@@ -38,7 +38,7 @@ enum Step {
     Store(Storage),
 }
 
-/// What happens without the watch telling it at once.
+/// What happens without the watch reporting it at once.
 #[derive(Debug, Clone, Copy)]
 enum Act {
     Theirs {
@@ -95,7 +95,7 @@ fn act() -> impl Strategy<Value = Act> {
 }
 
 fn step() -> impl Strategy<Value = Step> {
-    let told = prop_oneof![6 => Just(1_usize), 1 => Just(0), 1 => Just(2)];
+    let published = prop_oneof![6 => Just(1_usize), 1 => Just(0), 1 => Just(2)];
     let moment = prop_oneof![
         Just(Moment::Requested),
         Just(Moment::Answered),
@@ -109,7 +109,7 @@ fn step() -> impl Strategy<Value = Step> {
     ];
     prop_oneof![
         12 => act().prop_map(Step::Act),
-        6 => (0..KEYS, op(), told).prop_map(|(key, op, told)| Step::Theirs { key, op, told }),
+        6 => (0..KEYS, op(), published).prop_map(|(key, op, published)| Step::Theirs { key, op, published }),
         3 => Just(Step::CatchUp),
         1 => Just(Step::CutWatch),
         3 => (1_usize..4, prop::collection::vec((moment, act()), 0..5))
@@ -124,7 +124,7 @@ fn step() -> impl Strategy<Value = Step> {
 
 proptest! {
     #[test]
-    fn the_store_shows_what_it_tells_and_never_less_than_was_written(
+    fn the_store_shows_what_it_publishes_and_never_less_than_was_written(
         steps in prop::collection::vec(step(), 1..60),
     ) {
         let mut bench = Bench::new();

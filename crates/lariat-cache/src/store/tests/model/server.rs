@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::super::State;
 
-/// What the API server holds, and what a watch of a selection tells of it.
+/// What the API server holds, and what a watch of a selection reports of it.
 #[derive(Debug, Default, Clone)]
 pub(super) struct Server {
     pub(super) version: u64,
@@ -12,7 +12,7 @@ pub(super) struct Server {
     next_uid: u8,
     /// What the selection showed of each key, and since when.
     history: BTreeMap<u8, Vec<(u64, Option<State>)>>,
-    /// What a watch has not told yet.
+    /// What a watch has not reported yet.
     pub(super) log: Vec<Event>,
 }
 
