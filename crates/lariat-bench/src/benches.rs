@@ -2,7 +2,8 @@
 
 use crate::bench::{Bench, Run};
 use crate::options::Options;
-use crate::{cluster, live, queue, report as column, sql, subjects};
+use crate::report::{self as column, Column};
+use crate::{cluster, live, queue, sql, subjects};
 
 const STORM_COLUMNS: [Column; 9] = [
     column::WALL,

@@ -95,13 +95,13 @@ impl Bench {
     }
 
     async fn ready(&self, name: &str, status: &str) {
-        let is_reported = |status: &FooStatus| {
-            let ready = status
+        let is_reported = |reported: &FooStatus| {
+            let ready = reported
                 .conditions
                 .iter()
                 .find(|condition| condition.type_ == "Ready");
             ready.is_some_and(|ready| ready.status == status)
-                && (status != "True" || status.available_replicas == 1)
+                && (status != "True" || reported.available_replicas == 1)
         };
         let reported = |foo: &Foo| foo.status.as_ref().is_some_and(is_reported);
         wait_for(&self.foos, name, reported).await.expect("it says so");

@@ -8,7 +8,7 @@ use lariat_core::{Gvk, ObjectKey};
 use lariat_lease::Leadership;
 
 use crate::gate::Gated;
-use crate::sentinel::{Step, Write, since_progress};
+use crate::sentinel::{ChainRun, Write, since_progress};
 
 tokio::task_local! {
     static CURRENT: Caller;
@@ -24,7 +24,7 @@ pub(crate) struct Caller {
     /// made progress.
     pub(crate) chain: u32,
     /// The run, if it is one of such a chain.
-    pub(crate) step: Option<Arc<Step>>,
+    pub(crate) step: Option<Arc<ChainRun>>,
     /// The call, if the handler's writes are asked about.
     gated: Option<Gated>,
     /// The election whose leader alone may make the call.
@@ -50,7 +50,7 @@ impl Caller {
     }
 
     /// Says which chain led to the run, and which run of it this is.
-    pub(crate) fn in_chain(self, chain: u32, step: Option<Arc<Step>>) -> Self {
+    pub(crate) fn in_chain(self, chain: u32, step: Option<Arc<ChainRun>>) -> Self {
         Self {
             chain,
             step,

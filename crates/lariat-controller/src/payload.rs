@@ -8,7 +8,7 @@ use lariat_queue::{LaneId, Lanes, Work, WorkQueue};
 use tokio::time::Instant;
 
 use crate::current::Caller;
-use crate::sentinel::{Ask, Step};
+use crate::sentinel::{Ask, ChainRun};
 
 /// The queue of a kind.
 pub(crate) type Queue = WorkQueue<ObjectKey, Payload>;
@@ -23,7 +23,7 @@ pub(crate) struct Payload {
     /// Deletions that some handler has not handled. Rare, so boxed.
     deletions: Option<Box<Deletions>>,
     /// The run whose write or request brought the key here, if that run was itself one of a chain.
-    pub(crate) step: Option<Arc<Step>>,
+    pub(crate) step: Option<Arc<ChainRun>>,
 }
 
 /// How many deletions under one name are kept: objects may come and go while a handler fails for hours.
@@ -164,7 +164,7 @@ impl Payload {
         lane: LaneId,
         cause: Cause,
         chain: u32,
-        step: Option<Arc<Step>>,
+        step: Option<Arc<ChainRun>>,
     ) -> Self {
         let mut deletions = self.of_lane(lane);
         let failed = self.next_deletion(lane).map(|each| each.number);

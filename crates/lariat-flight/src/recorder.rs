@@ -75,10 +75,10 @@ impl FlightRecorder {
 /// the last seconds may be missing.
 #[derive(Clone)]
 pub struct Recorder {
-    shared: Arc<Shared>,
+    shared: Arc<RecorderCore>,
 }
 
-struct Shared {
+struct RecorderCore {
     options: FlightRecorder,
     buffer: Mutex<Buffer>,
     /// Notified when a first record waits to be written, and when a frame is full.
@@ -99,7 +99,7 @@ impl Recorder {
     pub fn new(options: FlightRecorder) -> Self {
         let buffer = Buffer::new(options.bytes, UNWRITTEN);
         Self {
-            shared: Arc::new(Shared {
+            shared: Arc::new(RecorderCore {
                 options,
                 buffer: Mutex::new(buffer),
                 waits: Notify::new(),
@@ -189,7 +189,7 @@ impl Recorder {
     }
 }
 
-impl Shared {
+impl RecorderCore {
     fn flush(&self) {
         let mut file = self.file.lock();
         // What comes meanwhile is left for the next time, or this would not end.
@@ -229,7 +229,7 @@ impl Shared {
     }
 }
 
-impl Drop for Shared {
+impl Drop for RecorderCore {
     fn drop(&mut self) {
         self.flush();
     }

@@ -48,4 +48,4 @@ pub use limiter::{
 };
 pub use queue::{Work, WorkQueue};
 pub use stats::{Histogram, QueueMemory, QueueStats};
-pub use tap::{Request, Step, Tap};
+pub use tap::{Request, QueueStep, Tap};

@@ -8,16 +8,16 @@ use std::time::{Duration, Instant};
 use tokio::{task, time};
 
 use crate::core::{Item, QueueCore, Verdict};
-use crate::shared::{Shared, Verdicts, Waiting, now, wake_one};
+use crate::shared::{SharedQueue, Verdicts, Waiting, now, wake_one};
 use crate::{
-    Add, LaneId, Lanes, Payload, Priority, QueueMemory, QueueStats, RateLimiter, Step, Tap,
+    Add, LaneId, Lanes, Payload, Priority, QueueMemory, QueueStats, RateLimiter, QueueStep, Tap,
 };
 
 /// A work queue shared by producers and workers; a clone is the same queue.
 ///
 /// Adding never waits. Time is tokio's clock.
 pub struct WorkQueue<K: Eq + Hash + Clone, P: Payload + Clone = ()> {
-    shared: Arc<Shared<K, P>>,
+    shared: Arc<SharedQueue<K, P>>,
 }
 
 impl<K: Eq + Hash + Clone, P: Payload + Clone> WorkQueue<K, P> {
@@ -27,7 +27,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> WorkQueue<K, P> {
         tap: Option<Box<dyn Tap<K, P>>>,
     ) -> Self {
         Self {
-            shared: Arc::new(Shared::new(core, limiter, tap)),
+            shared: Arc::new(SharedQueue::new(core, limiter, tap)),
         }
     }
 
@@ -85,7 +85,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> WorkQueue<K, P> {
     pub fn forget(&self, key: &K, lane: LaneId) {
         let mut state = self.shared.state.lock();
         state.core.forget(key, lane);
-        state.show(now, || Step::Forget { key, lane });
+        state.show(now, || QueueStep::Forget { key, lane });
     }
 
     /// Waits for the next key; `None` once the queue is drained or has shut down, nothing is ready and
@@ -158,7 +158,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> WorkQueue<K, P> {
     pub fn drain(&self) {
         self.shared.change(|state, now| {
             state.core.drain(now);
-            state.show(|| now, || Step::Drain);
+            state.show(|| now, || QueueStep::Drain);
         });
     }
 
@@ -166,19 +166,19 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> WorkQueue<K, P> {
     pub fn resume(&self) {
         self.shared.change(|state, now| {
             state.core.resume();
-            state.show(|| now, || Step::Resume);
+            state.show(|| now, || QueueStep::Resume);
         });
     }
 
     /// Refuses further adds and drops what is delayed; workers drain what is ready, then end.
     pub fn shut_down(&self) {
-        self.end(Step::ShutDown { now: false }, QueueCore::shut_down);
+        self.end(QueueStep::ShutDown { now: false }, QueueCore::shut_down);
     }
 
     /// Refuses further adds and drops what is delayed or ready; what is with workers is forgotten when
     /// it comes back, and then they end.
     pub fn shut_down_now(&self) {
-        self.end(Step::ShutDown { now: true }, QueueCore::shut_down_now);
+        self.end(QueueStep::ShutDown { now: true }, QueueCore::shut_down_now);
     }
 
     /// Shuts down, and waits until everything that was ready has been dequeued and every key is back
@@ -188,17 +188,17 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> WorkQueue<K, P> {
     ///
     /// Dropping the future does not take the shutdown back; only the wait is lost.
     pub async fn shut_down_with_drain(&self) {
-        let own = self.end(Step::ShutDown { now: false }, QueueCore::shut_down);
+        let own = self.end(QueueStep::ShutDown { now: false }, QueueCore::shut_down);
         self.shared.wait_for(own).await;
     }
 
     /// Accepts adds again after a shutdown; whoever waits for its drain waits no longer.
     pub fn reopen(&self) {
-        self.end(Step::Reopen, QueueCore::reopen);
+        self.end(QueueStep::Reopen, QueueCore::reopen);
     }
 
     /// Shuts down in some way, or takes that back; returns the number of this step.
-    fn end(&self, step: Step<'_, K, P>, how: fn(&mut QueueCore<K, P>)) -> u64 {
+    fn end(&self, step: QueueStep<'_, K, P>, how: fn(&mut QueueCore<K, P>)) -> u64 {
         let number = self.shared.change(|state, now| {
             how(&mut state.core);
             state.show(|| now, || step);
@@ -399,7 +399,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> Drop for Work<K, P> {
     fn drop(&mut self) {
         if let Some(item) = self.item.take() {
             self.queue.shared.change(|state, now| {
-                state.show(|| now, || Step::GiveBack { key: &item.key });
+                state.show(|| now, || QueueStep::GiveBack { key: &item.key });
                 state.core.give_back(item, now);
                 state.show_empty(now);
             });

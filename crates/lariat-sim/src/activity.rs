@@ -110,7 +110,11 @@ impl Sample {
             waiting: handlers
                 .map(|each| (Arc::clone(&each.name), each.waiting))
                 .collect(),
-            slowed: status.hot_loops.iter().map(|each| each.key.clone()).collect(),
+            slowed: status
+                .hot_loops
+                .iter()
+                .map(|each| each.key.clone())
+                .collect(),
             is_on_demand: status.cache.storage == Storage::OnDemand,
             is_synced: status.cache.phase == Phase::Synced,
             version: version.map_or(0, |version| number_of(&version.to_string())),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use lariat_cache::{CachedObject, Change, Selection};
+use lariat_cache::{Change, Selection};
 use lariat_cluster::{Commit, StoredObject};
 use lariat_core::{Causes, Gvk, ObjectKey};
 

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::driver::Driver;
 use crate::failure::Failure;
-use crate::plan::{Change, Fate, FaultKind, Happening, Step};
+use crate::plan::{Change, Fate, FaultKind, Happening, PlanStep};
 use crate::scenario::Scenario;
 
 /// How many runs shrinking may take, and how much real time.
@@ -59,7 +59,7 @@ impl Shrinking {
     }
 
     /// Takes a plan if the same check fails with it.
-    fn takes(&mut self, plan: &[Step]) -> bool {
+    fn takes(&mut self, plan: &[PlanStep]) -> bool {
         if !self.may_go_on() {
             return false;
         }
@@ -93,7 +93,7 @@ impl Shrinking {
             let all = self.scenario.clone();
             self.scenario.programs.pop();
             let left = self.scenario.programs.len();
-            let plan: Vec<Step> = (self.failure.plan.iter())
+            let plan: Vec<PlanStep> = (self.failure.plan.iter())
                 .filter(|step| process_of(step).is_none_or(|process| process < left))
                 .cloned()
                 .collect();
@@ -117,13 +117,13 @@ impl Shrinking {
         }
     }
 
-    fn simpler(&self, at: usize) -> Option<Step> {
+    fn simpler(&self, at: usize) -> Option<PlanStep> {
         let mut step = self.failure.plan.get(at)?.clone();
         simplify(&mut step.what).then_some(step)
     }
 }
 
-fn without(plan: &[Step], at: usize, size: usize) -> Vec<Step> {
+fn without(plan: &[PlanStep], at: usize, size: usize) -> Vec<PlanStep> {
     let end = plan.len().min(at + size);
     plan[..at].iter().chain(&plan[end..]).cloned().collect()
 }
@@ -132,7 +132,7 @@ fn check_of(failure: &Failure) -> Option<&'static str> {
     failure.violations.first().map(|violation| violation.check)
 }
 
-fn process_of(step: &Step) -> Option<usize> {
+fn process_of(step: &PlanStep) -> Option<usize> {
     match &step.what {
         Happening::Write(_) => None,
         Happening::Fault(fault) => fault.process,
@@ -189,15 +189,15 @@ mod tests {
     use std::time::Duration;
 
     use super::{simplify, without};
-    use crate::plan::{Change, Fate, Happening, Step, Write};
+    use crate::plan::{Change, Fate, Happening, PlanStep, Write};
 
-    fn put(name: u16) -> Step {
+    fn put(name: u16) -> PlanStep {
         let write = Write {
             kind: 0,
             name,
             what: Change::Put,
         };
-        Step {
+        PlanStep {
             at: Duration::ZERO,
             what: Happening::Write(write),
         }

@@ -10,7 +10,7 @@ use crate::chaos::Chaos;
 use crate::driver::Driver;
 use crate::failure::Failure;
 use crate::objects::Objects;
-use crate::plan::{self, Step};
+use crate::plan::{self, PlanStep};
 use crate::process::Process;
 use crate::program::Program;
 use crate::report::Report;
@@ -18,7 +18,7 @@ use crate::scenario::Scenario;
 use crate::shrink;
 
 /// Makes a plan, of what may happen.
-pub(crate) type Planner = Arc<dyn Fn(&Chaos) -> Vec<Step> + Send + Sync>;
+pub(crate) type Planner = Arc<dyn Fn(&Chaos) -> Vec<PlanStep> + Send + Sync>;
 
 /// A simulation of programs on one cluster, from one seed.
 ///
@@ -154,7 +154,7 @@ impl Simulation {
     }
 
     /// Runs a plan to its end.
-    pub(crate) fn run_plan(&self, plan: &[Step]) -> Result<Report, Box<Failure>> {
+    pub(crate) fn run_plan(&self, plan: &[PlanStep]) -> Result<Report, Box<Failure>> {
         Driver::new(&self.scenario).run(plan)
     }
 }

@@ -6,7 +6,6 @@ use anyhow::{Context, Result, bail};
 use tokio::runtime::Runtime;
 use tokio::time;
 
-use super::program::Program;
 use super::{start, sweep, watches, writes};
 use crate::bench::Run;
 use crate::options::Options;

@@ -10,7 +10,7 @@ use lariat_cluster::Cluster;
 use tokio::time;
 use tower_service::Service;
 
-use super::Program;
+use super::program::Program;
 use super::sizes::sizes;
 use super::wire::{Ask, Wire};
 use crate::bench::Run;

@@ -8,8 +8,8 @@ use http::Method;
 use serde_json::Value;
 use tokio::time;
 
-use super::Program;
 use super::objects::{self, NAMESPACE};
+use super::program::Program;
 use super::sizes::sizes;
 use super::wire::{Ask, Wire};
 use super::writes::{HANDS, send};

@@ -8,10 +8,11 @@ use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use tokio::task::JoinSet;
 
+use super::objects;
+use super::program::Program;
 use super::sizes::sizes;
 use super::wire::{Ask, Wire};
 use super::writes::{HANDS, send};
-use super::{Program, objects};
 use crate::bench::Run;
 use crate::meter::Meter;
 use crate::report::Row;

@@ -56,3 +56,8 @@ pub(crate) fn job<'a>(run: &'a Run, target: &'a Target) -> subjects::Job<'a> {
         tally: subjects::Tally::new(pods, handlers, target.has_own_pods()),
     }
 }
+
+/// Returns whether in a benchmark pods change as fast as they can.
+pub(crate) fn storms(bench: &str) -> bool {
+    matches!(bench, "storm" | "fanout")
+}

@@ -10,15 +10,16 @@
 
 use anyhow::{Result, ensure};
 
-use super::job::{MOST_CHANGES, PODS, fits};
-use super::sync;
 use crate::bench::Run;
+use crate::live::latency::job;
 use crate::meter::Meter;
 use crate::options::Options;
 use crate::process::{hear, say};
 use crate::report::Row;
-use crate::subjects::job::Job;
+use crate::subjects::Job;
 use crate::target::Target;
+use super::job::{MOST_CHANGES, PODS, fits};
+use super::sync;
 
 /// Probes alone, or among many other changes.
 pub(crate) const CASES: [&str; 2] = ["idle", "load"];

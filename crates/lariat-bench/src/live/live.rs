@@ -7,12 +7,11 @@ use anyhow::{Context, Result, bail};
 use tokio::runtime::{Builder, Runtime};
 use tokio::time;
 
-use super::job::{MOST_CHANGES, PODS, fits};
+use super::job::{MOST_CHANGES, PODS, fits, storms};
 use super::{latency, reads, relist, storm, sync};
 use crate::bench::Run;
 use crate::options::Options;
 use crate::report::Row;
-use crate::subjects;
 use crate::target::Target;
 
 /// A run that takes longer has failed.
@@ -66,11 +65,6 @@ pub(crate) fn plan(options: &Options) -> Vec<Run> {
         }
     }
     runs
-}
-
-/// Returns whether in a benchmark pods change as fast as they can.
-pub(crate) fn storms(bench: &str) -> bool {
-    matches!(bench, "storm" | "fanout")
 }
 
 fn amount(bench: &str, subject: &str, n: usize, handlers: usize) -> usize {

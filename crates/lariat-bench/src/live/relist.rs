@@ -8,15 +8,14 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, anyhow};
 use tokio::time;
 
-use super::job::SETTLING;
-use super::sync;
 use crate::bench::Run;
 use crate::meter::{self, Meter};
 use crate::process::{hear, say};
 use crate::report::Row;
-use crate::subjects::Tally;
-use crate::subjects::job::Reader;
+use crate::subjects::{Reader, Tally};
 use crate::target::Target;
+use super::job::SETTLING;
+use super::sync;
 
 /// How long the reader waits between two looks, so that it does not compete for the processors.
 const PAUSE: Duration = Duration::from_micros(200);

@@ -6,14 +6,14 @@
 use anyhow::Result;
 use tokio::time;
 
-use super::job::SETTLING;
-use super::sync;
 use crate::bench::Run;
 use crate::meter::{self, Meter};
 use crate::process::{hear, say};
 use crate::report::Row;
 use crate::subjects;
 use crate::target::Target;
+use super::job::SETTLING;
+use super::sync;
 
 pub(super) async fn measure(run: &Run, target: &Target) -> Result<Row> {
     let mut row = run.row();

@@ -3,13 +3,13 @@
 use anyhow::Result;
 use tokio::time;
 
-use super::job::SETTLING;
 use crate::bench::Run;
 use crate::meter::{self, Meter};
 use crate::report::Row;
+use crate::subjects::{Job, Live};
 use crate::subjects;
-use crate::subjects::job::{Job, Live};
 use crate::target::Target;
+use super::job::SETTLING;
 
 pub(super) async fn measure(run: &Run, target: &Target) -> Result<Row> {
     let mut row = run.row();

@@ -12,4 +12,4 @@ mod status;
 
 pub(crate) use managed::{CONTROLLER, KUBELET};
 pub(crate) use plan::{NAMESPACES, namespace, node, team, words};
-pub(crate) use pods::{Pod, SERVICE_ACCOUNT, index, pod};
+pub(crate) use pods::{SERVICE_ACCOUNT, index, pod};

@@ -28,22 +28,22 @@ const ROLES: [&str; 10] = [
 /// What the parts of a pod have in common.
 #[derive(Debug)]
 pub(crate) struct Plan {
-    app: String,
+    pub(super) app: String,
     /// What the deployment's template hashes to.
-    hash: String,
-    namespace: String,
-    name: String,
-    node: String,
-    owner: String,
-    ip: String,
-    image_tag: String,
-    team: String,
-    containers: usize,
+    pub(super) hash: String,
+    pub(super) namespace: String,
+    pub(super) name: String,
+    pub(super) node: String,
+    pub(super) owner: String,
+    pub(super) ip: String,
+    pub(super) image_tag: String,
+    pub(super) team: String,
+    pub(super) containers: usize,
     /// Names and values.
-    env: Vec<(String, String)>,
+    pub(super) env: Vec<(String, String)>,
     /// When it was scheduled, in seconds of a day.
-    started: u32,
-    canary: bool,
+    pub(super) started: u32,
+    pub(super) canary: bool,
 }
 
 /// Returns the name of a namespace.
@@ -67,7 +67,7 @@ pub(crate) fn words(number: usize) -> [&'static str; 2] {
 }
 
 impl Plan {
-    fn new(index: usize, rng: &mut Rng) -> Self {
+    pub(super) fn new(index: usize, rng: &mut Rng) -> Self {
         let number = index / REPLICAS;
         // What all pods of a deployment share depends on its number alone.
         let mut shared = Rng::with_seed(number as u64 + 1);
@@ -102,7 +102,7 @@ impl Plan {
     }
 
     /// Returns a time some seconds after the pod was scheduled.
-    fn time(&self, after: u32) -> String {
+    pub(super) fn time(&self, after: u32) -> String {
         let seconds = self.started + after;
         let (hour, minute) = (seconds / 3600, seconds / 60 % 60);
         format!(
@@ -114,7 +114,7 @@ impl Plan {
 }
 
 /// Makes an environment variable of a deployment.
-fn env(at: usize, app: &str, shared: &mut Rng) -> (String, String) {
+pub(super) fn env(at: usize, app: &str, shared: &mut Rng) -> (String, String) {
     let word = WORDS[shared.usize(..WORDS.len())];
     let secret = hex(shared, 12);
     let (name, value) = match at {

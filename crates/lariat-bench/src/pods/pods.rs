@@ -1,9 +1,9 @@
 //! Pods as API servers have them.
 
 use fastrand::Rng;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use super::plan::{Plan, env, hex, namespace, object, seed, team};
+use super::plan::{Plan, hex, seed};
 use super::{managed, spec, status};
 
 /// The service account of pods on a genuine server.

@@ -18,20 +18,20 @@ pub(crate) const TASKS: usize = 4;
 const DELAYS: Duration = Duration::from_millis(100);
 
 /// Delayed adds a second where they are paced.
-const PACE: usize = 18_000;
+pub(super) const PACE: usize = 18_000;
 
 /// Delayed adds, and when their keys came.
 pub(crate) struct Delayed {
     begun: Instant,
     /// How long after the other two adds follow, if they are paced.
     every: Option<Duration>,
-    adds: Vec<(Key, Duration)>,
+    pub(super) adds: Vec<(Key, Duration)>,
     /// When each key was to come, and when it came, in nanoseconds since the beginning.
     times: Vec<(AtomicU64, AtomicU64)>,
 }
 
 impl Delayed {
-    fn new(n: usize, rate: Option<usize>) -> Self {
+    pub(super) fn new(n: usize, rate: Option<usize>) -> Self {
         let delays = (0..).map(|at: u32| DELAYS * (at.wrapping_mul(2_654_435_761) >> 16) / 65_536);
         Self {
             begun: meter::now(),
@@ -42,7 +42,7 @@ impl Delayed {
     }
 
     /// Adds all keys, at a pace if there is one; a delay counts from its add.
-    async fn feed(&self, mut add: impl FnMut(Key, Duration)) {
+    pub(super) async fn feed(&self, mut add: impl FnMut(Key, Duration)) {
         let mut next = time::Instant::now();
         for ((key, delay), (due, _)) in self.adds.iter().zip(&self.times) {
             if let Some(every) = self.every {
@@ -57,7 +57,7 @@ impl Delayed {
         }
     }
 
-    fn came(&self, key: &Key) {
+    pub(super) fn came(&self, key: &Key) {
         let number = key
             .rsplit('-')
             .next()
@@ -70,7 +70,7 @@ impl Delayed {
         (meter::now() - self.begun + after).as_nanos() as u64
     }
 
-    fn lateness(&self) -> Vec<Duration> {
+    pub(super) fn lateness(&self) -> Vec<Duration> {
         let late = |(due, came): &(AtomicU64, AtomicU64)| {
             let (due, came) = (due.load(Ordering::Relaxed), came.load(Ordering::Relaxed));
             assert!(came > 0, "every key came");
@@ -103,4 +103,11 @@ pub(crate) fn share(
     (producer..n)
         .step_by(TASKS)
         .map(move |at| Key::clone(&keys[at % keys.len()]))
+}
+
+/// Makes keys as a cluster has them.
+pub(super) fn keys(n: usize) -> Vec<Key> {
+    (0..n)
+        .map(|number| format!("namespace-{}/pod-{number:07}", number % 100).into())
+        .collect()
 }

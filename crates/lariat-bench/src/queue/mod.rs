@@ -8,5 +8,4 @@ mod lariat;
 mod load;
 mod queue;
 
-pub(crate) use load::Key;
 pub(crate) use queue::{CASES, SUBJECTS, plan, run};

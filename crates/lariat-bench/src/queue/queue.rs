@@ -1,19 +1,16 @@
 //! Runs of the work queue.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
-use tokio::runtime::{Builder, Runtime};
-use tokio::time;
 
-use super::load::{Delayed, Key, PACE, one_thread};
-use super::{kube_rs, lariat};
 use crate::bench::Run;
 use crate::meter::{self, Meter};
 use crate::options::Options;
 use crate::report::Row;
+use super::load::{Delayed, Key, PACE, keys};
+use super::{kube_rs, lariat};
 
 pub(crate) const CASES: [&str; 6] = [
     "distinct-1x1",
@@ -161,13 +158,6 @@ impl Row {
         self.bytes_per_key = Some(held * 1e6 / n as f64);
         drop((queue, keys));
     }
-}
-
-/// Makes keys as a cluster has them.
-fn keys(n: usize) -> Vec<Key> {
-    (0..n)
-        .map(|number| format!("namespace-{}/pod-{number:07}", number % 100).into())
-        .collect()
 }
 
 #[cfg(test)]

@@ -24,12 +24,12 @@ use tokio::sync::mpsc::Receiver;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use super::api::Api;
-use super::fill::Filler;
-use super::probes::{self, Pace, Step};
 use crate::pods::SERVICE_ACCOUNT;
 use crate::process::say;
 use crate::target::Target;
+use super::api::Api;
+use super::fill::Filler;
+use super::probes::{self, Pace, ProbeChange};
 
 /// How often it is tried to delete the pods: a server that has many answers before all are gone.
 const DELETIONS: usize = 30;
@@ -95,7 +95,7 @@ async fn attend(api: &Api, home: &str, pods: usize, commands: &mut Receiver<Stri
 /// Makes changes.
 struct Writer {
     filler: Arc<Filler>,
-    prepared: Vec<Step>,
+    prepared: Vec<ProbeChange>,
     writing: JoinSet<Result<()>>,
 }
 

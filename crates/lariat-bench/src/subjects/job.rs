@@ -4,7 +4,6 @@ use std::any::Any;
 use std::sync::Arc;
 
 use super::tally::Tally;
-
 use crate::target::Target;
 
 /// What a subject is to do.
@@ -25,7 +24,7 @@ pub(crate) struct Live {
     pub(crate) bytes: Option<Box<dyn Fn() -> usize>>,
     /// Makes a reader of the cache; there has to be an object.
     pub(crate) reader: Box<dyn Fn() -> Reader>,
-    _at_work: Box<dyn Any>,
+    pub(super) _at_work: Box<dyn Any>,
 }
 
 /// Reads a cache, as fast as the cache lets it.

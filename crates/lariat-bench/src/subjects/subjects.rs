@@ -1,14 +1,9 @@
 //! What is compared.
 
-use std::any::Any;
-use std::sync::Arc;
-
 use anyhow::{Result, bail};
 
 use super::job::{Job, Live};
-use super::tally::Tally;
 use super::{floor, kube_rs, lariat};
-use crate::target::Target;
 
 /// Subjects of the benchmarks that read pods from a server and call handlers.
 pub(crate) const SUBJECTS: [&str; 13] = [

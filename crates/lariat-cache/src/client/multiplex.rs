@@ -65,10 +65,10 @@ struct NotHttp {
 /// The connections to one server.
 #[derive(Clone)]
 struct Wire {
-    shared: Arc<Shared>,
+    shared: Arc<Connections>,
 }
 
-struct Shared {
+struct Connections {
     url: Uri,
     credentials: Arc<Credentials>,
     /// Tests whether the server is reached, over HTTP/1.1.
@@ -100,7 +100,7 @@ impl Wire {
         let credentials = Credentials::read(config, http2 != Http2::Off).await?;
         let credentials = Arc::new(credentials);
         Ok(Self {
-            shared: Arc::new(Shared {
+            shared: Arc::new(Connections {
                 url,
                 liveness: Liveness::new(Arc::clone(&credentials), test),
                 credentials,
@@ -112,7 +112,7 @@ impl Wire {
     }
 }
 
-impl Shared {
+impl Connections {
     /// Sends a request; once more with other credentials, if there are any, where the first are refused.
     async fn send(&self, request: Request<Body>) -> Result<Response<RouterBody>, BoxError> {
         let login = self.credentials.current().await?;

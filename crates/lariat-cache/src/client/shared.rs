@@ -22,16 +22,16 @@ use crate::mapper::{MapperError, RestMapper};
 /// Gives out one [`KindClient`] per kind and identity; a clone is the same factory.
 #[derive(Clone)]
 pub struct SharedClientFactory {
-    shared: Arc<Shared>,
+    shared: Arc<Clients>,
 }
 
-struct Shared {
+struct Clients {
     /// The client that was given; reflectors read through it.
     base: Client,
     mapper: RestMapper,
     /// How long the head of an answer may take.
     answer_timeout: Duration,
-    state: Mutex<State>,
+    state: Mutex<ClientTable>,
     /// Is notified of every write.
     observer: Arc<OnceLock<Arc<dyn WriteObserver>>>,
     /// Is asked before every write.
@@ -39,7 +39,7 @@ struct Shared {
 }
 
 #[derive(Default)]
-struct State {
+struct ClientTable {
     /// Weak, because a handle of a kind has the factory.
     kinds: HashMap<(Gvk, ClientIdentity), Weak<KindClient>>,
     /// One client for each identity, so that they are made once; with the number of its last use.
@@ -68,7 +68,7 @@ impl SharedClientFactory {
     #[must_use]
     pub fn with_answer_timeout(client: Client, answer_timeout: Duration) -> Self {
         Self {
-            shared: Arc::new(Shared {
+            shared: Arc::new(Clients {
                 answer_timeout,
                 mapper: RestMapper::new(client.clone()),
                 base: client,
@@ -226,15 +226,15 @@ impl SharedClientFactory {
         let kind = self.for_kind(resource.gvk());
         // The resource that was given first is kept; all of them describe the same kind.
         let mut place = kind.place.lock();
-        if !matches!(&*place, Some(Place::Given(_) | Place::Discovered(_))) {
-            *place = Some(Place::Given(resource.clone()));
+        if !matches!(&*place, Some(ServedAt::Given(_) | ServedAt::Discovered(_))) {
+            *place = Some(ServedAt::Given(resource.clone()));
         }
         drop(place);
         kind
     }
 }
 
-impl State {
+impl ClientTable {
     /// Takes out the client of the identity that was not asked for the longest, if there are too many; never that of the
     /// program itself.
     fn make_room_for_client(&mut self) -> Option<(u64, Client)> {
@@ -295,11 +295,11 @@ pub struct KindClient {
     factory: SharedClientFactory,
     identity: (ClientIdentity, HeaderMap),
     /// Where the kind is served; the same for all identities.
-    place: Arc<Mutex<Option<Place>>>,
+    place: Arc<Mutex<Option<ServedAt>>>,
 }
 
 /// Where a kind is served, and who says so.
-enum Place {
+enum ServedAt {
     Given(ResourceKind),
     Discovered(ResourceKind),
     /// Where it was served before an API server said that it is not; discovery is asked again.
@@ -339,8 +339,8 @@ impl KindClient {
     #[must_use]
     pub fn known_resource(&self) -> Option<ResourceKind> {
         match &*self.place.lock() {
-            Some(Place::Given(resource) | Place::Discovered(resource)) => Some(resource.clone()),
-            Some(Place::Outdated(_)) | None => None,
+            Some(ServedAt::Given(resource) | ServedAt::Discovered(resource)) => Some(resource.clone()),
+            Some(ServedAt::Outdated(_)) | None => None,
         }
     }
 
@@ -348,7 +348,7 @@ impl KindClient {
     pub(crate) fn last_resource(&self) -> Option<ResourceKind> {
         match &*self.place.lock() {
             Some(
-                Place::Given(resource) | Place::Discovered(resource) | Place::Outdated(resource),
+                ServedAt::Given(resource) | ServedAt::Discovered(resource) | ServedAt::Outdated(resource),
             ) => Some(resource.clone()),
             None => None,
         }
@@ -356,14 +356,14 @@ impl KindClient {
 
     /// Sets where the kind is served by now, whatever was given before.
     pub fn set_resource(&self, resource: ResourceKind) {
-        *self.place.lock() = Some(Place::Given(resource));
+        *self.place.lock() = Some(ServedAt::Given(resource));
     }
 
     /// Forgets where the kind was served, unless that was given.
     pub(crate) fn forget_resource(&self) {
         let mut place = self.place.lock();
-        if let Some(Place::Discovered(resource)) = &*place {
-            *place = Some(Place::Outdated(resource.clone()));
+        if let Some(ServedAt::Discovered(resource)) = &*place {
+            *place = Some(ServedAt::Outdated(resource.clone()));
             self.factory.mapper().forget(&self.gvk.api_path());
         }
     }
@@ -383,8 +383,8 @@ impl KindClient {
         }
         let resource = self.factory.mapper().kind(&self.gvk).await?;
         let mut place = self.place.lock();
-        if !matches!(&*place, Some(Place::Given(_) | Place::Discovered(_))) {
-            *place = Some(Place::Discovered(resource.clone()));
+        if !matches!(&*place, Some(ServedAt::Given(_) | ServedAt::Discovered(_))) {
+            *place = Some(ServedAt::Discovered(resource.clone()));
         }
         Ok(resource)
     }

@@ -13,9 +13,9 @@ use lariat_seal::Sealing;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
-use super::factory::State;
+use super::factory::FactoryState;
 use super::own_writes::OwnWrites;
-use super::{Shared, SharedCacheFactory};
+use super::{FactoryCore, SharedCacheFactory};
 use crate::client::SharedClientFactory;
 use crate::content_filter::ContentFilter;
 use crate::options::{KindOptions, MissingKind};
@@ -201,7 +201,7 @@ impl CacheFactoryBuilder {
             Some(timeout) => SharedClientFactory::with_answer_timeout(self.client, timeout),
             None => SharedClientFactory::new(self.client),
         };
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(FactoryCore {
             flight: self.options.flight.clone().map(Recorder::new),
             clients,
             budget: SharedBudget::new(self.options.budget),
@@ -210,7 +210,7 @@ impl CacheFactoryBuilder {
             cluster,
             server: SharedServer::default(),
             idle: Arc::new(Notify::new()),
-            state: Mutex::new(State::default()),
+            state: Mutex::new(FactoryState::default()),
         });
         shared.clients.observe(Arc::new(OwnWrites {
             factory: Arc::downgrade(&shared),

@@ -14,7 +14,7 @@ use tokio::sync::Notify;
 use tokio::time;
 
 use super::builder::{CacheFactoryBuilder, Options};
-use super::running::{Kind, Running};
+use super::running::{Kind, RunningInformers};
 use crate::client::SharedClientFactory;
 use crate::error::{SyncError, Unsynced};
 use crate::informer::{Core, Informer, Surroundings};
@@ -32,26 +32,26 @@ use crate::warm::{ClusterUid, WarmStore};
 /// watches end.
 #[derive(Clone)]
 pub struct SharedCacheFactory {
-    shared: Arc<Shared>,
+    pub(super) shared: Arc<FactoryCore>,
 }
 
-pub(crate) struct Shared {
+pub(crate) struct FactoryCore {
     pub(super) clients: SharedClientFactory,
     pub(super) options: Options,
-    budget: SharedBudget,
-    warm: Option<WarmStore>,
-    cluster: ClusterUid,
-    server: SharedServer,
-    flight: Option<Recorder>,
+    pub(super) budget: SharedBudget,
+    pub(super) warm: Option<WarmStore>,
+    pub(super) cluster: ClusterUid,
+    pub(super) server: SharedServer,
+    pub(super) flight: Option<Recorder>,
     /// Notified when a kind is not used any more.
     pub(super) idle: Arc<Notify>,
-    pub(super) state: Mutex<State>,
+    pub(super) state: Mutex<FactoryState>,
 }
 
 #[derive(Default)]
-pub(super) struct State {
+pub(super) struct FactoryState {
     pub(super) kinds: BTreeMap<Gvk, Kind>,
-    pub(super) running: Option<Running>,
+    pub(super) running: Option<RunningInformers>,
 }
 
 impl SharedCacheFactory {
@@ -164,7 +164,7 @@ impl SharedCacheFactory {
         if state.running.is_some() {
             return;
         }
-        let running = Running::new();
+        let running = RunningInformers::new();
         if let Some(flight) = self.flight() {
             running.spawn_recorder(flight);
         }
@@ -344,7 +344,7 @@ fn unsynced(cores: &[Arc<Core>]) -> Vec<Unsynced> {
         .collect()
 }
 
-impl Drop for Shared {
+impl Drop for FactoryCore {
     fn drop(&mut self) {
         if let Some(running) = self.state.get_mut().running.take() {
             running.abort();

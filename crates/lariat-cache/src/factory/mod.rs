@@ -6,5 +6,5 @@ mod own_writes;
 mod running;
 
 pub use builder::CacheFactoryBuilder;
-pub(crate) use factory::Shared;
+pub(crate) use factory::FactoryCore;
 pub use factory::SharedCacheFactory;

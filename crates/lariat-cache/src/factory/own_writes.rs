@@ -6,7 +6,7 @@ use http::Method;
 use lariat_core::Uid;
 use serde::Deserialize;
 
-use super::Shared;
+use super::FactoryCore;
 use crate::client::{KindCache, OF_THE_OBJECT, Sent, Write, WriteObserver};
 use crate::informer::Core;
 use crate::store::Content;
@@ -16,7 +16,7 @@ use crate::store::Content;
 /// What is not certain is left to the watch: subresources that answer with something else, deletions of
 /// whole collections, and objects a field selector may leave out.
 pub(super) struct OwnWrites {
-    pub(super) factory: Weak<Shared>,
+    pub(super) factory: Weak<FactoryCore>,
 }
 
 /// What an answer says beside the object.
@@ -121,7 +121,7 @@ impl Answer {
     }
 }
 
-impl Shared {
+impl FactoryCore {
     /// Returns the cache of the kind that was written, if it is cached.
     fn written_to(&self, write: &Write) -> Option<Arc<Core>> {
         let state = self.state.lock();

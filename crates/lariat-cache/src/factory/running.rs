@@ -11,7 +11,7 @@ use tokio::time::{self, Instant};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::Shared;
+use super::FactoryCore;
 use crate::informer::Core;
 
 /// A kind somebody asked for.
@@ -22,7 +22,7 @@ pub(super) struct Kind {
 }
 
 /// The running informers.
-pub(super) struct Running {
+pub(super) struct RunningInformers {
     stop: CancellationToken,
     tasks: TaskTracker,
 }
@@ -33,7 +33,7 @@ impl Kind {
     }
 }
 
-impl Running {
+impl RunningInformers {
     pub(super) fn new() -> Self {
         Self {
             stop: CancellationToken::new(),
@@ -54,7 +54,7 @@ impl Running {
     }
 
     /// Ends kinds that nobody uses any more.
-    pub(super) fn watch_use(&self, shared: &Arc<Shared>) {
+    pub(super) fn watch_use(&self, shared: &Arc<FactoryCore>) {
         let idle = Arc::clone(&shared.idle);
         let ending = end_unused(Arc::downgrade(shared), idle);
         let stop = self.stop.clone();
@@ -75,7 +75,7 @@ impl Running {
 }
 
 /// Waits until kinds have not been used for the grace time, and ends them.
-async fn end_unused(factory: Weak<Shared>, idle: Arc<Notify>) {
+async fn end_unused(factory: Weak<FactoryCore>, idle: Arc<Notify>) {
     // Some may have become idle while nobody looked.
     let mut next = Some(Instant::now());
     loop {
@@ -91,7 +91,7 @@ async fn end_unused(factory: Weak<Shared>, idle: Arc<Notify>) {
     }
 }
 
-impl Shared {
+impl FactoryCore {
     /// Ends what has not been used for the grace time; returns when to look again.
     fn end_unused(&self, now: Instant) -> Option<Instant> {
         let grace: Duration = self.options.idle_grace;

@@ -38,7 +38,7 @@ enum Round {
 }
 
 /// Where the kind is read from.
-struct Place {
+struct Origin {
     source: Arc<dyn Source>,
     namespaced: bool,
 }
@@ -71,7 +71,7 @@ impl Core {
     /// Reads until there is a reason to do something else.
     async fn round(
         self: &Arc<Self>,
-        place: &Place,
+        place: &Origin,
         wanted: &mut watch::Receiver<Wanted>,
         storage: &mut watch::Receiver<Storage>,
         stop: &CancellationToken,
@@ -132,7 +132,7 @@ impl Core {
 
     fn spawn_reflectors(
         self: &Arc<Self>,
-        place: &Place,
+        place: &Origin,
         wanted: &Wanted,
         content: Content,
         stop: &CancellationToken,
@@ -190,17 +190,17 @@ impl Core {
     }
 
     /// Finds out where the kind is read from, however long that takes; `None` if the informer stops.
-    async fn place(&self, stop: &CancellationToken) -> Option<Place> {
+    async fn place(&self, stop: &CancellationToken) -> Option<Origin> {
         if stop.is_cancelled() {
             return None;
         }
         if let Some(source) = &self.source {
             let source = Arc::clone(source);
             let namespaced = true;
-            return Some(Place { source, namespaced });
+            return Some(Origin { source, namespaced });
         }
         let resource = self.resolve(stop).await?;
-        Some(Place {
+        Some(Origin {
             namespaced: resource.scope() == Scope::Namespaced,
             source: Arc::new(Endpoint::new(
                 self.client.reading_client().clone(),

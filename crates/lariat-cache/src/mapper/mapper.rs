@@ -23,11 +23,11 @@ use super::{aggregated, legacy};
 /// only its own kinds, and what was known of it before is believed.
 #[derive(Clone)]
 pub struct RestMapper {
-    pub(super) shared: Arc<Shared>,
+    pub(super) shared: Arc<Discovery>,
 }
 
-struct Shared {
-    client: Client,
+pub(super) struct Discovery {
+    pub(super) client: Client,
     /// By the path of group and version.
     known: Mutex<Groups>,
     /// Which of `/api` and `/apis` were asked for everything. Locked meanwhile, so that many who ask at
@@ -38,13 +38,13 @@ struct Shared {
 /// What is known, by the path of group and version.
 #[derive(Default)]
 struct Groups {
-    entries: HashMap<String, Entry>,
+    entries: HashMap<String, KnownGroup>,
     /// How many there were left when those that are of no use were cleared away last.
     left: usize,
 }
 
 /// Locked while a request is under way.
-type Entry = Arc<AsyncMutex<Option<Known>>>;
+type KnownGroup = Arc<AsyncMutex<Option<Known>>>;
 
 /// What is served under a group and version.
 #[derive(Clone)]
@@ -137,7 +137,7 @@ impl RestMapper {
     #[must_use]
     pub fn new(client: Client) -> Self {
         Self {
-            shared: Arc::new(Shared {
+            shared: Arc::new(Discovery {
                 client,
                 known: Mutex::default(),
                 asked: AsyncMutex::default(),
@@ -173,7 +173,7 @@ impl RestMapper {
         for root in ["/api/", "/apis/"] {
             self.ask_everything(root).await;
         }
-        let entries: Vec<Entry> = self.shared.known.lock().entries.values().cloned().collect();
+        let entries: Vec<KnownGroup> = self.shared.known.lock().entries.values().cloned().collect();
         let mut namesakes = Vec::new();
         for entry in entries {
             // One that is being asked for is left out, rather than waited for.
@@ -248,7 +248,7 @@ impl RestMapper {
         self.shared.known.lock().entries.remove(api_path);
     }
 
-    fn entry(&self, api_path: &str) -> Entry {
+    fn entry(&self, api_path: &str) -> KnownGroup {
         self.shared.known.lock().entry(api_path)
     }
 
@@ -314,7 +314,7 @@ impl RestMapper {
 }
 
 impl Groups {
-    fn entry(&mut self, api_path: &str) -> Entry {
+    fn entry(&mut self, api_path: &str) -> KnownGroup {
         if let Some(known) = self.entries.get(api_path) {
             return Arc::clone(known);
         }
@@ -323,7 +323,7 @@ impl Groups {
             self.entries.retain(|_, entry| is_of_use(entry));
             self.left = self.entries.len();
         }
-        let entry = Entry::default();
+        let entry = KnownGroup::default();
         self.entries.insert(api_path.to_owned(), Arc::clone(&entry));
         entry
     }
@@ -334,7 +334,7 @@ impl Groups {
 }
 
 /// Returns whether an entry is waited for, or has an answer that is believed or may have to be.
-fn is_of_use(entry: &Entry) -> bool {
+fn is_of_use(entry: &KnownGroup) -> bool {
     let Some(known) = entry
         .try_lock()
         .ok()

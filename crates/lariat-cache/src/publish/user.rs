@@ -16,13 +16,13 @@ pub(crate) struct User {
 
 /// Who uses a kind.
 pub(crate) struct Usage {
-    state: Mutex<State>,
+    state: Mutex<Users>,
     /// Notified when nobody uses the kind any more.
     idle: Arc<Notify>,
 }
 
 #[derive(Default)]
-struct State {
+struct Users {
     /// What all users of the moment share, those a start waits for and the others.
     users: [Weak<User>; 2],
     /// Since when there has been none.

@@ -24,7 +24,7 @@ use lariat_flight::{End, NextStep, Reflected, Stage};
 use super::error::ReflectorError;
 use super::page;
 use super::page::{Item, Page};
-use super::reflector::{Ended, Failure, Reflector, Step};
+use super::reflector::{Ended, Failure, Reflector, ReflectorStep};
 use super::source::SourceRequest;
 use crate::store::CachedObject;
 
@@ -54,7 +54,7 @@ enum Sight {
 
 impl Reflector {
     /// Finds out whether a watch may go on from a version.
-    pub(super) async fn verify(&mut self, since: ResourceVersion) -> Result<Step, Failure> {
+    pub(super) async fn verify(&mut self, since: ResourceVersion) -> Result<ReflectorStep, Failure> {
         self.record(|_| Reflected::CheckBegan {
             since: (&since).into(),
         });
@@ -82,8 +82,8 @@ impl Reflector {
             }
         };
         Ok(match decision.next {
-            NextStep::Watch => Step::Watch { since },
-            NextStep::Load | NextStep::Nothing => Step::Load,
+            NextStep::Watch => ReflectorStep::Watch { since },
+            NextStep::Load | NextStep::Nothing => ReflectorStep::Load,
         })
     }
 

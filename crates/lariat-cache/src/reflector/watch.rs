@@ -10,7 +10,7 @@ use tokio::time::{self, Instant};
 use super::cursor::Cursor;
 use super::error::ReflectorError;
 use super::policy::{self, Decision, Ending, SHORTEST_WATCH};
-use super::reflector::{Failure, Reflector, Step};
+use super::reflector::{Failure, Reflector, ReflectorStep};
 use super::stream::{End as StreamEnd, WatchStream};
 use crate::publish::{Phase, Reconnect};
 
@@ -29,7 +29,7 @@ const REST: Duration = Duration::from_secs(1);
 
 impl Reflector {
     /// Watches from a version on, until the watch ends.
-    pub(super) async fn watch(&mut self, since: ResourceVersion) -> Result<Step, Failure> {
+    pub(super) async fn watch(&mut self, since: ResourceVersion) -> Result<ReflectorStep, Failure> {
         self.record(|_| Reflected::WatchBegan {
             since: (&since).into(),
         });
@@ -53,7 +53,7 @@ impl Reflector {
     /// Watches from the beginning: everything there is, then what happens.
     ///
     /// Where the server cannot do that, or never says where the beginning ends, lists are used for a while.
-    pub(super) async fn stream(&mut self) -> Result<Step, Failure> {
+    pub(super) async fn stream(&mut self) -> Result<ReflectorStep, Failure> {
         self.record(|_| Reflected::StreamBegan {});
         let timeout = watch_timeout();
         // Before the request: what is written meanwhile need not be in the answer.
@@ -75,7 +75,7 @@ impl Reflector {
         &mut self,
         error: ReflectorError,
         lasted: Duration,
-    ) -> Result<Step, Failure> {
+    ) -> Result<ReflectorStep, Failure> {
         let decision = self.decide_after(&Ending {
             stage: Stage::Stream,
             end: error.end(),
@@ -86,9 +86,9 @@ impl Reflector {
             let kind = self.progress.gvk();
             tracing::debug!(%kind, error = %describe(&error), "lists are used instead of streams");
             self.progress.reconnects(error.reason());
-            return Ok(Step::Load);
+            return Ok(ReflectorStep::Load);
         }
-        let (next, delay) = (Step::Load, decision.delay);
+        let (next, delay) = (ReflectorStep::Load, decision.delay);
         Err(Failure { error, next, delay })
     }
 
@@ -97,7 +97,7 @@ impl Reflector {
         &mut self,
         mut stream: WatchStream,
         mut cursor: Cursor,
-    ) -> Result<Step, Failure> {
+    ) -> Result<ReflectorStep, Failure> {
         let opened = Instant::now();
         let end = self.until_end(&mut stream, &mut cursor).await;
         if cursor.is_refiltered {
@@ -139,7 +139,7 @@ impl Reflector {
         if !decision.delay.is_zero() {
             time::sleep(decision.delay).await;
         }
-        Ok(Step::Watch {
+        Ok(ReflectorStep::Watch {
             since: cursor.version,
         })
     }
@@ -198,8 +198,8 @@ impl Failure {
     /// Makes the failure of a watch from a version, or of what comes before it.
     pub(super) fn of(error: ReflectorError, decision: Decision, since: ResourceVersion) -> Self {
         let next = match decision.next {
-            NextStep::Watch => Step::Watch { since },
-            NextStep::Load | NextStep::Nothing => Step::Load,
+            NextStep::Watch => ReflectorStep::Watch { since },
+            NextStep::Load | NextStep::Nothing => ReflectorStep::Load,
         };
         let delay = decision.delay;
         Self { error, next, delay }

@@ -22,14 +22,14 @@ const SHARDS: usize = 16;
 #[derive(Debug, Default)]
 pub(super) struct Objects {
     /// By key.
-    table: Table,
+    table: ShardedTable,
     /// In order, and by other things than the key.
-    state: RwLock<State>,
+    state: RwLock<ListState>,
 }
 
 /// What readers of lists see.
 #[derive(Debug, Default)]
-pub(super) struct State {
+pub(super) struct ListState {
     pub(super) tree: Tree,
     pub(super) indexes: Indexes,
     /// The sum of [`CachedObject::bytes`] over all objects.
@@ -65,12 +65,12 @@ impl Objects {
     }
 
     /// Returns what readers of lists see. Writers wait meanwhile.
-    pub(super) fn state(&self) -> RwLockReadGuard<'_, State> {
+    pub(super) fn state(&self) -> RwLockReadGuard<'_, ListState> {
         self.state.read()
     }
 
     /// Returns what readers of lists see, to be changed while they wait.
-    pub(super) fn state_mut(&self) -> RwLockWriteGuard<'_, State> {
+    pub(super) fn state_mut(&self) -> RwLockWriteGuard<'_, ListState> {
         self.state.write()
     }
 
@@ -131,7 +131,7 @@ impl Objects {
     }
 }
 
-impl State {
+impl ListState {
     /// Counts that objects take another number of bytes than before.
     pub(super) fn resize(&mut self, before: usize, after: usize) {
         self.bytes = self.bytes + after - before;
@@ -177,12 +177,12 @@ impl State {
 
 /// A hash table in shards: a read takes one lock of sixteen, for a lookup and a reference count.
 #[derive(Debug, Default)]
-struct Table {
+struct ShardedTable {
     shards: [RwLock<HashTable<Arc<CachedObject>>>; SHARDS],
     hasher: DefaultHashBuilder,
 }
 
-impl Table {
+impl ShardedTable {
     /// Returns an object.
     fn get(&self, key: &str) -> Option<Arc<CachedObject>> {
         let hash = self.hasher.hash_one(key);

@@ -7,7 +7,7 @@ use parking_lot::{Mutex, MutexGuard};
 use super::body::{Age, Body, Course, Dictionary, SAMPLES, Storage};
 use super::change::Content;
 use super::object::CachedObject;
-use super::objects::{CHUNK, Indexing, State};
+use super::objects::{CHUNK, Indexing, ListState};
 use super::writer::Kept;
 
 /// How many bytes a dictionary is made from at most.
@@ -98,7 +98,7 @@ fn is_settled(store: &Kept, object: &CachedObject, course: Course) -> bool {
 
 /// Counts the objects that can be learned from; with a filter those, too, that are about to get or lose their
 /// content.
-fn matching(store: &Kept, state: &State, course: Course) -> usize {
+fn matching(store: &Kept, state: &ListState, course: Course) -> usize {
     if course.is_of_metadata() {
         state.tree.len() - state.whole
     } else if store.filter.is_some() {

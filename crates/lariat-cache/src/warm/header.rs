@@ -12,12 +12,12 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Header {
     /// Raised whenever files of before cannot be read any more.
-    format: u32,
+    pub(super) format: u32,
     /// The uid of the namespace `kube-system`, which no two clusters share.
     pub(crate) cluster: String,
-    kind: String,
+    pub(super) kind: String,
     /// What is selected, and what is done with objects before they are kept.
-    reading: String,
+    pub(super) reading: String,
     pub(crate) version: String,
     pub(crate) objects: usize,
 }

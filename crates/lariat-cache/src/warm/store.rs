@@ -9,16 +9,16 @@ use std::{fmt, io};
 use http::Request;
 use kube::Client;
 use lariat_core::{Gvk, ResourceVersion, describe};
-use lariat_seal::{Context, SealError, Sealing, is_always_sealed};
-use serde::{Deserialize, Serialize};
+use lariat_seal::{Sealing, is_always_sealed, Context};
+use serde::Deserialize;
 use tokio::sync::OnceCell;
 use tokio::time;
 
+use crate::store::Store;
 use super::header::{Cold, FORMAT, Found, Header};
 use super::keys::Keys;
 use super::source::WarmSourceError;
 use super::{file, sealed};
-use crate::store::Store;
 
 /// How long the API server may take to say which cluster this is.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);

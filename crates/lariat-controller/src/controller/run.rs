@@ -20,7 +20,7 @@ use crate::flight::CallOf;
 use crate::handler::{Call, CallKind, Decoded};
 use crate::lane::{Admission, Lane, LaneList, Waiting};
 use crate::payload::{Payload, Taken};
-use crate::sentinel::Step;
+use crate::sentinel::ChainRun;
 
 /// A key that is to be given back, with what became of the handlers that were due.
 pub(super) type Done = (Taken, Vec<(LaneId, Verdict<Payload>)>);
@@ -138,7 +138,7 @@ struct Runner<'a> {
     /// made progress.
     chain: u32,
     /// This run, if it is one of such a chain.
-    step: Option<Arc<Step>>,
+    step: Option<Arc<ChainRun>>,
     began: Instant,
     stopping: &'a Arc<CancellationToken>,
     decoded: Decoded,

@@ -28,7 +28,7 @@ const UNUSED: Duration = Duration::from_secs(60);
 const RESPAWN_PAUSE: Duration = Duration::from_secs(1);
 
 /// A controller that runs.
-pub(crate) struct Running {
+pub(crate) struct RunningController {
     pub(crate) slot: Arc<Slot>,
     pub(crate) core: Arc<ControllerCore>,
     pub(crate) workers: usize,
@@ -38,7 +38,7 @@ pub(crate) struct Running {
     pub(crate) filled: CancellationToken,
 }
 
-impl Running {
+impl RunningController {
     /// Runs the workers once the cache is filled, until it is stopped or until nobody needs the controller.
     pub(crate) async fn run(self) {
         for lane in self.core.lanes().list().iter() {

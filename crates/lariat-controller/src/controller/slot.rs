@@ -39,14 +39,14 @@ pub(crate) struct Slot {
     caches: SharedCacheFactory,
     options: ControllerOptions,
     /// Locked for moments only: nothing of a user's is called, and no other lock is taken, meanwhile.
-    state: Mutex<State>,
+    state: Mutex<SlotState>,
     factory: Weak<dyn Kinds>,
     /// The number of the factory's next run.
     runs: Arc<AtomicU64>,
 }
 
 #[derive(Default)]
-struct State {
+struct SlotState {
     /// Where the kind is served, if that was given.
     resource: Option<ResourceKind>,
     core: Option<Arc<ControllerCore>>,

@@ -16,7 +16,7 @@ use super::history::CallRecord;
 use crate::handler::Class;
 use crate::lane::Lane;
 use crate::payload::{Payload, Taken};
-use crate::sentinel::Step;
+use crate::sentinel::ChainRun;
 use crate::totals::Ended;
 
 /// How long a handler waits whose rate limiter panics.
@@ -58,7 +58,7 @@ pub(super) struct EndedCall<'a> {
     pub(super) lane: &'a Lane,
     pub(super) report: Report,
     /// The chain that led to the run, and which run of it this is.
-    pub(super) step: (u32, Option<Arc<Step>>),
+    pub(super) step: (u32, Option<Arc<ChainRun>>),
 }
 
 impl EndedCall<'_> {

@@ -217,8 +217,8 @@ impl<V: View> Subscriber for Feed<V> {
             if keys.is_empty() {
                 continue;
             }
-            let of = (&self.of, self.to());
-            let cause = self.cause(&cause(change, caller.as_ref(), of), change.key());
+            let why = cause(change, caller.as_ref(), &self.of, self.to());
+            let cause = self.cause(&why, change.key());
             let add = Aside {
                 lanes: due.clone(),
                 priority: match change {

@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use super::fields;
 use super::options::Sentinel;
-use super::trail::Step;
+use super::trail::ChainRun;
 
 /// How a key is in a hot loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,7 +76,7 @@ pub(crate) struct Ask<'a> {
     /// Some handler has not handled a deletion.
     pub(crate) has_deletion: bool,
     /// The run that brought it, if it is one of a chain.
-    pub(crate) step: Option<&'a Arc<Step>>,
+    pub(crate) step: Option<&'a Arc<ChainRun>>,
 }
 
 /// A write of a handler.
@@ -88,7 +88,7 @@ pub(crate) struct Write<'a> {
     /// The chain of a run that is caused by it.
     pub(crate) chain: u32,
     /// The run that wrote, if it is one of a chain.
-    pub(crate) step: Option<&'a Arc<Step>>,
+    pub(crate) step: Option<&'a Arc<ChainRun>>,
 }
 
 /// A write that was answered.
@@ -96,7 +96,7 @@ pub(crate) struct Write<'a> {
 struct Answered {
     version: ResourceVersion,
     chain: u32,
-    step: Option<Arc<Step>>,
+    step: Option<Arc<ChainRun>>,
 }
 
 /// A key that this process writes.
@@ -285,7 +285,7 @@ impl Suspect {
     /// that made progress; and the last of them.
     ///
     /// The watch may have shown a write before its answer came: then it is known by its version.
-    pub(super) fn chain<'a>(&'a self, ask: &Ask<'a>) -> (u32, Option<&'a Arc<Step>>) {
+    pub(super) fn chain<'a>(&'a self, ask: &Ask<'a>) -> (u32, Option<&'a Arc<ChainRun>>) {
         let mut step = ask.step;
         let chain = ask.causes.chain_by(|cause| match cause {
             Cause::Updated { to: version, .. } | Cause::Added { version } => {
@@ -385,7 +385,7 @@ impl Suspect {
 }
 
 /// Returns what counts of a chain: one whose last run made progress is as short as one whose last run was the first.
-pub(crate) fn since_progress(chain: u32, last: Option<&Arc<Step>>) -> u32 {
+pub(crate) fn since_progress(chain: u32, last: Option<&Arc<ChainRun>>) -> u32 {
     if last.is_some_and(|step| step.has_progressed()) {
         chain.min(1)
     } else {

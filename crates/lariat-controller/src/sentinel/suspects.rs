@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use super::options::Sentinel;
 use super::suspect::{Ask, HotLoop, Suspect, Write, since_progress};
-use super::trail::Step;
+use super::trail::ChainRun;
 
 /// How many keys are remembered.
 const MOST: usize = 1024;
@@ -26,16 +26,16 @@ pub(crate) struct Judgement {
     /// How long it has to wait.
     pub(crate) wait: Option<Duration>,
     /// The run itself, if it is one of a chain.
-    pub(crate) step: Option<Arc<Step>>,
+    pub(crate) step: Option<Arc<ChainRun>>,
 }
 
 impl Judgement {
     /// Makes the judgement of a run that need not wait, from its chain and the last run of that.
-    pub(super) fn of(chain: u32, last: Option<&Arc<Step>>) -> Self {
+    pub(super) fn of(chain: u32, last: Option<&Arc<ChainRun>>) -> Self {
         Self {
             chain,
             wait: None,
-            step: (chain > 0).then(|| Step::after(last)),
+            step: (chain > 0).then(|| ChainRun::after(last)),
         }
     }
 }

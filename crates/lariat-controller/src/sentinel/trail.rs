@@ -21,7 +21,7 @@ const MOST: usize = 4096;
 /// by step does; a hot loop writes the same fields again. Values do not count: a counter or a time has another in each
 /// run.
 #[derive(Debug)]
-pub(crate) struct Step {
+pub(crate) struct ChainRun {
     /// Shared by all runs of the chain.
     trail: Arc<Mutex<Trail>>,
     progressed: AtomicBool,
@@ -35,7 +35,7 @@ struct Trail {
     last: Option<(ObjectKey, ResourceVersion)>,
 }
 
-impl Step {
+impl ChainRun {
     /// Makes a run of the chain that another run belongs to, or the first of a chain.
     pub(crate) fn after(previous: Option<&Arc<Self>>) -> Arc<Self> {
         let trail = previous.map(|step| Arc::clone(&step.trail));
@@ -118,10 +118,10 @@ mod tests {
 
     /// Runs a chain in which each run changes one object, or creates it; returns which of them made progress.
     fn chain(writes: &[(&str, Option<Value>, Value)]) -> Vec<bool> {
-        let mut step = Step::after(None);
+        let mut step = ChainRun::after(None);
         let mut progressed = Vec::new();
         for (number, (name, before, after)) in (1..).zip(writes) {
-            step = Step::after(Some(&step));
+            step = ChainRun::after(Some(&step));
             let before = before
                 .as_ref()
                 .map(|before| object(name, number * 2, before));
@@ -156,10 +156,10 @@ mod tests {
 
     #[test]
     fn objects_without_end_are_not_progress_for_ever() {
-        let mut step = Step::after(None);
+        let mut step = ChainRun::after(None);
         let mut progressed = 0;
         for number in 0..5000 {
-            step = Step::after(Some(&step));
+            step = ChainRun::after(Some(&step));
             step.wrote(&gvk(), None, &object(&format!("o{number}"), 1, &json!({})));
             progressed += usize::from(step.has_progressed());
         }

@@ -219,14 +219,14 @@ async fn what_is_made_again_under_one_name_is_distinguished() {
         Arc::new(Mutex::new(Vec::new())),
         Arc::new(AtomicUsize::new(0)),
     );
-    let log = Arc::clone(&signal);
+    let written = Arc::clone(&log);
     let count = Arc::clone(&seen);
     bench
         .config_maps
         .register_handler("log", move |cx: Context<ConfigMap>| {
             let uid = |object: Option<Arc<ConfigMap>>| object.and_then(|o| o.metadata.uid.clone());
             let (now, before) = (cx.object().map(uid), cx.deleted().map(uid));
-            log.lock().push((now.ok().flatten(), before.ok().flatten()));
+            written.lock().push((now.ok().flatten(), before.ok().flatten()));
             count.fetch_add(1, Ordering::SeqCst);
             async {
                 time::sleep(SECOND).await;

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::clock::Clock;
 use super::delays::Waiting;
-use super::entry::{Delayed, Entry, Phase, Processing};
+use super::entry::{Delayed, KeyEntry, Phase, Processing};
 use super::index::{Hashed, Hasher, Index};
 use super::ready::{Ageing, Ready};
 use crate::stats::Counters;
@@ -36,7 +36,7 @@ use crate::{Add, LaneId, Lanes, Payload, Priority, QueueMemory, QueueStats};
 /// ```
 pub struct QueueCore<K, P> {
     pub(super) clock: Clock,
-    pub(super) entries: Index<K, Entry<P>>,
+    pub(super) entries: Index<K, KeyEntry<P>>,
     /// Tickets of every entry in phase `Ready`, and of no other.
     pub(super) ready: Ready,
     /// Deadlines of every delayed lane, and stale ones.
@@ -131,7 +131,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
         if self.shutting_down || add.lanes.is_empty() {
             return None;
         }
-        let slot = self.entries.find_or_insert(key, hash, Entry::default);
+        let slot = self.entries.find_or_insert(key, hash, KeyEntry::default);
         let entry = &mut self.entries[slot].value;
         if add.after.is_zero() && add.failures == 0 && entry.covers(&add) {
             entry.payload.merge(add.payload);
@@ -188,7 +188,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
             return;
         }
         let hash = self.hasher().hash(&key);
-        let slot = self.entries.find_or_insert(key, hash, Entry::default);
+        let slot = self.entries.find_or_insert(key, hash, KeyEntry::default);
         let entry = &mut self.entries[slot].value;
         let delay = delay(entry.count_failure(LaneId::WHOLE));
         let after = if add.after.is_zero() {

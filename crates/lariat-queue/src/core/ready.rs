@@ -7,7 +7,7 @@ use std::time::Duration;
 use hashbrown::HashMap;
 
 use super::clock::Stamp;
-use super::entry::{Entry, Phase, Ticket};
+use super::entry::{KeyEntry, Phase, Ticket};
 use super::index::Index;
 use crate::Priority;
 
@@ -121,7 +121,7 @@ impl Ready {
     /// Takes the slot whose turn it is out of the line.
     pub(super) fn pop<K: Eq + Hash, P>(
         &mut self,
-        entries: &Index<K, Entry<P>>,
+        entries: &Index<K, KeyEntry<P>>,
         now: Stamp,
     ) -> Option<u32> {
         let highest = self.levels.iter().position(|level| level.valid > 0)?;
@@ -148,7 +148,7 @@ impl Ready {
     fn aged_level<K: Eq + Hash, P>(
         &mut self,
         highest: usize,
-        entries: &Index<K, Entry<P>>,
+        entries: &Index<K, KeyEntry<P>>,
         now: Stamp,
     ) -> Option<usize> {
         let patience = self.ageing.patience;
@@ -172,7 +172,7 @@ impl Ready {
     fn first<K: Eq + Hash, P>(
         &mut self,
         level: usize,
-        entries: &Index<K, Entry<P>>,
+        entries: &Index<K, KeyEntry<P>>,
     ) -> Option<(u32, Stamp)> {
         let line = &mut self.levels[level].line;
         while let Some(place) = line.front() {
@@ -185,7 +185,7 @@ impl Ready {
     }
 
     /// Drops stale tickets where they have become the majority.
-    pub(super) fn compact<K: Eq + Hash, P>(&mut self, entries: &Index<K, Entry<P>>) {
+    pub(super) fn compact<K: Eq + Hash, P>(&mut self, entries: &Index<K, KeyEntry<P>>) {
         for (number, level) in (0..).zip(&mut self.levels) {
             level.compact(number, entries);
         }
@@ -223,7 +223,7 @@ impl Ready {
 
 impl Level {
     /// Drops stale tickets where they have become the majority.
-    fn compact<K: Eq + Hash, P>(&mut self, number: u8, entries: &Index<K, Entry<P>>) {
+    fn compact<K: Eq + Hash, P>(&mut self, number: u8, entries: &Index<K, KeyEntry<P>>) {
         if self.line.len() > most_tickets(self.valid) {
             self.line
                 .retain(|place| entry_at(entries, number, place).is_some());
@@ -238,10 +238,10 @@ fn most_tickets(valid: usize) -> usize {
 
 /// Returns the entry of a place in line if it holds that place.
 fn entry_at<K: Eq + Hash, P>(
-    entries: &Index<K, Entry<P>>,
+    entries: &Index<K, KeyEntry<P>>,
     level: u8,
-    (slot, number): Place,
-) -> Option<&Entry<P>> {
+    (slot, number): TicketPlace,
+) -> Option<&KeyEntry<P>> {
     let entry = &entries.get(slot)?.value;
     (entry.phase == Phase::Ready(Ticket { level, number })).then_some(entry)
 }
@@ -254,12 +254,12 @@ impl Ready {
 }
 
 /// A slot in line with the number of its ticket.
-type Place = (u32, u32);
+type TicketPlace = (u32, u32);
 
 /// Places in the order in which they leave, valid and stale.
 #[derive(Debug)]
 enum Line {
-    Fifo(VecDeque<Place>),
+    Fifo(VecDeque<TicketPlace>),
     Fair(Groups),
 }
 
@@ -268,7 +268,7 @@ enum Line {
 struct Groups {
     /// The groups that have somebody in line, each once, whose turn it is first.
     turns: VecDeque<u64>,
-    lines: HashMap<u64, VecDeque<Place>>,
+    lines: HashMap<u64, VecDeque<TicketPlace>>,
     len: usize,
 }
 
@@ -284,7 +284,7 @@ impl Line {
         }
     }
 
-    fn push(&mut self, place: Place, group: u64) {
+    fn push(&mut self, place: TicketPlace, group: u64) {
         match self {
             Self::Fifo(line) => line.push_back(place),
             Self::Fair(groups) => groups.push(place, group),
@@ -292,7 +292,7 @@ impl Line {
     }
 
     /// Returns who is next.
-    fn front(&self) -> Option<Place> {
+    fn front(&self) -> Option<TicketPlace> {
         match self {
             Self::Fifo(line) => line.front().copied(),
             Self::Fair(groups) => groups.lines.get(groups.turns.front()?)?.front().copied(),
@@ -317,7 +317,7 @@ impl Line {
         }
     }
 
-    fn retain(&mut self, mut stays: impl FnMut(Place) -> bool) {
+    fn retain(&mut self, mut stays: impl FnMut(TicketPlace) -> bool) {
         match self {
             Self::Fifo(line) => {
                 line.retain(|place| stays(*place));
@@ -329,7 +329,7 @@ impl Line {
 }
 
 impl Groups {
-    fn push(&mut self, place: Place, group: u64) {
+    fn push(&mut self, place: TicketPlace, group: u64) {
         let line = self.lines.entry(group).or_default();
         if line.is_empty() {
             self.turns.push_back(group);
@@ -356,7 +356,7 @@ impl Groups {
         }
     }
 
-    fn retain(&mut self, mut stays: impl FnMut(Place) -> bool) {
+    fn retain(&mut self, mut stays: impl FnMut(TicketPlace) -> bool) {
         for line in self.lines.values_mut() {
             line.retain(|place| stays(*place));
             shrink(line);
@@ -378,7 +378,7 @@ impl Line {
 }
 
 /// Gives memory back after a crowd has left; halving keeps the cost per place constant.
-fn shrink(line: &mut VecDeque<Place>) {
+fn shrink(line: &mut VecDeque<TicketPlace>) {
     if line.capacity() > SHRINK_FROM && line.len() < line.capacity() / 8 {
         line.shrink_to(line.capacity() / 4);
     }

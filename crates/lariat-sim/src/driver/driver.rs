@@ -11,11 +11,11 @@ use crate::coverage::{Coverage, Trouble};
 use crate::event::Event;
 use crate::failure::Failure;
 use crate::focus::Kind;
-use crate::life::{Body, State};
+use crate::life::{Body, BodyState};
 use crate::machine::Machine;
 use crate::network::Traffic;
 use crate::objects::Objects;
-use crate::plan::{FaultKind, Names, Step};
+use crate::plan::{FaultKind, Names, PlanStep};
 use crate::record::Recorder;
 use crate::report::Report;
 use crate::scenario::Scenario;
@@ -46,20 +46,20 @@ const ENDING: Duration = Duration::from_secs(180);
 const SETTLING: Duration = Duration::from_secs(20);
 
 pub(crate) struct Driver<'a> {
-    scenario: &'a Scenario,
+    pub(super) scenario: &'a Scenario,
     random: fastrand::Rng,
-    recorder: Recorder,
-    world: World,
-    processes: Vec<Body>,
-    now: Duration,
+    pub(super) recorder: Recorder,
+    pub(super) world: World,
+    pub(super) processes: Vec<Body>,
+    pub(super) now: Duration,
     /// How long the next turn is at most; it grows while nothing goes on.
-    turn: Duration,
+    pub(super) turn: Duration,
     quiet: Duration,
-    coverage: Coverage,
+    pub(super) coverage: Coverage,
     /// The ends of what limits a process's line for a time.
-    limits: Vec<(Duration, usize, FaultKind)>,
+    pub(super) limits: Vec<(Duration, usize, FaultKind)>,
     steps: usize,
-    names: Names,
+    pub(super) names: Names,
     /// When processes are asked next how they are.
     next_sample: Duration,
     is_calm: bool,
@@ -109,7 +109,7 @@ impl<'a> Driver<'a> {
         }
     }
 
-    pub(crate) fn run(mut self, plan: &[Step]) -> Result<Report, Box<Failure>> {
+    pub(crate) fn run(mut self, plan: &[PlanStep]) -> Result<Report, Box<Failure>> {
         let _logging = logs::begin(&self.recorder, self.scenario.logs);
         self.world.heal();
         self.world.load(self.scenario.filled);
@@ -268,14 +268,14 @@ impl<'a> Driver<'a> {
     /// Has the checkers look at every living process, and the user's at the cluster.
     fn look(&mut self) {
         let served: Vec<Gvk> = self
-            .simulation
+            .scenario
             .kinds
             .iter()
             .map(|kind| kind.gvk().clone())
             .collect();
         for process in &mut self.processes {
             let name = Arc::clone(&process.name);
-            let State::Running(life) = &mut process.state else {
+            let BodyState::Running(life) = &mut process.state else {
                 self.recorder
                     .found("processes live", format!("{name} does not run at rest"));
                 continue;
@@ -315,7 +315,7 @@ impl<'a> Driver<'a> {
         }
     }
 
-    fn finish(self, plan: &[Step]) -> Result<Report, Box<Failure>> {
+    fn finish(self, plan: &[PlanStep]) -> Result<Report, Box<Failure>> {
         let requests = self.processes.iter().map(Body::requests).sum();
         // What the processes leave behind may still report.
         let processes = self.processes;

@@ -9,7 +9,7 @@ use crate::coverage::Trouble;
 use crate::event::Event;
 use crate::life::Body;
 use crate::network::Line;
-use crate::plan::{Fate, Fault, FaultKind, Happening, Step};
+use crate::plan::{Fate, Fault, FaultKind, Happening, PlanStep};
 
 impl Driver<'_> {
     /// Counts what goes wrong for a process, or for all, by what they are doing.
@@ -24,7 +24,7 @@ impl Driver<'_> {
         }
     }
 
-    pub(super) fn happen(&mut self, step: &Step) {
+    pub(super) fn happen(&mut self, step: &PlanStep) {
         self.turn = BUSY;
         self.recorder
             .say(format!("plan: {}", self.names.show(step)));

@@ -4,4 +4,4 @@ mod horizon;
 mod kind;
 mod oracle;
 
-pub(crate) use oracle::{Known, NOTICED, Oracle, Past, SWEEP};
+pub(crate) use oracle::{NOTICED, Oracle, Past, SWEEP};

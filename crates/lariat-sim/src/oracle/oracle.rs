@@ -4,10 +4,8 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use bytes::Bytes;
 use lariat_cluster::{Commit, StoredObject};
 use lariat_core::{Gvk, ObjectKey};
-use serde::Deserialize;
 
 use super::horizon::Horizon;
 use super::kind::{Kind, kind_of, name_of};

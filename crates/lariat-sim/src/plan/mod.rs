@@ -9,5 +9,5 @@ mod swarm;
 pub(crate) use generate::{Cast, generate};
 pub(crate) use names::Names;
 pub(crate) use step::{
-    Change, Command, Fate, Fault, FaultKind, Happening, NAMES, Own, Step, Verb, Write,
+    Change, Command, Fate, Fault, FaultKind, Happening, NAMES, Own, PlanStep, Verb, Write,
 };

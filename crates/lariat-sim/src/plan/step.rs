@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// One thing that happens at a time.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Step {
+pub(crate) struct PlanStep {
     pub(crate) at: Duration,
     pub(crate) what: Happening,
 }

@@ -359,7 +359,7 @@ struct Probe {
 impl Middleware for Probe {
     async fn handle(&self, call: Call, next: Next) -> HandlerResult {
         let inner = &self.process.inner;
-        let mut running = Running {
+        let mut running = RunningCall {
             recorder: inner.recorder.clone(),
             handler: HandlerId {
                 life: inner.life.clone(),
@@ -401,7 +401,7 @@ fn following(result: &HandlerResult) -> Following {
 }
 
 /// A call under way; what is dropped before it has a result was cancelled, or panicked.
-struct Running {
+struct RunningCall {
     recorder: Recorder,
     handler: HandlerId,
     key: ObjectKey,
@@ -410,7 +410,7 @@ struct Running {
     next: Following,
 }
 
-impl Drop for Running {
+impl Drop for RunningCall {
     fn drop(&mut self) {
         if self.result.is_none() && std::thread::panicking() {
             self.next = Following::Panicked;

@@ -9,8 +9,7 @@ use lariat_controller::{
     Context, HandlerOptions, Outcome, Registration, Resync, SharedController,
     SharedControllerFactory,
 };
-use lariat_core::{Gvk, LabelSelector, ObjectKey};
-use parking_lot::Mutex;
+use lariat_core::{LabelSelector, ObjectKey};
 use tokio::task::JoinSet;
 use tokio::time;
 

@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use lariat_cache::MissingKind;
 use lariat_controller::{ControllerOptions, HandlerOptions, SharedControllerFactory, StopError};
-use lariat_core::Gvk;
 use serde_json::json;
 use tokio::time;
 

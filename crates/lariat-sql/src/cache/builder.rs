@@ -50,7 +50,7 @@ const READERS: usize = 4;
 pub struct SqlCacheBuilder {
     factory: SharedCacheFactory,
     schemas: Vec<Schema>,
-    place: Place,
+    place: Location,
     history: usize,
     patience: Duration,
     query_timeout: Duration,
@@ -60,7 +60,7 @@ pub struct SqlCacheBuilder {
 
 /// Where a cache is kept.
 #[derive(Debug)]
-enum Place {
+enum Location {
     Memory,
     File(PathBuf),
     #[cfg(feature = "postgres")]
@@ -72,7 +72,7 @@ impl SqlCacheBuilder {
         Self {
             factory: factory.clone(),
             schemas: Vec::new(),
-            place: Place::Memory,
+            place: Location::Memory,
             history: HISTORY,
             patience: PATIENCE,
             query_timeout: QUERY_TIMEOUT,
@@ -97,7 +97,7 @@ impl SqlCacheBuilder {
     /// The next process finds it there, and writes only what has changed meanwhile. Tables of kinds that the cache does not have
     /// any more are dropped. A second cache cannot have the file: a lock on `<path>-lock` keeps it out.
     pub fn in_file(mut self, path: impl Into<PathBuf>) -> Self {
-        self.place = Place::File(path.into());
+        self.place = Location::File(path.into());
         self
     }
 
@@ -109,13 +109,13 @@ impl SqlCacheBuilder {
     /// fields. When another replica begins to write, queries wait until it has written what differs.
     #[cfg(feature = "postgres")]
     pub fn in_postgres(mut self, options: Postgres) -> Self {
-        self.place = Place::Postgres(options);
+        self.place = Location::Postgres(options);
         self
     }
 
     /// Keeps everything in memory (default).
     pub fn in_memory(mut self) -> Self {
-        self.place = Place::Memory;
+        self.place = Location::Memory;
         self
     }
 
@@ -183,10 +183,10 @@ impl SqlCacheBuilder {
         let associated = schemas.map(|schema| self.associated(schema));
         let associated: Vec<Vec<Associated>> = associated.collect::<Result<_, _>>()?;
         let database = match &self.place {
-            Place::Memory => Database::in_memory(),
-            Place::File(path) => Database::in_file(path),
+            Location::Memory => Database::in_memory(),
+            Location::File(path) => Database::in_file(path),
             #[cfg(feature = "postgres")]
-            Place::Postgres(options) => Database::on_server(options.clone(), self.query_timeout),
+            Location::Postgres(options) => Database::on_server(options.clone(), self.query_timeout),
         };
         let readers = Arc::new(Readers::new(database.clone(), self.readers));
         let mut writer = open(&database).await?;
@@ -200,7 +200,7 @@ impl SqlCacheBuilder {
         let tables = self.tables(&database, keys.as_ref(), associated);
         let kinds = self.kinds(readers, keys.as_ref(), &wanted, tables);
         #[cfg(feature = "postgres")]
-        if let Place::Postgres(options) = &self.place {
+        if let Location::Postgres(options) = &self.place {
             let replica = Replica {
                 database,
                 kinds,
@@ -322,7 +322,7 @@ impl SqlCacheBuilder {
             if !seen.insert(kind.clone()) {
                 return Err(SqlError::KindTwice { kind });
             }
-            if !matches!(self.place, Place::Memory) && is_always_sealed(&kind) && !self.seals(&kind)
+            if !matches!(self.place, Location::Memory) && is_always_sealed(&kind) && !self.seals(&kind)
             {
                 return Err(SqlError::NoKey { kind });
             }

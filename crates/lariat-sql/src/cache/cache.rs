@@ -48,12 +48,12 @@ use crate::store::Writer;
 /// Dropping it stops the tasks; [`stop`](Self::stop) waits until what they have begun to write is written.
 pub struct SqlCache {
     /// None where replicas take turns to write.
-    writer: Option<Arc<Mutex<Writer>>>,
-    keys: Option<SharedKeys>,
-    writes: watch::Receiver<bool>,
-    kinds: HashMap<Gvk, SqlKind>,
-    tasks: Mutex<JoinSet<()>>,
-    stopping: CancellationToken,
+    pub(super) writer: Option<Arc<Mutex<Writer>>>,
+    pub(super) keys: Option<SharedKeys>,
+    pub(super) writes: watch::Receiver<bool>,
+    pub(super) kinds: HashMap<Gvk, SqlKind>,
+    pub(super) tasks: Mutex<JoinSet<()>>,
+    pub(super) stopping: CancellationToken,
 }
 
 impl SqlCache {

@@ -9,18 +9,17 @@ use parking_lot::Mutex;
 use tokio::time::{self, Instant};
 use tokio_util::sync::CancellationToken;
 
-use super::bare::Bare;
-use super::blocking::{LOOK, blocking};
-use super::covered::Covered;
-use super::error::SqlError;
-use super::kind::{Inner, SqlKind};
-use super::unread::{Step, Unread};
 use crate::op::Op;
 use crate::row::{Row, Unindexable, sound};
 use crate::schema::Schema;
 use crate::sql::StorageError;
 use crate::store::{Reached, Writer};
-use crate::watch::{Event, History, State};
+use crate::watch::{Event, History, ObjectState};
+use super::bare::Bare;
+use super::blocking::{LOOK, blocking};
+use super::covered::Covered;
+use super::kind::{Inner, SqlKind};
+use super::unread::{UnreadChange, Unread};
 
 /// How many changes are written at a time: a few milliseconds of work.
 const BATCH: usize = 500;
@@ -274,7 +273,7 @@ impl Feed {
     }
 
     /// Takes the next batch of changes; returns it and the state it leads to.
-    fn batch(&mut self) -> (Vec<Step>, Reached) {
+    fn batch(&mut self) -> (Vec<UnreadChange>, Reached) {
         let status = self.informer.status();
         let unread = &self.unread;
         // `begun` is read after the version, so that the steps of all changes up to the version have begun.
@@ -293,7 +292,7 @@ impl Feed {
         (steps, reached)
     }
 
-    async fn write(&mut self, steps: Arc<[Step]>, reached: Reached) {
+    async fn write(&mut self, steps: Arc<[UnreadChange]>, reached: Reached) {
         let (kind, to_read) = (Arc::clone(&self.kind), Arc::clone(&steps));
         // Made once, even if the write is tried again: values that cannot be indexed are counted here.
         let ops = blocking(move || Ok(to_read.iter().map(|step| kind.op(step)).collect()));
@@ -389,7 +388,7 @@ impl Feed {
 
 impl Inner {
     /// Converts a step of an object into a change of its row.
-    fn op(&self, step: &Step) -> Op {
+    fn op(&self, step: &UnreadChange) -> Op {
         let Some(object) = &step.new else {
             return Op::Delete(step.key.clone());
         };
@@ -421,8 +420,8 @@ impl Inner {
 /// Returns the events of a step for watches: the states before and after.
 ///
 /// A successor of the same name is a deletion and a creation.
-fn events(step: &Step) -> impl Iterator<Item = (Option<State>, Option<State>)> + use<> {
-    let state = |object: &Option<Arc<_>>| object.as_ref().map(|it| State::new(Arc::clone(it)));
+fn events(step: &UnreadChange) -> impl Iterator<Item = (Option<ObjectState>, Option<ObjectState>)> + use<> {
+    let state = |object: &Option<Arc<_>>| object.as_ref().map(|it| ObjectState::new(Arc::clone(it)));
     let (old, new) = (state(&step.old), state(&step.new));
     let (first, second) = if step.is_successor() {
         ((old, None), Some((None, new)))
@@ -433,6 +432,6 @@ fn events(step: &Step) -> impl Iterator<Item = (Option<State>, Option<State>)> +
 }
 
 /// Returns how many events a step is.
-fn events_of(step: &Step) -> u64 {
+fn events_of(step: &UnreadChange) -> u64 {
     1 + u64::from(step.is_successor())
 }

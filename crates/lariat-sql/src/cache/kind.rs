@@ -19,7 +19,7 @@ use super::unread::Unread;
 use crate::access::Access;
 use crate::query::{Cursor, Part, Plan, Query, QueryError, Scope, View};
 use crate::read::{Read, ReadError};
-use crate::revision::{Place, Revision};
+use crate::revision::{Position, Revision};
 use crate::schema::Schema;
 use crate::sql::StorageError;
 use crate::store::{Reached, Reader, Readers, Tables};
@@ -270,7 +270,7 @@ impl SqlKind {
             history,
             change,
         } = self.inner.progress.borrow().reached;
-        Revision::new(version, Some(Place { history, change }))
+        Revision::new(version, Some(Position { history, change }))
     }
 
     /// Returns the state of the kind.
@@ -408,7 +408,7 @@ impl Inner {
     fn now(&self, history: &History) -> Revision {
         let reached = self.progress.borrow().reached;
         let is_of_it = reached.history == history.number();
-        let place = Place {
+        let place = Position {
             history: history.number(),
             change: if is_of_it { reached.change } else { 0 },
         };

@@ -42,7 +42,7 @@ pub(super) struct Replica {
 }
 
 /// A running replica.
-struct Running {
+struct RunningReplica {
     replica: Replica,
     writes: watch::Sender<bool>,
     stopping: CancellationToken,
@@ -59,7 +59,7 @@ impl Replica {
         let kinds = kinds.map(|kind| (kind.schema().gvk().clone(), kind.clone()));
         let kinds = kinds.collect();
         let (writes, of_writes) = watch::channel(false);
-        let running = Running {
+        let running = RunningReplica {
             replica: self,
             writes,
             stopping: stopping.clone(),
@@ -190,7 +190,7 @@ impl Replica {
     }
 }
 
-impl Running {
+impl RunningReplica {
     async fn run(mut self, writer: Writer) {
         let mut session = Some(writer);
         let (mut rest, longest) = RESTS;

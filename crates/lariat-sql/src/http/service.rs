@@ -17,7 +17,7 @@ use super::authorize::Authorizer;
 use super::error::{AuthError, VisibleError};
 use super::reviews::TokenReviews;
 use super::room::Room;
-use super::shared::{Shared, path_of};
+use super::shared::{ServiceState, path_of};
 use super::target::Pages;
 use super::visible::Sight;
 use super::{openapi, routes, serve};
@@ -288,7 +288,7 @@ impl SqlService {
         let is_open = self.auth.is_open();
         let is_always_the_same = is_open && self.sight.is_none();
         let is_endless = self.longest_watch.is_zero() || is_always_the_same;
-        routes::router(Arc::new(Shared {
+        routes::router(Arc::new(ServiceState {
             kinds,
             auth: self.auth,
             sight: self.sight,

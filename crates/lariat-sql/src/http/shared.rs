@@ -25,7 +25,7 @@ use crate::query::Query;
 pub(super) const LONGEST_URL: usize = 16 * 1024;
 
 /// What all requests share.
-pub(super) struct Shared {
+pub(super) struct ServiceState {
     /// By their paths below `/v1`.
     pub(super) kinds: BTreeMap<String, SqlKind>,
     pub(super) auth: Auth,
@@ -41,7 +41,7 @@ pub(super) struct Shared {
     pub(super) openapi: Bytes,
 }
 
-impl Shared {
+impl ServiceState {
     /// Checks a request before anything is done for it, and returns who sends it.
     pub(super) async fn enter(&self, request: &Parts) -> Result<User, Refusal> {
         self.check(request)?;

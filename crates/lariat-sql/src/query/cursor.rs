@@ -146,7 +146,8 @@ mod tests {
 
     use super::*;
     use crate::field::Field;
-    use crate::query::{Scope, field, label};
+    use crate::query::{Query, Scope, field, label};
+    use crate::schema::Schema;
 
     const FIELDS: [(&str, FieldType); 7] = [
         ("text", FieldType::Text),

@@ -1,7 +1,7 @@
 //! Queries of a kind, and how they are built.
 
-use super::filter::{AnyOf, Subject, field, label};
 use crate::revision::Revision;
+use super::filter::{AnyOf, Subject};
 
 /// The label by which namespaces belong to a project, in Rancher.
 pub const PROJECT_LABEL: &str = "field.cattle.io/projectId";

@@ -1,11 +1,7 @@
 //! Statements and their parameters.
 
-use std::borrow::Cow;
-use std::cmp::Ordering;
-
+use crate::param::{Param, List};
 use super::Dialect;
-use crate::field::{Value, natural_key};
-use crate::param::{Arg, List, Param};
 
 /// A statement and its parameters.
 #[derive(Debug)]

@@ -1,10 +1,8 @@
 //! Counting objects by a value.
 
-use std::cmp::Reverse;
-
 use crate::field::{FieldType, Quantity, Value};
 use crate::param::Param;
-use crate::query::{QueryError, Summary};
+use crate::query::Summary;
 use crate::read::{Count, ReadError};
 use crate::sql::{Connection, Select};
 

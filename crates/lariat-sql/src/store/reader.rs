@@ -4,15 +4,15 @@ use std::collections::HashMap;
 
 use lariat_core::Gvk;
 
-use super::counts::summary;
 use crate::associated::Associated;
 use crate::param::{List, Param};
-use crate::query::{Cursor, Part, Plan, QueryError};
-use crate::read::{Count, Found, Read, ReadError};
-use crate::revision::{Place, Revision};
+use crate::query::{Cursor, Plan, Part};
+use crate::read::{Read, Found, ReadError};
+use crate::revision::{Position, Revision};
 use crate::schema::Schema;
 use crate::sealed::{self, Sealed};
 use crate::sql::{Connection, From, Layout, Select, Statement, StorageError, Transaction};
+use super::counts::summary;
 
 /// The tables of a kind.
 #[derive(Debug, Clone)]
@@ -111,7 +111,7 @@ fn revision(
     if synced == 0 {
         return Err(unfilled());
     }
-    let place = Place {
+    let place = Position {
         history: u32::try_from(history).unwrap_or_default(),
         change: change.unsigned_abs(),
     };

@@ -2,16 +2,13 @@
 
 use std::collections::HashSet;
 
-use lariat_core::ObjectKey;
-
+use crate::op::Op;
+use crate::param::Param;
+use crate::sealed;
+use crate::sql::{Connection, Dialect, Statement, StorageError, Transaction};
 use super::database::Database;
 use super::reader::Tables;
 use super::{kept, kinds, rows};
-use crate::op::Op;
-use crate::param::Param;
-use crate::row::Row;
-use crate::sealed;
-use crate::sql::{Connection, Dialect, Statement, StorageError, Transaction};
 
 /// Up to where a kind is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

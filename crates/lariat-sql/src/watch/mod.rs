@@ -3,5 +3,5 @@
 mod history;
 mod watch;
 
-pub(crate) use history::{Event, History, Newest, Next, Over, State};
+pub(crate) use history::{ObjectState, Event, History};
 pub use watch::{Watch, WatchError, WatchEvent, Watched};

@@ -7,9 +7,9 @@ use lariat_core::Gvk;
 use tokio::sync::watch;
 use tokio::task;
 
-use super::history::{Event, History, Newest, Next, Over, State};
+use super::history::{Event, History, Newest, Next, Over, ObjectState};
 use crate::query::{Others, Plan, QueryError};
-use crate::revision::{Place, Revision};
+use crate::revision::{Position, Revision};
 use crate::schema::Schema;
 
 /// What happened to an object that a query finds, or found.
@@ -98,7 +98,7 @@ pub struct Watch {
     plan: Plan,
     history: Arc<History>,
     newest: watch::Receiver<Newest>,
-    at: Place,
+    at: Position,
     version: u64,
     is_over: bool,
 }
@@ -182,13 +182,13 @@ impl Watch {
 
     /// Returns what a change means for the query.
     fn seen(&self, event: &Event) -> Option<WatchEvent> {
-        let meets = |state: &State| {
+        let meets = |state: &ObjectState| {
             let row = state.row(&self.schema);
             row.is_some_and(|row| self.plan.matches(&self.schema, row, Others::default()))
         };
         let old = event.old.as_ref().filter(|state| meets(state));
         let new = event.new.as_ref().filter(|state| meets(state));
-        let watched = |state: &State| Watched {
+        let watched = |state: &ObjectState| Watched {
             object: Arc::clone(&state.object),
             revision: self.revision(),
         };

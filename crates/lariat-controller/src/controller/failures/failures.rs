@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use lariat_core::{Gvk, ObjectKey};
 use parking_lot::Mutex;
@@ -16,7 +15,6 @@ use super::line;
 use super::line::Line;
 use super::signature::signature;
 use crate::lane::{LaneList, Lanes};
-use crate::panics::Panicked;
 
 /// The failures of a kind's handlers that were logged lately, or are to be.
 pub(crate) struct Failures {

@@ -1,18 +1,13 @@
 //! The last runs of each key.
 
 use std::collections::VecDeque;
-use std::fmt;
-use std::sync::Arc;
-use std::time::Duration;
 
-use lariat_core::{Causes, ObjectKey};
+use lariat_core::ObjectKey;
 use parking_lot::Mutex;
-use tokio::time::Instant;
 
 use super::older;
 use super::older::Older;
 use super::record::RunRecord;
-use crate::totals::Ended;
 
 /// The last runs of a controller, and the last of each key that ran lately.
 pub(crate) struct History {

@@ -10,7 +10,7 @@ use lariat_queue::Priority;
 use serde::Serialize;
 
 use super::chain::ErrorChain;
-use super::directive::{Directive, Ignore, RetryAfter, Terminal};
+use super::directive::Directive;
 use crate::current;
 use crate::handler::outcome::Updated;
 

@@ -1,7 +1,9 @@
-use super::*;
 use kube::core::Status;
 use kube::core::response::StatusDetails;
 use serde_json::json;
+
+use super::*;
+use crate::{Ignore, RetryAfter, Terminal};
 
 fn fails() -> Result<(), HandlerError> {
     Err(std::io::Error::other("no"))?;

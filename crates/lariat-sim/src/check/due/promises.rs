@@ -7,7 +7,7 @@ use std::time::Duration;
 use lariat_core::{Gvk, ObjectKey};
 
 use super::delays::{Delay, Delays};
-use super::promise::{CLOCKS, Promise, Why};
+use super::promise::{Promise, Why};
 use crate::activity::{Act, Activity, Sample};
 use crate::actors::{HandlerId, LifeId};
 use crate::check::lives::Lives;

@@ -46,17 +46,11 @@ impl Stage {
     pub(super) async fn new(check: impl Check + 'static) -> Self {
         let cluster = Cluster::builder().start().await.unwrap();
         let schema = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
-        let crd = Objects::new(shop::gvk(), "shops")
-            .custom(schema)
-            .crd(0);
+        let crd = Objects::new(shop::gvk(), "shops").custom(schema).crd(0);
         let gvk = GroupVersionKind::gvk("apiextensions.k8s.io", "v1", "CustomResourceDefinition");
-        let crds =
-            Api::<DynamicObject>::all_with(cluster.client(), &ApiResource::from_gvk(&gvk));
+        let crds = Api::<DynamicObject>::all_with(cluster.client(), &ApiResource::from_gvk(&gvk));
         let crd = serde_json::from_value(crd).unwrap();
-        crds
-            .create(&PostParams::default(), &crd)
-            .await
-            .unwrap();
+        crds.create(&PostParams::default(), &crd).await.unwrap();
         // Served a moment after it is defined.
         while kind(&cluster.client(), &shop::gvk(), "default")
             .list(&ListParams::default())

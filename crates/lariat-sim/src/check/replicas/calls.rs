@@ -11,7 +11,7 @@ use crate::event::{Event, Moment};
 use crate::oracle::Oracle;
 use crate::setup::{Setup, kinds};
 use crate::shown::Shown;
-use crate::survey::{Place, Stage, Survey};
+use crate::survey::{Holding, Stage, Survey};
 
 /// Every object has exactly one holder in time after the last fault, and at rest that one has handled its last state.
 ///
@@ -45,9 +45,9 @@ impl HolderSawLast {
         for kind in kinds() {
             for (key, object) in oracle.all(&kind) {
                 let place = if self.setup.is_sharded {
-                    Place::of_stored(&kind, object)
+                    Holding::of_stored(&kind, object)
                 } else {
-                    Place::All
+                    Holding::All
                 };
                 let holders = survey.members.iter().filter(|member| member.holds(place));
                 let holders: Vec<&LifeId> = holders.map(|member| &member.life).collect();

@@ -12,7 +12,7 @@ use crate::check::{Check, Findings};
 use crate::event::{Event, Moment};
 use crate::oracle::Oracle;
 use crate::setup::Setup;
-use crate::survey::Place;
+use crate::survey::Holding;
 
 /// At any moment at most one process handles a key; in an election, anything at all.
 ///
@@ -27,7 +27,7 @@ pub(super) struct OneHolder {
     places: Places,
     terms: Terms,
     /// Calls under way.
-    running: BTreeMap<Call, Option<Place>>,
+    running: BTreeMap<Call, Option<Holding>>,
 }
 
 type Call = (HandlerId, ObjectKey);
@@ -41,7 +41,7 @@ impl OneHolder {
         }
     }
 
-    fn began(&self, moment: &Moment, (handler, key): &Call, place: Option<Place>) -> Findings {
+    fn began(&self, moment: &Moment, (handler, key): &Call, place: Option<Holding>) -> Findings {
         let life = &handler.life;
         let call = format!(
             "{} begins a call for {} {key}",

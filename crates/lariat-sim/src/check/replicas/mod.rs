@@ -17,7 +17,7 @@ use super::Check;
 use crate::actors::{HandlerId, LifeId};
 use crate::setup::Setup;
 use crate::shown::Shown;
-use crate::survey::Place;
+use crate::survey::Holding;
 
 /// Returns the checkers for a setup.
 pub(super) fn all(setup: &Arc<Setup>) -> Vec<Box<dyn Check>> {
@@ -32,7 +32,7 @@ pub(super) fn all(setup: &Arc<Setup>) -> Vec<Box<dyn Check>> {
 /// The places of the runs of each process: a run is for the place its object had when its first handler was called.
 struct Places {
     setup: Arc<Setup>,
-    runs: BTreeMap<(LifeId, Gvk, ObjectKey), (u64, Option<Place>)>,
+    runs: BTreeMap<(LifeId, Gvk, ObjectKey), (u64, Option<Holding>)>,
 }
 
 impl Places {
@@ -50,12 +50,12 @@ impl Places {
         key: &ObjectKey,
         run: u64,
         object: Option<&Shown>,
-    ) -> Option<Place> {
+    ) -> Option<Holding> {
         let kind = &handler.kind;
         let place = match object {
-            _ if !self.setup.is_sharded => Some(Place::All),
-            Some(object) => Some(Place::of(kind, object)),
-            None if kind.kind() == "ConfigMap" => Some(Place::of_key(kind, key)),
+            _ if !self.setup.is_sharded => Some(Holding::All),
+            Some(object) => Some(Holding::of(kind, object)),
+            None if kind.kind() == "ConfigMap" => Some(Holding::of_key(kind, key)),
             None => None,
         };
         let of = (handler.life.clone(), kind.clone(), key.clone());

@@ -414,7 +414,7 @@ async fn a_last_state_that_its_holder_has_not_handled_is_reported() {
 fn a_member_of_a_ring_holds_what_its_share_has() {
     let mut member = member("a", true);
     member.share = Some(Share::none());
-    let place = crate::survey::Place::of_key(&Gvk::new("", "v1", "ConfigMap"), &key("x"));
+    let place = crate::survey::Holding::of_key(&Gvk::new("", "v1", "ConfigMap"), &key("x"));
     assert!(!member.holds(place));
     member.share = Some(Share::of("a", []));
     assert!(member.holds(place));

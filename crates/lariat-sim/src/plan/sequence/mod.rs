@@ -6,4 +6,4 @@
 mod sequence;
 mod themes;
 
-pub(super) use sequence::{Place, Sequence, Theme};
+pub(super) use sequence::{Sequence, Subject, Theme};

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use crate::plan::{Change, Command, Fault, FaultKind, Happening, NAMES, Own, Step, Verb, Write};
+use crate::plan::{
+    Change, Command, Fault, FaultKind, Happening, NAMES, Own, PlanStep, Verb, Write,
+};
 
 /// What a sequence is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,17 +62,17 @@ impl Theme {
 
 /// What of the run a sequence is about.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Place {
+pub(crate) struct Subject {
     pub(crate) process: usize,
     pub(crate) kind: usize,
 }
 
 /// A sequence that grows.
 pub(crate) struct Sequence<'a> {
-    random: &'a mut fastrand::Rng,
-    place: Place,
-    at: Duration,
-    steps: Vec<Step>,
+    pub(super) random: &'a mut fastrand::Rng,
+    pub(super) place: Subject,
+    pub(super) at: Duration,
+    pub(super) steps: Vec<PlanStep>,
 }
 
 /// A handler of metadata or of content, without a limit and without resync.
@@ -79,7 +81,7 @@ const METADATA: u32 = 0x13;
 pub(super) const CONTENT: u32 = 0x17;
 
 impl<'a> Sequence<'a> {
-    pub(crate) fn new(random: &'a mut fastrand::Rng, place: Place, at: Duration) -> Self {
+    pub(crate) fn new(random: &'a mut fastrand::Rng, place: Subject, at: Duration) -> Self {
         Self {
             random,
             place,
@@ -89,7 +91,7 @@ impl<'a> Sequence<'a> {
     }
 
     /// Makes the steps; returns them with the time of the last.
-    pub(crate) fn of(mut self, theme: Theme) -> (Vec<Step>, Duration) {
+    pub(crate) fn of(mut self, theme: Theme) -> (Vec<PlanStep>, Duration) {
         let name = self.random.u16(..4);
         self.prepare(name);
         match theme {
@@ -119,14 +121,14 @@ impl<'a> Sequence<'a> {
     }
 
     /// Cuts the watch and holds the next one back, so that changes are not seen.
-    fn blind(&mut self) {
+    pub(super) fn blind(&mut self) {
         let delay = self.time(2_500, 6_000);
         self.fault(FaultKind::Delay(delay), Some("watch"), 2_500);
         self.now(FaultKind::CutWatches);
         self.wait(50, 300);
     }
 
-    fn any_write(&mut self) -> Own {
+    pub(super) fn any_write(&mut self) -> Own {
         match self.random.u8(..8) {
             0..3 => Own::Annotate,
             3 => Own::Update,
@@ -137,44 +139,44 @@ impl<'a> Sequence<'a> {
         }
     }
 
-    fn time(&mut self, least: u64, most: u64) -> Duration {
+    pub(super) fn time(&mut self, least: u64, most: u64) -> Duration {
         Duration::from_millis(self.random.u64(least..=most))
     }
 
-    fn wait(&mut self, least: u64, most: u64) {
+    pub(super) fn wait(&mut self, least: u64, most: u64) {
         let time = self.time(least, most);
         self.at += time;
     }
 
-    fn push(&mut self, what: Happening) {
-        self.steps.push(Step { at: self.at, what });
+    pub(super) fn push(&mut self, what: Happening) {
+        self.steps.push(PlanStep { at: self.at, what });
     }
 
-    fn client(&mut self, name: u16, what: Change) {
+    pub(super) fn client(&mut self, name: u16, what: Change) {
         let kind = self.place.kind;
         self.push(Happening::Write(Write { kind, name, what }));
     }
 
-    fn own(&mut self, name: u16, own: Own) {
+    pub(super) fn own(&mut self, name: u16, own: Own) {
         self.own_later(name, own, 0);
     }
 
     /// The program writes after so many milliseconds.
-    fn own_later(&mut self, name: u16, own: Own, later: u32) {
+    pub(super) fn own_later(&mut self, name: u16, own: Own, later: u32) {
         self.command(Verb::Write(own), u32::from(name) + NAMES * later);
     }
 
-    fn command(&mut self, verb: Verb, number: u32) {
-        let Place { process, kind } = self.place;
+    pub(super) fn command(&mut self, verb: Verb, number: u32) {
+        let Subject { process, kind } = self.place;
         let what = Command { verb, kind, number };
         self.push(Happening::Command { process, what });
     }
 
-    fn now(&mut self, kind: FaultKind) {
+    pub(super) fn now(&mut self, kind: FaultKind) {
         self.fault_for_all(kind, 0);
     }
 
-    fn fault_for_all(&mut self, kind: FaultKind, lasts: u64) {
+    pub(super) fn fault_for_all(&mut self, kind: FaultKind, lasts: u64) {
         self.push(Happening::Fault(Fault {
             kind,
             process: None,
@@ -185,7 +187,7 @@ impl<'a> Sequence<'a> {
         }));
     }
 
-    fn fault(&mut self, kind: FaultKind, verb: Option<&'static str>, lasts: u64) {
+    pub(super) fn fault(&mut self, kind: FaultKind, verb: Option<&'static str>, lasts: u64) {
         self.push(Happening::Fault(Fault {
             kind,
             process: Some(self.place.process),

@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::time;
 
-use super::Setup;
+use super::setup::Setup;
 use crate::deed::Deed;
 use crate::panics::PLANNED;
 use crate::process::Process;

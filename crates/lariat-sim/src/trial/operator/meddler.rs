@@ -11,7 +11,7 @@ use lariat_core::{Gvk, ObjectKey};
 use serde_json::json;
 use tokio::time;
 
-use super::Setup;
+use super::setup::Setup;
 use crate::deed::Deed;
 use crate::process::Process;
 use crate::shop;

@@ -7,7 +7,6 @@ use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::api::DynamicObject;
 use lariat_cache::{Metadata, MissingKind};
 use lariat_controller::{ControllerOptions, HandlerOptions, SharedControllerFactory};
-use lariat_core::ObjectKey;
 use lariat_operator::{
     Budget, EventOptions, Finalizer, Guard, GuardState, Operator, OperatorError, Reconciler,
 };

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::chaos::Chaos;
-use crate::plan::{Change, Fate, Fault, FaultKind, Happening, Step, Write};
+use crate::plan::{Change, Fate, Fault, FaultKind, Happening, PlanStep, Write};
 use crate::setup::Setup;
 
 /// The longest a process is paused or down, a server is away, and a fault lasts.
@@ -16,7 +16,7 @@ const HOURS: i64 = 10 * 60 * 60;
 const CLASSES: usize = 12;
 
 /// Makes the plan of a seed.
-pub(crate) fn plan(setup: &Setup, chaos: &Chaos) -> Vec<Step> {
+pub(crate) fn plan(setup: &Setup, chaos: &Chaos) -> Vec<PlanStep> {
     let mut random = fastrand::Rng::with_seed(setup.seed ^ 0x7265_7061);
     let classes = (0..CLASSES).filter(|_| random.bool()).collect();
     let pace = [1_000, 3_000, 8_000][random.usize(..3)];
@@ -44,7 +44,7 @@ pub(crate) fn plan(setup: &Setup, chaos: &Chaos) -> Vec<Step> {
         } else {
             planner.trouble()
         };
-        steps.extend(what.map(|what| Step {
+        steps.extend(what.map(|what| PlanStep {
             at: Duration::from_millis(at),
             what,
         }));
@@ -65,12 +65,12 @@ struct Planner {
 
 impl Planner {
     /// Has clocks be wrong and some processes start late, and creates the first objects.
-    fn beginning(&mut self) -> Vec<Step> {
+    fn beginning(&mut self) -> Vec<PlanStep> {
         let mut steps = Vec::new();
         for process in 0..self.processes {
             let mut has = |what| {
                 let what = Happening::Process { process, what };
-                steps.push(Step {
+                steps.push(PlanStep {
                     at: Duration::ZERO,
                     what,
                 });
@@ -86,7 +86,7 @@ impl Planner {
             for name in 0..self.names {
                 let what = Change::Put;
                 let what = Happening::Write(Write { kind, name, what });
-                steps.push(Step {
+                steps.push(PlanStep {
                     at: Duration::ZERO,
                     what,
                 });

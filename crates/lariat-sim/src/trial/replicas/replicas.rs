@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use lariat_core::Gvk;
 use serde_json::{Value, json};
 
 use super::plan::plan;

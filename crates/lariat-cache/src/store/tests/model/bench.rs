@@ -7,20 +7,20 @@ use lariat_core::{LabelSelector, Uid};
 
 use super::super::*;
 use super::server::{Answer, Event, Op, Outcome, Server};
-use super::{Act, Moment, Step};
+use super::{Act, Moment, ModelStep};
 use crate::content_filter::ContentFilter;
 
 pub(super) const KEYS: u8 = 4;
 
 /// The state an object was made from.
-fn state_of(object: &CachedObject) -> State {
+fn state_of(object: &CachedObject) -> TestState {
     let uid = object.uid().to_string()[1..].parse().unwrap();
     let version = object.version().to_string().parse().unwrap();
-    State { uid, version }
+    TestState { uid, version }
 }
 
 fn key_of(key: u8) -> ObjectKey {
-    let any = State { uid: 0, version: 0 };
+    let any = TestState { uid: 0, version: 0 };
     object(key, any).key().clone()
 }
 
@@ -40,7 +40,7 @@ pub(super) struct Bench {
     backup: Option<Server>,
     store: Store,
     /// What somebody knows who sees only changes.
-    follower: BTreeMap<ObjectKey, State>,
+    follower: BTreeMap<ObjectKey, TestState>,
     /// The version at which the server was as the store shows a key, at least.
     shown_at: BTreeMap<u8, u64>,
     /// Every object that the store has had, or an answer was about.
@@ -108,18 +108,18 @@ impl Bench {
         }
     }
 
-    pub(super) fn step(&mut self, step: &Step) {
+    pub(super) fn step(&mut self, step: &ModelStep) {
         match step {
-            Step::Act(act) => self.act(*act),
-            Step::Theirs { key, op, published } => self.theirs(*key, *op, *published),
-            Step::CatchUp => self.catch_up(),
-            Step::CutWatch => self.is_watching = false,
-            Step::List { page, acts } => self.list(*page, acts),
-            Step::Settle => self.settle(),
-            Step::Content(content) => self.content = *content,
-            Step::Backup => self.backup = Some(self.server.clone()),
-            Step::Restore => self.restore(),
-            Step::Store(storage) => self.store.set_storage(*storage),
+            ModelStep::Act(act) => self.act(*act),
+            ModelStep::Theirs { key, op, published } => self.theirs(*key, *op, *published),
+            ModelStep::CatchUp => self.catch_up(),
+            ModelStep::CutWatch => self.is_watching = false,
+            ModelStep::List { page, acts } => self.list(*page, acts),
+            ModelStep::Settle => self.settle(),
+            ModelStep::Content(content) => self.content = *content,
+            ModelStep::Backup => self.backup = Some(self.server.clone()),
+            ModelStep::Restore => self.restore(),
+            ModelStep::Store(storage) => self.store.set_storage(*storage),
         }
         self.check();
     }
@@ -241,7 +241,7 @@ impl Bench {
             .log
             .retain(|event| event.state.version > version);
         (self.is_watching, self.is_lossy) = (true, false);
-        let known = |(key, state): &&(u8, State)| unchanged.contains(&(key_of(*key), *state));
+        let known = |(key, state): &&(u8, TestState)| unchanged.contains(&(key_of(*key), *state));
         let changed = listed.len() - listed.iter().filter(known).count();
         assert!(published <= 2 * changed, "what did not change is not published");
     }
