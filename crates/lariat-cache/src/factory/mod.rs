@@ -1,6 +1,7 @@
 //! The factory of caches: one informer per kind.
 
 mod builder;
+mod factory;
 mod own_writes;
 mod running;
 
@@ -24,38 +25,7 @@ use crate::publish::{KindStatus, Phase, SharedBudget};
 use crate::reflector::SharedServer;
 use crate::reflector::Source;
 use crate::warm::{ClusterUid, WarmStore};
-
 pub use builder::CacheFactoryBuilder;
-use builder::Options;
-use running::{Kind, Running};
-
-/// A factory of caches: one [`Informer`] per kind.
-///
-/// A clone is the same factory. Nothing is sent before [`start`](Self::start); kinds that are requested later start
-/// immediately. A stopped factory can be started again: caches keep their objects, and catch up.
-///
-/// A kind without any informer, cache, subscription or stream of changes is unused. It is kept for a grace period; then
-/// its watch ends and its memory is freed. When the last clone of the factory is dropped, all watches end.
-///
-/// ```no_run
-/// use std::time::Duration;
-/// use k8s_openapi::api::core::v1::Pod;
-/// use lariat_cache::SharedCacheFactory;
-/// use lariat_core::Gvk;
-///
-/// # async fn example(client: kube::Client) -> Result<(), Box<dyn std::error::Error>> {
-/// let factory = SharedCacheFactory::new(client);
-/// let pods = factory.for_kind(Gvk::new("", "v1", "Pod")).cache::<Pod>();
-/// factory.start();
-/// factory.wait_for_sync(Duration::from_secs(30)).await?;
-/// println!("{} pods", pods.len());
-/// factory.stop().await;
-/// # Ok(()) }
-/// ```
-#[derive(Clone)]
-pub struct SharedCacheFactory {
-    shared: Arc<Shared>,
-}
 
 pub(crate) struct Shared {
     clients: SharedClientFactory,
@@ -122,31 +92,9 @@ impl SharedCacheFactory {
     ///
     /// As [`for_kind`](Self::for_kind).
     #[must_use]
-    pub fn for_source(&self, gvk: impl Into<Gvk>, source: Arc<dyn Source>) -> Informer {
-        self.informer(gvk.into(), Some(source))
-    }
-
-    /// Returns the informer of a used kind, as an [optional](Informer::optional) use.
-    ///
-    /// `None` if the kind was never requested, or has ended since because it was unused.
-    ///
-    /// ```no_run
-    /// use lariat_cache::SharedCacheFactory;
-    /// use lariat_core::Gvk;
-    ///
-    /// # fn example(factory: SharedCacheFactory) {
-    /// if let Some(pods) = factory.existing(&Gvk::new("", "v1", "Pod")) {
-    ///     println!("{}", pods.status().objects);
-    /// }
-    /// # }
-    /// ```
-    #[must_use]
-    pub fn existing(&self, gvk: &Gvk) -> Option<Informer> {
+    pub fn for_source(&self, gvk: impl Into<Gvk>, factory:: &Gvk) -> Option<Informer> {
         let kind = self.shared.kinds.get(gvk)?;
-        Some(Informer::optional_of(Arc::clone(&kind.core)))
-    }
-
-    fn informer(&self, gvk: Gvk, source: Option<Arc<dyn Source>>) -> Informer {
+pub use factory:: Option<Arc<dyn Source>>) -> Informer {
         let shared = &self.shared;
         if let Some(kind) = shared.kinds.get(&gvk) {
             return Informer::new(Arc::clone(&kind.core));

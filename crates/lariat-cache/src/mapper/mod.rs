@@ -2,20 +2,11 @@
 
 mod aggregated;
 mod legacy;
+mod mapper;
 mod survey;
 
-use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
-use std::time::Duration;
-
-use http::Request;
-use http::header::ACCEPT;
-use kube::Client;
-use lariat_core::{Gvk, ResourceKind, debug_as_description};
-use parking_lot::Mutex;
-use tokio::sync::Mutex as AsyncMutex;
-use tokio::time::{self, Instant};
-
+pub(crate) use mapper::NO_PATH;
+pub use mapper::{MapperError, RestMapper};
 pub use survey::Survey;
 
 /// Maps kinds to resources by the API server's discovery.

@@ -1,72 +1,15 @@
 //! Warm restarts: saving a kind's store to a file, from which the next start continues.
 
 mod file;
+mod header;
 mod keys;
 mod sealed;
 mod source;
+mod store;
 
-use std::fmt;
-use std::io;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
-
-use http::Request;
-use kube::Client;
-use lariat_core::{Gvk, ResourceVersion, describe};
-use lariat_seal::{Context, SealError, Sealing, is_always_sealed};
-use serde::{Deserialize, Serialize};
-use tokio::sync::OnceCell;
-use tokio::time;
-
-use crate::store::Store;
-use keys::Keys;
+pub(crate) use header::{Cold, FORMAT, Found, Header};
 pub use source::{WarmIdentity, WarmObjects, WarmSource, WarmSourceError};
-
-/// How long the API server may take to identify its cluster.
-const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
-
-/// The first and the longest delay before an unanswered request is repeated.
-const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(5));
-
-/// How many error answers are tolerated.
-const ERRORS: u32 = 5;
-
-/// The folder in which the stores of a factory are saved; a clone is the same.
-#[derive(Clone)]
-pub(crate) struct WarmStore {
-    folder: Arc<Path>,
-    cluster: ClusterUid,
-    /// The keys of sealed files; without them Secrets are not saved.
-    keys: Option<Arc<Keys>>,
-    /// Whether plain files of Secrets, which earlier versions left, were removed.
-    cleaned: Arc<AtomicBool>,
-    /// Whether the log says why Secrets are not saved.
-    explained: Arc<AtomicBool>,
-}
-
-/// The form in which a kind is saved.
-enum Form {
-    Plain,
-    Sealed(Arc<Keys>),
-}
-
-/// The header of a file: what must match for it to be used.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Header {
-    /// Increased whenever earlier files cannot be read any more.
-    format: u32,
-    /// The uid of the namespace `kube-system`, which is unique to a cluster.
-    cluster: String,
-    kind: String,
-    /// The selection, and what is done with objects before they are saved.
-    reading: String,
-    version: String,
-    objects: usize,
-}
-
-pub(crate) const FORMAT: u32 = 1;
+pub(crate) use store::{ClusterUid, WarmStore};
 
 /// Why a file is not used; the kind is then listed, which is not a failure.
 #[derive(Debug, thiserror::Error)]

@@ -8,12 +8,13 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 use lariat_core::Gvk;
 
-use super::authorize::Authorizer;
-use crate::access::{Access, AccessError, User};
+use crate::access::{User, Access};
 use crate::cache::{Answer, SqlError, SqlKind};
 use crate::query::Query;
 use crate::revision::Revision;
 use crate::watch::{Watch, WatchError};
+use super::authorize::Authorizer;
+use super::error::VisibleError;
 
 /// A kind as a user may see it.
 #[derive(Debug)]

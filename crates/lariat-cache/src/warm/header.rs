@@ -1,0 +1,65 @@
+//! What a file says of a store, and why one is not used.
+
+use std::io;
+use std::sync::Arc;
+
+use lariat_core::{ResourceVersion, describe};
+use lariat_seal::SealError;
+use serde::{Deserialize, Serialize};
+
+
+/// What a file holds, and what must be the same for it to be used.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Header {
+    /// Raised whenever files of before cannot be read any more.
+    pub(super) format: u32,
+    /// The uid of the namespace `kube-system`, which no two clusters share.
+    pub(crate) cluster: String,
+    pub(super) kind: String,
+    /// What is selected, and what is done with objects before they are kept.
+    pub(super) reading: String,
+    pub(crate) version: String,
+    pub(crate) objects: usize,
+}
+
+pub(crate) const FORMAT: u32 = 1;
+
+/// A file that is not used, which is no failure: the kind is listed then.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Cold {
+    #[error("there is no file of an earlier run")]
+    NoFile,
+    #[error("Secrets are not kept without a key")]
+    NoKey,
+    #[error("the API server does not say which cluster this is: {0}")]
+    UnknownCluster(String),
+    #[error("the file is of another cluster")]
+    OtherCluster,
+    #[error("the file is of other options, or of another version of Lariat")]
+    OtherOptions,
+    #[error("the file is damaged: {0}")]
+    Damaged(String),
+    #[error("the file cannot be read or written: {0}")]
+    Io(#[from] io::Error),
+    #[error("{}", describe(&**.0))]
+    Keys(Arc<SealError>),
+}
+
+impl Cold {
+    /// Whether something is wrong with the file, rather than that it is of other circumstances.
+    pub(crate) fn is_fault(&self) -> bool {
+        matches!(self, Self::Damaged(_) | Self::Io(_) | Self::Keys(_))
+    }
+}
+
+impl From<SealError> for Cold {
+    fn from(error: SealError) -> Self {
+        Self::Keys(Arc::new(error))
+    }
+}
+
+/// Objects of an earlier run, and the version they are of.
+pub(crate) struct Found {
+    pub(crate) version: ResourceVersion,
+    pub(crate) objects: Vec<Box<[u8]>>,
+}
