@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// The name of a key that wraps others; it is no secret.
+/// The id of a key that wraps others; it is not secret.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct KeyId(Box<str>);
 
@@ -27,7 +27,7 @@ impl KeyId {
         }
     }
 
-    /// Returns the name.
+    /// Returns the id as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -46,7 +46,7 @@ impl fmt::Debug for KeyId {
     }
 }
 
-/// The name of a data key, which is part of what it sealed.
+/// The id of a data key, which is part of the data that it sealed.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DataKeyId(pub(crate) [u8; 4]);
 

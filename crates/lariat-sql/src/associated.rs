@@ -64,7 +64,7 @@ impl Associated {
     }
 }
 
-/// By what objects belong together.
+/// How associated objects are found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Link {
     /// The places of fields of this kind and of the other one.

@@ -113,6 +113,7 @@ impl Association {
     pub(crate) fn by(&self) -> &By {
         &self.by
     }
+
     /// Returns the field of this kind that the association uses.
     pub(crate) fn own_field(&self) -> Option<&str> {
         match &self.by {

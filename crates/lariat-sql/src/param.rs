@@ -36,7 +36,7 @@ pub(crate) enum Arg<'a> {
 }
 
 impl List {
-    /// Makes a list of parameters; gives them back if no list has their type.
+    /// Converts parameters into a list; returns them if no list has their type.
     pub(crate) fn of(params: Vec<Param>) -> Result<Self, Vec<Param>> {
         match params.first() {
             Some(Param::Text(_)) => {

@@ -13,9 +13,9 @@ use crate::sql::StorageError;
 #[derive(Default)]
 pub(crate) struct Read {
     pub(crate) found: Vec<Found>,
-    /// How many there are, with those on other pages; none if that was not asked for.
+    /// The number of objects on all pages; none if it was not requested.
     pub(crate) total: Option<u64>,
-    /// Where the next answer begins; none at the end.
+    /// The cursor of the next answer; none at the end.
     pub(crate) next: Option<String>,
     pub(crate) revision: Revision,
     /// The counts of each summary.
@@ -58,7 +58,7 @@ impl Count {
     ) -> Vec<Self> {
         let mut counts: Vec<_> = counts.into_iter().collect();
         counts.sort_by_cached_key(|(value, namespace, objects)| {
-            // The key of a natural text is made once.
+            // The key of a natural text is computed once.
             let (natural, other) = match value {
                 Value::Natural(text) => (Some(natural_key(text)), None),
                 value => (None, Some(value.clone())),

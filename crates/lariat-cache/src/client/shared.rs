@@ -375,7 +375,9 @@ impl KindClient {
     #[must_use]
     pub fn known_resource(&self) -> Option<ResourceKind> {
         match &*self.place.lock() {
-            Some(ServedAt::Given(resource) | ServedAt::Discovered(resource)) => Some(resource.clone()),
+            Some(ServedAt::Given(resource) | ServedAt::Discovered(resource)) => {
+                Some(resource.clone())
+            }
             Some(ServedAt::Outdated(_)) | None => None,
         }
     }
@@ -384,7 +386,9 @@ impl KindClient {
     pub(crate) fn last_resource(&self) -> Option<ResourceKind> {
         match &*self.place.lock() {
             Some(
-                ServedAt::Given(resource) | ServedAt::Discovered(resource) | ServedAt::Outdated(resource),
+                ServedAt::Given(resource)
+                | ServedAt::Discovered(resource)
+                | ServedAt::Outdated(resource),
             ) => Some(resource.clone()),
             None => None,
         }

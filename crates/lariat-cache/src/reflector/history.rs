@@ -56,7 +56,10 @@ enum Sight {
 
 impl Reflector {
     /// Decides whether a watch may continue from a version.
-    pub(super) async fn verify(&mut self, since: ResourceVersion) -> Result<ReflectorStep, Failure> {
+    pub(super) async fn verify(
+        &mut self,
+        since: ResourceVersion,
+    ) -> Result<ReflectorStep, Failure> {
         self.record(|_| Reflected::CheckBegan {
             since: (&since).into(),
         });

@@ -204,7 +204,9 @@ impl Reflector {
             },
             ReflectorStep::Watch { since } if self.policy.is_verified() => self.watch(since).await,
             // Another reflector knows of a restore that this one's check might miss.
-            ReflectorStep::Watch { .. } if self.reading.server.is_restored() => Ok(self.read_again()),
+            ReflectorStep::Watch { .. } if self.reading.server.is_restored() => {
+                Ok(self.read_again())
+            }
             ReflectorStep::Watch { since } => self.verify(since).await,
         }
     }

@@ -114,7 +114,9 @@ impl Reflector {
         }
         let lasted = opened.elapsed();
         let end = match end {
-            Ok(()) if lasted < SHORTEST_WATCH && !cursor.has_events => Err(ReflectorError::EndedAtOnce),
+            Ok(()) if lasted < SHORTEST_WATCH && !cursor.has_events => {
+                Err(ReflectorError::EndedAtOnce)
+            }
             end => end,
         };
         let why = end

@@ -7,16 +7,15 @@ use lariat_core::{ResourceVersion, describe};
 use lariat_seal::SealError;
 use serde::{Deserialize, Serialize};
 
-
-/// What a file holds, and what must be the same for it to be used.
+/// The header of a file: what must match for it to be used.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Header {
-    /// Raised whenever files of before cannot be read any more.
+    /// Increased whenever earlier files cannot be read any more.
     pub(super) format: u32,
-    /// The uid of the namespace `kube-system`, which no two clusters share.
+    /// The uid of the namespace `kube-system`, which is unique to a cluster.
     pub(crate) cluster: String,
     pub(super) kind: String,
-    /// What is selected, and what is done with objects before they are kept.
+    /// The selection, and what is done with objects before they are saved.
     pub(super) reading: String,
     pub(crate) version: String,
     pub(crate) objects: usize,
@@ -24,12 +23,12 @@ pub(crate) struct Header {
 
 pub(crate) const FORMAT: u32 = 1;
 
-/// A file that is not used, which is no failure: the kind is listed then.
+/// Why a file is not used; the kind is then listed, which is not a failure.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Cold {
     #[error("there is no file of an earlier run")]
     NoFile,
-    #[error("Secrets are not kept without a key")]
+    #[error("Secrets are not saved without a key")]
     NoKey,
     #[error("the API server does not say which cluster this is: {0}")]
     UnknownCluster(String),
@@ -46,7 +45,7 @@ pub(crate) enum Cold {
 }
 
 impl Cold {
-    /// Whether something is wrong with the file, rather than that it is of other circumstances.
+    /// Returns whether the file is damaged, rather than from other circumstances.
     pub(crate) fn is_fault(&self) -> bool {
         matches!(self, Self::Damaged(_) | Self::Io(_) | Self::Keys(_))
     }
@@ -58,7 +57,7 @@ impl From<SealError> for Cold {
     }
 }
 
-/// Objects of an earlier run, and the version they are of.
+/// The objects of an earlier run, and their version.
 pub(crate) struct Found {
     pub(crate) version: ResourceVersion,
     pub(crate) objects: Vec<Box<[u8]>>,

@@ -6,7 +6,7 @@ use super::bucket::TokenBucket;
 use super::curves::{Exponential, FastSlow};
 use super::limiter::RateLimiter;
 
-/// Returns lasso's default curve: 5 ms doubling up to 30 s, and 2 min from the 31st failure on.
+/// Returns lasso's default: 5 ms doubling up to 30 s, and 2 min from the 31st failure on.
 #[must_use]
 pub fn lasso_default() -> impl RateLimiter {
     let fast_slow = FastSlow::new(Duration::from_millis(1), Duration::from_secs(120), 30);
@@ -19,8 +19,9 @@ pub fn controller_runtime_default() -> impl RateLimiter {
     Exponential::new(Duration::from_millis(5), Duration::from_secs(1000))
 }
 
-/// Returns client-go's `DefaultTypedControllerRateLimiter`: 5 ms doubling up to 1000 s, and over all
-/// keys together 10 a second after a burst of 100.
+/// Returns client-go's `DefaultTypedControllerRateLimiter`.
+///
+/// That is 5 ms doubling up to 1000 s, and over all keys together 10 a second after a burst of 100.
 #[must_use]
 pub fn client_go_default() -> impl RateLimiter {
     controller_runtime_default().max_of(TokenBucket::new(10.0, 100))

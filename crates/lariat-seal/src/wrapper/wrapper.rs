@@ -48,10 +48,10 @@ pub type Wrapping<'a, T> = Pin<Box<dyn Future<Output = Result<T, WrapError>> + S
 /// # let _ = |service: Service| Box::new(service) as Box<dyn KeyWrapper>;
 /// ```
 pub trait KeyWrapper: Send + Sync + 'static {
-    /// Returns the name of the key that [`wrap`](Self::wrap) uses.
+    /// Returns the id of the key that [`wrap`](Self::wrap) uses.
     ///
-    /// It is stored in plain text beside the wrapped key. Where it changes, a keyring
-    /// [has to be wrapped again](crate::Keyring::is_wrapped_by).
+    /// It is stored in plain text beside the wrapped key. If it changes, a keyring [must be wrapped
+    /// again](crate::Keyring::is_wrapped_by).
     fn current(&self) -> KeyId;
 
     /// Encrypts a key with the current key.
@@ -59,11 +59,11 @@ pub trait KeyWrapper: Send + Sync + 'static {
 
     /// Decrypts a key, also one that was wrapped with an earlier key.
     ///
-    /// What was changed has to be refused: [`WrapError::Rejected`].
+    /// It must reject a changed key with [`WrapError::Rejected`].
     fn unwrap<'a>(&'a self, wrapped: &'a WrappedKey) -> Wrapping<'a, Zeroizing<[u8; 32]>>;
 }
 
-/// An encrypted key and the name of the key that decrypts it.
+/// An encrypted key and the id of the key that decrypts it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct WrappedKey {
     key_id: KeyId,
@@ -71,7 +71,7 @@ pub struct WrappedKey {
 }
 
 impl WrappedKey {
-    /// Makes a wrapped key of what a key management service returned.
+    /// Creates a wrapped key from the answer of a key management service.
     ///
     /// # Errors
     ///
@@ -84,7 +84,7 @@ impl WrappedKey {
         Ok(Self { key_id, bytes })
     }
 
-    /// Returns the name of the key that decrypts it.
+    /// Returns the id of the key that decrypts it.
     #[must_use]
     pub fn key_id(&self) -> &KeyId {
         &self.key_id

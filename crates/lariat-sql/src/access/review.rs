@@ -21,7 +21,6 @@ const DEFAULT_USERS: usize = 1_000;
 
 const DEFAULT_CONCURRENCY: usize = 16;
 
-
 /// Asks the API server which objects users may see.
 ///
 /// A cache reads with the credentials of its program, so it must determine itself what to show to others.

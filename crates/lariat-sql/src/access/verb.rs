@@ -10,7 +10,7 @@ pub enum Verb {
     Get,
     /// To read all objects.
     List,
-    /// To be sent changes.
+    /// To receive changes.
     Watch,
 }
 

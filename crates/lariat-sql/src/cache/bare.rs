@@ -6,7 +6,7 @@ use std::sync::Arc;
 use lariat_cache::{CachedObject, Informer};
 use lariat_core::ObjectKey;
 
-use super::unread::{UnreadChange, Unread};
+use super::unread::{Unread, UnreadChange};
 
 /// The objects of a kind that were written without their content.
 ///

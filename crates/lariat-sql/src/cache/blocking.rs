@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::error::SqlError;
 
-/// How often progress is checked while queries wait and nothing changes.
+/// How often progress is checked while queries wait and no changes arrive.
 pub(crate) const LOOK: Duration = Duration::from_millis(20);
 
 /// Runs blocking work on a thread that may block.

@@ -338,7 +338,9 @@ impl SqlCacheBuilder {
             if !seen.insert(kind.clone()) {
                 return Err(SqlError::KindTwice { kind });
             }
-            if !matches!(self.place, Location::Memory) && is_always_sealed(&kind) && !self.seals(&kind)
+            if !matches!(self.place, Location::Memory)
+                && is_always_sealed(&kind)
+                && !self.seals(&kind)
             {
                 return Err(SqlError::NoKey { kind });
             }

@@ -9,17 +9,17 @@ use parking_lot::Mutex;
 use tokio::time::{self, Instant};
 use tokio_util::sync::CancellationToken;
 
+use super::bare::Bare;
+use super::blocking::{LOOK, blocking};
+use super::covered::Covered;
+use super::kind::{Inner, SqlKind};
+use super::unread::{Unread, UnreadChange};
 use crate::op::Op;
 use crate::row::{Row, Unindexable, sound};
 use crate::schema::Schema;
 use crate::sql::StorageError;
 use crate::store::{Reached, Writer};
 use crate::watch::{Event, History, ObjectState};
-use super::bare::Bare;
-use super::blocking::{LOOK, blocking};
-use super::covered::Covered;
-use super::kind::{Inner, SqlKind};
-use super::unread::{UnreadChange, Unread};
 
 /// The maximum number of changes in one write: a few milliseconds of work.
 const BATCH: usize = 500;
@@ -420,8 +420,11 @@ impl Inner {
 /// Returns the events of a step for watches: the states before and after.
 ///
 /// A successor of the same name is a deletion and a creation.
-fn events(step: &UnreadChange) -> impl Iterator<Item = (Option<ObjectState>, Option<ObjectState>)> + use<> {
-    let state = |object: &Option<Arc<_>>| object.as_ref().map(|it| ObjectState::new(Arc::clone(it)));
+fn events(
+    step: &UnreadChange,
+) -> impl Iterator<Item = (Option<ObjectState>, Option<ObjectState>)> + use<> {
+    let state =
+        |object: &Option<Arc<_>>| object.as_ref().map(|it| ObjectState::new(Arc::clone(it)));
     let (old, new) = (state(&step.old), state(&step.new));
     let (first, second) = if step.is_successor() {
         ((old, None), Some((None, new)))

@@ -73,7 +73,9 @@ impl Unread {
         {
             taken.extend(state.steps.remove(&key).map(|(_, step)| step));
         }
-        state.taken = taken.first().map(|first: &UnreadChange| (taken.len(), first.since));
+        state.taken = taken
+            .first()
+            .map(|first: &UnreadChange| (taken.len(), first.since));
         taken
     }
 

@@ -1,6 +1,6 @@
 //! Texts that are no values.
 
-/// A text that is no value of the type it should have.
+/// The error of a text that is not a value of the expected type.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{text:?} is not {form}")]
 pub struct ValueError {

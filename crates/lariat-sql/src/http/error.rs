@@ -2,18 +2,18 @@
 
 use crate::access::AccessError;
 
-/// A request whose user is not known. It has no token in it.
+/// The error of a request whose user is unknown. It does not contain the token.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AuthError {
-    /// The request has no token, or one that is refused.
+    /// The request has no token, or the token was refused.
     ///
-    /// It is answered 401, with this reason.
+    /// The response is 401 with this reason.
     #[error("{0}")]
     Unauthenticated(String),
-    /// The user of the token cannot be found out now.
+    /// The user of the token cannot be determined now.
     ///
-    /// It is answered 503, with this reason.
+    /// The response is 503 with this reason.
     #[error("{0}")]
     Unavailable(String),
 }
@@ -24,13 +24,13 @@ impl AuthError {
     }
 }
 
-/// It is not known what a user may see; nothing is shown then.
+/// The access of a user could not be determined; nothing is shown then.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("what the user may see is not known: {0}")]
+#[error("the access of the user is unknown: {0}")]
 pub struct VisibleError(String);
 
 impl VisibleError {
-    /// Makes an error that a client reads: it answers 503 with this reason.
+    /// Creates an error that is sent to the client, as 503 with this reason.
     #[must_use]
     pub fn new(why: impl Into<String>) -> Self {
         Self(why.into())
@@ -44,7 +44,7 @@ impl From<AccessError> for VisibleError {
     fn from(error: AccessError) -> Self {
         tracing::warn!(
             error = lariat_core::describe(&error),
-            "what a user may see is not known"
+            "access of a user is unknown"
         );
         Self::new("a review of access failed; the log of the program says why")
     }

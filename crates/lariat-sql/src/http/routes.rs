@@ -130,7 +130,11 @@ fn field_of(field: &Field) -> Json {
     })
 }
 
-async fn list(State(shared): State<Arc<ServiceState>>, path: Of<Kind>, request: Request) -> Answered {
+async fn list(
+    State(shared): State<Arc<ServiceState>>,
+    path: Of<Kind>,
+    request: Request,
+) -> Answered {
     let (parts, _) = request.into_parts();
     let user = shared.enter(&parts).await?;
     let Path((group, version, kind)) = path.map_err(|error| bad_path(&error))?;

@@ -8,13 +8,13 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 use lariat_core::Gvk;
 
-use crate::access::{User, Access};
+use super::authorize::Authorizer;
+use super::error::VisibleError;
+use crate::access::{Access, User};
 use crate::cache::{Answer, SqlError, SqlKind};
 use crate::query::Query;
 use crate::revision::Revision;
 use crate::watch::{Watch, WatchError};
-use super::authorize::Authorizer;
-use super::error::VisibleError;
 
 /// A kind as a user may see it.
 #[derive(Debug)]

@@ -1,7 +1,7 @@
 //! Statements and their parameters.
 
-use crate::param::{Param, List};
 use super::Dialect;
+use crate::param::{List, Param};
 
 /// A statement and its parameters.
 #[derive(Debug)]

@@ -151,7 +151,6 @@ impl Database {
     }
 }
 
-
 /// Creates the file if it does not exist, readable for its owner only.
 ///
 /// SQLite gives its log the same mode.

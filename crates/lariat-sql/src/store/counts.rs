@@ -25,7 +25,6 @@ pub(super) fn summary(
     Ok(Count::sorted(counts))
 }
 
-
 /// Parses a stored value; none if it is not of its type.
 fn value(of: FieldType, shown: &Param) -> Option<Value> {
     Some(match (of, shown) {

@@ -4,15 +4,15 @@ use std::collections::HashMap;
 
 use lariat_core::Gvk;
 
+use super::counts::summary;
 use crate::associated::Associated;
 use crate::param::{List, Param};
-use crate::query::{Cursor, Plan, Part};
-use crate::read::{Read, Found, ReadError};
+use crate::query::{Cursor, Part, Plan};
+use crate::read::{Found, Read, ReadError};
 use crate::revision::{Position, Revision};
 use crate::schema::Schema;
 use crate::sealed::{self, Sealed};
 use crate::sql::{Connection, From, Layout, Select, Statement, StorageError, Transaction};
-use super::counts::summary;
 
 /// The tables of a kind.
 #[derive(Debug, Clone)]

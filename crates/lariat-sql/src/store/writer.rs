@@ -2,13 +2,13 @@
 
 use std::collections::HashSet;
 
+use super::database::Database;
+use super::reader::Tables;
+use super::{kept, kinds, rows};
 use crate::op::Op;
 use crate::param::Param;
 use crate::sealed;
 use crate::sql::{Connection, Dialect, Statement, StorageError, Transaction};
-use super::database::Database;
-use super::reader::Tables;
-use super::{kept, kinds, rows};
 
 /// The progress of a kind.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

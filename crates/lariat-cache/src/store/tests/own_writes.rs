@@ -476,7 +476,9 @@ async fn a_watch_of_another_namespace_does_not_end_the_time_of_a_deletion() {
 async fn deletions_are_forgotten_though_no_watch_lasts_for_a_minute() {
     let store = Store::default();
     list(&store, 1, vec![]);
-    let (deleted, other) = (state(1, 2), |version| object(1, TestState { uid: 9, version }));
+    let (deleted, other) = (state(1, 2), |version| {
+        object(1, TestState { uid: 9, version })
+    });
     store.deleted(deleted.key(), deleted.uid(), None, LAST);
     for version in 3..13 {
         store.watch_opened(None);

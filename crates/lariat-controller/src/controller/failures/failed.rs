@@ -17,12 +17,12 @@ pub(crate) struct Failed<'a> {
     pub(crate) panicked: Option<Panicked>,
 }
 
-/// What follows a failure.
+/// What happens after a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Next {
     /// A retry after a delay.
     Retry(Duration),
-    /// No retry; the handler may want to be called again all the same.
+    /// No retry. The handler may still be called again after a delay.
     Final(Option<Duration>),
 }
 
@@ -31,7 +31,7 @@ impl Next {
         matches!(self, Self::Final(_))
     }
 
-    /// Returns how long it takes until the handler is called again, if it is by itself.
+    /// Returns the delay until the handler is called again; none if it is not.
     pub(crate) fn delay(self) -> Option<Duration> {
         match self {
             Self::Retry(after) => Some(after),

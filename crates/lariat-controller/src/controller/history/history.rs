@@ -9,7 +9,7 @@ use super::older;
 use super::older::Older;
 use super::record::RunRecord;
 
-/// The last runs of a controller, and the last of each key that ran lately.
+/// The last runs of a controller, and older runs of recent keys.
 pub(crate) struct History {
     limit: usize,
     runs: Mutex<Runs>,
@@ -17,9 +17,9 @@ pub(crate) struct History {
 
 #[derive(Default)]
 struct Runs {
-    /// The last of the kind.
+    /// The last runs of the kind, oldest first.
     last: VecDeque<RunRecord>,
-    /// Of those before them, the last of each key.
+    /// The runs before those, the last few of each key.
     older: Older,
 }
 
@@ -42,12 +42,11 @@ impl History {
         last.push_back(run);
         let gone = oldest.flatten().map(|oldest| older.push(oldest));
         drop(runs);
-        // Freed behind the lock.
+        // Freed after unlocking.
         drop(gone);
     }
 
-    /// Returns how many runs are remembered, and how many at most: the last of the kind, and of those before them the
-    /// last of each key.
+    /// Returns number and bound of the last runs, and of the older ones.
     pub(crate) fn remembered(&self) -> [(usize, usize); 2] {
         let runs = self.runs.lock();
         [
@@ -61,7 +60,7 @@ impl History {
         self.runs.lock().last.iter().cloned().collect()
     }
 
-    /// Returns the runs of a key that are remembered, oldest first.
+    /// Returns the remembered runs of a key, oldest first.
     pub(crate) fn of(&self, key: &ObjectKey) -> Vec<RunRecord> {
         let runs = self.runs.lock();
         let last = runs.last.iter().filter(|run| run.key == *key);

@@ -9,23 +9,37 @@ use tokio::time::Instant;
 
 use crate::totals::Ended;
 
-/// One run of a key: who was called, why, and what came of it.
+/// One run of a key: which handlers were called, why, and with which result.
+///
+/// Its `Display` form is a line for the run and one for each call.
+///
+/// ```no_run
+/// use k8s_openapi::api::core::v1::Pod;
+/// use lariat_controller::SharedController;
+///
+/// # fn example(pods: &SharedController<Pod>) {
+/// let slow = pods.history().into_iter().max_by_key(|run| run.took);
+/// if let Some(run) = slow {
+///     println!("{run}");
+/// }
+/// # }
+/// ```
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct RunRecord {
-    /// The number of the run, unique in its factory.
+    /// The number of the run, unique within its factory.
     pub run: u64,
     /// The key.
     pub key: ObjectKey,
-    /// Why it ran.
+    /// Why the key ran.
     pub causes: Arc<Causes>,
-    /// When it began.
+    /// When the run began.
     pub began: Instant,
-    /// How long the key had been due before.
+    /// How long the key had been due before the run.
     pub waited: Duration,
-    /// How long all handlers took together.
+    /// The duration of the run, all handlers together.
     pub took: Duration,
-    /// The handlers that were called, in their order.
+    /// The calls, in the order of the handlers' registration.
     pub calls: Vec<CallRecord>,
 }
 
@@ -33,19 +47,19 @@ pub struct RunRecord {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct CallRecord {
-    /// The handler.
+    /// The name of the handler.
     pub handler: Arc<str>,
-    /// How it ended.
+    /// How the call ended.
     pub ended: Ended,
-    /// How long it took.
+    /// The duration of the call.
     pub took: Duration,
-    /// Which attempt it was.
+    /// The number of the attempt, from 1.
     pub attempt: u32,
-    /// Whether the API server refused a write because the object had changed since.
+    /// Whether a write was refused with 409 Conflict.
     pub is_conflict: bool,
-    /// What went wrong, if anything did.
+    /// The text of the error, if the call failed.
     pub error: Option<Arc<str>>,
-    /// When it is called again by itself, counted from its end.
+    /// The delay until the handler is called again, from the end of this call.
     pub again: Option<Duration>,
 }
 

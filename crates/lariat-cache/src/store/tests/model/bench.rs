@@ -7,7 +7,7 @@ use lariat_core::{LabelSelector, Uid};
 
 use super::super::*;
 use super::server::{Answer, Event, Op, Outcome, Server};
-use super::{Act, Moment, ModelStep};
+use super::{Act, ModelStep, Moment};
 use crate::content_filter::ContentFilter;
 
 pub(super) const KEYS: u8 = 4;
@@ -111,7 +111,7 @@ impl Bench {
     pub(super) fn step(&mut self, step: &ModelStep) {
         match step {
             ModelStep::Act(act) => self.act(*act),
-            ModelStep::Theirs { key, op, reported } => self.apply_theirs((*key, *op, *reported),
+            ModelStep::Theirs { key, op, reported } => self.apply_theirs(*key, *op, *reported),
             ModelStep::CatchUp => self.catch_up(),
             ModelStep::CutWatch => self.is_watching = false,
             ModelStep::List { page, acts } => self.list(*page, acts),
