@@ -14,6 +14,7 @@ use lariat_seal::Sealing;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
+use super::factory::FactoryState;
 use super::own_writes::OwnWrites;
 use super::{SHARDS, Shared, SharedCacheFactory};
 use crate::client::SharedClientFactory;
@@ -263,7 +264,7 @@ impl CacheFactoryBuilder {
             Some(timeout) => SharedClientFactory::with_answer_timeout(self.client, timeout),
             None => SharedClientFactory::new(self.client),
         };
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(FactoryCore {
             flight: self.options.flight.clone().map(Recorder::new),
             clients,
             budget: SharedBudget::new(self.options.budget),

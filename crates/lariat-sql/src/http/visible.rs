@@ -9,7 +9,8 @@ use futures::future::BoxFuture;
 use lariat_core::Gvk;
 
 use super::authorize::Authorizer;
-use crate::access::{Access, AccessError, User};
+use super::error::VisibleError;
+use crate::access::{Access, User};
 use crate::cache::{Answer, SqlError, SqlKind};
 use crate::query::Query;
 use crate::revision::Revision;
