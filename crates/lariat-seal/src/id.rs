@@ -1,4 +1,4 @@
-//! Names of keys, which are no secrets.
+//! The ids of keys; they are not secret.
 
 use std::fmt;
 
@@ -6,13 +6,13 @@ use std::fmt;
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct KeyId(Box<str>);
 
-/// The error of a name that is no [`KeyId`].
+/// A text that is not a valid [`KeyId`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a key id has 1 to 255 visible ASCII characters")]
 pub struct InvalidKeyId;
 
 impl KeyId {
-    /// Makes a name, such as the resource name of a key in a key management service.
+    /// Creates an id, such as the resource name of a key in a key management service.
     ///
     /// # Errors
     ///

@@ -2,11 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-/// Turns the failures of a lane into a delay.
+/// A rate limiter turns the failures of a lane into a delay.
 ///
-/// The queue counts failures in a row per key and lane and forgets them on success, so a limiter needs
-/// no state per key. Each queue has a limiter of its own, and asks it under its lock: it must be quick
-/// and must not use the queue. Every `FnMut(u32) -> Duration` is one.
+/// The queue counts failures in a row per key and lane, and resets them on success, so a limiter needs no state per
+/// key. Each queue has its own limiter and calls it under the queue's lock: it must be quick and must not use the
+/// queue. Every `FnMut(u32) -> Duration` is a rate limiter.
 ///
 /// ```
 /// use std::time::Duration;
@@ -20,11 +20,14 @@ use std::time::{Duration, Instant};
 /// # drop(queue);
 /// ```
 pub trait RateLimiter: Send + 'static {
-    /// Returns the delay from `now` on after the `failures`-th failure in a row; the first is 1.
+    /// Returns the delay after a failure, counted from `now`.
+    ///
+    /// `failures` is the number of failures in a row; the first is 1.
     fn delay(&mut self, failures: u32, now: Instant) -> Duration;
 
-    /// Waits as long as the stricter of two limiters says: client-go's `MaxOfRateLimiter`. Both are
-    /// asked every time.
+    /// Waits the longer delay of two limiters: client-go's `MaxOfRateLimiter`.
+    ///
+    /// Both are called every time.
     fn max_of<L: RateLimiter>(self, other: L) -> MaxOf<Self, L>
     where
         Self: Sized,
@@ -32,7 +35,7 @@ pub trait RateLimiter: Send + 'static {
         MaxOf(self, other)
     }
 
-    /// Never waits longer than this: client-go's `WithMaxWaitRateLimiter`.
+    /// Limits the delay: client-go's `WithMaxWaitRateLimiter`.
     fn at_most(self, longest: Duration) -> AtMost<Self>
     where
         Self: Sized,
@@ -40,8 +43,9 @@ pub trait RateLimiter: Send + 'static {
         AtMost::new(self, longest)
     }
 
-    /// Lengthens each delay at random by up to this share of it, so that what failed together does not
-    /// come back together: client-go's `wait.Jitter`.
+    /// Lengthens each delay at random by up to this share of it: client-go's `wait.Jitter`.
+    ///
+    /// Keys that failed together are then retried at different times.
     ///
     /// # Panics
     ///

@@ -18,7 +18,7 @@ use crate::{Add, Item, LaneId, Lanes, Priority, Verdict};
 /// #[derive(Clone, Default)]
 /// struct Dequeued(Arc<Mutex<Vec<&'static str>>>);
 ///
-/// impl Tap<&'static str, ()> for Handed {
+/// impl Tap<&'static str, ()> for Dequeued {
 ///     fn step(&self, _at: Instant, step: &QueueStep<'_, &'static str, ()>) {
 ///         if let QueueStep::Get(item) = step {
 ///             self.0.lock().push(item.key);

@@ -13,14 +13,14 @@ pub type Wrapping<'a, T> = Pin<Box<dyn Future<Output = Result<T, WrapError>> + S
 
 /// Encrypts the key of a keyring, so that it can be stored.
 ///
-/// [`LocalKeys`](crate::LocalKeys) does so with keys of this process. An implementation for a key management service sends the key there; it
-/// has 32 bytes, which every service takes in one request. It is asked once when a keyring is created, loaded or wrapped
-/// again, and never while values are sealed or opened.
+/// [`LocalKeys`](crate::LocalKeys) does so with keys of this process. An implementation for a key management service
+/// sends the key there; it has 32 bytes, which every service accepts in one request. It is called once when a keyring
+/// is created, loaded or wrapped again, and never while values are sealed or opened.
 ///
 /// ```
 /// use lariat_seal::{KeyId, KeyWrapper, LocalKeys, WrappedKey, Wrapping, Zeroizing};
 ///
-/// /// A service, which a real program would ask over the network.
+/// /// A service, which a real program would call over the network.
 /// struct Service {
 ///     key: KeyId,
 ///     inside: LocalKeys,
