@@ -14,9 +14,8 @@ use lariat_seal::Sealing;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
-use super::factory::FactoryState;
+use super::factory::{FactoryCore, SHARDS, SharedCacheFactory};
 use super::own_writes::OwnWrites;
-use super::{SHARDS, Shared, SharedCacheFactory};
 use crate::client::SharedClientFactory;
 use crate::content_filter::ContentFilter;
 use crate::options::{KindOptions, MissingKind};
