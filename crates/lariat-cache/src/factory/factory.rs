@@ -58,7 +58,7 @@ pub(crate) struct FactoryCore {
     pub(super) cluster: ClusterUid,
     pub(super) server: SharedServer,
     pub(super) flight: Option<Recorder>,
-    /// Notified when a kind becomes unused.
+    /// Notified when a kind is not used any more.
     pub(super) idle: Arc<Notify>,
     /// A kind is inserted under the lock of `running`, so that a start misses none; `running` is locked first.
     pub(super) kinds: DashMap<Gvk, Kind>,
@@ -397,9 +397,10 @@ async fn too_late(cores: &[Arc<Core>], usual: Duration) -> Duration {
             limit
         })
     });
-    match cores.is_empty() {
-        true => std::future::pending().await,
-        false => select_all(late).await.0,
+    if cores.is_empty() {
+        std::future::pending().await
+    } else {
+        select_all(late).await.0
     }
 }
 
