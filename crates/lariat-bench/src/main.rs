@@ -10,6 +10,7 @@
 //!
 //! Servers are the embedded one, in a process of its own, or with `--server` a genuine one.
 
+mod arguments;
 mod bench;
 mod benches;
 mod meter;
@@ -31,9 +32,10 @@ mod target;
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
+use arguments::{Arguments, Command};
 use bench::Run;
 use clap::Parser;
-use options::{Arguments, Command, Options};
+use options::Options;
 use report::{Report, Row};
 use stage::Stage;
 use target::Target;

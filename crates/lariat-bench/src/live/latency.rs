@@ -13,7 +13,6 @@ use anyhow::{Result, ensure};
 use super::job::{MOST_CHANGES, PODS, fits};
 use super::sync;
 use crate::bench::Run;
-use crate::live::latency::job;
 use crate::meter::Meter;
 use crate::options::Options;
 use crate::process::{hear, say};
@@ -115,7 +114,7 @@ pub(super) async fn measure(run: &Run, target: &Target) -> Result<Row> {
     let job = Job {
         case: "typed",
         is_stamped: true,
-        ..super::job(run, target)
+        ..super::job::job(run, target)
     };
     // What the row says is about the probes alone.
     let (_live, sync_cpu) = sync::fill(&mut run.row(), &job).await?;

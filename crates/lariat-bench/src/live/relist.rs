@@ -25,7 +25,7 @@ const QUIET: Duration = Duration::from_millis(500);
 
 pub(super) async fn measure(run: &Run, target: &Target) -> Result<Row> {
     let mut row = run.row();
-    let job = super::job(run, target);
+    let job = super::job::job(run, target);
     let (live, sync_cpu) = sync::fill(&mut row, &job).await?;
     say("ready")?;
     let floor = tokio::task::spawn_blocking(|| hear("go")).await??;

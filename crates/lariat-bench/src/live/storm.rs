@@ -17,7 +17,7 @@ use crate::target::Target;
 
 pub(super) async fn measure(run: &Run, target: &Target) -> Result<Row> {
     let mut row = run.row();
-    let job = super::job(run, target);
+    let job = super::job::job(run, target);
     let (_live, sync_cpu) = sync::fill(&mut row, &job).await?;
     say("ready")?;
     // Meanwhile the server makes the changes, and publishes none of them.

@@ -13,7 +13,7 @@ use crate::target::Target;
 
 pub(super) async fn measure(run: &Run, target: &Target) -> Result<Row> {
     let mut row = run.row();
-    let (_live, _) = fill(&mut row, &super::job(run, target)).await?;
+    let (_live, _) = fill(&mut row, &super::job::job(run, target)).await?;
     Ok(row)
 }
 

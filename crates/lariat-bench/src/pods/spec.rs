@@ -6,7 +6,10 @@ use serde_json::{Value, json};
 use super::plan::{Plan, seed};
 
 pub(super) fn spec(plan: &Plan, rng: &mut Rng) -> Value {
-    let token = format!("kube-api-access-{}", super::base36(rng.usize(..60_000_000)));
+    let token = format!(
+        "kube-api-access-{}",
+        super::plan::base36(rng.usize(..60_000_000))
+    );
     let containers: Vec<Value> = (0..plan.containers)
         .map(|number| container(plan, number, &token))
         .collect();

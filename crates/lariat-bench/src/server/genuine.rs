@@ -39,7 +39,7 @@ pub(crate) fn serve(target: &Target, pods: usize) -> Result<()> {
     Runtime::new()?.block_on(async {
         let client = from_config(target.config().await?, Http2::default()).await?;
         let api = Api::Genuine(client);
-        let mut commands = super::commands();
+        let mut commands = super::server::commands();
         if pods == 0 {
             return look(&api, &mut commands).await;
         }
