@@ -1,11 +1,11 @@
-//! Asks the state of 20,000 pods: conditions, order, pages and counts, at a prompt or over HTTP.
+//! Queries the state of 20,000 pods: conditions, order, pages and counts, at a prompt or over HTTP.
 //!
-//! The pods are watched once and kept in SQLite, behind the shared informer. A question is a query string, as the URL of a list
-//! has it: `filter=status.phase=Running&sort=-metadata.creationTimestamp&page=1&pagesize=5`.
+//! The pods are watched once and kept in SQLite, fed by the shared informer. A query is a query string, as in the URL
+//! of a list: `filter=status.phase=Running&sort=-metadata.creationTimestamp&page=1&pagesize=5`.
 //!
-//! Run: `cargo run --example fleet_browser --release` (on the embedded cluster), or with `KUBECONFIG=…` on a cluster of yours.
-//! `-- 'summary=spec.nodeName&summaryonly'` asks one question, `-- --pods 500` browses a smaller
-//! fleet, and `-- --serve 127.0.0.1:8080` serves a page to browse it until Ctrl-C.
+//! Run: `cargo run --example fleet_browser --release` (on the embedded cluster), or with `KUBECONFIG=…` on your own
+//! cluster. `-- 'summary=spec.nodeName&summaryonly'` runs one query, `-- --pods 500` browses a smaller fleet, and `--
+//! --serve 127.0.0.1:8080` serves a page to browse it until Ctrl-C.
 
 use std::net::SocketAddr;
 use std::process::ExitCode;
@@ -25,7 +25,7 @@ use tokio::net::TcpListener;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// What is asked without a question of the user's.
+/// The queries that run by default.
 const STORY: [&str; 5] = [
     "page=1&pagesize=5",
     "filter=metadata.name~api&filter=status.phase=Running&sort=status.podIP&page=1&pagesize=5",
@@ -108,13 +108,13 @@ fn fields() -> Result<Vec<Field>> {
     ])
 }
 
-/// Serves a page to browse the fleet, and what it asks, until Ctrl-C.
+/// Serves a page to browse the fleet, and its API, until Ctrl-C.
 async fn serve(sql: &SqlCache, address: SocketAddr) -> Result<()> {
     let listener = TcpListener::bind(address).await;
     let listener = listener.with_context(|| format!("cannot listen on {address}"))?;
     let address = listener.local_addr()?;
     let stopping = CancellationToken::new();
-    // Everyone who reaches the address sees the pods: take loopback.
+    // Everyone who can reach the address sees the pods: use loopback.
     let service = SqlService::new(sql).open_to_everyone();
     let service = service.stop_with(stopping.clone()).serve_on(listener);
     let mut service = std::pin::pin!(service);
@@ -124,7 +124,7 @@ async fn serve(sql: &SqlCache, address: SocketAddr) -> Result<()> {
     };
     tokio::select! {
         biased;
-        // First, so that a signal that comes as soon as the address is known ends it in good order.
+        // Polled first, so that a signal sent as soon as the address is printed ends it in good order.
         () = lariat::termination() => {}
         failed = serving => return Ok(failed?),
     }

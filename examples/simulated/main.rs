@@ -1,7 +1,7 @@
-//! Simulates an operator with a bug, shrinks the run that fails, and shows the mend.
+//! Simulates an operator with a bug, shrinks the failing run, and shows the fix.
 //!
-//! Run: `cargo run --example simulated -- --seeds 50`. There is no cluster but the simulated one, and no clock but the
-//! virtual one. The same seed gives the same run.
+//! Run: `cargo run --example simulated -- --seeds 50`. It runs on the simulated cluster only, in simulated time. The
+//! same seed gives the same run.
 
 use std::process::ExitCode;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What a user of `--watch` can try.
+//! Suggestions for users of `--watch`.
 
 use std::fmt;
 use std::fs;
@@ -6,26 +6,27 @@ use std::path::Path;
 
 use super::{Paint, Stage, paint, say};
 
-/// What stands for the example's namespace in a manifest that has to name it.
+/// The placeholder for the example's namespace in a manifest.
 const PLACEHOLDER: &str = "NAMESPACE";
 
 impl Stage {
-    /// Suggests a command for whoever watches; `k` is kubectl in the example's namespace.
+    /// Suggests a command to users of `--watch`; `k` is kubectl in the example's namespace.
     pub fn suggest(&self, command: impl fmt::Display) {
         self.suggestions.lock().push(command.to_string());
     }
 
-    /// Suggests to apply a manifest, whose path is that in the folder of the examples.
+    /// Suggests applying a manifest; the path is relative to the folder of the examples.
     pub fn suggest_manifest(&self, path: &str) {
-        // Whoever watches may be in any folder.
+        // The user may be in any folder.
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
         let is_template = fs::read_to_string(&path).is_ok_and(|text| text.contains(PLACEHOLDER));
         let (namespace, path) = (&self.namespace, quoted(&path.display().to_string()));
-        match is_template {
-            true => self.suggest(format_args!(
+        if is_template {
+            self.suggest(format_args!(
                 "sed s/{PLACEHOLDER}/{namespace}/ {path} | k apply --filename -"
-            )),
-            false => self.suggest(format_args!("k apply --filename {path}")),
+            ))
+        } else {
+            self.suggest(format_args!("k apply --filename {path}"))
         }
     }
 
@@ -47,9 +48,10 @@ impl Stage {
 /// Quotes a word for a shell, if it has to be.
 pub(super) fn quoted(word: &str) -> String {
     let is_plain = |char: char| char.is_ascii_alphanumeric() || "/._-+:@".contains(char);
-    match !word.is_empty() && word.chars().all(is_plain) {
-        true => word.to_owned(),
-        false => format!("'{}'", word.replace('\'', r"'\''")),
+    if !word.is_empty() && word.chars().all(is_plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
     }
 }
 

@@ -12,33 +12,33 @@ use fastrand::Rng;
 
 use super::{About, arguments};
 
-/// An option of an example's own, with a value.
+/// An example's own option, with a value.
 #[derive(Debug, Clone, Copy)]
 pub struct Flag {
     /// Its name, without dashes.
     pub name: &'static str,
-    /// Its value when it is not given; with `false` it is a switch, which takes no value.
+    /// The default value; with `false` the option is a switch without a value.
     pub default: &'static str,
-    /// What it is about.
+    /// The help text.
     pub help: &'static str,
 }
 
-/// What the user wants.
+/// The parsed options.
 #[derive(Debug, Default)]
 pub struct Options {
-    /// The cluster to run on; the embedded one without it.
+    /// The kubeconfig of the cluster to run on; none for the embedded cluster.
     pub kubeconfig: Option<PathBuf>,
-    /// Whether to go on until Ctrl-C, with nothing happening by itself.
+    /// Whether to run until Ctrl-C without a story.
     pub watch: bool,
     values: BTreeMap<&'static str, String>,
 }
 
 impl Options {
-    /// Reads the arguments of the program; `None` if help was asked for, and printed.
+    /// Parses the arguments of the program; `None` if help was requested, and printed.
     ///
     /// # Errors
     ///
-    /// An argument is not one of the example's, or its value makes no sense to it.
+    /// An argument is unknown, or its value is invalid.
     pub fn parse(about: &About) -> Result<Option<Self>> {
         let Some(matches) = arguments::read(about.command().try_get_matches())? else {
             return Ok(None);
@@ -67,7 +67,7 @@ impl Options {
     ///
     /// # Errors
     ///
-    /// What was given is no such value.
+    /// The value is invalid.
     pub fn value<T>(&self, name: &str) -> Result<T>
     where
         T: FromStr<Err: Display>,
@@ -82,18 +82,18 @@ impl Options {
     ///
     /// # Errors
     ///
-    /// What was given is no time that can be waited for.
+    /// The value is not a valid duration.
     pub fn seconds(&self, name: &str) -> Result<Duration> {
         let seconds: f64 = self.value(name)?;
         Duration::try_from_secs_f64(seconds)
             .map_err(|error| anyhow!("--{name} cannot be \"{seconds}\": {error}"))
     }
 
-    /// Returns dice: those that the number decides which was given, or any if it is `random`.
+    /// Returns a random generator with the given seed, or a random seed for `random`.
     ///
     /// # Errors
     ///
-    /// What was given is neither.
+    /// The value is neither.
     pub fn dice(&self, name: &str) -> Result<Rng> {
         match &*self.value::<String>(name)? {
             "random" => Ok(Rng::new()),
@@ -125,7 +125,7 @@ impl About {
             .bin_name(format!("cargo run --example {} --", self.name))
             .about(self.what)
             .arg(kubeconfig.help("run on this cluster instead of the embedded one (or KUBECONFIG)"))
-            .arg(watch.help("let nothing happen by itself, and go on until Ctrl-C"))
+            .arg(watch.help("run without a story until Ctrl-C"))
             .args(own)
             .max_term_width(100)
             .args_override_self(true)

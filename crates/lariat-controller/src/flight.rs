@@ -1,4 +1,4 @@
-//! Recording what a controller does.
+//! The flight recorder of a controller.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -8,7 +8,7 @@ use lariat_flight::{
     CallEnd, CauseType, Controlled, LaneVerdict, Lanes, Queued, Record, Recorder, Urgency,
     VerdictType, Version,
 };
-use lariat_queue::{Ageing, LaneId, Priority, Request, Step, Tap, Verdict};
+use lariat_queue::{Ageing, LaneId, Priority, QueueStep, Request, Tap, Verdict};
 
 use crate::payload::Payload;
 use crate::totals::Ended;
@@ -20,7 +20,7 @@ pub(crate) struct ControllerFlight {
     kind: Arc<str>,
     queue: u32,
     ageing: Ageing,
-    /// Whether namespaces take turns.
+    /// Whether namespaces are dequeued fairly.
     fair: bool,
 }
 
@@ -44,7 +44,7 @@ impl ControllerFlight {
         }
     }
 
-    /// Records that the queue was made.
+    /// Records that the queue was created.
     pub(crate) fn opened(&self) {
         let opened = Queued::Opened {
             patience: self.ageing.patience(),
@@ -112,23 +112,23 @@ impl ControllerFlight {
 }
 
 impl Tap<ObjectKey, Payload> for ControllerFlight {
-    fn step(&self, at: Instant, step: &Step<'_, ObjectKey, Payload>) {
+    fn step(&self, at: Instant, step: &QueueStep<'_, ObjectKey, Payload>) {
         self.queued(
             at,
             match step {
-                Step::Add {
+                QueueStep::Add {
                     key,
                     request,
                     limited,
                     group,
-                } => added(key, request, (*limited, *group)),
-                Step::Get(taken) => Queued::HandedOut {
+                } => added(key, request, *limited, *group),
+                QueueStep::Get(taken) => Queued::Dequeued {
                     key: taken.key.as_str(),
                     lanes: lanes(&taken.lanes),
                     priority: urgency(taken.priority),
                     waited: taken.waited,
                 },
-                Step::Done { key, verdicts } => {
+                QueueStep::Done { key, verdicts } => {
                     let verdicts = verdicts.iter();
                     Queued::Finished {
                         key: key.as_str(),
@@ -137,22 +137,22 @@ impl Tap<ObjectKey, Payload> for ControllerFlight {
                             .collect(),
                     }
                 }
-                Step::GiveBack { key } => Queued::GivenBack { key: key.as_str() },
-                Step::Forget { key, lane } => Queued::Forgot {
+                QueueStep::GiveBack { key } => Queued::GivenBack { key: key.as_str() },
+                QueueStep::Forget { key, lane } => Queued::Forgot {
                     key: key.as_str(),
                     lane: lane.number(),
                 },
-                Step::Emptied => Queued::Emptied {
+                QueueStep::Emptied => Queued::Emptied {
                     patience: self.ageing.patience(),
                     share: self.ageing.share(),
                     fair: self.fair,
                 },
-                Step::Drain => Queued::DrainBegan {},
-                Step::Resume => Queued::DrainEnded {},
-                Step::ShutDown { now } => Queued::ShutDown { now: *now },
-                Step::Reopen => Queued::Reopened {},
-                Step::Release => Queued::Released {},
-                // What a later queue does is not recorded.
+                QueueStep::Drain => Queued::DrainBegan {},
+                QueueStep::Resume => Queued::DrainEnded {},
+                QueueStep::ShutDown { now } => Queued::ShutDown { now: *now },
+                QueueStep::Reopen => Queued::Reopened {},
+                QueueStep::Release => Queued::Released {},
+                // Steps that a later version of the queue adds are not recorded.
                 _ => return,
             },
         );
@@ -162,7 +162,8 @@ impl Tap<ObjectKey, Payload> for ControllerFlight {
 fn added<'a>(
     key: &'a ObjectKey,
     request: &Request<'a, Payload>,
-    (limited, group): (Option<Duration>, Option<u64>),
+    limited: Option<Duration>,
+    group: Option<u64>,
 ) -> Queued<'a> {
     let first = request.payload.causes.iter().next();
     let (cause, by, version) = first.map_or((CauseType::Unknown, "", None), about);
@@ -181,14 +182,14 @@ fn added<'a>(
     }
 }
 
-/// Returns what kind of cause it is, which handler is behind it, and which version is.
+/// Returns the type of a cause, the handler behind it, and its resource version.
 fn about(cause: &Cause) -> (CauseType, &str, Option<Version<'_>>) {
     match cause {
         Cause::Added { version } => (CauseType::Added, "", Some(version.into())),
         Cause::Updated { to, .. } => (CauseType::Updated, "", Some(to.into())),
         Cause::Deleted { version, .. } => (CauseType::Deleted, "", Some(version.into())),
         Cause::Wrote { by, to, .. } => (CauseType::Wrote, by, Some(to.into())),
-        // What happened to which object is said in words, and recorded where it happened.
+        // Its text has no version, and the change itself is recorded by its own kind.
         Cause::Related { .. } => (CauseType::Related, "", None),
         Cause::Resync => (CauseType::Resync, "", None),
         Cause::Enqueued { by, .. } => (CauseType::Enqueued, by.as_deref().unwrap_or(""), None),

@@ -1,15 +1,14 @@
-//! Shared controllers: one watch, one cache and one queue per Kubernetes kind, and as many named
-//! handlers as a program has.
+//! Shared controllers: one watch, one cache and one work queue per Kubernetes kind, for any number of named handlers.
 //!
 //! ```text
-//! Cache ──changes──▶ WorkQueue ──take──▶ Worker ──▶ handlers due for the key, in order
-//!                        ▲                            │
-//!   code ──enqueue───────┘◀────outcome of each────────┘
+//! Cache ──changes──▶ WorkQueue ──get──▶ Worker ──▶ handlers that are due, in order
+//!                        ▲                           │
+//!   code ──enqueue───────┘◀───outcome of each────────┘
 //! ```
 //!
-//! A [`SharedControllerFactory`] gives out one [`SharedController`] per kind, however it is asked for.
-//! Handlers are registered by name; each has its own retries. A handler is called with a [`Context`]
-//! and returns an [`Outcome`] or any error.
+//! A [`SharedControllerFactory`] has one [`SharedController`] per kind, however it is requested. Handlers are
+//! registered by name, and each is retried separately. A handler is called with a [`Context`] and returns an
+//! [`Outcome`] or any error.
 //!
 //! ```
 //! use k8s_openapi::api::core::v1::Pod;
@@ -32,19 +31,21 @@
 //!
 //! | feature | adds |
 //! |---|---|
-//! | `metrics` | `lariat_controller::metrics`, what is counted in a registry of `prometheus-client` |
+//! | `metrics` | `lariat_controller::metrics`, counters and histograms for a registry of `prometheus-client` |
 
-// In layers: each uses what stands before it.
+// In layers: a module uses modules above it only.
 mod enqueue;
 mod error;
+mod gate;
 mod notices;
 mod totals;
 
 mod sentinel;
 
+mod current;
+
 mod handler;
 
-mod current;
 mod flight;
 mod panics;
 mod payload;
@@ -65,9 +66,10 @@ pub use controller::{CallRecord, ControllerOptions, Registration, RunRecord, Sha
 pub use enqueue::{Enqueue, EnqueueError};
 pub use error::{RegisterError, RunError, StartError, StopError, Unfinished};
 pub use factory::{FactoryBuilder, SharedControllerFactory, Transaction};
+pub use gate::{Gate, HandlerWrite};
 pub use handler::{
-    Call, Context, Gate, Handler, HandlerError, HandlerOptions, HandlerResult, HandlerWrite,
-    Ignore, Middleware, Next, Outcome, Predicate, Resync, RetryAfter, Terminal, Timeout, Tracing,
+    Call, Context, Handler, HandlerError, HandlerOptions, HandlerResult, Ignore, Middleware, Next,
+    Outcome, Predicate, Resync, RetryAfter, Terminal, Timeout, Tracing,
 };
 pub use lariat_cache::FlightRecorder;
 pub use lariat_lease::{
@@ -75,6 +77,6 @@ pub use lariat_lease::{
 };
 pub use many::{AllKinds, KindsRegistration};
 pub use related::{Related, Relation};
-pub use sentinel::{Circle, Pattern, Sentinel};
+pub use sentinel::{HotLoop, Pattern, Sentinel};
 pub use status::{ControllerStatus, HandlerStatus};
 pub use totals::Ended;

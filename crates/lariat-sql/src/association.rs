@@ -4,15 +4,14 @@ use std::sync::Arc;
 
 use lariat_core::Gvk;
 
-use crate::schema::{NAME, Schema, UID};
-
 /// Objects of another kind that belong to an object.
 ///
 /// Queries can filter, sort and count by their fields and labels.
 ///
-/// Objects belong together by a field of both, by a label, or by an owner reference, and only within a namespace: an object with
-/// a namespace belongs to objects of the same one, and to those of cluster-scoped kinds. Both kinds have to be in the cache,
-/// and neither can be encrypted. Watches cannot have conditions on associated objects, for they follow one kind.
+/// Objects belong together by a field of both, by a label, or by an owner reference, and only within a namespace: an
+/// object with a namespace belongs to objects of the same one, and to those of cluster-scoped kinds. Both kinds have to
+/// be in the cache, and neither can be encrypted. Watches cannot have conditions on associated objects, for they follow
+/// one kind.
 ///
 /// ```
 /// use lariat_core::Gvk;
@@ -39,19 +38,26 @@ pub struct Association {
     by: By,
 }
 
+/// By what objects belong together, as a program says it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum By {
-    Field { own: Arc<str>, other: Arc<str> },
+pub(crate) enum By {
+    /// The names of fields of this kind and of the other one.
+    Field {
+        own: Arc<str>,
+        other: Arc<str>,
+    },
     Label(Arc<str>),
-    Owner { is_controller: bool },
+    Owner {
+        is_controller: bool,
+    },
 }
 
 impl Association {
     /// Associates the objects in whose field `other` is a value of the field `own`.
     ///
     /// Fields are named as in the schemas of their kinds, and are both texts, or of one type. Where `other` is
-    /// `metadata.name` or `metadata.uid`, and `own` has one value, there is one associated object at most, and objects can be
-    /// sorted by its fields.
+    /// `metadata.name` or `metadata.uid`, and `own` has one value, there is one associated object at most, and objects
+    /// can be sorted by its fields.
     #[must_use]
     pub fn field(name: &str, kind: impl Into<Gvk>, own: &str, other: &str) -> Self {
         let by = By::Field {
@@ -86,7 +92,7 @@ impl Association {
         Self { name, kind, by }
     }
 
-    /// Returns the name by which queries call it.
+    /// Returns the name that queries use.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
@@ -98,60 +104,22 @@ impl Association {
         &self.kind
     }
 
-    /// Returns whether the name is one that queries can write.
+    /// Returns whether queries can write the name.
     pub(crate) fn has_name(&self) -> bool {
         is_name(&self.name)
     }
 
-    /// Returns the field of this kind that it needs.
+    /// Returns by what objects belong together.
+    pub(crate) fn by(&self) -> &By {
+        &self.by
+    }
+
+    /// Returns the field of this kind that the association uses.
     pub(crate) fn own_field(&self) -> Option<&str> {
         match &self.by {
             By::Field { own, .. } => Some(own),
             _ => None,
         }
-    }
-
-    /// Finds its fields in the schemas of both kinds.
-    ///
-    /// # Errors
-    ///
-    /// A field is not there, or they cannot be compared.
-    pub(crate) fn resolve(&self, own: &Schema, other: &Schema) -> Result<Associated, String> {
-        let place = |schema: &Schema, name: &str| {
-            schema
-                .place(name)
-                .ok_or_else(|| schema.unknown(name).to_string())
-        };
-        let (link, is_one) = match &self.by {
-            By::Label(key) => (Link::Label(Arc::clone(key)), true),
-            By::Owner { is_controller } => {
-                let is_controller = *is_controller;
-                (Link::Owner { is_controller }, is_controller)
-            }
-            By::Field {
-                own: one,
-                other: two,
-            } => {
-                let (own_place, place) = (place(own, one)?, place(other, two)?);
-                let (from, to) = (&own.fields()[own_place], &other.fields()[place]);
-                let types = (from.field_type(), to.field_type());
-                if types.0 != types.1 && !(types.0.is_text() && types.1.is_text()) {
-                    let (from, to) = (from.name(), to.name());
-                    return Err(format!(
-                        "{from} is of the type {:?} and {to} of the type {:?}: give both the same",
-                        types.0, types.1
-                    ));
-                }
-                let is_one = !from.is_many() && matches!(&**two, NAME | UID);
-                let (own, other) = (own_place, place);
-                (Link::Field { own, other }, is_one)
-            }
-        };
-        Ok(Associated {
-            schema: other.clone(),
-            link,
-            is_one,
-        })
     }
 }
 
@@ -161,29 +129,4 @@ impl Association {
 pub(crate) fn is_name(text: &str) -> bool {
     let is_sign = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
     text.starts_with(|c: char| c.is_ascii_alphabetic()) && text.chars().all(is_sign)
-}
-
-/// An association whose other kind is known.
-#[derive(Debug, Clone)]
-pub(crate) struct Associated {
-    /// The schema of the other kind.
-    pub(crate) schema: Schema,
-    pub(crate) link: Link,
-    /// Whether an object has one associated object at most.
-    pub(crate) is_one: bool,
-}
-
-/// By what objects belong together.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Link {
-    /// The places of fields of this kind and of the other one.
-    Field {
-        own: usize,
-        other: usize,
-    },
-    /// The key of a label whose value is the name of the other object.
-    Label(Arc<str>),
-    Owner {
-        is_controller: bool,
-    },
 }

@@ -1,13 +1,13 @@
-//! Up to which change a kind of the cache is.
+//! The revision of a kind of the cache.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// Up to which change a kind of the cache is.
+/// A revision: the state of a kind of the cache.
 ///
-/// It begins with a resource version of the API server, for which a query can wait. What an answer returns says also which
-/// change of this cache that was, as in `81734-1f0a93c4-512`: a watch goes on from there. A version alone, as an object has it, is
-/// a revision as well.
+/// It starts with a resource version of the API server, for which a query can wait. In answers it also contains the
+/// number of the change in this cache, as in `81734-1f0a93c4-512`, from which a watch can resume. A mere resource
+/// version, as objects have it, is a revision as well.
 ///
 /// ```
 /// use lariat_sql::Revision;
@@ -20,12 +20,12 @@ use std::str::FromStr;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct Revision {
     version: u64,
-    place: Option<Place>,
+    place: Option<Position>,
 }
 
 /// A place in the history of changes that a process has in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct Place {
+pub(crate) struct Position {
     /// Differs between processes and starts.
     pub(crate) history: u32,
     /// The number of the last change.
@@ -33,7 +33,7 @@ pub(crate) struct Place {
 }
 
 impl Revision {
-    pub(crate) fn new(version: u64, place: Option<Place>) -> Self {
+    pub(crate) fn new(version: u64, place: Option<Position>) -> Self {
         Self { version, place }
     }
 
@@ -43,7 +43,7 @@ impl Revision {
         self.version
     }
 
-    pub(crate) fn place(self) -> Option<Place> {
+    pub(crate) fn place(self) -> Option<Position> {
         self.place
     }
 }
@@ -53,15 +53,15 @@ impl fmt::Display for Revision {
         write!(f, "{}", self.version)?;
         match self.place {
             None => Ok(()),
-            Some(Place { history, change }) => write!(f, "-{history:08x}-{change}"),
+            Some(Position { history, change }) => write!(f, "-{history:08x}-{change}"),
         }
     }
 }
 
-/// A text that is no revision.
+/// The error of a text that is not a revision.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{0:?} is no revision: take a resource version, or what an answer returned, such as 81734-1f0a93c4-512"
+    "{0:?} is not a revision: use a resource version, or the revision of an answer, such as 81734-1f0a93c4-512"
 )]
 pub struct RevisionError(String);
 
@@ -82,7 +82,7 @@ impl FromStr for Revision {
             let is_hex = history.len() == 8 && history.bytes().all(|byte| byte.is_ascii_hexdigit());
             let history = u32::from_str_radix(history, 16).ok().filter(|_| is_hex)?;
             let change = number(parts.next()?)?;
-            let place = Some(Place { history, change });
+            let place = Some(Position { history, change });
             parts.next().is_none().then(|| Self::new(version, place))
         };
         read().ok_or_else(|| RevisionError(text.to_owned()))

@@ -13,14 +13,14 @@ async fn the_quickstart_ends_by_itself_with_a_summary() {
         "✗ attempt 2",
         "✓ registered at attempt 3",
         "has size 5",
-        "is gone; it ran v2",
+        "is deleted; it ran v2",
         "v1 Pod",
         "demo.dev/v1 Widget",
     ] {
         assert!(stdout.contains(expected), "no {expected:?} in:\n{stdout}");
     }
     assert_eq!(stderr, "");
-    // One key before the start, and one that was put off.
+    // One key before the start, and one with a delay.
     for name in ["nobody announce", "web-1  announce"] {
         let is_it = |line: &str| line.contains(name) && line.contains("enqueued at main.rs");
         assert!(stdout.lines().any(is_it), "no {name:?} in:\n{stdout}");
@@ -40,7 +40,7 @@ async fn bad_options_of_the_quickstart_are_refused() {
         ),
         (
             &["--kubeconfig"],
-            "error: a value is required for '--kubeconfig <PATH>' but none was supplied\n",
+            "error: a value is required for '--kubeconfig\n",
         ),
         (
             &["--kubeconfig", "/nonexistent"],

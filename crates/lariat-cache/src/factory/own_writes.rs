@@ -1,4 +1,4 @@
-//! Showing in the caches what was written through the clients.
+//! Showing the program's own writes in the caches.
 
 use std::sync::{Arc, Weak};
 
@@ -6,20 +6,20 @@ use http::Method;
 use lariat_core::Uid;
 use serde::Deserialize;
 
-use super::Shared;
+use super::FactoryCore;
 use crate::client::{KindCache, OF_THE_OBJECT, Sent, Write, WriteObserver};
 use crate::informer::Core;
 use crate::store::Content;
 
-/// Brings the answers of writes into the caches, ahead of their watches.
+/// Passes the answers of writes to the caches, ahead of their watches.
 ///
-/// What is not certain is left to the watch: subresources that answer with something else, deletions of
-/// whole collections, and objects a field selector may leave out.
+/// Uncertain cases are left to the watch: subresources that answer with another object, deletions of whole collections,
+/// and objects that a field selector may leave out.
 pub(super) struct OwnWrites {
-    pub(super) factory: Weak<Shared>,
+    pub(super) factory: Weak<FactoryCore>,
 }
 
-/// What an answer says beside the object.
+/// The fields of an answer that say what happened to the object.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Answer {
@@ -39,7 +39,7 @@ struct Metadata {
     finalizers: Option<Vec<String>>,
 }
 
-/// Namespaces have finalizers here.
+/// Namespaces have finalizers in their spec.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Spec {
@@ -81,10 +81,10 @@ impl WriteObserver for OwnWrites {
             let uid = Uid::new(&read.details.uid);
             return core.deleted(&write.key(), &uid, &sent);
         }
-        // The request asked for no more than metadata.
+        // The request asked for metadata only.
         let is_partial = read.kind == "PartialObjectMetadata";
         if is_partial && (deletes || read.metadata.deletion_timestamp.is_some()) {
-            // Some kinds have finalizers beside their metadata, so whether it is gone is not certain.
+            // Some kinds have finalizers outside their metadata, so it is not certain whether the object still exists.
             return;
         }
         // A creation may leave the name to the server.
@@ -97,13 +97,13 @@ impl WriteObserver for OwnWrites {
             } else {
                 Content::Whole
             };
-            core.wrote((answer, content), read.is_gone(deletes), sent);
+            core.wrote(answer, content, read.is_gone(deletes), sent);
         }
     }
 }
 
 impl Answer {
-    /// Returns whether an object is gone by the write that was answered with it.
+    /// Returns whether the object no longer exists after the write.
     fn is_gone(&self, by_deletion: bool) -> bool {
         let holds = |finalizers: &Option<Vec<String>>| {
             finalizers.as_ref().is_some_and(|names| !names.is_empty())
@@ -115,14 +115,14 @@ impl Answer {
         match metadata.deletion_timestamp {
             // The last finalizer was removed, or there was none.
             Some(_) => !held,
-            // Some kinds are answered with their last state.
+            // Some kinds answer a deletion with their last state.
             None => by_deletion,
         }
     }
 }
 
-impl Shared {
-    /// Returns the cache of the kind that was written, if it is cached.
+impl FactoryCore {
+    /// Returns the cache of the written kind, if it is cached.
     fn written_to(&self, write: &Write) -> Option<Arc<Core>> {
         // One of several API servers may not know the kind yet while another one answers the write.
         let found = self.kinds.iter().find(|kind| {

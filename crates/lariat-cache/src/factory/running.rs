@@ -1,4 +1,4 @@
-//! What runs between a start and a stop.
+//! The tasks between a start and a stop.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -11,18 +11,18 @@ use tokio::time::{self, Instant};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::Shared;
+use super::FactoryCore;
 use crate::informer::Core;
 
-/// A kind somebody asked for.
+/// A requested kind.
 pub(super) struct Kind {
     pub(super) core: Arc<Core>,
-    /// Stops its informer, if that runs.
+    /// Stops its informer, if it is running.
     stop: Option<CancellationToken>,
 }
 
 /// The running informers.
-pub(super) struct Running {
+pub(super) struct RunningInformers {
     stop: CancellationToken,
     tasks: TaskTracker,
 }
@@ -33,7 +33,7 @@ impl Kind {
     }
 }
 
-impl Running {
+impl RunningInformers {
     pub(super) fn new() -> Self {
         Self {
             stop: CancellationToken::new(),
@@ -48,13 +48,13 @@ impl Running {
         self.tasks.spawn(Arc::clone(&kind.core).run(stop));
     }
 
-    /// Writes what is recorded, until the stop.
+    /// Writes the records of the flight recorder until the stop.
     pub(super) fn spawn_recorder(&self, recorder: &Recorder) {
         self.tasks.spawn(recorder.clone().run(self.stop.clone()));
     }
 
-    /// Ends kinds that nobody uses any more.
-    pub(super) fn watch_use(&self, shared: &Arc<Shared>) {
+    /// Ends unused kinds.
+    pub(super) fn watch_use(&self, shared: &Arc<FactoryCore>) {
         let idle = Arc::clone(&shared.idle);
         let ending = end_unused(Arc::downgrade(shared), idle);
         let stop = self.stop.clone();
@@ -74,9 +74,9 @@ impl Running {
     }
 }
 
-/// Waits until kinds have not been used for the grace time, and ends them.
-async fn end_unused(factory: Weak<Shared>, idle: Arc<Notify>) {
-    // Some may have become idle while nobody looked.
+/// Ends kinds that have been unused for the grace period.
+async fn end_unused(factory: Weak<FactoryCore>, idle: Arc<Notify>) {
+    // Kinds may have become unused before this task started.
     let mut next = Some(Instant::now());
     loop {
         let timer: OptionFuture<_> = next.map(time::sleep_until).into();
@@ -91,8 +91,10 @@ async fn end_unused(factory: Weak<Shared>, idle: Arc<Notify>) {
     }
 }
 
-impl Shared {
-    /// Ends what has not been used for the grace time; returns when to look again.
+impl FactoryCore {
+    /// Ends kinds that have been unused for the grace period.
+    ///
+    /// Returns the next deadline.
     fn end_unused(&self, now: Instant) -> Option<Instant> {
         let grace: Duration = self.options.idle_grace;
         let ends = |kind: &Kind| kind.core.usage().idle_since()?.checked_add(grace);
@@ -103,7 +105,7 @@ impl Shared {
         let ended: Vec<(Gvk, Kind)> = ended.collect();
         let next = self.kinds.iter().filter_map(|kind| ends(&kind)).min();
         for (kind, ended) in ended {
-            tracing::info!(%kind, objects = ended.core.objects(), "nobody uses it, its watch ends");
+            tracing::info!(%kind, objects = ended.core.objects(), "the kind is unused, its watch ends");
             if let Some(stop) = ended.stop {
                 stop.cancel();
             }

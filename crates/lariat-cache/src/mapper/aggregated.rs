@@ -6,20 +6,22 @@ use kube::core::discovery::v2::{APIGroupDiscovery, APIResourceDiscovery, APIVers
 use lariat_core::{Gvk, ResourceKind, Scope};
 use serde::Deserialize;
 
-/// A kind that is served.
+/// A served kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Served {
     pub(super) resource: ResourceKind,
     pub(super) is_watchable: bool,
 }
 
-/// Returns whether these are the verbs of a kind that can be cached.
+/// Returns whether the verbs are those of a kind that can be cached.
 pub(super) fn is_watchable(verbs: &[String]) -> bool {
     let has = |wanted: &str| verbs.iter().any(|verb| verb == wanted);
     has("list") && has("watch")
 }
 
-/// What to accept; servers that do not aggregate answer with the list of groups they always had.
+/// The `Accept` header.
+///
+/// Servers without aggregated discovery answer with the list of groups.
 pub(super) const ACCEPTED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;\
     as=APIGroupDiscoveryList,application/json";
 
@@ -31,7 +33,9 @@ struct Document {
     items: Vec<APIGroupDiscovery>,
 }
 
-/// Returns the resources of each group and version, by their path; none if this is another document.
+/// Returns the resources of each group and version, by path.
+///
+/// Empty for another document.
 ///
 /// A version whose server did not answer the aggregator is left out, so that it is asked itself.
 pub(super) fn read(text: &str) -> Vec<(String, Vec<ResourceKind>)> {
@@ -43,11 +47,12 @@ pub(super) fn read(text: &str) -> Vec<(String, Vec<ResourceKind>)> {
     all.into_iter().filter_map(plain).collect()
 }
 
-/// What is served under the paths of groups and versions; nothing where the server behind one did not answer.
+/// What is served under each path; `None` if the server behind it did not answer.
 pub(super) type Paths = Vec<(String, Option<Vec<Served>>)>;
 
-/// Returns what is served, with the versions of each group in the order of preference; none if this is another
-/// document.
+/// Returns what is served, each group's versions in the order of preference.
+///
+/// `None` for another document.
 pub(super) fn survey(text: &str) -> Option<Paths> {
     let document: Document = serde_json::from_str(text).ok()?;
     if document.kind != "APIGroupDiscoveryList" {

@@ -82,7 +82,7 @@ fn widgets() -> Gvk {
 }
 
 async fn define_widgets(client: kube::Client) {
-    let definition = json!({
+    let crd = json!({
         "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
         "metadata": {"name": "widgets.demo.dev"},
         "spec": {
@@ -97,14 +97,14 @@ async fn define_widgets(client: kube::Client) {
     let gvk = GroupVersionKind::gvk("apiextensions.k8s.io", "v1", "CustomResourceDefinition");
     let resource = kube::api::ApiResource::from_gvk(&gvk);
     let api: Api<DynamicObject> = Api::all_with(client, &resource);
-    let definition: DynamicObject = serde_json::from_value(definition).expect("it is one");
-    api.create(&PostParams::default(), &definition)
+    let crd: DynamicObject = serde_json::from_value(crd).expect("it is one");
+    api.create(&PostParams::default(), &crd)
         .await
         .expect("created");
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_unknown_kind_is_refused_at_once_by_name_and_fills_once_it_is_defined() {
+async fn an_unknown_kind_is_refused_immediately_by_name_and_fills_once_its_crd_exists() {
     let cluster = cluster().await;
     let factory = factory(cluster.client());
     let informer = factory.for_kind(widgets());
@@ -208,7 +208,7 @@ async fn a_resource_is_mapped_to_its_kind() {
     assert_eq!(
         cluster.journal().requests().len(),
         1,
-        "one request tells of all groups"
+        "one request lists all groups"
     );
     let error = clients
         .mapper()

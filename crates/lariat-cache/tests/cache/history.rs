@@ -49,9 +49,12 @@ async fn the_newest_object_is_asked_for_before_a_watch_goes_on_after_a_failure()
 async fn one_that_has_changed_since_is_asked_for_as_it_was() {
     let was = |ask: &crate::script::Ask| ask.query.contains("Exact");
     // It is the same history …
-    let bench = Scripted::of(script(move |ask| match was(ask) {
-        true => seen(11, Some(object("a", 11))),
-        false => seen(20, Some(object("a", 15))),
+    let bench = Scripted::of(script(move |ask| {
+        if was(ask) {
+            seen(11, Some(object("a", 11)))
+        } else {
+            seen(20, Some(object("a", 15)))
+        }
     }));
     time::sleep(MINUTE).await;
     let exact = "limit=1&resourceVersion=11&resourceVersionMatch=Exact\
@@ -61,9 +64,12 @@ async fn one_that_has_changed_since_is_asked_for_as_it_was() {
 
     // … or another one, in which the object was older then, or was not there …
     for then in [Some(object("a", 9)), None] {
-        let bench = Scripted::of(script(move |ask| match was(ask) {
-            true => seen(11, then.clone()),
-            false => seen(20, None),
+        let bench = Scripted::of(script(move |ask| {
+            if was(ask) {
+                seen(11, then.clone())
+            } else {
+                seen(20, None)
+            }
         }));
         time::sleep(MINUTE).await;
         assert_eq!((bench.script.lists(), bench.script.watches()), (2, 2));
@@ -71,9 +77,12 @@ async fn one_that_has_changed_since_is_asked_for_as_it_was() {
     }
 
     // … or the server does not know any more.
-    let bench = Scripted::of(script(move |ask| match was(ask) {
-        true => status(410, "Expired"),
-        false => seen(20, None),
+    let bench = Scripted::of(script(move |ask| {
+        if was(ask) {
+            status(410, "Expired")
+        } else {
+            seen(20, None)
+        }
     }));
     time::sleep(MINUTE).await;
     assert_eq!((bench.script.lists(), bench.script.watches()), (2, 2));
@@ -119,7 +128,7 @@ async fn the_last_object_that_was_deleted_is_asked_for_as_well() {
 async fn a_name_that_was_deleted_last_shows_the_history_whoever_has_it() {
     let anew = |version: u64| object("b", version).replace(r#""uid":"b""#, r#""uid":"anew""#);
     for (then, lists) in [
-        // It was made anew since …
+        // It was created again since …
         (None, 1),
         // … or was there all the time, which is another history.
         (Some(anew(9)), 2),
@@ -222,12 +231,15 @@ async fn a_server_that_is_still_away_is_asked_again() {
 
 #[tokio::test(start_paused = true)]
 async fn watches_that_end_as_watches_do_are_opened_again_without_a_question() {
-    let script = Script::new(|ask| match ask.watch {
-        false => list(10, "", &["a"]),
-        true => Answer::Pieces(
-            vec![event("MODIFIED", "a", 11 + ask.number as u64)],
-            Ending::Clean,
-        ),
+    let script = Script::new(|ask| {
+        if ask.watch {
+            Answer::Pieces(
+                vec![event("MODIFIED", "a", 11 + ask.number as u64)],
+                Ending::Clean,
+            )
+        } else {
+            list(10, "", &["a"])
+        }
     });
     let bench = Scripted::of(script.checked(|_| panic!("it is not asked")));
     time::sleep(MINUTE).await;
@@ -260,7 +272,7 @@ async fn a_list_from_before_what_was_reached_is_compared_by_content() {
     });
     time::sleep(MINUTE).await;
     assert_eq!(
-        bench.recorder.told()[2..],
+        bench.recorder.reported()[2..],
         ["b added at 12", "a updated 11 → 11", "b deleted at 12"]
     );
 }
@@ -281,11 +293,14 @@ async fn what_was_written_to_a_kind_of_metadata_is_no_other_history() {
     let patched = api.patch("a", &PatchParams::default(), &patch).await;
     patched.expect("patched");
     time::sleep(MINUTE).await;
-    let (loads, told) = (informer.status().loads, recorder.told());
-    assert_eq!(told.len(), 2, "{told:?}");
+    let (loads, reported) = (informer.status().loads, recorder.reported());
+    assert_eq!(reported.len(), 2, "{reported:?}");
 
     cluster.cut_watches();
     time::sleep(MINUTE).await;
     assert!(informer.status().watches > 1);
-    assert_eq!((informer.status().loads, recorder.told()), (loads, told));
+    assert_eq!(
+        (informer.status().loads, recorder.reported()),
+        (loads, reported)
+    );
 }

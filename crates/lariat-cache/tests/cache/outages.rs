@@ -1,4 +1,4 @@
-//! How soon a kind goes on after an outage or an overload, and what is said about it meanwhile.
+//! How soon a kind recovers from an outage or an overload, and what is logged meanwhile.
 
 use std::time::Duration;
 
@@ -56,7 +56,7 @@ async fn a_server_that_stays_busy_is_left_alone_more_and_more() {
     );
 }
 
-/// The API server of a definition that was just made answers its first watch with 429, and a starting one with 503.
+/// With a new CRD the API server answers the first watch with 429, and a starting one with 503.
 #[tokio::test(start_paused = true)]
 async fn a_server_that_asks_for_a_moment_is_no_reason_for_a_warning() {
     let (warnings, _guard) = Warnings::collect();
@@ -87,9 +87,12 @@ async fn a_server_that_is_back_is_not_waited_for_as_if_it_were_away() {
             (true, 1) => status(answer, "AnyReason"),
             (true, _) => quiet(),
         });
-        let bench = Scripted::of(script.checked(move |_| match begun.elapsed() < 5 * MINUTE {
-            true => Answer::Nothing,
-            false => as_known(),
+        let bench = Scripted::of(script.checked(move |_| {
+            if begun.elapsed() < 5 * MINUTE {
+                Answer::Nothing
+            } else {
+                as_known()
+            }
         }));
         time::sleep(6 * MINUTE).await;
         let watches = bench.script.times(true);
@@ -151,12 +154,13 @@ async fn an_outage_alone_does_not_lead_to_a_list() {
         (true, 0) => Answer::Pieces(vec![event("BOOKMARK", "", 11)], Ending::Cut),
         (true, _) => quiet(),
     });
-    let bench = Scripted::of(
-        script.checked(move |_| match begun.elapsed() < 20 * MINUTE {
-            true => Answer::Nothing,
-            false => as_known(),
-        }),
-    );
+    let bench = Scripted::of(script.checked(move |_| {
+        if begun.elapsed() < 20 * MINUTE {
+            Answer::Nothing
+        } else {
+            as_known()
+        }
+    }));
     time::sleep(21 * MINUTE).await;
     assert_eq!((bench.script.lists(), bench.script.watches()), (1, 2));
     assert_eq!(bench.status().last_error, None);
@@ -218,9 +222,12 @@ async fn a_network_that_swallows_everything_shows_in_the_status() {
         (true, _) => quiet(),
     });
     let begun = Instant::now();
-    let bench = Scripted::of(script.checked(move |_| match begun.elapsed() < MINUTE {
-        true => Answer::Never,
-        false => as_known(),
+    let bench = Scripted::of(script.checked(move |_| {
+        if begun.elapsed() < MINUTE {
+            Answer::Never
+        } else {
+            as_known()
+        }
     }));
     time::sleep(Duration::from_secs(3)).await;
     let status = bench.status();
@@ -228,8 +235,8 @@ async fn a_network_that_swallows_everything_shows_in_the_status() {
     assert!(!status.is_stale(), "watches are opened again all the time");
     assert_eq!(
         status.last_error.as_deref(),
-        Some("watch: the answer broke off: connection reset"),
-        "it is known at once"
+        Some("watch: the answer was cut off: connection reset"),
+        "it is known immediately"
     );
     time::sleep(Duration::from_secs(3)).await;
     let status = bench.status();

@@ -1,4 +1,4 @@
-//! From the cache to the queue.
+//! Feeds changes of the cache into the work queue.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,15 +13,15 @@ use crate::lane::Lanes;
 use crate::payload::{Payload, Queue};
 use crate::sentinel::Watchman;
 
-/// Puts what the cache tells into the queue.
+/// Enqueues the keys of changed objects; the controller's cache subscriber.
 pub(super) struct Feed {
     pub(super) gvk: Gvk,
     pub(super) queue: Queue,
     pub(super) lanes: Arc<Lanes>,
     pub(super) watchman: Arc<Watchman>,
-    /// The ring that divides the keys; what belongs to others is not queued.
+    /// The ring that divides the keys. Keys of other members are not queued.
     pub(super) shards: Option<Shards>,
-    /// How many deletions there were.
+    /// The number of deletions so far; it numbers the next one.
     pub(super) deletions: AtomicU64,
 }
 
@@ -31,6 +31,7 @@ impl Subscriber for Feed {
         let lanes = self.lanes.list();
         let caller = current::caller();
         let share = self.shards.as_ref().map(Shards::share);
+        // The whole batch is added under one lock of the queue.
         self.queue.add_all(changes.iter().filter_map(|change| {
             let key = || ShardKey::of_object(&self.gvk, change.object());
             if share.as_ref().is_some_and(|share| !share.holds(key())) {
@@ -40,7 +41,7 @@ impl Subscriber for Feed {
             if due.is_empty() {
                 return None;
             }
-            let cause = cause(change, caller.as_ref(), (&self.gvk, &self.gvk));
+            let cause = cause(change, caller.as_ref(), &self.gvk, &self.gvk);
             let payload = Payload::of(change, cause, &due, number).led_by(caller.as_ref());
             let add = Add::now().lanes(due).priority(priority).payload(payload);
             Some((change.key().clone(), add))
@@ -57,16 +58,12 @@ impl Subscriber for Feed {
 
 /// Returns a change of one kind as a cause of work for another. A change that is published on the task of a handler is
 /// what the handler wrote: reflectors have tasks of their own.
-pub(crate) fn cause(
-    change: &Change,
-    caller: Option<&Caller>,
-    (of, told_to): (&Gvk, &Gvk),
-) -> Cause {
+pub(crate) fn cause(change: &Change, caller: Option<&Caller>, of: &Gvk, reader: &Gvk) -> Cause {
     let Some(caller) = caller else {
         return change.cause();
     };
     let (old, new) = match change {
-        // What a handler sees first by subscribing is told on its task too.
+        // A handler that subscribes gets the initial objects on its own task; it did not write them.
         Change::Added {
             object,
             initial: false,
@@ -76,7 +73,7 @@ pub(crate) fn cause(
     };
     caller.wrote(of, old, new);
     Cause::Wrote {
-        by: caller.name(told_to),
+        by: caller.name(reader),
         from: old.map(|old| old.version().clone()),
         to: new.version().clone(),
         chain: caller.leads_to(),
@@ -84,7 +81,7 @@ pub(crate) fn cause(
 }
 
 impl Feed {
-    /// Returns an object as if it had just come into sight.
+    /// Returns the change by which the initial list publishes an object.
     pub(super) fn initial(object: &Arc<CachedObject>) -> Change {
         Change::Added {
             object: Arc::clone(object),

@@ -1,4 +1,4 @@
-//! What all clones of a factory share.
+//! The state that all clones of a factory share.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Weak};
@@ -14,23 +14,23 @@ use super::running::Running;
 use crate::controller::{ControllerCore, Kinds, Slot};
 use crate::many::{Follower, Follows};
 
-/// What all clones of a factory share.
+/// The state that all clones of a factory share.
 pub(crate) struct Shared {
     pub(super) caches: SharedCacheFactory,
     pub(super) options: Options,
     /// By kind. Who puts one in or takes one out holds `state` besides; `state` is locked first.
     slots: DashMap<Gvk, Arc<Slot>>,
     pub(super) state: Mutex<State>,
-    /// Held while a start sets up and while a stop drains, so that they do not overlap.
+    /// Held while a start sets up and while a stop drains, so that the two do not overlap.
     pub(super) lifecycle: tokio::sync::Mutex<()>,
     /// Held while handlers are registered, so that a transaction registers all or none.
     pub(super) registering: Mutex<()>,
-    /// The number of the next run, of whatever kind. Counted by factory, because a simulation has many in one process
-    /// and repeats their numbers.
+    /// The number of the next run of any kind. Counted per factory, because a simulation has several factories in one
+    /// process and must repeat their numbers.
     pub(super) runs: Arc<AtomicU64>,
 }
 
-/// How many slots there are before those of no use are cleared away.
+/// The number of slots from which unused ones are removed.
 const SLOTS: usize = 64;
 
 /// How many locks the slots have. Whoever looks through all slots takes each of them.
@@ -38,9 +38,9 @@ const SHARDS: usize = 8;
 
 #[derive(Default)]
 pub(super) struct State {
-    /// How many slots were left when those of no use were cleared away last.
+    /// The number of slots after the last removal of unused ones.
     slots_left: usize,
-    /// Handlers of many kinds.
+    /// The handlers of many kinds.
     pub(super) followers: Vec<Arc<Follower>>,
     pub(super) running: Option<Running>,
 }
@@ -149,7 +149,7 @@ impl Follows for Shared {
             .extract_if(.., |follower| follower.has_ended())
             .collect();
         drop(state);
-        // Handlers are dropped with them, and do as they like.
+        // Dropped after unlocking: with them go handlers, whose drop is user code.
         drop(ended);
     }
 
@@ -163,7 +163,7 @@ impl Follows for Shared {
 }
 
 impl State {
-    /// Returns how many slots there are at most.
+    /// Returns the bound on the number of slots.
     pub(super) fn most_slots(&self) -> usize {
         SLOTS.max(2 * self.slots_left)
     }
@@ -173,10 +173,10 @@ impl Drop for Shared {
     fn drop(&mut self) {
         if self.state.get_mut().running.is_some() && !std::thread::panicking() {
             tracing::warn!(
-                "the last clone of a running factory was dropped: its handlers are not called any more; keep it, or stop it"
+                "the last clone of a running factory was dropped, so its handlers are not called any more; keep it, or stop it"
             );
         }
-        // Handles of controllers keep the caches, which are nobody's any more.
+        // Handles of controllers keep the caches alive, so these must be stopped.
         self.caches.abort();
         // Handlers may hold handles of controllers, which hold their handlers.
         self.slots().iter().for_each(|slot| slot.close());

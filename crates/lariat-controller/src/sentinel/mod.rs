@@ -1,4 +1,4 @@
-//! The livelock sentinel: finds keys that go round in circles, names what turns them, and slows them down.
+//! The livelock sentinel: detects hot loops, reports their cause, and slows them down.
 
 mod fields;
 mod options;
@@ -9,6 +9,6 @@ mod watchman;
 
 pub use options::Sentinel;
 pub(crate) use suspect::{Ask, Write, since_progress};
-pub use suspect::{Circle, Pattern};
-pub(crate) use trail::Step;
+pub use suspect::{HotLoop, Pattern};
+pub(crate) use trail::ChainRun;
 pub(crate) use watchman::Watchman;

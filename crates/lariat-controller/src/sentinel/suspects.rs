@@ -1,4 +1,4 @@
-//! The keys that this process writes, as many as are worth remembering.
+//! The keys that this process writes, bounded in number.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,34 +8,34 @@ use lariat_core::{Gvk, ObjectKey};
 use tokio::time::Instant;
 
 use super::options::Sentinel;
-use super::suspect::{Ask, Circle, Suspect, Write, since_progress};
-use super::trail::Step;
+use super::suspect::{Ask, HotLoop, Suspect, Write, since_progress};
+use super::trail::ChainRun;
 
-/// How many keys are remembered.
+/// The maximum number of keys that are remembered.
 const MOST: usize = 1024;
 
-/// How long a key that is not written is worth remembering when there are too many.
+/// How long an unwritten key is kept if there are too many.
 const RECENT: Duration = Duration::from_secs(60);
 
-/// What is known of a run before it begins.
+/// The judgement of a run before it begins.
 #[derive(Debug, Clone)]
 pub(crate) struct Judgement {
-    /// How many runs in a row, each caused by the write of the one before, led to it, counted from the last that made
-    /// progress.
+    /// The length of the chain that leads to the run, each run caused by a write of the run before. Counted from the
+    /// last run that made progress.
     pub(crate) chain: u32,
-    /// How long it has to wait.
+    /// The delay of the run, if it must wait.
     pub(crate) wait: Option<Duration>,
-    /// The run itself, if it is one of a chain.
-    pub(crate) step: Option<Arc<Step>>,
+    /// The run as a step of its chain, if it is part of one.
+    pub(crate) step: Option<Arc<ChainRun>>,
 }
 
 impl Judgement {
-    /// Makes the judgement of a run that need not wait, from its chain and the last run of that.
-    pub(super) fn of(chain: u32, last: Option<&Arc<Step>>) -> Self {
+    /// Creates the judgement of a run that need not wait.
+    pub(super) fn of(chain: u32, last: Option<&Arc<ChainRun>>) -> Self {
         Self {
             chain,
             wait: None,
-            step: (chain > 0).then(|| Step::after(last)),
+            step: (chain > 0).then(|| ChainRun::after(last)),
         }
     }
 }
@@ -43,45 +43,49 @@ impl Judgement {
 #[derive(Debug, Default)]
 pub(super) struct Suspects {
     keys: HashMap<ObjectKey, Suspect>,
-    /// The objects of other kinds that runs write and that bring their keys back.
+    /// Objects of other kinds that runs write and whose changes enqueue the runs' keys.
     related: HashMap<(Gvk, ObjectKey), Suspect>,
 }
 
 impl Suspects {
-    /// Takes a write in; returns what there is to warn of.
+    /// Records a write; returns a hot loop to warn about.
     pub(super) fn wrote(
         &mut self,
         write: &Write<'_>,
         options: &Sentinel,
         now: Instant,
-    ) -> Option<Circle> {
+    ) -> Option<HotLoop> {
         let key = write.after.key();
         if !self.keys.contains_key(key) {
             make_room(&mut self.keys, now);
         }
         let suspect = self.keys.entry(key.clone());
         let suspect = suspect.or_insert_with(|| Suspect::new(now));
-        match suspect.wrote(write, options, now) {
-            true => suspect.circle(key),
-            false => None,
+        if suspect.wrote(write, options, now) {
+            suspect.hot_loop(key)
+        } else {
+            None
         }
     }
 
-    /// Takes in a write of a run of a key to a related object; returns what there is to warn of.
+    /// Records a write of a key's run to a related object.
+    ///
+    /// Returns a hot loop to warn about.
     pub(super) fn wrote_related(
         &mut self,
-        (key, of): (&ObjectKey, &Gvk),
+        key: &ObjectKey,
+        of: &Gvk,
         write: &Write<'_>,
         options: &Sentinel,
         now: Instant,
-    ) -> Option<Circle> {
+    ) -> Option<HotLoop> {
         let object = (of.clone(), write.after.key().clone());
         if !self.related.contains_key(&object) {
             make_room(&mut self.related, now);
         }
         let related = self.related.entry(object);
         let related = related.or_insert_with(|| Suspect::new(now));
-        // Each relation between two kinds reports it.
+        // Every relation between the two kinds reports the same write.
         if related.has_written(write.version) {
             return None;
         }
@@ -96,20 +100,20 @@ impl Suspects {
         let suspect = suspect.or_insert_with(|| Suspect::new(now));
         let what = format!("{} {}", of.kind(), write.after.key());
         suspect.contested(related, &what, now);
-        warns.then(|| suspect.circle(key)).flatten()
+        warns.then(|| suspect.hot_loop(key)).flatten()
     }
 
-    /// Judges a run, and returns what there is to warn of.
+    /// Judges a run; also returns a hot loop to warn about.
     pub(super) fn judge(
         &mut self,
         key: &ObjectKey,
         ask: &Ask<'_>,
         options: &Sentinel,
         now: Instant,
-    ) -> (Judgement, Option<Circle>) {
+    ) -> (Judgement, Option<HotLoop>) {
         let chain = since_progress(ask.causes.chain(), ask.step);
         if chain >= options.runs && !self.keys.contains_key(key) {
-            // Its runs write other objects, whose changes bring it back.
+            // The key's runs write other objects, whose changes enqueue it.
             make_room(&mut self.keys, now);
             self.keys.insert(key.clone(), Suspect::new(now));
         }
@@ -121,34 +125,34 @@ impl Suspects {
         let judgement = Judgement::of(chain, last);
         let wait = suspect.pause(ask, options, now);
         let judgement = Judgement { wait, ..judgement };
-        // Of one that is written itself, the write warns.
-        let warning = (!was_found).then(|| suspect.circle(key)).flatten();
+        // If the object itself is written, the write has warned.
+        let warning = (!was_found).then(|| suspect.hot_loop(key)).flatten();
         (
             judgement,
-            warning.filter(|circle| circle.brought_by.is_some()),
+            warning.filter(|hot_loop| hot_loop.brought_by.is_some()),
         )
     }
 
-    /// Returns how many keys are remembered, and how many at most.
+    /// Returns how many keys are remembered, and their bound.
     pub(super) fn remembered(&self) -> (usize, usize) {
         (self.keys.len() + self.related.len(), 2 * MOST)
     }
 
-    /// Returns the keys that go round in circles, and forgets those that have been quiet.
-    pub(super) fn circles(&mut self, now: Instant) -> Vec<Circle> {
+    /// Returns the keys in hot loops, and forgets quiet ones.
+    pub(super) fn hot_loops(&mut self, now: Instant) -> Vec<HotLoop> {
         self.keys.retain(|_, suspect| !suspect.is_quiet(now));
         self.related.retain(|_, suspect| !suspect.is_quiet(now));
-        let circles = self
+        let hot_loops = self
             .keys
             .iter()
-            .filter_map(|(key, suspect)| suspect.circle(key));
-        let mut circles: Vec<Circle> = circles.collect();
-        circles.sort_by(|a, b| a.key.cmp(&b.key));
-        circles
+            .filter_map(|(key, suspect)| suspect.hot_loop(key));
+        let mut hot_loops: Vec<HotLoop> = hot_loops.collect();
+        hot_loops.sort_by(|a, b| a.key.cmp(&b.key));
+        hot_loops
     }
 }
 
-/// Forgets keys when there are too many: those found out last.
+/// Forgets keys if there are too many, those in hot loops last.
 fn make_room<K>(keys: &mut HashMap<K, Suspect>, now: Instant) {
     if keys.len() < MOST {
         return;

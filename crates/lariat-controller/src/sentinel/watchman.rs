@@ -7,15 +7,15 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use super::options::Sentinel;
-use super::suspect::{Ask, Circle, Write, since_progress};
+use super::suspect::{Ask, HotLoop, Write, since_progress};
 use super::suspects::{Judgement, Suspects};
 
-/// Watches the keys of a kind that this process writes.
+/// Detects hot loops among the keys of a kind.
 pub(crate) struct Watchman {
     gvk: Gvk,
     options: Sentinel,
     suspects: Mutex<Suspects>,
-    /// Whether any key was ever written: most kinds are only read.
+    /// Whether there may be suspects. Spares the lock, for most kinds are only read.
     has_suspects: AtomicBool,
 }
 
@@ -29,44 +29,47 @@ impl Watchman {
         }
     }
 
-    /// Takes in what a handler wrote.
+    /// Records a write of a handler.
     pub(crate) fn wrote(&self, write: &Write<'_>) {
         if !self.options.enabled {
             return;
         }
         if let Some(step) = write.step {
-            // A write that the watch showed before its answer came was not published on this task.
+            // If the watch published the write before its response arrived, it was not published on this task, so the
+            // step does not know it yet.
             step.wrote(&self.gvk, write.before, write.after);
         }
         self.take_in(|suspects| suspects.wrote(write, &self.options, Instant::now()));
     }
 
-    /// Takes in what the handler of a key wrote to an object of another kind, whose changes bring the key back.
+    /// Records a handler's write to an object of another kind whose changes enqueue the handler's key.
     pub(crate) fn wrote_related(&self, key: &ObjectKey, of: &Gvk, write: &Write<'_>) {
         if self.options.enabled {
-            let (place, options) = ((key, of), &self.options);
-            self.take_in(|suspects| suspects.wrote_related(place, write, options, Instant::now()));
+            let options = &self.options;
+            self.take_in(|suspects| {
+                suspects.wrote_related(key, of, write, options, Instant::now())
+            });
         }
     }
 
-    fn take_in(&self, wrote: impl FnOnce(&mut Suspects) -> Option<Circle>) {
+    fn take_in(&self, wrote: impl FnOnce(&mut Suspects) -> Option<HotLoop>) {
         self.has_suspects.store(true, Ordering::Relaxed);
         let found = wrote(&mut self.suspects.lock());
-        if let Some(circle) = found {
-            self.warn(&circle);
+        if let Some(hot_loop) = found {
+            self.warn(&hot_loop);
         }
     }
 
-    fn warn(&self, circle: &Circle) {
+    fn warn(&self, hot_loop: &HotLoop) {
         tracing::warn!(
             kind = %self.gvk,
-            key = %circle.key,
-            pattern = %circle.pattern,
-            handlers = circle.handlers.join(", "),
-            fields = circle.fields.join(", "),
-            manager = circle.manager,
-            brought_by = circle.brought_by.as_deref(),
-            "a key goes round in circles and is slowed down"
+            key = %hot_loop.key,
+            pattern = %hot_loop.pattern,
+            handlers = hot_loop.handlers.join(", "),
+            fields = hot_loop.fields.join(", "),
+            manager = hot_loop.manager,
+            brought_by = hot_loop.brought_by.as_deref(),
+            "a key is in a hot loop and is slowed down"
         );
     }
 
@@ -85,18 +88,18 @@ impl Watchman {
         let mut suspects = self.suspects.lock();
         let (judgement, found) = suspects.judge(key, ask, &self.options, Instant::now());
         drop(suspects);
-        if let Some(circle) = found {
-            self.warn(&circle);
+        if let Some(hot_loop) = found {
+            self.warn(&hot_loop);
         }
         judgement
     }
 
-    /// Returns how many keys are remembered, and how many at most.
+    /// Returns how many keys are remembered, and their bound.
     pub(crate) fn remembered(&self) -> (usize, usize) {
         self.suspects.lock().remembered()
     }
 
-    pub(crate) fn status(&self) -> Vec<Circle> {
-        self.suspects.lock().circles(Instant::now())
+    pub(crate) fn status(&self) -> Vec<HotLoop> {
+        self.suspects.lock().hot_loops(Instant::now())
     }
 }

@@ -236,7 +236,7 @@ pub(crate) fn scrape(registry: &Registry) -> Exposition {
     Exposition::of(&body)
 }
 
-/// A registry that is told of a bench's factory.
+/// A registry with a collector of a bench's factory.
 pub(crate) fn registry_of(bench: &Bench) -> Registry {
     let mut registry = Registry::default();
     metrics::register(&mut registry, &bench.factory);
@@ -279,7 +279,7 @@ histogram lariat_handler_time_seconds_sum{ctx,kind,handler}
 histogram lariat_handler_lag_seconds_sum{ctx,kind,handler}
 counter lariat_handler_retries_total{ctx,kind,handler}
 counter lariat_handler_given_up_total{ctx,kind,handler}
-gauge lariat_circles{ctx,kind}
+gauge lariat_hot_loops{ctx,kind}
 gauge lariat_cache_objects{ctx,kind}
 gauge lariat_cache_bytes{ctx,kind}
 counter lariat_cache_decodes_total{ctx,kind}

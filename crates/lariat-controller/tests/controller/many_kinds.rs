@@ -26,9 +26,9 @@ impl Seen {
         let seen = self.clone();
         move |cx: Context<Metadata>| {
             let exists = cx.raw().is_some();
-            let told = exists || cx.deleted().is_ok_and(|last| last.is_some());
+            let is_known = exists || cx.deleted().is_ok_and(|last| last.is_some());
             let entry = (cx.gvk().kind().to_owned(), cx.key().to_string(), exists);
-            if told {
+            if is_known {
                 seen.0.lock().push(entry);
             }
             async { Ok(Outcome::done()) }
@@ -44,7 +44,7 @@ impl Seen {
     }
 }
 
-fn definition(kind: &str) -> CustomResourceDefinition {
+fn crd(kind: &str) -> CustomResourceDefinition {
     let plural = format!("{}s", kind.to_lowercase());
     serde_json::from_value(json!({
         "metadata": {"name": format!("{plural}.demo.dev")},
@@ -61,7 +61,7 @@ fn definition(kind: &str) -> CustomResourceDefinition {
 
 async fn define(bench: &Bench, kind: &str) {
     let api: Api<CustomResourceDefinition> = Api::all(bench.cluster.client());
-    api.create(&PostParams::default(), &definition(kind))
+    api.create(&PostParams::default(), &crd(kind))
         .await
         .expect("defined");
 }
@@ -132,7 +132,7 @@ async fn every_kind_that_can_be_watched_is_handled_deletions_included() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn kinds_that_are_defined_later_are_handled_and_let_go_with_their_definition() {
+async fn kinds_that_are_defined_later_are_handled_and_let_go_with_their_crd() {
     let bench = Bench::new().await;
     let seen = Seen::default();
     let ours = bench
@@ -222,7 +222,7 @@ async fn a_name_that_is_taken_in_one_kind_leaves_that_kind_out_and_says_so() {
         refused[0]
             .1
             .to_string()
-            .contains("ConfigMap has a handler named \"audit\"")
+            .contains("ConfigMap already has a handler named \"audit\"")
     );
 }
 

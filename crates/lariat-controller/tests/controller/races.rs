@@ -78,12 +78,12 @@ async fn a_handler_that_comes_while_the_last_one_leaves_does_not_share_its_key()
     let bench = Bench::new().await;
     let inside = Arc::new(AtomicUsize::new(0));
     let (entered, go) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
-    let (count, tell, wait) = (Arc::clone(&inside), Arc::clone(&entered), Arc::clone(&go));
+    let (count, signal, wait) = (Arc::clone(&inside), Arc::clone(&entered), Arc::clone(&go));
     let (_, handler) = recorder(move |_| {
-        let (count, tell, wait) = (Arc::clone(&count), Arc::clone(&tell), Arc::clone(&wait));
+        let (count, signal, wait) = (Arc::clone(&count), Arc::clone(&signal), Arc::clone(&wait));
         async move {
             count.fetch_add(1, Ordering::SeqCst);
-            tell.notify_one();
+            signal.notify_one();
             wait.notified().await;
             count.fetch_sub(1, Ordering::SeqCst);
             Ok(Outcome::done())
@@ -115,10 +115,10 @@ async fn a_handler_that_comes_while_the_last_one_leaves_does_not_share_its_key()
     assert_eq!((new.len(), bench.status().handlers[0].panics), (1, 0));
 }
 
-/// Tells a controller of changes of another kind, as a program may do by itself.
-struct Tells(SharedController<ConfigMap>);
+/// Notifies a controller of changes of another kind, as a program may do by itself.
+struct Forwards(SharedController<ConfigMap>);
 
-impl Subscriber for Tells {
+impl Subscriber for Forwards {
     fn changed(&self, changes: &[Change]) {
         changes
             .iter()
@@ -139,7 +139,7 @@ async fn subscribers_that_enqueue_and_first_uses_of_a_kind_do_not_block_each_oth
             .factory
             .caches()
             .for_kind(Gvk::new("", "v1", "Secret"));
-        let _tells = informer.subscribe(Arc::new(Tells(bench.config_maps.clone())));
+        let _forwards = informer.subscribe(Arc::new(Forwards(bench.config_maps.clone())));
         bench.start().await;
         let api: kube::Api<Secret> = kube::Api::namespaced(bench.cluster.client(), "default");
         let creates = async {
@@ -234,7 +234,7 @@ async fn requests_to_one_handler_do_not_use_up_its_retries() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_unused_kind_that_somebody_enqueues_to_does_not_live_for_ever() {
+async fn an_unused_kind_with_an_enqueued_key_ends_after_a_while() {
     let bench = Bench::with(|builder| builder.caches(|caches| caches.idle_grace(SECOND))).await;
     bench.start().await;
     let request = Enqueue::now().to("nobody");
@@ -336,7 +336,7 @@ async fn a_start_does_not_wait_for_kinds_that_linger_or_are_followed() {
     bench.start().await;
     settle().await;
     bench.factory.stop().await.unwrap();
-    // Somebody who wants definitions is waited for, although they are followed.
+    // A start waits for a handler of CRDs, although they are followed too.
     bench
         .factory
         .for_kind(crds)

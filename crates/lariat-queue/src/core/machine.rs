@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::clock::Clock;
 use super::delays::Waiting;
-use super::entry::{Delayed, Entry, Phase, Processing};
+use super::entry::{Delayed, KeyEntry, Phase, Processing};
 use super::index::{Hashed, Hasher, Index};
 use super::ready::{Ageing, Ready};
 use crate::stats::Counters;
@@ -35,7 +35,7 @@ use crate::{Add, LaneId, Lanes, Payload, Priority, QueueMemory, QueueStats};
 /// ```
 pub struct QueueCore<K, P> {
     pub(super) clock: Clock,
-    pub(super) entries: Index<K, Entry<P>>,
+    pub(super) entries: Index<K, KeyEntry<P>>,
     /// The tickets of all entries in phase `Ready`; there may be stale ones.
     pub(super) ready: Ready,
     /// The deadlines of all delayed lanes; there may be stale ones.
@@ -113,7 +113,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
     /// level.
     pub fn add(&mut self, key: K, add: Add<P>, now: Instant) {
         let hash = self.hasher().hash(&key);
-        self.add_lazily((key, hash), add, || now);
+        self.add_lazily(key, hash, add, || now);
     }
 
     pub(crate) fn hasher(&self) -> &Hasher {
@@ -125,14 +125,16 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
     /// Returns that time if a worker may have to be woken.
     pub(crate) fn add_lazily(
         &mut self,
-        key: (K, Hashed),
+        key: K,
+        hash: Hashed,
         add: Add<P>,
         now: impl FnOnce() -> Instant,
     ) -> Option<Instant> {
+        // As in client-go, adds during a shutdown are ignored, so that a drain ends.
         if self.shutting_down || add.lanes.is_empty() {
             return None;
         }
-        let slot = self.entries.find_or_insert(key, Entry::default);
+        let slot = self.entries.find_or_insert(key, hash, KeyEntry::default);
         let entry = &mut self.entries[slot].value;
         // The common case, an add that merges with an earlier one, costs no look at the clock.
         if add.after.is_zero() && add.failures == 0 && entry.covers(&add) {
@@ -190,8 +192,9 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
             return;
         }
         let hash = self.hasher().hash(&key);
-        let slot = self.entries.find_or_insert((key, hash), Entry::default);
+        let slot = self.entries.find_or_insert(key, hash, KeyEntry::default);
         let entry = &mut self.entries[slot].value;
+        // Counted before the limiter is asked: the first failure is number 1.
         let delay = delay(entry.count_failure(LaneId::WHOLE));
         let after = if add.after.is_zero() {
             delay
@@ -225,15 +228,17 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
     pub fn get(&mut self, now: Instant) -> Option<Item<K, P>> {
         let now = self.clock.stamp(now);
         self.release_at_most(MOST_RELEASED, now);
+        // Expired delays are in line by now, so that they compete by priority with what was added for now.
         let slot = self.ready.pop(&self.entries, now)?;
         self.read_ahead();
         let slotted = &mut self.entries[slot];
         let entry = &mut slotted.value;
+        // From here on `line_up` leaves the entry alone, so no other worker can get the key.
         entry.phase = Phase::Processing(now);
         entry.promised = false;
         self.processing.begin(slot, now);
         let waited = now.since(entry.since);
-        self.counters.handed_out(waited);
+        self.counters.dequeued(waited);
         Some(Item {
             slot,
             key: slotted.key.clone(),
@@ -280,11 +285,12 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
         self.release(slot, now);
         // Payloads of retries count as older than those of adds during the run, so they are merged first.
         let meanwhile = std::mem::take(&mut self.entries[slot].value.payload);
+        // Without any verdict the count of rate-limited adds stays as it is.
         let (mut judged, mut failed) = (false, false);
         for (lane, verdict) in verdicts {
             judged = true;
             failed |= matches!(verdict, Verdict::Failed { .. } | Verdict::Postponed { .. });
-            self.judge(slot, lane, verdict, (priority, now));
+            self.judge(slot, lane, verdict, priority, now);
         }
         if judged && !failed {
             self.entries[slot].value.forget_exactly(LaneId::WHOLE);
@@ -303,6 +309,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
     pub fn give_back(&mut self, taken: Item<K, P>, now: Instant) {
         let (slot, now) = (taken.slot, self.clock.stamp(now));
         self.release(slot, now);
+        // After `shut_down_now` there is nothing to be due again.
         if self.dropping {
             return self.settle(slot);
         }
@@ -328,6 +335,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
 
     /// Returns whether [`get`](Self::get) would return a key now.
     pub fn has_ready(&mut self, now: Instant) -> bool {
+        // Delays are looked at only if nothing is ready: the answer is the same, and the common case is cheap.
         if self.ready.is_empty() {
             let now = self.clock.stamp(now);
             self.release_expired(now);
@@ -387,7 +395,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
             of("queue tickets", ready.tickets(), ready.most_tickets()),
             of("queue deadlines", waiting.len(), waiting.most()),
             of(
-                "queue hand-outs",
+                "queue processing",
                 processing.places(),
                 processing.most_places(),
             ),
@@ -444,6 +452,20 @@ pub struct Item<K, P> {
 }
 
 /// The result of processing one lane.
+///
+/// ```
+/// use std::time::Duration;
+/// use lariat_queue::{Add, LaneId, Verdict, WorkQueue};
+///
+/// # #[tokio::main(flavor = "current_thread")] async fn main() {
+/// let queue: WorkQueue<&str> = WorkQueue::default();
+/// queue.add("pod-a", Add::now());
+/// let work = queue.try_get().expect("the key is due");
+/// let again = Verdict::Again { after: Duration::ZERO, payload: (), priority: None };
+/// work.done_with([(LaneId::new(1), again)]);
+/// assert!(queue.try_get().is_some());
+/// # }
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict<P> {
     /// The lane is done; its failures are reset.

@@ -1,4 +1,4 @@
-//! Keys that this process has.
+//! Keys of this process.
 
 use std::fmt::{self, Write};
 use std::path::Path;
@@ -6,20 +6,22 @@ use std::path::Path;
 use zeroize::Zeroizing;
 
 use super::read::{self, Readers};
-use super::{KeyId, KeyWrapper, WrappedKey, Wrapping};
+use super::wrapper::{KeyWrapper, WrappedKey, Wrapping};
 use crate::context::Context;
 use crate::error::{KeyError, WrapError};
+use crate::id::KeyId;
 use crate::secret::{Cipher, KEY, NONCE, NoRandomness, Secret, TAG, random};
 
 /// Wraps with a key of this process: from a file, the environment, or bytes.
 ///
-/// The first key wraps; the others unwrap what earlier keys wrapped. A file or variable has keys of 64 hexadecimal digits or
-/// of base64, separated by white space; a file may also be a single key of 32 bytes. `openssl rand -base64 32` makes one.
-/// Keys have to be random: a password is not one. A key may wrap 2^32 times, which no number of restarts comes near.
+/// The first key wraps; the others unwrap what earlier keys wrapped. A file or variable contains keys of 64 hexadecimal
+/// digits or of base64, separated by white space; a file may also be a single key of 32 bytes. `openssl rand -base64
+/// 32` generates one. Keys must be random: a password is not a key. A key may wrap 2^32 times, which no number of
+/// restarts comes near.
 ///
 /// # Rotation
 ///
-/// Put the new key in front and keep the old one behind it, until everything is wrapped with the new one:
+/// Put the new key first and keep the old one after it, until everything is wrapped with the new one:
 ///
 /// ```no_run
 /// use lariat_seal::LocalKeys;
@@ -30,9 +32,9 @@ use crate::secret::{Cipher, KEY, NONCE, NoRandomness, Secret, TAG, random};
 /// # let _ = keys; Ok(()) }
 /// ```
 ///
-/// The name of a key is a hash of it in 16 digits, which is safe to show.
+/// The id of a key is a hash of it in 16 digits, which is safe to show.
 pub struct LocalKeys {
-    /// Never empty; the first wraps.
+    /// Never empty; the first one wraps.
     keys: Vec<Key>,
 }
 
@@ -47,20 +49,21 @@ impl LocalKeys {
     /// # Errors
     ///
     /// [`KeyError::Exposed`] if the group or others have permissions: `chmod 600` it, or use
-    /// [`from_group_file`](Self::from_group_file). [`KeyError::Unreadable`] and [`KeyError::Invalid`] name the file.
+    /// [`from_group_file`](Self::from_group_file). [`KeyError::Unreadable`] and [`KeyError::Invalid`] contain the path.
     pub fn from_file(path: impl AsRef<Path>) -> Result<Self, KeyError> {
-        read::file(path.as_ref(), Readers::Owner)
+        read::file(path.as_ref(), Readers::Owner).map(Self::of)
     }
 
     /// Reads keys from a file that its group can read, but not change.
     ///
-    /// The kubelet mounts a Secret so in a Pod with an `fsGroup`, where `defaultMode` is 0440 or 0400.
+    /// The kubelet mounts a Secret like that in a Pod with an `fsGroup`, if `defaultMode` is 0440 or 0400.
     ///
     /// # Errors
     ///
-    /// [`KeyError::Exposed`] if others have permissions, or the group can write; else as [`from_file`](Self::from_file).
+    /// [`KeyError::Exposed`] if others have permissions, or the group can write; else as
+    /// [`from_file`](Self::from_file).
     pub fn from_group_file(path: impl AsRef<Path>) -> Result<Self, KeyError> {
-        read::file(path.as_ref(), Readers::Group)
+        read::file(path.as_ref(), Readers::Group).map(Self::of)
     }
 
     /// Reads keys from an environment variable.
@@ -69,18 +72,24 @@ impl LocalKeys {
     ///
     /// # Errors
     ///
-    /// [`KeyError::NoVariable`] if it is not set, [`KeyError::Invalid`] if it has no key.
+    /// [`KeyError::NoVariable`] if it is not set, [`KeyError::Invalid`] if it contains no key.
     pub fn from_env(variable: &str) -> Result<Self, KeyError> {
-        read::variable(variable)
+        read::variable(variable).map(Self::of)
     }
 
     /// Copies a key of 32 random bytes.
+    ///
+    /// ```
+    /// use lariat_seal::LocalKeys;
+    ///
+    /// assert!(LocalKeys::from_bytes(b"too short").is_err());
+    /// ```
     ///
     /// # Errors
     ///
     /// [`KeyError::Invalid`] if it has another length, or is one byte repeated.
     pub fn from_bytes(key: &[u8]) -> Result<Self, KeyError> {
-        read::bytes(key)
+        read::bytes(key).map(Self::of)
     }
 
     /// Adds keys that only unwrap.
@@ -90,9 +99,9 @@ impl LocalKeys {
         self
     }
 
-    pub(super) fn of(secrets: &[Secret]) -> Self {
-        let keys = secrets.iter().map(|secret| Key {
-            id: name(secret),
+    fn of(secrets: Vec<Secret>) -> Self {
+        let keys = secrets.into_iter().map(|secret| Key {
+            id: name(&secret),
             cipher: secret.cipher(),
         });
         Self {

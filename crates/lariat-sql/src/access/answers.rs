@@ -10,25 +10,25 @@ use futures::future::{BoxFuture, Shared, WeakShared};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-/// How many answers are remembered of one user.
+/// The maximum number of answers cached per user.
 const PER_USER: usize = 256;
 
 type Flight<A, E> = Shared<BoxFuture<'static, Result<A, E>>>;
 
 /// Caches the answers to questions about users.
 ///
-/// A question is sent once at a time: callers that ask it meanwhile share the request. No task drives a request, so one
-/// without waiters is dropped.
+/// The same question is never sent twice at a time: callers that ask it meanwhile share the request. No task drives a
+/// request, so one without waiters is dropped.
 #[derive(Clone)]
 pub(super) struct Answers<U, Q, A, E> {
-    /// How long an answer is used after its question was sent; zero: not at all.
+    /// How long an answer is used after its question was sent; zero disables the cache.
     pub(super) ttl: Duration,
-    /// How many users are remembered.
+    /// The maximum number of users with cached answers.
     pub(super) users: usize,
-    state: Arc<Mutex<State<U, Q, A, E>>>,
+    state: Arc<Mutex<AnswerCache<U, Q, A, E>>>,
 }
 
-struct State<U, Q, A, E> {
+struct AnswerCache<U, Q, A, E> {
     users: HashMap<U, OfUser<Q, A, E>>,
     /// Counts lookups; the number identifies a request and orders users by last use.
     asked: u64,
@@ -36,10 +36,10 @@ struct State<U, Q, A, E> {
 
 struct OfUser<Q, A, E> {
     last_use: u64,
-    entries: HashMap<Q, Entry<A, E>>,
+    entries: HashMap<Q, CachedAnswer<A, E>>,
 }
 
-struct Entry<A, E> {
+struct CachedAnswer<A, E> {
     asked_at: Instant,
     /// Distinguishes it from earlier entries for the same question.
     number: u64,
@@ -59,7 +59,7 @@ where
     E: Clone + Send + Sync + 'static,
 {
     pub(super) fn new(ttl: Duration, users: usize) -> Self {
-        let state = State {
+        let state = AnswerCache {
             users: HashMap::new(),
             asked: 0,
         };
@@ -103,7 +103,7 @@ where
 
     fn begin(
         &self,
-        state: &mut State<U, Q, A, E>,
+        state: &mut AnswerCache<U, Q, A, E>,
         user: U,
         question: Q,
         ask: BoxFuture<'static, Result<A, E>>,
@@ -120,7 +120,7 @@ where
         };
         let flight = flight.boxed().shared();
         if let Some(weak) = flight.downgrade() {
-            let entry = Entry {
+            let entry = CachedAnswer {
                 asked_at: now,
                 number,
                 answer: Answer::Flight(weak),
@@ -133,8 +133,8 @@ where
     }
 }
 
-impl<U: Clone + Eq + Hash, Q: Clone + Eq + Hash, A: Clone, E: Clone> State<U, Q, A, E> {
-    /// Finds an answer that is good, or a question under way whose answer will be.
+impl<U: Clone + Eq + Hash, Q: Clone + Eq + Hash, A: Clone, E: Clone> AnswerCache<U, Q, A, E> {
+    /// Finds a fresh answer, or a pending request whose answer will be fresh.
     fn find(&mut self, user: &U, question: &Q, ttl: Duration) -> Option<Result<A, Flight<A, E>>> {
         self.asked += 1;
         let of_user = self.users.get_mut(user)?;
@@ -149,7 +149,7 @@ impl<U: Clone + Eq + Hash, Q: Clone + Eq + Hash, A: Clone, E: Clone> State<U, Q,
         }
     }
 
-    /// Forgets what is too old or too much, so that one more answer has a place.
+    /// Evicts stale and surplus answers to make room for one more.
     fn make_place(&mut self, user: &U, now: Instant, ttl: Duration, users: usize) {
         if let Some(of_user) = self.users.get_mut(user) {
             of_user.entries.retain(|_, entry| entry.is_fresh(now, ttl));
@@ -172,7 +172,7 @@ impl<U: Clone + Eq + Hash, Q: Clone + Eq + Hash, A: Clone, E: Clone> State<U, Q,
         }
     }
 
-    /// Remembers an answer, unless another question has taken its place.
+    /// Stores an answer, unless a later request for the question has replaced this one.
     fn end(&mut self, user: &U, question: &Q, number: u64, answer: &Result<A, E>) {
         let Some(of_user) = self.users.get_mut(user) else {
             return;
@@ -201,7 +201,7 @@ impl<Q, A, E> OfUser<Q, A, E> {
     }
 }
 
-impl<A, E> Entry<A, E> {
+impl<A, E> CachedAnswer<A, E> {
     fn is_fresh(&self, now: Instant, ttl: Duration) -> bool {
         now.duration_since(self.asked_at) < ttl
     }

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use k8s_openapi::api::authorization::v1::ResourceRule;
 use lariat_core::ResourceKind;
 
-use super::review::Verb;
+use super::verb::Verb;
 
-/// What rules grant.
+/// The access that rules grant.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Granted {
     /// All objects.
@@ -38,8 +38,8 @@ impl Granted {
     fn add(&mut self, names: &[String]) {
         self.is_all |= names.is_empty();
         for name in names {
-            // `*` is all names for the API's description of rules, and for RBAC an object of that name. An empty one is, for
-            // RBAC, that of a request without a name.
+            // `*` is all names for the API's description of rules, and for RBAC an object of that name. An empty one
+            // is, for RBAC, that of a request without a name.
             if name == "*" || name.is_empty() {
                 self.is_open = true;
             } else {

@@ -1,4 +1,4 @@
-//! Letting informers go on from the file.
+//! Lets informers resume from the file.
 
 use std::sync::Arc;
 
@@ -7,9 +7,9 @@ use futures::stream::{self, StreamExt};
 use lariat_cache::{WarmObjects, WarmSource, WarmSourceError};
 use lariat_core::ResourceVersion;
 
-use super::feed::blocking;
+use super::blocking::blocking;
 use super::kind::Inner;
-use crate::store::Page;
+use crate::read::Page;
 
 /// The objects of a kind that an earlier process has written.
 pub(super) struct Kept(pub(super) Arc<Inner>);
@@ -39,7 +39,7 @@ impl WarmSource for Kept {
     }
 }
 
-/// Reads the objects behind a row.
+/// Reads the objects after a row.
 async fn page(kind: &Arc<Inner>, after: i64) -> Result<Page, WarmSourceError> {
     let (reader, of) = (kind.reader().await, Arc::clone(kind));
     let page = blocking(move || Ok(reader.kept_page(&of.tables, after)?));

@@ -12,21 +12,20 @@ use tokio::time::Instant;
 
 /// The change of an object since it was last written: states before and after.
 ///
-/// [`lariat_cache::Changes`] would forget the state from which a deletion began, and with it whether a watch had shown the
-/// object.
+/// [`lariat_cache::Changes`] would drop the state before a deletion, and with it whether a watch had shown the object.
 #[derive(Debug, Clone)]
-pub(super) struct Step {
+pub(super) struct UnreadChange {
     pub(super) key: ObjectKey,
     /// The state that was written last.
     pub(super) old: Option<Arc<CachedObject>>,
     pub(super) new: Option<Arc<CachedObject>>,
-    /// Whether the object was there when the informer's cache was filled.
+    /// Whether the object is from the informer's initial list.
     pub(super) is_initial: bool,
     /// When the informer published the first change of it.
     since: Instant,
 }
 
-impl Step {
+impl UnreadChange {
     /// Returns whether another object has the name now.
     pub(super) fn is_successor(&self) -> bool {
         let states = self.old.as_ref().zip(self.new.as_ref());
@@ -34,17 +33,17 @@ impl Step {
     }
 }
 
-/// The steps of a kind, one for each object, by the order in which they began.
+/// The steps of a kind, one per object, in the order in which they began.
 #[derive(Debug, Default)]
 pub(super) struct Unread {
-    state: Mutex<State>,
+    state: Mutex<Backlog>,
     added: Notify,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct Backlog {
     order: BTreeMap<u64, ObjectKey>,
-    steps: HashMap<ObjectKey, (u64, Step)>,
+    steps: HashMap<ObjectKey, (u64, UnreadChange)>,
     /// How many steps have begun.
     begun: u64,
     /// The number of steps taken but not written, and since when the first waits.
@@ -63,10 +62,10 @@ impl Unread {
         }
     }
 
-    /// Takes so many steps at most, to write them.
+    /// Takes up to `most` steps, to write them.
     ///
     /// They count as unwritten until [`written`](Self::written) is called.
-    pub(super) fn take(&self, most: usize) -> Vec<Step> {
+    pub(super) fn take(&self, most: usize) -> Vec<UnreadChange> {
         let mut state = self.state.lock();
         let mut taken = Vec::new();
         while taken.len() < most
@@ -74,11 +73,13 @@ impl Unread {
         {
             taken.extend(state.steps.remove(&key).map(|(_, step)| step));
         }
-        state.taken = taken.first().map(|first: &Step| (taken.len(), first.since));
+        state.taken = taken
+            .first()
+            .map(|first: &UnreadChange| (taken.len(), first.since));
         taken
     }
 
-    /// Notes that the steps that were taken last are written.
+    /// Records that the steps taken last are written.
     pub(super) fn written(&self) {
         self.state.lock().taken = None;
     }
@@ -90,8 +91,8 @@ impl Unread {
 
     /// Returns the number of the oldest step that is not taken.
     ///
-    /// All steps before it were taken, or dropped because the object was created and deleted before it was written. If no
-    /// step is left, it is the number that the next one gets.
+    /// All steps before it were taken, or dropped because the object was created and deleted before it was written. If
+    /// no step is left, it is the number that the next one gets.
     pub(super) fn first(&self) -> u64 {
         let state = self.state.lock();
         let first = state.order.first_key_value();
@@ -112,7 +113,7 @@ impl Unread {
         (unwritten, age.unwrap_or_default())
     }
 
-    /// Adds a step for an object whose content has come without a change.
+    /// Adds a step for an object whose content was loaded without a change.
     ///
     /// An object that already has a step is left out: that step leads to a state at least as new.
     pub(super) fn filled_in(&self, old: Arc<CachedObject>, new: Arc<CachedObject>) {
@@ -145,13 +146,13 @@ impl Subscriber for Unread {
     }
 }
 
-impl State {
+impl Backlog {
     fn put(&mut self, change: &Change, now: Instant) {
         let (old, new, is_initial) = match change {
             Change::Added { object, initial } => (None, Some(object), *initial),
             Change::Updated { old, new } => (Some(old), Some(new), false),
             Change::Deleted { last } => (Some(last), None, false),
-            // Nothing happened, or nothing that is known here.
+            // A resync, or a change unknown to this version.
             _ => return,
         };
         let key = change.key();
@@ -164,7 +165,7 @@ impl State {
             }
             return;
         }
-        let step = Step {
+        let step = UnreadChange {
             key: key.clone(),
             old: old.cloned(),
             new: new.cloned(),
@@ -244,7 +245,7 @@ mod tests {
         let old = a;
         let new = state("a", 4);
         unread.changed(&[Change::Updated { old, new }]);
-        let names = |steps: Vec<Step>| {
+        let names = |steps: Vec<UnreadChange>| {
             steps
                 .iter()
                 .map(|step| step.key.to_string())

@@ -1,25 +1,25 @@
-//! Where a field is in an object.
+//! Paths of fields in objects.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde_json::Value as Json;
 
-/// Where a field is in an object, such as `spec.containers[*].image`.
+/// The path of a field in an object, such as `spec.containers[*].image`.
 ///
-/// Other examples are `spec.nodeName` and `status.conditions[?(@.type=="Ready")].status`.
-/// Members are separated by dots. A member whose name has dots or brackets in it is written as `['a.b/c']` or `["a.b/c"]`, or
-/// without quotes if no bracket is in it, as `metadata.annotations[a.b/c]`. `[2]` is the third element of an array, `[*]` stands
-/// for all of them, and `[?(@.type=="Ready")]` for the first whose member is that text. JSONPaths of printer columns, which
-/// begin with a dot, are read as well.
+/// Other examples are `spec.nodeName` and `status.conditions[?(@.type=="Ready")].status`. Members are separated by
+/// dots. A member whose name has dots or brackets in it is written as `['a.b/c']` or `["a.b/c"]`, or without quotes if
+/// no bracket is in it, as `metadata.annotations[a.b/c]`. `[2]` is the third element of an array, `[*]` selects all of
+/// them, and `[?(@.type=="Ready")]` for the first whose member is that text. JSONPaths of printer columns, which begin
+/// with a dot, are read as well.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Path {
     text: String,
-    steps: Vec<Step>,
+    steps: Vec<PathStep>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-enum Step {
+enum PathStep {
     Member(String),
     Element(usize),
     All,
@@ -30,16 +30,16 @@ enum Step {
 impl Path {
     /// Returns whether the path can have any number of values.
     ///
-    /// It can if it goes through all elements of an array.
+    /// It can if it contains `[*]`.
     #[must_use]
     pub fn is_many(&self) -> bool {
-        self.steps.contains(&Step::All)
+        self.steps.contains(&PathStep::All)
     }
 
     /// Returns the steps of the path as JSON.
     ///
-    /// A step is a text for a member, a number for an element, `null` for all elements, and an object for the first element
-    /// whose member at a path is a text.
+    /// A step is a text for a member, a number for an element, `null` for all elements, and an object for the first
+    /// element whose member at a path is a text.
     ///
     /// ```
     /// let path: lariat_sql::Path = "spec.containers[*].image".parse()?;
@@ -49,10 +49,10 @@ impl Path {
     #[must_use]
     pub fn steps(&self) -> Json {
         let steps = self.steps.iter().map(|step| match step {
-            Step::Member(name) => serde_json::json!(name),
-            Step::Element(index) => serde_json::json!(index),
-            Step::All => Json::Null,
-            Step::First(path, text) => serde_json::json!({"path": path, "is": text}),
+            PathStep::Member(name) => serde_json::json!(name),
+            PathStep::Element(index) => serde_json::json!(index),
+            PathStep::All => Json::Null,
+            PathStep::First(path, text) => serde_json::json!({"path": path, "is": text}),
         });
         steps.collect()
     }
@@ -62,6 +62,17 @@ impl Path {
     /// # Errors
     ///
     /// Something on the way is neither what the path says nor missing.
+    ///
+    /// ```
+    /// use lariat_sql::Path;
+    ///
+    /// # fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// let path: Path = "spec.containers[*].image".parse()?;
+    /// let pod = serde_json::json!({"spec": {"containers": [{"image": "nginx"}, {"image": "envoy"}]}});
+    /// assert_eq!(path.find(&pod)?, ["nginx", "envoy"]);
+    /// # Ok(()) }
+    /// # example().unwrap();
+    /// ```
     pub fn find<'a>(&self, object: &'a Json) -> Result<Vec<&'a Json>, &'static str> {
         let mut found = vec![object];
         for step in &self.steps {
@@ -76,12 +87,12 @@ impl Path {
     }
 }
 
-impl Step {
+impl PathStep {
     fn follow<'a>(&self, value: &'a Json, found: &mut Vec<&'a Json>) -> Result<(), &'static str> {
         match (self, value) {
             (_, Json::Null) => {}
             (Self::Member(name), Json::Object(members)) => found.extend(members.get(name)),
-            (Self::Member(_), _) => return Err("a part of its path is no object"),
+            (Self::Member(_), _) => return Err("a part of its path is not an object"),
             // An index past the end finds nothing, as a missing member does.
             (Self::Element(index), Json::Array(elements)) => found.extend(elements.get(*index)),
             (Self::All, Json::Array(elements)) => found.extend(elements),
@@ -93,7 +104,7 @@ impl Step {
                 };
                 found.extend(elements.iter().find(is));
             }
-            _ => return Err("a part of its path is no array"),
+            _ => return Err("a part of its path is not an array"),
         }
         Ok(())
     }
@@ -105,7 +116,7 @@ impl fmt::Display for Path {
     }
 }
 
-/// A text that is no path into an object.
+/// The error of a text that is not a path.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{path:?} is not a path into an object: {why}")]
 pub struct PathError {
@@ -144,7 +155,7 @@ impl FromStr for Path {
                 if name[..end].contains(']') {
                     return Err(failed("a bracket is closed that is not open"));
                 }
-                steps.push(Step::Member(name[..end].to_owned()));
+                steps.push(PathStep::Member(name[..end].to_owned()));
                 &name[end..]
             };
         }
@@ -157,14 +168,14 @@ impl FromStr for Path {
 }
 
 /// Reads what is in brackets; returns it and what follows them.
-fn bracket(inside: &str) -> Result<(Step, &str), &'static str> {
+fn bracket(inside: &str) -> Result<(PathStep, &str), &'static str> {
     const OPEN: &str = "a bracket is not closed";
     if let Some(quote) = inside.chars().next().filter(|c| matches!(c, '\'' | '"')) {
         let (name, rest) = inside[1..]
             .split_once(quote)
             .ok_or("a quote is not closed")?;
         let rest = rest.strip_prefix(']').ok_or(OPEN)?;
-        return Ok((Step::Member(name.to_owned()), rest));
+        return Ok((PathStep::Member(name.to_owned()), rest));
     }
     if let Some(condition) = inside.strip_prefix("?(") {
         let (condition, rest) = condition.split_once(")]").ok_or(OPEN)?;
@@ -173,17 +184,17 @@ fn bracket(inside: &str) -> Result<(Step, &str), &'static str> {
     let (text, rest) = inside.split_once(']').ok_or(OPEN)?;
     let step = match text {
         "" => return Err("there is nothing in its brackets"),
-        "*" => Step::All,
+        "*" => PathStep::All,
         _ if text.bytes().all(|byte| byte.is_ascii_digit()) => {
-            Step::Element(text.parse().map_err(|_| "its index is too large")?)
+            PathStep::Element(text.parse().map_err(|_| "its index is too large")?)
         }
-        name => Step::Member(name.to_owned()),
+        name => PathStep::Member(name.to_owned()),
     };
     Ok((step, rest))
 }
 
 /// Reads `@.type=="Ready"`.
-fn first(condition: &str) -> Result<Step, &'static str> {
+fn first(condition: &str) -> Result<PathStep, &'static str> {
     const FORM: &str = "a condition has the form [?(@.type==\"Ready\")]";
     let (path, text) = condition.split_once("==").ok_or(FORM)?;
     let path = path.trim().strip_prefix("@.").ok_or(FORM)?;
@@ -194,7 +205,7 @@ fn first(condition: &str) -> Result<Step, &'static str> {
     if path.iter().any(String::is_empty) {
         return Err(FORM);
     }
-    Ok(Step::First(path, text.to_owned()))
+    Ok(PathStep::First(path, text.to_owned()))
 }
 
 #[cfg(test)]

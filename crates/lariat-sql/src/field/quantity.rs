@@ -3,13 +3,15 @@
 use std::fmt;
 use std::str::FromStr;
 
+use super::error::ValueError;
+
 /// How many parts one is divided into: quantities are exact down to a billionth.
 const NANO: i128 = 1_000_000_000;
 
 /// A quantity of Kubernetes, exact down to a billionth.
 ///
-/// Quantities compare by amount, so `1Gi` equals `1024Mi`. What is smaller than a billionth is rounded up, away from zero, as
-/// Kubernetes' `resource.Quantity` does.
+/// Quantities compare by amount, so `1Gi` equals `1024Mi`. What is smaller than a billionth is rounded up, away from
+/// zero, as Kubernetes' `resource.Quantity` does.
 ///
 /// ```
 /// use lariat_sql::Quantity;
@@ -39,13 +41,10 @@ impl Quantity {
 }
 
 impl FromStr for Quantity {
-    type Err = super::ValueError;
+    type Err = ValueError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let nanos = parse(text).ok_or(super::ValueError::new(
-            text,
-            "a quantity such as 500m or 2Gi",
-        ))?;
+        let nanos = parse(text).ok_or(ValueError::new(text, "a quantity such as 500m or 2Gi"))?;
         Ok(Self { nanos })
     }
 }

@@ -1,4 +1,4 @@
-//! What each route answers.
+//! The routes and their handlers.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use super::body::ListBody;
 use super::etag::{self, Question};
 use super::events::{self, Terms};
 use super::page;
-use super::shared::{Shared, path_of};
+use super::shared::{ServiceState, path_of};
 use super::status::Refusal;
 use super::target::{self, Target};
 use crate::access::User;
@@ -32,7 +32,7 @@ use crate::schema::{NAME, NAMESPACE};
 type Answered = Result<Response, Refusal>;
 type Of<T> = Result<Path<T>, PathRejection>;
 
-/// How many values a summary may have.
+/// The maximum number of values of a summary.
 const COUNTS: usize = 10_000;
 
 const JSON: &str = "application/json";
@@ -41,7 +41,7 @@ const EVENT_STREAM: &str = "text/event-stream";
 type Kind = (String, String, String);
 
 /// Returns the routes.
-pub(super) fn router(shared: Arc<Shared>) -> Router {
+pub(super) fn router(shared: Arc<ServiceState>) -> Router {
     Router::new()
         .route("/", get(show_page))
         .route("/openapi.json", get(describe))
@@ -57,7 +57,7 @@ pub(super) fn router(shared: Arc<Shared>) -> Router {
         .with_state(shared)
 }
 
-async fn show_page(State(shared): State<Arc<Shared>>, request: Request) -> Answered {
+async fn show_page(State(shared): State<Arc<ServiceState>>, request: Request) -> Answered {
     let (parts, _) = request.into_parts();
     shared.check(&parts)?;
     let page = page::page();
@@ -71,14 +71,14 @@ async fn show_page(State(shared): State<Arc<Shared>>, request: Request) -> Answe
     Ok(response)
 }
 
-async fn describe(State(shared): State<Arc<Shared>>, request: Request) -> Answered {
+async fn describe(State(shared): State<Arc<ServiceState>>, request: Request) -> Answered {
     let (parts, _) = request.into_parts();
     shared.enter(&parts).await?;
     target::of_none(parts.uri.query().unwrap_or_default())?;
     Ok(fixed(&parts.headers, JSON, &shared.openapi))
 }
 
-async fn kinds(State(shared): State<Arc<Shared>>, request: Request) -> Answered {
+async fn kinds(State(shared): State<Arc<ServiceState>>, request: Request) -> Answered {
     let (parts, _) = request.into_parts();
     let user = shared.enter(&parts).await?;
     target::of_none(parts.uri.query().unwrap_or_default())?;
@@ -90,13 +90,13 @@ async fn kinds(State(shared): State<Arc<Shared>>, request: Request) -> Answered 
     Ok(json_response(Body::from(kinds.to_string())))
 }
 
-/// Describes a kind: its fields, and how far it is.
+/// Describes a kind: its fields and its state.
 ///
-/// Its figures are about all objects, so only a user who may see all of them gets these.
+/// Its counts cover all objects, so only users who may see all of them get the counts.
 fn description(kind: &SqlKind, has_figures: bool) -> Json {
     let (status, gvk) = (kind.status(), kind.schema().gvk());
     let state = match (&status.last_error, status.is_synced) {
-        // The error may name files, so only the log has it.
+        // The error may contain file names, so it is only logged.
         (Some(_), _) => "failing",
         (None, true) => "ready",
         (None, false) => "filling",
@@ -130,19 +130,23 @@ fn field_of(field: &Field) -> Json {
     })
 }
 
-async fn list(State(shared): State<Arc<Shared>>, path: Of<Kind>, request: Request) -> Answered {
+async fn list(
+    State(shared): State<Arc<ServiceState>>,
+    path: Of<Kind>,
+    request: Request,
+) -> Answered {
     let (parts, _) = request.into_parts();
     let user = shared.enter(&parts).await?;
     let Path((group, version, kind)) = path.map_err(|error| bad_path(&error))?;
     let path = format!("{group}/{version}/{kind}");
     let target = Target::read(parts.uri.query().unwrap_or_default(), shared.pages)?;
     if target.is_watch {
-        return watch(&shared, &user, (&path, target.query), &parts).await;
+        return watch(&shared, &user, &path, target.query, &parts).await;
     }
     let place = shared.requests.take(&user)?;
     let query = shared.without_label(&user, target.query).await?;
     let query = query.most_counts(COUNTS);
-    let view = shared.view_for(&user, (&path, &query)).await?;
+    let view = shared.view_for(&user, &path, &query).await?;
     let question = Question::new(&query, view.access());
     let tag_at = |revision| question.and_then(|question| question.tag(revision));
     let now = view.revision();
@@ -163,9 +167,10 @@ async fn list(State(shared): State<Arc<Shared>>, path: Of<Kind>, request: Reques
 }
 
 async fn watch(
-    shared: &Arc<Shared>,
+    shared: &Arc<ServiceState>,
     user: &User,
-    (path, query): (&str, Query),
+    path: &str,
+    query: Query,
     parts: &Parts,
 ) -> Answered {
     if !accepts_events(&parts.headers) {
@@ -180,7 +185,7 @@ async fn watch(
         Some(revision) => revision,
         None => match query.at_least {
             Some(revision) => revision,
-            // The objects of the first sync are not sent as changes.
+            // Objects of the initial list are not sent as changes.
             None => {
                 let synced = Query::new().limit(1);
                 view.query(&synced).await?.revision
@@ -199,12 +204,12 @@ async fn watch(
     let fixed = HeaderValue::from_static;
     headers.insert(header::CONTENT_TYPE, fixed(EVENT_STREAM));
     headers.insert(header::CACHE_CONTROL, fixed("no-store"));
-    // Proxies that collect answers would hold events back.
+    // Proxies that buffer responses would delay events.
     headers.insert("x-accel-buffering", fixed("no"));
     Ok(response)
 }
 
-/// Reads the revision from which a client goes on that was cut off.
+/// Reads the revision from which a disconnected client resumes.
 fn last_event_id(headers: &HeaderMap) -> Result<Option<Revision>, Refusal> {
     let Some(id) = headers.get("last-event-id").filter(|id| !id.is_empty()) else {
         return Ok(None);
@@ -233,7 +238,7 @@ fn accepts_events(headers: &HeaderMap) -> bool {
 }
 
 async fn cluster_object(
-    State(shared): State<Arc<Shared>>,
+    State(shared): State<Arc<ServiceState>>,
     path: Of<(String, String, String, String)>,
     request: Request,
 ) -> Answered {
@@ -244,11 +249,11 @@ async fn cluster_object(
         format!("{group}/{version}/{kind}"),
         ObjectKey::cluster(&name),
     );
-    object(&shared, &user, (&path, key), &parts).await
+    object(&shared, &user, &path, key, &parts).await
 }
 
 async fn namespaced_object(
-    State(shared): State<Arc<Shared>>,
+    State(shared): State<Arc<ServiceState>>,
     path: Of<(String, String, String, String, String)>,
     request: Request,
 ) -> Answered {
@@ -257,13 +262,14 @@ async fn namespaced_object(
     let Path((group, version, kind, namespace, name)) = path.map_err(|error| bad_path(&error))?;
     let path = format!("{group}/{version}/{kind}");
     let key = ObjectKey::namespaced(&namespace, &name);
-    object(&shared, &user, (&path, key), &parts).await
+    object(&shared, &user, &path, key, &parts).await
 }
 
 async fn object(
-    shared: &Arc<Shared>,
+    shared: &Arc<ServiceState>,
     user: &User,
-    (path, key): (&str, ObjectKey),
+    path: &str,
+    key: ObjectKey,
     parts: &Parts,
 ) -> Answered {
     let revision = target::of_object(parts.uri.query().unwrap_or_default())?;
@@ -275,7 +281,7 @@ async fn object(
     };
     let view = shared.view(user, path, &asked).await?;
     let gvk = view.kind();
-    // A user who may not see the object does not learn whether it exists.
+    // A user who may not see the object must not learn whether it exists.
     if !view.access().allows(&key) {
         let name = user.name();
         return Err(Refusal::forbidden(format!(

@@ -12,19 +12,20 @@ use tokio_util::sync::CancellationToken;
 
 use super::auth::Auth;
 use super::authorize::of_namespaces;
+use super::error::VisibleError;
 use super::room::Room;
 use super::status::Refusal;
 use super::target::{CORE, Pages};
-use super::visible::{Sight, View, VisibleError};
+use super::visible::{Sight, View};
 use crate::access::{Access, User};
 use crate::cache::SqlKind;
 use crate::query::Query;
 
-/// How long a URL may be, in bytes.
+/// The maximum length of a URL, in bytes.
 pub(super) const LONGEST_URL: usize = 16 * 1024;
 
-/// What all requests share.
-pub(super) struct Shared {
+/// The state that all requests share.
+pub(super) struct ServiceState {
     /// By their paths below `/v1`.
     pub(super) kinds: BTreeMap<String, SqlKind>,
     pub(super) auth: Auth,
@@ -40,8 +41,8 @@ pub(super) struct Shared {
     pub(super) openapi: Bytes,
 }
 
-impl Shared {
-    /// Checks a request before anything is done for it, and returns who sends it.
+impl ServiceState {
+    /// Checks a request before it is processed, and returns its user.
     pub(super) async fn enter(&self, request: &Parts) -> Result<User, Refusal> {
         self.check(request)?;
         Ok(self.auth.user(&request.headers).await?)
@@ -62,7 +63,7 @@ impl Shared {
 
     /// Returns a kind, by its path, as a user may see it; there is something to see.
     ///
-    /// It may be less than the user sees, if the query is about other namespaces only.
+    /// It may be less than the user sees, if the query names namespaces.
     pub(super) async fn view(
         &self,
         user: &User,
@@ -91,7 +92,8 @@ impl Shared {
     pub(super) async fn view_for(
         &self,
         user: &User,
-        (path, query): (&str, &Query),
+        path: &str,
+        query: &Query,
     ) -> Result<View, Refusal> {
         let mut view = self.view(user, path, query).await?;
         let namespaces = query.namespaces.as_ref();

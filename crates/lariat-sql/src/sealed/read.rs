@@ -5,16 +5,16 @@ use std::collections::{BTreeMap, HashMap};
 
 use lariat_seal::Keyring;
 
-use super::Sealed;
-use super::row;
+use super::{Sealed, row};
 use crate::field::Value;
+use crate::param::{List, Param};
 use crate::query::{Cursor, Others, Part, Plan, Target};
+use crate::read::{Count, Found, Page, Read, ReadError};
 use crate::row::Row;
 use crate::schema::Schema;
-use crate::sql::{Connection, List, Param, Statement, StorageError, Transaction};
-use crate::store::{Count, Found, Page, Read, ReadError};
+use crate::sql::{Connection, Statement, StorageError, Transaction};
 
-/// A row that is opened.
+/// A decrypted row.
 struct Opened {
     id: i64,
     hash: Vec<u8>,
@@ -23,7 +23,7 @@ struct Opened {
 
 /// Returns the keys of all rows, and deletes rows that cannot be decrypted.
 ///
-/// The informer brings the objects of deleted rows again.
+/// The informer publishes the objects of deleted rows again.
 pub(crate) fn keys(
     connection: &mut dyn Connection,
     of: &Sealed,
@@ -47,7 +47,7 @@ pub(crate) fn keys(
     Ok(keys)
 }
 
-/// Answers a query; the answer has all but its revision.
+/// Answers a query, except for the revision of the answer.
 pub(crate) fn read(
     connection: &mut dyn Connection,
     of: &Sealed,
@@ -69,7 +69,7 @@ pub(crate) fn read(
         answer.summaries.push(counts);
     }
     let keys = of.keys.current();
-    part(&mut rows, (schema, plan), &keys, &mut answer)?;
+    part(&mut rows, schema, plan, &keys, &mut answer)?;
     let ids = rows.iter().map(|opened| opened.id).collect();
     let sql = format!("SELECT id, json FROM {} WHERE id", of.table);
     let mut sql = Statement::new(of.dialect, &sql);
@@ -95,7 +95,7 @@ pub(crate) fn read(
     Ok(answer)
 }
 
-/// Opens the objects whose rows come behind one.
+/// Decrypts the objects whose rows come after one.
 pub(crate) fn page(
     connection: &mut dyn Connection,
     of: &Sealed,
@@ -120,10 +120,11 @@ pub(crate) fn page(
     Ok(page)
 }
 
-/// Leaves the rows of the part that the query asks for, in their order.
+/// Reduces rows to the part that the query selects, in their order.
 fn part(
     rows: &mut Vec<Opened>,
-    (schema, plan): (&Schema, &Plan),
+    schema: &Schema,
+    plan: &Plan,
     keyring: &Keyring,
     answer: &mut Read,
 ) -> Result<(), ReadError> {
@@ -133,7 +134,7 @@ fn part(
         rows.clear();
         return Ok(());
     }
-    rows.sort_by(|one, other| plan.compare(schema, (&one.row, &other.row), Others::default()));
+    rows.sort_by(|one, other| plan.compare(schema, &one.row, &other.row, Others::default()));
     match &plan.part {
         Part::All | Part::Nothing => {}
         Part::Page { number, size } => {
@@ -165,7 +166,7 @@ fn part(
     Ok(())
 }
 
-/// Opens all rows, one after the other.
+/// Decrypts all rows, one after the other.
 fn each(
     connection: &mut dyn Connection,
     of: &Sealed,
@@ -212,7 +213,7 @@ fn summary(rows: &[Opened], by: &Target, plan: &Plan) -> Vec<Count> {
 }
 
 impl Plan {
-    /// Returns what a row is sorted by, as a cursor has it.
+    /// Returns the sort keys of a row, as in a cursor.
     fn keys_of(&self, schema: &Schema, row: &Row) -> Vec<Param> {
         let keys = self.targets(schema);
         let keys = keys.iter().map(|(target, _)| {
@@ -222,7 +223,7 @@ impl Plan {
         keys.collect()
     }
 
-    /// Compares rows by what they are sorted by.
+    /// Compares rows by their sort keys.
     fn compare_keys(&self, one: &[Param], other: &[Param]) -> Ordering {
         let last = [false, false];
         let orders = self

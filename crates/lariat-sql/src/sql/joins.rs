@@ -2,12 +2,13 @@
 
 use super::layout::Column;
 use super::select::{Select, allowed};
-use super::{BEGINNING, Layout, Param, Statement};
-use crate::association::Link;
+use super::{BEGINNING, Layout, Statement};
+use crate::associated::Link;
+use crate::param::Param;
 use crate::query::Target;
 use crate::schema::{NAME, UID};
 
-/// What a row is compared with to find the associated ones.
+/// The columns that are compared to find associated rows.
 struct Ends {
     /// A column of this kind's tables, by which `t` and `m` are known.
     own: String,

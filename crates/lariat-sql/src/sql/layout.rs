@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use super::{Arg, Dialect};
+use super::Dialect;
 use crate::field::FieldType;
+use crate::param::Arg;
 use crate::schema::Schema;
 
 /// The tables of a kind, whose names end with its number.
@@ -42,7 +43,7 @@ pub(crate) struct Column {
 }
 
 impl Column {
-    /// Makes a column of texts that are compared as they are shown.
+    /// Creates a column of texts that are compared as they are shown.
     pub(super) fn of_texts(name: &str, dialect: Dialect) -> Self {
         Self {
             compared: name.to_owned(),
@@ -51,7 +52,7 @@ impl Column {
         }
     }
 
-    /// Makes a column that a statement computes, so no index has it.
+    /// Creates a column that a statement computes, so it has no index.
     pub(super) fn computed(name: &str) -> Self {
         Self {
             compared: name.to_owned(),

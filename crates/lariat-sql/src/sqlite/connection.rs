@@ -6,20 +6,19 @@ use serde_json::Value as Json;
 use tokio_util::sync::CancellationToken;
 
 use super::lock::Lock;
-use crate::sql::{
-    Arg, Columns, Connection, Dialect, List, Param, Statement, StorageError, Transaction,
-};
+use crate::param::{Arg, List, Param};
+use crate::sql::{Columns, Connection, Dialect, Statement, StorageError, Transaction};
 
 /// After how many instructions of SQLite a query checks for an interrupt.
 ///
-/// These take well below a millisecond.
+/// They take well below a millisecond.
 const INTERRUPTIBLE: i32 = 1_000;
 
 /// A connection to SQLite.
 #[derive(Debug)]
 pub(crate) struct Sqlite {
     connection: rusqlite::Connection,
-    /// Ends its queries.
+    /// Interrupts its queries.
     interrupt: CancellationToken,
     /// The lock of the connection that writes to a file.
     ///

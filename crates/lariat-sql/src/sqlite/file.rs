@@ -7,23 +7,24 @@ use std::time::Duration;
 use rusqlite::{Connection, OpenFlags};
 
 use super::connection::Sqlite;
+use super::error::file_error;
 use super::lock::Lock;
 use crate::sql::StorageError;
 
-/// The form of the tables; a file of another form is made new.
+/// The version of the table layout; a file of another version is created again.
 const FORM: i64 = 4;
 
-/// What there is before the first kind.
+/// The tables that exist before the first kind.
 const KINDS: &str = "
     CREATE TABLE kinds (number INTEGER PRIMARY KEY, kind TEXT NOT NULL UNIQUE, signature TEXT NOT NULL,
         version INTEGER NOT NULL, history INTEGER NOT NULL, change INTEGER NOT NULL, synced INTEGER NOT NULL,
         identity BLOB);
     CREATE TABLE keyring (id INTEGER PRIMARY KEY CHECK (id = 1), stored BLOB NOT NULL);";
 
-/// What SQLite calls the program that owns a file: `lari`.
+/// The SQLite application id of the file: `lari`.
 const APPLICATION: i32 = 0x6c61_7269;
 
-/// How every database of SQLite begins.
+/// The header of every SQLite database.
 const MAGIC: &[u8; 16] = b"SQLite format 3\0";
 
 /// How long a statement waits for another connection.
@@ -37,7 +38,7 @@ const MEMORY: &str = "PRAGMA cache_size = -32768; PRAGMA temp_store = MEMORY;";
 
 /// Where a cache is kept.
 #[derive(Debug, Clone)]
-pub(crate) enum Place {
+pub(crate) enum Location {
     File(PathBuf),
     /// In memory, under a name of its own within the process.
     Memory(u64),
@@ -46,42 +47,43 @@ pub(crate) enum Place {
 /// A database that can be opened by several connections.
 #[derive(Debug, Clone)]
 pub(crate) struct Database {
-    place: Place,
+    place: Location,
 }
 
 impl Database {
     pub(crate) fn in_memory() -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         Self {
-            place: Place::Memory(NEXT.fetch_add(1, Ordering::Relaxed)),
+            place: Location::Memory(NEXT.fetch_add(1, Ordering::Relaxed)),
         }
     }
 
     pub(crate) fn in_file(path: impl Into<PathBuf>) -> Self {
         Self {
-            place: Place::File(path.into()),
+            place: Location::File(path.into()),
         }
     }
 
     /// Returns whether it is kept in a file.
     pub(crate) fn is_file(&self) -> bool {
-        matches!(self.place, Place::File(_))
+        matches!(self.place, Location::File(_))
     }
 
     /// Opens it for writing.
     ///
-    /// The file is made readable for its owner alone. A cache that is damaged, or of another form, is deleted and created
-    /// again, for the API server has all that is in it. Other files are left alone, and so is one that another cache uses.
+    /// The file is made readable for its owner only. A damaged cache, or one of another version, is deleted and created
+    /// again, because the API server has all its data. Other files are not touched, nor is a file that another cache
+    /// uses.
     pub(crate) fn open(&self) -> Result<Sqlite, StorageError> {
         let lock = match &self.place {
-            Place::File(path) => Some(Lock::take(path)?),
-            Place::Memory(_) => None,
+            Location::File(path) => Some(Lock::take(path)?),
+            Location::Memory(_) => None,
         };
         Ok(Sqlite::new(self.open_to_write()?, lock))
     }
 
     fn open_to_write(&self) -> Result<Connection, StorageError> {
-        let Place::File(path) = &self.place else {
+        let Location::File(path) = &self.place else {
             let connection = self.connect(OpenFlags::default())?;
             prepare(&connection)?;
             return Ok(connection);
@@ -97,7 +99,7 @@ impl Database {
         match opened {
             Err(error) if is_ours && is_damaged(&error) => {
                 let path = path.display();
-                tracing::warn!(%path, %error, "the SQL cache cannot be read: it is deleted and filled again");
+                tracing::warn!(%path, %error, "the SQL cache cannot be read; it is deleted and filled again");
             }
             opened => return opened.map_err(|error| self.failed("opened", &error)),
         }
@@ -130,8 +132,8 @@ impl Database {
 
     fn connect(&self, flags: OpenFlags) -> rusqlite::Result<Connection> {
         let connection = match &self.place {
-            Place::File(path) => Connection::open_with_flags(path, flags),
-            Place::Memory(number) => {
+            Location::File(path) => Connection::open_with_flags(path, flags),
+            Location::Memory(number) => {
                 Connection::open_with_flags(format!("file:/lariat-{number}?vfs=memdb"), flags)
             }
         }?;
@@ -143,25 +145,13 @@ impl Database {
 
     fn failed(&self, what: &'static str, error: &rusqlite::Error) -> StorageError {
         match &self.place {
-            Place::File(path) => file_error(path, what, error),
-            Place::Memory(_) => StorageError::Sqlite(error.to_string()),
+            Location::File(path) => file_error(path, what, error),
+            Location::Memory(_) => StorageError::Sqlite(error.to_string()),
         }
     }
 }
 
-pub(super) fn file_error(
-    path: &Path,
-    what: &'static str,
-    why: &dyn std::fmt::Display,
-) -> StorageError {
-    StorageError::File {
-        path: path.to_owned(),
-        what,
-        why: why.to_string(),
-    }
-}
-
-/// Makes the file if it is not there, and lets only its owner read it.
+/// Creates the file if it does not exist, readable for its owner only.
 ///
 /// SQLite gives its log the same mode.
 fn restrict(path: &Path) -> Result<(), StorageError> {
@@ -202,7 +192,7 @@ fn is_ours(path: &Path) -> Result<bool, StorageError> {
     Err(file_error(
         path,
         "opened",
-        &"it is no database: give the path of a cache or of a new file",
+        &"it is not a database: use the path of a cache or of a new file",
     ))
 }
 
@@ -228,20 +218,21 @@ fn identify(connection: &Connection) -> rusqlite::Result<()> {
         return connection.pragma_update(None, "application_id", APPLICATION);
     }
     let other = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_CANTOPEN);
-    let why = "it is a database of another program: give the path of a cache or of a new file";
+    let why = "it is a database of another program: use the path of a cache or of a new file";
     Err(rusqlite::Error::SqliteFailure(other, Some(why.to_owned())))
 }
 
-/// Sets how it is written, and makes what is there before the first kind.
+/// Configures the database, and creates the tables that exist before the first kind.
 fn prepare(connection: &Connection) -> rusqlite::Result<()> {
     identify(connection)?;
     connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
-    // A crash of the machine may lose the last transactions, and the informer brings them again; it never damages the file.
+    // A crash of the machine may lose the last transactions, which the informer publishes again; it never damages the
+    // file.
     connection.execute_batch("PRAGMA synchronous = NORMAL;")?;
     connection.execute_batch(LOG)?;
     let form: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
     if form == 0 {
-        // All or nothing, whenever the process is killed.
+        // Atomic, even if the process is killed.
         connection.execute_batch(&format!(
             "BEGIN; {KINDS} PRAGMA user_version = {FORM}; COMMIT;"
         ))?;

@@ -1,19 +1,15 @@
-//! The objects of an earlier run, from which the informer of a kind goes on.
+//! The objects of an earlier run, from which an informer resumes.
 
 use ring::digest::{SHA256, digest};
 
 use super::reader::Tables;
+use crate::param::Param;
+use crate::read::Page;
 use crate::sealed;
-use crate::sql::{Connection, Param, Statement, StorageError};
+use crate::sql::{Connection, Statement, StorageError};
 
 /// How many objects are read at a time.
 const PAGE: u64 = 500;
-
-/// Some objects, and the number of the last row.
-pub(crate) struct Page {
-    pub(crate) objects: Vec<Box<[u8]>>,
-    pub(crate) last: Option<i64>,
-}
 
 /// Returns the version of all objects of a kind.
 ///
@@ -32,7 +28,7 @@ pub(super) fn version(
     Ok(version.map(i64::unsigned_abs))
 }
 
-/// Reads the objects whose rows come behind one.
+/// Reads the objects whose rows come after one.
 pub(super) fn page(
     connection: &mut dyn Connection,
     of: &Tables,
@@ -56,7 +52,7 @@ pub(super) fn page(
     Ok(page)
 }
 
-/// Returns what is stored of an identity: a hash, which shows no selection.
+/// Returns the stored form of an identity: a hash, which does not reveal the selection.
 pub(super) fn hash(identity: &str) -> Param {
     Param::Bytes(digest(&SHA256, identity.as_bytes()).as_ref().to_vec())
 }

@@ -4,22 +4,22 @@ use std::collections::HashMap;
 
 use lariat_core::Gvk;
 
-use super::counts::{Count, summary};
-use crate::association::Associated;
-use crate::query::{Cursor, Part, Plan, QueryError};
-use crate::revision::{Place, Revision};
+use super::counts::summary;
+use crate::associated::Associated;
+use crate::param::{List, Param};
+use crate::query::{Cursor, Part, Plan};
+use crate::read::{Found, Read, ReadError};
+use crate::revision::{Position, Revision};
 use crate::schema::Schema;
 use crate::sealed::{self, Sealed};
-use crate::sql::{
-    Connection, From, Layout, List, Param, Select, Statement, StorageError, Transaction,
-};
+use crate::sql::{Connection, From, Layout, Select, Statement, StorageError, Transaction};
 
 /// The tables of a kind.
 #[derive(Debug, Clone)]
 pub(crate) struct Tables {
     pub(crate) layout: Layout,
     pub(crate) schema: Schema,
-    /// The one table of an encrypted kind, which has none of the others.
+    /// The only table of an encrypted kind.
     pub(crate) sealed: Option<Sealed>,
     /// Those of the kind `Namespace`, if the cache has it.
     pub(crate) namespaces: Option<Layout>,
@@ -42,38 +42,6 @@ impl Tables {
             found.or_else(namespaces)
         })
     }
-}
-
-/// What a query finds, all of it at one revision.
-#[derive(Default)]
-pub(crate) struct Read {
-    pub(crate) found: Vec<Found>,
-    /// How many there are, with those on other pages; none if that was not asked for.
-    pub(crate) total: Option<u64>,
-    /// Where the next answer begins; none at the end.
-    pub(crate) next: Option<String>,
-    pub(crate) revision: Revision,
-    /// The counts of each summary.
-    pub(crate) summaries: Vec<Vec<Count>>,
-}
-
-/// An object that was found.
-pub(crate) struct Found {
-    pub(crate) key: String,
-    pub(crate) version: String,
-    pub(crate) json: Vec<u8>,
-}
-
-/// A query that cannot be answered, for one reason or another.
-#[derive(Debug, Clone, thiserror::Error)]
-pub(crate) enum ReadError {
-    #[error(transparent)]
-    Query(#[from] QueryError),
-    #[error(transparent)]
-    Storage(#[from] StorageError),
-    /// The rows are between two states of the kind, or there are none yet.
-    #[error("{kind} is being written")]
-    Unfilled { kind: Gvk },
 }
 
 /// Answers a query.
@@ -128,7 +96,7 @@ fn read_within(
     Ok(answer)
 }
 
-/// Returns up to where a kind is.
+/// Returns the revision of a kind.
 fn revision(
     connection: &mut dyn Connection,
     layout: &Layout,
@@ -143,7 +111,7 @@ fn revision(
     if synced == 0 {
         return Err(unfilled());
     }
-    let place = Place {
+    let place = Position {
         history: u32::try_from(history).unwrap_or_default(),
         change: change.unsigned_abs(),
     };

@@ -1,4 +1,7 @@
+use std::time::Duration;
+
 use super::*;
+use crate::controller::failures::failed::Next;
 use crate::lane::Lanes;
 
 /// Failures of one handler, and the lines they make.
@@ -35,7 +38,7 @@ impl Rig {
         self.of.succeeded(&ObjectKey::cluster(name), Instant::now());
     }
 
-    /// Lets time pass, and everything be logged that is due meanwhile.
+    /// Advances the time, and logs everything that is due in between.
     async fn pass(&mut self, time: Duration) {
         let end = Instant::now() + time;
         while let Some(next) = self.of.groups.iter().map(Group::due).min() {

@@ -71,7 +71,8 @@ impl Model {
         &mut self,
         key: u8,
         lanes: &BTreeSet<Lane>,
-        (after, kept): (u64, bool),
+        after: u64,
+        kept: bool,
         what: Parcel,
     ) {
         if self.shutting_down {
@@ -139,7 +140,9 @@ impl Model {
         due.payload.extend(payload);
     }
 
-    /// Makes delayed lanes due, in the order of their deadlines; their payloads count as older.
+    /// Makes delayed lanes due, in the order of their deadlines.
+    ///
+    /// Their payloads count as older.
     pub(super) fn absorb(&mut self, key: u8, chosen: impl Fn(Lane, bool, u64) -> bool) {
         let mut moved: Vec<((u64, u64), Delay)> = self
             .delayed
