@@ -14,9 +14,9 @@ use lariat_seal::Sealing;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
-use super::factory::FactoryState;
+use super::SharedCacheFactory;
+use super::factory::{FactoryCore, SHARDS};
 use super::own_writes::OwnWrites;
-use super::{SHARDS, Shared, SharedCacheFactory};
 use crate::client::SharedClientFactory;
 use crate::content_filter::ContentFilter;
 use crate::options::{KindOptions, MissingKind};

@@ -1,10 +1,10 @@
 //! A factory of caches.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use dashmap::{DashMap, Entry};
 use futures::future::{select_all, try_join_all};
 use kube::Client;
 use lariat_core::{Gvk, Remembered, ResourceKind};
@@ -60,14 +60,13 @@ pub(crate) struct FactoryCore {
     pub(super) flight: Option<Recorder>,
     /// Notified when a kind is not used any more.
     pub(super) idle: Arc<Notify>,
-    pub(super) state: Mutex<FactoryState>,
+    /// Who puts one in holds `running` besides, so that a start misses none; `running` is locked first.
+    pub(super) kinds: DashMap<Gvk, Kind>,
+    pub(super) running: Mutex<Option<RunningInformers>>,
 }
 
-#[derive(Default)]
-pub(super) struct FactoryState {
-    pub(super) kinds: BTreeMap<Gvk, Kind>,
-    pub(super) running: Option<RunningInformers>,
-}
+/// How many locks the kinds have. Whoever looks through all kinds takes each of them.
+pub(super) const SHARDS: usize = 8;
 
 impl SharedCacheFactory {
     /// Creates a factory with default options, whose caches read through a client.
@@ -136,17 +135,20 @@ impl SharedCacheFactory {
     /// ```
     #[must_use]
     pub fn existing(&self, gvk: &Gvk) -> Option<Informer> {
-        let state = self.shared.state.lock();
-        let kind = state.kinds.get(gvk)?;
+        let kind = self.shared.kinds.get(gvk)?;
         Some(Informer::optional_of(Arc::clone(&kind.core)))
     }
 
     fn informer(&self, gvk: Gvk, source: Option<Arc<dyn Source>>) -> Informer {
         let shared = &self.shared;
-        let mut state = shared.state.lock();
-        if let Some(kind) = state.kinds.get(&gvk) {
+        if let Some(kind) = shared.kinds.get(&gvk) {
             return Informer::new(Arc::clone(&kind.core));
         }
+        let running = shared.running.lock();
+        let entry = match shared.kinds.entry(gvk) {
+            Entry::Occupied(entry) => return Informer::new(Arc::clone(&entry.get().core)),
+            Entry::Vacant(entry) => entry,
+        };
         let surroundings = Surroundings {
             missing: shared.options.missing,
             budget: shared.budget.clone(),
@@ -157,15 +159,15 @@ impl SharedCacheFactory {
             flight: shared.flight.clone(),
             idle: Arc::clone(&shared.idle),
         };
-        let client = shared.clients.for_kind(&gvk);
-        let options = shared.options.of(&gvk);
+        let client = shared.clients.for_kind(entry.key());
+        let options = shared.options.of(entry.key());
         let core = Arc::new(Core::new(client, source, options, surroundings));
         let informer = Informer::new(Arc::clone(&core));
         let mut kind = Kind::new(core);
-        if let Some(running) = &state.running {
+        if let Some(running) = &*running {
             running.spawn(&mut kind);
         }
-        state.kinds.insert(gvk, kind);
+        entry.insert(kind);
         informer
     }
 
@@ -187,19 +189,22 @@ impl SharedCacheFactory {
     ///
     /// Outside a tokio runtime.
     pub fn start(&self) {
-        let mut state = self.shared.state.lock();
-        if state.running.is_some() {
+        let shared = &self.shared;
+        let mut started = shared.running.lock();
+        if started.is_some() {
             return;
         }
         let running = RunningInformers::new();
         if let Some(flight) = self.flight() {
             running.spawn_recorder(flight);
         }
-        for kind in state.kinds.values_mut() {
-            running.spawn(kind);
+        for gvk in shared.gvks() {
+            if let Some(mut kind) = shared.kinds.get_mut(&gvk) {
+                running.spawn(&mut kind);
+            }
         }
-        running.watch_use(&self.shared);
-        state.running = Some(running);
+        running.watch_use(shared);
+        *started = Some(running);
     }
 
     /// Stops every kind and waits for its tasks; the caches remain readable.
@@ -222,7 +227,7 @@ impl SharedCacheFactory {
     ///
     /// Dropping the future ends only the wait; the factory still stops.
     pub async fn stop(&self) {
-        let running = self.shared.state.lock().running.take();
+        let running = self.shared.running.lock().take();
         if let Some(running) = running {
             running.stop().await;
         }
@@ -251,7 +256,7 @@ impl SharedCacheFactory {
 
     /// Stops every kind without waiting for its tasks; the caches remain readable.
     pub fn abort(&self) {
-        if let Some(running) = self.shared.state.lock().running.take() {
+        if let Some(running) = self.shared.running.lock().take() {
             running.abort();
         }
     }
@@ -352,12 +357,10 @@ impl SharedCacheFactory {
 
     /// Returns the kinds in their order.
     fn cores(&self) -> Vec<Arc<Core>> {
-        let state = self.shared.state.lock();
-        state
-            .kinds
-            .values()
-            .map(|kind| Arc::clone(&kind.core))
-            .collect()
+        let kinds = self.shared.kinds.iter();
+        let mut cores: Vec<Arc<Core>> = kinds.map(|kind| Arc::clone(&kind.core)).collect();
+        cores.sort_by(|a, b| a.gvk().cmp(b.gvk()));
+        cores
     }
 }
 
@@ -412,9 +415,18 @@ fn unsynced(cores: &[Arc<Core>]) -> Vec<Unsynced> {
         .collect()
 }
 
+impl FactoryCore {
+    /// Returns the kinds in their order, which is the same in each run.
+    pub(super) fn gvks(&self) -> Vec<Gvk> {
+        let mut gvks: Vec<Gvk> = self.kinds.iter().map(|kind| kind.key().clone()).collect();
+        gvks.sort();
+        gvks
+    }
+}
+
 impl Drop for FactoryCore {
     fn drop(&mut self) {
-        if let Some(running) = self.state.get_mut().running.take() {
+        if let Some(running) = self.running.get_mut().take() {
             running.abort();
         }
     }
