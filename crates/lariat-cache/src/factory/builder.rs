@@ -14,8 +14,7 @@ use lariat_seal::Sealing;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
-use super::SharedCacheFactory;
-use super::factory::{FactoryCore, SHARDS};
+use super::factory::{FactoryCore, SHARDS, SharedCacheFactory};
 use super::own_writes::OwnWrites;
 use crate::client::SharedClientFactory;
 use crate::content_filter::ContentFilter;

@@ -60,12 +60,12 @@ pub(crate) struct FactoryCore {
     pub(super) flight: Option<Recorder>,
     /// Notified when a kind is not used any more.
     pub(super) idle: Arc<Notify>,
-    /// Who puts one in holds `running` besides, so that a start misses none; `running` is locked first.
+    /// A kind is inserted under the lock of `running`, so that a start misses none; `running` is locked first.
     pub(super) kinds: DashMap<Gvk, Kind>,
     pub(super) running: Mutex<Option<RunningInformers>>,
 }
 
-/// How many locks the kinds have. Whoever looks through all kinds takes each of them.
+/// The number of locks of the kinds. An iteration over all kinds takes each of them.
 pub(super) const SHARDS: usize = 8;
 
 impl SharedCacheFactory {
@@ -355,6 +355,7 @@ impl SharedCacheFactory {
         all
     }
 
+    /// Returns the kinds in their order.
     /// Returns the kinds in their order.
     fn cores(&self) -> Vec<Arc<Core>> {
         let kinds = self.shared.kinds.iter();
