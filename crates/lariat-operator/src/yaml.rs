@@ -42,7 +42,7 @@ mod tests {
             "kind": "Role", "metadata": {"name": "a:b", "labels": {}},
             "rules": [{"apiGroups": [""], "resources": ["pods", "pods/status"], "verbs": ["*", "on"]}],
         }));
-        let expected = "kind: Role\nmetadata:\n  labels: {}\n  name: \"a:b\"\nrules:\n- apiGroups:\n  - \"\"\n  \
+        let expected = "kind: Role\nmetadata:\n  labels: {}\n  name: a:b\nrules:\n- apiGroups:\n  - \"\"\n  \
                         resources:\n  - pods\n  - pods/status\n  verbs:\n  - \"*\"\n  - \"on\"\n";
         assert_eq!(written, expected);
     }
