@@ -87,13 +87,12 @@ mod tests {
         let first = room.take(&jane).unwrap();
         let _second = room.take(&again).unwrap();
         let refused = room.take(&jane).unwrap_err().status().to_string();
-        assert!(
-            refused.contains("you have 2 watches under way"),
-            "{refused}"
-        );
+        let expected = "your limit of 2 concurrent watches is reached";
+        assert!(refused.contains(expected), "{refused}");
         let third = room.take(&joe).unwrap();
         let full = room.take(&joe).unwrap_err().status().to_string();
-        assert!(full.contains("3 watches are under way"), "{full}");
+        let expected = "the limit of 3 concurrent watches is reached";
+        assert!(full.contains(expected), "{full}");
         drop(first);
         let _first = room.take(&jane).unwrap();
         drop(third);

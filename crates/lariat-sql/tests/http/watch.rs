@@ -118,7 +118,11 @@ async fn a_client_that_disconnects_makes_room_immediately() {
     let first = client.watch(&url).await;
     assert_eq!(first.status, 200);
     let refused = client.get(&url).await;
-    assert!(refused.refused(429).contains("1 watches"));
+    assert!(
+        refused
+            .refused(429)
+            .contains("limit of 1 concurrent watches")
+    );
     assert_eq!(refused.header("retry-after"), "1");
     // There is no change and, for long, no heartbeat: the end of the connection is all there is.
     drop(first);
@@ -172,7 +176,11 @@ async fn an_unread_list_takes_room_until_its_client_disconnects() {
     slow.write_all(request.as_bytes()).await.expect("sent");
     slow.readable().await.expect("an answer");
     let refused = client.get(MAPS).await;
-    assert!(refused.refused(429).contains("1 requests"));
+    assert!(
+        refused
+            .refused(429)
+            .contains("limit of 1 concurrent requests")
+    );
     drop(slow);
     let limit = Duration::from_secs(10);
     let there = async { while client.get(MAPS).await.status != 200 {} };

@@ -51,7 +51,7 @@ async fn a_file_of_something_else_is_refused_and_left_alone() {
             .await;
         let error = started.expect_err("it is something else").to_string();
         assert!(
-            error.contains("give the path of a cache or of a new file"),
+            error.contains("use the path of a cache or of a new file"),
             "{error}"
         );
         assert_eq!(
