@@ -1,32 +1,27 @@
 //! How a cluster is configured and started.
 
-use std::fmt;
-use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
+use std::{fmt, io};
 
-use lariat_core::ObjectKey;
-use serde_json::json;
 use tokio::net::TcpListener;
 
-use crate::access::{self, Access, Mode, Tokens, User};
+use crate::access::{Access, Mode, Tokens, User};
 use crate::api::secure::Security;
+use crate::bootstrap;
 use crate::cluster::Cluster;
-use crate::control::Settings;
 use crate::journal::Journal;
-use crate::names::Names;
 use crate::persist::Data;
+use crate::random::Random;
 use crate::server::Server;
-use crate::store::{Draft, Snapshot, Write};
+use crate::store::Snapshot;
+use crate::switches::Settings;
 use crate::time::Time;
 use crate::workloads::Workloads;
 
 /// How many changes of each resource are remembered for watches, by default.
 const DEFAULT_HISTORY: usize = 100_000;
-
-/// The namespaces every cluster has.
-const NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
 
 /// Configures a [`Cluster`].
 #[derive(Debug, Clone)]
@@ -327,7 +322,7 @@ impl ClusterBuilder {
             .map(|seed| if begins_empty { seed } else { seed ^ revision });
         let mut tokens = self.tokens.0;
         if tokens.is_empty() && self.mode != Mode::Open {
-            tokens.push((Names::new(self.seed).secret()?, User::admin()));
+            tokens.push((Random::new(self.seed).secret()?, User::admin()));
         }
         let identity = tokens.first().map(|(token, _)| token.clone());
         let access = Access {
@@ -342,9 +337,9 @@ impl ClusterBuilder {
             ..Server::new(store, seed, self.admin, self.control, access)
         };
         let server = Arc::new(server);
-        create_namespaces(&server);
+        bootstrap::create_namespaces(&server);
         if self.mode == Mode::Rbac {
-            access::create_roles(&server);
+            bootstrap::create_roles(&server);
         }
         let mut cluster = Cluster::spawn(Arc::clone(&server), security, listener, keeper)?;
         cluster.identity = identity;
@@ -352,27 +347,5 @@ impl ClusterBuilder {
             server.reconciled().await.map_err(io::Error::other)?;
         }
         Ok(cluster)
-    }
-}
-
-fn create_namespaces(server: &Server) {
-    for name in NAMESPACES {
-        let object = json!({
-            "kind": "Namespace", "apiVersion": "v1",
-            "metadata": {
-                "name": name, "uid": server.names.uid(), "creationTimestamp": server.clock.now(),
-                "labels": {"kubernetes.io/metadata.name": name},
-            },
-            "spec": {"finalizers": ["kubernetes"]}, "status": {"phase": "Active"},
-        });
-        let key = ObjectKey::cluster(name);
-        let write = Write::new(
-            server.kinds.namespaces,
-            &key,
-            None,
-            object.as_object().map(Draft::new),
-        );
-        // A cluster that goes on with what was there has them already.
-        drop(server.store.commit(write));
     }
 }

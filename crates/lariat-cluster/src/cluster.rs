@@ -1,10 +1,9 @@
 //! The cluster: what a program starts, talks to and stops.
 
-use std::fmt;
-use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::{fmt, io};
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD as BASE64;

@@ -5,8 +5,8 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use http::StatusCode;
 use http::header::HeaderValue;
 
-use super::body::ResponseBody;
-use super::reply::Reply;
+use crate::wire::body::ResponseBody;
+use crate::wire::reply::Reply;
 
 /// Returns a digest of a document, in hexadecimal digits.
 pub(crate) fn digest(document: &[u8]) -> String {

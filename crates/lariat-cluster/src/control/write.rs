@@ -3,18 +3,20 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use lariat_apimachinery::kinds::Resource;
+use lariat_apimachinery::managed;
+use lariat_apimachinery::object::Object;
 use serde_json::Value;
 
 use crate::access::User;
-use crate::api::negotiate::{Form, Shape};
-use crate::api::query::Query;
-use crate::api::route::Target;
-use crate::api::status::ApiError;
-use crate::kinds::Resource;
-use crate::managed;
 use crate::server::Server;
-use crate::store::{Object, Stored};
-use crate::verbs::{self, Call, Deletion, Part, Replacement, Warnings};
+use crate::status::ApiError;
+use crate::store::Stored;
+use crate::strategy::{self, Part, Replacement};
+use crate::verbs::{self, Call, Deletion, Warnings};
+use crate::wire::negotiate::{Form, Shape};
+use crate::wire::query::Query;
+use crate::wire::route::Target;
 
 /// Writes in the name of one controller.
 #[derive(Debug, Clone, Copy)]
@@ -83,7 +85,7 @@ impl Writer<'_> {
         let mut new = old.clone();
         edit(&mut new);
         verbs::account_as(self.server, resource, part, self.manager, (&old, &mut new));
-        match verbs::replacement(resource, part, &old, new) {
+        match strategy::replacement(resource, part, &old, new) {
             Ok(replacement) => match verbs::replace(self.server, resource, current, &replacement) {
                 Some(_) => Written::Done,
                 None => Written::Raced,

@@ -28,7 +28,7 @@ use http::StatusCode;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use crate::faults::Action;
+use crate::fault::Action;
 
 pub use select::Selection;
 

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
+use lariat_apimachinery::kinds::Catalog;
 use serde_json::Value;
 
 use super::config_map::{config_map, namespace};
 use super::node::node;
 use super::plan::{App, Instance};
 use super::{Load, REPLICAS, pod, workload};
-use crate::kinds::Catalog;
 use crate::server::Server;
 use crate::store::{Draft, Write};
 

@@ -8,11 +8,13 @@
 
 use std::sync::Arc;
 
+use lariat_apimachinery::kinds::TableId;
+use lariat_apimachinery::object::Object;
 use lariat_core::ObjectKey;
 use tokio::sync::{Notify, watch};
 
 use super::state::State;
-use super::{Draft, Event, EventType, Object, Snapshot, Store, TableId};
+use super::{Draft, Event, EventType, Snapshot, Store};
 
 /// What waits for the disk. Nothing ever does unless the store [is kept](Store::keep).
 #[derive(Debug, Default)]

@@ -1,12 +1,14 @@
 //! POST to a collection.
 
 use http::StatusCode;
+use lariat_apimachinery::object::{Object, metadata_text};
 
-use super::{Call, admit, ownership};
-use crate::api::negotiate::Shape;
-use crate::api::reply::Reply;
-use crate::api::status::ApiError;
-use crate::store::{Draft, Object, Refused, Write};
+use super::{admit, ownership};
+use crate::status::ApiError;
+use crate::store::{Draft, Refused, Write};
+use crate::verbs::call::Call;
+use crate::wire::negotiate::Shape;
+use crate::wire::reply::Reply;
 
 /// How many generated names are tried before a clash is reported.
 const NAME_ATTEMPTS: usize = 8;
@@ -31,10 +33,10 @@ pub(super) fn store_accounted(
     mut sent: Object,
     dry_run: bool,
 ) -> Result<Reply, ApiError> {
-    let generated = admit::metadata_text(&sent, "name").is_empty();
+    let generated = metadata_text(&sent, "name").is_empty();
     let attempts = if generated { NAME_ATTEMPTS } else { 1 };
     for attempt in 1..=attempts {
-        check_admission(call, admit::metadata_text(&sent, "name"))?;
+        check_admission(call, metadata_text(&sent, "name"))?;
         let object = match attempt < attempts {
             true => sent.clone(),
             false => std::mem::take(&mut sent),
@@ -42,7 +44,7 @@ pub(super) fn store_accounted(
         let object = admit::create(call, object)?;
         let key = call
             .resource
-            .key(call.namespace(), admit::metadata_text(&object, "name"));
+            .key(call.namespace(), metadata_text(&object, "name"));
         if let Some(existing) = call.server.store.get(call.resource.table, &key) {
             if attempt < attempts {
                 continue;

@@ -3,19 +3,14 @@
 //! Source: `BeforeDelete` in `k8s.io/apiserver/pkg/registry/rest`, and
 //! `updateForGracefulDeletionAndFinalizers` in `k8s.io/apiserver/pkg/registry/generic/registry`.
 
+use lariat_apimachinery::crd::CLEANUP;
+use lariat_apimachinery::kinds::Resource;
+use lariat_apimachinery::object::{Object, finalizers, metadata_mut, metadata_text};
 use serde_json::{Value, json};
 
-use super::admit::{finalizers, metadata_mut, metadata_text, raise_generation};
-use super::conditions;
-use super::definition::CLEANUP;
 use crate::clock::Clock;
-use crate::kinds::Resource;
-use crate::store::{Object, Stored};
-
-/// The finalizer under which an owner waits for its dependents to be deleted.
-pub(crate) const FOREGROUND: &str = "foregroundDeletion";
-/// The finalizer under which an owner waits for its dependents to be released.
-pub(crate) const ORPHAN: &str = "orphan";
+use crate::store::Stored;
+use crate::strategy::{FOREGROUND, ORPHAN, finalizers_in_spec, raise_generation, set_condition};
 
 /// What becomes of the dependents of a deleted object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -147,16 +142,7 @@ fn begin_emptying(
         "type": "Terminating", "status": "True", "reason": "InstanceDeletionPending",
         "message": "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon",
     });
-    conditions::set_condition(object, pending, &clock.now());
-}
-
-/// Returns the finalizers in the spec, which namespaces have.
-pub(super) fn finalizers_in_spec<'a>(resource: &Resource, object: &'a Object) -> &'a [Value] {
-    if !resource.group.is_empty() || resource.plural != "namespaces" {
-        return &[];
-    }
-    let spec = object.get("spec").and_then(|spec| spec.get("finalizers"));
-    spec.and_then(Value::as_array).map_or(&[], Vec::as_slice)
+    set_condition(object, pending, &clock.now());
 }
 
 fn owned_finalizers(object: &Object) -> Vec<String> {

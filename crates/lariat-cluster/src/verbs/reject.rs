@@ -1,8 +1,10 @@
 //! Refusals of admission control, on purpose.
 
-use super::{Call, admit};
-use crate::api::status::ApiError;
+use lariat_apimachinery::object::metadata_text;
+
+use crate::status::ApiError;
 use crate::store::Range;
+use crate::verbs::call::Call;
 
 /// Resources of the core group that quotas count by their bare names.
 ///
@@ -48,7 +50,7 @@ pub(super) fn over_quota(call: &Call, quota: &str) -> ApiError {
 fn name(call: &Call) -> String {
     let in_body = || {
         let sent = call.decode().ok()?;
-        Some(admit::metadata_text(&sent, "name").to_owned())
+        Some(metadata_text(&sent, "name").to_owned())
     };
     match call.name() {
         "" => in_body().unwrap_or_default(),

@@ -7,10 +7,10 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{Asked, done, reply};
-use crate::api::reply::Reply;
-use crate::api::status::ApiError;
 use crate::faults::{Faults, RuleForm, RuleId};
 use crate::server::Server;
+use crate::status::ApiError;
+use crate::wire::reply::Reply;
 
 pub(super) fn answer(
     server: &Arc<Server>,

@@ -17,12 +17,12 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::json;
 
-use super::query::Query;
-use super::reply::Reply;
-use super::status::ApiError;
 use crate::control::Control;
 use crate::server::Server;
+use crate::status::ApiError;
 use crate::store::{Ending, Unsaved};
+use crate::wire::query::Query;
+use crate::wire::reply::Reply;
 
 /// A request to the endpoint.
 #[derive(Debug)]

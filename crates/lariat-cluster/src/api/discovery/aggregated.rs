@@ -2,12 +2,12 @@
 
 use bytes::Bytes;
 use http::header::HeaderValue;
+use lariat_apimachinery::kinds::{Catalog, Resource};
 use serde_json::{Value, json};
 
 use super::{group_names, sorted, subresources, verbs, versions};
-use crate::api::negotiate::{Conversion, choose};
-use crate::api::status::ApiError;
-use crate::kinds::{Catalog, Resource};
+use crate::status::ApiError;
+use crate::wire::negotiate::{Conversion, choose};
 
 /// The version of the document a client asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -7,11 +7,11 @@
 mod custom;
 mod operations;
 
+use lariat_apimachinery::kinds::{Catalog, Resource, Written};
+use lariat_apimachinery::schema::describe;
 use serde_json::{Map, Value, json};
 
 use super::etag::digest;
-use crate::kinds::{Catalog, Resource, Written};
-use crate::schema::describe;
 
 /// Writes the index.
 pub(crate) fn index(catalog: &Catalog) -> String {

@@ -1,9 +1,9 @@
 //! The paths of a resource, and what can be done at each.
 
+use lariat_apimachinery::kinds::Resource;
 use serde_json::{Map, Value, json};
 
 use super::{kind_json, schema_name};
-use crate::kinds::Resource;
 
 /// Adds the paths of a resource.
 pub(super) fn describe(resource: &Resource, paths: &mut Map<String, Value>) {

@@ -1,12 +1,12 @@
 //! References to owners in namespaces where the reference does not reach.
 
+use lariat_apimachinery::kinds::Catalog;
 use serde_json::json;
 
-use crate::control::Plane;
 use crate::control::graph::Node;
 use crate::control::metadata::OwnerReference;
+use crate::control::plane::Plane;
 use crate::control::write::Writer;
-use crate::kinds::Catalog;
 
 const COMPONENT: &str = "garbage-collector-controller";
 

@@ -10,14 +10,14 @@ mod owner;
 use std::collections::{BTreeSet, HashSet, VecDeque};
 use std::sync::Arc;
 
+use lariat_apimachinery::kinds::{Catalog, TableId};
 use tokio::time::Instant;
 
 use super::graph::Node;
 use super::metadata::{Metadata, OwnerReference};
-use super::{Controller, Plane};
-use crate::kinds::Catalog;
+use crate::control::plane::{Controller, Plane};
 use crate::server::Server;
-use crate::store::{Change, Event, EventType, TableId};
+use crate::store::{Change, Event, EventType};
 
 /// How many objects are looked at before others get their turn.
 const BATCH: usize = 256;

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use crate::control::Plane;
+use lariat_apimachinery::kinds::{Catalog, Resource};
+
 use crate::control::graph::Node;
 use crate::control::metadata::{Metadata, OwnerReference};
-use crate::kinds::{Catalog, Resource};
+use crate::control::plane::Plane;
 
 /// The state of an owner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

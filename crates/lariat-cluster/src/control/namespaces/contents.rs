@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use lariat_apimachinery::kinds::{Catalog, Resource, qualified};
+
 use super::MANAGER;
-use crate::control::Plane;
 use crate::control::metadata::Metadata;
+use crate::control::plane::Plane;
 use crate::control::write::Writer;
-use crate::kinds::{Catalog, Resource, qualified};
 use crate::store::{Range, Stored};
 use crate::verbs::{Deletion, Propagation};
 

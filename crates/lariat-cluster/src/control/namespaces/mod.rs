@@ -9,14 +9,14 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use lariat_apimachinery::kinds::Resource;
 use serde_json::Value;
 use tokio::time::Instant;
 
 use super::write::{Writer, Written};
-use super::{Controller, Plane};
-use crate::kinds::Resource;
+use crate::control::plane::{Controller, Plane};
 use crate::store::{Change, EventType, Stored};
-use crate::verbs::Part;
+use crate::strategy::Part;
 use contents::Contents;
 
 const MANAGER: &str = "kube-controller-manager";

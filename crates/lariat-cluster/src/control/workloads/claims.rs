@@ -74,7 +74,7 @@ pub(super) fn bind(claim: &Look<'_>) -> Next {
         }
     }
     if chosen.is_empty() {
-        let part = crate::verbs::Part::Main;
+        let part = crate::strategy::Part::Main;
         let writer = claim.writer();
         return Next::from(
             writer.update(&claim.resource, part, &claim.stored, |object| {

@@ -139,7 +139,7 @@ fn create_set(rollout: &Rollout<'_>, name: &str, hash: &str) -> bool {
 /// Gives the set of a template that was used before the newest revision.
 fn renumber(rollout: &Rollout<'_>, new: &Child) -> crate::control::write::Written {
     let revision = revision(rollout).to_string();
-    let part = crate::verbs::Part::Main;
+    let part = crate::strategy::Part::Main;
     let writer = rollout.deployment.writer();
     writer.update(&new.resource, part, &new.stored, |object| {
         let mut set = Value::Object(std::mem::take(object));

@@ -33,7 +33,7 @@ use tokio::time::Instant;
 
 use super::graph::Node;
 use super::metadata::Metadata;
-use super::{Controller, Plane};
+use crate::control::plane::{Controller, Plane};
 use crate::store::{Change, EventType, Stored};
 use crate::workloads::Workloads;
 use kind::{Kind, Tables};

@@ -6,11 +6,10 @@
 use serde_json::{Value, json};
 
 use super::child::Child;
-use super::claims;
 use super::kind::Kind;
 use super::look::{Look, Next};
 use super::replica_set::{Available, is_available};
-use super::template;
+use super::{claims, template};
 
 const REVISION: &str = "controller-revision-hash";
 

@@ -7,15 +7,15 @@ use std::time::Duration;
 
 use tokio::time;
 
-use super::Call;
 use super::continuation::Continuation;
 use super::fields::Filter;
-use crate::api::body::ResponseBody;
-use crate::api::query::{ListQuery, VersionMatch};
-use crate::api::reply::Reply;
-use crate::api::status::ApiError;
-use crate::faults::Action;
+use crate::fault::Action;
+use crate::status::ApiError;
 use crate::store::{Page, Range, Stored};
+use crate::verbs::call::Call;
+use crate::wire::body::ResponseBody;
+use crate::wire::query::{ListQuery, VersionMatch};
+use crate::wire::reply::Reply;
 
 /// How long a read waits for a revision the server has not reached.
 pub(super) const FUTURE_WAIT: Duration = Duration::from_secs(3);

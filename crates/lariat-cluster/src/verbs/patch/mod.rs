@@ -1,31 +1,34 @@
 //! PATCH of an object or a subresource.
 
 mod apply;
-mod json;
-mod merge;
-mod strategic;
 
+use lariat_apimachinery::cause::StatusCause;
+use lariat_apimachinery::object::{Object, metadata_text};
+use lariat_apimachinery::patch::{Patch, PatchError};
+use lariat_apimachinery::schema::TypeRef;
 use serde_json::Value;
 
 use super::form::{self, Origin};
-use super::{Call, admit, ownership, update, view};
-use crate::api::document::Document;
-use crate::api::reply::Reply;
-use crate::api::status::{ApiError, Cause};
-use crate::store::{Object, Stored};
+use super::{ownership, update};
+use crate::status::ApiError;
+use crate::store::Stored;
+use crate::strategy::view;
+use crate::verbs::call::Call;
+use crate::wire::document::Document;
+use crate::wire::reply::Reply;
 
 /// Refuses a patch whose outcome cannot be read.
 pub(super) fn invalid(call: &Call, why: &str) -> ApiError {
     let patch = String::from_utf8_lossy(&call.body).into_owned();
-    ApiError::invalid_patch(Cause::invalid("patch", &Value::from(patch), why))
+    ApiError::invalid_patch(StatusCause::invalid("patch", &Value::from(patch), why))
 }
 
-/// A patch, read.
+/// A patch as it was sent.
 #[derive(Debug)]
-pub(super) enum Change {
-    Json(Vec<json::Operation>),
-    Merge(Value, Vec<String>),
-    Strategic(Object, Vec<String>),
+pub(super) struct Change {
+    patch: Patch,
+    /// The members that are in it twice.
+    duplicates: Vec<String>,
 }
 
 const JSON: &str = "application/json-patch+json";
@@ -52,7 +55,7 @@ pub(super) fn patch(call: &Call) -> Result<Reply, ApiError> {
         call.resource.set_type(&mut object);
         let mut patched = change.apply(call, object)?;
         check_identity(call, &patched, &current)?;
-        form::normalize(call, &mut patched, Origin::Patch, change.duplicates())?;
+        form::normalize(call, &mut patched, Origin::Patch, change.duplicates.clone())?;
         if let Some(reply) = update::finish(call, &current, patched, dry_run)? {
             return Ok(reply);
         }
@@ -70,39 +73,27 @@ impl Change {
 
     /// Reads a patch; `None` if there is no such type of patch.
     fn read(media_type: &str, body: &[u8]) -> Result<Option<Self>, ApiError> {
-        let malformed =
-            |error: String| ApiError::bad_request(format!("error decoding patch: {error}"));
+        let malformed = |error| ApiError::from(PatchError::Unreadable(error));
         match media_type {
-            JSON => {
-                let operations: Vec<json::Operation> =
-                    serde_json::from_slice(body).map_err(|error| malformed(error.to_string()))?;
-                if operations.len() > json::MOST_OPERATIONS {
-                    return Err(ApiError::too_many_operations(
-                        json::MOST_OPERATIONS,
-                        operations.len(),
-                    ));
-                }
-                Ok(Some(Self::Json(operations)))
-            }
+            JSON => Ok(Some(Self {
+                patch: Patch::json(body)?,
+                duplicates: Vec::new(),
+            })),
             kind @ (MERGE | STRATEGIC) => {
                 let document = Document::json(body).map_err(malformed)?;
                 let Value::Object(patch) = document.value else {
                     return Err(malformed("expected an object".to_owned()));
                 };
-                Ok(Some(match kind {
-                    MERGE => Self::Merge(Value::Object(patch), document.duplicates),
-                    _ => Self::Strategic(patch, document.duplicates),
+                Ok(Some(Self {
+                    patch: if kind == MERGE {
+                        Patch::Merge(Value::Object(patch))
+                    } else {
+                        Patch::Strategic(patch)
+                    },
+                    duplicates: document.duplicates,
                 }))
             }
             _ => Ok(None),
-        }
-    }
-
-    /// Returns the members that are in the patch twice.
-    fn duplicates(&self) -> Vec<String> {
-        match self {
-            Self::Json(_) => Vec::new(),
-            Self::Merge(_, duplicates) | Self::Strategic(_, duplicates) => duplicates.clone(),
         }
     }
 
@@ -111,32 +102,8 @@ impl Change {
     }
 
     /// Changes an object of some type.
-    pub(super) fn apply_as(
-        &self,
-        typed: crate::schema::TypeRef<'_>,
-        object: Object,
-    ) -> Result<Object, ApiError> {
-        let mut document = Value::Object(object);
-        match self {
-            Self::Merge(patch, _) => merge::apply(&mut document, patch),
-            Self::Json(operations) => {
-                json::apply(&mut document, operations).map_err(|_| ApiError::rejected_patch())?;
-            }
-            Self::Strategic(patch, _) => {
-                let Value::Object(object) = document else {
-                    return Err(ApiError::rejected_patch());
-                };
-                let patched = strategic::apply(typed, object, patch);
-                document = Value::Object(patched.map_err(|error| match error {
-                    strategic::Error::Malformed(why) => ApiError::bad_request(why),
-                    strategic::Error::Internal(why) => ApiError::internal(why),
-                })?);
-            }
-        }
-        match document {
-            Value::Object(object) => Ok(object),
-            _ => Err(ApiError::rejected_patch()),
-        }
+    pub(super) fn apply_as(&self, typed: TypeRef<'_>, object: Object) -> Result<Object, ApiError> {
+        Ok(self.patch.apply(typed, object)?)
     }
 }
 
@@ -145,7 +112,7 @@ impl Change {
 pub(crate) fn patched(
     media_type: &str,
     body: &[u8],
-    typed: crate::schema::TypeRef<'_>,
+    typed: TypeRef<'_>,
     object: Object,
 ) -> Result<Option<Object>, ApiError> {
     let change = Change::read(media_type, body)?;
@@ -183,14 +150,14 @@ fn check_identity(call: &Call, patched: &Object, current: &Stored) -> Result<(),
             text("kind")
         )));
     }
-    if admit::metadata_text(patched, "name") != call.name() {
+    if metadata_text(patched, "name") != call.name() {
         return Err(ApiError::bad_request(
             "the name of the object does not match the name on the URL",
         ));
     }
     // What a patch removes is put back.
     let differs = |member: &str, is: &str| {
-        let given = admit::metadata_text(patched, member);
+        let given = metadata_text(patched, member);
         !given.is_empty() && given != is
     };
     if call
@@ -200,11 +167,11 @@ fn check_identity(call: &Call, patched: &Object, current: &Stored) -> Result<(),
         return Err(ApiError::namespace_mismatch());
     }
     if differs("uid", current.uid()) {
-        let uid = admit::metadata_text(patched, "uid");
-        let cause = Cause::invalid("metadata.uid", &uid.into(), "field is immutable");
+        let uid = metadata_text(patched, "uid");
+        let cause = StatusCause::invalid("metadata.uid", &uid.into(), "field is immutable");
         return Err(ApiError::invalid(&call.resource, call.name(), &[cause]));
     }
-    match admit::metadata_text(patched, "resourceVersion") {
+    match metadata_text(patched, "resourceVersion") {
         "" if call.resource.rules.version_required => {
             Err(ApiError::version_required(&call.resource, call.name()))
         }

@@ -4,12 +4,13 @@ mod access;
 mod token;
 
 use http::StatusCode;
+use lariat_apimachinery::object::Object;
 use serde_json::{Value, json};
 
-use super::{Call, Verb};
-use crate::api::reply::Reply;
-use crate::api::status::ApiError;
-use crate::store::Object;
+use crate::status::ApiError;
+use crate::verbs::call::Call;
+use crate::wire::reply::Reply;
+use crate::wire::verb::Verb;
 
 /// Answers what is asked by creating something that is not stored; `None` for all other calls.
 pub(super) fn answer(call: &Call, verb: Verb) -> Option<Result<Reply, ApiError>> {

@@ -2,21 +2,18 @@
 
 mod binding;
 mod eviction;
-mod parts;
 mod scale;
 
 use http::StatusCode;
+use lariat_apimachinery::object::Object;
+use lariat_apimachinery::schema;
 use serde_json::{Value, json};
 
 use super::decode::Expected;
-use super::{Call, Verb};
-use crate::api::reply::Reply;
-use crate::api::status::ApiError;
-use crate::schema;
-use crate::store::Object;
-
-pub(super) use parts::{check as check_part, restrict};
-pub(super) use scale::selector_text;
+use crate::status::ApiError;
+use crate::verbs::call::Call;
+use crate::wire::reply::Reply;
+use crate::wire::verb::Verb;
 
 const READ_WRITE: &[Verb] = &[Verb::Get, Verb::Update, Verb::Patch];
 const CREATE: &[Verb] = &[Verb::Create];

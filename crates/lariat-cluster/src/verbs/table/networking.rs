@@ -130,7 +130,7 @@ pub(super) const INGRESS_CLASSES: Printer = Printer {
 };
 
 fn reference(to: Row<'_>) -> String {
-    let kind = crate::kinds::qualified(to.text("/kind"), to.text("/apiGroup"));
+    let kind = lariat_apimachinery::kinds::qualified(to.text("/kind"), to.text("/apiGroup"));
     format!("{kind}/{}", to.text("/name"))
 }
 
@@ -225,7 +225,7 @@ pub(super) const IP_ADDRESSES: Printer = Printer {
         for part in ["/namespace", "/name"] {
             parts.extend(Some(parent.text(part)).filter(|text| !text.is_empty()));
         }
-        let resource = crate::kinds::qualified(parts[0], parent.text("/group"));
+        let resource = lariat_apimachinery::kinds::qualified(parts[0], parent.text("/group"));
         parts[0] = &resource;
         vec![
             address.name().into(),

@@ -3,9 +3,9 @@
 use tokio::sync::watch::Receiver;
 
 use super::trap::Break;
-use crate::faults::Isolated;
+use crate::rules::Isolated;
 use crate::store::Ending;
-use crate::verbs::Call;
+use crate::verbs::call::Call;
 
 /// Who watches, and who is cut off.
 #[derive(Debug)]

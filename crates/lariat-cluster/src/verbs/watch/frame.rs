@@ -4,13 +4,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
+use lariat_apimachinery::kinds::Resource;
 
-use crate::api::negotiate::Shape;
-use crate::api::status::ApiError;
-use crate::kinds::Resource;
+use crate::status::ApiError;
 use crate::store::{EventType, METADATA_HEAD, Stored};
+use crate::strategy::view;
+use crate::verbs::call::Call;
 use crate::verbs::table::Table;
-use crate::verbs::{Call, view};
+use crate::wire::negotiate::Shape;
 
 /// Writes the lines of one watch.
 #[derive(Debug)]
