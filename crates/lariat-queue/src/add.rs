@@ -1,15 +1,34 @@
-//! A request to the queue: which lanes of a key, when, how urgent, and why.
+//! The request that adds a key: which lanes, when, how urgent, and why.
 
 use std::time::Duration;
 
-/// What travels with a key: in Lariat, the causes of its being here.
+/// The data that travels with a key: in Lariat, the reasons why it was added.
 ///
-/// When two adds of one key merge into one hand-out, so do their payloads; the queue gives them no
-/// other meaning. They merge in the order in which they came, with two exceptions: what was delayed,
-/// and what a worker gave back or had to do again, counts as older than all that is due meanwhile.
-/// Merging happens under the lock of the queue, so it must be quick and must not use the queue.
+/// When two adds of one key merge, their payloads merge too; the queue gives them no other meaning. Payloads merge in
+/// the order of the adds, with two exceptions: the payload of a delay that ended, and that of a key which a worker gave
+/// back or retries, count as older than all that was added meanwhile. Merging happens under the lock of the queue, so
+/// it must be quick and must not use the queue.
+///
+/// ```
+/// use lariat_queue::{Add, Payload, WorkQueue};
+///
+/// #[derive(Clone, Default)]
+/// struct Reasons(Vec<&'static str>);
+///
+/// impl Payload for Reasons {
+///     fn merge(&mut self, later: Self) {
+///         self.0.extend(later.0);
+///     }
+/// }
+///
+/// let queue: WorkQueue<&str, Reasons> = WorkQueue::default();
+/// queue.add("pod-a", Add::now().payload(Reasons(vec!["created"])));
+/// queue.add("pod-a", Add::now().payload(Reasons(vec!["updated"])));
+/// let work = queue.try_get().expect("the key is due");
+/// assert_eq!(work.payload().0, ["created", "updated"]);
+/// ```
 pub trait Payload: Default {
-    /// Takes in the payload of a later add.
+    /// Merges the payload of a later add into this one.
     fn merge(&mut self, later: Self);
 }
 
@@ -17,27 +36,36 @@ impl Payload for () {
     fn merge(&mut self, (): Self) {}
 }
 
-/// How urgent a key is; higher levels leave first.
+/// The urgency of a key; higher priorities are dequeued first.
 ///
-/// A level cannot starve another: see [`Ageing`](crate::Ageing).
+/// A priority cannot starve a lower one: see [`Ageing`](crate::Ageing).
+///
+/// ```
+/// use lariat_queue::{Add, Priority, WorkQueue};
+///
+/// let queue: WorkQueue<&str> = WorkQueue::default();
+/// queue.add("listed", Add::now().priority(Priority::Low));
+/// queue.add("changed", Add::now());
+/// assert_eq!(*queue.try_get().expect("a key is due").key(), "changed");
+/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Priority {
-    /// Work that can wait: initial lists, resyncs.
+    /// Work without urgency: initial lists, resyncs.
     Low,
-    /// Fresh changes.
+    /// Fresh changes; the default.
     #[default]
     Normal,
-    /// What should overtake fresh changes.
+    /// Work that overtakes fresh changes.
     High,
 }
 
 impl Priority {
-    /// All priorities, the lowest first.
+    /// All priorities, from lowest to highest.
     pub const ALL: [Self; 3] = [Self::Low, Self::Normal, Self::High];
 
     pub(crate) const LEVELS: usize = Self::ALL.len();
 
-    /// Returns the word for it, in lower case.
+    /// Returns the name in lower case.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -47,13 +75,13 @@ impl Priority {
         }
     }
 
-    /// Counts from zero, the highest level first.
+    /// Returns the index of the priority's queue; the highest priority has index 0.
     pub(crate) fn level(self) -> usize {
         Self::High as usize - self as usize
     }
 }
 
-/// One request to a queue: which lanes, when, how urgent, and why.
+/// A request to add a key: which lanes, when, how urgent, and why.
 ///
 /// ```
 /// use std::time::Duration;
@@ -74,7 +102,7 @@ pub struct Add<P = ()> {
 }
 
 impl<P: Default> Add<P> {
-    /// Makes all lanes of the key due now, at normal priority.
+    /// Requests all lanes of the key now, at normal priority.
     pub fn now() -> Self {
         Self {
             lanes: Lanes::ALL,
@@ -86,11 +114,11 @@ impl<P: Default> Add<P> {
         }
     }
 
-    /// Makes all lanes due after a delay; zero means now, and what no clock can hold means never.
+    /// Requests all lanes after a delay; zero means now.
     ///
-    /// The delay is the longest the lanes wait: when they come due earlier for another reason, that
-    /// hand-out takes its place (controller-runtime's rule that what is ready beats what waits). See
-    /// [`kept`](Self::kept).
+    /// A delay of more than thirty years counts as thirty years. The delay is the longest the lanes wait: if they
+    /// become due earlier for another reason, that run satisfies this request too (controller-runtime's rule that ready
+    /// keys beat waiting ones). See [`kept`](Self::kept) for a delay that is not cut short.
     pub fn after(delay: Duration) -> Self {
         Self {
             after: delay,
@@ -100,7 +128,16 @@ impl<P: Default> Add<P> {
 }
 
 impl<P> Add<P> {
-    /// Restricts the request to some lanes; an empty set makes it a no-op.
+    /// Restricts the request to some lanes; with an empty set it does nothing.
+    ///
+    /// ```
+    /// use lariat_queue::{Add, LaneId, WorkQueue};
+    ///
+    /// let queue: WorkQueue<&str> = WorkQueue::default();
+    /// queue.add("pod-a", Add::now().lanes(LaneId::new(1)));
+    /// let work = queue.try_get().expect("the key is due");
+    /// assert!(!work.lanes().contains(LaneId::new(2)));
+    /// ```
     pub fn lanes(self, lanes: impl Into<Lanes>) -> Self {
         Self {
             lanes: lanes.into(),
@@ -108,40 +145,57 @@ impl<P> Add<P> {
         }
     }
 
-    /// Keeps the delay: the lanes come due when it ends, also if they were due before (client-go's rule
-    /// that a key may be both queued and delayed). Of two kept delays of a lane the earlier wins.
+    /// Keeps the delay even if the lanes run earlier for another reason.
+    ///
+    /// This is client-go's `AddAfter`: a key may be both queued and delayed. Of two kept delays of a lane the earlier
+    /// wins.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use lariat_queue::{Add, WorkQueue};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() {
+    /// let queue: WorkQueue<&str> = WorkQueue::default();
+    /// queue.add("pod-a", Add::after(Duration::from_millis(10)).kept());
+    /// queue.add("pod-a", Add::now());
+    /// queue.try_get().expect("it was added for now").done();
+    /// assert!(queue.get().await.is_some(), "and again after the delay");
+    /// # }
+    /// ```
     pub fn kept(self) -> Self {
         Self { kept: true, ..self }
     }
 
-    /// Sets the priority; a key that is already queued keeps the higher of the two.
+    /// Sets the priority; a key that is already queued keeps the higher one.
     pub fn priority(self, priority: Priority) -> Self {
         Self { priority, ..self }
     }
 
-    /// Says how many times in a row the lanes have failed, if the queue may have forgotten it; of two counts the
-    /// higher is kept.
+    /// Sets how many times in a row the lanes have failed.
+    ///
+    /// For a caller that remembers more than the queue, which forgets a key when nothing of it is due or delayed. Of
+    /// this and the queue's own count the higher is kept.
     pub fn failures(self, failures: u32) -> Self {
         Self { failures, ..self }
     }
 
-    /// Sets what travels with the key.
+    /// Sets the payload.
     pub fn payload(self, payload: P) -> Self {
         Self { payload, ..self }
     }
 }
 
-/// Names one lane of every key.
+/// The identifier of a lane, the same for every key.
 ///
-/// The queue gives numbers no meaning, except that [`WHOLE`](Self::WHOLE) is the key as such.
+/// The queue gives the numbers no meaning, except that [`WHOLE`](Self::WHOLE) is the key as a whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LaneId(u32);
 
 impl LaneId {
-    /// The key as a whole: due means that every lane is due.
+    /// The key as a whole: if it is due, every lane is due.
     pub const WHOLE: Self = Self(u32::MAX);
 
-    /// Names a lane.
+    /// Creates the identifier of a lane.
     ///
     /// # Panics
     ///
@@ -152,7 +206,7 @@ impl LaneId {
         Self(number)
     }
 
-    /// Returns the number, `u32::MAX` for [`WHOLE`](Self::WHOLE).
+    /// Returns the number; `u32::MAX` for [`WHOLE`](Self::WHOLE).
     #[must_use]
     pub fn number(self) -> u32 {
         self.0
@@ -160,6 +214,16 @@ impl LaneId {
 }
 
 /// A set of lanes, or all of them.
+///
+/// ```
+/// use lariat_queue::{LaneId, Lanes};
+///
+/// let [one, two, three] = [1, 2, 3].map(LaneId::new);
+/// let mut lanes: Lanes = [one, two].into_iter().collect();
+/// assert!(lanes.contains(one) && !lanes.contains(three));
+/// lanes.merge(&Lanes::ALL);
+/// assert!(lanes.contains(three));
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lanes(Repr);
 
@@ -171,28 +235,28 @@ enum Repr {
 }
 
 impl Lanes {
-    /// All lanes, those included that do not exist yet.
+    /// All lanes, including those that do not exist yet.
     pub const ALL: Self = Self(Repr::All);
 
-    /// No lane.
+    /// Returns the empty set.
     #[must_use]
     pub fn none() -> Self {
         Self(Repr::Set(Box::default()))
     }
 
-    /// Returns whether every lane is meant.
+    /// Returns whether the set contains every lane.
     #[must_use]
     pub fn is_all(&self) -> bool {
         self.0 == Repr::All
     }
 
-    /// Returns whether no lane is meant.
+    /// Returns whether the set is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         matches!(&self.0, Repr::Set(set) if set.is_empty())
     }
 
-    /// Returns whether a lane is meant.
+    /// Returns whether the set contains a lane.
     #[must_use]
     pub fn contains(&self, lane: LaneId) -> bool {
         match &self.0 {
@@ -201,7 +265,7 @@ impl Lanes {
         }
     }
 
-    /// Returns whether every lane of another set is meant too.
+    /// Returns whether the set contains every lane of another set.
     #[must_use]
     pub fn includes(&self, other: &Self) -> bool {
         match (&self.0, &other.0) {
@@ -211,7 +275,7 @@ impl Lanes {
         }
     }
 
-    /// Iterates over the lanes; all of them are named [`LaneId::WHOLE`].
+    /// Iterates over the lanes; [`Lanes::ALL`] yields [`LaneId::WHOLE`] alone.
     pub fn ids(&self) -> impl Iterator<Item = LaneId> {
         let ids: &[LaneId] = match &self.0 {
             Repr::All => &[LaneId::WHOLE],

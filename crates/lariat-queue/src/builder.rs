@@ -12,7 +12,7 @@ use crate::{Payload, RateLimiter, Tap, WorkQueue, lasso_default};
 /// use lariat_queue::{Ageing, Exponential, WorkQueue, group};
 /// use std::time::Duration;
 ///
-/// // Keys are "namespace/name"; no namespace can hold the others back.
+/// // Keys are "namespace/name"; a namespace with many keys cannot block the others.
 /// let queue: WorkQueue<String> = WorkQueue::<String>::builder()
 ///     .ageing(Ageing::new(Duration::from_secs(5), 4))
 ///     .limiter(Exponential::new(Duration::from_millis(10), Duration::from_secs(60)))
@@ -28,14 +28,23 @@ pub struct QueueBuilder<K> {
 }
 
 impl<K: Eq + Hash + Clone> WorkQueue<K> {
-    /// Begins to configure a queue.
+    /// Returns a builder with the default options.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use lariat_queue::{Exponential, WorkQueue};
+    ///
+    /// let limiter = Exponential::new(Duration::from_millis(10), Duration::from_secs(60));
+    /// let queue: WorkQueue<String> = WorkQueue::builder().limiter(limiter).build();
+    /// assert!(queue.is_empty());
+    /// ```
     pub fn builder() -> QueueBuilder<K> {
         QueueBuilder::new()
     }
 }
 
 impl<K: Eq + Hash + Clone + 'static, P: Payload + Clone> Default for WorkQueue<K, P> {
-    /// Makes a queue with default ageing, lasso's retry curve, and no groups.
+    /// Creates a queue with default ageing, lasso's retry curve, and no groups.
     fn default() -> Self {
         QueueBuilder::new().build()
     }
@@ -50,12 +59,14 @@ impl<K> QueueBuilder<K> {
         }
     }
 
-    /// Sets how waiting low priorities rise (default: [`Ageing::default`]).
+    /// Sets how low priorities age while they wait (default: [`Ageing::default`]).
     pub fn ageing(self, ageing: Ageing) -> Self {
         Self { ageing, ..self }
     }
 
-    /// Sets the curve of retries (default: [`lasso_default`]). It is this queue's own.
+    /// Sets the backoff of retries (default: [`lasso_default`]).
+    ///
+    /// The limiter belongs to this queue alone.
     pub fn limiter(self, limiter: impl RateLimiter) -> Self {
         Self {
             limiter: Box::new(limiter),
@@ -63,11 +74,30 @@ impl<K> QueueBuilder<K> {
         }
     }
 
-    /// Lets groups of keys take turns within a priority, so that one with many keys cannot hold back
-    /// the others (default: first come first served). See [`group`].
+    /// Enables fair queuing between groups of keys (default: first in, first out).
     ///
-    /// The function is called under the lock of the queue, once for every time a key gets in line, so it
-    /// must be quick and must not use the queue. A key for which it panics counts as one of group 0.
+    /// Within a priority, groups are served round robin, so that a group with many keys cannot starve the others. See
+    /// [`group`].
+    ///
+    /// The function is called under the lock of the queue, each time a key is put in line. It must be quick and must
+    /// not use the queue. A key for which it panics counts as one of group 0.
+    ///
+    /// ```
+    /// use lariat_queue::{Add, WorkQueue, group};
+    ///
+    /// let queue: WorkQueue<(&str, u32)> = WorkQueue::builder()
+    ///     .fair_by(|key: &(&str, u32)| group(&key.0))
+    ///     .build();
+    /// for key in [("busy", 1), ("busy", 2), ("quiet", 1)] {
+    ///     queue.add(key, Add::now());
+    /// }
+    /// let mut order = Vec::new();
+    /// while let Some(work) = queue.try_get() {
+    ///     order.push(*work.key());
+    ///     work.done();
+    /// }
+    /// assert_eq!(order, [("busy", 1), ("quiet", 1), ("busy", 2)]);
+    /// ```
     pub fn fair_by(self, group: impl Fn(&K) -> u64 + Send + Sync + 'static) -> Self {
         Self {
             group: Some(Box::new(group)),
@@ -75,7 +105,7 @@ impl<K> QueueBuilder<K> {
         }
     }
 
-    /// Makes the queue.
+    /// Creates the queue.
     #[must_use]
     pub fn build<P: Payload + Clone>(self) -> WorkQueue<K, P>
     where
@@ -84,7 +114,7 @@ impl<K> QueueBuilder<K> {
         self.build_with(None)
     }
 
-    /// Makes the queue, with someone who sees all its steps.
+    /// Creates the queue with a [`Tap`] that observes every step.
     #[must_use]
     pub fn build_tapped<P: Payload + Clone>(self, tap: impl Tap<K, P> + 'static) -> WorkQueue<K, P>
     where
@@ -105,8 +135,9 @@ impl<K> QueueBuilder<K> {
     }
 }
 
-/// Returns a number for the group that something stands for. Two groups with the same number, which
-/// happens once in billions, are treated as one.
+/// Returns a group number for [`QueueBuilder::fair_by`]: a hash of the value.
+///
+/// Two groups with the same number are treated as one, which is as likely as a collision of 64-bit hashes.
 #[must_use]
 pub fn group(of: &impl Hash) -> u64 {
     let mut hasher = std::hash::DefaultHasher::new();

@@ -1,16 +1,19 @@
-//! A work queue in which a key stands at most once, with everything that is due for it.
+//! A deduplicating work queue with lanes, priorities, delays and per-lane retries.
 //!
-//! Many producers [`add`](WorkQueue::add) keys, many workers [`get`](WorkQueue::get) them. The
-//! rules are those of client-go's work queue: a key that is added twice before a worker gets it is handed
-//! out once; a key that is with a worker is never handed to another, and if it is added meanwhile it
-//! comes again afterwards; keys of one priority leave in the order in which they came.
+//! Producers [`add`](WorkQueue::add) keys, workers [`get`](WorkQueue::get) them. The rules are those of client-go's
+//! work queue:
 //!
-//! Beyond client-go, a key has *lanes*: independent pieces of work that share the key (in Lariat, the
-//! handlers of a kind). Each lane fails, backs off and comes due on its own, and a worker is told
-//! which lanes are due. Why a key is here travels with it as a [`Payload`], merged when adds merge.
+//! - A key that is added twice before a worker gets it is dequeued once.
+//! - A key that is being processed is never given to another worker. If it is added meanwhile, it is queued again when
+//!   the worker is done.
+//! - Keys of one priority are dequeued in the order in which they were added.
 //!
-//! The queue knows nothing of Kubernetes. [`QueueCore`] is the state machine without clock and tasks,
-//! [`WorkQueue`] the async shell around it.
+//! Beyond client-go, a key has *lanes*: independent pieces of work that share the key (in Lariat, the handlers of a
+//! kind). Each lane fails, backs off and becomes due on its own, and a worker sees which lanes are due. The reason why
+//! a key was added travels with it as a [`Payload`]; when adds merge, their payloads do.
+//!
+//! The queue has no Kubernetes types. [`QueueCore`] is the state machine without clock and tasks, [`WorkQueue`] the
+//! async shell around it.
 //!
 //! ```
 //! use lariat_queue::{Add, WorkQueue};

@@ -1,4 +1,4 @@
-//! What producers and workers call: the handle of a queue, and a key that is with a worker.
+//! What producers and workers call: the queue's handle, and a key in processing.
 
 use std::fmt;
 use std::hash::Hash;
@@ -16,6 +16,23 @@ use crate::{
 /// A work queue shared by producers and workers; a clone is the same queue.
 ///
 /// Adding never waits. Time is tokio's clock.
+///
+/// ```
+/// use lariat_queue::{Add, WorkQueue};
+///
+/// # #[tokio::main(flavor = "current_thread")] async fn main() {
+/// let queue: WorkQueue<&str> = WorkQueue::default();
+/// let workers = queue.clone();
+/// queue.add("pod-a", Add::now());
+///
+/// let work = workers.get().await.expect("the queue is open");
+/// // The key is being processed: adding it again queues it for afterwards.
+/// queue.add("pod-a", Add::now());
+/// assert!(workers.try_get().is_none());
+/// work.done();
+/// assert!(workers.try_get().is_some());
+/// # }
+/// ```
 pub struct WorkQueue<K: Eq + Hash + Clone, P: Payload + Clone = ()> {
     shared: Arc<Shared<K, P>>,
 }
@@ -31,7 +48,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> WorkQueue<K, P> {
         }
     }
 
-    /// Adds a key; a queue that is shutting down ignores it.
+    /// Adds a key. A queue that is shutting down ignores it.
     pub fn add(&self, key: K, add: Add<P>) {
         let hash = self.shared.hasher.hash(&key);
         let mut state = self.shared.lock_as_producer();
@@ -46,9 +63,17 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> WorkQueue<K, P> {
     }
 
     /// Adds many keys under one lock.
+    ///
+    /// ```
+    /// use lariat_queue::{Add, WorkQueue};
+    ///
+    /// let queue: WorkQueue<u32> = WorkQueue::default();
+    /// queue.add_all((0..3).map(|key| (key, Add::now())));
+    /// assert_eq!(queue.len(), 3);
+    /// ```
     pub fn add_all(&self, adds: impl IntoIterator<Item = (K, Add<P>)>) {
-        // Collected before the lock, because what makes them may use the queue; so are the hashes, which take as
-        // long as the rest of an add.
+        // Collected before the lock, because the iterator may use the queue. The keys are hashed here too: hashing
+        // takes as long as the rest of an add.
         let hasher = &self.shared.hasher;
         let hashed = |(key, add): (K, Add<P>)| ((hasher.hash(&key), key), add);
         let adds: Vec<_> = adds.into_iter().map(hashed).collect();
@@ -60,8 +85,21 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> WorkQueue<K, P> {
         });
     }
 
-    /// Adds a key after the delay its limiter asks for, longer with each such add until a run in which no lane
-    /// fails: client-go's `AddRateLimited`. If `add` has a delay of its own, the shorter of the two counts.
+    /// Adds a key after the delay of the limiter: client-go's `AddRateLimited`.
+    ///
+    /// Each such add counts as a failure of the key, so the delay grows, until a run in which no lane fails. If `add`
+    /// has a delay of its own, the shorter of the two counts.
+    ///
+    /// ```
+    /// use lariat_queue::{Add, LaneId, WorkQueue};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() {
+    /// let queue: WorkQueue<&str> = WorkQueue::default();
+    /// queue.add_rate_limited("pod-a", Add::now());
+    /// assert!(queue.try_get().is_none(), "it is delayed");
+    /// assert_eq!(queue.failures(&"pod-a", LaneId::WHOLE), 1);
+    /// # }
+    /// ```
     pub fn add_rate_limited(&self, key: K, add: Add<P>) {
         self.shared.change(|state, now| {
             let shown = state.tap.is_some().then(|| (key.clone(), add.clone()));
@@ -75,27 +113,42 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> WorkQueue<K, P> {
     }
 
     /// Returns how many times in a row a lane of a key has failed.
+    ///
+    /// Zero for a key that the queue does not contain.
     #[must_use]
     pub fn failures(&self, key: &K, lane: LaneId) -> u32 {
         self.shared.state.lock().core.failures(key, lane)
     }
 
-    /// Forgets the failures of a lane of a key, or of all its lanes for [`LaneId::WHOLE`]; what is
-    /// queued stays so.
+    /// Resets the failures of a lane of a key: client-go's `Forget`.
+    ///
+    /// [`LaneId::WHOLE`] stands for all lanes of the key. Nothing is removed from the queue.
+    ///
+    /// ```
+    /// use lariat_queue::{Add, LaneId, WorkQueue};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() {
+    /// let queue: WorkQueue<&str> = WorkQueue::default();
+    /// queue.add_rate_limited("pod-a", Add::now());
+    /// queue.forget(&"pod-a", LaneId::WHOLE);
+    /// assert_eq!(queue.failures(&"pod-a", LaneId::WHOLE), 0);
+    /// # }
+    /// ```
     pub fn forget(&self, key: &K, lane: LaneId) {
         let mut state = self.shared.state.lock();
         state.core.forget(key, lane);
         state.show(now, || Step::Forget { key, lane });
     }
 
-    /// Waits for the next key; `None` once the queue is drained or has shut down, nothing is ready and
-    /// no key is with a worker.
+    /// Waits for the next key; `None` once the queue has ended.
+    ///
+    /// A queue has ended when it is draining or shutting down, no key is ready and no key is being processed.
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future loses nothing: a key is handed out and returned in the same step.
+    /// Dropping the future loses nothing: a key is dequeued and returned in the same step.
     pub async fn get(&self) -> Option<Work<K, P>> {
-        // Workers that never wait would otherwise keep the thread from all other tasks.
+        // A worker that never has to wait would otherwise starve the other tasks of its thread.
         task::consume_budget().await;
         let mut waiting = None;
         loop {
@@ -116,9 +169,9 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> WorkQueue<K, P> {
         }
     }
 
-    /// Gets a key, or becomes a waiter for one.
+    /// Gets a key, or registers the caller as a waiter.
     ///
-    /// A waiter that was woken leaves in the same step.
+    /// A waiter that was woken unregisters in the same step.
     fn get_or_join(&self, woken: Option<Waiting<'_, K, P>>) -> Attempt<K, P> {
         let now = now();
         let mut state = self.shared.lock_as_worker();
@@ -126,8 +179,8 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> WorkQueue<K, P> {
             waiting.leave(&mut state);
         }
         if let Some(item) = state.get(now) {
-            // Wake-ups merge, so a worker that gets one key wakes the next, if there are more keys or no worker has
-            // the timer.
+            // Wake-ups merge, so a worker that gets a key wakes the next one if there are more keys or the timer has no
+            // owner.
             wake_one(state, now);
             return Attempt::Got(item);
         }
@@ -138,7 +191,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> WorkQueue<K, P> {
         Attempt::Wait { number, deadline }
     }
 
-    /// Gets the next key if there is one now.
+    /// Gets the next key if one is ready; never waits.
     #[must_use]
     pub fn try_get(&self) -> Option<Work<K, P>> {
         let now = now();
@@ -153,8 +206,24 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> WorkQueue<K, P> {
         }
     }
 
-    /// Keeps what comes due from now on for later: until [`resume`](Self::resume), only what is due at
-    /// this moment is handed out, and [`get`](Self::get) returns `None` once that is done.
+    /// Limits the queue to the keys that are due now, until [`resume`](Self::resume).
+    ///
+    /// Keys that become due later are accepted and kept for after the drain. [`get`](Self::get) returns `None` once the
+    /// keys that were due have been processed.
+    ///
+    /// ```
+    /// use lariat_queue::{Add, WorkQueue};
+    ///
+    /// let queue: WorkQueue<&str> = WorkQueue::default();
+    /// queue.add("pod-a", Add::now());
+    /// queue.drain();
+    /// queue.add("pod-b", Add::now());
+    /// queue.try_get().expect("it was due before the drain").done();
+    /// assert!(queue.try_get().is_none());
+    ///
+    /// queue.resume();
+    /// assert_eq!(*queue.try_get().expect("the drain has ended").key(), "pod-b");
+    /// ```
     pub fn drain(&self) {
         self.shared.change(|state, now| {
             state.core.drain(now);
@@ -162,7 +231,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> WorkQueue<K, P> {
         });
     }
 
-    /// Ends a drain; what came due meanwhile goes in line, in the order in which it came.
+    /// Ends a drain; keys that became due meanwhile are queued in that order.
     pub fn resume(&self) {
         self.shared.change(|state, now| {
             state.core.resume();
@@ -170,34 +239,53 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> WorkQueue<K, P> {
         });
     }
 
-    /// Refuses further adds and drops what is delayed; workers drain what is ready, then end.
+    /// Refuses further adds and drops delayed keys: client-go's `ShutDown`.
+    ///
+    /// Workers process the keys that are ready, and then end.
+    ///
+    /// ```
+    /// use lariat_queue::{Add, WorkQueue};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() {
+    /// let queue: WorkQueue<&str> = WorkQueue::default();
+    /// queue.add("pod-a", Add::now());
+    /// queue.shut_down();
+    /// queue.add("pod-b", Add::now());
+    /// queue.get().await.expect("it was ready before").done();
+    /// assert!(queue.get().await.is_none());
+    /// # }
+    /// ```
     pub fn shut_down(&self) {
         self.end(Step::ShutDown { now: false }, QueueCore::shut_down);
     }
 
-    /// Refuses further adds and drops what is delayed or ready; what is with workers is forgotten when
-    /// it comes back, and then they end.
+    /// Refuses further adds and drops delayed and ready keys.
+    ///
+    /// Keys in processing are forgotten when their workers return them; then the workers end. This is
+    /// controller-runtime's `ShutDown`.
     pub fn shut_down_now(&self) {
         self.end(Step::ShutDown { now: true }, QueueCore::shut_down_now);
     }
 
-    /// Shuts down, and waits until everything that was ready has been handed out and every key is back
-    /// from its worker; a later shutdown ends the wait at once.
+    /// Shuts down and waits until all ready keys have been processed.
+    ///
+    /// A later shutdown, or [`reopen`](Self::reopen), ends the wait immediately. This is client-go's
+    /// `ShutDownWithDrain`.
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future does not take the shutdown back; only the wait is lost.
+    /// Dropping the future ends only the wait; the queue remains shut down.
     pub async fn shut_down_with_drain(&self) {
         let own = self.end(Step::ShutDown { now: false }, QueueCore::shut_down);
         self.shared.wait_for(own).await;
     }
 
-    /// Accepts adds again after a shutdown; whoever waits for its drain waits no longer.
+    /// Accepts adds again after a shutdown, and ends the waits for its drain.
     pub fn reopen(&self) {
         self.end(Step::Reopen, QueueCore::reopen);
     }
 
-    /// Shuts down in some way, or takes that back; returns the number of this step.
+    /// Shuts down in some way, or reopens; returns the number of this step.
     fn end(&self, step: Step<'_, K, P>, how: fn(&mut QueueCore<K, P>)) -> u64 {
         let number = self.shared.change(|state, now| {
             how(&mut state.core);
@@ -216,25 +304,29 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> WorkQueue<K, P> {
         self.shared.state.lock().core.len()
     }
 
-    /// Returns whether no key is in line; delayed ones may be, and some may be with workers.
+    /// Returns whether no key is in line; keys may be delayed or being processed.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Returns the keys that are ready. Their order says nothing, and is the same after the same calls.
+    /// Returns the keys that are ready.
+    ///
+    /// Their order has no meaning; the same calls lead to the same order.
     #[must_use]
     pub fn ready_keys(&self) -> Vec<K> {
         self.shared.state.lock().core.ready_keys()
     }
 
-    /// Returns how much the queue remembers, at constant cost: for checks, and for gauges of programs that run for long.
+    /// Returns the sizes of the queue's internal structures, at constant cost.
+    ///
+    /// For checks, and for gauges of long-running programs.
     #[must_use]
     pub fn memory(&self) -> [QueueMemory; 4] {
         self.shared.state.lock().core.memory()
     }
 
-    /// Returns the figures of this moment.
+    /// Returns the metrics of the queue at this moment.
     #[must_use]
     pub fn stats(&self) -> QueueStats {
         let now = now();
@@ -262,25 +354,35 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> fmt::Debug for WorkQueue<K, P> {
     }
 }
 
-/// What came of asking for a key.
+/// The result of asking for a key.
 enum Attempt<K, P> {
     Got(Item<K, P>),
     Finished,
-    /// The caller is a waiter, and has the timer if it is given a deadline.
+    /// The caller is a waiter; with a deadline, it owns the timer.
     Wait {
         number: u32,
         deadline: Option<Instant>,
     },
 }
 
-/// A key that a worker processes; no other worker gets it until this is done or dropped.
+/// A key that a worker is processing; no other worker gets it until then.
 ///
-/// Dropping it without an outcome (a worker that panicked or was cancelled) gives the key back, with
-/// the same lanes due and without counting a failure.
+/// Finish it with [`done`](Self::done), [`done_with`](Self::done_with) or [`retry`](Self::retry). Dropping it without a
+/// result, as when a worker panics or is cancelled, gives the key back: the same lanes are due again, and no failure is
+/// counted.
+///
+/// ```
+/// use lariat_queue::{Add, WorkQueue};
+///
+/// let queue: WorkQueue<&str> = WorkQueue::default();
+/// queue.add("pod-a", Add::now());
+/// drop(queue.try_get().expect("the key is due"));
+/// assert!(queue.try_get().is_some(), "the dropped key is due again");
+/// ```
 #[must_use = "dropping it puts the key back into the queue"]
 pub struct Work<K: Eq + Hash + Clone, P: Payload + Clone = ()> {
     queue: WorkQueue<K, P>,
-    /// None only after it was done.
+    /// `None` only once the work is done.
     item: Option<Item<K, P>>,
 }
 
@@ -301,19 +403,19 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> Work<K, P> {
         &self.item().lanes
     }
 
-    /// Returns what travelled with the key.
+    /// Returns the merged payload of the adds.
     #[must_use]
     pub fn payload(&self) -> &P {
         &self.item().payload
     }
 
-    /// Returns the priority under which the key was handed out.
+    /// Returns the priority with which the key was dequeued.
     #[must_use]
     pub fn priority(&self) -> Priority {
         self.item().priority
     }
 
-    /// Returns how long the key was ready before it was handed out.
+    /// Returns how long the key was ready before it was dequeued.
     #[must_use]
     pub fn waited(&self) -> Duration {
         self.item().waited
@@ -328,7 +430,9 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> Work<K, P> {
             .map_or(0, |(_, count)| *count)
     }
 
-    /// Returns the delay the queue's limiter asks for after one more failure of a lane.
+    /// Returns the limiter's delay after one more failure of a lane.
+    ///
+    /// Each call asks the limiter, so a [`TokenBucket`](crate::TokenBucket) loses a token.
     #[must_use]
     pub fn backoff(&self, lane: LaneId) -> Duration {
         let failures = self.failures(lane).saturating_add(1);
@@ -336,17 +440,36 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> Work<K, P> {
         state.limiter.delay(failures, now())
     }
 
-    /// Gives the key back as done; all its failures are forgotten.
+    /// Finishes the whole key and resets its failures.
     pub fn done(self) {
         self.done_with([(LaneId::WHOLE, Verdict::Done)]);
     }
 
-    /// Gives the key back with a verdict on each lane.
+    /// Finishes the key with a verdict on each lane.
     ///
-    /// Lanes without a verdict are done, with their failures left as they are, as long as something of
-    /// the key is left in the queue: a key of which nothing is has no memory.
+    /// Lanes without a verdict are done and keep their failures, as long as the queue still contains the key: a key of
+    /// which nothing is due or delayed is removed with its failures.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use lariat_queue::{Add, LaneId, Verdict, WorkQueue};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() {
+    /// let queue: WorkQueue<&str> = WorkQueue::default();
+    /// let (first, second) = (LaneId::new(1), LaneId::new(2));
+    /// queue.add("pod-a", Add::now());
+    /// let work = queue.try_get().expect("the key is due");
+    /// let again = Verdict::Failed { after: Duration::ZERO, payload: (), priority: None };
+    /// work.done_with([(first, Verdict::Done), (second, again)]);
+    ///
+    /// // Only the lane that failed is due again.
+    /// let work = queue.try_get().expect("one lane failed");
+    /// assert!(work.lanes().contains(second) && !work.lanes().contains(first));
+    /// assert_eq!(work.failures(second), 1);
+    /// # }
+    /// ```
     pub fn done_with(mut self, verdicts: impl IntoIterator<Item = (LaneId, Verdict<P>)>) {
-        // Collected while this still has the key, and before the lock: what makes them may panic, or use the queue.
+        // Collected while this still owns the key, and before the lock: the iterator may panic, or use the queue.
         let verdicts: Verdicts<P> = verdicts.into_iter().collect();
         let Some(item) = self.item.take() else {
             return;
@@ -357,10 +480,23 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> Work<K, P> {
         self.queue.shared.wake(state, now);
     }
 
-    /// Gives the key back as [`done_with`](Self::done_with) does, and gets the next one if there is one now.
+    /// Finishes the key as [`done_with`](Self::done_with) does, and gets the next one.
     ///
-    /// Both happen under one lock of the queue, so a busy worker pays for one where `done_with` and
-    /// [`WorkQueue::get`] take two.
+    /// Returns `None` if no key is ready. Both happen under one lock of the queue, so a busy worker pays for one lock
+    /// where `done_with` and [`WorkQueue::get`] take two.
+    ///
+    /// ```
+    /// use lariat_queue::{Add, LaneId, Verdict, WorkQueue};
+    ///
+    /// let queue: WorkQueue<u32> = WorkQueue::default();
+    /// queue.add_all((0..3).map(|key| (key, Add::now())));
+    /// let (mut next, mut processed) = (queue.try_get(), 0);
+    /// while let Some(work) = next {
+    ///     processed += 1;
+    ///     next = work.done_and_try_get([(LaneId::WHOLE, Verdict::Done)]);
+    /// }
+    /// assert_eq!(processed, 3);
+    /// ```
     #[must_use = "dropping the next work puts its key back into the queue"]
     pub fn done_and_try_get(
         mut self,
@@ -376,7 +512,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> Work<K, P> {
         self.item.is_some().then_some(self)
     }
 
-    /// Gives the key back to be tried again as a whole after the limiter's delay.
+    /// Counts a failure of the whole key and retries it after the limiter's delay.
     pub fn retry(mut self) {
         let after = self.backoff(LaneId::WHOLE);
         let payload = self

@@ -1,7 +1,7 @@
 //! The state that the handles of a queue share.
 //!
-//! It is the core behind a lock, the workers that wait, and the one timer. A change of the state ends with [`wake_one`], which
-//! lets go of the lock and wakes at most one worker.
+//! It consists of the core behind a lock, the waiting workers, and the one timer. A change of the state ends with
+//! [`wake_one`], which releases the lock and wakes at most one worker.
 
 use std::future::poll_fn;
 use std::hash::Hash;
@@ -21,17 +21,17 @@ use crate::{Add, LaneId, Payload, RateLimiter, Step, Tap};
 /// How often a worker tries the lock before it parks: some microseconds.
 const WORKER_SPINS: u32 = 256;
 
-/// How often a producer looks whether workers still want the lock: at most a microsecond or two.
+/// How often a producer checks for waiting workers: a microsecond or two at most.
 const PRODUCER_SPINS: u32 = 32;
 
-/// A queue as its handles and the work in progress share it.
+/// The shared part of a queue's handles and of the work in progress.
 pub(crate) struct Shared<K, P> {
-    /// The core's own, to hash outside its lock.
+    /// The core's own hasher, to hash outside the core's lock.
     pub(crate) hasher: Hasher,
     pub(crate) state: Mutex<State<K, P>>,
-    /// How many workers want the lock, and did not get it at once.
+    /// How many workers wait for the lock.
     starved: AtomicUsize,
-    /// Wakes those who wait for the end of a shutdown.
+    /// Notifies callers that wait for the end of a shutdown.
     pub(crate) ended: Notify,
 }
 
@@ -40,11 +40,11 @@ pub(crate) struct State<K, P> {
     pub(crate) core: QueueCore<K, P>,
     pub(crate) limiter: Box<dyn RateLimiter>,
     waiters: Waiters,
-    /// The deadline that one waiter sleeps until, and its number.
+    /// The deadline that one waiter sleeps until, and the waiter's number.
     ///
-    /// The others sleep without a timer.
+    /// All others sleep without a timer.
     timer: Option<(Instant, u32)>,
-    /// Counts shutdowns and reopenings: a later one ends the wait of an earlier.
+    /// Counts shutdowns and reopenings; a later one ends the wait for an earlier one.
     pub(crate) shutdowns: u64,
     pub(crate) tap: Option<Box<dyn Tap<K, P>>>,
 }
@@ -74,8 +74,8 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> Shared<K, P> {
 
     /// Takes the lock ahead of producers, which give way for a moment.
     ///
-    /// A producer that releases the lock and takes it again at once gets it nearly always: a parked thread needs many times as
-    /// long to wake up as an add takes. So workers spin, and producers look at `starved` first.
+    /// A producer that releases the lock and takes it again immediately nearly always gets it: waking a parked thread
+    /// takes many times as long as an add. So workers spin, and producers check `starved` first.
     pub(crate) fn lock_as_worker(&self) -> MutexGuard<'_, State<K, P>> {
         if let Some(state) = self.state.try_lock() {
             return state;
@@ -90,7 +90,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> Shared<K, P> {
         state
     }
 
-    /// Takes the lock to add keys; gives way to workers that want it.
+    /// Takes the lock to add keys; gives way to waiting workers.
     pub(crate) fn lock_as_producer(&self) -> MutexGuard<'_, State<K, P>> {
         for _ in 0..PRODUCER_SPINS {
             if self.starved.load(Ordering::Relaxed) == 0 {
@@ -101,9 +101,10 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> Shared<K, P> {
         self.state.lock()
     }
 
-    /// Waits until a shutdown is carried out, or followed by another.
+    /// Waits until a shutdown has completed or was followed by another.
     pub(crate) async fn wait_for(&self, shutdown: u64) {
         loop {
+            // Created before the check, so that a notification between the check and the wait is not lost.
             let ended = self.ended.notified();
             if self.is_over(shutdown) {
                 return;
@@ -112,13 +113,13 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> Shared<K, P> {
         }
     }
 
-    /// Returns whether a shutdown is carried out, or was followed by another.
+    /// Returns whether a shutdown has completed or was followed by another.
     fn is_over(&self, shutdown: u64) -> bool {
         let state = self.state.lock();
         state.core.is_finished() || state.shutdowns != shutdown
     }
 
-    /// Changes the state, and wakes the workers that it concerns.
+    /// Changes the state and wakes the workers that the change concerns.
     pub(crate) fn change<T>(&self, change: impl FnOnce(&mut State<K, P>, Instant) -> T) -> T {
         let now = now();
         let mut state = self.lock_as_producer();
@@ -127,7 +128,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> Shared<K, P> {
         result
     }
 
-    /// Releases the lock, and wakes the workers that a change concerns.
+    /// Releases the lock and wakes the workers that a change concerns.
     pub(crate) fn wake(&self, mut state: MutexGuard<'_, State<K, P>>, now: Instant) {
         if state.core.is_finished() {
             let wakers = state.waiters.wake_all();
@@ -140,11 +141,11 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> Shared<K, P> {
     }
 }
 
-/// The verdicts on the lanes of a key, which are one or two as a rule.
+/// The verdicts on the lanes of a key, as a rule one or two.
 pub(crate) type Verdicts<P> = SmallVec<[(LaneId, Verdict<P>); 2]>;
 
 impl<K: Eq + Hash + Clone, P: Payload + Clone> State<K, P> {
-    /// Gets a key, and shows it; also where there is none delays may end.
+    /// Gets a key and reports it to the tap; delays may end even if no key is ready.
     pub(crate) fn get(&mut self, now: Instant) -> Option<Item<K, P>> {
         let before = self.core.released();
         let item = self.core.get(now);
@@ -155,7 +156,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> State<K, P> {
         item
     }
 
-    /// Takes a key back, and shows it.
+    /// Takes a key back and reports it to the tap.
     pub(crate) fn done(&mut self, item: &Item<K, P>, verdicts: Verdicts<P>, now: Instant) {
         let done = || Step::Done {
             key: &item.key,
@@ -166,7 +167,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> State<K, P> {
         self.show_empty(now);
     }
 
-    /// Makes the caller a waiter, with the timer if nobody else would wake up for the next deadline.
+    /// Registers a waiter, with the timer if no other waiter watches the next deadline.
     pub(crate) fn join(&mut self) -> (u32, Option<Instant>) {
         let number = self.waiters.join();
         let deadline = self.unwatched_deadline();
@@ -176,7 +177,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> State<K, P> {
         (number, deadline)
     }
 
-    /// Shows a step to the tap, if there is one.
+    /// Reports a step to the tap, if there is one.
     pub(crate) fn show<'a>(
         &self,
         at: impl FnOnce() -> Instant,
@@ -202,7 +203,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> State<K, P> {
         );
     }
 
-    /// Shows that delays have ended, if that has changed anything.
+    /// Reports ended delays to the tap, if any ended.
     pub(crate) fn show_release(&self, before: u64, at: Instant) {
         if self.core.released() != before {
             self.show(|| at, || Step::Release);
@@ -215,7 +216,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> State<K, P> {
         }
     }
 
-    /// Removes a waiter and its timer; returns whether it was woken or had the timer.
+    /// Removes a waiter and its timer; returns whether it was woken or owned the timer.
     fn leave(&mut self, waiter: u32) -> bool {
         let was_woken = self.waiters.leave(waiter);
         let had_timer = self.timer.is_some_and(|(_, watcher)| watcher == waiter);
@@ -233,7 +234,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> State<K, P> {
     }
 }
 
-/// Releases the lock, and wakes a worker if a key or a deadline waits for one.
+/// Releases the lock and wakes a worker if a key is ready or a deadline unwatched.
 pub(crate) fn wake_one<K: Eq + Hash + Clone, P: Payload + Clone>(
     mut state: MutexGuard<'_, State<K, P>>,
     now: Instant,
@@ -247,7 +248,7 @@ pub(crate) fn wake_one<K: Eq + Hash + Clone, P: Payload + Clone>(
         state.waiters.wake_for(keys, watcher)
     } else if state.unwatched_deadline().is_some() {
         match watcher {
-            // The one that sleeps until a later time joins again until this one.
+            // The timer's owner sleeps until a later time; once woken, it registers again for this one.
             Some(watcher) => state.waiters.wake(watcher),
             None => state.waiters.wake_for(1, None),
         }
@@ -260,7 +261,7 @@ pub(crate) fn wake_one<K: Eq + Hash + Clone, P: Payload + Clone>(
     }
 }
 
-/// A worker that waits, until it leaves or is dropped.
+/// A waiting worker, until it leaves or is dropped.
 pub(crate) struct Waiting<'a, K: Eq + Hash + Clone, P: Payload + Clone> {
     shared: &'a Shared<K, P>,
     number: u32,
@@ -288,7 +289,7 @@ impl<'a, K: Eq + Hash + Clone, P: Payload + Clone> Waiting<'a, K, P> {
         .await;
     }
 
-    /// Leaves in order to look at the queue.
+    /// Unregisters, in order to look at the queue.
     pub(crate) fn leave(mut self, state: &mut State<K, P>) {
         self.has_left = true;
         state.leave(self.number);
@@ -296,7 +297,7 @@ impl<'a, K: Eq + Hash + Clone, P: Payload + Clone> Waiting<'a, K, P> {
 }
 
 impl<K: Eq + Hash + Clone, P: Payload + Clone> Drop for Waiting<'_, K, P> {
-    /// A worker that was cancelled: another has to do what this one was woken for.
+    /// Passes the wake-up of a cancelled worker on to another one.
     fn drop(&mut self) {
         if self.has_left {
             return;
@@ -308,16 +309,17 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> Drop for Waiting<'_, K, P> {
     }
 }
 
-/// The workers that wait. The one that joined last is woken first, as a rule: its caches are warm.
+/// The waiting workers.
 ///
-/// All of this happens under the lock of the queue, so there is nothing in it to race: a worker joins and looks at the queue in
-/// one step, and a change of the queue wakes a worker in the same step.
+/// As a rule, the one that joined last is woken first: its caches are warm. All of this happens under the lock of the
+/// queue, so there is no race: a worker registers and looks at the queue in one step, and a change of the queue wakes a
+/// worker in the same step.
 #[derive(Debug, Default)]
 struct Waiters {
     /// By number; the numbers in `vacant` are free.
     all: Vec<Waiter>,
     vacant: Vec<u32>,
-    /// The numbers of those that were not woken, the last to join last.
+    /// The numbers of the waiters that were not woken; the last to join is last.
     idle: Vec<u32>,
     /// How many were woken and have not left.
     woken: usize,
@@ -325,7 +327,7 @@ struct Waiters {
 
 #[derive(Debug)]
 struct Waiter {
-    /// Where in `idle` the waiter is; none once it was woken.
+    /// The waiter's position in `idle`; `None` once it was woken.
     place: Option<u32>,
     waker: Option<Waker>,
 }
@@ -351,7 +353,7 @@ impl Waiters {
         number
     }
 
-    /// Returns whether a waiter was woken; otherwise this waker will be.
+    /// Returns whether a waiter was woken; otherwise stores the waker.
     fn poll(&mut self, number: u32, waker: &Waker) -> bool {
         let waiter = &mut self.all[number as usize];
         if waiter.place.is_none() {
@@ -377,10 +379,10 @@ impl Waiters {
         false
     }
 
-    /// Wakes one for `keys` keys, if those that are on their way are not enough; spares `last` while there are others.
+    /// Wakes a waiter unless enough for `keys` keys are awake, preferably not `last`.
     ///
-    /// It looks at the queue, and wakes the next if there is more to do. It may not come for long, if the task that polls it is
-    /// busy, so no waiter is relied on for more than one key.
+    /// The woken worker looks at the queue and wakes the next one if there is more to do. It may run late, if the task
+    /// that polls it is busy, so no waiter is relied on for more than one key.
     fn wake_for(&mut self, keys: usize, last: Option<u32>) -> Option<Waker> {
         if self.woken >= keys {
             return None;
@@ -394,7 +396,7 @@ impl Waiters {
         self.wake(number)
     }
 
-    /// Wakes one, unless it was woken already.
+    /// Wakes a waiter, unless it was woken already.
     fn wake(&mut self, number: u32) -> Option<Waker> {
         let waiter = &mut self.all[number as usize];
         let place = waiter.place.take()?;
@@ -423,7 +425,7 @@ impl Waiters {
     }
 }
 
-/// Returns the time by tokio's clock.
+/// Returns the time of tokio's clock.
 pub(crate) fn now() -> Instant {
     time::Instant::now().into_std()
 }

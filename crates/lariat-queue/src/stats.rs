@@ -1,74 +1,94 @@
-//! What a queue tells about itself.
+//! Metrics of a queue.
 
 use std::time::Duration;
 
 use crate::Priority;
 
-/// The figures of one moment: client-go's workqueue metrics, and more.
+/// The metrics of a queue at one moment: client-go's workqueue metrics, and more.
 ///
 /// A snapshot is a copy of fixed size, taken under the lock of the queue.
+///
+/// ```
+/// use lariat_queue::{Add, WorkQueue};
+///
+/// let queue: WorkQueue<&str> = WorkQueue::default();
+/// queue.add("pod-a", Add::now());
+/// queue.add("pod-a", Add::now());
+/// queue.add("pod-b", Add::now());
+/// let work = queue.try_get();
+/// let stats = queue.stats();
+/// assert_eq!((stats.adds, stats.depth(), stats.processing), (2, 1, 1));
+/// # drop(work);
+/// ```
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct QueueStats {
-    /// Times a key became due; adds that merged into one count once (`adds_total`).
+    /// How many times a key became due (`adds_total`); merged adds count once.
     pub adds: u64,
-    /// Times a failed lane was scheduled again (`retries_total`).
+    /// How many times a lane was scheduled again after a failure (`retries_total`).
+    ///
+    /// Rate limited adds count too, and lanes that were postponed.
     pub retries: u64,
-    /// Times a lane asked to come again.
+    /// How many times a lane asked for another run.
     pub requeues: u64,
-    /// Times a key was handed to a worker.
+    /// How many times a key was dequeued.
     pub handed_out: u64,
     /// Keys that wait for a delay to end, or for the end of a drain.
     pub delayed: usize,
-    /// Keys with a worker: in processing.
+    /// Keys that are being processed.
     pub processing: usize,
-    /// Of these, keys that are ready again as soon as they come back.
+    /// Keys in processing that will be ready again as soon as they come back.
     pub dirty: usize,
-    /// How long the present holders have had their keys, all together (`unfinished_work_seconds`).
+    /// The time spent so far on the keys in processing, as a sum.
+    ///
+    /// client-go's `unfinished_work_seconds`.
     pub unfinished: Duration,
-    /// How long the slowest of them has (`longest_running_processor_seconds`).
+    /// The time spent so far on the oldest key in processing.
+    ///
+    /// client-go's `longest_running_processor_seconds`.
     pub longest: Duration,
-    /// How long keys were due before they were handed out (`queue_duration_seconds`).
+    /// How long keys were ready before they were dequeued (`queue_duration_seconds`).
     pub waits: Histogram,
-    /// How long workers had them (`work_duration_seconds`).
+    /// How long workers processed keys (`work_duration_seconds`).
     pub works: Histogram,
     pub(crate) depths: [usize; Priority::LEVELS],
 }
 
 impl QueueStats {
-    /// Returns how many keys have something due that no worker has: those that are ready, and those in processing that
-    /// are dirty (`depth`).
+    /// Returns how many keys have something due that no worker has (`depth`).
+    ///
+    /// These are the ready keys, and those in processing that are dirty.
     #[must_use]
     pub fn depth(&self) -> usize {
         self.depths.iter().sum()
     }
 
-    /// Returns how many of these keys have one priority.
+    /// Returns how many of these keys have the given priority.
     #[must_use]
     pub fn depth_of(&self, priority: Priority) -> usize {
         self.depths[priority.level()]
     }
 }
 
-/// The size of one of the structures in which a queue remembers keys.
+/// The size of one of the structures in which a queue stores keys.
 ///
 /// | `what` | keyed by | bound |
 /// |---|---|---|
-/// | `queue keys` | key | keys that are ready, delayed, kept for after a drain, or with a worker |
+/// | `queue keys` | key | keys that are ready, delayed, kept for after a drain, or in processing |
 /// | `queue tickets` | place in line | twice the keys in line, and 64 for each priority |
 /// | `queue deadlines` | delayed lane of a key | twice those that count, at least 1,024 more |
-/// | `queue hand-outs` | key with a worker | twice the keys with workers, and 64 |
+/// | `queue hand-outs` | key in processing | twice the keys in processing, and 64 |
 ///
-/// A key leaves with its last lane: when a worker gives it back, nothing is due and nothing is delayed. The failures of
-/// its lanes leave with it.
+/// A key is removed with its last lane: when a worker gives it back, and nothing of it is due or delayed. The failures
+/// of its lanes are removed with it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct QueueMemory {
-    /// What is remembered.
+    /// The name of the structure.
     pub what: &'static str,
-    /// How many entries there are.
+    /// The number of entries.
     pub entries: usize,
-    /// How many there are at most, by the keys in the queue at this moment.
+    /// The upper bound on the entries, given the keys in the queue at this moment.
     pub bound: usize,
 }
 
@@ -82,16 +102,28 @@ impl QueueMemory {
     }
 }
 
-/// Durations counted in powers of two of a microsecond.
+/// A histogram of durations with buckets in powers of two of a microsecond.
+///
+/// ```
+/// use std::time::Duration;
+/// use lariat_queue::Histogram;
+///
+/// let mut waits = Histogram::default();
+/// (1..=100).for_each(|millis| waits.record(Duration::from_millis(millis)));
+/// assert_eq!(waits.count(), 100);
+/// assert!(waits.quantile(0.99) >= Duration::from_millis(99));
+/// ```
 #[derive(Debug, Clone)]
 pub struct Histogram {
-    /// `buckets[i]` counts durations of at most 2^i µs and more than 2^(i-1) µs; the first, all up to 1 µs.
+    /// `buckets[i]` counts durations above 2^(i-1) µs and up to 2^i µs.
+    ///
+    /// The first one counts all durations up to 1 µs.
     buckets: [u64; BUCKETS],
     sum: Duration,
     max: Duration,
 }
 
-/// Up to about 75 hours; what is longer counts there too.
+/// Buckets reach up to 38 hours; the last one counts longer durations too.
 const BUCKETS: usize = 38;
 
 impl Default for Histogram {
@@ -105,10 +137,11 @@ impl Default for Histogram {
 }
 
 impl Histogram {
-    /// Counts a duration.
+    /// Adds a duration.
     pub fn record(&mut self, duration: Duration) {
         let micros = u64::try_from(duration.as_micros()).unwrap_or(u64::MAX);
-        // A bound is in its bucket, as Prometheus has it, so what is above 2^i µs by less than one is not.
+        // As in Prometheus, a bucket includes its upper bound. Durations of some nanoseconds more belong to the next
+        // bucket.
         let above = u64::from(!duration.subsec_nanos().is_multiple_of(1000));
         let below = micros.saturating_add(above).saturating_sub(1);
         let bucket = (u64::BITS - below.leading_zeros()) as usize;
@@ -117,7 +150,7 @@ impl Histogram {
         self.max = self.max.max(duration);
     }
 
-    /// Takes in what another one has counted.
+    /// Adds the counts of another histogram.
     pub fn merge(&mut self, other: &Self) {
         for (count, more) in self.buckets.iter_mut().zip(other.buckets) {
             *count += more;
@@ -126,8 +159,9 @@ impl Histogram {
         self.max = self.max.max(other.max);
     }
 
-    /// Iterates over the buckets as upper bound, which is in it, and count; the last has no bound in
-    /// truth.
+    /// Iterates over the buckets as (inclusive upper bound, count).
+    ///
+    /// The last bucket also counts durations above its bound.
     pub fn buckets(&self) -> impl Iterator<Item = (Duration, u64)> {
         let bound = |bucket: u32| Duration::from_micros(1 << bucket);
         (0..).map(bound).zip(self.buckets)
@@ -151,9 +185,9 @@ impl Histogram {
         self.max
     }
 
-    /// Returns a duration that the given share of all durations does not exceed, such as `0.99`.
+    /// Returns an upper bound for the given share of the durations, such as `0.99`.
     ///
-    /// It is the upper bound of a bucket, so up to twice the true value; zero if nothing was counted.
+    /// It is the upper bound of a bucket, so up to twice the true value; zero if nothing was recorded.
     #[must_use]
     pub fn quantile(&self, share: f64) -> Duration {
         let rank = (share.clamp(0.0, 1.0) * self.count() as f64).ceil() as u64;
@@ -168,13 +202,13 @@ impl Histogram {
     }
 }
 
-/// Totals since the queue was made.
+/// Totals since the queue was created.
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
     pub(crate) adds: u64,
     pub(crate) retries: u64,
     pub(crate) requeues: u64,
-    /// Processing keys of which something is due again; not a total.
+    /// Keys in processing of which something is due again; a gauge, not a total.
     pub(crate) dirty: usize,
     handed_out: u64,
     waits: Histogram,
@@ -191,7 +225,7 @@ impl Counters {
         self.works.record(took);
     }
 
-    /// Returns the totals, with zeros for the rest.
+    /// Returns the totals, with zeros for the gauges that the core fills in.
     pub(crate) fn snapshot(&self) -> QueueStats {
         QueueStats {
             adds: self.adds,

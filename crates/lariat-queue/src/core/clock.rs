@@ -1,13 +1,15 @@
-//! Time as the queue keeps it: a number in the place of an instant.
+//! Time as the queue stores it: a number instead of an instant.
 
 use std::time::{Duration, Instant};
 
-/// Nanoseconds since the first moment a queue was given; enough for five centuries.
+/// Nanoseconds since the first time that a queue was given.
+///
+/// Enough for five centuries.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Stamp(u64);
 
 impl Stamp {
-    /// Returns the time from `earlier` on, zero if that is later.
+    /// Returns the time that has passed since `earlier`; zero if that is later.
     pub(super) fn since(self, earlier: Self) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
     }
@@ -37,7 +39,7 @@ impl Clock {
         Stamp(nanos(now.saturating_duration_since(origin)))
     }
 
-    /// Returns the stamp of a time to come; what is too far for any clock is thirty years away.
+    /// Returns the stamp of a future time; a delay is cut to thirty years.
     pub(super) fn later(now: Stamp, after: Duration) -> Stamp {
         Stamp(now.0.saturating_add(nanos(after.min(FAR))))
     }

@@ -5,7 +5,7 @@ use std::collections::BinaryHeap;
 
 use super::clock::Stamp;
 
-/// When a lane comes due, in the order of arrival among equal times.
+/// The time at which a lane becomes due; equal times are ordered by arrival.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Deadline {
     pub(super) at: Stamp,
@@ -13,40 +13,45 @@ pub(super) struct Deadline {
     arrival: u32,
 }
 
-/// Deadlines, the earliest first. One whose lane ran early stays until its time or the next compaction.
+/// Deadlines, the earliest first.
 ///
-/// A heap has those of about a millisecond, so it stays small however many keys are delayed. Later ones stand in levels: adding to a level is
-/// a push, and a deadline comes down a few levels, each time with all that are near it, until its millisecond is the next.
+/// A deadline whose lane ran early stays until its time or the next compaction. The heap contains the deadlines of
+/// about a millisecond, so it stays small however many keys are delayed. Later deadlines are in levels: adding to a
+/// level is a push, and a deadline moves down a few levels, each time with all that are near it, until its millisecond
+/// is the next.
 #[derive(Debug)]
 pub(super) struct Waiting {
-    /// Time, arrival and slot in one number each, so that sinking in the heap moves and compares little. It has all up to
-    /// the end of `tick`, and is not empty unless the levels are.
+    /// Time, arrival and slot packed into one number that is cheap to move and compare.
+    ///
+    /// Contains all deadlines up to the end of `tick`; not empty unless the levels are.
     soon: BinaryHeap<Reverse<u128>>,
-    /// Those after `tick`, by the highest bit in which theirs differs from it, in no order.
+    /// Deadlines after `tick`, unordered.
+    ///
+    /// The level is the highest bit in which the deadline's tick differs from `tick`.
     later: [Vec<u128>; LEVELS],
     /// A bit for each level that is not empty.
     used: u64,
-    /// The time up to which deadlines are in order, in units of 2^20 nanoseconds.
+    /// The end of the time range that is in the heap, in units of 2^20 nanoseconds.
     tick: u64,
     len: usize,
     arrivals: u32,
-    /// The size at which stale deadlines are looked for.
+    /// The size at which stale deadlines are searched for.
     compact_at: usize,
     /// How many are known to be stale.
     stale: usize,
 }
 
-/// How many bits of a time in nanoseconds are below a tick.
+/// How many low bits of a time in nanoseconds are within a tick.
 const TICK: u32 = 20;
 
 const LEVELS: usize = (u64::BITS - TICK) as usize;
 
-/// A heap of this size is small enough for deadlines before `tick`, which have no level.
+/// A heap of this size may take deadlines before `tick`, which have no level.
 const SMALL: usize = 64;
 
 const COMPACT_FROM: usize = 1024;
 
-/// What is smaller than this is not worth shrinking, only to grow again.
+/// A heap smaller than this is not worth shrinking, only to grow again.
 const SHRINK_FROM: usize = 16 * 1024;
 
 impl Waiting {
@@ -63,7 +68,7 @@ impl Waiting {
         }
     }
 
-    /// Makes a deadline, which counts once it is pushed.
+    /// Creates a deadline, which is not waited for until it is pushed.
     pub(super) fn deadline(&mut self, at: Stamp) -> Deadline {
         self.arrivals = self.arrivals.wrapping_add(1);
         Deadline {
@@ -84,7 +89,7 @@ impl Waiting {
         }
     }
 
-    /// Puts a deadline into the heap or on its level.
+    /// Puts a deadline into the heap or into its level.
     fn place(&mut self, packed: u128) {
         let tick = tick_of(packed);
         if tick <= self.tick {
@@ -101,13 +106,13 @@ impl Waiting {
         (tick ^ self.tick).ilog2() as usize
     }
 
-    /// Takes everything from a level.
+    /// Takes everything out of a level.
     fn empty(&mut self, level: usize) -> Vec<u128> {
         self.used &= !(1 << level);
         std::mem::take(&mut self.later[level])
     }
 
-    /// Fills the heap with the next deadlines, once it is empty: the lowest level comes down.
+    /// Refills an empty heap: the lowest level moves down.
     fn advance(&mut self) {
         if !self.soon.is_empty() || self.used == 0 {
             return;
@@ -118,8 +123,9 @@ impl Waiting {
         next.into_iter().for_each(|packed| self.place(packed));
     }
 
-    /// Goes back to the earliest deadline, because many came that are before `tick`, unless the levels that this
-    /// concerns have more than the heap: it must cost no more than adding those has.
+    /// Goes back to the earliest deadline, because many came that are before `tick`.
+    ///
+    /// Does nothing if the levels to be moved contain more than the heap: moving must cost no more than adding did.
     fn rewind(&mut self) {
         let Some(Reverse(first)) = self.soon.peek() else {
             return;
@@ -139,7 +145,7 @@ impl Waiting {
             .for_each(|Reverse(packed)| self.place(packed));
     }
 
-    /// Takes the earliest deadline that is not in the future.
+    /// Removes the earliest deadline if it has passed.
     pub(super) fn pop_expired(&mut self, now: Stamp) -> Option<(Deadline, u32)> {
         self.next().filter(|at| *at <= now)?;
         let Reverse(packed) = self.soon.pop()?;
@@ -158,17 +164,17 @@ impl Waiting {
         *self = Self::new();
     }
 
-    /// Notes that some deadlines are stale: their lanes ran early.
+    /// Notes that deadlines became stale: their lanes ran early.
     pub(super) fn note_stale(&mut self, count: usize) {
         self.stale += count;
     }
 
-    /// Notes that one that was stale has been taken out.
+    /// Notes that a stale deadline was removed.
     pub(super) fn forget_stale(&mut self) {
         self.stale = self.stale.saturating_sub(1);
     }
 
-    /// Returns how many deadlines there are, stale ones included.
+    /// Returns the number of deadlines, stale ones included.
     pub(super) fn len(&self) -> usize {
         self.len
     }
@@ -178,12 +184,12 @@ impl Waiting {
         self.len.saturating_sub(self.stale)
     }
 
-    /// Returns how many deadlines there are at most with those that are not stale now.
+    /// Returns the upper bound on the deadlines, given those that are not stale.
     pub(super) fn most(&self) -> usize {
         self.live() + self.live().max(COMPACT_FROM)
     }
 
-    /// Drops stale deadlines once they are the majority, or once the heap has doubled.
+    /// Drops stale deadlines once they are the majority or the number has doubled.
     pub(super) fn compact(&mut self, is_live: impl Fn(u32, Deadline) -> bool) {
         let mostly_stale = self.stale > COMPACT_FROM.max(self.len / 2);
         if self.len < self.compact_at && !mostly_stale {

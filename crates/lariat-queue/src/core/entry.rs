@@ -1,4 +1,4 @@
-//! What the queue knows of one key: its phase, its lanes, and the times of both.
+//! The state of one key: its phase, its lanes, and their times.
 
 use std::collections::VecDeque;
 use std::hash::Hash;
@@ -11,7 +11,7 @@ use super::delays::Deadline;
 use super::index::Index;
 use crate::{Add, LaneId, Lanes, Payload, Priority};
 
-/// A place in line. An entry holds at most one; others of its slot are stale and skipped.
+/// A place in line. An entry has at most one; all others of its slot are stale and skipped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Ticket {
     pub(super) level: u8,
@@ -24,49 +24,53 @@ impl Ticket {
     }
 }
 
-/// Where an entry is.
+/// The phase of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Phase {
     /// Nothing is due; lanes may be delayed.
     Parked,
-    /// Something is due, but became so during a drain; waits for the resumption.
+    /// Due, but kept for after the drain that is under way.
     Aside,
     /// In line, under this ticket.
     Ready(Ticket),
-    /// With a worker, since then.
+    /// With a worker, since this time.
     Processing(Stamp),
 }
 
 #[derive(Debug)]
 pub(super) struct Entry<P> {
     pub(super) phase: Phase,
-    /// Lanes due and not handed out; not empty exactly in `Ready` and `Aside`, possibly not in `Processing`.
+    /// Lanes that are due and not dequeued.
+    ///
+    /// Not empty in `Ready` and `Aside`; possibly not empty in `Processing`.
     pub(super) dirty: Lanes,
-    /// What travels with `due`.
+    /// The merged payload of the due lanes.
     pub(super) payload: P,
-    /// The highest priority asked for `due`.
+    /// The highest priority requested for the due lanes.
     pub(super) priority: Priority,
-    /// Since when something is due.
+    /// The time since which something is due.
     pub(super) since: Stamp,
-    /// What is due of an entry in `Processing` became so before the drain, and belongs to it.
+    /// In `Processing`, whether the due lanes became due before the drain.
+    ///
+    /// It belongs to the drain then.
     pub(super) promised: bool,
-    /// What most entries lack.
+    /// State that most entries lack.
     extra: Option<Box<Extra<P>>>,
 }
 
 #[derive(Debug)]
 struct Extra<P> {
-    /// At most one of each sort per lane; of a lane that is due there is only the kept sort.
+    /// At most one kept and one other delay per lane; a due lane has only the kept one.
     delayed: SmallVec<[Delayed<P>; 1]>,
-    /// Failures in a row, of lanes that have any.
+    /// Failures in a row, for the lanes that have any.
     failures: SmallVec<[(LaneId, u32); 1]>,
 }
 
-/// A lane whose time has not come.
+/// A delayed lane.
 #[derive(Debug)]
 pub(super) struct Delayed<P> {
     pub(super) lane: LaneId,
-    /// Stays when the lane comes due early.
+    /// Whether the delay stays if the lane becomes due earlier.
     pub(super) kept: bool,
     pub(super) deadline: Deadline,
     pub(super) priority: Priority,
@@ -88,9 +92,9 @@ impl<P: Payload> Default for Entry<P> {
 }
 
 impl<P: Payload> Entry<P> {
-    /// Returns whether an add for now changes nothing but the payload.
+    /// Returns whether an immediate add changes nothing but the payload.
     pub(super) fn covers(&self, add: &Add<P>) -> bool {
-        // Something due of a parked entry is what a panic in a user's code has left; it gets in line.
+        // A parked entry has due lanes only after a panic in the user's code; it must be put in line again.
         self.phase != Phase::Parked
             && !self.has_delays()
             && !self.dirty.is_empty()
@@ -103,8 +107,9 @@ impl<P: Payload> Entry<P> {
         extra.is_some_and(|extra| !extra.delayed.is_empty())
     }
 
-    /// Makes lanes due now; delayed lanes among them come early, unless their delay is kept. Returns
-    /// how many did.
+    /// Makes lanes due now; delays of these lanes end early, unless they are kept.
+    ///
+    /// Returns how many delays ended.
     pub(super) fn mark_dirty(&mut self, lanes: &Lanes, priority: Priority, payload: P) -> usize {
         let early = self.absorb(|delayed| !delayed.kept && lanes.contains(delayed.lane));
         self.priority = self.urgency().max(priority);
@@ -113,8 +118,9 @@ impl<P: Payload> Entry<P> {
         early
     }
 
-    /// Makes the lanes due whose time has come, and delayed ones of the same lanes; returns how many
-    /// there were.
+    /// Makes the lanes due whose deadline has passed.
+    ///
+    /// Other delays of the same lanes end early, unless they are kept. Returns how many delays ended.
     pub(super) fn expire(&mut self, now: Stamp) -> usize {
         let expired = self.absorb(|delayed| delayed.deadline.at <= now);
         if !self.has_delays() {
@@ -124,7 +130,9 @@ impl<P: Payload> Entry<P> {
         expired + self.absorb(|delayed| !delayed.kept && due.contains(delayed.lane))
     }
 
-    /// Moves delayed lanes to the due ones; what travels with them is the older. Returns how many.
+    /// Turns the chosen delayed lanes into due ones; returns how many.
+    ///
+    /// Payloads of delays count as older than the payload of the due lanes.
     fn absorb(&mut self, chosen: impl Fn(&Delayed<P>) -> bool) -> usize {
         let Some(mut next) = self.extract_earliest(&chosen) else {
             return 0;
@@ -145,7 +153,7 @@ impl<P: Payload> Entry<P> {
         count
     }
 
-    /// Takes out the chosen delay that ends first. An entry has a handful of them at most.
+    /// Removes the chosen delay with the earliest deadline. An entry has a handful at most.
     fn extract_earliest(&mut self, chosen: impl Fn(&Delayed<P>) -> bool) -> Option<Delayed<P>> {
         let delayed = &mut self.extra.as_mut()?.delayed;
         let candidates = delayed.iter().enumerate().filter(|(_, each)| chosen(each));
@@ -153,7 +161,7 @@ impl<P: Payload> Entry<P> {
         Some(delayed.swap_remove(at))
     }
 
-    /// Returns the priority of what is due, the lowest if nothing is.
+    /// Returns the priority of the due lanes, the lowest if none is due.
     pub(super) fn urgency(&self) -> Priority {
         if self.dirty.is_empty() {
             Priority::Low
@@ -162,7 +170,9 @@ impl<P: Payload> Entry<P> {
         }
     }
 
-    /// Delays a lane; returns how many deadlines become stale if the entry has a new one.
+    /// Delays a lane, and merges the delay into an existing one of the same sort.
+    ///
+    /// Returns `None` if the existing deadline remains, and otherwise how many deadlines became stale.
     pub(super) fn delay(&mut self, delayed: Delayed<P>) -> Option<usize> {
         let known = &mut self.extra_mut().delayed;
         let same =
@@ -178,7 +188,7 @@ impl<P: Payload> Entry<P> {
         earlier.then_some(1)
     }
 
-    /// Forgets every delayed lane.
+    /// Removes all delayed lanes.
     pub(super) fn drop_delayed(&mut self) {
         if let Some(extra) = &mut self.extra {
             extra.delayed.clear();
@@ -217,7 +227,7 @@ impl<P: Payload> Entry<P> {
         failures[at].1
     }
 
-    /// Forgets the failures of a lane, or of all when the whole key is meant.
+    /// Resets the failures of a lane, or of all lanes for the key as a whole.
     pub(super) fn forget(&mut self, lane: LaneId) {
         if let Some(extra) = &mut self.extra {
             extra
@@ -226,7 +236,7 @@ impl<P: Payload> Entry<P> {
         }
     }
 
-    /// Raises the failures of a lane to a number they have at least.
+    /// Raises the failures of a lane to at least this number.
     pub(super) fn count_at_least(&mut self, lane: LaneId, least: u32) {
         let failures = &mut self.extra_mut().failures;
         match failures.iter_mut().find(|(known, _)| *known == lane) {
@@ -235,7 +245,7 @@ impl<P: Payload> Entry<P> {
         }
     }
 
-    /// Forgets the failures of one lane, or of the key as such.
+    /// Resets the failures of one lane only, also for the key as a whole.
     pub(super) fn forget_exactly(&mut self, lane: LaneId) {
         if let Some(extra) = &mut self.extra {
             extra.failures.retain(|(known, _)| *known != lane);
@@ -257,13 +267,13 @@ impl<P: Payload> Entry<P> {
     }
 }
 
-/// Counts and times of keys that are processed, at constant cost per hand-out.
+/// Counts and times of the keys in processing, at constant cost per dequeue.
 #[derive(Debug, Default)]
 pub(super) struct Processing {
-    /// Slots with the time of their hand-out; stale ones are skipped.
+    /// Slots with the time of their dequeue; stale ones are skipped.
     line: VecDeque<(u32, Stamp)>,
     count: usize,
-    /// The sum of the times of hand-out of all of them, in nanoseconds.
+    /// The sum of the dequeue times of all keys in processing, in nanoseconds.
     since: u128,
 }
 
@@ -278,7 +288,7 @@ impl Processing {
         self.since += u128::from(now.nanos());
     }
 
-    /// Notes that a key that was handed out at `since` is back.
+    /// Notes that a key that was dequeued at `since` is back.
     pub(super) fn end<K: Eq + Hash, P>(&mut self, since: Stamp, entries: &Index<K, Entry<P>>) {
         self.count -= 1;
         self.since -= u128::from(since.nanos());
@@ -289,42 +299,42 @@ impl Processing {
         {
             self.line.pop_front();
         }
-        // One that is processed for long must not keep those behind it.
+        // A key that is processed for long must not keep the stale places behind it.
         if self.line.len() > self.most_places() {
             self.line.retain(|each| is_processing(*each, entries));
         }
     }
 
-    /// Returns how many places there are, stale ones included.
+    /// Returns the number of places, stale ones included.
     pub(super) fn places(&self) -> usize {
         self.line.len()
     }
 
-    /// Returns how many places there are at most with the keys that are processed now.
+    /// Returns the upper bound on the places, given the keys in processing.
     pub(super) fn most_places(&self) -> usize {
         2 * self.count + 64
     }
 
-    /// Returns the slots that are processed, each once.
+    /// Returns the slots in processing, each once.
     pub(super) fn slots<K: Eq + Hash, P>(&self, entries: &Index<K, Entry<P>>) -> Vec<u32> {
         let slots = self
             .line
             .iter()
             .filter(|each| is_processing(**each, entries));
         let mut slots: Vec<u32> = slots.map(|(slot, _)| *slot).collect();
-        // One that came back and was handed out again at the same moment is in the line twice.
+        // A key that came back and was dequeued again at the same moment is in the line twice.
         slots.sort_unstable();
         slots.dedup();
         slots
     }
 
-    /// Returns how long the present holders have had their keys, all together.
+    /// Returns how long the keys in processing have been processed, all together.
     pub(super) fn unfinished(&self, now: Stamp) -> Duration {
         let nanos = (u128::from(now.nanos()) * self.count as u128).saturating_sub(self.since);
         Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
     }
 
-    /// Returns how long the present holder with the oldest hand-out has had its key.
+    /// Returns how long the oldest key in processing has been processed.
     pub(super) fn longest(&self, now: Stamp) -> Duration {
         let oldest = self.line.front();
         oldest.map_or(Duration::ZERO, |(_, since)| now.since(*since))

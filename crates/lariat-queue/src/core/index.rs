@@ -1,4 +1,4 @@
-//! Keys to slots: each key is stored once and named by the number of its slot.
+//! Maps keys to slots: each key is stored once and identified by its slot number.
 
 use std::hash::{BuildHasher, Hash};
 use std::hint;
@@ -8,8 +8,8 @@ use hashbrown::DefaultHashBuilder;
 
 /// A map whose entries keep their slot number until they are removed.
 ///
-/// The hash of a key is kept beside its slot and its entry, so that growing, shrinking and removing do
-/// not read keys, which lie somewhere else in memory.
+/// The hash of a key is stored with its slot and its entry. So growing, shrinking and removing do not read keys, which
+/// are elsewhere in memory.
 #[derive(Debug)]
 pub(super) struct Index<K, V> {
     table: Table,
@@ -17,7 +17,7 @@ pub(super) struct Index<K, V> {
     slots: Slab<Slotted<K, V>>,
 }
 
-/// Hashes keys, also outside the lock around the table.
+/// Hashes keys, also outside the lock of the table.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Hasher(DefaultHashBuilder);
 
@@ -28,7 +28,7 @@ impl Hasher {
     }
 }
 
-/// Half of a hash: 32 bits tell four billion keys apart well enough.
+/// Half of a 64-bit hash; 32 bits distinguish enough keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Hashed(u32);
 
@@ -62,7 +62,7 @@ impl<K: Eq + Hash, V> Index<K, V> {
         self.find_hashed(key, self.hasher.hash(key))
     }
 
-    /// Returns the slot of a key, with a new value if there is none.
+    /// Returns the slot of a key, after inserting a new value if there is none.
     pub(super) fn find_or_insert(
         &mut self,
         (key, hash): (K, Hashed),
@@ -86,7 +86,7 @@ impl<K: Eq + Hash, V> Index<K, V> {
         }
     }
 
-    /// Has the processor fetch the place of a slot that is about to be removed.
+    /// Prefetches the table's place of a slot that is about to be removed.
     pub(super) fn prefetch(&self, slot: u32) {
         if let Some(slotted) = self.get(slot) {
             self.table.prefetch(slotted.hash);
@@ -105,7 +105,9 @@ impl<K: Eq + Hash, V> Index<K, V> {
         self.table.len
     }
 
-    /// Iterates over the slots in use, in ascending order: that of the table differs between two runs of a program.
+    /// Iterates over the slots in use, in ascending order.
+    ///
+    /// The order of the table differs between two runs of a program; this one does not.
     pub(super) fn slots(&self) -> impl Iterator<Item = u32> {
         self.slots.numbers()
     }
@@ -137,12 +139,12 @@ impl<K: Eq + Hash, V> IndexMut<u32> for Index<K, V> {
     }
 }
 
-/// Slots by the hashes of their keys, with open addressing and linear probing.
+/// A hash table of slots, with open addressing and linear probing.
 ///
 /// A place is one word, so a search reads one line of the processor's cache, seldom two.
 #[derive(Debug, Default)]
 struct Table {
-    /// None or a power of two of them; at least a quarter is vacant.
+    /// Empty, or a power of two long; at least a quarter is vacant.
     places: Box<[Place]>,
     len: usize,
 }
@@ -151,7 +153,7 @@ struct Table {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Place {
     hash: Hashed,
-    /// `NO_SLOT` in a place that is vacant.
+    /// `NO_SLOT` if the place is vacant.
     slot: u32,
 }
 
@@ -168,7 +170,7 @@ const SMALLEST: usize = 16;
 const SHRINK_FROM: usize = 16 * 1024;
 
 impl Table {
-    /// Returns how many slots there is room for without growing.
+    /// Returns how many slots fit without growing.
     fn most(&self) -> usize {
         self.places.len() / 4 * 3
     }
@@ -182,7 +184,7 @@ impl Table {
         (at + 1) & (self.places.len() - 1)
     }
 
-    /// Returns how far behind another place one is, around the end.
+    /// Returns the distance from one place to a later one, around the end of the table.
     fn distance(&self, from: usize, to: usize) -> usize {
         to.wrapping_sub(from) & (self.places.len() - 1)
     }
@@ -201,7 +203,7 @@ impl Table {
         }
     }
 
-    /// Adds a slot that is not there.
+    /// Adds a slot that the table does not contain.
     fn insert(&mut self, place: Place) {
         if self.len >= self.most() {
             self.resize((2 * self.places.len()).max(SMALLEST));
@@ -218,7 +220,10 @@ impl Table {
         self.places[at] = place;
     }
 
-    /// Removes a slot, and closes the gap: what stands behind it, and began at it or before, moves up.
+    /// Removes a slot and closes the gap.
+    ///
+    /// Each place behind the gap moves up if its search began at the gap or before it; otherwise a search would stop at
+    /// the gap and miss it.
     fn remove(&mut self, place: Place) {
         let mut gap = self.home(place.hash);
         while self.places[gap] != place {
@@ -238,8 +243,7 @@ impl Table {
         }
         self.places[gap] = VACANT;
         self.len -= 1;
-        // Keys that were forgotten leave no memory behind; shrinking to a quarter keeps the cost per
-        // removal constant.
+        // Shrinking to a quarter, at an eighth of the size, keeps the cost per removal constant.
         if self.places.len() > SHRINK_FROM && self.len < self.places.len() / 8 {
             self.resize(self.places.len() / 4);
         }
@@ -252,31 +256,35 @@ impl Table {
         used.for_each(|place| self.put(*place));
     }
 
-    /// Reads a place before it is wanted. Nothing depends on what is read, so the processor does not wait for it.
+    /// Reads a place before it is needed. Nothing depends on the result, so the processor does not wait for it.
     fn prefetch(&self, hash: Hashed) {
         let place = self.places.get(self.home(hash));
         hint::black_box(place.map(|place| place.slot));
     }
 }
 
-/// How many places a chunk has.
+/// The number of places in a chunk.
 const CHUNK: usize = 256;
 
-/// Values under numbers that stay the same until the value is taken out, and are used again.
+/// Values under numbers that stay the same until the value is removed.
+///
+/// The numbers of removed values are used again.
 #[derive(Debug)]
 pub(super) struct Slab<T> {
-    /// By number of the chunk; `None` for one that was freed.
+    /// By chunk number; `None` for a freed chunk.
     chunks: Vec<Option<Chunk<T>>>,
-    /// Chunks that may have room, the freed ones included, each once; the last one is filled first.
+    /// Chunks that may have room, each once; the last one is filled first.
+    ///
+    /// Freed chunks are among them.
     open: Vec<u32>,
-    /// How many chunks are empty and kept.
+    /// How many empty chunks are kept.
     empty: usize,
 }
 
 #[derive(Debug)]
 struct Chunk<T> {
     places: Vec<Cell<T>>,
-    /// The first place of those that were given up; `END` if there is none.
+    /// The first vacant place; `END` if there is none.
     vacant: u16,
     used: u16,
     /// Whether the chunk is in `open`.
@@ -290,7 +298,7 @@ enum Cell<T> {
     Vacant(u16),
 }
 
-/// How many empty chunks are kept, so that values that come and go cost no allocation.
+/// How many empty chunks are kept, to save allocations.
 const SPARES: usize = 16;
 
 const END: u16 = u16::MAX;
@@ -314,7 +322,7 @@ impl<T> Slab<T> {
         number * CHUNK as u32 + u32::from(at)
     }
 
-    /// Returns a chunk that has room, and is the last of the open ones.
+    /// Returns a chunk with room, which is the last of the open ones.
     fn chunk_with_room(&mut self) -> u32 {
         while let Some(&number) = self.open.last() {
             match &mut self.chunks[number as usize] {
@@ -349,7 +357,7 @@ impl<T> Slab<T> {
             self.empty += 1;
         }
         if chunk.used == 0 && self.empty > SPARES {
-            // It stays among the open ones, to be made again.
+            // The number stays in `open`, so that the chunk is allocated again when it is needed.
             self.chunks[number as usize] = None;
             self.empty -= 1;
         }
@@ -396,7 +404,7 @@ fn split(at: u32) -> (u32, usize) {
 }
 
 impl<T> Chunk<T> {
-    /// Makes a chunk that is among the open ones.
+    /// Creates a chunk that is in `open`.
     fn new() -> Self {
         Self {
             places: Vec::new(),

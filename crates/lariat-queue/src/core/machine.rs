@@ -1,4 +1,4 @@
-//! What callers do with a queue: add, get, done, and look at it.
+//! What callers do with a queue: add, get, done, and the metrics.
 
 use std::fmt;
 use std::hash::Hash;
@@ -15,10 +15,9 @@ use crate::{Add, LaneId, Lanes, Payload, Priority, QueueMemory, QueueStats};
 
 /// The state machine of a work queue.
 ///
-/// Each key has at most one entry, which is in one of four phases: *ready* (in line to be handed
-/// out), *processing* (with a worker), *parked* (only delayed lanes), or, during a drain, *aside* (due, but
-/// for after the drain). Every call takes the present time, which must not run backwards, and costs
-/// amortised constant time, or logarithmic time for a delay.
+/// Each key has at most one entry, which is in one of four phases: *ready* (in line), *processing* (with a worker),
+/// *parked* (only delayed lanes), or, during a drain, *aside* (due, but kept for after the drain). Every call takes the
+/// present time, which must not run backwards, and costs amortised constant time, or logarithmic time for a delay.
 ///
 /// Prefer [`WorkQueue`](crate::WorkQueue), unless you drive time yourself.
 ///
@@ -37,41 +36,43 @@ use crate::{Add, LaneId, Lanes, Payload, Priority, QueueMemory, QueueStats};
 pub struct QueueCore<K, P> {
     pub(super) clock: Clock,
     pub(super) entries: Index<K, Entry<P>>,
-    /// Tickets of every entry in phase `Ready`, and of no other.
+    /// The tickets of all entries in phase `Ready`; there may be stale ones.
     pub(super) ready: Ready,
-    /// Deadlines of every delayed lane, and stale ones.
+    /// The deadlines of all delayed lanes; there may be stale ones.
     pub(super) waiting: Waiting,
     /// The entries in phase `Processing`.
     pub(super) processing: Processing,
     /// The entries in phase `Aside`, in the order in which they became due.
     pub(super) aside: Vec<u32>,
-    /// Which group a key belongs to; without it, all belong to one.
+    /// Returns the group of a key; without it, all keys belong to one group.
     pub(super) group: Option<Group<K>>,
     pub(super) draining: bool,
     pub(super) shutting_down: bool,
-    /// A shutdown without drain: what comes back from workers is forgotten too.
+    /// Shut down without a drain: keys that workers give back are removed too.
     pub(super) dropping: bool,
-    /// For how many hand-outs to come the processor has been told what they look at.
+    /// How many further dequeues have been prefetched.
     is_read_ahead: usize,
     pub(super) counters: Counters,
-    /// How many delays have ended.
+    /// How many delays have ended since the queue was created.
     pub(super) released: u64,
 }
 
-/// How many delays end in one call of a worker, so that many that end together do not keep the lock from all others.
+/// How many delays may end in one call of a worker.
+///
+/// Bounded, so that many delays that end together do not keep the lock from all others.
 const MOST_RELEASED: usize = 256;
 
-/// For how many keys the processor is told at once what they look at.
+/// How many dequeues are prefetched together.
 const READ_AHEAD: usize = 8;
 
-/// With fewer keys all of them are in the processor's caches.
+/// With fewer keys than this, all of them are in the processor's caches.
 const READ_AHEAD_FROM: usize = 16 * 1024;
 
-/// Says which group a key belongs to.
+/// Returns the group of a key.
 pub(crate) type Group<K> = Box<dyn Fn(&K) -> u64 + Send + Sync>;
 
 impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
-    /// Makes an empty queue.
+    /// Creates an empty queue.
     #[must_use]
     pub fn new(ageing: Ageing) -> Self {
         Self {
@@ -91,11 +92,11 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
         }
     }
 
-    /// Makes an empty queue in which, within a priority, groups of keys take turns.
+    /// Creates an empty queue with fair queuing between groups of keys.
     ///
-    /// A group is whatever keys have the same number in common. With `g` groups in line a key leaves
-    /// after at most `g × (k + 1)` keys of its priority, where `k` of its own group are ahead of it,
-    /// however many the other groups have. A key for which `group` panics counts as one of group 0.
+    /// Within a priority, groups are served round robin. With `g` groups in line, a key is dequeued after at most `g ×
+    /// (k + 1)` keys of its priority, where `k` keys of its own group are ahead of it, however many keys the other
+    /// groups have. A key for which `group` panics counts as one of group 0.
     #[must_use]
     pub fn fair(ageing: Ageing, group: impl Fn(&K) -> u64 + Send + Sync + 'static) -> Self {
         Self {
@@ -105,11 +106,11 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
         }
     }
 
-    /// Adds a key; a queue that is shutting down ignores it.
+    /// Adds a key. A queue that is shutting down ignores it.
     ///
-    /// Lanes that are due already stay due (what is ready beats what waits, unless the delay is
-    /// [`kept`](Add::kept)); of two delays of one lane the earlier wins; of two priorities the higher
-    /// wins, and the key goes to the end of its new level.
+    /// Lanes that are due stay due (ready keys beat waiting ones, unless the delay is [`kept`](Add::kept)). Of two
+    /// delays of one lane the earlier wins. Of two priorities the higher wins, and the key moves to the end of its new
+    /// level.
     pub fn add(&mut self, key: K, add: Add<P>, now: Instant) {
         let hash = self.hasher().hash(&key);
         self.add_lazily((key, hash), add, || now);
@@ -119,8 +120,9 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
         self.entries.hasher()
     }
 
-    /// Adds a key, and asks for the time only if it matters; tells whether somebody may have to be
-    /// woken.
+    /// Adds a key and takes the time only if it matters.
+    ///
+    /// Returns that time if a worker may have to be woken.
     pub(crate) fn add_lazily(
         &mut self,
         key: (K, Hashed),
@@ -132,6 +134,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
         }
         let slot = self.entries.find_or_insert(key, Entry::default);
         let entry = &mut self.entries[slot].value;
+        // The common case, an add that merges with an earlier one, costs no look at the clock.
         if add.after.is_zero() && add.failures == 0 && entry.covers(&add) {
             entry.payload.merge(add.payload);
             return None;
@@ -155,8 +158,8 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
             self.note_early(early);
             return self.line_up(slot);
         }
-        // While all workers have keys, expired delays stay in the heap. A delay that has ended is due, and must not be
-        // taken for the earlier one of two: the later one would end with it.
+        // While all workers are busy, expired delays stay in the heap. A delay that has ended is due; it must not count
+        // as the earlier one of two delays, or the later one would end with it.
         self.release_expired(now);
         for lane in add.lanes.ids() {
             let delayed = Delayed {
@@ -170,12 +173,12 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
         }
     }
 
-    /// Adds a key after a delay that grows with the number of such adds, which goes up by one.
+    /// Adds a key after a delay that grows with the number of such adds.
     ///
-    /// They are counted for the key as a whole ([`LaneId::WHOLE`]), apart from the failures of its lanes, and
-    /// forgotten with the next run in which no lane fails. `delay` is asked for the delay after so many. If the
-    /// add has a delay of its own, the shorter of the two counts (controller-runtime's rule). A queue that is
-    /// shutting down ignores it.
+    /// They are counted for the key as a whole ([`LaneId::WHOLE`]), apart from the failures of its lanes, and reset by
+    /// the next run in which no lane fails. `delay` returns the delay after that many adds. If the add has a delay of
+    /// its own, the shorter of the two counts (controller-runtime's rule). A queue that is shutting down ignores the
+    /// add.
     pub fn add_failed(
         &mut self,
         key: K,
@@ -206,17 +209,19 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
         slot.map_or(0, |slot| self.entries[slot].value.failures_of(lane))
     }
 
-    /// Forgets the failures of a lane of a key, or of all its lanes for [`LaneId::WHOLE`].
+    /// Resets the failures of a lane of a key.
+    ///
+    /// [`LaneId::WHOLE`] stands for all lanes of the key.
     pub fn forget(&mut self, key: &K, lane: LaneId) {
         if let Some(slot) = self.entries.find(key) {
             self.entries[slot].value.forget(lane);
         }
     }
 
-    /// Hands out the next key whose time has come; during a drain, the next that was due before it.
+    /// Dequeues the next ready key; during a drain, the next that was due before it.
     ///
-    /// Of more than 256 delays that have ended by now, the first 256 get in line, and the others with later calls. Each still
-    /// does in the order of its time, but a key that is added meanwhile may come before the last of them.
+    /// At most 256 ended delays are queued per call, and more with later calls. Each is queued in the order of its
+    /// time, but a key that is added meanwhile may be dequeued before the last of them.
     pub fn get(&mut self, now: Instant) -> Option<Item<K, P>> {
         let now = self.clock.stamp(now);
         self.release_at_most(MOST_RELEASED, now);
@@ -240,8 +245,9 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
         })
     }
 
-    /// Has the processor fetch what the next hand-outs and the returns of their keys look at, several at a time so that
-    /// it waits once for all of them.
+    /// Prefetches the memory of the next dequeues and of the returns of their keys.
+    ///
+    /// Several at a time, so that the processor waits once for all of them.
     fn read_ahead(&mut self) {
         if self.entries.len() < READ_AHEAD_FROM {
             return;
@@ -254,11 +260,11 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
         self.is_read_ahead = slots.map(|slot| self.entries.prefetch(slot)).count();
     }
 
-    /// Takes a key back from its worker, with what became of its lanes.
+    /// Takes a key back from its worker, with a verdict on each of its lanes.
     ///
-    /// Lanes without a verdict count as [`Verdict::Done`] without touching their failures. If there are
-    /// verdicts and none is a failure, what [`add_failed`](Self::add_failed) counted for the key as a whole is
-    /// forgotten. A key that became due meanwhile goes to the end of the line.
+    /// Lanes without a verdict count as [`Verdict::Done`] but keep their failures. If there are verdicts and none is a
+    /// failure, the count of [`add_failed`](Self::add_failed) for the key as a whole is reset. A key that became due
+    /// meanwhile goes to the end of the line.
     ///
     /// # Panics
     ///
@@ -272,6 +278,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
     ) {
         let now = self.clock.stamp(now);
         self.release(slot, now);
+        // Payloads of retries count as older than those of adds during the run, so they are merged first.
         let meanwhile = std::mem::take(&mut self.entries[slot].value.payload);
         let (mut judged, mut failed) = (false, false);
         for (lane, verdict) in verdicts {
@@ -286,8 +293,9 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
         self.settle(slot);
     }
 
-    /// Takes a key back from a worker that did not do the work; all of it is due again, and belongs to
-    /// the drain if there is one.
+    /// Takes a key back from a worker that did not process it.
+    ///
+    /// All of it is due again, as part of the drain if there is one.
     ///
     /// # Panics
     ///
@@ -308,15 +316,17 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
         self.settle(slot);
     }
 
-    /// Returns a time at which [`get`](Self::get) is worth calling again: when the next delayed lane
-    /// comes due, or earlier where that lane has run meanwhile. There is none during a drain.
+    /// Returns the time at which [`get`](Self::get) should be called again.
+    ///
+    /// It is the next deadline of a delayed lane, or an earlier one whose lane has run meanwhile; `None` if no lane is
+    /// delayed, and during a drain.
     #[must_use]
     pub fn next_deadline(&self) -> Option<Instant> {
         let next = self.waiting.next().filter(|_| !self.draining)?;
         self.clock.instant(next)
     }
 
-    /// Returns whether [`get`](Self::get) would hand out a key now.
+    /// Returns whether [`get`](Self::get) would return a key now.
     pub fn has_ready(&mut self, now: Instant) -> bool {
         if self.ready.is_empty() {
             let now = self.clock.stamp(now);
@@ -331,7 +341,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
         self.ready.len()
     }
 
-    /// Returns whether no key is in line; delayed ones may be, and some may be with workers.
+    /// Returns whether no key is in line; keys may be delayed or being processed.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.ready.is_empty()
@@ -342,20 +352,22 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
         self.released
     }
 
-    /// Returns whether nothing is left in the queue, so that it does what a new one would.
+    /// Returns whether nothing is left in the queue, so that it behaves like a new one.
     pub(crate) fn is_like_new(&self) -> bool {
         let is_clear = || self.group.is_none() || self.ready.is_clear();
         let is_ending = self.draining || self.shutting_down;
         self.entries.len() == 0 && !is_ending && is_clear()
     }
 
-    /// Returns the group of a key, if groups take turns.
+    /// Returns the group of a key, in a queue with fair queuing.
     pub(crate) fn group_of(&self, key: &K) -> Option<u64> {
         let group = self.group.as_ref()?;
         Some(group_of(Some(group), key))
     }
 
-    /// Returns the keys that are ready. Their order says nothing, and is the same after the same calls.
+    /// Returns the keys that are ready.
+    ///
+    /// Their order has no meaning; the same calls lead to the same order.
     #[must_use]
     pub fn ready_keys(&self) -> Vec<K> {
         let slotted = self.entries.slots().map(|slot| &self.entries[slot]);
@@ -363,11 +375,11 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
         ready.map(|slotted| slotted.key.clone()).collect()
     }
 
-    /// Returns how much the queue remembers, at constant cost.
+    /// Returns the sizes of the queue's structures, at constant cost.
     #[must_use]
     pub fn memory(&self) -> [QueueMemory; 4] {
         let (ready, processing, waiting) = (&self.ready, &self.processing, &self.waiting);
-        // Each key that is only delayed has a deadline.
+        // Every key that is only delayed has a deadline.
         let keys = ready.len() + processing.count() + self.aside.len() + waiting.len();
         let of = QueueMemory::new;
         [
@@ -382,7 +394,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
         ]
     }
 
-    /// Returns the figures of this moment, at the cost of copying them.
+    /// Returns the metrics of the queue at this moment, at the cost of copying them.
     #[must_use]
     pub fn stats(&mut self, now: Instant) -> QueueStats {
         let now = self.clock.stamp(now);
@@ -398,7 +410,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
         }
     }
 
-    /// Returns how many keys have something due that no worker has, by level.
+    /// Returns, by level, how many keys have something due that no worker has.
     fn depths(&self) -> [usize; Priority::LEVELS] {
         let mut depths = self.ready.depths();
         if self.counters.dirty > 0 {
@@ -412,10 +424,10 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
     }
 }
 
-/// A key on its way to a worker.
+/// A dequeued key.
 #[derive(Debug)]
 pub struct Item<K, P> {
-    /// Names the hand-out to [`QueueCore::done`].
+    /// Identifies the key for [`QueueCore::done`].
     pub slot: u32,
     /// The key.
     pub key: K,
@@ -423,44 +435,44 @@ pub struct Item<K, P> {
     pub lanes: Lanes,
     /// The merged payloads.
     pub payload: P,
-    /// The highest priority asked for.
+    /// The highest priority of the adds.
     pub priority: Priority,
-    /// How long the key was ready before it was handed out.
+    /// How long the key was ready before it was dequeued.
     pub waited: Duration,
-    /// Failures in a row of the lanes that have any.
+    /// Failures in a row, for the lanes that have any.
     pub failures: Box<[(LaneId, u32)]>,
 }
 
-/// What became of one lane.
+/// The result of processing one lane.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict<P> {
-    /// Nothing is left to do; failures are forgotten.
+    /// The lane is done; its failures are reset.
     Done,
-    /// The lane asked to come again; failures are forgotten.
+    /// The lane asks for another run; its failures are reset.
     Again {
-        /// When; zero means at once, behind what is queued.
+        /// The delay; zero queues the key immediately, behind the ready ones.
         after: Duration,
-        /// What travels with it.
+        /// The payload of the next run.
         payload: P,
-        /// How urgent it is then; none for as urgent as the key was when it was handed out.
+        /// The priority of the next run; `None` keeps that of this run.
         priority: Option<Priority>,
     },
-    /// The lane failed and is tried again; its failures count up.
+    /// The lane failed and is retried; its failures count up.
     Failed {
-        /// When.
+        /// The delay; zero queues the key immediately.
         after: Duration,
-        /// What travels with it.
+        /// The payload of the retry.
         payload: P,
-        /// How urgent it is then; none for as urgent as the key was when it was handed out.
+        /// The priority of the retry; `None` keeps that of this run.
         priority: Option<Priority>,
     },
-    /// The lane is tried again, and its failures stay as they are.
+    /// The lane is retried, and its failures stay as they are.
     Postponed {
-        /// When.
+        /// The delay; zero queues the key immediately.
         after: Duration,
-        /// What travels with it.
+        /// The payload of the retry.
         payload: P,
-        /// How urgent it is then; none for as urgent as the key was when it was handed out.
+        /// The priority of the retry; `None` keeps that of this run.
         priority: Option<Priority>,
     },
 }
@@ -476,8 +488,10 @@ impl<K, P> fmt::Debug for QueueCore<K, P> {
     }
 }
 
-/// Returns the group of a key. The function is the user's: where it panics, the key is of group 0, because whoever
-/// puts it in line may have other keys to put in line, and delayed lanes would be lost with their deadline.
+/// Returns the group of a key; 0 if the user's function panics.
+///
+/// A panic must not get out: the caller may have further keys to put in line, and delayed lanes whose deadline has been
+/// taken out would be lost.
 pub(super) fn group_of<K>(group: Option<&Group<K>>, key: &K) -> u64 {
     let ask = |group: &Group<K>| catch_unwind(AssertUnwindSafe(|| group(key))).unwrap_or(0);
     group.map_or(0, ask)

@@ -1,4 +1,4 @@
-//! How entries move between their phases, one by one and all together in a drain or a shutdown.
+//! How entries move between phases: one by one, and all together in a drain or shutdown.
 
 use std::hash::Hash;
 use std::time::Instant;
@@ -21,7 +21,9 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
         }
     }
 
-    /// Puts an entry in line, or moves it up when its priority rose; a held one waits for its return.
+    /// Puts a due entry in line, or moves it up if its priority rose.
+    ///
+    /// An entry in processing stays where it is, until its worker gives it back.
     pub(super) fn line_up(&mut self, slot: u32) {
         let slotted = &mut self.entries[slot];
         let entry = &mut slotted.value;
@@ -44,7 +46,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
         }
     }
 
-    /// Notes that deadlines have become stale, and clears them away when they are the majority.
+    /// Notes that deadlines have become stale; removes them if they are the majority.
     pub(super) fn note_early(&mut self, count: usize) {
         self.waiting.note_stale(count);
         self.compact_waiting();
@@ -58,9 +60,10 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
         });
     }
 
-    /// Delays one lane, unless it is due already and the delay is not to be kept.
+    /// Delays one lane, unless it is due already and the delay is not kept.
     pub(super) fn park(&mut self, slot: u32, delayed: Delayed<P>) {
         let entry = &mut self.entries[slot].value;
+        // What is ready beats what waits: the due lane satisfies this request too.
         if !delayed.kept && entry.dirty.contains(delayed.lane) {
             entry.priority = entry.priority.max(delayed.priority);
             entry.payload.merge(delayed.payload);
@@ -73,12 +76,14 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
         }
     }
 
-    /// Makes every lane due whose time has come, in the order of their times.
+    /// Makes every lane due whose deadline has passed, in the order of the deadlines.
     pub(super) fn release_expired(&mut self, now: Stamp) {
         self.release_at_most(usize::MAX, now);
     }
 
-    /// Makes lanes due whose time has come, in the order of their times; no more than `most` of them once a key is ready.
+    /// Makes lanes due whose deadlines have passed, in that order.
+    ///
+    /// Stops after `most` deadlines, once a key is ready.
     pub(super) fn release_at_most(&mut self, most: usize, now: Stamp) {
         if self.draining {
             return;
@@ -89,12 +94,12 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
                 break;
             };
             count += 1;
-            // The deadline may be stale: its lane ran early, or the slot serves another key by now.
+            // The deadline may be stale: its lane ran early, or the slot belongs to another key by now.
             let slotted = self.entries.get(slot);
             if slotted.is_some_and(|slotted| slotted.value.has_delay(deadline)) {
                 self.released += 1;
                 self.note_dirty(slot, deadline.at);
-                // One of them was taken out; those of the others stay, and are stale.
+                // Other lanes may have come due with this one. Their deadlines remain, and are stale now.
                 let expired = self.entries[slot].value.expire(now);
                 self.waiting.note_stale(expired.saturating_sub(1));
                 self.line_up(slot);
@@ -107,7 +112,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
         }
     }
 
-    /// Takes an entry from its worker.
+    /// Takes an entry back from its worker.
     pub(super) fn release(&mut self, slot: u32, now: Stamp) {
         let entry = &mut self.entries[slot].value;
         let Phase::Processing(since) = entry.phase else {
@@ -119,7 +124,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
         self.processing.end(since, &self.entries);
     }
 
-    /// Carries out the verdict on one lane of a returned entry.
+    /// Applies the verdict on one lane of a returned entry.
     pub(super) fn judge(
         &mut self,
         slot: u32,
@@ -153,6 +158,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
             } => (after, payload, priority, &mut self.counters.retries),
         };
         let priority = asked.unwrap_or(priority);
+        // A queue that shuts down takes no retries; the failure was counted above, which does no harm.
         if self.shutting_down {
             return;
         }
@@ -174,7 +180,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
         }
     }
 
-    /// Puts a returned entry where it belongs now.
+    /// Puts a returned entry in line, parks it, or removes it if nothing of it is left.
     pub(super) fn settle(&mut self, slot: u32) {
         let entry = &self.entries[slot].value;
         if self.dropping {
@@ -186,12 +192,11 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
         }
     }
 
-    /// Keeps what comes due from now on for later: until [`resume`](Self::resume), only what is due at
-    /// this moment is handed out, so that a queue whose work makes more work can be emptied.
+    /// Limits the queue to the keys that are due now, until [`resume`](Self::resume).
     ///
-    /// Adds are accepted, merged and counted, and delays run, but none of them puts a key in line. A
-    /// key that is with a worker comes once more if it was added before the drain. Costs as much as
-    /// looking at every key.
+    /// So a queue whose work creates more work can be emptied. Adds are accepted, merged and counted, and delays run,
+    /// but none of them puts a key in line. A key in processing comes once more if it was added before the drain. The
+    /// cost is proportional to the number of keys.
     pub fn drain(&mut self, now: Instant) {
         if self.draining {
             return;
@@ -206,7 +211,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
         }
     }
 
-    /// Ends a drain; what came due meanwhile goes in line, in the order in which it came.
+    /// Ends a drain; keys that became due meanwhile are queued in that order.
     pub fn resume(&mut self) {
         self.draining = false;
         for slot in std::mem::take(&mut self.aside) {
@@ -215,14 +220,16 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
         }
     }
 
-    /// Refuses further adds and drops what is delayed or kept for after a drain, which ends; what is
-    /// ready can still be taken: client-go's `ShutDown`.
+    /// Refuses further adds and drops delayed keys: client-go's `ShutDown`.
+    ///
+    /// A drain ends, and the keys kept for after it are dropped too. Ready keys can still be dequeued.
     pub fn shut_down(&mut self) {
         self.shut_down_and_drop(|phase| matches!(phase, Phase::Parked | Phase::Aside));
     }
 
-    /// Refuses further adds and drops everything; what is with workers is forgotten when it comes back:
-    /// controller-runtime's `ShutDown`.
+    /// Refuses further adds and drops everything: controller-runtime's `ShutDown`.
+    ///
+    /// Keys in processing are removed when their workers give them back.
     pub fn shut_down_now(&mut self) {
         self.dropping = true;
         self.shut_down_and_drop(|phase| !matches!(phase, Phase::Processing(_)));
@@ -254,7 +261,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
         self.dropping = false;
     }
 
-    /// Returns whether the queue drains or shuts down, nothing is ready and no key is with a worker.
+    /// Returns whether a draining or closed queue has no key ready or in processing.
     #[must_use]
     pub fn is_finished(&self) -> bool {
         (self.draining || self.shutting_down)

@@ -1,4 +1,4 @@
-//! The line of keys that are ready: one queue per priority, and the rule that none of them starves.
+//! The keys that are ready: one queue per priority, and the rule that none of them starves.
 
 use std::collections::VecDeque;
 use std::hash::Hash;
@@ -11,18 +11,27 @@ use super::entry::{Entry, Phase, Ticket};
 use super::index::Index;
 use crate::Priority;
 
-/// The rule by which a waiting low priority rises.
+/// The rule that keeps low priorities from starving.
 ///
-/// Higher levels leave first. Once the first key of a lower level has waited longer than `patience`,
-/// every `share`-th hand-out goes to the longest waiting such key. So a key that becomes ready with
-/// `n` keys of lower levels ahead of it is handed out after at most `patience` and then
-/// `share × (n + 1)` further hand-outs, whatever is added above it, unless an add raises its priority
-/// and puts it at the end of the higher level. In a queue whose groups take turns, a level counts as
-/// waiting as long as the key whose turn it is: with `g` groups in line and `k` keys of its group ahead,
-/// a key is handed out after at most `(k + 1) × g` times the patience and the share. No key waits for
-/// ever.
+/// Higher priorities are dequeued first. Once the first key of a lower priority has waited longer than `patience`,
+/// every `share`-th dequeue takes the longest waiting such key. So a key that becomes ready with `n` keys of lower
+/// priorities ahead of it is dequeued after at most `patience` and then `share × (n + 1)` further dequeues, whatever is
+/// added above it, unless an add raises its priority and puts it at the end of the higher level.
+///
+/// With fair queuing, a priority counts as waiting as long as the key that is next in it: with `g` groups in line and
+/// `k` keys of its group ahead, a key is dequeued after at most `(k + 1) × g` times the patience and the share. No key
+/// waits for ever.
 ///
 /// The default is a patience of one second and a share of four.
+///
+/// ```
+/// use std::time::Duration;
+/// use lariat_queue::{Ageing, WorkQueue};
+///
+/// let ageing = Ageing::new(Duration::from_secs(5), 10);
+/// let queue: WorkQueue<String> = WorkQueue::builder().ageing(ageing).build();
+/// # drop(queue);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ageing {
     patience: Duration,
@@ -30,8 +39,10 @@ pub struct Ageing {
 }
 
 impl Ageing {
-    /// Makes a rule. Zero `patience` shares from the first hand-out on; a `share` of 1 gives aged
-    /// keys every hand-out, and 0 means 1.
+    /// Creates a rule.
+    ///
+    /// With a `patience` of zero, lower priorities get their share from the first dequeue on. With a `share` of 1, aged
+    /// keys get every dequeue; 0 means 1.
     #[must_use]
     pub fn new(patience: Duration, share: u32) -> Self {
         Self {
@@ -40,13 +51,13 @@ impl Ageing {
         }
     }
 
-    /// Returns how long a lower level waits before it gets a share.
+    /// Returns how long a lower priority waits before it gets a share.
     #[must_use]
     pub fn patience(self) -> Duration {
         self.patience
     }
 
-    /// Returns the share of hand-outs it gets then: one of so many.
+    /// Returns the share of aged keys: one of so many dequeues.
     #[must_use]
     pub fn share(self) -> u32 {
         self.share
@@ -63,22 +74,22 @@ impl Default for Ageing {
 pub(super) struct Ready {
     ageing: Ageing,
     levels: [Level; Priority::LEVELS],
-    /// The number of the next ticket; wraps, which is harmless long before a stale one could match.
+    /// The number of the next ticket. It wraps, long after stale tickets with the same number are gone.
     next_number: u32,
-    /// Hand-outs since the last one to an aged key, while there is an aged key.
+    /// Dequeues since the last one of an aged key, while there is an aged key.
     passed_over: u32,
 }
 
 #[derive(Debug)]
 struct Level {
-    /// Those in line, valid and stale.
+    /// The places in line, valid and stale.
     line: Line,
     /// How many of them are valid.
     valid: usize,
 }
 
 impl Ready {
-    /// Makes an empty line in which, where it is fair, groups take turns.
+    /// Creates an empty line, with or without fair queuing between groups.
     pub(super) fn new(ageing: Ageing, is_fair: bool) -> Self {
         let level = |_| Level {
             line: Line::new(is_fair),
@@ -104,7 +115,7 @@ impl Ready {
         }
     }
 
-    /// Makes every ticket stale; no aged key is left that could be passed over.
+    /// Makes every ticket stale, and forgets that aged keys were passed over.
     pub(super) fn clear(&mut self) {
         for level in &mut self.levels {
             level.line.retain(|_| false);
@@ -118,7 +129,7 @@ impl Ready {
         self.levels[ticket.level()].valid -= 1;
     }
 
-    /// Takes the slot whose turn it is out of the line.
+    /// Removes the next slot from the line.
     pub(super) fn pop<K: Eq + Hash, P>(
         &mut self,
         entries: &Index<K, Entry<P>>,
@@ -129,12 +140,14 @@ impl Ready {
         let (slot, _) = self.first(level, entries)?;
         self.levels[level].line.pop_front(false);
         self.levels[level].valid -= 1;
-        // Stale tickets behind the last valid one would stay as long as nothing is added to the level.
+        // Otherwise stale tickets behind the last valid one would stay until something is added to the level.
         self.levels[level].compact(level as u8, entries);
         Some(slot)
     }
 
-    /// Returns who is next at the highest level, stale places included; nobody where groups take turns.
+    /// Returns the next slots of the highest level, some of them stale.
+    ///
+    /// None with fair queuing.
     pub(super) fn upcoming(&self) -> impl Iterator<Item = u32> {
         let highest = self.levels.iter().find(|level| level.valid > 0);
         let line = highest.and_then(|level| match &level.line {
@@ -144,7 +157,7 @@ impl Ready {
         line.into_iter().flatten().map(|(slot, _)| *slot)
     }
 
-    /// Returns the lower level whose turn it is, if there is one.
+    /// Returns the aged lower level that is served next, if its share is due.
     fn aged_level<K: Eq + Hash, P>(
         &mut self,
         highest: usize,
@@ -168,7 +181,7 @@ impl Ready {
         Some(level)
     }
 
-    /// Drops stale tickets at the head of a level and looks at the first valid one.
+    /// Drops stale tickets at the head of a level and returns the first valid one.
     fn first<K: Eq + Hash, P>(
         &mut self,
         level: usize,
@@ -184,7 +197,7 @@ impl Ready {
         None
     }
 
-    /// Drops stale tickets where they have become the majority.
+    /// Drops stale tickets of levels in which they are the majority.
     pub(super) fn compact<K: Eq + Hash, P>(&mut self, entries: &Index<K, Entry<P>>) {
         for (number, level) in (0..).zip(&mut self.levels) {
             level.compact(number, entries);
@@ -204,13 +217,15 @@ impl Ready {
         self.levels.iter().map(|level| level.line.len()).sum()
     }
 
-    /// Returns how many tickets there are at most with the keys that are in line now.
+    /// Returns the upper bound on the tickets, given the keys in line.
     pub(super) fn most_tickets(&self) -> usize {
         let most = self.levels.iter().map(|level| most_tickets(level.valid));
         most.sum()
     }
 
-    /// Returns whether not even stale tickets are left, which in turns keep the place of their group.
+    /// Returns whether no tickets are left, not even stale ones.
+    ///
+    /// With fair queuing, stale tickets keep the position of their group.
     pub(super) fn is_clear(&self) -> bool {
         self.levels.iter().all(|level| level.line.len() == 0)
     }
@@ -222,7 +237,7 @@ impl Ready {
 }
 
 impl Level {
-    /// Drops stale tickets where they have become the majority.
+    /// Drops stale tickets if they are the majority.
     fn compact<K: Eq + Hash, P>(&mut self, number: u8, entries: &Index<K, Entry<P>>) {
         if self.line.len() > most_tickets(self.valid) {
             self.line
@@ -231,12 +246,12 @@ impl Level {
     }
 }
 
-/// Returns how many tickets a level has at most, stale ones included, if so many are valid.
+/// Returns the upper bound on the tickets of a level with so many valid ones.
 fn most_tickets(valid: usize) -> usize {
     2 * valid + 64
 }
 
-/// Returns the entry of a place in line if it holds that place.
+/// Returns the entry of a place in line, unless the place is stale.
 fn entry_at<K: Eq + Hash, P>(
     entries: &Index<K, Entry<P>>,
     level: u8,
@@ -256,17 +271,17 @@ impl Ready {
 /// A slot in line with the number of its ticket.
 type Place = (u32, u32);
 
-/// Places in the order in which they leave, valid and stale.
+/// Places in the order in which they are dequeued, valid and stale.
 #[derive(Debug)]
 enum Line {
     Fifo(VecDeque<Place>),
     Fair(Groups),
 }
 
-/// A line per group; the groups take turns.
+/// A line per group; groups are served round robin.
 #[derive(Debug, Default)]
 struct Groups {
-    /// The groups that have somebody in line, each once, whose turn it is first.
+    /// The groups with places in line, each once; the first is served next.
     turns: VecDeque<u64>,
     lines: HashMap<u64, VecDeque<Place>>,
     len: usize,
@@ -290,7 +305,7 @@ impl Line {
         }
     }
 
-    /// Returns who is next.
+    /// Returns the next place.
     fn front(&self) -> Option<Place> {
         match self {
             Self::Fifo(line) => line.front().copied(),
@@ -298,7 +313,7 @@ impl Line {
         }
     }
 
-    /// Lets the next one go; a stale place uses up nobody's turn.
+    /// Removes the next place; a stale one does not use up its group's turn.
     fn pop_front(&mut self, is_stale: bool) {
         match self {
             Self::Fifo(line) => {
@@ -376,7 +391,9 @@ impl Line {
     }
 }
 
-/// Gives memory back after a crowd has left; halving keeps the cost per place constant.
+/// Gives memory back once few places are left.
+///
+/// Halving keeps the cost per place constant.
 fn shrink(line: &mut VecDeque<Place>) {
     if line.capacity() > SHRINK_FROM && line.len() < line.capacity() / 8 {
         line.shrink_to(line.capacity() / 4);

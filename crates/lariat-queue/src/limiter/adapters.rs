@@ -1,10 +1,10 @@
-//! Limiters made of others.
+//! Limiters that wrap other limiters.
 
 use std::time::{Duration, Instant};
 
 use super::RateLimiter;
 
-/// Waits as long as the stricter of two limiters says. See [`RateLimiter::max_of`].
+/// The longer delay of two limiters. See [`RateLimiter::max_of`].
 #[derive(Debug, Clone, Copy)]
 pub struct MaxOf<A, B>(pub A, pub B);
 
@@ -14,7 +14,7 @@ impl<A: RateLimiter, B: RateLimiter> RateLimiter for MaxOf<A, B> {
     }
 }
 
-/// Waits no longer than a bound. See [`RateLimiter::at_most`].
+/// A limiter with an upper bound. See [`RateLimiter::at_most`].
 #[derive(Debug, Clone, Copy)]
 pub struct AtMost<L> {
     inner: L,
@@ -33,7 +33,7 @@ impl<L: RateLimiter> RateLimiter for AtMost<L> {
     }
 }
 
-/// Waits longer at random. See [`RateLimiter::jittered`].
+/// A limiter with random jitter. See [`RateLimiter::jittered`].
 #[derive(Debug, Clone)]
 pub struct Jittered<L> {
     inner: L,
@@ -54,7 +54,7 @@ impl<L> Jittered<L> {
         }
     }
 
-    /// Makes the delays repeatable.
+    /// Seeds the random numbers, which makes the delays reproducible.
     #[must_use]
     pub fn seeded(self, seed: u64) -> Self {
         Self {

@@ -4,25 +4,34 @@ use std::time::{Duration, Instant};
 
 use super::RateLimiter;
 
-/// Lets a burst through at once and then a number a second, over all keys of the queue: client-go's
-/// `BucketRateLimiter` (`golang.org/x/time/rate`).
+/// A token bucket over all keys of the queue: client-go's `BucketRateLimiter`.
 ///
-/// Each failure reserves a token and waits for it; a bucket that is overdrawn makes later ones wait
-/// longer. Failures in a row do not matter.
+/// It allows a burst and then a fixed number of retries per second (`golang.org/x/time/rate`). Each failure reserves a
+/// token and waits for it; an overdrawn bucket makes later failures wait longer. The number of failures in a row does
+/// not matter.
+///
+/// ```
+/// use std::time::{Duration, Instant};
+/// use lariat_queue::{RateLimiter, TokenBucket};
+///
+/// let (mut bucket, now) = (TokenBucket::new(10.0, 1), Instant::now());
+/// assert_eq!(bucket.delay(1, now), Duration::ZERO);
+/// assert_eq!(bucket.delay(1, now), Duration::from_millis(100));
+/// ```
 #[derive(Debug, Clone, Copy)]
 pub struct TokenBucket {
     per_second: f64,
     burst: f64,
-    /// Negative while reservations wait.
+    /// Negative while reservations are waiting.
     tokens: f64,
-    /// When `tokens` was right.
+    /// The time at which `tokens` was computed.
     at: Option<Instant>,
 }
 
 impl TokenBucket {
-    /// Makes a full bucket of `burst` tokens, into which `per_second` tokens fall.
+    /// Creates a full bucket of `burst` tokens, with `per_second` new ones a second.
     ///
-    /// With a rate of zero, what exceeds the burst waits for ever; with a burst of zero, everything.
+    /// With a rate of zero, every failure beyond the burst waits for ever; with a burst of zero, every failure.
     ///
     /// # Panics
     ///
@@ -52,7 +61,7 @@ impl RateLimiter for TokenBucket {
             .map_or(Duration::ZERO, |at| now.saturating_duration_since(at));
         self.at = Some(self.at.map_or(now, |at| at.max(now)));
         let fallen = since.as_secs_f64() * self.per_second;
-        // A rate without bound refills at once, however short the time.
+        // An infinite rate refills the bucket immediately, however little time has passed.
         let fallen = if self.per_second.is_infinite() {
             f64::INFINITY
         } else {

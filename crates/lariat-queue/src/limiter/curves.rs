@@ -1,10 +1,21 @@
-//! Delays that depend on the failures alone.
+//! Delays that depend on the number of failures alone.
 
 use std::time::{Duration, Instant};
 
 use super::RateLimiter;
 
-/// Doubles from `base` up to `max`: client-go's `ItemExponentialFailureRateLimiter`.
+/// An exponential backoff: client-go's `ItemExponentialFailureRateLimiter`.
+///
+/// ```
+/// use std::time::{Duration, Instant};
+/// use lariat_queue::{Exponential, RateLimiter};
+///
+/// let mut backoff = Exponential::new(Duration::from_millis(5), Duration::from_secs(30));
+/// let now = Instant::now();
+/// assert_eq!(backoff.delay(1, now), Duration::from_millis(5));
+/// assert_eq!(backoff.delay(3, now), Duration::from_millis(20));
+/// assert_eq!(backoff.delay(99, now), Duration::from_secs(30));
+/// ```
 #[derive(Debug, Clone, Copy)]
 pub struct Exponential {
     base: Duration,
@@ -12,7 +23,9 @@ pub struct Exponential {
 }
 
 impl Exponential {
-    /// Waits `base` after the first failure and never longer than `max`. A `base` of zero always is.
+    /// Waits `base` after the first failure, then twice as long each time, up to `max`.
+    ///
+    /// A `base` of zero never waits.
     #[must_use]
     pub fn new(base: Duration, max: Duration) -> Self {
         Self { base, max }
@@ -23,7 +36,7 @@ impl RateLimiter for Exponential {
     fn delay(&mut self, failures: u32, _: Instant) -> Duration {
         let doublings = failures.saturating_sub(1);
         let nanos = self.base.as_nanos();
-        // Far beyond the longest duration there is.
+        // Beyond any duration, so that the shift below cannot overflow.
         if doublings > 100 {
             return if nanos == 0 { Duration::ZERO } else { self.max };
         }
@@ -34,7 +47,17 @@ impl RateLimiter for Exponential {
     }
 }
 
-/// Waits `fast` for the first failures and `slow` after: client-go's `ItemFastSlowRateLimiter`.
+/// A short delay first, a long one later: client-go's `ItemFastSlowRateLimiter`.
+///
+/// ```
+/// use std::time::{Duration, Instant};
+/// use lariat_queue::{FastSlow, RateLimiter};
+///
+/// let mut delays = FastSlow::new(Duration::from_millis(5), Duration::from_secs(10), 3);
+/// let now = Instant::now();
+/// assert_eq!(delays.delay(3, now), Duration::from_millis(5));
+/// assert_eq!(delays.delay(4, now), Duration::from_secs(10));
+/// ```
 #[derive(Debug, Clone, Copy)]
 pub struct FastSlow {
     fast: Duration,
@@ -43,7 +66,7 @@ pub struct FastSlow {
 }
 
 impl FastSlow {
-    /// Waits `fast` after each of the first `fast_failures` failures, `slow` after later ones.
+    /// Waits `fast` after each of the first `fast_failures` failures, and then `slow`.
     #[must_use]
     pub fn new(fast: Duration, slow: Duration, fast_failures: u32) -> Self {
         Self {

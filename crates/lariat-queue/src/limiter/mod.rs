@@ -1,4 +1,4 @@
-//! How long a failed lane waits before it is tried again.
+//! The delay before a failed lane is retried.
 
 mod adapters;
 mod bucket;
@@ -10,11 +10,11 @@ pub use adapters::{AtMost, Jittered, MaxOf};
 pub use bucket::TokenBucket;
 pub use curves::{Exponential, FastSlow};
 
-/// Turns the failures of a lane into a delay.
+/// A rate limiter turns the failures of a lane into a delay.
 ///
-/// The queue counts failures in a row per key and lane and forgets them on success, so a limiter needs
-/// no state per key. Each queue has a limiter of its own, and asks it under its lock: it must be quick
-/// and must not use the queue. Every `FnMut(u32) -> Duration` is one.
+/// The queue counts failures in a row per key and lane, and resets them on success, so a limiter needs no state per
+/// key. Each queue has its own limiter and calls it under the queue's lock: it must be quick and must not use the
+/// queue. Every `FnMut(u32) -> Duration` is a rate limiter.
 ///
 /// ```
 /// use std::time::Duration;
@@ -28,11 +28,14 @@ pub use curves::{Exponential, FastSlow};
 /// # drop(queue);
 /// ```
 pub trait RateLimiter: Send + 'static {
-    /// Returns the delay from `now` on after the `failures`-th failure in a row; the first is 1.
+    /// Returns the delay after a failure, counted from `now`.
+    ///
+    /// `failures` is the number of failures in a row; the first is 1.
     fn delay(&mut self, failures: u32, now: Instant) -> Duration;
 
-    /// Waits as long as the stricter of two limiters says: client-go's `MaxOfRateLimiter`. Both are
-    /// asked every time.
+    /// Waits the longer delay of two limiters: client-go's `MaxOfRateLimiter`.
+    ///
+    /// Both are called every time.
     fn max_of<L: RateLimiter>(self, other: L) -> MaxOf<Self, L>
     where
         Self: Sized,
@@ -40,7 +43,7 @@ pub trait RateLimiter: Send + 'static {
         MaxOf(self, other)
     }
 
-    /// Never waits longer than this: client-go's `WithMaxWaitRateLimiter`.
+    /// Limits the delay: client-go's `WithMaxWaitRateLimiter`.
     fn at_most(self, longest: Duration) -> AtMost<Self>
     where
         Self: Sized,
@@ -48,8 +51,9 @@ pub trait RateLimiter: Send + 'static {
         AtMost::new(self, longest)
     }
 
-    /// Lengthens each delay at random by up to this share of it, so that what failed together does not
-    /// come back together: client-go's `wait.Jitter`.
+    /// Lengthens each delay at random by up to this share of it: client-go's `wait.Jitter`.
+    ///
+    /// Keys that failed together are then retried at different times.
     ///
     /// # Panics
     ///
@@ -68,7 +72,7 @@ impl<F: FnMut(u32) -> Duration + Send + 'static> RateLimiter for F {
     }
 }
 
-/// Returns lasso's default curve: 5 ms doubling up to 30 s, and 2 min from the 31st failure on.
+/// Returns lasso's default: 5 ms doubling up to 30 s, and 2 min from the 31st failure on.
 #[must_use]
 pub fn lasso_default() -> impl RateLimiter {
     let fast_slow = FastSlow::new(Duration::from_millis(1), Duration::from_secs(120), 30);
@@ -81,8 +85,9 @@ pub fn controller_runtime_default() -> impl RateLimiter {
     Exponential::new(Duration::from_millis(5), Duration::from_secs(1000))
 }
 
-/// Returns client-go's `DefaultTypedControllerRateLimiter`: 5 ms doubling up to 1000 s, and over all
-/// keys together 10 a second after a burst of 100.
+/// Returns client-go's `DefaultTypedControllerRateLimiter`.
+///
+/// That is 5 ms doubling up to 1000 s, and over all keys together 10 a second after a burst of 100.
 #[must_use]
 pub fn client_go_default() -> impl RateLimiter {
     controller_runtime_default().max_of(TokenBucket::new(10.0, 100))

@@ -1,13 +1,13 @@
-//! Seeing what goes into a queue and what comes out.
+//! Observing every step of a queue.
 
 use std::time::{Duration, Instant};
 
 use crate::{Add, Item, LaneId, Lanes, Priority, Verdict};
 
-/// Sees every step of a queue, for a recording of it.
+/// An observer of every step of a queue, for recordings.
 ///
-/// It is called under the lock of the queue, in the order of the steps, so it must be quick and must not use the queue. A
-/// [`QueueCore`](crate::QueueCore) that is given the same steps at the same times hands out the same keys.
+/// It is called under the lock of the queue, in the order of the steps, so it must be quick and must not use the queue.
+/// A [`QueueCore`](crate::QueueCore) that is given the same steps at the same times dequeues the same keys.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -16,9 +16,9 @@ use crate::{Add, Item, LaneId, Lanes, Priority, Verdict};
 /// use lariat_queue::{Add, QueueBuilder, Step, Tap, WorkQueue};
 ///
 /// #[derive(Clone, Default)]
-/// struct Handed(Arc<Mutex<Vec<&'static str>>>);
+/// struct Dequeued(Arc<Mutex<Vec<&'static str>>>);
 ///
-/// impl Tap<&'static str, ()> for Handed {
+/// impl Tap<&'static str, ()> for Dequeued {
 ///     fn step(&self, _at: Instant, step: &Step<'_, &'static str, ()>) {
 ///         if let Step::Get(item) = step {
 ///             self.0.lock().push(item.key);
@@ -26,21 +26,21 @@ use crate::{Add, Item, LaneId, Lanes, Priority, Verdict};
 ///     }
 /// }
 ///
-/// let handed = Handed::default();
-/// let queue = WorkQueue::<&str>::builder().build_tapped(handed.clone());
+/// let dequeued = Dequeued::default();
+/// let queue = WorkQueue::<&str>::builder().build_tapped(dequeued.clone());
 /// queue.add("pod-a", Add::now());
 /// queue.try_get().expect("a key is due").done();
-/// assert_eq!(*handed.0.lock(), ["pod-a"]);
+/// assert_eq!(*dequeued.0.lock(), ["pod-a"]);
 /// ```
 pub trait Tap<K, P>: Send + Sync {
-    /// Receives a step, and the time at which it happens for the queue.
+    /// Receives a step and the time at which it happens.
     ///
-    /// The time is taken before the lock, so that of a step may be earlier than that of the one before, by as long as
-    /// its thread waited.
+    /// The time is taken before the lock. So the time of a step may be before that of the previous step, by as long as
+    /// its thread waited for the lock.
     fn step(&self, at: Instant, step: &Step<'_, K, P>);
 }
 
-/// What happens to a queue.
+/// A step of a queue.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Step<'a, K, P> {
@@ -48,27 +48,27 @@ pub enum Step<'a, K, P> {
     Add {
         /// The key.
         key: &'a K,
-        /// What is asked for.
+        /// The options of the add.
         request: Request<'a, P>,
-        /// The delay the limiter chose, for a key that is added after one.
+        /// The delay that the limiter chose, for a rate limited add.
         limited: Option<Duration>,
-        /// The key's group, in a queue whose groups take turns.
+        /// The key's group, in a queue with fair queuing.
         group: Option<u64>,
     },
-    /// Delays were found to have ended, by someone who did not take a key.
+    /// Delays had ended by the time of a call that got no key.
     Release,
-    /// A key was handed out.
+    /// A key was dequeued.
     Get(&'a Item<K, P>),
-    /// A key comes back.
+    /// A worker finished a key.
     Done {
         /// The key.
         key: &'a K,
-        /// What became of its lanes.
+        /// The verdicts on its lanes.
         verdicts: &'a [(LaneId, Verdict<P>)],
     },
-    /// After a step nothing is left in the queue, which is like a new one since.
+    /// Nothing is left in the queue, which is like a new one from now on.
     Emptied,
-    /// A key comes back undone.
+    /// A worker gave a key back without processing it.
     GiveBack {
         /// The key.
         key: &'a K,
@@ -79,12 +79,12 @@ pub enum Step<'a, K, P> {
     Resume,
     /// The queue shuts down.
     ShutDown {
-        /// Whether what was ready is dropped.
+        /// Whether ready keys were dropped.
         now: bool,
     },
     /// The queue accepts keys again.
     Reopen,
-    /// Failures are forgotten.
+    /// The failures of a lane were reset.
     Forget {
         /// The key.
         key: &'a K,
@@ -93,21 +93,21 @@ pub enum Step<'a, K, P> {
     },
 }
 
-/// What an [`Add`] asks for.
+/// The options of an [`Add`].
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Request<'a, P> {
-    /// For which lanes.
+    /// The lanes it is for.
     pub lanes: &'a Lanes,
-    /// After which delay.
+    /// The delay.
     pub after: Duration,
     /// Whether the delay is [kept](Add::kept).
     pub kept: bool,
-    /// How urgent it is.
+    /// The priority.
     pub priority: Priority,
     /// How many times in a row the lanes have [failed](Add::failures).
     pub failures: u32,
-    /// What travels with the key.
+    /// The payload.
     pub payload: &'a P,
 }
 

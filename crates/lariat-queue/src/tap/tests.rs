@@ -218,13 +218,13 @@ fn check(fair: bool, seen: Vec<(Instant, Seen)>, renews: bool) {
             Seen::Add(key, add, Some(limited)) => core.add_failed(key, add, |_| limited, at),
             Seen::Release => drop(core.stats(at)),
             Seen::Take(key, lanes, priority, waited) => {
-                let item = core.get(at).expect("the queue handed a key out");
+                let item = core.get(at).expect("the queue dequeued a key");
                 let now = (item.key, &item.lanes, item.priority, item.waited);
                 assert_eq!(now, (key, &lanes, priority, waited));
                 items.insert(key, item);
             }
             Seen::Finish(key, verdicts) => {
-                let item = items.remove(&key).expect("it was handed out");
+                let item = items.remove(&key).expect("it was dequeued");
                 core.done(item.slot, item.priority, verdicts, at);
             }
             Seen::GiveBack(key) => core.give_back(items.remove(&key).expect("as above"), at),
@@ -257,7 +257,7 @@ proptest! {
 
 /// A worker that waits is woken by a delay that ends; what it is given is a step like any other.
 #[tokio::test(start_paused = true)]
-async fn hand_outs_to_workers_that_waited_are_seen() {
+async fn dequeues_by_waiting_workers_are_seen() {
     let seer = Seer::default();
     let queue: WorkQueue<Key> = QueueBuilder::new().build_tapped(seer.clone());
     queue.add(1, Add::after(Duration::from_secs(5)));

@@ -9,10 +9,10 @@ use tokio::time::{self, Instant};
 use crate::{Queue, SECOND, get_and_done};
 
 #[tokio::test(start_paused = true)]
-async fn a_second_worker_waits_until_a_held_key_is_back() {
+async fn a_second_worker_waits_until_a_key_is_done() {
     let queue = Queue::default();
     queue.add(1, Add::now());
-    let held = queue.get().await.unwrap();
+    let work = queue.get().await.unwrap();
     queue.add(1, Add::now());
     queue.add(1, Add::now());
     let mut second = JoinSet::new();
@@ -20,23 +20,23 @@ async fn a_second_worker_waits_until_a_held_key_is_back() {
     second.spawn(async move { get_and_done(&item).await });
     time::sleep(SECOND).await;
     assert!(second.try_join_next().is_none());
-    held.done();
+    work.done();
     assert_eq!(second.join_all().await, [1]);
-    assert_eq!(queue.stats().handed_out, 2, "two adds came as one");
+    assert_eq!(queue.stats().handed_out, 2, "two adds merged into one");
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_drain_on_shutdown_waits_for_keys_with_workers_and_for_what_they_were_added_again() {
     let queue = Queue::default();
     queue.add(1, Add::now());
-    let held = queue.get().await.unwrap();
+    let work = queue.get().await.unwrap();
     queue.add(1, Add::now());
     let mut drain = JoinSet::new();
     let draining = queue.clone();
     drain.spawn(async move { draining.shut_down_with_drain().await });
     time::sleep(SECOND).await;
     assert!(drain.try_join_next().is_none(), "a key is with a worker");
-    held.done();
+    work.done();
     time::sleep(SECOND).await;
     assert!(drain.try_join_next().is_none(), "it came again");
     assert_eq!(get_and_done(&queue).await, 1);
@@ -45,10 +45,10 @@ async fn a_drain_on_shutdown_waits_for_keys_with_workers_and_for_what_they_were_
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_plain_shutdown_waits_for_nobody_and_ends_the_wait_of_a_drain() {
+async fn a_plain_shutdown_waits_for_no_worker_and_ends_the_wait_of_a_drain() {
     let queue = Queue::default();
     queue.add(1, Add::now());
-    let held = queue.get().await.unwrap();
+    let work = queue.get().await.unwrap();
     let mut drain = JoinSet::new();
     let draining = queue.clone();
     drain.spawn(async move { draining.shut_down_with_drain().await });
@@ -56,16 +56,16 @@ async fn a_plain_shutdown_waits_for_nobody_and_ends_the_wait_of_a_drain() {
     assert!(drain.try_join_next().is_none());
     queue.shut_down();
     drain.join_all().await;
-    held.done();
+    work.done();
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_shutdown_without_drain_ends_workers_although_keys_are_ready() {
     let queue = Queue::default();
     queue.add_all((0..10).map(|key| (key, Add::now())));
-    let held = queue.get().await.unwrap();
+    let work = queue.get().await.unwrap();
     queue.shut_down_now();
-    held.done();
+    work.done();
     assert!(queue.get().await.is_none());
     assert_eq!(queue.stats().handed_out, 1);
 }
@@ -79,13 +79,13 @@ async fn a_rate_limited_add_comes_after_the_delay_of_its_key() {
         queue.add_rate_limited(1, Add::now());
         let work = queue.get().await.unwrap();
         assert_eq!(start.elapsed().as_millis(), expected);
-        // Something else of it waits, so that it is not forgotten.
+        // Another lane is delayed, so that the key is not removed.
         queue.add(1, Add::after(3600 * SECOND).kept());
         work.done_with([]);
     }
     assert_eq!(queue.failures(&1, LaneId::WHOLE), 5);
 
-    // Another key has failures of its own, and forgetting begins anew.
+    // Another key has failures of its own, and forgetting resets the delay.
     let start = Instant::now();
     queue.add_rate_limited(2, Add::now());
     assert_eq!(get_and_done(&queue).await, 2);
@@ -101,12 +101,12 @@ async fn a_rate_limited_add_comes_after_the_delay_of_its_key() {
 async fn reopening_ends_the_wait_of_a_drain() {
     let queue = Queue::default();
     queue.add(1, Add::now());
-    let held = queue.get().await.unwrap();
+    let work = queue.get().await.unwrap();
     let mut drain = JoinSet::new();
     let draining = queue.clone();
     drain.spawn(async move { draining.shut_down_with_drain().await });
     time::sleep(SECOND).await;
-    held.done();
+    work.done();
     queue.reopen();
     drain.join_all().await;
     queue.add(2, Add::now());

@@ -1,5 +1,5 @@
-//! Many producers and many workers, on real time and threads: nothing is lost, and nothing is handed
-//! out twice at once.
+//! Many producers and many workers, on real time and threads: nothing is lost, and no key is processed
+//! by two workers.
 
 use std::collections::HashSet;
 use std::hash::{Hash, Hasher};
@@ -31,16 +31,16 @@ async fn fifty_producers_and_ten_workers_handle_every_key() {
         });
     }
     let mut workers = JoinSet::new();
-    let held = Arc::new(Mutex::new(HashSet::new()));
+    let processing = Arc::new(Mutex::new(HashSet::new()));
     for _ in 0..10 {
-        let (queue, held) = (queue.clone(), Arc::clone(&held));
+        let (queue, processing) = (queue.clone(), Arc::clone(&processing));
         workers.spawn(async move {
             let mut seen = HashSet::new();
             while let Some(work) = queue.get().await {
                 seen.insert(*work.key());
-                assert!(held.lock().insert(*work.key()), "one holder per key");
+                assert!(processing.lock().insert(*work.key()), "one worker per key");
                 tokio::task::yield_now().await;
-                assert!(held.lock().remove(work.key()));
+                assert!(processing.lock().remove(work.key()));
                 work.done();
             }
             seen

@@ -1,4 +1,4 @@
-//! Workers that wait: who is woken, when, and what a cancelled one leaves behind.
+//! Waiting workers: which are woken, when, and what a cancelled one leaves behind.
 
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -49,7 +49,7 @@ async fn an_earlier_deadline_wakes_a_worker_that_sleeps_until_a_later_one() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn when_the_worker_that_holds_the_timer_is_cancelled_another_takes_it_over() {
+async fn when_the_worker_that_owns_the_timer_is_cancelled_another_takes_it_over() {
     let queue = Queue::default();
     queue.add(1, Add::after(30 * SECOND));
     let mut holder = Box::pin(queue.get());
@@ -60,7 +60,7 @@ async fn when_the_worker_that_holds_the_timer_is_cancelled_another_takes_it_over
     assert_eq!(*other.await.unwrap().key(), 1);
 }
 
-/// Takes keys as they come and holds each for an hour.
+/// Gets keys as they come and processes each for an hour.
 async fn hold_each(queue: Queue, item: Arc<Mutex<Vec<(u32, Duration)>>>, start: Instant) {
     while let Some(work) = queue.get().await {
         item.lock().push((*work.key(), start.elapsed()));
@@ -83,7 +83,7 @@ async fn keys_added_together_reach_every_waiting_worker() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn when_the_worker_that_holds_the_timer_gets_a_key_another_takes_the_timer_over() {
+async fn when_the_worker_that_owns_the_timer_gets_a_key_another_takes_the_timer_over() {
     let (queue, item, start) = (Queue::default(), Arc::default(), Instant::now());
     queue.add(1, Add::after(30 * SECOND));
     let mut workers = JoinSet::new();
@@ -97,14 +97,14 @@ async fn when_the_worker_that_holds_the_timer_gets_a_key_another_takes_the_timer
 }
 
 #[tokio::test(start_paused = true)]
-async fn cancelling_a_woken_take_loses_nothing() {
+async fn cancelling_a_woken_get_loses_nothing() {
     let queue = Queue::default();
     let mut first = Box::pin(queue.get());
     let mut second = Box::pin(queue.get());
     assert!(poll_once(first.as_mut()).is_pending());
     assert!(poll_once(second.as_mut()).is_pending());
     queue.add(1, Add::now());
-    // The call went to the one who sat down last, who is dropped before it looks.
+    // The wake-up went to the worker that joined last, which is dropped before it looks.
     drop(second);
     let work = time::timeout(SECOND, first)
         .await
@@ -114,10 +114,10 @@ async fn cancelling_a_woken_take_loses_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn shutdown_ends_every_waiting_worker_once_held_keys_are_back() {
+async fn shutdown_ends_every_waiting_worker_once_all_keys_are_done() {
     let queue = Queue::default();
     queue.add(1, Add::now());
-    let held = queue.get().await.unwrap();
+    let work = queue.get().await.unwrap();
     let mut workers = JoinSet::new();
     for _ in 0..4 {
         let queue = queue.clone();
@@ -128,9 +128,9 @@ async fn shutdown_ends_every_waiting_worker_once_held_keys_are_back() {
     time::sleep(SECOND).await;
     assert!(
         workers.try_join_next().is_none(),
-        "a held key may still come back"
+        "a key in processing may still come back"
     );
-    held.done();
+    work.done();
     assert_eq!(workers.join_all().await, [true; 4]);
     queue.add(2, Add::now());
     assert!(queue.get().await.is_none());
@@ -188,8 +188,8 @@ async fn a_worker_with_nothing_to_do_is_not_woken() {
     }
     let wakes = Arc::new(Wakes::default());
     let waker = Waker::from(Arc::clone(&wakes));
-    let mut take = pin!(queue.get());
-    let poll = take.as_mut().poll(&mut Context::from_waker(&waker));
+    let mut get = pin!(queue.get());
+    let poll = get.as_mut().poll(&mut Context::from_waker(&waker));
     assert!(poll.is_pending());
     let before = wakes.0.load(Ordering::Relaxed);
     time::sleep(1800 * SECOND).await;
@@ -200,11 +200,11 @@ async fn a_worker_with_nothing_to_do_is_not_woken() {
 async fn each_key_wakes_one_worker() {
     let queue = Queue::default();
     let wakes: Vec<Arc<Wakes>> = (0..5).map(|_| Arc::default()).collect();
-    let mut takes: Vec<_> = wakes.iter().map(|_| Box::pin(queue.get())).collect();
-    for (take, wakes) in takes.iter_mut().zip(&wakes) {
+    let mut gets: Vec<_> = wakes.iter().map(|_| Box::pin(queue.get())).collect();
+    for (get, wakes) in gets.iter_mut().zip(&wakes) {
         let waker = Waker::from(Arc::clone(wakes));
         assert!(
-            take.as_mut()
+            get.as_mut()
                 .poll(&mut Context::from_waker(&waker))
                 .is_pending()
         );
@@ -219,7 +219,7 @@ async fn each_key_wakes_one_worker() {
     assert_eq!(woken(), 1);
     queue.add(1, Add::now());
     assert_eq!(woken(), 1, "nothing new is due");
-    // The one who was called may not come for long, so others are called to other keys.
+    // The woken worker may run late, so others are woken for other keys.
     queue.add(2, Add::now());
     assert_eq!(woken(), 2);
 }

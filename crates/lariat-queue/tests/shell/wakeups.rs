@@ -1,5 +1,5 @@
-//! Whatever is polled, woken, cancelled and added in whatever order: as long as something is ready and
-//! somebody waits, somebody who waits has been woken.
+//! Under any order of polls, wake-ups, cancellations and adds: as long as a key is ready and a worker
+//! waits, a waiting worker has been woken.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -41,9 +41,9 @@ impl Wake for Flag {
     }
 }
 
-/// A call of `take` that was polled at least once and got nothing.
+/// A call of `get` that was polled at least once and got nothing.
 struct Waiting<'a> {
-    take: Pin<Box<dyn Future<Output = Option<Work<u32>>> + 'a>>,
+    get: Pin<Box<dyn Future<Output = Option<Work<u32>>> + 'a>>,
     woken: Arc<Flag>,
 }
 
@@ -51,7 +51,7 @@ impl Waiting<'_> {
     fn poll(&mut self) -> Poll<Option<Work<u32>>> {
         self.woken.0.store(false, Ordering::Relaxed);
         let waker = Waker::from(Arc::clone(&self.woken));
-        self.take.as_mut().poll(&mut Context::from_waker(&waker))
+        self.get.as_mut().poll(&mut Context::from_waker(&waker))
     }
 }
 
@@ -70,7 +70,7 @@ impl Crowd<'_> {
             Step::Wait => {
                 let queue = self.queue;
                 self.waiting.push(Waiting {
-                    take: Box::pin(queue.get()),
+                    get: Box::pin(queue.get()),
                     woken: Arc::default(),
                 });
                 self.poll(self.waiting.len() - 1);
@@ -113,12 +113,12 @@ impl Crowd<'_> {
         if in_line > 0 && !self.waiting.is_empty() {
             assert!(
                 self.waiting.iter().any(woken),
-                "{in_line} keys, nobody woken"
+                "{in_line} keys, no worker woken"
             );
         }
     }
 
-    /// Polls who is woken, and nobody else, until all that was added has come.
+    /// Polls only woken workers, until every added key was dequeued.
     async fn finish(mut self) {
         self.queue.resume();
         if self.waiting.is_empty() {

@@ -1,7 +1,7 @@
 //! The core against a naive reference that keeps everything in lists.
 //!
-//! Invariants, after every step: one holder per key; nothing added is lost and nothing is invented
-//! (the payload of every add arrives, once for each of its lanes that was delayed, the older first); no lane is handed out
+//! Invariants, after every step: one worker per key; nothing added is lost and nothing is invented
+//! (the payload of every add arrives, once for each of its lanes that was delayed, the older first); no lane is dequeued
 //! before its time; the earliest deadline of a lane wins; a kept delay is not cut short; keys leave by
 //! priority, first come first served or, in a fair queue, group by group, with the share that ageing
 //! grants; a drain hands out what was due before it and nothing else; a shutdown empties the queue;
@@ -159,7 +159,7 @@ impl Pair {
         let due = self.model.dirty.remove(&key).unwrap();
         self.model.promised.remove(&key);
         let before = self.model.processing.insert(key, self.model.now);
-        assert_eq!(before, None, "one holder per key");
+        assert_eq!(before, None, "one worker per key");
         assert_eq!(item.waited, Duration::from_secs(self.model.now - due.since));
         assert_eq!(item.priority, due.priority);
         assert_eq!(item.payload, due.payload);
@@ -258,12 +258,12 @@ impl Pair {
             stats.longest,
             Duration::from_secs(ages().max().unwrap_or(0))
         );
-        let ready_or_held = |key: &u8| {
+        let ready_or_processing = |key: &u8| {
             model.processing.contains_key(key) || model.line.iter().any(|(k, _)| k == key)
         };
         let mut delayed: BTreeSet<u8> = model.delayed.keys().map(|(key, _, _)| *key).collect();
         delayed.extend(&model.aside);
-        delayed.retain(|key| !ready_or_held(key));
+        delayed.retain(|key| !ready_or_processing(key));
         assert_eq!(stats.delayed, delayed.len());
         assert_eq!(self.queue.waiting.live(), model.delayed.len());
         for memory in self.queue.memory() {

@@ -68,7 +68,7 @@ impl Bench {
         self.done_with(item, &[(LaneId::WHOLE, Verdict::Done)]);
     }
 
-    /// Takes and finishes everything that is ready.
+    /// Gets and finishes everything that is ready.
     pub(super) fn drain(&mut self) -> String {
         let mut keys = String::new();
         while let Some(item) = self.get() {

@@ -87,7 +87,7 @@ fn a_kept_delay_does_not_end_with_one_that_had_ended_before_it_was_asked_for() {
 }
 
 #[test]
-fn a_delay_no_clock_can_hold_means_never() {
+fn a_delay_too_long_for_any_clock_means_never() {
     let mut bench = Bench::new();
     bench.add_with('a', Add::after(Duration::MAX));
     bench.add("b");
@@ -127,7 +127,7 @@ fn a_delayed_key_counts_as_waiting_only_once_it_is_ready() {
 }
 
 #[test]
-fn a_delay_takes_the_place_of_a_later_one_of_its_lane_however_they_were_asked_for() {
+fn a_delay_replaces_a_later_one_of_its_lane_however_they_were_added() {
     let mut bench = Bench::new();
     bench.add_with('a', Add::after(10 * SECOND).lanes(lane(1)));
     bench.add_with('a', Add::after(5 * SECOND).lanes(lane(1)).kept());

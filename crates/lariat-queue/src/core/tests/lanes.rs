@@ -46,7 +46,7 @@ fn only_the_lanes_that_failed_come_again_each_at_its_own_time() {
 }
 
 #[test]
-fn a_lane_that_is_held_comes_again_with_the_failures_it_had() {
+fn a_postponed_lane_is_retried_with_the_failures_it_had() {
     let mut bench = Bench::new();
     bench.add("a");
     let failed = Verdict::Failed {
@@ -95,7 +95,7 @@ fn a_lane_added_alone_does_not_bring_the_others() {
 }
 
 #[test]
-fn a_lane_that_comes_due_while_the_key_is_held_runs_after_it_is_given_back() {
+fn a_lane_that_comes_due_during_processing_runs_after_it() {
     let mut bench = Bench::new();
     bench.add("a");
     let item = bench.get().unwrap();

@@ -36,7 +36,7 @@ pub(super) struct Delayed {
 #[derive(Debug, Default)]
 pub(super) struct Model {
     pub(super) now: u64,
-    /// Due and not handed out, of keys that are ready and of those in processing.
+    /// Due lanes that were not dequeued, of ready keys and of keys in processing.
     pub(super) dirty: BTreeMap<u8, Due>,
     /// Keys in line with their level, in order of arrival at that level.
     pub(super) line: Vec<(u8, Priority)>,
@@ -120,7 +120,7 @@ impl Model {
         self.merge(key, lanes, what);
     }
 
-    /// Returns what is due of a key; if nothing was, something is from now on.
+    /// Returns the due lanes of a key, which is due from now on.
     fn dirty(&mut self, key: u8, priority: Priority, since: u64) -> &mut Due {
         self.dirty.entry(key).or_insert_with(|| {
             self.adds += 1;
@@ -139,7 +139,7 @@ impl Model {
         due.payload.extend(payload);
     }
 
-    /// Makes delayed lanes due, in the order of their deadlines, as older than what is due.
+    /// Makes delayed lanes due, in the order of their deadlines; their payloads count as older.
     pub(super) fn absorb(&mut self, key: u8, chosen: impl Fn(Lane, bool, u64) -> bool) {
         let mut moved: Vec<((u64, u64), Delay)> = self
             .delayed

@@ -35,7 +35,7 @@ fn one_add_is_counted_and_its_wait_measured() {
 }
 
 #[test]
-fn five_adds_of_a_held_key_are_one_and_wait_from_the_first_on() {
+fn five_adds_of_a_processed_key_are_one_and_wait_from_the_first_on() {
     let mut bench = Bench::new();
     bench.add("a");
     let item = bench.get().unwrap();
@@ -52,7 +52,7 @@ fn five_adds_of_a_held_key_are_one_and_wait_from_the_first_on() {
 }
 
 #[test]
-fn unfinished_work_and_the_longest_of_it_grow_while_keys_are_held() {
+fn unfinished_work_and_the_longest_of_it_grow_while_keys_are_processed() {
     let mut bench = Bench::new();
     bench.add("ab");
     let first = bench.get().unwrap();
@@ -135,11 +135,11 @@ fn retries_and_requeues_are_counted_apart_and_depths_by_priority() {
 }
 
 #[test]
-fn a_held_key_that_is_dirty_is_in_the_depth_of_the_priority_it_is_due_at() {
+fn a_dirty_key_in_processing_is_in_the_depth_of_its_priority() {
     let mut bench = Bench::new();
     bench.add("ba");
     let (_b, a) = (bench.get().unwrap(), bench.get().unwrap());
-    // It is handed out twice at one moment, behind another that is held.
+    // It is dequeued twice at one moment, behind another that is being processed.
     bench.done(&a);
     bench.add("a");
     let a = bench.get().unwrap();

@@ -13,7 +13,7 @@ fn keys_leave_in_the_order_in_which_they_came() {
 }
 
 #[test]
-fn a_key_added_twice_is_handed_out_once_with_both_payloads() {
+fn a_key_added_twice_is_dequeued_once_with_both_payloads() {
     let mut bench = Bench::new();
     bench.add_with('a', now_add().payload(vec![1]));
     bench.add_with('a', now_add().payload(vec![2]));
@@ -25,7 +25,7 @@ fn a_key_added_twice_is_handed_out_once_with_both_payloads() {
 }
 
 #[test]
-fn a_held_key_is_not_handed_out_twice_and_comes_again_at_the_end() {
+fn a_key_in_processing_is_not_dequeued_again_and_goes_to_the_end() {
     let mut bench = Bench::new();
     bench.add("a");
     let item = bench.get().unwrap();
@@ -96,7 +96,7 @@ fn a_duplicate_does_not_make_the_line_longer() {
 }
 
 #[test]
-fn a_key_can_be_added_again_while_it_is_held_and_after() {
+fn a_key_can_be_added_again_while_it_is_processed_and_after() {
     let mut bench = Bench::new();
     bench.add("a");
     let item = bench.get().unwrap();
@@ -110,7 +110,7 @@ fn a_key_can_be_added_again_while_it_is_held_and_after() {
 }
 
 #[test]
-fn a_held_key_is_skipped_and_handed_out_right_after_it_is_back() {
+fn a_key_in_processing_is_skipped_and_dequeued_right_after_it_is_done() {
     let mut bench = Bench::new();
     bench.add_with('a', now_add().priority(Priority::High));
     let item = bench.get().unwrap();
