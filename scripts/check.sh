@@ -31,6 +31,7 @@ for features in "" http postgres; do
     cargo check --quiet --package lariat-sql --no-default-features --features "$features"
 done
 cargo check --quiet --package lariat-core --no-default-features
+cargo check --quiet --package lariat-apimachinery
 unset RUSTFLAGS
 
 step documentation

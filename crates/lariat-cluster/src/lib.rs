@@ -37,7 +37,6 @@
 //!
 //! [`tower`]: https://docs.rs/tower
 
-mod builder;
 mod cluster;
 
 mod api;
@@ -76,8 +75,7 @@ mod workloads;
 
 pub use access::User;
 pub use api::service::ClusterService;
-pub use builder::ClusterBuilder;
-pub use cluster::{Cluster, Commits};
+pub use cluster::{Cluster, ClusterBuilder, Commits};
 pub use control::{Control, SimulatedWorkloads};
 pub use faults::Faults;
 pub use journal::{Journal, Request};

@@ -6,7 +6,7 @@ use http::{Method, StatusCode};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{Asked, done, reply};
+use super::asked::{Asked, done, reply};
 use crate::faults::{Faults, RuleForm, RuleId};
 use crate::server::Server;
 use crate::status::ApiError;

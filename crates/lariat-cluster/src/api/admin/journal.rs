@@ -3,7 +3,7 @@
 use http::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use super::{Asked, done, reply};
+use super::asked::{Asked, done, reply};
 use crate::journal::{Request, Selection};
 use crate::server::Server;
 use crate::status::ApiError;

@@ -3,7 +3,7 @@
 use http::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use super::{Asked, done, reply, unsaved};
+use super::asked::{Asked, done, reply, unsaved};
 use crate::server::Server;
 use crate::status::ApiError;
 use crate::store::Snapshot;

@@ -3,7 +3,7 @@
 use lariat_apimachinery::kinds::Resource;
 use serde_json::{Map, Value, json};
 
-use super::{kind_json, schema_name};
+use super::names::{kind_json, schema_name};
 
 /// Adds the paths of a resource.
 pub(super) fn describe(resource: &Resource, paths: &mut Map<String, Value>) {

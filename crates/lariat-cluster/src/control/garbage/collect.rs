@@ -6,8 +6,9 @@ use lariat_apimachinery::kinds::{Catalog, Resource};
 use lariat_apimachinery::object::{Object, metadata_mut};
 use serde_json::Value;
 
+use super::invalid;
+use super::outcome::{MANAGER, Outcome};
 use super::owner::{self, Owner};
-use super::{MANAGER, Outcome, invalid};
 use crate::control::graph::Node;
 use crate::control::metadata::{Metadata, OwnerReference};
 use crate::control::plane::Plane;

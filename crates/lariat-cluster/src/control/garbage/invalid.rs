@@ -54,7 +54,7 @@ pub(super) fn report(plane: &Plane, catalog: &Catalog, node: &Node, reference: &
     });
     let writer = Writer {
         server: &plane.server,
-        manager: super::MANAGER,
+        manager: super::outcome::MANAGER,
     };
     if let Err(error) = writer.create(events, Some(namespace), &event) {
         tracing::debug!(name, ?error, "cannot tell of an invalid owner reference");

@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use lariat_apimachinery::kinds::{Catalog, Resource, qualified};
 
-use super::MANAGER;
 use crate::control::metadata::Metadata;
 use crate::control::plane::Plane;
 use crate::control::write::Writer;
 use crate::store::{Range, Stored};
 use crate::verbs::{Deletion, Propagation};
+
+pub(super) const MANAGER: &str = "kube-controller-manager";
 
 /// How many objects are deleted before others get their turn.
 const BATCH: usize = 512;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use lariat_apimachinery::kinds::Resource;
 
-use super::Selection;
+use super::selection::Selection;
 use crate::store::Stored;
 use crate::strategy::view;
 use crate::verbs::call::Call;

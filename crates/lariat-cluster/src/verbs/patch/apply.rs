@@ -4,6 +4,7 @@ use lariat_apimachinery::cause::StatusCause;
 use lariat_apimachinery::object::{Object, metadata_mut, metadata_text};
 use serde_json::Value;
 
+use super::identity::check_identity;
 use crate::access::{Attributes, Subject};
 use crate::status::ApiError;
 use crate::strategy::view;
@@ -49,7 +50,7 @@ pub(super) fn apply(call: &Call) -> Result<Reply, ApiError> {
                 answer => return answer,
             }
         };
-        super::check_identity(call, &merged, &current)?;
+        check_identity(call, &merged, &current)?;
         if let Some(reply) = update::store_changed(call, (&current, &live), merged, dry_run)? {
             return Ok(reply);
         }

@@ -5,7 +5,7 @@
 use lariat_apimachinery::cause::StatusCause;
 use serde_json::{Value, json};
 
-use super::{created, read};
+use super::question::{created, read};
 use crate::access::{Attributes, Decision, Subject, User};
 use crate::status::ApiError;
 use crate::verbs::call::Call;

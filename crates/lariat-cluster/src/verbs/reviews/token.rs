@@ -7,7 +7,7 @@ use lariat_apimachinery::cause::StatusCause;
 use lariat_apimachinery::object::Object;
 use serde_json::{Value, json};
 
-use super::{created, read};
+use super::question::{created, read};
 use crate::access::{AUDIENCE, Issue};
 use crate::server::Server;
 use crate::status::ApiError;

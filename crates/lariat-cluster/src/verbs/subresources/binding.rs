@@ -7,7 +7,7 @@ use lariat_apimachinery::kinds::Resource;
 use lariat_apimachinery::object::{Object, metadata_mut, metadata_text};
 use serde_json::{Value, json};
 
-use super::{read_body, success};
+use super::body::{read_body, success};
 use crate::status::ApiError;
 use crate::store::Stored;
 use crate::strategy::Replacement;

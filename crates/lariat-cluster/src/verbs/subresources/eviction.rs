@@ -8,7 +8,7 @@ use lariat_apimachinery::kinds::Resource;
 use lariat_apimachinery::object::{Object, metadata_text};
 use lariat_core::LabelSelector;
 
-use super::{read_body, success};
+use super::body::{read_body, success};
 use crate::status::ApiError;
 use crate::store::{Range, Stored};
 use crate::strategy::{Part, replacement, selector_text};

@@ -13,7 +13,7 @@ use lariat_apimachinery::object::{Object, metadata_text};
 use lariat_apimachinery::schema;
 use serde_json::{Map, Value, json};
 
-use super::read_body;
+use super::body::read_body;
 use crate::status::ApiError;
 use crate::store::Stored;
 use crate::strategy::{Part, Replacement, replacement, selector_text, view};

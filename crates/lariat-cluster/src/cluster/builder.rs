@@ -231,7 +231,7 @@ impl ClusterBuilder {
     /// With it whoever reaches the cluster over HTTP can add faults, read the journal, cut watches and
     /// restore snapshots, from any language.
     ///
-    #[doc = include_str!("api/admin/admin.md")]
+    #[doc = include_str!("../api/admin/admin.md")]
     pub fn admin(self, serves: bool) -> Self {
         Self {
             admin: serves,

@@ -15,7 +15,7 @@ use tokio_util::task::TaskTracker;
 use crate::api::listener::{self, Door};
 use crate::api::secure::{Acceptor, Security};
 use crate::api::service::ClusterService;
-use crate::builder::ClusterBuilder;
+use crate::cluster::ClusterBuilder;
 use crate::control::{self, Control, SimulatedWorkloads};
 use crate::faults::Faults;
 use crate::journal::Journal;
