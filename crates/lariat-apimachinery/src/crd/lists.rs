@@ -20,14 +20,16 @@ pub(super) fn check(schema: &Value, path: &str, causes: &mut Vec<StatusCause>) {
     check_kind(
         schema,
         MAP_TYPE,
-        ("object", &["atomic", "granular"]),
+        "object",
+        &["atomic", "granular"],
         path,
         causes,
     );
     check_kind(
         schema,
         LIST_TYPE,
-        ("array", &["atomic", "set", "map"]),
+        "array",
+        &["atomic", "set", "map"],
         path,
         causes,
     );
@@ -56,7 +58,8 @@ pub(super) fn check(schema: &Value, path: &str, causes: &mut Vec<StatusCause>) {
 fn check_kind(
     schema: &Value,
     member: &str,
-    (wanted, known): (&str, &[&str]),
+    wanted: &str,
+    known: &[&str],
     path: &str,
     causes: &mut Vec<StatusCause>,
 ) {
@@ -123,7 +126,7 @@ fn check_map(schema: &Value, path: &str, causes: &mut Vec<StatusCause>) {
     for (at, key) in keys.iter().enumerate() {
         let name = key.as_str().unwrap_or_default();
         match properties(items).find(|(each, _)| *each == name) {
-            Some((_, property)) => check_key(items, (name, property), path, causes),
+            Some((_, property)) => check_key(items, name, property, path, causes),
             None => {
                 let rule = "entries must all be names of item properties";
                 causes.push(StatusCause::invalid(&field(MAP_KEYS), &all, rule));
@@ -139,7 +142,8 @@ fn check_map(schema: &Value, path: &str, causes: &mut Vec<StatusCause>) {
 /// Checks a property by which the elements of a list are told apart.
 fn check_key(
     items: &Value,
-    (name, property): (&str, &Value),
+    name: &str,
+    property: &Value,
     path: &str,
     causes: &mut Vec<StatusCause>,
 ) {

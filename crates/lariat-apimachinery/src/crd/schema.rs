@@ -189,9 +189,10 @@ fn check_below(schema: &Value, place: Position<'_>, rules: bool, causes: &mut Ve
         let below = Position {
             path: &child(&format!("properties[{name}]")),
             in_metadata: inner.in_metadata || is_meta,
-            no_default: match is_meta && place.root {
-                true => Some(&why),
-                false => inner.no_default,
+            no_default: if is_meta && place.root {
+                Some(&why)
+            } else {
+                inner.no_default
             },
             ..inner
         };

@@ -55,7 +55,7 @@ const FORBIDDEN: [(&str, &str); 14] = [
 pub(super) fn check(schema: &Value, path: &str) -> Vec<StatusCause> {
     let mut causes = Vec::new();
     check_invariants(schema, Level::Root, path, &mut causes);
-    check_completeness(schema, Some(schema), (path, path), &mut causes);
+    check_completeness(schema, Some(schema), path, path, &mut causes);
     causes.sort_by_key(StatusCause::text);
     causes
 }
@@ -188,7 +188,7 @@ fn check_values(schema: &Value, path: &str, causes: &mut Vec<StatusCause>) {
     let either = json!([{"type": "integer"}, {"type": "string"}]);
     let is_either = |schema: &Value| schema.get("anyOf") == Some(&either);
     let skip_first = array(schema, "allOf").first().is_some_and(is_either);
-    check_junctors(schema, is_either(schema), skip_first, (path, causes));
+    check_junctors(schema, is_either(schema), skip_first, path, causes);
 }
 
 /// Checks junctors; the two ways to write int-or-string are allowed to name types.
@@ -196,7 +196,8 @@ fn check_junctors(
     schema: &Value,
     skip_any: bool,
     skip_first: bool,
-    (path, causes): (&str, &mut Vec<StatusCause>),
+    path: &str,
+    causes: &mut Vec<StatusCause>,
 ) {
     if !skip_any {
         for (at, each) in array(schema, "anyOf").iter().enumerate() {
@@ -223,7 +224,7 @@ fn check_junctors(
 
 /// Checks a schema inside of a junctor.
 fn check_nested(schema: &Value, skip_any: bool, path: &str, causes: &mut Vec<StatusCause>) {
-    check_junctors(schema, skip_any, false, (path, causes));
+    check_junctors(schema, skip_any, false, path, causes);
     if let Some(items) = schema.get("items").filter(|items| items.is_object()) {
         check_nested(items, false, &format!("{path}.items"), causes);
     }
@@ -249,12 +250,13 @@ fn check_nested(schema: &Value, skip_any: bool, path: &str, causes: &mut Vec<Sta
 fn check_completeness(
     mention: &Value,
     structure: Option<&Value>,
-    (at, mentioned_at): (&str, &str),
+    at: &str,
+    mentioned_at: &str,
     causes: &mut Vec<StatusCause>,
 ) {
     let mut junctor = |each: &Value, name: String| {
-        let paths = (at, &*format!("{mentioned_at}.{name}"));
-        check_mention(each, structure, paths, causes);
+        let mentioned_at = format!("{mentioned_at}.{name}");
+        check_mention(each, structure, at, &mentioned_at, causes);
     };
     if let Some(not) = mention.get("not").filter(|not| not.is_object()) {
         junctor(not, "not".to_owned());
@@ -269,7 +271,8 @@ fn check_completeness(
 fn check_mention(
     mention: &Value,
     structure: Option<&Value>,
-    (at, mentioned_at): (&str, &str),
+    at: &str,
+    mentioned_at: &str,
     causes: &mut Vec<StatusCause>,
 ) {
     let Some(structure) = structure else {
@@ -277,19 +280,16 @@ fn check_mention(
         causes.push(StatusCause::required(at, &rule));
         return;
     };
-    check_completeness(mention, Some(structure), (at, mentioned_at), causes);
+    check_completeness(mention, Some(structure), at, mentioned_at, causes);
     if let Some(items) = mention.get("items").filter(|items| items.is_object()) {
-        let paths = (&*format!("{at}.items"), &*format!("{mentioned_at}.items"));
-        check_mention(items, structure.get("items"), paths, causes);
+        let (at, mentioned_at) = (format!("{at}.items"), format!("{mentioned_at}.items"));
+        check_mention(items, structure.get("items"), &at, &mentioned_at, causes);
     }
     for (name, property) in properties(mention) {
         let below = format!("properties[{name}]");
-        let paths = (
-            &*format!("{at}.{below}"),
-            &*format!("{mentioned_at}.{below}"),
-        );
+        let (at, mentioned_at) = (format!("{at}.{below}"), format!("{mentioned_at}.{below}"));
         let known = structure.get("properties").and_then(|p| p.get(name));
-        check_mention(property, known, paths, causes);
+        check_mention(property, known, &at, &mentioned_at, causes);
     }
 }
 

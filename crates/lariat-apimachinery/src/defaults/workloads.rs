@@ -101,9 +101,10 @@ pub(super) fn job(object: &mut Object) {
         set(spec, "backoffLimit", if per_index { i32::MAX } else { 6 });
         set(spec, "completionMode", "NonIndexed");
         set(spec, "suspend", false);
-        let replaced = match spec.contains_key("podFailurePolicy") {
-            true => "Failed",
-            false => "TerminatingOrFailed",
+        let replaced = if spec.contains_key("podFailurePolicy") {
+            "Failed"
+        } else {
+            "TerminatingOrFailed"
         };
         set(spec, "podReplacementPolicy", replaced);
     });

@@ -118,9 +118,10 @@ impl Set {
             };
             let rest = Node {
                 member: node.member && !theirs.member,
-                below: match recursively && theirs.member {
-                    true => Self::default(),
-                    false => node.below.subtract(&theirs.below, recursively),
+                below: if recursively && theirs.member {
+                    Self::default()
+                } else {
+                    node.below.subtract(&theirs.below, recursively)
                 },
             };
             (!rest.is_empty()).then(|| (step.clone(), rest))

@@ -45,11 +45,12 @@ impl<'a> Reader<'a> {
             let Some((field, wire)) = self.find(outer, number) else {
                 continue;
             };
-            let read = match wire.numbers.len() == outer.len() + 1 {
-                true => self.member(field, wire, payload, object),
-                false => payload.bytes().and_then(|message| {
+            let read = if wire.numbers.len() == outer.len() + 1 {
+                self.member(field, wire, payload, object)
+            } else {
+                payload.bytes().and_then(|message| {
                     self.read_inside(&wire.numbers[..=outer.len()], message, object)
-                }),
+                })
             };
             read.map_err(|error| match error {
                 ProtobufError::OtherWireType(wire_type) => ProtobufError::Field {

@@ -279,9 +279,10 @@ fn quantity(text: &str, value: &Value) -> Fit {
     match Quantity::parse(text) {
         Some(quantity) => {
             let canonical = Value::from(quantity.to_string());
-            match canonical == *value {
-                true => Fit::Fits,
-                false => Fit::Becomes(canonical),
+            if canonical == *value {
+                Fit::Fits
+            } else {
+                Fit::Becomes(canonical)
             }
         }
         None => Fit::Unreadable(
@@ -293,9 +294,10 @@ fn quantity(text: &str, value: &Value) -> Fit {
 }
 
 fn written(text: &str, canonical: String) -> Fit {
-    match text == canonical {
-        true => Fit::Fits,
-        false => Fit::Becomes(canonical.into()),
+    if text == canonical {
+        Fit::Fits
+    } else {
+        Fit::Becomes(canonical.into())
     }
 }
 

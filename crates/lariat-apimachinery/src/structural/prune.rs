@@ -65,7 +65,7 @@ impl Pruning {
                     }
                     return true;
                 }
-                self.visit_member(value, node, (name, &path), keeps)
+                self.visit_member(value, node, name, &path, keeps)
             }),
             Value::Array(elements) => {
                 let items = node.and_then(|node| node.shape.items.as_deref());
@@ -88,7 +88,8 @@ impl Pruning {
         &mut self,
         value: &mut Value,
         node: Option<&Node>,
-        (name, path): (&str, &str),
+        name: &str,
+        path: &str,
         keeps: bool,
     ) -> bool {
         let shape = node.map(|node| &node.shape);

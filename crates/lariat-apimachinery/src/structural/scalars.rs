@@ -44,9 +44,12 @@ pub(super) fn check_number(bounds: &Bounds, number: &Number, path: &str, outcome
         return;
     };
     // The server compares whole numbers with limits that are cut to whole ones.
-    let limit = |limit: f64| match number.is_f64() {
-        true => limit,
-        false => limit.trunc(),
+    let limit = |limit: f64| {
+        if number.is_f64() {
+            limit
+        } else {
+            limit.trunc()
+        }
     };
     let mut fail = |rest: String| {
         let kind = FaultKind::Invalid(Value::Number(number.clone()));

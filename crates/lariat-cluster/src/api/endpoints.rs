@@ -59,9 +59,10 @@ fn versions(catalog: &Catalog, arrival: &Arrival, core: bool) -> Result<Reply, A
         let content_type = form.content_type();
         return Ok(etag::tagged(document, content_type, arrival.known_tags()));
     }
-    Ok(match core {
-        true => discovery::core_versions(),
-        false => discovery::groups(catalog),
+    Ok(if core {
+        discovery::core_versions()
+    } else {
+        discovery::groups(catalog)
     })
 }
 

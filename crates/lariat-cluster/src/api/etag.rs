@@ -37,9 +37,10 @@ pub(crate) fn tagged_as(
         .split(',')
         .map(str::trim)
         .any(|each| each == "*" || each.trim_start_matches("W/") == tag);
-    let reply = match is_known {
-        true => Reply::empty(StatusCode::NOT_MODIFIED),
-        false => Reply::new(StatusCode::OK, content_type, ResponseBody::whole(document)),
+    let reply = if is_known {
+        Reply::empty(StatusCode::NOT_MODIFIED)
+    } else {
+        Reply::new(StatusCode::OK, content_type, ResponseBody::whole(document))
     };
     reply.tag(&tag)
 }

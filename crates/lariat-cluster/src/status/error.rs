@@ -201,7 +201,7 @@ impl ApiError {
 
     /// An update of an object that has another uid, as the storage of a real server words it.
     pub(crate) fn uid_mismatch(resource: &Resource, key: &ObjectKey, sent: &str, is: &str) -> Self {
-        Self::unmet(resource, key, "UID", (sent, is))
+        Self::unmet(resource, key, "UID", sent, is)
     }
 
     /// A precondition that does not hold, as the storage of a real server words it.
@@ -209,7 +209,8 @@ impl ApiError {
         resource: &Resource,
         key: &ObjectKey,
         what: &str,
-        (sent, is): (&str, &str),
+        sent: &str,
+        is: &str,
     ) -> Self {
         let name = key.name();
         let message = format!(

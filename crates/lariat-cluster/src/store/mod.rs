@@ -383,10 +383,7 @@ fn page_of<'a>(
     Page {
         objects: page,
         revision,
-        remaining: match range.uncounted {
-            true => 0,
-            false => objects.count(),
-        },
+        remaining: if range.uncounted { 0 } else { objects.count() },
     }
 }
 

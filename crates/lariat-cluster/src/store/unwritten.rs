@@ -213,9 +213,10 @@ impl Store {
 
     /// Wakes whoever has to do with a commit next: the keeper, or the dispatcher.
     pub(super) fn wake(&self) {
-        match self.durability.is_kept {
-            true => self.durability.unwritten.notify_one(),
-            false => self.committed.notify_one(),
+        if self.durability.is_kept {
+            self.durability.unwritten.notify_one()
+        } else {
+            self.committed.notify_one()
         }
     }
 }

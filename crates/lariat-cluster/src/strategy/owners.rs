@@ -40,9 +40,10 @@ pub(crate) fn deduplicate(object: &mut Object) -> Vec<String> {
     };
     let (mut kept, mut repeated) = (Vec::new(), Vec::new());
     for reference in std::mem::take(references) {
-        match kept.contains(&reference) {
-            true => repeated.push(text(&reference, "uid").to_owned()),
-            false => kept.push(reference),
+        if kept.contains(&reference) {
+            repeated.push(text(&reference, "uid").to_owned())
+        } else {
+            kept.push(reference)
         }
     }
     *references = kept;

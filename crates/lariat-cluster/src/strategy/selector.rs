@@ -6,9 +6,10 @@ use serde_json::Value;
 pub(crate) fn selector_text(selector: &Value) -> Option<String> {
     let selector = selector.as_object()?;
     let is_plain = selector.values().all(Value::is_string);
-    let labels = match is_plain {
-        true => Some(selector),
-        false => selector.get("matchLabels").and_then(Value::as_object),
+    let labels = if is_plain {
+        Some(selector)
+    } else {
+        selector.get("matchLabels").and_then(Value::as_object)
     };
     let mut parts: Vec<String> = Vec::new();
     for (key, value) in labels.into_iter().flatten() {

@@ -18,9 +18,10 @@ pub(crate) fn check(resource: &Resource, object: &Object) -> Result<(), ApiError
              {what}"
         )))
     };
-    let parts: &[&str] = match resource.rules.custom {
-        true => &["metadata"],
-        false => &["metadata", "spec", "status"],
+    let parts: &[&str] = if resource.rules.custom {
+        &["metadata"]
+    } else {
+        &["metadata", "spec", "status"]
     };
     for part in parts {
         match object.get(*part) {

@@ -6,27 +6,30 @@ use lariat_apimachinery::kinds::Generation;
 use lariat_apimachinery::object::{Object, metadata_mut, metadata_text};
 use serde_json::{Value, json};
 
-use super::call::Call;
+use super::creation::Creation;
 use crate::status::ApiError;
 use crate::strategy::{self, SERVER_METADATA, tidy};
 
 /// Makes an object ready to be created: names it, stamps it, defaults it, checks it.
-pub(super) fn create(call: &Call, mut object: Object) -> Result<Object, ApiError> {
-    let resource = &call.resource;
+pub(super) fn create(creation: &Creation<'_>, mut object: Object) -> Result<Object, ApiError> {
+    let resource = creation.resource;
     strategy::check_shape(resource, &object)?;
     if !metadata_text(&object, "resourceVersion").is_empty() {
         let message = "resourceVersion should not be set on objects to be created";
         return Err(ApiError::internal(message));
     }
-    place(call, &mut object)?;
+    place(creation, &mut object)?;
     let metadata = metadata_mut(&mut object);
     for member in SERVER_METADATA {
         metadata.remove(member);
     }
     tidy(metadata);
-    name(call, metadata)?;
-    metadata.insert("uid".into(), call.server.random.uid().into());
-    metadata.insert("creationTimestamp".into(), call.server.clock.now().into());
+    name(creation, metadata)?;
+    metadata.insert("uid".into(), creation.server.random.uid().into());
+    metadata.insert(
+        "creationTimestamp".into(),
+        creation.server.clock.now().into(),
+    );
     if resource.rules.generation != Generation::None {
         metadata.insert("generation".into(), json!(1));
     }
@@ -36,7 +39,7 @@ pub(super) fn create(call: &Call, mut object: Object) -> Result<Object, ApiError
     if let Some(status) = defaults::initial_status(resource) {
         object.insert("status".into(), status);
     }
-    strategy::prepare_create(&call.server, resource, &mut object)
+    strategy::prepare_create(creation.server, resource, &mut object)
         .map_err(|cause| ApiError::invalid(resource, metadata_text(&object, "name"), &[cause]))?;
     strategy::complete(resource, &mut object);
     strategy::check(resource, &object, None)?;
@@ -44,10 +47,10 @@ pub(super) fn create(call: &Call, mut object: Object) -> Result<Object, ApiError
 }
 
 /// Puts an object into the namespace of the path.
-fn place(call: &Call, object: &mut Object) -> Result<(), ApiError> {
+fn place(creation: &Creation<'_>, object: &mut Object) -> Result<(), ApiError> {
     let given = metadata_text(object, "namespace").to_owned();
     let metadata = metadata_mut(object);
-    let Some(namespace) = call.namespace().filter(|_| call.resource.namespaced) else {
+    let Some(namespace) = creation.namespace.filter(|_| creation.resource.namespaced) else {
         metadata.remove("namespace");
         return Ok(());
     };
@@ -59,7 +62,7 @@ fn place(call: &Call, object: &mut Object) -> Result<(), ApiError> {
 }
 
 /// Generates a name where one is asked for.
-fn name(call: &Call, metadata: &mut Object) -> Result<(), ApiError> {
+fn name(creation: &Creation<'_>, metadata: &mut Object) -> Result<(), ApiError> {
     let text = |member: &str| {
         metadata
             .get(member)
@@ -72,9 +75,9 @@ fn name(call: &Call, metadata: &mut Object) -> Result<(), ApiError> {
     let base = text("generateName");
     if base.is_empty() {
         let cause = StatusCause::required("metadata.name", "name or generateName is required");
-        return Err(ApiError::invalid(&call.resource, "", &[cause]));
+        return Err(ApiError::invalid(creation.resource, "", &[cause]));
     }
-    let name = call.server.random.generate(base);
+    let name = creation.server.random.generate(base);
     metadata.insert("name".into(), name.into());
     Ok(())
 }

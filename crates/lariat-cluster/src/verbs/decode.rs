@@ -79,9 +79,10 @@ impl Call {
                 .map_err(|error| unreadable(format!("yaml parse error: {error}"))),
             PROTOBUF if !wanted.custom => self.protobuf(wanted),
             _ => {
-                let accepted = match wanted.custom {
-                    true => format!("{JSON}, {YAML}"),
-                    false => format!("{JSON}, {YAML}, {PROTOBUF}"),
+                let accepted = if wanted.custom {
+                    format!("{JSON}, {YAML}")
+                } else {
+                    format!("{JSON}, {YAML}, {PROTOBUF}")
                 };
                 Err(ApiError::unsupported_media_type(&accepted))
             }

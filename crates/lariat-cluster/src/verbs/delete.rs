@@ -135,9 +135,10 @@ fn answer(call: &Call, options: &DeleteOptions, removal: &Removal, stored: &Arc<
     };
     match removal {
         Removal::Mark(_) | Removal::Held => {
-            let code = match options.is_accepted_later() {
-                true => StatusCode::ACCEPTED,
-                false => StatusCode::OK,
+            let code = if options.is_accepted_later() {
+                StatusCode::ACCEPTED
+            } else {
+                StatusCode::OK
             };
             answer_object(call, options, code, marked, stored)
         }

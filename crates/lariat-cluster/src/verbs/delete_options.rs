@@ -50,9 +50,10 @@ impl DeleteOptions {
 
     fn checked(self) -> Result<Self, ApiError> {
         let causes = self.causes();
-        match causes.is_empty() {
-            true => Ok(self),
-            false => Err(ApiError::invalid_delete_options(&causes)),
+        if causes.is_empty() {
+            Ok(self)
+        } else {
+            Err(ApiError::invalid_delete_options(&causes))
         }
     }
 
@@ -157,9 +158,12 @@ impl DeleteOptions {
     /// Returns how the object is deleted.
     pub(super) fn deletion(&self) -> Deletion {
         let policy = self.propagation_policy.as_deref();
-        let legacy = self.orphan_dependents.map(|orphan| match orphan {
-            true => Propagation::Orphan,
-            false => Propagation::Background,
+        let legacy = self.orphan_dependents.map(|orphan| {
+            if orphan {
+                Propagation::Orphan
+            } else {
+                Propagation::Background
+            }
         });
         Deletion {
             // A negative period is one second.

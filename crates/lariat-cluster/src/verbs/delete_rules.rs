@@ -110,9 +110,10 @@ pub(super) fn removal(
         None if !is_held => Removal::Now,
         None => {
             mark(&mut object, clock);
-            match object == old {
-                true => Removal::Held,
-                false => Removal::Mark(object),
+            if object == old {
+                Removal::Held
+            } else {
+                Removal::Mark(object)
             }
         }
     }
@@ -246,9 +247,10 @@ fn set_finalizers(resource: &Resource, object: &mut Object, asked: Option<Propag
     let others = known.iter().filter(|name| !ours(name)).cloned();
     let all: Vec<String> = others.chain(wanted.map(str::to_owned)).collect();
     let metadata = metadata_mut(object);
-    match all.is_empty() {
-        true => metadata.remove("finalizers"),
-        false => metadata.insert("finalizers".into(), all.into()),
+    if all.is_empty() {
+        metadata.remove("finalizers")
+    } else {
+        metadata.insert("finalizers".into(), all.into())
     };
 }
 

@@ -89,9 +89,10 @@ fn unsupported(resource: &Resource, path: &str) -> ApiError {
     } else {
         r#""metadata.name""#
     };
-    ApiError::bad_request(match resource.rules.field_labels.is_empty() {
-        true => format!("{path:?} is not a known field selector: only {known}"),
-        false => format!("field label not supported: {path}"),
+    ApiError::bad_request(if resource.rules.field_labels.is_empty() {
+        format!("{path:?} is not a known field selector: only {known}")
+    } else {
+        format!("field label not supported: {path}")
     })
 }
 

@@ -81,7 +81,7 @@ pub(super) fn normalize(
 }
 
 /// Reads an object as its kind is read; returns the members the kind does not have.
-fn read(resource: &Resource, object: &mut Object) -> Result<Vec<String>, String> {
+pub(super) fn read(resource: &Resource, object: &mut Object) -> Result<Vec<String>, String> {
     if resource.rules.custom {
         let unknown = strategy::conform(resource, object);
         object.values_mut().for_each(schema::write_whole_numbers);
@@ -99,15 +99,20 @@ fn read(resource: &Resource, object: &mut Object) -> Result<Vec<String>, String>
 }
 
 fn refuse(call: &Call, origin: Origin, why: &str) -> ApiError {
-    let (kind, version) = (&call.resource.kind, &call.resource.version);
     match origin {
-        Origin::Body => ApiError::bad_request(format!(
-            "{kind} in version {version:?} cannot be handled as a {kind}: {why}"
-        )),
+        Origin::Body => refuse_body(&call.resource, why),
         Origin::Patch => {
             let patch = String::from_utf8_lossy(&call.body).into_owned();
             let cause = StatusCause::invalid("patch", &Value::from(patch), why);
             ApiError::invalid_patch(cause)
         }
     }
+}
+
+/// Refuses an object that is none of its kind.
+pub(super) fn refuse_body(resource: &Resource, why: &str) -> ApiError {
+    let Resource { kind, version, .. } = resource;
+    ApiError::bad_request(format!(
+        "{kind} in version {version:?} cannot be handled as a {kind}: {why}"
+    ))
 }

@@ -5,6 +5,7 @@ mod answer;
 mod call;
 mod continuation;
 mod create;
+mod creation;
 mod decode;
 mod delete;
 mod delete_options;
@@ -27,7 +28,7 @@ mod warnings;
 mod watch;
 
 pub(crate) use call::Call;
-pub(crate) use create::create;
+pub(crate) use creation::Creation;
 pub(crate) use delete::{delete_as, delete_once, remove};
 pub(crate) use delete_rules::{Deletion, Propagation};
 pub(crate) use ownership::account_as;

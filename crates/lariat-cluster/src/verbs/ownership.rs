@@ -122,22 +122,24 @@ pub(crate) fn account_as(
     resource: &Resource,
     part: Part,
     name: &str,
-    (live, new): (&Object, &mut Object),
+    live: Option<&Object>,
+    new: &mut Object,
 ) {
     let writer = Writer::named(server, resource, part, name.to_owned());
-    writer.write(resource).update(Some(live), new);
+    writer.write(resource).update(live, new);
 }
 
 /// Explains why an apply was refused.
 pub(super) fn refusal(call: &Call, applied: &Object, refused: ApplyError) -> ApiError {
     let (version, kind) = (call.resource.api_version(), &call.resource.kind);
-    refusal_of(call, (&version, kind), applied, refused)
+    refusal_of(call, &version, kind, applied, refused)
 }
 
 /// Explains why the apply of an object of some version and kind was refused.
 pub(super) fn refusal_of(
     call: &Call,
-    (version, kind): (&str, &str),
+    api_version: &str,
+    kind: &str,
     applied: &Object,
     refused: ApplyError,
 ) -> ApiError {
@@ -156,7 +158,7 @@ pub(super) fn refusal_of(
                 None => name.to_owned(),
             };
             ApiError::internal(format!(
-                "failed to create typed patch object ({name}; {version}, Kind={kind}): {untyped}"
+                "failed to create typed patch object ({name}; {api_version}, Kind={kind}): {untyped}"
             ))
         }
     }

@@ -29,9 +29,10 @@ pub(super) fn rejected(call: &Call, why: &str) -> ApiError {
 /// Source of the text: `CheckRequest` in `k8s.io/apiserver/pkg/admission/plugin/resourcequota`.
 pub(super) fn over_quota(call: &Call, quota: &str) -> ApiError {
     let resource = &call.resource;
-    let counted = match resource.group.is_empty() && LEGACY.contains(&&*resource.plural) {
-        true => resource.plural.clone(),
-        false => format!("count/{}", resource.qualified()),
+    let counted = if resource.group.is_empty() && LEGACY.contains(&&*resource.plural) {
+        resource.plural.clone()
+    } else {
+        format!("count/{}", resource.qualified())
     };
     let range = Range {
         namespace: call.namespace(),

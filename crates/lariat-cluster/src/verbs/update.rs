@@ -108,7 +108,7 @@ pub(super) fn finish(
     let mut old = view::present(&call.resource, current);
     call.resource.set_type(&mut old);
     ownership::account(call, Some(&old), &mut sent);
-    store_changed(call, (current, &old), sent, dry_run)
+    store_changed(call, current, &old, sent, dry_run)
 }
 
 /// Stores a new state whose fields have their owners; `None` if somebody else was faster.
@@ -116,7 +116,8 @@ pub(super) fn finish(
 /// The present state comes with what it is as an object.
 pub(super) fn store_changed(
     call: &Call,
-    (current, old): (&Arc<Stored>, &Object),
+    current: &Arc<Stored>,
+    old: &Object,
     mut sent: Object,
     dry_run: bool,
 ) -> Result<Option<Reply>, ApiError> {

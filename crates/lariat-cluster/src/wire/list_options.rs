@@ -10,9 +10,10 @@ const MATCH: &str = "resourceVersionMatch";
 
 /// Returns all that is wrong, in the order of the real server.
 pub(crate) fn causes(query: &Query) -> Vec<StatusCause> {
-    match query.watches() {
-        true => of_watch(query),
-        false => of_list(query),
+    if query.watches() {
+        of_watch(query)
+    } else {
+        of_list(query)
     }
 }
 

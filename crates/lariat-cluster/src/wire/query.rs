@@ -135,9 +135,10 @@ impl Query {
                 .map(|seconds| Duration::from_secs(seconds).min(LONGEST_TIMEOUT)),
         };
         let causes = list_options::causes(self);
-        match causes.is_empty() {
-            true => Ok(query),
-            false => Err(list_options(&causes)),
+        if causes.is_empty() {
+            Ok(query)
+        } else {
+            Err(list_options(&causes))
         }
     }
 

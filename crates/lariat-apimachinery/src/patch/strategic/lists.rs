@@ -101,9 +101,10 @@ fn special(
                 .is_none_or(|id| !deleted.contains(&id.to_string()))
         });
     }
-    Ok(match replaces {
-        true => (plain, Vec::new()),
-        false => (original, plain),
+    Ok(if replaces {
+        (plain, Vec::new())
+    } else {
+        (original, plain)
     })
 }
 

@@ -222,9 +222,10 @@ fn member<'a>(operand: Kind<'a>, name: &str) -> Result<Kind<'a>, String> {
     let found = properties.iter().find(|(each, _)| escape(each) == name);
     if let Some((_, property)) = found {
         let is_metadata = root && name == "metadata";
-        return Ok(match is_metadata {
-            true => Kind::Unknown,
-            false => Kind::Of(property, property.extensions.embedded),
+        return Ok(if is_metadata {
+            Kind::Unknown
+        } else {
+            Kind::Of(property, property.extensions.embedded)
         });
     }
     if let Some(additional) = node.shape.additional_schema() {

@@ -86,9 +86,10 @@ impl Run {
                         continue;
                     };
                     let declared = node.shape.properties.contains_key(name);
-                    let path = &*match declared {
-                        true => child(place.path, name),
-                        false => format!("{}[{name}]", place.path),
+                    let path = &*if declared {
+                        child(place.path, name)
+                    } else {
+                        format!("{}[{name}]", place.path)
                     };
                     let old = place.old.and_then(|old| old.get(name));
                     let root = member.extensions.embedded;
@@ -124,9 +125,12 @@ impl Run {
 
     /// Holds one value against the rules at its place.
     fn check(&mut self, node: &Node, place: Place<'_>) {
-        let view = |value: &Value| match place.root {
-            true => to_cel(&root_view(value, node), Some(node), &self.context),
-            false => to_cel(value, Some(node), &self.context),
+        let view = |value: &Value| {
+            if place.root {
+                to_cel(&root_view(value, node), Some(node), &self.context)
+            } else {
+                to_cel(value, Some(node), &self.context)
+            }
         };
         let (new, old) = (view(place.value), place.old.map(view));
         for rule in &node.rules {

@@ -298,9 +298,10 @@ fn rules_are_evaluated() {
         schema["x-kubernetes-validations"] = json!([{"rule": text, "message": "no"}]);
         let value = json!({"a-b": "x", "n": 2, "t": "2020-01-01T00:00:00Z", "m": {"a-b": "y"}});
         let found = validate(&of_spec(&json!({"x": schema})), &value, None);
-        let expected: &[&str] = match holds {
-            true => &[],
-            false => &["FieldValueInvalid spec.x: Invalid value: no"],
+        let expected: &[&str] = if holds {
+            &[]
+        } else {
+            &["FieldValueInvalid spec.x: Invalid value: no"]
         };
         assert_eq!(found, expected, "{text}");
     }

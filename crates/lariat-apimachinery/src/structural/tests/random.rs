@@ -75,11 +75,11 @@ proptest! {
         let mut value = new.clone();
         structural.prune(&mut value);
         structural.default(&mut value);
-        structural.validate(&value, None);
-        structural.validate(&new, Some(&old));
-        structural.validate_status(&new, &old);
-        structural.check_defaults("schema");
-        crate::structural::check_rules(&schema, true);
+        let _ = structural.validate(&value, None);
+        let _ = structural.validate(&new, Some(&old));
+        let _ = structural.validate_status(&new, &old);
+        let _ = structural.check_defaults("schema");
+        let _ = crate::structural::check_rules(&schema, true);
     }
 
     #[test]

@@ -33,9 +33,10 @@ pub(super) fn answer(
         }
         (&Method::DELETE, [id]) => {
             let id = id.parse().ok().map(RuleId::of);
-            match id.is_some_and(|id| faults.remove(id)) {
-                true => Ok(done()),
-                false => Err(ApiError::page_not_found()),
+            if id.is_some_and(|id| faults.remove(id)) {
+                Ok(done())
+            } else {
+                Err(ApiError::page_not_found())
             }
         }
         (_, [] | [_]) => Err(ApiError::method_not_allowed()),
@@ -69,9 +70,10 @@ pub(super) fn partition(server: &Arc<Server>, asked: &Asked) -> Result<Reply, Ap
     let faults = Faults {
         server: Arc::clone(server),
     };
-    let id = match wanted.silent {
-        true => faults.blackhole(&wanted.client),
-        false => faults.partition(&wanted.client),
+    let id = if wanted.silent {
+        faults.blackhole(&wanted.client)
+    } else {
+        faults.partition(&wanted.client)
     };
     Ok(reply(StatusCode::CREATED, &json!({"id": id.number()})))
 }

@@ -12,9 +12,10 @@ pub(super) fn describe(resource: &Resource, paths: &mut Map<String, Value>) {
         group => format!("/apis/{group}/{}", resource.version),
     };
     let plural = &resource.plural;
-    let collection = match resource.namespaced {
-        true => format!("{version}/namespaces/{{namespace}}/{plural}"),
-        false => format!("{version}/{plural}"),
+    let collection = if resource.namespaced {
+        format!("{version}/namespaces/{{namespace}}/{plural}")
+    } else {
+        format!("{version}/{plural}")
     };
     let item = format!("{collection}/{{name}}");
     if resource.rules.review {

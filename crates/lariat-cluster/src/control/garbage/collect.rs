@@ -106,9 +106,10 @@ impl Look<'_> {
         if !classes.solid.is_empty() {
             let gone = classes.dangling.iter().chain(&classes.waiting);
             let uids: Vec<&str> = gone.map(|reference| &*reference.uid).collect();
-            return match uids.is_empty() {
-                true => Outcome::Done,
-                false => outcome(self.drop_references(resource, current, &uids)),
+            return if uids.is_empty() {
+                Outcome::Done
+            } else {
+                outcome(self.drop_references(resource, current, &uids))
             };
         }
         let has_dependents = self.plane.graph.dependents(current.uid()).next().is_some();

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use lariat_apimachinery::kinds::{Catalog, TableId};
 use tokio::time::Instant;
 
-use super::super::graph::Node;
-use super::super::metadata::{Metadata, OwnerReference};
 use super::collect;
 use super::outcome::Outcome;
+use crate::control::graph::Node;
+use crate::control::metadata::{Metadata, OwnerReference};
 use crate::control::plane::{Controller, Plane};
 use crate::server::Server;
 use crate::store::{Change, Event, EventType};

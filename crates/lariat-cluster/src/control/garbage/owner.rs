@@ -42,9 +42,10 @@ pub(super) fn find(
     let key = resource.key(node.key.namespace(), &reference.name);
     match plane.server.store.get(resource.table, &key) {
         Some(owner) if owner.uid() == reference.uid => {
-            match owner.is_deleting() && Metadata::of(&owner).is_foreground() {
-                true => Owner::Waiting,
-                false => Owner::Solid,
+            if owner.is_deleting() && Metadata::of(&owner).is_foreground() {
+                Owner::Waiting
+            } else {
+                Owner::Solid
             }
         }
         _ => Owner::Absent,

@@ -78,9 +78,10 @@ impl Contents {
             return;
         }
         // The group comes behind a dot even where it is empty.
-        let name = match resource.group.is_empty() {
-            true => format!("{}.", resource.plural),
-            false => qualified(&resource.plural, &resource.group),
+        let name = if resource.group.is_empty() {
+            format!("{}.", resource.plural)
+        } else {
+            qualified(&resource.plural, &resource.group)
         };
         self.resources.insert(name, left.len());
         for stored in left {

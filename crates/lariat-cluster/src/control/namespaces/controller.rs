@@ -8,10 +8,10 @@ use lariat_apimachinery::kinds::Resource;
 use serde_json::Value;
 use tokio::time::Instant;
 
-use super::super::write::{Writer, Written};
 use super::conditions;
 use super::contents::{Contents, MANAGER};
 use crate::control::plane::{Controller, Plane};
+use crate::control::write::{Writer, Written};
 use crate::store::{Change, EventType, Stored};
 use crate::strategy::Part;
 

@@ -5,8 +5,6 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use lariat_core::ObjectKey;
 use tokio::time::Instant;
 
-use super::super::graph::Node;
-use super::super::metadata::Metadata;
 use super::kind::{Kind, Tables};
 use super::kubelet::Kubelet;
 use super::look::{Look, Next};
@@ -16,6 +14,8 @@ use super::{
     claims, cron_job, daemon_set, deployment, endpoints, job, kind, kubelet, nodes, replica_set,
     scheduler, slices, stateful_set,
 };
+use crate::control::graph::Node;
+use crate::control::metadata::Metadata;
 use crate::control::plane::{Controller, Plane};
 use crate::store::{Change, EventType, Stored};
 use crate::workloads::Workloads;

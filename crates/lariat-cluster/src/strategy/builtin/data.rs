@@ -30,9 +30,10 @@ pub(super) fn validate(resource: &Resource, object: &Object) -> Vec<StatusCause>
                 ));
             }
             let text = value.as_str().unwrap_or_default();
-            size += match is_secret || member == "binaryData" {
-                true => BASE64.decode(text).map_or(0, |bytes| bytes.len()),
-                false => text.len(),
+            size += if is_secret || member == "binaryData" {
+                BASE64.decode(text).map_or(0, |bytes| bytes.len())
+            } else {
+                text.len()
             };
         }
     }

@@ -107,9 +107,10 @@ fn pod(old: &Object, new: &Object) -> Vec<StatusCause> {
         `spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,\
         `spec.tolerations` (only additions to existing tolerations),\
         `spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";
-    match fixed(old) == fixed(new) {
-        true => Vec::new(),
-        false => vec![StatusCause::forbidden("spec", message)],
+    if fixed(old) == fixed(new) {
+        Vec::new()
+    } else {
+        vec![StatusCause::forbidden("spec", message)]
     }
 }
 
@@ -138,9 +139,10 @@ fn claim(old: &Object, new: &Object) -> Vec<StatusCause> {
     };
     let message = "spec is immutable after creation except resources.requests and \
         volumeAttributesClassName for bound claims";
-    match fixed(old) == fixed(new) {
-        true => Vec::new(),
-        false => vec![StatusCause::forbidden("spec", message)],
+    if fixed(old) == fixed(new) {
+        Vec::new()
+    } else {
+        vec![StatusCause::forbidden("spec", message)]
     }
 }
 
@@ -164,8 +166,9 @@ fn stateful_set(old: &Object, new: &Object) -> Vec<StatusCause> {
     let message = "updates to statefulset spec for fields other than 'replicas', 'ordinals', \
         'template', 'updateStrategy', 'revisionHistoryLimit', \
         'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden";
-    match fixed(old) == fixed(new) {
-        true => Vec::new(),
-        false => vec![StatusCause::forbidden("spec", message)],
+    if fixed(old) == fixed(new) {
+        Vec::new()
+    } else {
+        vec![StatusCause::forbidden("spec", message)]
     }
 }

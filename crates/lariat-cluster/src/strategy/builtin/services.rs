@@ -201,9 +201,10 @@ fn allocate(others: &Others, server: &Server, object: &mut Object) -> Result<(),
     }
     spec.insert("clusterIP".into(), address.into());
     let declined = spec.get("allocateLoadBalancerNodePorts") == Some(&Value::Bool(false));
-    match needs.ports {
-        true => allocate_ports(others, server, spec, !(needs.balancer && declined)),
-        false => Ok(()),
+    if needs.ports {
+        allocate_ports(others, server, spec, !(needs.balancer && declined))
+    } else {
+        Ok(())
     }
 }
 

@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use tokio::time;
 
-use super::super::continuation::Continuation;
-use super::super::fields::Filter;
 use super::form;
 use super::selection::Selection;
 use crate::fault::Action;
 use crate::status::ApiError;
 use crate::store::{Page, Range};
 use crate::verbs::call::Call;
+use crate::verbs::continuation::Continuation;
+use crate::verbs::fields::Filter;
 use crate::wire::body::ResponseBody;
 use crate::wire::query::{ListQuery, VersionMatch};
 use crate::wire::reply::Reply;

@@ -9,6 +9,7 @@ use crate::access::{Attributes, Subject};
 use crate::status::ApiError;
 use crate::strategy::view;
 use crate::verbs::call::Call;
+use crate::verbs::creation::Creation;
 use crate::verbs::form::{self, Origin, Validation};
 use crate::verbs::ownership::{self, Writer};
 use crate::verbs::{create, update};
@@ -34,7 +35,7 @@ pub(super) fn apply(call: &Call) -> Result<Reply, ApiError> {
         }
         if live.is_none() {
             check_create(call)?;
-            create::check_admission(call, call.name())?;
+            Creation::of(call).check_admission(call.name())?;
         }
         let merged = writer
             .write(&call.resource)
@@ -51,7 +52,7 @@ pub(super) fn apply(call: &Call) -> Result<Reply, ApiError> {
             }
         };
         check_identity(call, &merged, &current)?;
-        if let Some(reply) = update::store_changed(call, (&current, &live), merged, dry_run)? {
+        if let Some(reply) = update::store_changed(call, &current, &live, merged, dry_run)? {
             return Ok(reply);
         }
     }

@@ -6,13 +6,13 @@ use lariat_apimachinery::patch::{Patch, PatchError};
 use lariat_apimachinery::schema::TypeRef;
 use serde_json::Value;
 
-use super::super::form::{self, Origin};
-use super::super::{ownership, update};
 use super::apply;
 use super::identity::check_identity;
 use crate::status::ApiError;
 use crate::strategy::view;
 use crate::verbs::call::Call;
+use crate::verbs::form::{self, Origin};
+use crate::verbs::{ownership, update};
 use crate::wire::document::Document;
 use crate::wire::reply::Reply;
 

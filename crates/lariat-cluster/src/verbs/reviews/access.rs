@@ -25,9 +25,10 @@ pub(super) fn review(call: &Call) -> Result<Reply, ApiError> {
     if is_local {
         check_namespace(call, &spec)?;
     }
-    let user = match is_self {
-        true => call.user.clone(),
-        false => subject(&spec),
+    let user = if is_self {
+        call.user.clone()
+    } else {
+        subject(&spec)
     };
     let status = match call
         .server

@@ -79,14 +79,15 @@ fn target(binding: &Object) -> Result<&str, ApiError> {
     if text("name").is_empty() {
         causes.push(StatusCause::required("target.name", ""));
     }
-    match causes.is_empty() {
-        true => Ok(text("name")),
-        false => Err(ApiError::invalid_as(
+    if causes.is_empty() {
+        Ok(text("name"))
+    } else {
+        Err(ApiError::invalid_as(
             "Binding",
             "",
             metadata_text(binding, "name"),
             &causes,
-        )),
+        ))
     }
 }
 
@@ -99,7 +100,7 @@ fn check_preconditions(pods: &Resource, binding: &Object, pod: &Stored) -> Resul
     ] {
         let sent = metadata_text(binding, member);
         if !sent.is_empty() && sent != is {
-            return Err(ApiError::unmet(pods, pod.key(), name, (sent, is)));
+            return Err(ApiError::unmet(pods, pod.key(), name, sent, is));
         }
     }
     Ok(())

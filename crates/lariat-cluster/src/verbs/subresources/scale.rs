@@ -146,9 +146,9 @@ fn check_type(call: &Call, writer: &Writer, sent: &Object) -> Result<(), ApiErro
     };
     // Nothing is there that it could be in conflict with.
     let typed = write.apply(None, sent, true);
-    typed.map(drop).map_err(|refused| {
-        ownership::refusal_of(call, (KIND.api_version, KIND.kind), sent, refused)
-    })
+    typed
+        .map(drop)
+        .map_err(|refused| ownership::refusal_of(call, KIND.api_version, KIND.kind, sent, refused))
 }
 
 /// Checks the version and the uid that a scale names.

@@ -86,9 +86,10 @@ impl Table {
 
     /// Writes a table up to its first row; `metadata` is the JSON inside the braces.
     pub(super) fn opening(&self, metadata: &str, with_columns: bool) -> Vec<u8> {
-        let columns = match with_columns {
-            true => Value::Array(self.definitions()),
-            false => Value::Null,
+        let columns = if with_columns {
+            Value::Array(self.definitions())
+        } else {
+            Value::Null
         };
         let version = self.version.api_version();
         let opening =

@@ -32,9 +32,10 @@ impl Framer {
     pub(super) fn new(call: &Call) -> Self {
         let only_metadata = call.shape != Shape::Whole;
         Self {
-            head: match only_metadata {
-                true => call.metadata_head(),
-                false => call.resource.head(),
+            head: if only_metadata {
+                call.metadata_head()
+            } else {
+                call.resource.head()
             },
             only_metadata,
             table: (call.shape == Shape::Table).then(|| Table::of(call)),
@@ -60,9 +61,10 @@ impl Framer {
             return stored.frame(event);
         }
         let opening = format!(r#"{{"type":"{}","object":{{{}"#, event.as_str(), self.head);
-        let (content, closing) = match self.only_metadata {
-            true => (stored.metadata(), &b"}}\n"[..]),
-            false => (stored.content(), &b"}\n"[..]),
+        let (content, closing) = if self.only_metadata {
+            (stored.metadata(), &b"}}\n"[..])
+        } else {
+            (stored.content(), &b"}\n"[..])
         };
         [opening.as_bytes(), content, closing].concat().into()
     }
@@ -89,9 +91,10 @@ impl Framer {
             let stored = table.bookmark(revision, ends_state);
             return self.table_event(table, &stored, "BOOKMARK");
         }
-        let more = match ends_state {
-            true => r#","annotations":{"k8s.io/initial-events-end":"true"}"#,
-            false => "",
+        let more = if ends_state {
+            r#","annotations":{"k8s.io/initial-events-end":"true"}"#
+        } else {
+            ""
         };
         let head = &self.head;
         let metadata =
