@@ -1,7 +1,7 @@
-//! The operators of the examples, and what the examples share: a cluster to play on, and readable output.
+//! The operators of the examples, and what they share: a cluster to run on, and readable output.
 //!
-//! Each folder is one example: `mod.rs` is what one would write for a cluster of one's own, `main.rs` lets
-//! something happen to it, `tests.rs` says what it does in numbers.
+//! Each folder is one example: `mod.rs` is the operator, as it could run on your own cluster, `main.rs` tells a story
+//! with it, `tests.rs` tests it.
 
 pub mod concurrency;
 pub mod custom_config;

@@ -14,13 +14,13 @@ mkdir -p "${CARGO_TARGET_DIR:-target}"
 target=$(cd "${CARGO_TARGET_DIR:-target}" && pwd)
 export CARGO_TARGET_DIR=$target
 package=crates/lariat-bench/peers/lease
-cargo build --quiet --package lariat-cli
+cargo build --quiet --profile dist --package lariat-cli
 # In its folder, whose .cargo/config.toml says for which version of Kubernetes it is built.
 (cd "$package" && cargo build --quiet --locked)
 cc -O -shared -fPIC -o "$target/clock.so" "$package/clock.c"
 
 # The first line is `ready URL`.
-coproc server { exec "$target/debug/lariat" cluster --admin --listen 127.0.0.1:0; }
+coproc server { exec "$target/dist/lariat" cluster --admin --listen 127.0.0.1:0; }
 pid=$server_PID
 trap 'kill "$pid" 2>/dev/null || true' EXIT
 read -r _ url <&"${server[0]}"

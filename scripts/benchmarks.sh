@@ -10,8 +10,8 @@ cd "$(dirname "$0")/.."
 
 sections=${*:-queue sync ways large storm fanout latency relist reads cluster}
 runs=${LARIAT_BENCH_RUNS:-3}
-bench=target/release/lariat-bench
-cargo build --release -p lariat-bench -p lariat-cli
+bench=target/dist/lariat-bench
+cargo build --profile dist -p lariat-bench -p lariat-cli
 mkdir -p target/benchmarks
 
 measure() {

@@ -15,7 +15,7 @@ cargo clippy --workspace --all-targets --all-features -- --deny warnings
 # may use what tokio has with `--cfg tokio_unstable` alone.
 step features
 export RUSTFLAGS=
-for features in "" rustls-tls cluster metrics sim sql sql-http sql-postgres; do
+for features in "" operator rustls-tls cluster metrics sim sql sql-http sql-postgres; do
     cargo check --quiet --package lariat --no-default-features --features "$features"
 done
 for features in "" rustls-tls kube-runtime; do
@@ -23,6 +23,9 @@ for features in "" rustls-tls kube-runtime; do
 done
 for features in "" client sqlite tls; do
     cargo check --quiet --package lariat-cluster --no-default-features --features "$features"
+done
+for features in "" apply crd events guard rbac; do
+    cargo check --quiet --package lariat-operator --no-default-features --features "$features"
 done
 for features in "" metrics; do
     cargo check --quiet --package lariat-controller --no-default-features --features "$features"
@@ -32,6 +35,7 @@ for features in "" http postgres; do
 done
 cargo check --quiet --package lariat-core --no-default-features
 cargo check --quiet --package lariat-apimachinery
+cargo check --quiet --package lariat-examples --examples
 unset RUSTFLAGS
 
 step documentation

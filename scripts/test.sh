@@ -32,7 +32,6 @@ scripts/postgres.sh >/dev/null
 
 # What the end-to-end tests run, so that no test waits for a build.
 cargo build --workspace --all-features --examples "$@"
-cargo build --package lariat-examples --examples
 
 # cargo-nextest is faster and shows less, where it is installed.
 if cargo nextest --version >/dev/null 2>&1; then

@@ -1,10 +1,10 @@
-//! The kind: what an Autoscaler wants and is.
+//! The kind Autoscaler: spec and status.
 
 use kube::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Pods, as many as are desired.
+/// The desired pods.
 #[derive(CustomResource, Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[kube(
     group = "test.skuber.io",
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
     namespaced,
     status = "AutoscalerStatus"
 )]
-// A label has at most 63 characters.
+// A label value has at most 63 characters.
 #[kube(validation = Rule::new("self.metadata.name.size() <= 63")
     .message("the name of an Autoscaler has at most 63 characters, since its pods have it in a label"))]
 #[kube(
@@ -28,10 +28,10 @@ use serde::{Deserialize, Serialize};
 #[kube(printcolumn = r#"{"name": "Ready", "type": "boolean", "jsonPath": ".status.ready"}"#)]
 #[serde(rename_all = "camelCase")]
 pub struct AutoscalerSpec {
-    /// Where the pods are. Those of a namespace that was named before are deleted.
+    /// The namespace of the pods. Pods in a namespace that was set before are deleted.
     #[schemars(length(min = 1, max = 63))]
     pub target_namespace: String,
-    /// How many there are to be.
+    /// The desired number of pods.
     #[schemars(range(max = 1000))]
     pub desired_replicas: u32,
     /// The image of their only container.
@@ -39,12 +39,12 @@ pub struct AutoscalerSpec {
     pub image: String,
 }
 
-/// What there is.
+/// The observed state.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AutoscalerStatus {
-    /// How many pods run, or are about to.
+    /// The number of pods that run or are about to run.
     pub available_replicas: u32,
-    /// Whether these are as many as desired.
+    /// Whether that is the desired number.
     pub ready: bool,
 }

@@ -1,10 +1,10 @@
-//! Autoscalers: pods in another namespace, as many as are desired.
+//! Autoscalers: a desired number of pods in another namespace.
 //!
-//! Shown: objects related by labels, across namespaces; one change per call, from a cache that shows one's own writes;
-//! a finalizer where owner references cannot lead; Events.
+//! Shown: objects related by labels, across namespaces; one change per call, with a cache that contains the operator's
+//! own writes; a finalizer where owner references are not possible; Events.
 //!
-//! Run: `cargo run --example autoscaler` (embedded cluster), with `KUBECONFIG=…` on a cluster of yours, or with
-//! `-- --watch` to make Autoscalers yourself.
+//! Run: `cargo run --example autoscaler` (embedded cluster), with `KUBECONFIG=…` on your own cluster, or with `--
+//! --watch` to create Autoscalers yourself.
 
 use std::process::ExitCode;
 
@@ -18,7 +18,7 @@ use serde_json::json;
 
 const ABOUT: About = About {
     name: "autoscaler",
-    what: "an Autoscaler keeps as many pods as it says, in whatever namespace it says",
+    what: "an Autoscaler keeps a desired number of pods in a target namespace",
     flags: &[],
     check: |_| Ok(()),
 };
@@ -44,8 +44,7 @@ async fn story(stage: &Stage) -> Result<()> {
     let blue = stage.another_namespace("blue").await?;
     let green = stage.another_namespace("green").await?;
 
-    stage
-        .step("an Autoscaler desires three pods in another namespace: they are created one by one");
+    stage.step("an Autoscaler with three pods in another namespace: they are created one by one");
     let spec = AutoscalerSpec {
         target_namespace: blue.clone(),
         desired_replicas: 3,
@@ -56,17 +55,17 @@ async fn story(stage: &Stage) -> Result<()> {
         .await?;
     ready(&autoscalers, 3).await?;
 
-    stage.step("somebody deletes one of them: it is replaced");
+    stage.step("one of them is deleted: it is replaced");
     let pods: Api<Pod> = Api::namespaced(stage.client.clone(), &blue);
     pods.delete("web-1", &DeleteParams::default()).await?;
     stage.told(&["created pod"]).await?;
     ready(&autoscalers, 3).await?;
 
-    stage.step("one is enough");
+    stage.step("it is scaled down to one");
     merge(&autoscalers, "web", json!({"spec": {"desiredReplicas": 1}})).await?;
     ready(&autoscalers, 1).await?;
 
-    stage.step("and in yet another namespace");
+    stage.step("its target namespace is changed");
     merge(
         &autoscalers,
         "web",
@@ -77,13 +76,13 @@ async fn story(stage: &Stage) -> Result<()> {
     wait_for(&pods, "web-0", |_| true).await?;
     ready(&autoscalers, 1).await?;
 
-    stage.step("the Autoscaler is deleted: it stays until its pods are gone");
+    stage.step("the Autoscaler is deleted: its finalizer keeps it until its pods are deleted");
     autoscalers.delete("web", &DeleteParams::default()).await?;
     wait_until_gone(&autoscalers, "web").await?;
     Ok(())
 }
 
-/// Waits until an Autoscaler has as many pods as are desired.
+/// Waits until an Autoscaler has the desired number of pods.
 async fn ready(autoscalers: &Api<Autoscaler>, replicas: u32) -> Result<()> {
     wait_for(autoscalers, "web", |web| is_ready(web, replicas)).await?;
     Ok(())

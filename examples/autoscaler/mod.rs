@@ -1,12 +1,12 @@
-//! Autoscaler: keeps as many pods as its spec says, in whatever namespace it says.
+//! Autoscaler: keeps a desired number of pods in a target namespace.
 //!
-//! A small ReplicaSet, but for the namespace: an owner reference cannot lead to another one, and the garbage collector
-//! deletes what has one that does. So two labels tell whose a pod is, and a finalizer deletes the pods with their
-//! Autoscaler. One label with `namespace/name` would not do, since the value of a label has no slashes; an annotation
-//! could have that value, but neither the cache nor the API server finds objects by annotations.
+//! It is a small ReplicaSet across namespaces. An owner reference to an object in another namespace is invalid, and the
+//! garbage collector deletes objects that have one. So two labels name the Autoscaler of a pod, and a finalizer deletes
+//! the pods with their Autoscaler. One label with `namespace/name` is not possible, because label values have no
+//! slashes. An annotation could have that value, but neither the cache nor the API server finds objects by annotations.
 //!
-//! Each call creates or deletes one pod at most. That change calls the reconciler again, until there is nothing left to
-//! do. The cache shows what was written through it, so no call counts without the pod the one before has made.
+//! Each call creates or deletes at most one pod. That change calls the reconciler again, until nothing is left to do.
+//! The cache contains what was written through it, so a call always sees the pod that the call before has created.
 
 mod kind;
 #[cfg(test)]
@@ -29,11 +29,11 @@ use parking_lot::Mutex;
 use crate::{Paint, tell};
 pub use kind::{Autoscaler, AutoscalerSpec, AutoscalerStatus};
 
-/// The label of a pod that tells the namespace of its Autoscaler.
+/// The label of a pod with the namespace of its Autoscaler.
 pub const OWNER_NAMESPACE: &str = "autoscaler.test.skuber.io/namespace";
-/// The label of a pod that tells the name of its Autoscaler.
+/// The label of a pod with the name of its Autoscaler.
 pub const OWNER_NAME: &str = "autoscaler.test.skuber.io/name";
-/// What keeps an Autoscaler until its pods are gone.
+/// The finalizer that keeps an Autoscaler until its pods are deleted.
 const FINALIZER: &str = "autoscaler.test.skuber.io/pods";
 
 /// Registers the reconciler of Autoscalers.
@@ -52,9 +52,9 @@ pub fn register(operator: &Operator) -> Result<ReconcilerRegistration> {
     let registration = operator
         .reconciler("autoscaler", &autoscalers)
         .watches(&pods, Relation::labels(OWNER_NAMESPACE, OWNER_NAME))
-        // Its own writes of the status are no reason to look again.
+        // Not for its own writes of the status.
         .options(HandlerOptions::default().only(Predicate::generation_changed()))
-        // For `operator.cluster_role()`; that it reads both kinds, and has a finalizer, is known.
+        // For `operator.cluster_role()`; reading both kinds and the finalizer are known.
         .writes_status()
         .needs(Rule::of(&pods).verbs(["create", "delete"]))
         .needs(Rule::events())
@@ -69,11 +69,11 @@ pub fn register(operator: &Operator) -> Result<ReconcilerRegistration> {
     Ok(registration)
 }
 
-/// What the reconciler works with.
+/// The state of the reconciler.
 #[derive(Clone)]
 struct Scaler {
     pods: CachedApi<Pod>,
-    /// Why the last pod of an Autoscaler was refused.
+    /// Why the last pod of each Autoscaler was refused.
     refusals: Arc<Mutex<BTreeMap<ObjectKey, String>>>,
 }
 
@@ -90,9 +90,9 @@ impl Scaler {
             available_replicas,
             ready: available_replicas == spec.desired_replicas,
         };
-        // Sends nothing if that is what it says already.
+        // Sends nothing if the status is unchanged.
         cx.set_status(&status).await?;
-        // Whatever is done here is a change that calls again.
+        // Whatever is done here is a change that calls the reconciler again.
         match (
             strays.first(),
             available_replicas.cmp(&spec.desired_replicas),
@@ -105,8 +105,10 @@ impl Scaler {
         Ok(Outcome::done())
     }
 
-    /// Creates a pod under the first name that is free. A creation whose answer was lost is tried again under the same
-    /// name, and refused until the cache shows the pod; with names made up by the server there would be two.
+    /// Creates a pod with the first free name.
+    ///
+    /// If the response to a creation is lost, it is retried with the same name, and refused until the cache contains
+    /// the pod. With `generateName` there would be two pods.
     async fn create(&self, cx: &Reconcile<Autoscaler>) -> Result<(), HandlerError> {
         let mut number = 0;
         let key = loop {
@@ -121,7 +123,7 @@ impl Scaler {
             let event = Event::warning("FailedCreate", describe(&error));
             match self.is_news(cx, event.note()) {
                 true => report(cx, event),
-                // Events are counted; lines would repeat.
+                // Events are counted; log lines would repeat.
                 false => cx.event(event),
             }
             return Err(error.into());
@@ -131,7 +133,7 @@ impl Scaler {
         Ok(())
     }
 
-    /// Notes why a pod was refused; tells whether that is another reason than when it was tried before.
+    /// Records why a pod was refused; returns whether the reason is new.
     fn is_news(&self, cx: &Reconcile<Autoscaler>, why: &str) -> bool {
         let before = self.refusals.lock().insert(cx.key().clone(), why.into());
         cx.attempt() == 1 || before.as_deref() != Some(why)
@@ -139,7 +141,7 @@ impl Scaler {
 
     async fn delete(&self, cx: &Reconcile<Autoscaler>, pod: &Pod) -> Result<(), HandlerError> {
         let key = ObjectKey::namespaced(&pod.namespace().unwrap_or_default(), &pod.name_any());
-        // Not another one that has the name by now.
+        // Not a successor with the same name.
         let this_one = Preconditions {
             uid: pod.uid(),
             ..Preconditions::default()
@@ -154,10 +156,10 @@ impl Scaler {
         Ok(())
     }
 
-    /// Deletes the pods of an Autoscaler that is to go, and lets it go once there are none.
+    /// Deletes the pods of an Autoscaler that is being deleted; done once there are none.
     async fn delete_all(&self, cx: &Reconcile<Autoscaler>) -> HandlerResult {
         self.refusals.lock().remove(cx.key());
-        // There is no later chance to see a pod, so for once the API server is asked, and not the cache.
+        // This is the last chance to see a pod, so the API server is asked instead of the cache.
         let pods: Api<Pod> = Api::all(cx.client());
         let ours = ListParams::default().labels(&selector(cx));
         let pods = pods.list(&ours).await?.items;
@@ -166,7 +168,7 @@ impl Scaler {
         }
         Ok(match pods.is_empty() {
             true => Outcome::done(),
-            // It is called when a pod is gone, too; this is for the one that is gone by now.
+            // The deletion of a pod calls it as well; this is for one that is deleted already.
             false => Outcome::requeue_after(Duration::from_secs(5)),
         })
     }
@@ -204,7 +206,7 @@ fn replica(cx: &Reconcile<Autoscaler>, key: &ObjectKey) -> Pod {
     }
 }
 
-/// Returns whether a pod runs or is about to. One that failed is replaced, and left for people to look at.
+/// Returns whether a pod runs or is about to run. A failed pod is replaced, and kept for inspection.
 fn is_available(pod: &Pod) -> bool {
     !is_going(pod) && matches!(phase(pod), None | Some("Pending" | "Running"))
 }
@@ -217,7 +219,7 @@ fn phase(pod: &Pod) -> Option<&str> {
     pod.status.as_ref()?.phase.as_deref()
 }
 
-/// Returns the pod that is missed least: one that does not run yet, or else the youngest.
+/// Returns the pod to delete first: one that does not run yet, or else the youngest.
 fn least_useful(pods: &[Arc<Pod>]) -> &Pod {
     let uselessness = |pod: &&Arc<Pod>| {
         let is_running = phase(pod) == Some("Running");
@@ -227,7 +229,7 @@ fn least_useful(pods: &[Arc<Pod>]) -> &Pod {
     last.expect("there are more than are desired")
 }
 
-/// Tells of what was done: as an Event for the users of the cluster, and as a line.
+/// Reports what was done: as an Event for the users of the cluster, and as a line.
 fn report(cx: &Reconcile<Autoscaler>, event: Event) {
     let colour = match event.is_warning() {
         true => Paint::Red,

@@ -1,8 +1,8 @@
-//! The same calls with one worker and with several, in a table; then calls that fail and are tried again.
+//! The same calls with one worker and with several, in a table; then calls that fail and are retried.
 //!
 //! Run: `cargo run --example concurrency -- --concurrency 3 --sleep-ms 25 --interval-s 45 --retries 3 --disable-resync`
-//! (on the embedded cluster; all options have defaults), or with `KUBECONFIG=…` on a cluster of yours. With `-- --watch`
-//! each call is told, for pods you make.
+//! (on the embedded cluster; all options have defaults), or with `KUBECONFIG=…` on your own cluster. With `-- --watch`
+//! each call is printed, for pods you create.
 
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::process::ExitCode;
@@ -17,12 +17,12 @@ use tokio::time::timeout;
 
 const ABOUT: About = About {
     name: "concurrency",
-    what: "what several workers do for calls that take long",
+    what: "what several workers do for slow calls",
     flags: &[
         Flag {
             name: "concurrency",
             default: "3",
-            help: "how many calls may be under way at a time",
+            help: "the maximum number of concurrent calls",
         },
         Flag {
             name: "sleep-ms",
@@ -32,17 +32,17 @@ const ABOUT: About = About {
         Flag {
             name: "interval-s",
             default: "45",
-            help: "how often pods are handled although nothing happened, in seconds",
+            help: "the resync period, in seconds",
         },
         Flag {
             name: "retries",
             default: "3",
-            help: "how many times a failed call is tried again",
+            help: "how many times a failed call is retried",
         },
         Flag {
             name: "disable-resync",
             default: "false",
-            help: "handle pods only when something happens",
+            help: "handle pods on changes only",
         },
     ],
     check: |options| config(options).map(drop),
@@ -60,7 +60,7 @@ async fn main() -> ExitCode {
 }
 
 fn config(options: &Options) -> Result<Config> {
-    // None at all is --disable-resync.
+    // No resync at all is --disable-resync.
     let interval = Duration::from_secs(options.value::<NonZeroU64>("interval-s")?.get());
     Ok(Config {
         concurrency: options.value::<NonZeroUsize>("concurrency")?.get(),
@@ -68,12 +68,12 @@ fn config(options: &Options) -> Result<Config> {
         interval: (!options.value::<bool>("disable-resync")?).then_some(interval),
         retries: options.value("retries")?,
         fails: false,
-        // The story has a table for that.
+        // The story prints a table instead.
         tells: options.watch,
     })
 }
 
-/// The story has a factory for each row of its table; whoever watches uses the stage's.
+/// The story has a factory for each row of its table; `--watch` uses the stage's.
 async fn set_up(stage: &Stage) -> Result<()> {
     let config = config(&stage.options)?;
     if stage.options.watch {
@@ -102,13 +102,16 @@ async fn story(stage: &Stage) -> Result<()> {
     let mut table = Table::new(&["handler", "workers", "pods", "calls", "at once", "time"]);
     let sleep = config.sleep;
     stage.step(format_args!(
-        "all are handled by one worker; a call takes {sleep:?}"
+        "one worker handles all of them; a call takes {sleep:?}"
     ));
     table.row(row(stage, alone).await?);
-    stage.step(format_args!("and by --concurrency {}", config.concurrency));
+    stage.step(format_args!(
+        "now with --concurrency {}",
+        config.concurrency
+    ));
     table.row(row(stage, config).await?);
     stage.step(format_args!(
-        "and once more with a handler that fails, and {} retries (the {PODS} errors that are logged are left out)",
+        "now with a handler that fails, and {} retries (the {PODS} logged errors are left out)",
         config.retries
     ));
     hush(true);
@@ -118,7 +121,7 @@ async fn story(stage: &Stage) -> Result<()> {
     Ok(())
 }
 
-/// A pod that waits for a node which is not there, so that nothing happens to it.
+/// A pod that waits for a missing node, so that it does not change.
 async fn create(stage: &Stage, name: &str) -> Result<()> {
     let pod = pod(name).namespace(&stage.namespace);
     let pod = pod.set("/spec/schedulerName", "nobody");
@@ -127,7 +130,7 @@ async fn create(stage: &Stage, name: &str) -> Result<()> {
     Ok(())
 }
 
-/// Has all pods handled, and tells what it took.
+/// Lets all pods be handled, and returns what it took.
 async fn row(stage: &Stage, config: Config) -> Result<[String; 6]> {
     let builder = SharedControllerFactory::builder(stage.client.clone());
     let factory = config.configure(builder, &stage.namespace).build();

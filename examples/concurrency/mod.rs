@@ -1,4 +1,4 @@
-//! What workers are for: calls that take long, side by side, but never two for one object.
+//! What workers are for: slow calls run concurrently, but never two for one object.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,20 +16,20 @@ use crate::{Paint, tell};
 #[cfg(test)]
 mod tests;
 
-/// How pods are handled.
+/// The options of the controller.
 #[derive(Debug, Clone, Copy)]
 pub struct Config {
-    /// How many calls may be under way at a time.
+    /// The maximum number of concurrent calls.
     pub concurrency: usize,
-    /// How long a call takes.
+    /// The duration of a call.
     pub sleep: Duration,
-    /// How often every pod is handled although nothing happened; `None` for never.
+    /// The resync period; `None` for never.
     pub interval: Option<Duration>,
-    /// How many times a failed call is tried again.
+    /// How many times a failed call is retried.
     pub retries: u32,
-    /// Whether calls fail, all of them.
+    /// Whether all calls fail.
     pub fails: bool,
-    /// Whether each call is told when it ends.
+    /// Whether each call is printed when it ends.
     pub tells: bool,
 }
 
@@ -48,7 +48,7 @@ impl Default for Config {
 }
 
 impl Config {
-    /// Gives pods of a namespace so many workers.
+    /// Sets the workers for the pods of a namespace.
     pub fn configure(&self, builder: FactoryBuilder, namespace: &str) -> FactoryBuilder {
         let ours = Selection::all().in_namespaces([namespace]);
         let options = ControllerOptions::default()
@@ -57,7 +57,7 @@ impl Config {
         builder.kind_options(Gvk::new("", "v1", "Pod"), options)
     }
 
-    /// Registers a handler that takes its time, and returns what is counted about it.
+    /// Registers a slow handler, and returns its counters.
     ///
     /// # Errors
     ///
@@ -88,14 +88,14 @@ impl Config {
     }
 }
 
-/// Tells of a call that is about to end.
+/// Prints a call that is about to end.
 fn tell_call(cx: &Context<Pod>, counts: Counts) {
     let (others, why) = (counts.under_way - 1, cx.causes());
     let what = format_args!("handled beside {others} others: {why}");
     tell("Pod", cx.key().name(), Paint::Green, what);
 }
 
-/// What is counted about calls; a clone counts together.
+/// The counters of calls; clones share them.
 #[derive(Debug, Clone, Default)]
 pub struct Gauge {
     counts: Arc<Mutex<Counts>>,
@@ -107,15 +107,15 @@ pub struct Gauge {
 pub struct Counts {
     /// Calls that have ended.
     pub calls: usize,
-    /// Calls that are under way.
+    /// Calls that are running.
     pub under_way: usize,
-    /// The most calls that were under way at once.
+    /// The maximum number of calls that ran at the same time.
     pub at_once: usize,
     first: Option<Instant>,
     last: Option<Instant>,
 }
 
-/// A call, which ends when this is dropped.
+/// A running call; dropping it ends the call.
 struct Call(Gauge);
 
 impl Gauge {
@@ -133,7 +133,7 @@ impl Gauge {
         *self.counts.lock()
     }
 
-    /// Waits until so many calls have ended, and returns the counts.
+    /// Waits until this many calls have ended, and returns the counts.
     ///
     /// # Cancel safety
     ///

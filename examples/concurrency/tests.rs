@@ -26,7 +26,7 @@ async fn start(config: Config, pods: usize) -> (TestCluster, SharedControllerFac
     (cluster, factory, gauge)
 }
 
-/// Handles so many pods, and returns what was counted when nothing is left to do.
+/// Handles this many pods, and returns the counts once nothing is left to do.
 async fn handle(config: Config, pods: usize) -> Counts {
     let config = Config {
         interval: None,
@@ -76,7 +76,7 @@ async fn each_object_is_one_call_and_one_more_for_each_retry() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn pods_come_again_at_the_interval_unless_that_is_disabled() {
+async fn pods_are_resynced_at_the_interval_unless_that_is_disabled() {
     for (interval, calls) in [(Some(45 * SECOND), 30), (None, 10)] {
         let config = Config {
             interval,

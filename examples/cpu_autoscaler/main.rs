@@ -1,10 +1,10 @@
-//! Autoscalers that count pods, and say how many there should be.
+//! Autoscalers that count pods, and compute how many there should be.
 //!
-//! Shown: objects related by one label, told of by their old and their new label; a status that is applied, and only if
-//! it differs; looking again after a while.
+//! Shown: objects related by a label, by its old and its new value; a status that is applied only if it differs;
+//! requeueing after a while.
 //!
-//! Run: `cargo run --example cpu_autoscaler` (embedded cluster), with `KUBECONFIG=…` on a cluster of yours, or with
-//! `-- --watch` to make Autoscalers and pods yourself.
+//! Run: `cargo run --example cpu_autoscaler` (embedded cluster), with `KUBECONFIG=…` on your own cluster, or with `--
+//! --watch` to create Autoscalers and pods yourself.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -20,7 +20,7 @@ use serde_json::json;
 
 const ABOUT: About = About {
     name: "cpu_autoscaler",
-    what: "an Autoscaler counts the pods it selects, and says how many there should be",
+    what: "an Autoscaler counts the pods it selects, and computes how many there should be",
     flags: &[],
     check: |_| Ok(()),
 };
@@ -37,14 +37,14 @@ async fn set_up(stage: &Stage) -> Result<()> {
         "k run web-0 --image registry.k8s.io/pause:3.10 --labels tier=web,{AUTOSCALER}=web"
     ));
     stage.suggest("k get autoscalers");
-    // An operator of the name by which the original applied the status, on the same factory.
+    // Its own operator, on the same factory, with the name under which the original applied the status.
     register(&Operator::new("autoscaler", &stage.factory))?;
     Ok(())
 }
 
 async fn story(stage: &Stage) -> Result<()> {
     let pods = stage.api::<Pod>();
-    stage.step("two Autoscalers: there is nothing to count yet");
+    stage.step("two Autoscalers without pods");
     create(
         stage,
         "web",
@@ -60,19 +60,19 @@ async fn story(stage: &Stage) -> Result<()> {
     shows(stage, "web", 0, 2).await?;
     shows(stage, "batch", 0, 1).await?;
 
-    stage.step("four pods of the first: one more than the most there should be");
+    stage.step("four pods of the first: one more than its maximum");
     for number in 0..4 {
         create_pod(stage, &format!("web-{number}"), "web").await?;
     }
     shows(stage, "web", 4, 3).await?;
 
-    stage.step("a pod goes over to the second: both are told");
+    stage.step("a pod is relabelled for the second: both are reconciled");
     let labels = json!({"metadata": {"labels": {AUTOSCALER: "batch", "tier": "batch"}}});
     merge(&pods, "web-0", labels).await?;
     shows(stage, "web", 3, 3).await?;
     shows(stage, "batch", 1, 1).await?;
 
-    stage.step("two pods of the first go: one less than the fewest there should be");
+    stage.step("two pods of the first are deleted: one less than its minimum");
     for name in ["web-1", "web-2"] {
         delete(&pods, name).await?;
     }
@@ -97,7 +97,7 @@ async fn create_pod(stage: &Stage, name: &str, tier: &str) -> Result<()> {
     Ok(())
 }
 
-/// Waits until an Autoscaler shows so many pods, and how many there should be; images may have to be pulled first.
+/// Waits until an Autoscaler shows these numbers of pods; images may have to be pulled first.
 async fn shows(stage: &Stage, name: &str, current: u32, desired: u32) -> Result<()> {
     let is_shown = |autoscaler: &Autoscaler| {
         let status = autoscaler.status.as_ref();

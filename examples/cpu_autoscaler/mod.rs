@@ -1,8 +1,8 @@
-//! An Autoscaler that counts: how many pods there are by its selector, and how many there should be.
+//! An Autoscaler that counts the pods of its selector, and computes how many there should be.
 //!
-//! It creates no pods, that is for others, and has no metrics to go by: what is desired is what there is, within bounds.
-//! It looks when a pod changes that names it in a label, and every 30 seconds. The status is applied, as the
-//! operator's name and only if it differs, whoever has written it before.
+//! It does not create pods, and has no metrics: the desired number is the current one within bounds. It is called when
+//! a pod that names it in a label changes, and every 30 seconds. The status is applied as the operator's field manager,
+//! only if it differs, whatever manager wrote it before.
 
 #[cfg(test)]
 mod tests;
@@ -21,10 +21,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Paint, tell};
 
-/// The label of a pod that names the Autoscaler of its namespace that is told of it.
+/// The label of a pod that names the Autoscaler, in the same namespace, to call for its changes.
 pub const AUTOSCALER: &str = "scaling.example.com/autoscaler";
 
-/// Bounds for how many pods there are.
+/// Bounds for the number of pods.
 #[derive(CustomResource, Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[kube(
     group = "scaling.example.com",
@@ -48,26 +48,26 @@ pub struct AutoscalerSpec {
     /// The labels a pod must have to be counted, at least one.
     #[schemars(extend("minProperties" = 1))]
     pub selector: BTreeMap<String, String>,
-    /// How many pods there are to be at least.
+    /// The minimum number of pods.
     #[serde(default = "one")]
     pub min_replicas: u32,
-    /// How many there are to be at most.
+    /// The maximum number of pods.
     #[serde(default = "ten")]
     pub max_replicas: u32,
-    /// How busy they are to be, in percent. There is nothing here that measures it.
+    /// The target CPU utilization, in percent. Nothing here measures it.
     #[serde(rename = "targetCPUUtilization", default = "eighty")]
     #[schemars(range(min = 1, max = 100))]
     pub target_cpu_utilization: u32,
 }
 
-/// What was counted.
+/// The observed state.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AutoscalerStatus {
-    /// How many pods run and are ready.
+    /// The number of pods that run and are ready.
     #[serde(default)]
     pub current_replicas: u32,
-    /// How many there should be.
+    /// The desired number of pods.
     #[serde(default)]
     pub desired_replicas: u32,
 }
@@ -89,7 +89,7 @@ pub fn register(operator: &Operator) -> Result<ReconcilerRegistration> {
                 .concurrency(2)
                 .only(Predicate::generation_changed()),
         )
-        // For `operator.cluster_role()`; that it reads both kinds is known.
+        // For `operator.cluster_role()`; reading both kinds is known.
         .writes_status()
         .requeue_after(Duration::from_secs(30))
         .register(move |cx| {
@@ -99,7 +99,7 @@ pub fn register(operator: &Operator) -> Result<ReconcilerRegistration> {
     Ok(registration)
 }
 
-/// What the reconciler works with: pods, from the cache.
+/// The state of the reconciler: pods, from the cache.
 #[derive(Clone)]
 struct Counter(CachedApi<Pod>);
 
@@ -136,7 +136,7 @@ impl Counter {
     }
 }
 
-/// Returns how many pods there should be: as many as there are, within bounds.
+/// Returns the desired number of pods: the current one within bounds.
 fn desired(spec: &AutoscalerSpec, current: u32) -> u32 {
     current.min(spec.max_replicas).max(spec.min_replicas)
 }

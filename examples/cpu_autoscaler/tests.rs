@@ -22,7 +22,7 @@ struct Bench {
     cluster: TestCluster,
     autoscalers: Api<Autoscaler>,
     pods: Api<Pod>,
-    /// Dropped, it would end.
+    /// Kept, because dropping it would stop it.
     _operator: Operator,
 }
 
@@ -59,7 +59,7 @@ impl Bench {
         settle().await;
     }
 
-    /// Creates a pod of a tier, told to the Autoscaler of that name, which runs and is ready or not.
+    /// Creates a running pod of a tier with the label of an Autoscaler, ready or not.
     async fn pod(&self, name: &str, tier: &str, is_ready: bool) {
         let pod = pod(name).label(AUTOSCALER, tier).label("tier", tier);
         pod.create(&self.cluster.client())
@@ -105,7 +105,7 @@ impl Bench {
     }
 }
 
-/// Lets everything that is due now happen.
+/// Waits until nothing is due any more.
 async fn settle() {
     sleep(Duration::from_millis(200)).await;
 }
@@ -152,11 +152,11 @@ async fn pods_are_counted_that_are_selected_and_run_with_all_containers_ready() 
     settle().await;
     assert_eq!(bench.counts("web").await, (3, 3));
     let ours = bench.cluster.journal().count("create", "pods");
-    assert_eq!(ours, 5, "those of this test: it never creates any");
+    assert_eq!(ours, 5, "the writes of this test: it never creates any");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pod_that_changes_hands_is_told_to_both() {
+async fn a_relabelled_pod_calls_for_both() {
     let bench = Bench::new().await;
     bench.create("web", json!({})).await;
     bench.create("batch", json!({})).await;
@@ -175,7 +175,7 @@ async fn a_pod_that_changes_hands_is_told_to_both() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pod_that_names_nobody_is_counted_within_thirty_seconds_and_one_elsewhere_is_not() {
+async fn a_pod_without_the_label_is_counted_within_thirty_seconds_and_one_elsewhere_is_not() {
     let bench = Bench::new().await;
     bench.create("web", json!({})).await;
     namespace("elsewhere")
@@ -222,7 +222,7 @@ async fn the_status_is_applied_and_only_when_it_differs() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_status_that_cannot_be_written_is_tried_again() {
+async fn a_status_that_cannot_be_written_is_retried() {
     let bench = Bench::new().await;
     for status in [
         StatusCode::INTERNAL_SERVER_ERROR,
@@ -243,7 +243,7 @@ async fn a_status_that_cannot_be_written_is_tried_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn bounds_and_selectors_that_cannot_be_meant_are_refused() {
+async fn invalid_bounds_and_selectors_are_refused() {
     let bench = Bench::new().await;
     for (spec, expected) in [
         (
@@ -263,7 +263,7 @@ async fn bounds_and_selectors_that_cannot_be_meant_are_refused() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_it_says_it_needs_is_enough() {
+async fn its_cluster_role_is_sufficient() {
     let (cluster, operator) = with_roles().await;
     define::<Autoscaler>(&cluster.client()).await;
     register(&operator).unwrap();

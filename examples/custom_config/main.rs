@@ -1,7 +1,7 @@
-//! A controller with everything chosen: one worker, five retries, a timeout, a resync every 45 s.
+//! A controller with all options set: one worker, five retries, a timeout, a resync every 45 s.
 //!
-//! Run: `cargo run --example custom_config` (on the embedded cluster), or with `KUBECONFIG=…` on a cluster of yours.
-//! With `-- --watch` pods are resynced every 45 s, as the original's; the story does not wait for that.
+//! Run: `cargo run --example custom_config` (on the embedded cluster), or with `KUBECONFIG=…` on your own cluster. With
+//! `-- --watch` pods are resynced every 45 s, as in the original; the story does not wait that long.
 
 use std::num::NonZeroU64;
 use std::process::ExitCode;
@@ -16,28 +16,28 @@ use lariat_examples::{About, Flag, Options, Stage, delete, perform_with};
 
 const ABOUT: About = About {
     name: "custom_config",
-    what: "what can be chosen for all kinds, for one kind, and for one handler",
+    what: "options for all kinds, for one kind, and for one handler",
     flags: &[
         Flag {
             name: "retries",
             default: "5",
-            help: "how many times a failed call is tried again",
+            help: "how many times a failed call is retried",
         },
         Flag {
             name: "resync-s",
             default: RESYNC,
-            help: "how often pods are handled although nothing happened, in seconds",
+            help: "the resync period, in seconds",
         },
         Flag {
             name: "timeout-ms",
             default: "200",
-            help: "how long a call may take, in milliseconds",
+            help: "the timeout of a call, in milliseconds",
         },
     ],
     check: |options| config(options).map(drop),
 };
 
-/// The story's resync, and the original's.
+/// The resync period of the story, and of the original.
 const RESYNC: &str = "2, with --watch 45";
 
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -57,7 +57,7 @@ fn config(options: &Options) -> Result<Config> {
     Ok(Config {
         retries: options.value("retries")?,
         resync,
-        // None would let a call that hangs go on for ever.
+        // Zero would let a call that hangs run forever.
         timeout: Duration::from_millis(options.value::<NonZeroU64>("timeout-ms")?.get()),
         ..original
     })
@@ -84,13 +84,13 @@ async fn set_up(stage: &Stage) -> Result<()> {
 
 async fn story(stage: &Stage) -> Result<()> {
     let config = config(&stage.options)?;
-    stage.step("a pod without trouble");
+    stage.step("a healthy pod");
     create(stage, "fine", "none").await?;
     wait(stage, |handler| handler.runs > 0).await?;
 
     let tries = u64::from(config.retries) + 1;
     stage.step(format_args!(
-        "one whose handler fails: {tries} attempts, each later than the one before"
+        "one whose handler fails: {tries} attempts, with growing delays"
     ));
     create(stage, "failing", "fails").await?;
     wait(stage, |handler| handler.given_up > 0).await?;
@@ -105,15 +105,15 @@ async fn story(stage: &Stage) -> Result<()> {
     stage.step("both are deleted");
     for name in ["failing", "hanging"] {
         delete(&stage.api::<Pod>(), name).await?;
-        stage.told(&[name, "is gone"]).await?;
+        stage.told(&[name, "is deleted"]).await?;
     }
 
-    // Whoever chooses a long time does not want to wait for it.
+    // Skipped if a long period is chosen.
     if config.resync > Duration::from_secs(10) {
         return Ok(());
     }
     stage.step(format_args!(
-        "every {:?} all pods come again, without a request",
+        "every {:?} all pods are resynced, without a request",
         config.resync
     ));
     stage.told(&["fine", "resync"]).await
@@ -128,7 +128,7 @@ async fn create(stage: &Stage, name: &str, trouble: &str) -> Result<()> {
     Ok(())
 }
 
-/// Waits until the handler's totals are as wanted.
+/// Waits until the handler's counters satisfy a condition.
 async fn wait(stage: &Stage, is_done: impl Fn(&HandlerStatus) -> bool) -> Result<()> {
     let look = async || {
         let status = stage.factory.status();

@@ -1,7 +1,7 @@
-//! How a controller is run: workers, retries, timeouts, resyncs.
+//! The options of controllers: workers, retries, timeouts, resyncs.
 //!
-//! What can be chosen has three places: all kinds of a factory, one kind, one handler. What is not said for a handler
-//! is as its kind says, then as the factory says.
+//! Options are set in three places: for all kinds of a factory, for one kind, for one handler. What is not set for a
+//! handler is taken from its kind, then from the factory.
 
 use std::future::pending;
 use std::time::Duration;
@@ -19,20 +19,20 @@ mod tests;
 /// The annotation that makes the handler fail (`fails`) or never end (`hangs`) for a pod.
 pub const TROUBLE: &str = "lariat.dev/trouble";
 
-/// How pods are handled.
+/// The options of the controller.
 #[derive(Debug, Clone, Copy)]
 pub struct Config {
-    /// How many pods are handled at a time.
+    /// The number of pods handled at a time.
     pub workers: usize,
-    /// How many times a failed call is tried again.
+    /// How many times a failed call is retried.
     pub retries: u32,
-    /// How often every pod is handled although nothing happened.
+    /// The resync period.
     pub resync: Duration,
-    /// How long a call may take.
+    /// The timeout of a call.
     pub timeout: Duration,
 }
 
-/// The original's numbers; it knows no timeout.
+/// The original's numbers; it has no timeout.
 impl Default for Config {
     fn default() -> Self {
         Self {
@@ -45,7 +45,7 @@ impl Default for Config {
 }
 
 impl Config {
-    /// Tells a factory: a timeout for all handlers of all kinds, and the workers of one kind with the way it is cached.
+    /// Sets a timeout for all handlers of all kinds, and the workers and the cache of one kind.
     pub fn configure(&self, builder: FactoryBuilder, pods: KindOptions) -> FactoryBuilder {
         let everybody = HandlerOptions::default().timeout(self.timeout);
         let pods = ControllerOptions::default()
@@ -56,7 +56,7 @@ impl Config {
             .kind_options(Gvk::new("", "v1", "Pod"), pods)
     }
 
-    /// Registers the handler, with what is for it alone.
+    /// Registers the handler, with its own options.
     ///
     /// # Errors
     ///
@@ -70,11 +70,11 @@ impl Config {
     }
 }
 
-/// Tells of a pod, and why.
+/// Prints a pod and the causes of the call.
 async fn log(cx: Context<Pod>) -> HandlerResult {
     let name = cx.key().name();
     let Some(pod) = cx.object()? else {
-        tell("Pod", name, Paint::Dim, "is gone");
+        tell("Pod", name, Paint::Dim, "is deleted");
         return Ok(Outcome::done());
     };
     let annotations = pod.metadata.annotations.as_ref();
@@ -92,7 +92,7 @@ async fn log(cx: Context<Pod>) -> HandlerResult {
         }
         Some("hangs") => {
             tell("Pod", name, Paint::Red, format_args!("hangs: {why}"));
-            // Dropped when the time is over.
+            // Dropped by the timeout.
             pending().await
         }
         _ => {

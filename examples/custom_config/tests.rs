@@ -1,4 +1,4 @@
-//! What comes of the options, in numbers.
+//! The effects of the options, in numbers.
 
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ fn totals(factory: &SharedControllerFactory) -> HandlerStatus {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_that_fails_is_tried_again_five_times() {
+async fn a_call_that_fails_is_retried_five_times() {
     let (cluster, factory) = start(Config::default()).await;
     create(&cluster, "failing", "fails").await;
     sleep(Duration::from_secs(40)).await;
@@ -37,7 +37,7 @@ async fn a_call_that_fails_is_tried_again_five_times() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn pods_come_again_every_45_seconds_without_a_request() {
+async fn pods_are_resynced_every_45_seconds_without_a_request() {
     let (cluster, factory) = start(Config::default()).await;
     for name in ["one", "two"] {
         create(&cluster, name, "none").await;

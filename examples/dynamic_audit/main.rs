@@ -1,9 +1,10 @@
-//! One handler for all kinds: a line for everything that changes in a namespace.
+//! One handler for all kinds: a line for every change in a namespace.
 //!
-//! Shown: kinds nobody named, metadata only, deletions, and a kind that comes and goes while the program runs.
+//! Shown: kinds the program does not know, metadata only, deletions, and a kind that appears and disappears at run
+//! time.
 //!
-//! Run: `cargo run --example dynamic_audit` (embedded cluster), with `KUBECONFIG=…` on a cluster of yours, or with
-//! `-- --watch` to change things yourself.
+//! Run: `cargo run --example dynamic_audit` (embedded cluster), with `KUBECONFIG=…` on your own cluster, or with `--
+//! --watch` to change things yourself.
 
 use std::process::ExitCode;
 
@@ -24,12 +25,12 @@ use serde_json::json;
 
 const ABOUT: About = About {
     name: "dynamic_audit",
-    what: "a line for everything that changes in a namespace, of whatever kind",
+    what: "a line for every change in a namespace, of any kind",
     flags: &[],
     check: |_| Ok(()),
 };
 
-/// A kind the audit knows nothing of.
+/// A kind the audit does not know.
 #[derive(CustomResource, Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[kube(group = "demo.dev", version = "v1", kind = "Gadget", namespaced)]
 pub struct GadgetSpec {
@@ -59,7 +60,7 @@ fn line(entry: &Entry) {
     let (colour, what) = match entry.what {
         What::Appeared => (Paint::Green, "appears"),
         What::Changed => (Paint::Yellow, "changes"),
-        What::Gone => (Paint::Red, "is gone"),
+        What::Gone => (Paint::Red, "is deleted"),
     };
     tell(
         entry.gvk.kind(),
@@ -71,7 +72,7 @@ fn line(entry: &Entry) {
 
 async fn story(stage: &Stage, audit: &KindsRegistration) -> Result<()> {
     watched(stage, audit).await?;
-    stage.step("a ConfigMap comes, changes and goes");
+    stage.step("a ConfigMap is created, changed and deleted");
     let config_maps = stage.api::<ConfigMap>();
     let made = config_map("settings", &[("colour", "red")]);
     made.namespace(&stage.namespace)
@@ -86,9 +87,9 @@ async fn story(stage: &Stage, audit: &KindsRegistration) -> Result<()> {
     .await?;
     stage.told(&["ConfigMap settings changes"]).await?;
     delete(&config_maps, "settings").await?;
-    stage.told(&["ConfigMap settings is gone"]).await?;
+    stage.told(&["ConfigMap settings is deleted"]).await?;
 
-    stage.step("a Deployment comes, with all it brings, and goes");
+    stage.step("a Deployment is created, with its ReplicaSet and pods, and deleted");
     let made = deployment("web", 1).namespace(&stage.namespace);
     let image = "/spec/template/spec/containers/0/image";
     made.set(image, "registry.k8s.io/pause:3.10")
@@ -99,10 +100,10 @@ async fn story(stage: &Stage, audit: &KindsRegistration) -> Result<()> {
     }
     delete(&stage.api::<Deployment>(), "web").await?;
     for kind in ["Deployment", "ReplicaSet", "Pod"] {
-        stage.told(&[kind, "is gone"]).await?;
+        stage.told(&[kind, "is deleted"]).await?;
     }
 
-    stage.step("a kind is defined while the audit runs: its objects are audited as well");
+    stage.step("a CRD is installed while the audit runs: its objects are audited as well");
     let (definition, resource) = gadgets(&stage.namespace);
     let name = definition.name_any();
     stage.define_as(definition, resource.clone()).await?;
@@ -115,13 +116,13 @@ async fn story(stage: &Stage, audit: &KindsRegistration) -> Result<()> {
     gadgets.create(&PostParams::default(), &gadget).await?;
     stage.told(&["Gadget lever appears"]).await?;
 
-    stage.step("the kind is taken away, and its objects with it");
+    stage.step("the CRD is deleted, and its objects with it");
     let definitions: Api<CustomResourceDefinition> = Api::all(stage.client.clone());
     delete(&definitions, &name).await?;
-    stage.told(&["Gadget lever is gone"]).await
+    stage.told(&["Gadget lever is deleted"]).await
 }
 
-/// Returns the kind in a group of the run's own: it is taken away in the story, and should be nobody else's.
+/// Returns the CRD in a group of the run's own, because the story deletes it.
 fn gadgets(namespace: &str) -> (CustomResourceDefinition, ApiResource) {
     let (mut definition, mut resource) = (Gadget::crd(), Gadget::api_resource());
     let group = format!("{namespace}.{}", resource.group);
@@ -132,7 +133,7 @@ fn gadgets(namespace: &str) -> (CustomResourceDefinition, ApiResource) {
     (definition, resource)
 }
 
-/// Tells what the audit costs.
+/// Prints what the audit costs.
 async fn watched(stage: &Stage, audit: &KindsRegistration) -> Result<()> {
     let watches = async || {
         let status = stage.factory.status();
@@ -150,11 +151,13 @@ async fn watched(stage: &Stage, audit: &KindsRegistration) -> Result<()> {
     Ok(())
 }
 
-/// Waits until the audit has found the kind of a group.
+/// Waits until the audit has discovered the kind of a group.
 async fn knows(audit: &KindsRegistration, group: &str) -> Result<()> {
     let is_so = async || {
         let known = audit.kinds().iter().any(|gvk| gvk.group() == group);
-        known.then_some(()).ok_or("the audit has not looked yet")
+        known
+            .then_some(())
+            .ok_or("the audit has not discovered it yet")
     };
     Ok(eventually(PATIENCE, is_so).await?)
 }

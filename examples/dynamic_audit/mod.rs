@@ -1,7 +1,7 @@
-//! A line for everything that changes, of whatever kind: one handler for all kinds there are, and for those that come.
+//! A line for every change of any kind: one handler for all kinds, including those that are installed later.
 //!
-//! Only metadata is watched, so a line costs little. Deletions are told like everything else, with the last known state:
-//! lasso's dynamic controller loses them, because it looks the object up after it is gone.
+//! Only metadata is watched, so it costs little. Deletions are reported with the last known state. lasso's dynamic
+//! controller loses them, because it looks the object up after the deletion.
 
 #[cfg(test)]
 mod tests;
@@ -11,37 +11,37 @@ use std::sync::Arc;
 use lariat::prelude::*;
 use lariat::{Cause, KindsRegistration, ResourceKind, Scope};
 
-/// Something that happened to an object.
+/// A change of an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
     /// Its kind.
     pub gvk: Gvk,
     /// Its key.
     pub key: ObjectKey,
-    /// What.
+    /// What happened.
     pub what: What,
-    /// From which version to which, or who did it, if it was a handler of this process.
+    /// The versions before and after, or the handler of this process that made the change.
     pub how: String,
 }
 
-/// What can happen.
+/// The types of changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum What {
-    /// It came into sight: it was there already, or was created.
+    /// The object existed already, or was created.
     Appeared,
-    /// It changed.
+    /// The object was updated.
     Changed,
-    /// It is gone.
+    /// The object was deleted.
     Gone,
 }
 
-/// Audits a namespace: tells what happens to its objects, whatever they are.
+/// Audits a namespace: reports every change of its objects, of any kind.
 ///
-/// Changes that come faster than they are told are told as one, from the first version to the last.
+/// Changes that arrive faster than they are handled are reported as one, from the first version to the last.
 ///
 /// # Errors
 ///
-/// None as it is: the name is good, and there are no options.
+/// None with this name and these options.
 pub fn register(
     operator: &Operator,
     namespace: &str,
@@ -61,7 +61,7 @@ pub fn register(
     Ok(kinds.register_handler("audit", audit)?)
 }
 
-/// Leaves out what changes all the time and tells of nothing else, and what is in no namespace.
+/// Leaves out kinds that change all the time, and cluster-scoped kinds.
 fn is_wanted(kind: &ResourceKind) -> bool {
     let gvk = kind.gvk();
     let is_noise = matches!(
@@ -71,7 +71,7 @@ fn is_wanted(kind: &ResourceKind) -> bool {
     kind.scope() == Scope::Namespaced && !is_noise
 }
 
-/// Reads what happened off the causes of a call.
+/// Converts the causes of a call into changes.
 fn entries(cx: &Context<Metadata>) -> Vec<Entry> {
     let mut entries: Vec<Entry> = Vec::new();
     for cause in cx.causes().iter() {
@@ -81,7 +81,7 @@ fn entries(cx: &Context<Metadata>) -> Vec<Entry> {
             }
             Cause::Updated { .. } | Cause::Wrote { .. } => What::Changed,
             Cause::Deleted { .. } => What::Gone,
-            // A retry, a resync, a request to look again: nothing happened to the object.
+            // A retry, a resync or an enqueued key: the object did not change.
             _ => continue,
         };
         entries.push(Entry {

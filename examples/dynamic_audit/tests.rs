@@ -1,4 +1,4 @@
-//! What the audit sees, and what it does not look at.
+//! What the audit reports, and what it ignores.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -46,7 +46,7 @@ impl Bench {
         bench
     }
 
-    /// Returns what was told since the last time.
+    /// Returns what was reported since the last time.
     async fn take(&self) -> Vec<(String, What)> {
         sleep(Duration::from_secs(2)).await;
         let entries = std::mem::take(&mut *self.entries.lock());
@@ -68,9 +68,9 @@ fn said(what: &str, happened: What) -> Vec<(String, What)> {
     vec![(what.to_owned(), happened)]
 }
 
-/// lasso's dynamic controller looks objects up after they are gone, and so says nothing of deletions.
+/// lasso's dynamic controller looks objects up after their deletion, and so never reports deletions.
 #[tokio::test(start_paused = true)]
-async fn what_comes_changes_and_goes_is_told_deletions_included() {
+async fn creations_updates_and_deletions_are_reported() {
     let bench = Bench::new().await;
     let client = bench.cluster.client();
     let config_maps: Api<ConfigMap> = Api::default_namespaced(client.clone());
@@ -91,7 +91,7 @@ async fn what_comes_changes_and_goes_is_told_deletions_included() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_that_is_made_again_at_once_has_gone_and_come() {
+async fn an_immediate_recreation_is_a_deletion_and_a_creation() {
     let bench = Bench::new().await;
     let client = bench.cluster.client();
     let config_maps: Api<ConfigMap> = Api::default_namespaced(client.clone());
@@ -151,7 +151,7 @@ async fn each_kind_has_one_watch_of_metadata_only() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_kind_that_comes_is_audited_and_one_that_goes_takes_leave() {
+async fn a_new_kind_is_audited_and_the_objects_of_a_removed_one_are_deleted() {
     let bench = Bench::new().await;
     let client = bench.cluster.client();
     define(&client, &crd("demo.dev", "v1", "Gadget"))

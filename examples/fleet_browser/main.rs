@@ -1,31 +1,31 @@
-//! Asks the state of 20,000 pods: conditions, order, pages and counts, at a prompt or over HTTP.
+//! Queries the state of 20,000 pods: conditions, order, pages and counts, at a prompt or over HTTP.
 //!
-//! The pods are watched once and kept in SQLite, behind the shared informer. A question is a query string, as the URL of a list
-//! has it: `filter=status.phase=Running&sort=-metadata.creationTimestamp&page=1&pagesize=5`.
+//! The pods are watched once and kept in SQLite, fed by the shared informer. A query is a query string, as in the URL
+//! of a list: `filter=status.phase=Running&sort=-metadata.creationTimestamp&page=1&pagesize=5`.
 //!
-//! Run: `cargo run --example fleet_browser --release` (on the embedded cluster), or with `KUBECONFIG=…` on a cluster of yours.
-//! `-- 'summary=spec.nodeName&summaryonly'` asks one question, `-- --pods 500` browses a smaller
-//! fleet, and `-- --serve 127.0.0.1:8080` serves a page to browse it until Ctrl-C.
+//! Run: `cargo run --example fleet_browser --release` (on the embedded cluster), or with `KUBECONFIG=…` on your own
+//! cluster. `-- 'summary=spec.nodeName&summaryonly'` runs one query, `-- --pods 500` browses a smaller fleet, and `--
+//! --serve 127.0.0.1:8080` serves a page to browse it until Ctrl-C.
 
 use std::net::SocketAddr;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result};
+use clap::Parser;
 use lariat::cache::SharedCacheFactory;
 use lariat::cluster::Load;
 use lariat::prelude::*;
 use lariat::sql::http::SqlService;
 use lariat::sql::{Answer, Field, FieldType, Query, Schema, SqlCache, SqlKind};
-use lariat_examples::{Place, Table, error_exit, log_errors, say};
-use lexopt::prelude::{Long, Value, ValueExt as _};
+use lariat_examples::{Place, Table, arguments, error_exit, log_errors, say};
 use serde_json::Value as Json;
 use tokio::io::{AsyncBufReadExt, BufReader, stdin};
 use tokio::net::TcpListener;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// What is asked without a question of the user's.
+/// The queries that run by default.
 const STORY: [&str; 5] = [
     "page=1&pagesize=5",
     "filter=metadata.name~api&filter=status.phase=Running&sort=status.podIP&page=1&pagesize=5",
@@ -33,6 +33,24 @@ const STORY: [&str; 5] = [
     "search=envoy&limit=3",
     "summary=status.phase&summaryonly",
 ];
+
+/// Browses the pods of a cluster from an SQL cache
+#[derive(Debug, Parser)]
+#[command(
+    bin_name = "cargo run --example fleet_browser --",
+    max_term_width = 100
+)]
+struct Options {
+    /// How many pods the embedded cluster has
+    #[arg(long, value_name = "N", default_value_t = 20_000)]
+    pods: usize,
+    /// Serve a page to browse them
+    #[arg(long, value_name = "ADDRESS")]
+    serve: Option<SocketAddr>,
+    /// What to ask, as a query of a URL: filter=status.phase=Running&limit=5
+    #[arg(value_name = "QUESTION")]
+    questions: Vec<String>,
+}
 
 #[tokio::main]
 async fn main() -> ExitCode {
@@ -44,23 +62,14 @@ async fn main() -> ExitCode {
 }
 
 async fn run() -> Result<()> {
-    let (mut pods, mut questions, mut address) = (20_000, Vec::new(), None);
-    let mut arguments = lexopt::Parser::from_env();
-    while let Some(argument) = arguments.next()? {
-        match argument {
-            Long("pods") => pods = arguments.value()?.parse()?,
-            Long("serve") => address = Some(arguments.value()?.parse::<SocketAddr>()?),
-            Value(question) => questions.push(question.string()?),
-            _ => bail!(
-                "{}; there are --pods N, --serve ADDRESS and questions",
-                argument.unexpected()
-            ),
-        }
-    }
+    let Some(options) = arguments::<Options>()? else {
+        return Ok(());
+    };
+    let (questions, address) = (options.questions, options.serve);
     let place = Place::find(None).await?;
     say(format_args!("browsing the pods of {}", place.name));
     if let Some(cluster) = &place.embedded {
-        cluster.load(Load::pods(pods)).await;
+        cluster.load(Load::pods(options.pods)).await;
     }
     let pod = Gvk::new("", "v1", "Pod");
     let factory = SharedCacheFactory::new(place.client.clone());
@@ -99,13 +108,13 @@ fn fields() -> Result<Vec<Field>> {
     ])
 }
 
-/// Serves a page to browse the fleet, and what it asks, until Ctrl-C.
+/// Serves a page to browse the fleet, and its API, until Ctrl-C.
 async fn serve(sql: &SqlCache, address: SocketAddr) -> Result<()> {
     let listener = TcpListener::bind(address).await;
     let listener = listener.with_context(|| format!("cannot listen on {address}"))?;
     let address = listener.local_addr()?;
     let stopping = CancellationToken::new();
-    // Everyone who reaches the address sees the pods: take loopback.
+    // Everyone who can reach the address sees the pods: use loopback.
     let service = SqlService::new(sql).open_to_everyone();
     let service = service.stop_with(stopping.clone()).serve_on(listener);
     let mut service = std::pin::pin!(service);
@@ -115,7 +124,7 @@ async fn serve(sql: &SqlCache, address: SocketAddr) -> Result<()> {
     };
     tokio::select! {
         biased;
-        // First, so that a signal that comes as soon as the address is known ends it in good order.
+        // Polled first, so that a signal sent as soon as the address is printed ends it in good order.
         () = lariat::termination() => {}
         failed = serving => return Ok(failed?),
     }

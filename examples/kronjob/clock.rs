@@ -1,4 +1,4 @@
-//! What time it is, for who acts by the time of day.
+//! The wall clock as a parameter.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,11 +7,11 @@ use std::time::Duration;
 use jiff::Timestamp;
 use tokio::time::Instant;
 
-/// How long to sleep at most. A clock that is set, or a machine that was asleep, moves the time of day but not the
-/// timers that were set before.
+/// The maximum sleep. Setting the clock, or suspending the machine, moves the wall clock but not timers that are
+/// already set.
 const NAP: Duration = Duration::from_secs(600);
 
-/// The time of day, as a parameter: tests play hours in no time, and the story plays a minute per second.
+/// The wall clock as a parameter: tests simulate hours instantly, and the story runs a minute per second.
 #[derive(Clone)]
 pub struct Clock {
     now: Arc<dyn Fn() -> Timestamp + Send + Sync>,
@@ -19,20 +19,21 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// The clock on the wall.
+    /// Creates the real wall clock.
     #[must_use]
     pub fn wall() -> Self {
         Self::new(present)
     }
 
-    /// A clock that reads what a function says.
+    /// Creates a clock that calls a function for the time.
     #[must_use]
     pub fn new(now: impl Fn() -> Timestamp + Send + Sync + 'static) -> Self {
         let now = Arc::new(now);
         Self { now, pace: 1 }
     }
 
-    /// A clock that is right now, and goes so many times as fast from then on; by tokio's time, which tests can pause.
+    /// Creates a clock that starts at the present time and runs `pace` times as fast, by tokio's time, which tests can
+    /// pause.
     #[must_use]
     pub fn fast(pace: u32) -> Self {
         let (started, started_at) = (Instant::now(), present());
@@ -43,13 +44,13 @@ impl Clock {
         }
     }
 
-    /// Returns what time it is.
+    /// Returns the time.
     #[must_use]
     pub fn now(&self) -> Timestamp {
         (self.now)()
     }
 
-    /// Returns how long to wait for a time, as timers count; at most ten minutes, to look at the clock again.
+    /// Returns the timer duration until a time; at most ten minutes, to check the clock again.
     #[must_use]
     pub fn until(&self, time: Timestamp) -> Duration {
         let left = Duration::try_from(self.now().duration_until(time)).unwrap_or_default();
@@ -57,7 +58,7 @@ impl Clock {
     }
 }
 
-/// Returns what time it is; of Lariat's wall clock, which a simulation sets.
+/// Returns the time of Lariat's wall clock, which a simulation sets.
 fn present() -> Timestamp {
     lariat::clock::now().try_into().unwrap_or(Timestamp::MAX)
 }

@@ -1,4 +1,4 @@
-//! The Jobs of a KronJob: which there are, which are too many, and how one is made.
+//! The Jobs of a KronJob: existing, surplus and new ones.
 
 use std::sync::Arc;
 
@@ -10,13 +10,13 @@ use kube::{Resource, ResourceExt};
 
 use super::{KronJob, KronJobSpec, RestartPolicy};
 
-/// The annotation of a Job that says for which time of the schedule it was started.
+/// The annotation of a Job with the time of the schedule it was started for.
 pub const SCHEDULED_AT: &str = "batch.tutorial.skuber.io/scheduled-at";
 
-/// The Jobs of a KronJob, each list with the oldest first.
+/// The Jobs of a KronJob, oldest first in each list.
 ///
-/// Conditions tell whether a Job is over. Its counters do not: a Job whose first Pod failed, and which tries another, has
-/// failed Pods and is not over, and a Job of a moment ago has counted nothing yet.
+/// Conditions say whether a Job has ended. Counters do not: a Job whose first Pod failed and that tries another has
+/// failed Pods and has not ended, and a new Job has no counts yet.
 #[derive(Debug, Default)]
 pub(super) struct Jobs {
     pub(super) active: Vec<Arc<Job>>,
@@ -47,13 +47,14 @@ impl Jobs {
         self.succeeded.iter().chain(&self.failed)
     }
 
-    /// Returns the latest time of the schedule there is a Job for. The status says it too, unless the operator ended
-    /// between starting a Job and saying so.
+    /// Returns the latest time of the schedule that has a Job.
+    ///
+    /// The status has it too, unless the operator was killed between creating the Job and writing the status.
     pub(super) fn last_scheduled(&self) -> Option<Timestamp> {
         self.all().filter_map(|job| scheduled_at(job)).max()
     }
 
-    /// Returns when a Job succeeded last.
+    /// Returns when the last Job succeeded.
     pub(super) fn last_success(&self) -> Option<Timestamp> {
         self.succeeded
             .iter()
@@ -61,7 +62,7 @@ impl Jobs {
             .max()
     }
 
-    /// Returns the Jobs that are over and not to be kept, and why.
+    /// Returns the ended Jobs to delete, with the reason.
     pub(super) fn surplus(
         &self,
         spec: &KronJobSpec,
@@ -84,14 +85,14 @@ impl Jobs {
         surplus
     }
 
-    /// Returns when the next Job expires that is kept until then.
+    /// Returns when the next Job expires.
     pub(super) fn next_expiry(&self, spec: &KronJobSpec, now: Timestamp) -> Option<Timestamp> {
         let expiries = self.over().filter_map(|job| expiry(job, spec));
         expiries.filter(|time| *time > now).min()
     }
 }
 
-/// Makes the Job for a time. Its name tells the time, so a second one for the same time is refused.
+/// Creates the Job for a time. Its name contains the time, so a second Job for that time is refused.
 pub(super) fn job(kronjob: &KronJob, owner: OwnerReference, tick: Timestamp) -> Job {
     let template = &kronjob.spec.job_template;
     let container = Container {
@@ -130,7 +131,7 @@ pub(super) fn job(kronjob: &KronJob, owner: OwnerReference, tick: Timestamp) -> 
     }
 }
 
-/// Makes a reference to a Job for a status.
+/// Creates a reference to a Job for the status.
 pub(super) fn reference(job: &Job) -> ObjectReference {
     ObjectReference {
         api_version: Some("batch/v1".to_owned()),
@@ -146,7 +147,7 @@ fn scheduled_at(job: &Job) -> Option<Timestamp> {
     job.annotations().get(SCHEDULED_AT)?.parse().ok()
 }
 
-/// Returns how and when a Job ended, if it did. One that failed has no completion time, but its condition has one.
+/// Returns how and when a Job ended, if it did. A failed Job has no completion time, but its condition has a time.
 fn ended(job: &Job) -> Option<(&str, Timestamp)> {
     let status = job.status.as_ref()?;
     let conditions = status.conditions.iter().flatten();

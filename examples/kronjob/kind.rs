@@ -1,4 +1,4 @@
-//! The kind: what a KronJob wants and is.
+//! The kind KronJob: spec and status.
 
 use k8s_openapi::api::core::v1::ObjectReference;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
@@ -27,62 +27,62 @@ use serde::{Deserialize, Serialize};
 )]
 #[serde(rename_all = "camelCase")]
 pub struct KronJobSpec {
-    /// When: minute, hour, day of the month, month, day of the week, in UTC; or `@hourly`, `@daily` and so on.
+    /// The schedule: minute, hour, day of the month, month, day of the week, in UTC; or `@hourly`, `@daily` and so on.
     #[schemars(length(min = 1, max = 256))]
     pub schedule: String,
-    /// What is run.
+    /// The Job to run.
     pub job_template: JobTemplate,
-    /// How many seconds late a Job may still start; without it, however late.
+    /// The deadline for starting a Job late, in seconds; none by default.
     #[schemars(range(min = 1))]
     pub starting_deadline_seconds: Option<i64>,
-    /// What happens when a Job is due and an earlier one still runs.
+    /// The policy for a Job that is due while an earlier one still runs.
     #[serde(default)]
     pub concurrency_policy: ConcurrencyPolicy,
-    /// Whether no Jobs are started for the time being.
+    /// Whether starting Jobs is suspended.
     #[serde(default)]
     pub suspend: bool,
-    /// How many Jobs that succeeded are kept.
+    /// The number of succeeded Jobs to keep.
     #[serde(default = "three")]
     #[schemars(range(max = 1000))]
     pub successful_jobs_history_limit: u32,
-    /// How many Jobs that failed are kept.
+    /// The number of failed Jobs to keep.
     #[serde(default = "one")]
     #[schemars(range(max = 1000))]
     pub failed_jobs_history_limit: u32,
-    /// How many seconds a Job is kept after its end; without it, as long as the limits let it.
+    /// The number of seconds to keep a Job after its end; by default only the limits apply.
     #[schemars(range(min = 0))]
     pub completed_jobs_expiry_seconds: Option<i64>,
 }
 
-/// A Job in short.
+/// A Job template in short.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct JobTemplate {
     /// The image of its only container.
     #[schemars(length(min = 1))]
     pub image: String,
-    /// The command; without it, what the image says.
+    /// The command; by default that of the image.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub command: Vec<String>,
     /// The arguments of the command.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub args: Vec<String>,
-    /// Whether a container that failed is started again in its Pod, or another Pod is tried.
+    /// Whether a failed container is restarted in its Pod, or a new Pod is created.
     #[serde(default)]
     pub restart_policy: RestartPolicy,
 }
 
-/// What happens to a container of a Job that failed.
+/// The restart policy of a Job's containers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum RestartPolicy {
-    /// It is started again.
+    /// The container is restarted.
     #[default]
     OnFailure,
-    /// The Pod has failed, and the Job tries another.
+    /// The Pod fails, and the Job creates another.
     Never,
 }
 
-/// What happens when a Job is due and an earlier one still runs.
+/// The policy for a Job that is due while an earlier one still runs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum ConcurrencyPolicy {
     /// Both run.
@@ -94,7 +94,7 @@ pub enum ConcurrencyPolicy {
     Replace,
 }
 
-/// What became of it.
+/// The observed state.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct KronJobStatus {
@@ -104,7 +104,7 @@ pub struct KronJobStatus {
     /// The latest time of the schedule for which a Job was started.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_schedule_time: Option<Time>,
-    /// When a Job succeeded last.
+    /// When the last Job succeeded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_successful_time: Option<Time>,
     /// Whether the schedule can be followed.

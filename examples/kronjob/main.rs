@@ -1,10 +1,10 @@
 //! KronJobs: Jobs at the times of a cron schedule.
 //!
-//! Shown: owned objects, deciding by the time of day with a clock that is a parameter, requeueing for a moment, names
-//! that make a creation happen once, Events, errors in a condition.
+//! Shown: owned objects, decisions by the wall clock as a parameter, requeueing for a point in time, names that make a
+//! creation happen once, Events, errors in a condition.
 //!
-//! Run: `cargo run --example kronjob` (embedded cluster), with `KUBECONFIG=…` on a cluster of yours, or with `-- --watch`
-//! to make KronJobs yourself. The story plays a minute per second; with `--watch` the clock is the one on the wall.
+//! Run: `cargo run --example kronjob` (embedded cluster), with `KUBECONFIG=…` on your own cluster, or with `-- --watch`
+//! to create KronJobs yourself. In the story a minute passes per second; with `--watch` the real wall clock applies.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -19,14 +19,14 @@ use lariat_examples::{About, PATIENCE, Stage, merge, perform};
 use serde_json::json;
 use tokio::time::sleep;
 
-/// How many seconds of the operator's clock pass in one.
+/// The number of seconds of the operator's clock that pass in one.
 const PACE: u32 = 60;
 
 const NAME: &str = "hello";
 
 const ABOUT: About = About {
     name: "kronjob",
-    what: "a KronJob starts a Job at every time of its schedule, and keeps the last few",
+    what: "a KronJob starts Jobs on a schedule, and keeps the last few",
     flags: &[],
     check: |_| Ok(()),
 };
@@ -50,7 +50,7 @@ async fn set_up(stage: &Stage) -> Result<()> {
 
 async fn story(stage: &Stage) -> Result<()> {
     let (kronjobs, jobs) = (stage.api::<KronJob>(), stage.api::<Job>());
-    stage.step("the operator's clock goes fast: a minute of it is a second here");
+    stage.step("the operator's clock is fast: one minute per second");
     stage.step("a KronJob for every minute, which keeps the last Job that succeeded");
     create(&kronjobs).await?;
     until(&kronjobs, |status| status.last_schedule_time.is_some()).await?;
@@ -60,12 +60,12 @@ async fn story(stage: &Stage) -> Result<()> {
     merge(&kronjobs, NAME, json!({"spec": {"suspend": true}})).await?;
     sleep(3 * Duration::from_secs(60) / PACE).await;
 
-    stage.step("it goes on: the latest it has missed is made up for, and the others are not");
+    stage.step("it is resumed: only the latest missed Job is started");
     merge(&kronjobs, NAME, json!({"spec": {"suspend": false}})).await?;
     another(&kronjobs).await?;
     stage.told(&["beyond the limit of the history"]).await?;
 
-    stage.step("a schedule that cannot be read: the condition Ready says so, until it is mended");
+    stage.step("an invalid schedule: the condition Ready is false until it is fixed");
     merge(
         &kronjobs,
         NAME,
@@ -86,7 +86,7 @@ async fn story(stage: &Stage) -> Result<()> {
     kronjobs.delete(NAME, &DeleteParams::background()).await?;
     for job in jobs.list(&ListParams::default()).await? {
         let name = job.metadata.name.as_deref().unwrap_or_default();
-        // A garbage collector gets to know new kinds, as that of the owner is, every half a minute.
+        // The garbage collector discovers new kinds, such as the owner's, every half minute.
         Wait::new(&jobs, name).timeout(PATIENCE).gone().await?;
     }
     Ok(())
@@ -104,14 +104,14 @@ async fn create(kronjobs: &Api<KronJob>) -> Result<()> {
     Ok(())
 }
 
-/// Waits until a Job was started later than the last one up to now.
+/// Waits until another Job was started.
 async fn another(kronjobs: &Api<KronJob>) -> Result<()> {
     let last = |status: &KronJobStatus| status.last_schedule_time.clone();
     let before = kronjobs.get(NAME).await?.status.as_ref().and_then(last);
     until(kronjobs, |status| last(status) > before).await
 }
 
-/// Waits until the status is as wanted; images may have to be pulled first.
+/// Waits until the status satisfies a condition; images may have to be pulled first.
 async fn until(
     kronjobs: &Api<KronJob>,
     mut wanted: impl FnMut(&KronJobStatus) -> bool,

@@ -1,8 +1,8 @@
-//! KronJob: a Job at every time of a cron schedule, as Kubernetes' own CronJob has it.
+//! KronJob: a Job at every time of a cron schedule, like Kubernetes' CronJob.
 //!
-//! Everything is decided from what is there: the KronJob, its Jobs and the time of day. So it does not matter how often
-//! it is decided, nor whether the operator was away meanwhile: what a time of the schedule has led to is told by the name
-//! and the annotation of its Job, and after that by the status.
+//! Every decision depends only on the present state: the KronJob, its Jobs and the time. So it does not matter how
+//! often it is made, nor whether the operator was down in between: the name and the annotation of a Job, and later the
+//! status, show which times of the schedule were handled.
 
 mod clock;
 mod jobs;
@@ -51,14 +51,14 @@ pub fn register(operator: &Operator, clock: &Clock) -> Result<ReconcilerRegistra
     let registration = operator
         .reconciler("kronjob", &kronjobs)
         .owns(&jobs)
-        // Its own writes of the status are no reason to look again.
+        // Not for its own writes of the status.
         .options(HandlerOptions::default().only(Predicate::generation_changed()))
         .report_errors("Ready")
         .on_gone(move |cx: Reconcile<KronJob>| {
             told.lock().remove(cx.key());
             async { Ok(Outcome::done()) }
         })
-        // For `operator.cluster_role()`; that it reads both kinds is known.
+        // For `operator.cluster_role()`; reading both kinds is known.
         .writes_status()
         .needs(Rule::of(&jobs).verbs(["create", "delete"]))
         .needs(Rule::owner(&kronjobs))
@@ -70,7 +70,7 @@ pub fn register(operator: &Operator, clock: &Clock) -> Result<ReconcilerRegistra
     Ok(registration)
 }
 
-/// What the reconciler works with.
+/// The state of the reconciler.
 #[derive(Clone)]
 struct Keeper {
     jobs: CachedApi<Job>,
@@ -78,14 +78,13 @@ struct Keeper {
     told: Arc<Mutex<HashMap<ObjectKey, Told>>>,
 }
 
-/// Why nothing was done about a time of the schedule, and for which this was told last: that is looked at again and
-/// again until the next comes.
+/// The last time of the schedule reported per reason, because the same time is checked repeatedly.
 type Told = HashMap<String, Timestamp>;
 
 impl Keeper {
     async fn reconcile(&self, cx: &Reconcile<KronJob>) -> HandlerResult {
         let (spec, now) = (&cx.object().spec, self.clock.now());
-        // A bad schedule does not get better by trying again; the reconciler is called when the KronJob changes.
+        // A retry does not help an invalid schedule; the reconciler is called when the KronJob changes.
         let schedule = Schedule::parse(&spec.schedule).map_err(|error| {
             cx.event(Event::warning("InvalidSchedule", format!("{error:#}")));
             HandlerError::terminal(error)
@@ -99,7 +98,7 @@ impl Keeper {
             self.start(cx, tick, (&jobs, &mut status)).await?;
         }
         cx.set_status(&status).await?;
-        // Last: Jobs that cannot be deleted should not keep others from being started.
+        // Last, so that Jobs that cannot be deleted do not keep others from being started.
         for (job, why) in jobs.surplus(spec, now) {
             self.delete(cx, job, why).await?;
         }
@@ -109,7 +108,7 @@ impl Keeper {
         Ok(wait.map_or(Outcome::done(), Outcome::requeue_after))
     }
 
-    /// Starts the Job that is due, or lets it wait.
+    /// Starts the Job that is due, or leaves it waiting.
     async fn start(
         &self,
         cx: &Reconcile<KronJob>,
@@ -118,7 +117,7 @@ impl Keeper {
     ) -> Result<(), HandlerError> {
         match cx.object().spec.concurrency_policy {
             ConcurrencyPolicy::Forbid if !jobs.active.is_empty() => {
-                // The end of that one calls again.
+                // The end of that Job calls the reconciler again.
                 let note = format!("the Job for {} waits: one still runs", hour(tick));
                 self.report_once(cx, tick, Event::normal("JobAlreadyActive", note));
                 return Ok(());
@@ -137,7 +136,7 @@ impl Keeper {
         Ok(())
     }
 
-    /// Creates the Job for a time; `None` if there is one, which was made before the operator ended in the middle.
+    /// Creates the Job for a time; `None` if it exists, from before the operator was killed.
     async fn create(
         &self,
         cx: &Reconcile<KronJob>,
@@ -162,7 +161,7 @@ impl Keeper {
     /// Deletes a Job, and its Pods with it.
     async fn delete(&self, cx: &Reconcile<KronJob>, job: &Job, why: &str) -> Result<(), ApiError> {
         let key = ObjectKey::namespaced(&job.namespace().unwrap_or_default(), &job.name_any());
-        // Not another one that has the name by now.
+        // Not a successor with the same name.
         let this_one = Preconditions {
             uid: job.uid(),
             ..Preconditions::default()
@@ -177,7 +176,7 @@ impl Keeper {
         Ok(())
     }
 
-    /// Returns the latest time of the schedule that has come and led to nothing yet.
+    /// Returns the latest time of the schedule that has passed and was not handled.
     fn due(
         &self,
         cx: &Reconcile<KronJob>,
@@ -185,7 +184,7 @@ impl Keeper {
         (status, now): (&KronJobStatus, Timestamp),
     ) -> Option<Timestamp> {
         let KronJob { metadata, spec, .. } = &**cx.object();
-        // Not for what was due before there was a KronJob.
+        // Not for times before the KronJob was created.
         let created = metadata.creation_timestamp.as_ref();
         let Time(last) = *status.last_schedule_time.as_ref().or(created)?;
         let missed = schedule.missed(last, now)?;
@@ -202,14 +201,14 @@ impl Keeper {
         if missed.count > MOST_MISSED {
             let latest = hour(missed.latest);
             let note =
-                format!("more than {MOST_MISSED} times were missed; only {latest} is made up for");
+                format!("more than {MOST_MISSED} times were missed; only {latest} is started");
             let event = Event::warning("TooManyMissedTimes", note);
             self.report_once(cx, missed.latest, event);
         }
         Some(missed.latest)
     }
 
-    /// Tells of a time of the schedule what was not told of it before.
+    /// Reports an Event about a time of the schedule, once per reason.
     fn report_once(&self, cx: &Reconcile<KronJob>, tick: Timestamp, event: Event) {
         let mut told = self.told.lock();
         let told = told.entry(cx.key().clone()).or_default();
@@ -219,7 +218,7 @@ impl Keeper {
     }
 }
 
-/// Returns the status as the Jobs tell it.
+/// Returns the status according to the Jobs.
 fn status(kronjob: &KronJob, jobs: &Jobs) -> KronJobStatus {
     let status = kronjob.status.clone().unwrap_or_default();
     KronJobStatus {
@@ -234,7 +233,7 @@ fn status(kronjob: &KronJob, jobs: &Jobs) -> KronJobStatus {
     }
 }
 
-/// Tells of what was done: as an Event for the users of the cluster, and as a line.
+/// Reports what was done: as an Event for the users of the cluster, and as a line.
 fn report(cx: &Reconcile<KronJob>, event: Event) {
     let colour = match event.is_warning() {
         true => Paint::Red,

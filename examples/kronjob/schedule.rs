@@ -1,4 +1,4 @@
-//! The times of a schedule.
+//! Cron schedules.
 
 use anyhow::{Context, Result};
 use croner::Cron;
@@ -7,18 +7,18 @@ use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 
-/// How many missed times are counted; a schedule of every minute and an operator that was away for a year would count
-/// half a million.
+/// The maximum number of missed times that are counted. A schedule of every minute and an operator that was down for a
+/// year would count half a million.
 pub const MOST_MISSED: usize = 100;
 
 /// A cron schedule, in UTC.
 ///
-/// Five fields, or `@hourly` and its like. A day is met if it is the day of the month *or* the day of the week, when
-/// both are said; 7 is Sunday as 0 is; days and months have names; ranges have steps.
+/// Five fields, or `@hourly` and the like. A day matches if the day of the month *or* the day of the week matches, when
+/// both are set; Sunday is 0 or 7; days and months have names; ranges have steps.
 #[derive(Debug, Clone)]
 pub struct Schedule(Cron);
 
-/// The times that have come since a moment.
+/// The times that were missed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Missed {
     /// The latest of them.
@@ -32,7 +32,7 @@ impl Schedule {
     ///
     /// # Errors
     ///
-    /// It is none, or one that never comes, such as the 30th of February.
+    /// The schedule is invalid, or never occurs, such as the 30th of February.
     pub fn parse(text: &str) -> Result<Self> {
         let parser = CronParser::builder().seconds(Seconds::Disallowed);
         let cron = parser.year(Year::Disallowed).build().parse(text);
@@ -42,14 +42,14 @@ impl Schedule {
         Ok(schedule)
     }
 
-    /// Returns the first time after a moment.
+    /// Returns the first time after `after`.
     #[must_use]
     pub fn next(&self, after: Timestamp) -> Option<Timestamp> {
         let next = self.0.find_next_occurrence(&civil(after), false);
         timestamp(next.ok()?)
     }
 
-    /// Returns what has come after a moment, up to another and including it.
+    /// Returns the times after `after`, up to and including `until`.
     #[must_use]
     pub fn missed(&self, after: Timestamp, until: Timestamp) -> Option<Missed> {
         let latest = self.0.find_previous_occurrence(&civil(until), true);
@@ -75,7 +75,7 @@ fn timestamp(civil: DateTime) -> Option<Timestamp> {
 mod tests {
     use super::*;
 
-    /// Checks which times come first after the Saturday of 2026-11-21, 20:06:37.
+    /// Checks the first times after Saturday 2026-11-21, 20:06:37.
     #[track_caller]
     fn check(schedule: &str, expected: &[&str]) {
         let parsed = Schedule::parse(schedule).unwrap();

@@ -1,7 +1,7 @@
 //! Elects a leader among three replicas, kills it, and stops the next one.
 //!
-//! Run: `cargo run --example leader_election -- --lease-s 3` (on the embedded cluster), or with `KUBECONFIG=…` on a cluster
-//! of yours. Each replica is a process: this program with `--replica NAME`. With `-- --watch` nothing is killed.
+//! Run: `cargo run --example leader_election -- --lease-s 3` (on the embedded cluster), or with `KUBECONFIG=…` on your own
+//! cluster. Each replica is a process: this program with `--replica NAME`. With `-- --watch` nothing is killed.
 
 use std::process::ExitCode;
 
@@ -18,17 +18,17 @@ use tokio::time::Instant;
 
 const ABOUT: About = About {
     name: "leader_election",
-    what: "three replicas of a program, of which one counts; what happens when it is killed, and when it is stopped",
+    what: "three replicas of a program, of which one is active; what happens when it is killed, and when it is stopped",
     flags: &[
         Flag {
             name: "lease-s",
             default: "15",
-            help: "the lease duration in seconds; others wait so long for a leader that was killed",
+            help: "the lease duration in seconds; others wait that long for a killed leader",
         },
         Flag {
             name: "period-s",
             default: "0.5",
-            help: "how often the leader counts",
+            help: "the period of the leader's writes",
         },
         REPLICA,
         NAMESPACE,
@@ -79,7 +79,7 @@ async fn story(stage: &Stage) -> Result<()> {
     Ok(())
 }
 
-/// Sends the leader a signal, and returns the replica that leads then.
+/// Sends the leader a signal, and returns the next leader.
 async fn take_over(stage: &Stage, what: &str, leader: &str, signal: &str) -> Result<String> {
     stage.step(what);
     let began = Instant::now();
@@ -93,7 +93,7 @@ async fn take_over(stage: &Stage, what: &str, leader: &str, signal: &str) -> Res
     Ok(next)
 }
 
-/// Returns who leads, as anyone can see.
+/// Returns the holder of the lease.
 async fn holder(stage: &Stage) -> Result<String> {
     let lease = stage.api::<Lease>().get(NAME).await?;
     let holder = lease.spec.and_then(|spec| spec.holder_identity);

@@ -1,7 +1,7 @@
-//! Counts on, in one of several replicas: the leader. The others stand by.
+//! A counter that only one of several replicas increments: the leader. The others stand by.
 //!
-//! The program is as any other on a factory, and has one line more: `leader_election`. Every replica has its caches and its
-//! queue filled; workers begin when it leads. What handlers write is refused as soon as the lease may be another's.
+//! The program only adds one line to a factory: `leader_election`. Every replica fills its caches and its queue;
+//! workers start when it leads. Writes of handlers are refused as soon as another replica may hold the lease.
 
 pub mod replica;
 #[cfg(test)]
@@ -19,7 +19,7 @@ use serde_json::json;
 
 use crate::lasting;
 
-/// The name of the lease, and of the counter of the story.
+/// The name of the lease, and of the counter in the story.
 pub const NAME: &str = "counter";
 
 /// Returns the lease of a replica; its times are in the proportions of client-go's 15, 10 and 2 seconds.
@@ -28,7 +28,7 @@ pub fn lease(namespace: &str, replica: &str, duration: Duration) -> Lease {
     lasting(lease, duration)
 }
 
-/// Makes the program: the leader adds one to each counter of a namespace every period, and calls `log` with the sum.
+/// Creates the program: the leader adds one to each counter of a namespace every period, and calls `log` with the sum.
 ///
 /// # Errors
 ///
@@ -51,7 +51,7 @@ where
         .leader_election(lease)
         .build();
     let leadership = factory.leadership().context("the lease is invalid")?;
-    // What it writes itself is no reason to count on.
+    // Not for its own writes.
     let added = Predicate::new(|change| matches!(change, Change::Added { .. }));
     let options = HandlerOptions::default().only(added);
     let handler = move |cx: Context<ConfigMap>| {
@@ -69,14 +69,14 @@ where
     Ok(factory)
 }
 
-/// Adds one to a counter and signs it; none if it is gone, or no counter.
+/// Adds one to a counter, with the replica's name; none if it is deleted, or is not a counter.
 async fn count(cx: &Context<ConfigMap>, replica: &str) -> Result<Option<u64>, HandlerError> {
     let counter = cx.object()?;
     let data = counter.as_ref().and_then(|counter| counter.data.as_ref());
     let Some(count) = data.and_then(|data| data.get("count")?.parse::<u64>().ok()) else {
         return Ok(None);
     };
-    // Without a resource version: what keeps a former leader from writing is the lease alone.
+    // Without a resource version: only the lease keeps a former leader from writing.
     let next = json!({"data": {"count": (count + 1).to_string(), "by": replica}});
     let namespace = cx.key().namespace().unwrap_or_default();
     let counters: Api<ConfigMap> = Api::namespaced(cx.client(), namespace);

@@ -1,4 +1,4 @@
-//! One replica, as a process.
+//! The process of one replica.
 
 use anyhow::{Context, Result};
 

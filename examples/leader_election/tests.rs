@@ -1,4 +1,4 @@
-//! Who counts.
+//! Which replica counts.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -51,7 +51,7 @@ async fn cluster() -> TestCluster {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_replica_counts_and_the_next_goes_on_where_it_stopped() {
+async fn one_replica_counts_and_the_next_continues_where_it_stopped() {
     let cluster = cluster().await;
     let red = Replica::start(&cluster, "red").await;
     sleep(SECOND / 2).await;

@@ -21,11 +21,11 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
-/// What Prometheus is told it gets.
+/// The content type for Prometheus.
 const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-/// How many connections there may be at a time; further ones wait.
+/// The maximum number of connections; further ones wait.
 const CONNECTIONS: usize = 16;
-/// How long a client may take to ask, and to read the answer when the exporter ends.
+/// The timeout for a client's request, and for reading the response when the exporter ends.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Serves a registry on a port.
@@ -36,11 +36,11 @@ pub struct Exporter {
 }
 
 impl Exporter {
-    /// Begins to listen; port 0 means any that is free.
+    /// Starts to listen; port 0 means any free port.
     ///
     /// # Errors
     ///
-    /// The address is taken, or is none of this machine.
+    /// The address is in use, or not of this machine.
     ///
     /// # Cancel safety
     ///
@@ -55,13 +55,13 @@ impl Exporter {
         })
     }
 
-    /// Returns where it listens.
+    /// Returns the address.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Serves until the token is cancelled; answers under way are finished.
+    /// Serves until the token is cancelled; running responses are finished.
     ///
     /// # Cancel safety
     ///
@@ -81,7 +81,7 @@ impl Exporter {
                 Ok((stream, _)) => {
                     connections.spawn(converse(stream, Arc::clone(&self.registry), stop.clone()));
                 }
-                // No file descriptors are left, or the client has gone: neither gets better by asking at once.
+                // No file descriptors are left, or the client has disconnected: an immediate retry would not help.
                 Err(_) => sleep(Duration::from_millis(100)).await,
             }
         }
@@ -92,7 +92,7 @@ impl Exporter {
     }
 }
 
-/// Answers what one client asks.
+/// Serves one client.
 async fn converse(stream: TcpStream, registry: Arc<Registry>, stop: CancellationToken) {
     let service = service_fn(|request| {
         let response = answer(&request, &registry);
@@ -104,7 +104,7 @@ async fn converse(stream: TcpStream, registry: Arc<Registry>, stop: Cancellation
         .serve_connection(TokioIo::new(stream), service);
     let mut connection = pin!(connection);
     tokio::select! {
-        // A client that breaks off is no news.
+        // A client that disconnects is not an error.
         _ = connection.as_mut() => return,
         () = stop.cancelled() => connection.as_mut().graceful_shutdown(),
     }
@@ -119,11 +119,11 @@ fn answer(request: &Request<Incoming>, registry: &Registry) -> Response<Full<Byt
                 Ok(()) => (StatusCode::OK, CONTENT_TYPE, body),
                 Err(_) => plain(
                     StatusCode::INTERNAL_SERVER_ERROR,
-                    "the figures cannot be written",
+                    "the metrics cannot be encoded",
                 ),
             }
         }
-        (_, "/metrics") => plain(StatusCode::METHOD_NOT_ALLOWED, "only GET is answered"),
+        (_, "/metrics") => plain(StatusCode::METHOD_NOT_ALLOWED, "only GET is supported"),
         _ => plain(StatusCode::NOT_FOUND, "there is only /metrics"),
     };
     let mut response = Response::new(Full::from(body));

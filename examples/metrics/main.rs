@@ -1,7 +1,7 @@
-//! Serves what is counted about controllers on a port, for Prometheus; the handler is slow and fails often.
+//! Serves the metrics of controllers for Prometheus; the handler is slow and fails often.
 //!
-//! Run: `cargo run --example metrics -- --listen 127.0.0.1:7777` (on the embedded cluster), or with `KUBECONFIG=…` on a
-//! cluster of yours. With `-- --watch` it serves until Ctrl-C: `curl 127.0.0.1:7777/metrics`.
+//! Run: `cargo run --example metrics -- --listen 127.0.0.1:7777` (on the embedded cluster), or with `KUBECONFIG=…` on
+//! your own cluster. With `-- --watch` it serves until Ctrl-C: `curl 127.0.0.1:7777/metrics`.
 
 use std::net::SocketAddr;
 use std::process::ExitCode;
@@ -20,17 +20,17 @@ use tokio::time::sleep;
 
 const ABOUT: About = About {
     name: "metrics",
-    what: "the figures of queues, handlers and caches, for Prometheus",
+    what: "metrics of queues, handlers and caches, for Prometheus",
     flags: &[
         Flag {
             name: "listen",
             default: "127.0.0.1:7777",
-            help: "where to serve them; port 0 is any",
+            help: "the address to serve them; port 0 is any",
         },
         Flag {
             name: "seed",
             default: "random",
-            help: "a number that decides which calls fail",
+            help: "the seed that decides which calls fail",
         },
     ],
     check: |options| listen(options).and(options.dice("seed")).map(drop),
@@ -40,17 +40,17 @@ const ABOUT: About = About {
 const LONGEST: Duration = Duration::from_millis(900);
 const PODS: usize = 12;
 
-/// What is worth a look, and what it says.
+/// Series to show, and their meaning.
 const TELLING: [(&str, &str); 8] = [
     ("workqueue_adds_total", "times a pod became due"),
-    ("workqueue_retries_total", "failures that were tried again"),
+    ("workqueue_retries_total", "failures that were retried"),
     (
         "workqueue_queue_duration_seconds_sum",
-        "seconds pods waited for a worker",
+        "seconds pods were queued",
     ),
     (
         "workqueue_work_duration_seconds_sum",
-        "seconds workers had pods",
+        "seconds pods were processed",
     ),
     ("lariat_handler_runs_total", "calls, by how they ended"),
     (
@@ -102,13 +102,13 @@ async fn story(stage: &Stage, bound: &OnceLock<SocketAddr>) -> Result<()> {
         pod.create(&stage.client).await?;
     }
     sleep(Duration::from_secs(5)).await;
-    stage.step("five seconds later Prometheus would see, among others");
+    stage.step("after five seconds Prometheus would get, among others");
     let address = bound.get().context("the exporter does not run")?;
     print(&scrape(*address).await?);
     Ok(())
 }
 
-/// Asks for the page, as Prometheus does.
+/// Requests the page, as Prometheus does.
 async fn scrape(address: SocketAddr) -> Result<String> {
     let mut stream = TcpStream::connect(address).await?;
     let request = format!("GET /metrics HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");

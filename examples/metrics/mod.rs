@@ -1,6 +1,6 @@
-//! What is counted about controllers, served to Prometheus.
+//! The metrics of controllers, served to Prometheus.
 //!
-//! Lariat counts anyway; a collector in a registry is asked when the registry is scraped, and costs nothing in between.
+//! Lariat counts anyway; the collector in a registry reads the counters at each scrape, and costs nothing in between.
 
 mod exporter;
 
@@ -20,7 +20,7 @@ pub use exporter::Exporter;
 #[cfg(test)]
 mod tests;
 
-/// How many times a failed call is tried again.
+/// How many times a failed call is retried.
 pub const RETRIES: u32 = 3;
 
 /// Registers a handler that takes up to `longest`, and fails four times in ten; `dice` decide. The original takes up to
@@ -50,7 +50,7 @@ pub fn register(factory: &SharedControllerFactory, dice: Rng, longest: Duration)
     Ok(())
 }
 
-/// Returns a registry of all that is counted about a factory.
+/// Returns a registry with the metrics of a factory.
 #[must_use]
 pub fn registry(factory: &SharedControllerFactory) -> Registry {
     let mut registry = Registry::default();

@@ -1,4 +1,4 @@
-//! What is counted, as Prometheus reads it: over a socket, so time is genuine here.
+//! The metrics, as Prometheus reads them: over a socket, so time is real here.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -54,7 +54,7 @@ impl Bench {
     }
 }
 
-/// Sums up what a page says of a series with some labels.
+/// Sums up the series of a page with a name and a label.
 fn value(page: &str, name: &str, label: &str) -> f64 {
     let lines = page.lines().filter(|line| {
         let series = line.strip_prefix(name);

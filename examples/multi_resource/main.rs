@@ -1,6 +1,6 @@
 //! One generic handler for two kinds: the replicas of Deployments and StatefulSets.
 //!
-//! Run: `cargo run --example multi_resource` (on the embedded cluster), or with `KUBECONFIG=…` on a cluster of yours,
+//! Run: `cargo run --example multi_resource` (on the embedded cluster), or with `KUBECONFIG=…` on your own cluster,
 //! where it sees its own namespace only.
 
 use std::process::ExitCode;
@@ -37,7 +37,7 @@ async fn set_up(stage: &Stage) -> Result<()> {
     stage.suggest("k create deployment web --image registry.k8s.io/pause:3.10 --replicas 2");
     stage.suggest("k scale deployment web --replicas 4");
     multi_resource::register(&stage.factory, |kind, key, replicas| match replicas {
-        None => tell(kind.kind(), key.name(), Paint::Red, "is gone"),
+        None => tell(kind.kind(), key.name(), Paint::Red, "is deleted"),
         Some(Replicas { ready, wanted }) => {
             let colour = if ready == wanted {
                 Paint::Green
@@ -56,7 +56,7 @@ async fn set_up(stage: &Stage) -> Result<()> {
 
 async fn story(stage: &Stage) -> Result<()> {
     let (deployments, sets) = (stage.api::<Deployment>(), stage.api::<StatefulSet>());
-    stage.step("a Deployment wants two pods, and a StatefulSet three");
+    stage.step("a Deployment with two pods, and a StatefulSet with three");
     for workload in [deployment("web", 2), stateful_set("db", 3)] {
         let image = "/spec/template/spec/containers/0/image";
         let workload = workload.set(image, "registry.k8s.io/pause:3.10");
@@ -80,8 +80,8 @@ async fn story(stage: &Stage) -> Result<()> {
     let params = DeleteParams::background();
     deployments.delete("web", &params).await?;
     sets.delete("db", &params).await?;
-    stage.told(&["Deployment web is gone"]).await?;
-    stage.told(&["StatefulSet db is gone"]).await
+    stage.told(&["Deployment web is deleted"]).await?;
+    stage.told(&["StatefulSet db is deleted"]).await
 }
 
 /// A StatefulSet is a Deployment with a name for its Service.

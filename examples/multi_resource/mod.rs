@@ -1,7 +1,7 @@
-//! One handler for Deployments and StatefulSets: how many replicas are wanted, and how many are ready.
+//! One handler for Deployments and StatefulSets, which reports desired and ready replicas.
 //!
-//! What two kinds have in common is a trait; the handler is generic, so no switch on types is needed, and each kind
-//! keeps its type, its watch, its cache and its queue. The factory runs and stops them together.
+//! A trait covers what the two kinds have in common, and the handler is generic. So no switch on types is needed, and
+//! each kind keeps its type, its watch, its cache and its queue. The factory runs and stops them together.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,18 +15,18 @@ use parking_lot::Mutex;
 #[cfg(test)]
 mod tests;
 
-/// What runs a number of replicas.
+/// A kind that runs a number of replicas.
 pub trait Workload: View {
-    /// Returns how many replicas are wanted and how many are ready.
+    /// Returns the desired and the ready replicas.
     fn replicas(&self) -> Replicas;
 }
 
 /// Replicas of a workload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Replicas {
-    /// How many are ready.
+    /// The number of ready replicas.
     pub ready: i32,
-    /// How many are wanted.
+    /// The number of desired replicas.
     pub wanted: i32,
 }
 
@@ -53,7 +53,7 @@ impl Workload for StatefulSet {
 }
 
 impl Replicas {
-    /// The API server leaves out what is zero, and wants one unless it is told.
+    /// The API server omits zero ready replicas, and one replica is the default.
     fn of(ready: Option<i32>, wanted: Option<i32>) -> Self {
         Self {
             ready: ready.unwrap_or(0),
@@ -62,7 +62,7 @@ impl Replicas {
     }
 }
 
-/// What is reported: the kind, the key, and the replicas, or `None` when the workload is gone.
+/// A report: the kind, the key, and the replicas, or `None` when the workload is deleted.
 type Report = dyn Fn(&Gvk, &ObjectKey, Option<Replicas>) + Send + Sync;
 
 /// Reports workloads whose numbers change.

@@ -1,4 +1,4 @@
-//! What is reported of both kinds, and that they run together or not at all.
+//! Reports of both kinds, and that they run together or not at all.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,6 +1,6 @@
 //! Logs what happens to pods: created, updated, deleted.
 //!
-//! Run: `cargo run --example pod_logger` (on the embedded cluster), or with `KUBECONFIG=…` on a cluster of yours. With
+//! Run: `cargo run --example pod_logger` (on the embedded cluster), or with `KUBECONFIG=…` on your own cluster. With
 //! `-- --watch` it logs the pods of all namespaces until Ctrl-C or SIGTERM.
 
 use std::process::ExitCode;
@@ -25,7 +25,7 @@ async fn main() -> ExitCode {
     perform_with(ABOUT, configure, set_up, story).await
 }
 
-/// The story is about its own pods; whoever watches wants to see all.
+/// The story is about its own pods; `--watch` shows all pods.
 fn configure(
     options: &Options,
     namespace: &str,
@@ -59,7 +59,7 @@ async fn set_up(stage: &Stage) -> Result<()> {
 async fn story(stage: &Stage) -> Result<()> {
     let pods = stage.api::<Pod>();
     let names = ["web-0", "web-1"];
-    stage.step("two pods come");
+    stage.step("two pods are created");
     for name in names {
         let pod = pod(name).namespace(&stage.namespace);
         let pod = pod.set("/spec/containers/0/image", "registry.k8s.io/pause:3.10");
@@ -68,10 +68,10 @@ async fn story(stage: &Stage) -> Result<()> {
     for name in names {
         stage.told(&["updated", name, "Running"]).await?;
     }
-    stage.step("they go");
+    stage.step("they are deleted");
     for name in names {
         delete(&pods, name).await?;
-        // An update says that a pod is being deleted.
+        // An update before says that the pod is being deleted.
         stage.told(&[&format!("deleted {name}")]).await?;
     }
     Ok(())

@@ -1,9 +1,9 @@
 //! Logs what happens to pods: created, updated, deleted.
 //!
-//! A key is queued once, however much happens to it; what a handler is told is that, and why. So that kinds of
-//! events do not melt into one line, each has a handler of its own, which is due only for its kind of change. All three
-//! are on one watch, one cache and one queue. None is called twice for a pod at the same time, and each is tried
-//! again alone.
+//! A key is queued once, however often its object changes; a handler gets the key and the causes. To log each type of
+//! event on its own line, each has its own handler, which is due only for its type of change. All three share one
+//! watch, one cache and one queue. No handler is called twice for a pod at the same time, and each is retried
+//! separately.
 
 use anyhow::Result;
 use k8s_openapi::api::core::v1::Pod;
@@ -13,24 +13,24 @@ use lariat::{Change, Resync};
 #[cfg(test)]
 mod tests;
 
-/// How many times a line that could not be logged is tried again.
+/// How many times a line that could not be logged is retried.
 pub const RETRIES: u32 = 5;
 
-/// What happens to pods.
+/// The types of events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Event {
-    /// It came into sight.
+    /// The pod existed already, or was created.
     Created,
-    /// It has another state.
+    /// The pod was updated.
     Updated,
-    /// It is gone.
+    /// The pod was deleted.
     Deleted,
 }
 
 impl Event {
     const ALL: [Self; 3] = [Self::Created, Self::Updated, Self::Deleted];
 
-    /// Returns the word for it.
+    /// Returns the name of the event.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -83,22 +83,22 @@ where
     Ok(())
 }
 
-/// Returns the phase of the pod as it is now, or, when it was deleted, as it was last.
+/// Returns the present phase of the pod, or the last one if it was deleted.
 fn phase(cx: &Context<Pod>, event: Event) -> Result<String, HandlerError> {
     let pod = match event {
         Event::Deleted => cx.deleted()?,
         _ => cx.object()?,
     };
     let Some(pod) = pod else {
-        // It was deleted, or created again, before its turn came.
-        return Ok("gone by now".to_owned());
+        // It was deleted, or created again, before this call.
+        return Ok("deleted by now".to_owned());
     };
     let phase = pod
         .status
         .as_ref()
         .and_then(|status| status.phase.as_deref());
     let phase = phase.unwrap_or("no phase");
-    // With a period of grace, a pod is told to go before it is gone.
+    // With a grace period, a pod is being deleted for a while.
     Ok(match event {
         Event::Updated if pod.metadata.deletion_timestamp.is_some() => {
             format!("{phase}, being deleted")

@@ -57,7 +57,7 @@ impl Bench {
     }
 
     async fn delete(&self) {
-        // That it is being deleted is an update before.
+        // An update before says that it is being deleted.
         let deleted = self
             .pods
             .delete("web", &DeleteParams::default().grace_period(0))
@@ -84,16 +84,16 @@ async fn each_kind_of_event_is_a_line() {
     assert_eq!(lines, ["deleted default/web Running"]);
 }
 
-/// In the original they are keys of their own in the queue; it panics at the update of what is gone, and at the
+/// In the original each event is a key of its own in the queue; it panics at the update of a deleted pod, and at the
 /// deletion.
 #[tokio::test(start_paused = true)]
-async fn events_that_come_at_once_do_not_melt_into_one() {
+async fn simultaneous_events_are_separate_lines() {
     let bench = Bench::new().await;
-    // A cache without objects is read again after a failure, instead of being watched on.
+    // A cache without objects is listed again after a failure, instead of resuming the watch.
     let other = pod("other").create(&bench.cluster.client()).await;
     other.expect("created");
     assert_eq!(bench.logged().await, ["created default/other Pending"]);
-    // All that happens from now on arrives together.
+    // All changes from now on arrive together.
     let slow = Rule::new(Action::Delay(Duration::from_secs(10))).verb("watch");
     bench.cluster.faults().add(slow);
     bench.cluster.cut_watches();
@@ -119,7 +119,7 @@ async fn events_that_come_at_once_do_not_melt_into_one() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_exists_at_the_start_is_created_and_nothing_is_logged_again_by_schedule() {
+async fn existing_pods_are_logged_as_created_and_resyncs_are_not_logged() {
     let bench = Bench::new().await;
     bench.create().await;
     bench.logged().await;
@@ -140,7 +140,7 @@ async fn what_exists_at_the_start_is_created_and_nothing_is_logged_again_by_sche
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_line_that_cannot_be_logged_is_tried_again_five_times_and_the_others_go_on() {
+async fn a_line_that_cannot_be_logged_is_retried_five_times_and_the_others_continue() {
     let cluster = Cluster::for_test().await;
     let factory = SharedControllerFactory::builder(cluster.client()).build();
     let calls: Arc<Mutex<Vec<Event>>> = Arc::default();

@@ -1,4 +1,4 @@
-//! The pods of the story, as somebody with kubectl sees them.
+//! The pods of the story, as a user of kubectl sees them.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use lariat::cluster::testing::{PATIENCE, deployment, eventually};
 use lariat::kube::api::ListParams;
 use lariat_examples::Stage;
 
-/// Has a Deployment make ten pods, and waits for them.
+/// Creates a Deployment with ten pods, and waits for them.
 pub(crate) async fn ten_pods(stage: &Stage) -> Result<()> {
     let web = deployment("web", 10).namespace(&stage.namespace);
     let image = "/spec/template/spec/containers/0/image";
@@ -18,7 +18,7 @@ pub(crate) async fn ten_pods(stage: &Stage) -> Result<()> {
     all_ready(stage).await
 }
 
-/// Waits until there are ten that are ready. They are counted: the Deployment's own count may be of a moment ago.
+/// Waits until ten pods are ready. They are counted, because the Deployment's status may be stale.
 pub(crate) async fn all_ready(stage: &Stage) -> Result<()> {
     let look = async || -> Result<()> {
         let ready = alive(stage)
@@ -53,12 +53,12 @@ async fn alive(stage: &Stage) -> Result<Vec<Pod>> {
     Ok(pods)
 }
 
-/// Waits until so many of the pods are gone.
+/// Waits until this many of the pods are deleted.
 pub(crate) async fn gone(stage: &Stage, before: &[Option<String>], wanted: usize) -> Result<()> {
     let look = async || -> Result<()> {
         let now = pods(stage).await?;
         let gone = before.iter().filter(|uid| !now.contains(uid)).count();
-        ensure!(gone >= wanted, "{gone} of {wanted} pods are gone");
+        ensure!(gone >= wanted, "{gone} of {wanted} pods are deleted");
         Ok(())
     };
     Ok(eventually(PATIENCE, look).await?)

@@ -1,4 +1,4 @@
-//! The killers: a task for each PodTerminator, and who owns them.
+//! The killers: a task for each PodTerminator, and their owner.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -21,7 +21,7 @@ use super::round::{self, Round, key_of};
 use super::{PodTerminator, PodTerminatorSpec};
 use crate::{Paint, tell};
 
-/// The killers of an operator, at most one for each PodTerminator; a clone is the same ones.
+/// The killers of an operator, at most one for each PodTerminator; clones share them.
 #[derive(Clone)]
 pub(super) struct Killers(Arc<Shared>);
 
@@ -29,19 +29,19 @@ struct Shared {
     pods: CachedApi<Pod>,
     events: Recorder,
     tasks: TaskTracker,
-    /// Who has the dice has the turn: rounds come one after the other. So each sees what the one before killed, and
-    /// two PodTerminators with the same pods cannot leave fewer than either of them allows.
+    /// The holder of the dice runs a round, so rounds run one after the other. Each sees what the one before killed,
+    /// and two PodTerminators with the same pods cannot leave fewer than either of them allows.
     dice: tokio::sync::Mutex<Rng>,
     running: Mutex<HashMap<ObjectKey, Running>>,
 }
 
-/// A killer, from outside.
+/// The handle of a killer.
 #[derive(Clone)]
 struct Running {
     spec: PodTerminatorSpec,
-    /// Tells it to end.
+    /// Stops the killer when it is cancelled.
     stop: CancellationToken,
-    /// Is cancelled when it has, even by a panic.
+    /// Cancelled when the killer has ended, even by a panic.
     ended: CancellationToken,
 }
 
@@ -51,7 +51,7 @@ impl Running {
     }
 }
 
-/// A killer, from inside.
+/// The state of a killer task.
 struct Killer {
     shared: Arc<Shared>,
     object: Arc<PodTerminator>,
@@ -70,9 +70,9 @@ impl Killers {
         }))
     }
 
-    /// Starts the killer of an object, unless one runs that has the same spec.
+    /// Starts the killer of an object, unless one with the same spec is running.
     ///
-    /// One with another spec is ended first: two of them never run at a time.
+    /// One with another spec is stopped first: two killers of an object never run at the same time.
     pub(super) async fn ensure(&self, cx: &Reconcile<PodTerminator>) -> Result<(), HandlerError> {
         let spec = &cx.object().spec;
         if self.running(cx.key()).is_some_and(|one| one.does(spec)) {
@@ -80,7 +80,7 @@ impl Killers {
         }
         self.stop(cx.key()).await;
         let query = round::query(spec)?;
-        // It ends with the operator at the latest.
+        // The operator's stop ends it as well.
         let stop = cx.stopping().child_token();
         let running = Running {
             spec: spec.clone(),
@@ -102,10 +102,10 @@ impl Killers {
         Ok(())
     }
 
-    /// Ends the killer of a key, if there is one; when this returns, it kills no more.
+    /// Stops the killer of a key, if there is one; once this returns, it kills no more.
     ///
-    /// A deletion under way is waited for. If the future is dropped, the killer ends all the same, and whoever calls
-    /// this next waits for it.
+    /// A running deletion is waited for. If the future is dropped, the killer still stops, and the next caller waits
+    /// for it.
     pub(super) async fn stop(&self, key: &ObjectKey) {
         let Some(running) = self.running(key) else {
             return;
@@ -132,7 +132,7 @@ impl Killer {
         rounds.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut last = String::new();
         loop {
-            // A stop ends the wait for the time and for the turn, but not what is under way.
+            // A stop ends the wait for the period and for the dice, but not a running round.
             let dice = tokio::select! {
                 biased;
                 () = self.stop.cancelled() => break,
@@ -150,12 +150,12 @@ impl Killer {
             Ok(round) => self.report(&round, last),
             Err(error) => {
                 let why = describe(&error);
-                self.tell(Paint::Red, format_args!("cannot see pods: {why}"));
+                self.tell(Paint::Red, format_args!("cannot list pods: {why}"));
             }
         }
     }
 
-    /// Tells what came of a round, unless nothing was killed and that is no news.
+    /// Reports the result of a round, unless nothing was killed again.
     fn report(&self, round: &Round, last: &mut String) {
         let spec = &self.object.spec;
         let text = round.summary(spec);
@@ -203,7 +203,7 @@ impl Round {
         text
     }
 
-    /// Whether the minimum made it fewer.
+    /// Returns whether the minimum reduced the number.
     fn is_limited(&self, spec: &PodTerminatorSpec) -> bool {
         let unlimited = PodTerminatorSpec {
             minimum_instances: 0,

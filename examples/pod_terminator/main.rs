@@ -1,8 +1,8 @@
-//! Kills pods at random, so many every second: chaos, with a finalizer that ends it.
+//! Kills random pods every second: chaos, with a finalizer that ends it.
 //!
-//! Run: `cargo run --example pod_terminator` (on the embedded cluster), or with `KUBECONFIG=…` on a cluster of yours,
-//! where it sees, and kills, pods of its own namespace only. With `-- --seed 7` the same pods have bad luck each time.
-//! With `-- --watch` make PodTerminators yourself, in the namespace it tells.
+//! Run: `cargo run --example pod_terminator` (on the embedded cluster), or with `KUBECONFIG=…` on your own cluster,
+//! where it sees, and kills, pods of its own namespace only. With `-- --seed 7` the same pods are chosen each time.
+//! With `-- --watch` create PodTerminators yourself, in the namespace that it prints.
 
 mod crowd;
 
@@ -21,11 +21,11 @@ use tokio::time::sleep;
 
 const ABOUT: About = About {
     name: "pod_terminator",
-    what: "tasks that go on behind a reconciler, and end before a finalizer lets their object go",
+    what: "background tasks of a reconciler, which end before a finalizer is removed",
     flags: &[Flag {
         name: "seed",
         default: "random",
-        help: "a number that decides who is killed",
+        help: "the seed that decides which pods are killed",
     }],
     check: |options| options.dice("seed").map(drop),
 };
@@ -35,7 +35,7 @@ async fn main() -> ExitCode {
     perform_with(ABOUT, configure, set_up, story).await
 }
 
-/// Only what is the example's own is seen at all.
+/// Restricts the caches to the example's own objects.
 fn configure(_: &Options, namespace: &str, builder: FactoryBuilder) -> Result<FactoryBuilder> {
     let ours = Selection::all().with_labels(format!("{RUN}={namespace}").parse()?);
     let pods = Selection::all().in_namespaces([namespace]);
@@ -59,10 +59,10 @@ async fn set_up(stage: &Stage) -> Result<()> {
 async fn story(stage: &Stage) -> Result<()> {
     let terminators: Api<PodTerminator> = Api::all(stage.client.clone());
     let name = stage.namespace.replace("pod-terminator", "chaos");
-    stage.step("a Deployment wants ten pods");
+    stage.step("a Deployment with ten pods");
     crowd::ten_pods(stage).await?;
 
-    stage.step("half of them are to be killed every second: a dry run");
+    stage.step("half of them every second, as a dry run");
     let terminator = json!({
         "apiVersion": "chaos.spotahome.com/v1alpha1", "kind": "PodTerminator",
         "metadata": {"name": name, "labels": {RUN: stage.namespace}},
@@ -77,26 +77,26 @@ async fn story(stage: &Stage) -> Result<()> {
         .await?;
     stage.told(&["would kill 5 of 10"]).await?;
 
-    stage.step("now in earnest; seven must stay, and the Deployment replaces what is killed");
+    stage.step("without dry run; seven must stay, and the Deployment replaces killed pods");
     let before = crowd::pods(stage).await?;
     let spec = json!({"dryRun": false, "minimumInstances": 7});
     change(&terminators, &name, &spec).await?;
     crowd::gone(stage, &before, 3).await?;
     stage.told(&["killed 3 of 10"]).await?;
 
-    stage.step("a dry run again, until the Deployment has made up for the losses");
-    // New pods may take longer to be ready than those that kill take to find them.
+    stage.step("a dry run again, until the Deployment has replaced the killed pods");
+    // New pods may take longer to become ready than a round takes to find them.
     change(&terminators, &name, &json!({"dryRun": true})).await?;
     crowd::all_ready(stage).await?;
 
-    stage.step("now a quarter of them, without a minimum: another spec is another killer");
+    stage.step("a quarter of them, without a minimum: a new spec starts a new killer");
     let before = crowd::pods(stage).await?;
     let spec = json!({"dryRun": false, "terminationPercent": 25, "minimumInstances": 0});
     change(&terminators, &name, &spec).await?;
     crowd::gone(stage, &before, 2).await?;
     stage.told(&["killed 2 of 10"]).await?;
 
-    stage.step("the PodTerminator is deleted; its finalizer holds it until the killer has ended");
+    stage.step("the PodTerminator is deleted; its finalizer keeps it until the killer has ended");
     terminators.delete(&name, &DeleteParams::default()).await?;
     wait_until_gone(&terminators, &name).await?;
     crowd::all_ready(stage).await?;

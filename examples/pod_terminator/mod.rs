@@ -1,14 +1,14 @@
-//! Chaos on purpose: a `PodTerminator` kills a share of the pods it selects, again and again.
+//! A chaos operator: a `PodTerminator` periodically kills a share of the pods it selects.
 //!
-//! What a reconciler does ends with its call. What goes on behind it, here one task for each object, needs an owner:
-//! `Killers` starts a task for what is there, replaces it when the spec changes, and ends it before the finalizer
-//! lets the object go. The tasks are the program's, which waits for them when the operator has stopped.
+//! A reconciler's work ends with its call. Background work, here one task per object, needs an owner: `Killers` starts
+//! a task for each object, replaces it when the spec changes, and stops it before the finalizer is removed. The tasks
+//! belong to the program, which waits for them after the operator has stopped.
 //!
-//! A guard of the reconciler would see nothing of this, since it counts what is written in the reconciler's calls: what
-//! limits a killer is its spec.
+//! A guard of the reconciler would not see these deletions, since it counts writes in the reconciler's calls: a killer
+//! is limited by its spec.
 //!
-//! (That something happens at intervals would not need a task: `Outcome::requeue_after` is one line. A task is for
-//! what has a life of its own, such as a connection or a subscription.)
+//! (Periodic work alone would not need a task: `Outcome::requeue_after` is one line. A task is for work with a life of
+//! its own, such as a connection or a subscription.)
 
 mod killer;
 mod round;
@@ -31,10 +31,10 @@ use tokio_util::task::TaskTracker;
 #[cfg(test)]
 mod tests;
 
-/// Holds a PodTerminator that is being deleted until its killer has ended.
+/// The finalizer that keeps a PodTerminator until its killer has ended.
 pub const FINALIZER: &str = "finalizer.chaos.spotahome.com/pod-killer";
 
-/// How often it is looked whether killers still run.
+/// How often the operator checks that killers still run.
 const LOOK: Duration = Duration::from_secs(30);
 
 /// Which pods are killed, how many of them, and how often.
@@ -59,25 +59,25 @@ pub struct PodTerminatorSpec {
     /// The namespace of the pods; all namespaces without it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub namespace: Option<String>,
-    /// How often pods are killed, in seconds.
+    /// The period, in seconds.
     #[schemars(range(min = 1))]
     pub period_seconds: i32,
-    /// Which share of the pods is killed each time; fractions of a pod are left alive.
+    /// The share of the pods to kill each time, in percent, rounded down to whole pods.
     #[schemars(range(min = 0, max = 100))]
     pub termination_percent: i32,
-    /// How many pods are left alive, whatever the share is.
+    /// The minimum number of pods to leave alive.
     #[serde(default)]
     #[schemars(range(min = 0))]
     pub minimum_instances: i32,
-    /// Whether pods are chosen and not killed.
+    /// Whether pods are only chosen and not killed.
     #[serde(default)]
     pub dry_run: bool,
 }
 
 /// Adds the reconciler of PodTerminators to an operator.
 ///
-/// Killers run as `tasks`. They end when the operator stops, or by the finalizer; wait for them after the stop.
-/// `dice` decides who is killed.
+/// Killers run as `tasks`. They end with the operator, or by the finalizer; wait for them after the stop. `dice`
+/// decides which pods are killed.
 ///
 /// # Errors
 ///
@@ -90,9 +90,9 @@ pub fn register(operator: &Operator, tasks: &TaskTracker, dice: Rng) -> Result<(
     operator
         .reconciler("pod-killer", &terminators)
         .finalizer(Finalizer::new(FINALIZER), move |cx| stop(going.clone(), cx))
-        // Somebody may have removed the finalizer by hand.
+        // The finalizer may have been removed by hand.
         .on_gone(move |cx| stop(gone.clone(), cx))
-        // A stop of the operator ends killers too, and when it starts again nothing has changed.
+        // A stop of the operator ends killers too, and the next start does not reconcile unchanged objects.
         .requeue_after(LOOK)
         .needs(Rule::of(&pods).verbs(["delete"]))
         .needs(Rule::events())
@@ -100,7 +100,7 @@ pub fn register(operator: &Operator, tasks: &TaskTracker, dice: Rng) -> Result<(
     Ok(())
 }
 
-/// Has a killer run that does what the spec says; the one that does so already is left alone.
+/// Starts a killer with the present spec, unless one is running.
 async fn start(killers: Killers, cx: Reconcile<PodTerminator>) -> HandlerResult {
     let started = killers.ensure(&cx).await;
     if let Err(error) = &started {
@@ -109,7 +109,7 @@ async fn start(killers: Killers, cx: Reconcile<PodTerminator>) -> HandlerResult 
     started.map(|()| Outcome::done())
 }
 
-/// Stops the killer; when this returns, no pod will be killed any more.
+/// Stops the killer; once this returns, no more pods are killed.
 async fn stop(killers: Killers, cx: Reconcile<PodTerminator>) -> HandlerResult {
     killers.stop(cx.key()).await;
     Ok(Outcome::done())

@@ -1,4 +1,4 @@
-//! One round: how many pods are killed, which, and what came of it.
+//! One round: how many pods are killed, which, and the result.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,35 +13,35 @@ use tokio::time::timeout;
 
 use super::PodTerminatorSpec;
 
-/// How long the API server may take to answer.
+/// The timeout of a request.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// What came of a round.
+/// The result of a round.
 #[derive(Debug, Default)]
 pub(super) struct Round {
-    /// How many pods there were.
+    /// The number of pods.
     pub(super) alive: usize,
-    /// How many of them were to be killed.
+    /// The number of pods to kill.
     pub(super) quota: usize,
-    /// Those that were, or would have been.
+    /// The killed pods; with a dry run the chosen ones.
     pub(super) killed: Vec<Arc<Pod>>,
-    /// Those that could not be killed, and why.
+    /// The pods that could not be killed, with the reason.
     pub(super) failed: Vec<(Arc<Pod>, String)>,
 }
 
-/// Returns how many of so many pods are killed: the share, unless that would leave fewer than the minimum.
+/// Returns the number of pods to kill: the share, limited by the minimum.
 pub(super) fn quota(alive: usize, spec: &PodTerminatorSpec) -> usize {
-    // The schema refuses what is negative or more than all; an object may be older than its schema.
+    // The schema refuses other values, but an object may be older than its schema.
     let percent = usize::try_from(spec.termination_percent).unwrap_or(0);
     let minimum = usize::try_from(spec.minimum_instances).unwrap_or(0);
     let share = alive * percent.min(100) / 100;
     share.min(alive.saturating_sub(minimum))
 }
 
-/// Returns which pods a spec is about.
+/// Returns the query for the pods of a spec.
 pub(super) fn query(spec: &PodTerminatorSpec) -> Result<Query, HandlerError> {
     if spec.selector.is_empty() {
-        let why = "the selector is empty, which would be every pod there is";
+        let why = "the selector is empty, which would select every pod";
         return Err(HandlerError::terminal(why));
     }
     let labels = spec.selector.iter();
@@ -56,14 +56,14 @@ pub(super) fn query(spec: &PodTerminatorSpec) -> Result<Query, HandlerError> {
     Ok(query.labels(labels.map_err(HandlerError::terminal)?))
 }
 
-/// Kills the share of a spec. One pod that cannot be killed does not save the others; a stop does.
+/// Kills the share of a spec. A failure does not end the round; a stop does.
 pub(super) async fn play(
     pods: &CachedApi<Pod>,
     (spec, query): (&PodTerminatorSpec, &Query),
     dice: &mut Rng,
     stop: &CancellationToken,
 ) -> Result<Round, ApiError> {
-    // From the cache, which has what the round before deleted.
+    // From the cache, which contains the deletions of the round before.
     let mut alive = pods.list(query).await?;
     alive.retain(|pod| is_alive(pod));
     let quota = quota(alive.len(), spec);
@@ -85,7 +85,7 @@ pub(super) async fn play(
     Ok(round)
 }
 
-/// Kills a pod; `false` if it has gone by itself, or another has taken its name.
+/// Kills a pod; `false` if it was deleted already, or replaced by another one.
 async fn kill(pods: &CachedApi<Pod>, pod: &Pod, dry_run: bool) -> Result<bool, String> {
     if dry_run {
         return Ok(true);
@@ -105,7 +105,7 @@ async fn kill(pods: &CachedApi<Pod>, pod: &Pod, dry_run: bool) -> Result<bool, S
     }
 }
 
-/// Pods that are being deleted, or have ended, are nobody's instances any more.
+/// Returns whether a pod is neither being deleted nor has ended.
 fn is_alive(pod: &Pod) -> bool {
     let phase = pod
         .status

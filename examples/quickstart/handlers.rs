@@ -6,7 +6,7 @@ use lariat_examples::Paint;
 
 use crate::journal::Journal;
 
-/// Reads pods as the type.
+/// Reads pods as typed objects.
 pub(crate) async fn announce(log: Journal, cx: Context<Pod>) -> HandlerResult {
     let label = |pod: &Pod| pod.metadata.labels.as_ref()?.get("version").cloned();
     match (cx.object()?, cx.deleted()?) {
@@ -16,7 +16,7 @@ pub(crate) async fn announce(log: Journal, cx: Context<Pod>) -> HandlerResult {
         }
         (None, Some(last)) => {
             let version = label(&last).unwrap_or_else(|| "no version".to_owned());
-            log.call(&cx, Paint::Yellow, format!("is gone; it ran {version}"));
+            log.call(&cx, Paint::Yellow, format!("is deleted; it ran {version}"));
         }
         (None, None) => log.call(&cx, Paint::Dim, "no such pod"),
     }
@@ -41,7 +41,7 @@ pub(crate) async fn audit(log: Journal, cx: Context<DynamicObject>) -> HandlerRe
     Ok(Outcome::done())
 }
 
-/// Fails twice for every new pod. Only this handler is called again; the others have done their part.
+/// Fails twice for every new pod. Only this handler is retried; the others are not called again.
 pub(crate) async fn register(log: Journal, cx: Context<Pod>) -> HandlerResult {
     let Some(pod) = cx.object()? else {
         log.call(&cx, Paint::Dim, "nothing to register");
@@ -69,14 +69,14 @@ pub(crate) async fn register(log: Journal, cx: Context<Pod>) -> HandlerResult {
     Ok(Outcome::done())
 }
 
-/// Reads widgets, a custom kind for which there is no type.
+/// Reads widgets, a custom kind without a Rust type.
 pub(crate) async fn resize(log: Journal, cx: Context<DynamicObject>) -> HandlerResult {
     match cx.object()? {
         Some(widget) => {
             let size = &widget.data["spec"]["size"];
             log.call(&cx, Paint::Green, format!("has size {size}"));
         }
-        None => log.call(&cx, Paint::Yellow, "is gone"),
+        None => log.call(&cx, Paint::Yellow, "is deleted"),
     }
     Ok(Outcome::done())
 }

@@ -1,4 +1,4 @@
-//! Lines of what happens, as it happens.
+//! Prints calls of handlers as they happen.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use lariat::prelude::*;
 use lariat_examples::{Paint, paint, remember, say};
 use tokio::time::Instant;
 
-/// Prints what handlers see and do in one namespace.
+/// Prints the calls of handlers for one namespace.
 #[derive(Debug, Clone)]
 pub(crate) struct Journal {
     started: Instant,
@@ -23,9 +23,9 @@ impl Journal {
         }
     }
 
-    /// Makes a handler of a function that takes the journal beside its context.
+    /// Converts a function that takes the journal beside its context into a handler.
     ///
-    /// A watch shows the whole cluster; what is not about this run is passed over.
+    /// The watch covers the whole cluster; objects of other namespaces are skipped.
     pub(crate) fn handler<K, F, Fut>(&self, function: F) -> impl Handler<K>
     where
         K: View,
@@ -44,9 +44,9 @@ impl Journal {
         }
     }
 
-    /// Tells of one call of a handler.
+    /// Prints one call of a handler.
     pub(crate) fn call<K: View>(&self, cx: &Context<K>, colour: Paint, what: impl fmt::Display) {
-        // The folder of the program is known.
+        // The path of the source file is shortened to its name.
         let causes = cx.causes().to_string();
         let causes = causes.replace("examples/quickstart/", "");
         let line = format!("{} {} {what}: {causes}", cx.key().name(), cx.handler());
@@ -62,7 +62,7 @@ impl Journal {
         remember(line);
     }
 
-    /// Tells of what the program itself does.
+    /// Prints what the program itself does.
     pub(crate) fn note(&self, what: &str) {
         let what = paint(Paint::Magenta, format!("▸ {what}"), 0);
         say(format_args!("{} {what}", self.time()));

@@ -1,11 +1,11 @@
 //! Several named handlers on one watch, one cache and one queue per kind.
 //!
-//! A small workload creates, changes and deletes Pods and Widgets (a custom kind). Three handlers look
-//! at the Pods: one typed, one dynamic, and one that fails at first and is tried again alone. One
-//! handler looks at the Widgets. Code enqueues keys directly. Then a table says what all this cost.
+//! A small workload creates, changes and deletes Pods and Widgets (a custom kind). Three handlers handle the Pods: one
+//! typed, one dynamic, and one that fails at first and is retried separately. One handler handles the Widgets. Code
+//! enqueues keys directly. A table at the end shows the cost.
 //!
-//! Run: `cargo run --example quickstart` (on the embedded cluster), or with `KUBECONFIG=…` or
-//! `-- --kubeconfig PATH` on a cluster of yours. With `-- --watch` it goes on until Ctrl-C.
+//! Run: `cargo run --example quickstart` (on the embedded cluster), or with `KUBECONFIG=…` or `-- --kubeconfig PATH` on
+//! your own cluster. With `-- --watch` it runs until Ctrl-C.
 
 mod handlers;
 mod journal;
@@ -19,22 +19,19 @@ use std::time::Duration;
 use anyhow::Result;
 use k8s_openapi::api::core::v1::Pod;
 use lariat::prelude::*;
-use lariat_examples::{Paint, Place, error_exit, log_errors, output_closed, paint, say};
+use lariat_examples::{Paint, Place, arguments, error_exit, log_errors, output_closed, paint, say};
 use options::Options;
 use tokio::time::Instant;
 
-/// How many workers each kind gets.
+/// The number of workers per kind.
 const WORKERS: usize = 5;
 
 #[tokio::main]
 async fn main() -> ExitCode {
     log_errors();
-    let outcome = match Options::parse(std::env::args().skip(1)) {
+    let outcome = match arguments::<Options>() {
         Ok(Some(options)) => run(options).await,
-        Ok(None) => {
-            options::print_usage();
-            Ok(())
-        }
+        Ok(None) => Ok(()),
         Err(error) => Err(error),
     };
     match outcome {
@@ -61,7 +58,7 @@ async fn run(options: Options) -> Result<()> {
         outcome = control(&factory, &workload, &log, options.watch) => outcome,
         () = output_closed() => Ok(()),
     };
-    // However it ended, what was made is taken away.
+    // The objects are deleted however it ended.
     let stopped = factory.stop().await;
     let cleaned_up = workload.clean_up().await;
     outcome?;
@@ -73,7 +70,7 @@ async fn run(options: Options) -> Result<()> {
     Ok(())
 }
 
-/// Registers the handlers, starts the factory and lets things happen.
+/// Registers the handlers, starts the factory and runs the workload.
 async fn control(
     factory: &SharedControllerFactory,
     workload: &workload::Workload,
@@ -82,7 +79,7 @@ async fn control(
 ) -> Result<()> {
     workload.prepare().await?;
 
-    // The same controller twice: once as a type, once as a kind.
+    // The same controller twice: once typed, once dynamic.
     let pods = factory.for_object::<Pod>();
     let same_pods = factory.for_kind(Gvk::new("", "v1", "Pod"));
     pods.register_handler("announce", log.handler(handlers::announce))?;
@@ -92,7 +89,7 @@ async fn control(
     let widgets = factory.for_kind(workload::widget());
     widgets.register_handler("resize", log.handler(handlers::resize))?;
 
-    // Keys are taken before the start, too. There is no such pod, and handlers will be told so.
+    // Keys can be enqueued before the start. There is no such pod, so handlers get no object.
     log.note("code enqueues a pod that does not exist");
     pods.enqueue(&ObjectKey::namespaced(workload.namespace(), "nobody"));
 

@@ -2,19 +2,20 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Result, bail};
-
-/// What the user wants.
-#[derive(Debug, Default)]
+/// Several named handlers on one watch, one cache and one queue per kind
+#[derive(Debug, clap::Parser)]
+#[command(bin_name = "cargo run --example quickstart --", max_term_width = 100)]
 pub(crate) struct Options {
-    /// The cluster to run on; the embedded one without it.
+    /// Run on this cluster instead of the embedded one (or KUBECONFIG)
+    #[arg(long, value_name = "PATH")]
     pub(crate) kubeconfig: Option<PathBuf>,
-    /// Whether to go on until Ctrl-C.
+    /// Go on until Ctrl-C
+    #[arg(long)]
     pub(crate) watch: bool,
 }
 
 impl Options {
-    /// Reads the arguments; `None` if help is asked for.
+    /// Parses the arguments; `None` if help was requested.
     pub(crate) fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Option<Self>> {
         let mut options = Self::default();
         while let Some(argument) = arguments.next() {
@@ -22,7 +23,7 @@ impl Options {
                 "--watch" => options.watch = true,
                 "--kubeconfig" => match arguments.next() {
                     Some(path) if !path.starts_with("--") => options.kubeconfig = Some(path.into()),
-                    _ => bail!("--kubeconfig needs the path of a kubeconfig behind it"),
+                    _ => bail!("--kubeconfig needs the path of a kubeconfig"),
                 },
                 other if other.starts_with("--kubeconfig=") => {
                     options.kubeconfig = other.split_once('=').map(|(_, path)| path.into());
@@ -41,5 +42,5 @@ pub(crate) fn print_usage() {
     println!(
         "  --kubeconfig PATH  run on this cluster instead of the embedded one (or KUBECONFIG)"
     );
-    println!("  --watch            go on until Ctrl-C");
+    println!("  --watch            run until Ctrl-C");
 }

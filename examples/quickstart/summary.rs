@@ -1,4 +1,4 @@
-//! What a run cost, as a table.
+//! The cost of a run, as a table.
 
 use std::time::Duration;
 
@@ -6,19 +6,11 @@ use lariat::ControllerStatus;
 use lariat::cluster::Cluster;
 use lariat_examples::{Paint, Table, paint, say};
 
-/// Prints what each kind and each handler did.
+/// Prints the counters of each kind and each handler.
 pub(crate) fn print(kinds: &[ControllerStatus], cluster: Option<&Cluster>) {
     say("");
     let mut table = Table::new(&[
-        "kind",
-        "watches",
-        "lists",
-        "cached",
-        "bytes",
-        "queued",
-        "handed out",
-        "wait p50",
-        "wait p99",
+        "kind", "watches", "lists", "cached", "bytes", "queued", "dequeued", "wait p50", "wait p99",
     ]);
     for ControllerStatus { cache, queue, .. } in kinds {
         table.row([
@@ -70,7 +62,7 @@ fn bytes(bytes: usize) -> String {
     }
 }
 
-/// Writes a time to two or three digits.
+/// Formats a time with two or three digits.
 pub(crate) fn time(duration: Duration) -> String {
     match duration.as_micros() {
         0..1_000 => format!("{} µs", duration.as_micros()),

@@ -1,4 +1,4 @@
-//! A small workload: pods and widgets that come, change and go.
+//! A small workload: pods and widgets are created, changed and deleted.
 
 use std::time::Duration;
 
@@ -16,13 +16,13 @@ use tokio::time::{Instant, sleep};
 
 use crate::journal::Journal;
 
-/// Between two things that happen.
+/// The pause between two changes.
 const PACE: Duration = Duration::from_millis(120);
 
-/// How long a CustomResourceDefinition may take to be established.
+/// The timeout until a CRD is established.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// What the namespaces of all runs are labelled with.
+/// The label value of the namespaces of all runs.
 const NAME: &str = "quickstart";
 const DEFINITION: &str = "widgets.demo.dev";
 const PODS: [&str; 3] = ["web-0", "web-1", "web-2"];
@@ -43,7 +43,7 @@ pub(crate) struct Workload {
 }
 
 impl Workload {
-    /// Names what a run will make; nothing is sent.
+    /// Chooses the names of a run; nothing is sent.
     pub(crate) fn new(client: Client) -> Self {
         let namespace = unique("lariat-quickstart");
         let resource = ApiResource {
@@ -62,7 +62,7 @@ impl Workload {
         }
     }
 
-    /// Makes the namespace and the custom kind.
+    /// Creates the namespace and the CRD.
     pub(crate) async fn prepare(&self) -> Result<()> {
         ensure_namespace(&self.client, &self.namespace, &[(EXAMPLE, NAME)]).await?;
         let definition = serde_json::from_value(definition())?;
@@ -74,13 +74,13 @@ impl Workload {
         &self.namespace
     }
 
-    /// Lets things happen: once, or for ever.
+    /// Runs the workload: once, or forever.
     pub(crate) async fn run(&self, log: &Journal, for_ever: bool) -> Result<()> {
         let mut first = true;
         loop {
             self.round(log).await?;
             if first {
-                // It was put off once, before the first round.
+                // It was enqueued with a delay once, before the first round.
                 told(1, &["web-1 announce", "enqueued at"]).await?;
                 first = false;
             }
@@ -123,15 +123,15 @@ impl Workload {
         told(1, &[WIDGETS[0], "has size 5"]).await?;
         log.note("some are deleted");
         delete(&self.pods, PODS[0]).await?;
-        told(1, &[PODS[0], "announce is gone"]).await?;
+        told(1, &[PODS[0], "announce is deleted"]).await?;
         sleep(PACE).await;
         delete(&self.widgets, WIDGETS[1]).await?;
-        told(1, &[WIDGETS[1], "is gone"]).await?;
+        told(1, &[WIDGETS[1], "is deleted"]).await?;
         sleep(PACE).await;
         Ok(())
     }
 
-    /// Deletes what a round left, so that the next begins like the first.
+    /// Deletes what a round left, so that the next starts like the first.
     async fn begin_anew(&self, log: &Journal) -> Result<()> {
         log.note("the rest is deleted");
         for name in PODS {
@@ -141,11 +141,11 @@ impl Workload {
             delete(&self.widgets, name).await?;
         }
         for name in &PODS[1..] {
-            told(1, &[name, "announce is gone"]).await?;
+            told(1, &[name, "announce is deleted"]).await?;
         }
-        told(1, &[WIDGETS[0], "is gone"]).await?;
+        told(1, &[WIDGETS[0], "is deleted"]).await?;
         sleep(10 * PACE).await;
-        // Or what was told of this round would do for the next.
+        // Otherwise lines of this round would satisfy the waits of the next.
         forget();
         Ok(())
     }
@@ -172,7 +172,7 @@ impl Workload {
         Ok(())
     }
 
-    /// Takes away what was made; goes on after what cannot be, and tells of the first.
+    /// Deletes everything; continues after errors, and returns the first.
     pub(crate) async fn clean_up(&self) -> Result<()> {
         let mut outcome = Ok(());
         for name in PODS {
@@ -183,7 +183,7 @@ impl Workload {
         }
         let namespaces = Api::<Namespace>::all(self.client.clone());
         outcome = outcome.and(delete(&namespaces, &self.namespace).await);
-        // Somebody else may have Widgets, or be another run.
+        // Another run, or a user, may have Widgets.
         let ours = std::slice::from_ref(&self.namespace);
         let removed = remove_definition(&self.client, &self.resource, NAME, ours).await;
         outcome.and(removed)

@@ -1,10 +1,9 @@
-//! Changes of one kind lead to work on another: Deployments restart when a ConfigMap they use changes.
+//! Changes of one kind reconcile another: Deployments restart when a ConfigMap they use changes.
 //!
-//! Shown: a relation between kinds, an index that answers it, and the causes a reconciler is told, which say what
-//! happened to which object.
+//! Shown: a relation between kinds, an index for it, and the causes of a call, which name the changed objects.
 //!
-//! Run: `cargo run --example related_kinds` (embedded cluster), with `KUBECONFIG=…` on a cluster of yours, or with
-//! `-- --watch` to change ConfigMaps yourself.
+//! Run: `cargo run --example related_kinds` (embedded cluster), with `KUBECONFIG=…` on your own cluster, or with `--
+//! --watch` to change ConfigMaps yourself.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -33,7 +32,7 @@ async fn main() -> ExitCode {
 async fn set_up(stage: &Stage) -> Result<()> {
     stage.suggest_manifest("related_kinds/web.yaml");
     stage.suggest(r#"k patch configmap web-config --patch '{"data": {"colour": "blue"}}'"#);
-    // Deployments of others may want to be looked after too, by somebody else.
+    // Deployments of other users may have the annotation for another operator.
     stage.keep_to_namespaces::<Deployment>();
     stage.keep_to_namespaces::<ConfigMap>();
     register(&stage.operator)
@@ -41,9 +40,8 @@ async fn set_up(stage: &Stage) -> Result<()> {
 
 async fn story(stage: &Stage) -> Result<()> {
     let config_maps = stage.api::<ConfigMap>();
-    stage.step(
-        "the Deployments web and api use the ConfigMap common, and web uses another of its own",
-    );
+    stage
+        .step("the Deployments web and api use the ConfigMap common, and web also uses web-config");
     for name in ["common", "web-config", "unused"] {
         let made = config_map(name, &[("colour", "red")]);
         made.namespace(&stage.namespace)
@@ -55,11 +53,11 @@ async fn story(stage: &Stage) -> Result<()> {
     }
 
     let blue = json!({"data": {"colour": "blue"}});
-    stage.step("web's own changes: web restarts");
+    stage.step("web-config changes: web restarts");
     merge(&config_maps, "web-config", blue.clone()).await?;
     stage.told(&["web", "restarts"]).await?;
 
-    stage.step("one that nobody uses changes, and a label of common: nothing happens");
+    stage.step("an unused ConfigMap changes, and a label of common: nothing happens");
     merge(&config_maps, "unused", blue.clone()).await?;
     let label = json!({"metadata": {"labels": {"some": "label"}}});
     merge(&config_maps, "common", label).await?;
@@ -70,12 +68,12 @@ async fn story(stage: &Stage) -> Result<()> {
     stage.told(&["web", "restarts"]).await?;
     stage.told(&["api", "restarts"]).await?;
 
-    stage.step("web's own is deleted: that is a change too");
+    stage.step("web-config is deleted: that is a change too");
     delete(&config_maps, "web-config").await?;
     stage.told(&["web", "restarts"]).await
 }
 
-/// Creates a Deployment that wants to be looked after, and waits until it is.
+/// Creates a Deployment with the annotation, and waits until it is managed.
 async fn deploy(stage: &Stage, name: &str, config_maps: &[&str]) -> Result<()> {
     let sources = config_maps
         .iter()
@@ -89,5 +87,5 @@ async fn deploy(stage: &Stage, name: &str, config_maps: &[&str]) -> Result<()> {
     made.set("/spec/template/spec/containers", container)
         .create(&stage.client)
         .await?;
-    stage.told(&[name, "is looked after"]).await
+    stage.told(&[name, "is managed"]).await
 }

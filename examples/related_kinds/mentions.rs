@@ -1,4 +1,4 @@
-//! Which ConfigMaps a Deployment uses, and what is in them.
+//! The ConfigMaps that a Deployment uses, and their content.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -8,7 +8,7 @@ use k8s_openapi::api::core::v1::{ConfigMap, Container, PodSpec};
 use lariat::kube::ResourceExt;
 use lariat::prelude::*;
 
-/// Returns the ConfigMaps that pods of a Deployment mount, or take environment variables from.
+/// Returns the ConfigMaps that pods of a Deployment mount, or use for environment variables.
 pub(super) fn config_maps_of(deployment: &Deployment) -> BTreeSet<ObjectKey> {
     let namespace = deployment.namespace().unwrap_or_default();
     let pod = deployment
@@ -50,12 +50,12 @@ fn read(pod: &PodSpec) -> impl Iterator<Item = &str> {
     })
 }
 
-/// What is noted about a Deployment: the ConfigMaps it uses, and a checksum of the content of each.
+/// The record of a Deployment: the ConfigMaps it uses, with a checksum of each content.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Note(BTreeMap<String, String>);
 
 impl Note {
-    /// Reads a note; what makes no sense is left out, as if the ConfigMap had not been used.
+    /// Parses a record; invalid entries are left out, as if the ConfigMap had not been used.
     pub(super) fn parse(text: &str) -> Self {
         let parts = text.split(',').filter_map(|part| part.split_once('='));
         Self(parts.map(|(name, sum)| (name.into(), sum.into())).collect())
@@ -66,7 +66,7 @@ impl Note {
         self.0.insert(key.name().to_owned(), checksum(config_map));
     }
 
-    /// Returns the ConfigMaps that an earlier note is about too, with another content.
+    /// Returns the ConfigMaps whose content differs from an earlier record that has them too.
     pub(super) fn changed_since<'a>(&'a self, earlier: &Self) -> Vec<&'a str> {
         let changed = self.0.iter().filter(|(name, checksum)| {
             let known = earlier.0.get(*name);
@@ -76,7 +76,7 @@ impl Note {
     }
 }
 
-/// As the annotation has it: `common=cbf29ce484222325,web=…`.
+/// The form of the annotation: `common=cbf29ce484222325,web=…`.
 impl fmt::Display for Note {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (number, (name, checksum)) in self.0.iter().enumerate() {
@@ -91,7 +91,7 @@ impl fmt::Display for Note {
 /// restart everything.
 fn checksum(config_map: Option<&ConfigMap>) -> String {
     let mut hash = 0xcbf2_9ce4_8422_2325;
-    // With how many bytes there are, so that what moves from one text to the next makes a difference.
+    // Includes the lengths, so that moving text from one value to the next changes the checksum.
     let mut add = |bytes: &[u8]| {
         for byte in bytes.len().to_le_bytes().iter().chain(bytes) {
             hash = (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);

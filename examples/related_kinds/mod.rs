@@ -1,13 +1,13 @@
 //! Restarts Deployments when a ConfigMap they use changes.
 //!
-//! A reconciler of Deployments that is called for changes of another kind: a relation says which Deployments a ConfigMap
-//! has to do with. Pods read some of their configuration only when they start, so a Deployment that asks for it, by the
-//! annotation `lariat.dev/reload: "true"`, gets new pods when the content of one of its ConfigMaps differs from what it
-//! was when last looked at, however long ago that is.
+//! A reconciler of Deployments that is also called for changes of another kind: a relation maps a ConfigMap to the
+//! Deployments that use it. Pods read some of their configuration only at their start. So a Deployment with the
+//! annotation `lariat.dev/reload: "true"` gets new pods when the content of one of its ConfigMaps differs from the
+//! recorded one, however long ago that was recorded.
 //!
-//! Not covered: a ConfigMap that a template begins to name, and whose content changes after the pods of that template have
-//! begun, both while the operator is away. With which content they began nobody has noted, so they keep it until the next
-//! change.
+//! Not covered: a template starts to use a ConfigMap, whose content changes after the pods of that template have
+//! started, both while the operator is down. Nothing has recorded the content they started with, so they keep it until
+//! the next change.
 
 mod mentions;
 #[cfg(test)]
@@ -24,10 +24,10 @@ use serde_json::json;
 use crate::{Paint, paint, tell};
 use mentions::{Note, config_maps_of};
 
-/// The annotation by which a Deployment asks to be looked after.
+/// The annotation of Deployments to manage.
 pub const RELOAD: &str = "lariat.dev/reload";
-/// The annotation with the ConfigMaps that are used and a checksum of what is in each: the Deployment's last, and the one
-/// its pods began with.
+/// The annotation with the used ConfigMaps and the checksums of their contents: on the Deployment the last ones, on its
+/// pods those they started with.
 pub const CONFIG: &str = "lariat.dev/config";
 
 /// The index of Deployments by the ConfigMaps they mention.
@@ -52,7 +52,7 @@ pub fn register(operator: &Operator) -> anyhow::Result<()> {
             false => Vec::new(),
         },
     )?;
-    // Asked for the old state and for the new one, so ConfigMaps that come and go are told like those that change.
+    // Called for the old and the new state, so ConfigMaps that are created or deleted are covered too.
     let users = Relation::map(move |config_map: &Metadata| {
         let found = mentioning.by_index(BY_CONFIG_MAP, config_map.key().as_str());
         let deployments = found.into_iter().flatten().flatten();
@@ -60,14 +60,14 @@ pub fn register(operator: &Operator) -> anyhow::Result<()> {
     });
     let reload = Reload {
         deployments: operator.api(),
-        // Each kind has a watch of its own: one that was made before its Deployment may be seen after it, and that
-        // would be a change.
+        // Each kind has its own watch: a ConfigMap created before its Deployment may be seen after it, which would look
+        // like a change.
         config_maps: operator.api().with_fallback(),
     };
     operator
         .reconciler("reload", &deployments)
         .watches(&config_maps, users)
-        // For `operator.cluster_role()`; that it watches both kinds is known.
+        // For `operator.cluster_role()`; watching both kinds is known.
         .needs(Rule::of(&deployments).verbs(["patch"]))
         .needs(Rule::of(&config_maps).verbs(["get"]))
         .register(move |cx| {
@@ -99,9 +99,9 @@ impl Reload {
         let silently = |what| (paint(Paint::Dim, what, 0), json!({"metadata": note}));
         let changed = known.as_ref().map(|known| config.changed_since(known));
         let (what, patch) = match changed.as_deref() {
-            // Its pods have just begun with this configuration, or nobody knows with which.
-            None => silently("is looked after"),
-            // Its template has changed, so it gets new pods anyway, which begin with what is new to it.
+            // Its pods have just started with this configuration, or the one they started with is unknown.
+            None => silently("is managed"),
+            // Its template has changed, so it gets new pods anyway, which start with the new configuration.
             Some([]) => silently("uses other ConfigMaps"),
             Some(changed) => (
                 paint(
@@ -114,7 +114,7 @@ impl Reload {
         };
         let (params, patch) = (PatchParams::default(), Patch::Merge(patch));
         match self.deployments.patch(cx.key(), &params, &patch).await {
-            // It was deleted meanwhile.
+            // It was deleted in the meantime.
             Err(error) if error.is_not_found() => {}
             Err(error) => return Err(error.into()),
             Ok(_) => tell_why(cx, &what),
@@ -122,7 +122,7 @@ impl Reload {
         Ok(Outcome::done())
     }
 
-    /// Returns what there is to note now.
+    /// Returns the present record.
     async fn look(&self, deployment: &Deployment) -> Result<Note, HandlerError> {
         let mut note = Note::default();
         for key in config_maps_of(deployment) {
@@ -134,14 +134,14 @@ impl Reload {
 }
 
 fn tell_why(cx: &Reconcile<Deployment>, what: &str) {
-    // What happened to ConfigMaps is told in words; of the Deployment itself only that it came into sight is worth telling,
-    // unless it is all there is: a call for its own sake may be the first to see another content.
+    // Prints the changes of ConfigMaps. The Deployment's own addition is printed only if it is the only cause: such a
+    // call may be the first to see another content.
     let causes = cx.causes().iter().filter_map(|cause| match cause {
         Cause::Related { what, .. } => Some(what.to_string()),
         Cause::Added { .. } => Some(cause.to_string()),
         _ => None,
     });
-    // Everybody here knows the namespace.
+    // The namespace is the same for all.
     let namespace = format!("{}/", cx.key().namespace().unwrap_or_default());
     let why = causes.collect::<Vec<_>>().join(", ");
     let why = match why.is_empty() {

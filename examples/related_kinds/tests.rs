@@ -79,7 +79,7 @@ impl Bench {
             .await;
     }
 
-    /// Has the template of a Deployment name these ConfigMaps instead.
+    /// Makes the template of a Deployment use these ConfigMaps instead.
     async fn name(&self, name: &str, config_maps: &[&str]) {
         let source = |name: &&str| json!({"configMapRef": {"name": name}});
         let sources: Vec<Value> = config_maps.iter().map(source).collect();
@@ -118,7 +118,7 @@ impl Bench {
     }
 }
 
-/// Lets everything that is due happen.
+/// Waits until nothing is due any more.
 async fn settle() {
     sleep(Duration::from_secs(1)).await;
 }
@@ -188,7 +188,7 @@ async fn every_way_to_use_a_config_map_counts() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_no_content_restarts_nothing() {
+async fn changes_of_metadata_restart_nothing() {
     let mut bench = Bench::new().await;
     bench.deploy_with("web", &["own"]).await;
     let label = json!({"metadata": {"labels": {"some": "label"}}});
@@ -207,7 +207,7 @@ async fn what_is_no_content_restarts_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_that_comes_or_goes_is_a_change() {
+async fn a_creation_or_deletion_is_a_change() {
     let bench = Bench::new().await;
     bench.deploy_with("web", &["own", "later"]).await;
     delete(&bench.config_maps, "own").await.unwrap();
@@ -219,7 +219,7 @@ async fn one_that_comes_or_goes_is_a_change() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_changed_while_nobody_looked_is_found_at_the_start() {
+async fn a_change_while_the_operator_is_down_is_found_at_the_start() {
     let bench = Bench::new().await;
     bench.deploy_with("web", &["own"]).await;
     bench.operator.stop().await.unwrap();
@@ -231,7 +231,7 @@ async fn what_changed_while_nobody_looked_is_found_at_the_start() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn those_that_did_not_ask_are_left_alone() {
+async fn deployments_without_the_annotation_are_left_alone() {
     let bench = Bench::new().await;
     bench.deploy_with("web", &["own"]).await;
     let patch = json!({"metadata": {"annotations": {RELOAD: null}}});
@@ -268,7 +268,7 @@ async fn a_config_map_that_is_seen_after_its_deployment_restarts_nothing() {
     settle().await;
     bench.configure("made-before").await;
     bench.deploy_with("web", &["made-before"]).await;
-    assert_eq!(bench.writes(), 1, "it is looked after");
+    assert_eq!(bench.writes(), 1, "it is managed");
     sleep(Duration::from_secs(60)).await;
     assert_eq!((bench.writes(), bench.restarts_of("web").await), (1, 0));
 }
@@ -289,7 +289,7 @@ async fn another_config_map_in_the_template_is_one_roll_out_and_not_two() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_stayed_in_the_template_and_changed_while_nobody_looked_is_found() {
+async fn a_changed_config_map_that_stayed_in_the_template_is_found_at_the_start() {
     let bench = Bench::new().await;
     bench.deploy_with("web", &["own"]).await;
     bench.operator.stop().await.unwrap();
@@ -319,13 +319,13 @@ async fn a_write_whose_answer_is_lost_restarts_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_it_says_it_needs_is_enough() {
+async fn its_cluster_role_is_sufficient() {
     let (cluster, operator) = with_roles().await;
     register(&operator).unwrap();
     grant(&cluster, &operator).await;
     let bench = Bench::with(cluster, operator).await;
     bench.deploy_with("web", &["own"]).await;
     bench.change("own", "blue").await;
-    assert_eq!(bench.writes(), 2, "it is looked after, and restarts");
+    assert_eq!(bench.writes(), 2, "it is managed, and restarts");
     assert_nothing_was_forbidden(&bench.cluster);
 }

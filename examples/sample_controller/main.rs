@@ -1,9 +1,10 @@
 //! The sample-controller of Kubernetes: Foos, and the Deployments they own.
 //!
-//! Shown: an object made of another and kept as it should be, status, what is in the way, the cascade of a deletion.
+//! Shown: an object that is derived from another and kept up to date, status, conflicts with other owners, cascading
+//! deletion.
 //!
-//! Run: `cargo run --example sample_controller` (embedded cluster), with `KUBECONFIG=…` on a cluster of yours, or with
-//! `-- --watch` to make Foos yourself.
+//! Run: `cargo run --example sample_controller` (embedded cluster), with `KUBECONFIG=…` on your own cluster, or with
+//! `-- --watch` to create Foos yourself.
 
 use std::process::ExitCode;
 
@@ -18,7 +19,7 @@ use serde_json::json;
 
 const ABOUT: About = About {
     name: "sample_controller",
-    what: "a Foo has a Deployment, keeps it as it should be, and tells how many of its pods are available",
+    what: "a Foo owns a Deployment, keeps it up to date, and reports its available pods",
     flags: &[],
     check: |_| Ok(()),
 };
@@ -43,19 +44,17 @@ async fn story(stage: &Stage) -> Result<()> {
     stage.told(&["Synced", "1 created"]).await?;
     available(&foos, "shop", 2).await?;
 
-    stage.step("the Foo wants more");
+    stage.step("the Foo is scaled up");
     merge(&foos, "shop", json!({"spec": {"replicas": 3}})).await?;
     stage.told(&["Synced", "1 changed"]).await?;
     available(&foos, "shop", 3).await?;
 
-    stage.step("somebody scales the Deployment: the Foo scales it back");
+    stage.step("the Deployment is scaled by hand: the Foo scales it back");
     merge(&deployments, "web", json!({"spec": {"replicas": 1}})).await?;
     stage.told(&["Synced", "1 changed"]).await?;
     available(&foos, "shop", 3).await?;
 
-    stage.step(
-        "the Foo wants the name of a Deployment that is somebody else's: nothing happens to that",
-    );
+    stage.step("the Foo is given the name of a foreign Deployment, which is left alone");
     let other = deployment("taken", 0).namespace(&stage.namespace);
     other.create(&stage.client).await?;
     wait_for(&deployments, "taken", is_settled).await?;
@@ -63,7 +62,9 @@ async fn story(stage: &Stage) -> Result<()> {
     stage.told(&["already exists"]).await?;
     refused(stage).await?;
 
-    stage.step("somebody else's Deployment goes: the Foo takes the name, and its old one goes");
+    stage.step(
+        "the foreign Deployment is deleted: the Foo takes the name, and its old one is deleted",
+    );
     delete(&deployments, "taken").await?;
     stage.told(&["1 created, 1 pruned"]).await?;
     wait_until_gone(&deployments, "web").await?;
@@ -71,7 +72,7 @@ async fn story(stage: &Stage) -> Result<()> {
 
     stage.step("the Foo is deleted, and the Deployment with it");
     foos.delete("shop", &DeleteParams::foreground()).await?;
-    // A garbage collector gets to know new kinds, as Foo is, every half a minute.
+    // The garbage collector discovers new kinds, such as Foo, every half minute.
     let wait = Wait::new(&deployments, "taken").timeout(PATIENCE);
     Ok(wait.gone().await?)
 }
@@ -86,7 +87,7 @@ async fn create(foos: &Api<Foo>, name: &str, deployment: &str, replicas: i32) ->
     Ok(())
 }
 
-/// Waits until a Foo tells so many available pods.
+/// Waits until a Foo reports this many available pods.
 async fn available(foos: &Api<Foo>, name: &str, replicas: i32) -> Result<()> {
     let is_reached = |foo: &Foo| {
         let status = foo.status.as_ref();
@@ -103,7 +104,7 @@ fn is_settled(deployment: &Deployment) -> bool {
     status.is_some_and(|status| status.observed_generation.is_some())
 }
 
-/// Waits until an Event says that something is in the way.
+/// Waits until an Event reports the conflict.
 async fn refused(stage: &Stage) -> Result<()> {
     let events: Api<Event> = stage.api();
     let look = async || {

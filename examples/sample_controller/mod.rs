@@ -1,7 +1,7 @@
-//! The sample-controller of Kubernetes: a Foo has a Deployment, and tells how many of its pods are available.
+//! The sample-controller of Kubernetes: a Foo owns a Deployment, and reports its available pods.
 //!
-//! What happens to the Deployment behind the Foo's back is repaired. One of that name that is not the Foo's is left
-//! alone: an Event says that it is in the way, and the Foo gets its own as soon as it is gone.
+//! Foreign changes of the Deployment are reverted. A Deployment of that name that the Foo does not own is left alone:
+//! an Event reports the conflict, and the Foo gets its own one as soon as the other is deleted.
 
 #![allow(clippy::disallowed_names, reason = "Foo is what the kind is called")]
 
@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Paint, tell};
 
-/// The Deployment a Foo wants.
+/// The spec of a Foo.
 #[derive(CustomResource, Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[kube(group = "samplecontroller.k8s.io", version = "v1alpha1", kind = "Foo")]
 #[kube(namespaced, status = "FooStatus", derive = "PartialEq")]
@@ -38,28 +38,28 @@ use crate::{Paint, tell};
 ))]
 // Its pods carry the name as a label.
 #[kube(validation = Rule::new("self.metadata.name.size() <= 63").message("the name is longer than a label can be"))]
-// API servers want to know that somebody allowed the use of their own groups.
+// API servers require an approval annotation for groups of Kubernetes.
 #[kube(annotation("api-approved.kubernetes.io", "unapproved, experimental-only"))]
 #[serde(rename_all = "camelCase")]
 pub struct FooSpec {
-    /// Its name.
+    /// The name of the Deployment.
     #[schemars(length(min = 1, max = 253))]
     pub deployment_name: String,
-    /// How many pods it has; whoever scales the Deployment decides if it is not given.
+    /// The number of pods; if not set, the Foo leaves it alone.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 10))]
     pub replicas: Option<i32>,
 }
 
-/// What became of it.
+/// The observed state.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FooStatus {
-    /// How many of the pods are available.
+    /// The number of available pods.
     pub available_replicas: i32,
 }
 
-/// The index of Foos by the Deployment they want.
+/// The index of Foos by the name of their Deployment.
 const BY_DEPLOYMENT: &str = "deployment";
 
 /// Registers the reconciler of Foos.
@@ -70,7 +70,7 @@ const BY_DEPLOYMENT: &str = "deployment";
 pub fn register(operator: &Operator) -> anyhow::Result<()> {
     let foos = operator.factory().for_object::<Foo>();
     let deployments = operator.factory().for_object::<Deployment>();
-    // A Deployment that is in the way is not a Foo's own; the Foo that waits for its name is found through this index.
+    // A conflicting Deployment has no Foo as its owner; the Foo that waits for its name is found through this index.
     let by_deployment = foos.cache();
     by_deployment.add_index(BY_DEPLOYMENT, |foo: &Foo| {
         vec![key(foo, &foo.spec.deployment_name).to_string()]
@@ -83,11 +83,11 @@ pub fn register(operator: &Operator) -> anyhow::Result<()> {
     let api = operator.api::<Deployment>();
     operator
         .reconciler("foos", &foos)
-        // What it writes on a Foo itself is no reason to look again.
+        // Not for its own writes of the Foo.
         .options(HandlerOptions::default().only(Predicate::generation_changed()))
         .owns(&deployments)
         .watches(&deployments, waiting)
-        // For `operator.cluster_role()`; that it reads both kinds is known.
+        // For `operator.cluster_role()`; reading both kinds is known.
         .writes_status()
         .applies(&deployments)
         .needs(Rule::events())
@@ -101,7 +101,7 @@ fn key(foo: &Foo, name: &str) -> ObjectKey {
 
 async fn reconcile(cx: Reconcile<Foo>, deployments: CachedApi<Deployment>) -> HandlerResult {
     let foo = cx.object();
-    // Creates it, repairs it, deletes the one of a former name, or finds that nothing has to be done.
+    // Creates or corrects it, deletes the one with a former name, or finds nothing to do.
     let applied = match cx.apply(Desired::new().with(&deployment(foo))).await {
         Ok(applied) => applied,
         Err(error) => return refused(&cx, error),
@@ -111,7 +111,7 @@ async fn reconcile(cx: Reconcile<Foo>, deployments: CachedApi<Deployment>) -> Ha
         let what = format!("Synced: {applied}");
         tell("Foo", cx.key().name(), Paint::Green, what);
     }
-    // What was just applied is in the cache.
+    // The cache contains what was just applied.
     let name = key(foo, &foo.spec.deployment_name);
     let deployment = deployments.get_opt(&name).await?;
     let status = deployment.as_ref().and_then(|found| found.status.as_ref());
@@ -121,8 +121,7 @@ async fn reconcile(cx: Reconcile<Foo>, deployments: CachedApi<Deployment>) -> Ha
     Ok(Outcome::done())
 }
 
-/// Tells of a Deployment that is in the way. That is no failure to be tried again: its going is a change, and makes the
-/// next call.
+/// Reports a conflicting Deployment. That is not retried: its deletion is a change, which calls the reconciler.
 fn refused(cx: &Reconcile<Foo>, error: ApplyError) -> HandlerResult {
     let mut failures = error.failures().iter();
     if !failures.all(|failure| failure.error.is_in_the_way()) {
@@ -135,7 +134,7 @@ fn refused(cx: &Reconcile<Foo>, error: ApplyError) -> HandlerResult {
     Ok(Outcome::done())
 }
 
-/// Returns the Deployment a Foo wants. Whose it is is added when it is applied; what is left out is not our business.
+/// Returns the desired Deployment. Applying it adds the owner reference; fields that are not set are left alone.
 fn deployment(foo: &Foo) -> Deployment {
     let labels = [("app", "foo".to_owned()), ("controller", foo.name_any())];
     let labels = BTreeMap::from(labels.map(|(label, value)| (label.to_owned(), value)));

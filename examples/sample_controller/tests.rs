@@ -1,4 +1,4 @@
-//! What the sample-controller does, in requests.
+//! The sample-controller, in requests.
 
 use std::time::Duration;
 
@@ -58,7 +58,7 @@ impl Bench {
         created.expect("created");
     }
 
-    /// Waits until a Foo tells so many available pods.
+    /// Waits until a Foo reports this many available pods.
     async fn available(&self, name: &str, replicas: i32) {
         let told = |foo: &Foo| {
             foo.status
@@ -91,7 +91,7 @@ impl Bench {
         .collect()
     }
 
-    /// Counts what was written so far, by whomever.
+    /// Returns the number of writes so far, of all clients.
     fn writes(&self) -> usize {
         let journal = self.cluster.journal();
         let requests = journal.requests();
@@ -105,13 +105,13 @@ impl Bench {
     }
 }
 
-/// Lets everything that is due happen.
+/// Waits until nothing is due any more.
 async fn settle() {
     sleep(Duration::from_secs(1)).await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_foo_gets_its_deployment_and_tells_what_is_available() {
+async fn a_foo_gets_its_deployment_and_reports_available_pods() {
     let bench = Bench::new().await;
     bench.create("shop", "web", Some(2)).await;
     bench.available("shop", 2).await;
@@ -144,12 +144,12 @@ async fn nothing_is_written_when_nothing_has_to_change() {
     bench.operator.stop().await.unwrap();
     bench.operator.start(2).await.unwrap();
     settle().await;
-    // The original writes the status, and an Event, each time it looks.
+    // The original writes the status, and an Event, in each call.
     assert_eq!(bench.writes() - before, 1, "the label");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_foo_that_wants_more_gets_more() {
+async fn a_foo_that_is_scaled_up_scales_its_deployment() {
     let bench = Bench::new().await;
     bench.create("shop", "web", Some(1)).await;
     bench.available("shop", 1).await;
@@ -169,7 +169,7 @@ async fn what_is_done_to_the_deployment_is_repaired() {
         .unwrap();
     settle().await;
     assert_eq!(bench.replicas("web").await, Some(2));
-    // The original looks at the replicas only.
+    // The original compares the replicas only.
     let containers = json!([{"name": "main", "image": "other"}]);
     let patch = json!({"spec": {"template": {"spec": {"containers": containers}}}});
     merge(&bench.deployments, "web", patch).await.unwrap();
@@ -186,7 +186,7 @@ async fn what_is_done_to_the_deployment_is_repaired() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_foo_without_replicas_leaves_them_to_whoever_scales() {
+async fn a_foo_without_replicas_leaves_them_alone() {
     let bench = Bench::new().await;
     bench.create("shop", "web", None).await;
     bench.available("shop", 1).await;
@@ -197,7 +197,7 @@ async fn a_foo_without_replicas_leaves_them_to_whoever_scales() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_deployment_that_is_not_its_own_is_left_alone_until_it_goes() {
+async fn a_foreign_deployment_is_left_alone_until_it_is_deleted() {
     let bench = Bench::new().await;
     let other = deployment("web", 1)
         .create(&bench.cluster.client())
@@ -218,7 +218,7 @@ async fn a_deployment_that_is_not_its_own_is_left_alone_until_it_goes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn of_two_foos_with_one_name_in_mind_the_first_gets_it() {
+async fn of_two_foos_with_one_deployment_name_the_first_gets_it() {
     let bench = Bench::new().await;
     bench.create("first", "web", Some(1)).await;
     bench.available("first", 1).await;
@@ -230,7 +230,7 @@ async fn of_two_foos_with_one_name_in_mind_the_first_gets_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_deployment_goes_with_its_foo() {
+async fn the_deployment_is_deleted_with_its_foo() {
     let bench = Bench::new().await;
     bench.create("shop", "web", Some(2)).await;
     bench.available("shop", 2).await;
@@ -238,12 +238,16 @@ async fn the_deployment_goes_with_its_foo() {
     bench.foos.delete("shop", &foreground).await.unwrap();
     wait_until_gone(&bench.deployments, "web").await.unwrap();
     settle().await;
-    assert_eq!(bench.replicas("web").await, None, "nobody makes it again");
+    assert_eq!(
+        bench.replicas("web").await,
+        None,
+        "nothing creates it again"
+    );
     assert_eq!(bench.foos.get_opt("shop").await.unwrap(), None);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_deployment_under_a_former_name_goes() {
+async fn a_deployment_with_a_former_name_is_deleted() {
     let bench = Bench::new().await;
     bench.create("shop", "web", Some(2)).await;
     bench.available("shop", 2).await;
@@ -277,7 +281,7 @@ async fn a_server_in_trouble_and_a_watch_that_is_silent_change_nothing_in_the_en
             .cluster
             .faults()
             .add(silent.resource("deployments").times(1));
-        // Whatever becomes of this request, the Foo is there in the end.
+        // Whatever happens to this request, the Foo exists in the end.
         while bench.foos.get_opt("shop").await.unwrap().is_none() {
             let foo = Foo::new(
                 "shop",
@@ -298,7 +302,7 @@ async fn a_server_in_trouble_and_a_watch_that_is_silent_change_nothing_in_the_en
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_it_says_it_needs_is_enough() {
+async fn its_cluster_role_is_sufficient() {
     let (cluster, operator) = with_roles().await;
     define::<Foo>(&cluster.client()).await;
     register(&operator).unwrap();

@@ -1,7 +1,7 @@
 //! Divides orders among three replicas, kills one, stops one, and starts a new one.
 //!
-//! Run: `cargo run --example sharded -- --lease-s 3` (on the embedded cluster), or with `KUBECONFIG=…` on a cluster of
-//! yours. Each replica is a process: this program with `--replica NAME`. With `-- --watch` nothing is killed.
+//! Run: `cargo run --example sharded -- --lease-s 3` (on the embedded cluster), or with `KUBECONFIG=…` on your own
+//! cluster. Each replica is a process: this program with `--replica NAME`. With `-- --watch` nothing is killed.
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;
@@ -19,17 +19,17 @@ use tokio::time::Instant;
 
 const ABOUT: About = About {
     name: "sharded",
-    what: "three replicas of a program, each with its share of the orders; what moves when one is killed, stopped, new",
+    what: "three replicas of a program, each with its share of the orders; what moves when one is killed, stopped or added",
     flags: &[
         Flag {
             name: "lease-s",
             default: "15",
-            help: "the lease duration in seconds; others wait so long for a replica that was killed",
+            help: "the lease duration in seconds; others wait that long for a killed replica",
         },
         Flag {
             name: "orders",
             default: "12",
-            help: "how many orders there are",
+            help: "the number of orders",
         },
         REPLICA,
         NAMESPACE,
@@ -100,7 +100,7 @@ async fn story(stage: &Stage) -> Result<()> {
     members.retain(|name| *name != stopped);
     let holders = leave(stage, (stopped, "TERM"), &members, &holders).await?;
 
-    stage.step("white is new: it handles its orders when the other has given them up");
+    stage.step("white is added: it handles its orders when the other has released them");
     let began = Instant::now();
     REPLICAS.start(stage, "white", colour)?;
     members.push("white");
@@ -108,7 +108,7 @@ async fn story(stage: &Stage) -> Result<()> {
     Ok(())
 }
 
-/// Sends a replica a signal, and returns who has its orders then.
+/// Sends a replica a signal, and returns the holders of its orders afterwards.
 async fn leave(
     stage: &Stage,
     (name, signal): (&str, &str),
@@ -137,7 +137,7 @@ async fn moved(
     Ok(holders)
 }
 
-/// Waits until each of these members has a share, and has handled what it did not have; returns how many orders those are.
+/// Waits until each of these members has a share, and has handled its new orders; returns their number.
 async fn divided(stage: &Stage, members: &[&str], before: &Holders) -> Result<usize> {
     let is_one = format!("is one of {}, and has:", members.len());
     let mut count = 0;
@@ -154,7 +154,7 @@ async fn divided(stage: &Stage, members: &[&str], before: &Holders) -> Result<us
     Ok(count)
 }
 
-/// Returns by whom each order was handled last, as anyone can see.
+/// Returns the replica that handled each order last, from its label.
 async fn signed(stage: &Stage) -> Result<Holders> {
     let orders = ListParams::default().labels(&format!("{APP}={RING}"));
     let listed = stage.api::<ConfigMap>().list(&orders).await?;

@@ -1,7 +1,7 @@
-//! Handles orders, in several replicas: each has its share of them.
+//! Orders, handled by several replicas: each has a share of them.
 //!
-//! The program is as any other on a factory, and has one line more: `sharding`. Every order belongs to one replica. When a
-//! replica joins or leaves, the orders that now belong to another are handled there, and no others.
+//! The program only adds one line to a factory: `sharding`. Every order belongs to one replica. When a replica joins or
+//! leaves, only the orders that move are handled again, by their new replica.
 
 pub mod replica;
 #[cfg(test)]
@@ -19,13 +19,13 @@ use serde_json::json;
 
 use crate::lasting;
 
-/// The name of the ring, and the value of the label that orders have.
+/// The name of the ring, and the label value of orders.
 pub const RING: &str = "orders";
 
-/// The label by which orders are found.
+/// The label of orders.
 pub const APP: &str = "app";
 
-/// The label that says which replica handled an order last.
+/// The label with the replica that handled an order last.
 pub const HANDLED_BY: &str = "handled-by";
 
 /// Returns the lease of a replica; its times are in the proportions of client-go's 15, 10 and 2 seconds.
@@ -34,7 +34,7 @@ pub fn lease(namespace: &str, replica: &str, duration: Duration) -> Lease {
     lasting(lease, duration)
 }
 
-/// Makes the program: it labels each order of its share with the replica's name, and calls `log` with the order's.
+/// Creates the program: it labels each order of its share with the replica's name, and calls `log` with the order's.
 ///
 /// # Errors
 ///
@@ -55,7 +55,7 @@ where
         .kind_options(config_map(), ControllerOptions::default().cache(cache))
         .sharding(lease)
         .build();
-    // What it writes itself is no reason to handle an order again.
+    // Not for its own writes.
     let content = Predicate::on_updates(|old, new| old.labels() == new.labels());
     let options = HandlerOptions::default().only(content);
     let replica = replica.to_owned();
@@ -77,12 +77,12 @@ fn config_map() -> Gvk {
     Gvk::new("", "v1", "ConfigMap")
 }
 
-/// Handles an order, and signs it; returns whether there is one.
+/// Handles an order, and labels it; returns whether it exists.
 async fn handle(cx: &Context<ConfigMap>, replica: &str) -> Result<bool, HandlerError> {
     if cx.object()?.is_none() {
         return Ok(false);
     }
-    // Without a resource version: what keeps another replica from writing is the ring alone.
+    // Without a resource version: only the ring keeps another replica from writing.
     let signed = json!({"metadata": {"labels": {HANDLED_BY: replica}}});
     let namespace = cx.key().namespace().unwrap_or_default();
     let orders: Api<ConfigMap> = Api::namespaced(cx.client(), namespace);

@@ -1,4 +1,4 @@
-//! One replica, as a process.
+//! The process of one replica.
 
 use std::convert::Infallible;
 
@@ -34,7 +34,7 @@ async fn print_shares(factory: &SharedControllerFactory) -> Result<Infallible> {
         let share = shares.borrow_and_update().clone();
         let orders = orders_of(factory, &share).join(" ");
         match share.members() {
-            // It joins, or has left.
+            // It is joining, or has left.
             0 => {}
             members => say(format_args!("is one of {members}, and has: {orders}")),
         }

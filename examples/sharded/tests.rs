@@ -1,4 +1,4 @@
-//! Who handles what.
+//! Which replica handles which orders.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::merge;
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// The orders that were handled, and by whom.
+/// The orders that were handled, with the replicas.
 type Log = Arc<Mutex<Vec<(String, &'static str)>>>;
 
 async fn start(cluster: &TestCluster, name: &'static str, log: &Log) -> SharedControllerFactory {
@@ -30,7 +30,7 @@ async fn start(cluster: &TestCluster, name: &'static str, log: &Log) -> SharedCo
     factory
 }
 
-/// Returns who handled each order since the last time, which is one replica, once.
+/// Returns the replica that handled each order since the last call; each was handled once.
 fn handled(log: &Log) -> BTreeMap<String, &'static str> {
     let calls = std::mem::take(&mut *log.lock());
     let count = calls.len();

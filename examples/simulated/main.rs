@@ -1,55 +1,34 @@
-//! Simulates an operator with a bug, shrinks the run that fails, and shows the mend.
+//! Simulates an operator with a bug, shrinks the failing run, and shows the fix.
 //!
-//! Run: `cargo run --example simulated -- --seeds 50`. There is no cluster but the simulated one, and no clock but the
-//! virtual one. The same seed gives the same run.
+//! Run: `cargo run --example simulated -- --seeds 50`. It runs on the simulated cluster only, in simulated time. The
+//! same seed gives the same run.
 
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Result, bail};
+use clap::Parser;
+use lariat_examples::arguments;
 use lariat_examples::simulated::{Cleanup, simulation};
-use lexopt::prelude::*;
 use tokio::time::Instant;
 
-const USAGE: &str = "\
-Runs an operator in virtual time, with everything that goes wrong on a cluster.
-
-Usage: simulated [--seeds N]
-
-  --seeds N   how many seeds are tried (default 50)
-  --help      shows this";
+/// Runs an operator in virtual time, with everything that goes wrong on a cluster
+#[derive(Debug, Parser)]
+#[command(bin_name = "cargo run --example simulated --", max_term_width = 100)]
+struct Options {
+    /// How many seeds are tried
+    #[arg(long, value_name = "N", default_value_t = 50)]
+    seeds: u64,
+}
 
 fn main() -> ExitCode {
-    let result = seeds().and_then(|seeds| seeds.map_or(Ok(()), story));
+    let options = arguments::<Options>();
+    let result = options.and_then(|options| options.map_or(Ok(()), |it| story(it.seeds)));
     if let Err(error) = result {
         eprintln!("error: {error:#}");
         return ExitCode::FAILURE;
     }
     ExitCode::SUCCESS
-}
-
-/// Returns how many seeds are asked for; none if help was.
-fn seeds() -> Result<Option<u64>> {
-    let mut seeds = 50;
-    let mut parser = lexopt::Parser::from_env();
-    while let Some(argument) = parser.next()? {
-        match argument {
-            Long("seeds") => seeds = number(&mut parser)?,
-            Long("help") | Short('h') => {
-                println!("{USAGE}");
-                return Ok(None);
-            }
-            other => bail!("{}; --help lists all options", other.unexpected()),
-        }
-    }
-    Ok(Some(seeds))
-}
-
-fn number(parser: &mut lexopt::Parser) -> Result<u64> {
-    let value = parser.value()?;
-    value
-        .parse()
-        .map_err(|error: lexopt::Error| anyhow!("--seeds: {error}"))
 }
 
 fn story(seeds: u64) -> Result<()> {

@@ -1,8 +1,8 @@
 //! A small operator with a bug that only a simulation of the whole program shows.
 //!
-//! [`register`] adds a handler that keeps a Secret beside each ConfigMap, and deletes it when the ConfigMap is deleted.
-//! [`simulation`] runs it while foreign clients write ConfigMaps, the network breaks, and the operator is killed and started
-//! again.
+//! [`register`] adds a handler that keeps a Secret for each ConfigMap, and deletes it when the ConfigMap is deleted.
+//! [`simulation`] runs it while other clients write ConfigMaps, the network fails, and the operator is killed and
+//! restarted.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -14,17 +14,17 @@ use lariat::sim::{Chaos, Objects, Simulation};
 use lariat::{Context, Gvk, HandlerResult, ObjectKey, Outcome, SharedControllerFactory};
 use serde_json::json;
 
-/// What takes the Secret of a deleted ConfigMap away.
+/// What deletes the Secret of a deleted ConfigMap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cleanup {
-    /// The handler, when it is called for the deletion. An operator that is down at that moment never is: its cache
-    /// begins without the ConfigMap, and the Secret stays.
+    /// The handler, when it is called for the deletion. If the operator is down at that moment, it never is: its cache
+    /// starts without the ConfigMap, and the Secret stays.
     ByHandler,
     /// The garbage collector: the Secret has an owner reference.
     ByOwner,
 }
 
-/// Keeps a Secret beside each ConfigMap.
+/// Keeps a Secret for each ConfigMap.
 ///
 /// # Errors
 ///
@@ -64,7 +64,7 @@ async fn mirror(cx: Context<ConfigMap>, cleanup: Cleanup) -> HandlerResult {
     Ok(Outcome::done())
 }
 
-/// Makes the run of a seed: twenty seconds in which things go wrong, and then no Secret may be left behind.
+/// Creates the run of a seed: twenty seconds with faults, after which no Secret may be left behind.
 pub fn simulation(seed: u64, cleanup: Cleanup) -> Simulation {
     let config_maps = Objects::new(Gvk::new("", "v1", "ConfigMap"), "configmaps")
         .content(|number| json!({"data": {"number": number.to_string()}}));

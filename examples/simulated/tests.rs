@@ -1,4 +1,4 @@
-//! The bug is found, and its mend holds.
+//! The bug is found, and the fix works.
 
 use super::{Cleanup, simulation};
 

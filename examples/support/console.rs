@@ -18,19 +18,19 @@ use super::remember;
 /// A colour of the terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Paint {
-    /// For what matters less.
+    /// For less important text.
     Dim,
     /// For headings.
     Bold,
-    /// For what went well.
+    /// For success.
     Green,
-    /// For what changed.
+    /// For changes.
     Yellow,
-    /// For what failed.
+    /// For failures.
     Red,
     /// For names.
     Cyan,
-    /// For what the program did by itself.
+    /// For what the program itself does.
     Magenta,
 }
 
@@ -59,17 +59,17 @@ pub fn paint(paint: Paint, text: impl fmt::Display, width: usize) -> String {
     format!("\x1b[{code}m{text}\x1b[0m")
 }
 
-/// Tells that nobody reads the output any more.
+/// Notified when the output is closed.
 static CLOSED: Notify = Notify::const_new();
 
-/// Prints a line. When nobody reads it (`| head`), that is no reason to panic: see [`output_closed`].
+/// Prints a line. If the output is closed (`| head`), it does not panic: see [`output_closed`].
 pub fn say(line: impl fmt::Display) {
     if writeln!(stdout(), "{line}").is_err() {
         CLOSED.notify_one();
     }
 }
 
-/// Prints what was done about an object: its kind, its name, and what. [`told`](super::told) waits for it.
+/// Prints what was done to an object: kind, name, and action. [`told`](super::told) waits for it.
 pub fn tell(kind: &str, name: impl fmt::Display, colour: Paint, what: impl fmt::Display) {
     let line = format!("{kind} {name} {what}");
     let (kind, name) = (paint(Paint::Dim, kind, 12), paint(Paint::Cyan, name, 20));
@@ -82,16 +82,16 @@ pub async fn output_closed() {
     CLOSED.notified().await;
 }
 
-/// Whether nothing is logged at the moment.
+/// Whether logging is suppressed now.
 static HUSHED: AtomicBool = AtomicBool::new(false);
 
-/// Leaves out what Lariat logs, or prints it again: for an example that has handlers fail by the dozen.
+/// Suppresses Lariat's log, or prints it again: for an example whose handlers fail often.
 pub fn hush(quiet: bool) {
     HUSHED.store(quiet, Ordering::Relaxed);
 }
 
-/// Prints the errors Lariat itself logs, and when a cache is behind; with `LARIAT_LOG=warn` (or `info`,
-/// `debug`) more of it.
+/// Prints the errors that Lariat logs, and when a cache is behind; with `LARIAT_LOG=warn` (or `info`, `debug`) more of
+/// it.
 pub fn log_errors() {
     let level: Option<Level> = env::var("LARIAT_LOG")
         .ok()

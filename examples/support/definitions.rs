@@ -1,4 +1,4 @@
-//! Kinds that are defined for an example, and stay as long as somebody uses them.
+//! CRDs that are installed for an example, and stay while another run uses them.
 
 use std::time::Duration;
 
@@ -11,12 +11,12 @@ use tokio::time::sleep;
 
 use super::{delete, ensure, say};
 
-/// The label of what an example makes outside of its namespace; its value is the namespace.
+/// The label of objects that an example creates outside of its namespace; its value is the namespace.
 pub const RUN: &str = "lariat.dev/run";
 /// The label of the namespaces of an example; its value is the example.
 pub const EXAMPLE: &str = "lariat.dev/example";
 
-/// Defines a kind for a run of an example, which is the run's first namespace, unless it is defined.
+/// Installs a CRD for a run of an example, unless it exists. `run` is the run's first namespace.
 ///
 /// # Errors
 ///
@@ -32,10 +32,10 @@ pub async fn ensure_definition(
     let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
     loop {
         let defined = ensure(&definitions, &definition).await;
-        if defined.with_context(|| format!("cannot define {name}"))? {
+        if defined.with_context(|| format!("cannot install {name}"))? {
             return Ok(());
         }
-        // One that an earlier run is taking away has to be gone first.
+        // One that an earlier run is deleting must be deleted first.
         let found = definitions.get_opt(&name).await?;
         if found.is_some_and(|found| found.metadata.deletion_timestamp.is_none()) {
             return Ok(());
@@ -44,7 +44,7 @@ pub async fn ensure_definition(
     }
 }
 
-/// Takes a kind away that an example has defined, this run or an earlier one, unless somebody uses it.
+/// Deletes a CRD that this or an earlier run of an example has installed, unless it is used.
 ///
 /// # Errors
 ///
@@ -65,14 +65,13 @@ pub async fn remove_definition(
         return Ok(());
     }
     match user_of(client, resource, example, namespaces).await? {
-        Some(user) => say(format_args!("{name} stays defined, since {user}")),
+        Some(user) => say(format_args!("{name} stays installed, since {user}")),
         None => delete(&definitions, &name).await?,
     }
     Ok(())
 }
 
-/// Returns why a kind has to stay: objects that are somebody's, or another run than that of these namespaces, which may
-/// be about to make some.
+/// Returns why a CRD must stay: objects of other users, or another run that may be about to create some.
 async fn user_of(
     client: &Client,
     resource: &ApiResource,

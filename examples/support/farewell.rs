@@ -1,4 +1,4 @@
-//! The end of an example: what it made is taken away, and nothing else.
+//! The end of an example: its objects are deleted, and nothing else.
 
 use std::time::Duration;
 
@@ -10,29 +10,29 @@ use tokio::time::{Instant, sleep, timeout};
 
 use super::{Paint, RUN, Stage, delete, paint, remove_definition, say};
 
-/// How long the objects of an example may take to go, finalizers included: those may wait for pods, which may take half
-/// a minute to end.
+/// The timeout for deleting the objects of an example, finalizers included: those may wait for pods, which may take
+/// half a minute to end.
 const FAREWELL: Duration = Duration::from_secs(45);
-/// After how long it is said what is waited for.
+/// The delay before the remaining objects are printed.
 const SILENCE: Duration = Duration::from_secs(3);
-/// How soon it is looked again what is left; the pause doubles up to the second.
+/// The first and the longest pause between two checks of what is left.
 const LOOKS: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(1));
 
-/// A kind that was defined for the example, by this run or by another.
+/// A CRD that was installed for the example, by this run or another.
 #[derive(Debug, Clone)]
 pub(super) struct Defined {
     pub(super) resource: ApiResource,
     pub(super) namespaced: bool,
 }
 
-/// An object that is still there.
+/// An object that still exists.
 struct Left {
     resource: ApiResource,
     object: DynamicObject,
 }
 
 impl Stage {
-    /// Ends the example: what it made is taken away, until somebody has had enough.
+    /// Ends the example: deletes its objects, until `enough` resolves.
     pub(super) async fn leave(self, enough: impl Future<Output = ()>) -> Result<()> {
         let left = tokio::select! {
             left = self.take_away() => left,
@@ -43,7 +43,7 @@ impl Stage {
         left
     }
 
-    /// Takes away what was made: the objects first, while their finalizers are looked after.
+    /// Deletes everything: the objects first, while the operator can still handle their finalizers.
     async fn take_away(&self) -> Result<()> {
         let removed = self.remove_objects().await;
         let stopped = self.operator.stop().await;
@@ -59,18 +59,18 @@ impl Stage {
         removed?;
         cleaned?;
         stopped?;
-        ended.context("tasks of the example go on after the operator has stopped")
+        ended.context("tasks of the example still run after the operator has stopped")
     }
 
-    /// Tells what is left of the example.
+    /// Returns an error with what is left of the example.
     async fn give_up(&self) -> Result<()> {
         self.step("stopping");
-        // The embedded cluster ends with the example, and all that is on it.
+        // The embedded cluster ends with the example, with everything in it.
         if self.place.embedded.is_some() {
             return Ok(());
         }
         let mut text =
-            "asked to stop before all of the example was taken away; left are:".to_owned();
+            "interrupted before all objects of the example were deleted; left are:".to_owned();
         let looked = timeout(SILENCE, async {
             let namespaces: Api<Namespace> = Api::all(self.client.clone());
             for name in self.namespaces() {
@@ -85,12 +85,12 @@ impl Stage {
         });
         let looked = looked.await.map_err(anyhow::Error::from).flatten();
         if looked.is_err() {
-            text += "\n  what the API server does not tell now";
+            text += "\n  objects that cannot be listed now";
         }
         bail!(text)
     }
 
-    /// Deletes the objects the example has of the kinds it defined, and waits until they are gone.
+    /// Deletes the example's objects of its CRDs, and waits until they are deleted.
     async fn remove_objects(&self) -> Result<()> {
         let mut left = Vec::new();
         let removal = async {
@@ -103,7 +103,7 @@ impl Stage {
                 }
                 if silent_until.take_if(|end| *end <= Instant::now()).is_some() {
                     let names = left.iter().map(Left::to_string).collect::<Vec<_>>();
-                    let line = format!("  waiting until {} is gone", names.join(", "));
+                    let line = format!("  waiting until {} is deleted", names.join(", "));
                     say(paint(Paint::Dim, line, 0));
                 }
                 sleep(pause).await;
@@ -113,25 +113,25 @@ impl Stage {
         if let Ok(removed) = timeout(FAREWELL, removal).await {
             return removed;
         }
-        let mut text = format!("not all objects of the example have gone within {FAREWELL:?}:");
+        let mut text = format!("not all objects of the example were deleted within {FAREWELL:?}:");
         left.iter().for_each(|left| text += &self.held(left));
         bail!(text)
     }
 
-    /// Says what holds an object, and how to free it.
+    /// Returns what keeps an object, and the command to remove it.
     fn held(&self, left: &Left) -> String {
         let text = format!("\n  {left}, which {}", left.held_by());
-        // The embedded cluster ends with the example, and its objects with it.
+        // The embedded cluster ends with the example, with its objects.
         match self.place.embedded {
             Some(_) => text,
             None => {
                 let command = left.command(&self.place.kubectl);
-                format!("{text}; this frees it:\n    {command}")
+                format!("{text}; this removes it:\n    {command}")
             }
         }
     }
 
-    /// Deletes the example's objects, and returns those that are still there.
+    /// Deletes the example's objects, and returns those that still exist.
     async fn delete_objects(&self) -> Result<Vec<Left>> {
         let left = self.objects().await?;
         for each in &left {
@@ -140,7 +140,7 @@ impl Stage {
         Ok(left)
     }
 
-    /// Returns the example's objects: by its namespaces, and by its label those that are in none.
+    /// Returns the example's objects: those in its namespaces, and cluster-scoped ones with its label.
     async fn objects(&self) -> Result<Vec<Left>> {
         let mut left = Vec::new();
         let defined = self.defined.lock().clone();
@@ -164,7 +164,7 @@ impl Stage {
             let (apis, params): (Vec<Api<DynamicObject>>, _) = lists;
             for api in apis {
                 let listed = match api.list(&params).await {
-                    // The story took the kind away itself.
+                    // The story has deleted the CRD itself.
                     Err(Error::Api(status)) if status.code == 404 => continue,
                     listed => listed?,
                 };
@@ -178,7 +178,7 @@ impl Stage {
         Ok(left)
     }
 
-    /// Takes away the kinds that an example has defined, unless somebody uses them.
+    /// Deletes the CRDs that an example has installed, unless they are used.
     async fn remove_definitions(&self) -> Result<()> {
         let defined = self.defined.lock().clone();
         for Defined { resource, .. } in defined {
@@ -189,7 +189,7 @@ impl Stage {
 }
 
 impl Left {
-    /// Deletes it, unless it is going already.
+    /// Deletes it, unless it is being deleted already.
     async fn remove(&self, client: &Client) -> Result<()> {
         let meta = &self.object.metadata;
         let api: Api<DynamicObject> = match &meta.namespace {
@@ -211,11 +211,11 @@ impl Left {
     fn held_by(&self) -> String {
         match self.object.metadata.finalizers.as_deref() {
             None | Some([]) => "has no finalizers".to_owned(),
-            Some(finalizers) => format!("is held by {}", finalizers.join(", ")),
+            Some(finalizers) => format!("is kept by {}", finalizers.join(", ")),
         }
     }
 
-    /// Returns the command that lets it go whoever holds it.
+    /// Returns the command that removes its finalizers.
     fn command(&self, kubectl: &str) -> String {
         let meta = &self.object.metadata;
         let namespace = meta.namespace.as_ref();

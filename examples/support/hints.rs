@@ -1,4 +1,4 @@
-//! What a user of `--watch` can try.
+//! Suggestions for users of `--watch`.
 
 use std::fmt;
 use std::fs;
@@ -6,18 +6,18 @@ use std::path::Path;
 
 use super::{Paint, Stage, paint, say};
 
-/// What stands for the example's namespace in a manifest that has to name it.
+/// The placeholder for the example's namespace in a manifest.
 const PLACEHOLDER: &str = "NAMESPACE";
 
 impl Stage {
-    /// Suggests a command for whoever watches; `k` is kubectl in the example's namespace.
+    /// Suggests a command to users of `--watch`; `k` is kubectl in the example's namespace.
     pub fn suggest(&self, command: impl fmt::Display) {
         self.suggestions.lock().push(command.to_string());
     }
 
-    /// Suggests to apply a manifest, whose path is that in the folder of the examples.
+    /// Suggests applying a manifest; the path is relative to the folder of the examples.
     pub fn suggest_manifest(&self, path: &str) {
-        // Whoever watches may be in any folder.
+        // The user may be in any folder.
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
         let is_template = fs::read_to_string(&path).is_ok_and(|text| text.contains(PLACEHOLDER));
         let (namespace, path) = (&self.namespace, quoted(&path.display().to_string()));

@@ -1,5 +1,6 @@
 //! What the examples share: a cluster to run on, and readable output.
 
+mod arguments;
 mod console;
 mod definitions;
 mod farewell;
@@ -18,6 +19,7 @@ mod testing;
 mod tests;
 mod told;
 
+pub use arguments::arguments;
 pub use console::{Paint, error_exit, hush, log_errors, output_closed, paint, say, tell};
 pub use definitions::{EXAMPLE, RUN, ensure_definition, remove_definition};
 pub use options::{Flag, Options};

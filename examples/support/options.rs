@@ -7,66 +7,60 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
+use clap::{Arg, ArgAction, Command, value_parser};
 use fastrand::Rng;
-use lexopt::prelude::*;
 
-use super::About;
+use super::{About, arguments};
 
-/// An option of an example's own, with a value.
+/// An example's own option, with a value.
 #[derive(Debug, Clone, Copy)]
 pub struct Flag {
     /// Its name, without dashes.
     pub name: &'static str,
-    /// Its value when it is not given; with `false` it is a switch, which takes no value.
+    /// The default value; with `false` the option is a switch without a value.
     pub default: &'static str,
-    /// What it is about.
+    /// The help text.
     pub help: &'static str,
 }
 
-/// What the user wants.
+/// The parsed options.
 #[derive(Debug, Default)]
 pub struct Options {
-    /// The cluster to run on; the embedded one without it.
+    /// The kubeconfig of the cluster to run on; none for the embedded cluster.
     pub kubeconfig: Option<PathBuf>,
-    /// Whether to go on until Ctrl-C, with nothing happening by itself.
+    /// Whether to run until Ctrl-C without a story.
     pub watch: bool,
     values: BTreeMap<&'static str, String>,
 }
 
 impl Options {
-    /// Reads the arguments of the program; `None` if help was asked for, and printed.
+    /// Parses the arguments of the program; `None` if help was requested, and printed.
     ///
     /// # Errors
     ///
-    /// An argument is not one of the example's, or its value makes no sense to it.
+    /// An argument is unknown, or its value is invalid.
     pub fn parse(about: &About) -> Result<Option<Self>> {
-        let mut options = Self::default();
-        for flag in about.flags {
-            options.values.insert(flag.name, flag.default.to_owned());
-        }
-        let mut parser = lexopt::Parser::from_env();
-        while let Some(argument) = parser.next()? {
-            match argument {
-                Long("watch") => options.watch = true,
-                Long("kubeconfig") => options.kubeconfig = Some(parser.value()?.into()),
-                Long("help") | Short('h') => {
-                    about.print_usage();
-                    return Ok(None);
-                }
-                Long(name) => {
-                    let flag = about.flags.iter().find(|flag| flag.name == name);
-                    let flag = flag.ok_or_else(|| {
-                        anyhow!("unknown option \"--{name}\"; --help lists what there is")
+        let Some(matches) = arguments::read(about.command().try_get_matches())? else {
+            return Ok(None);
+        };
+        let value = |flag: &Flag| {
+                        anyhow!("unknown option \"--{name}\"; --help lists all options")
                     })?;
                     let value = match flag.is_switch() {
-                        true => "true".to_owned(),
-                        false => parser.value()?.string()?,
-                    };
-                    options.values.insert(flag.name, value);
-                }
-                other => return Err(other.unexpected().into()),
+                return matches.get_flag(flag.name).to_string();
             }
-        }
+            let value: Option<&String> = matches.get_one(flag.name);
+            value.cloned().unwrap_or_default()
+        };
+        let options = Self {
+            kubeconfig: matches.get_one("kubeconfig").cloned(),
+            watch: matches.get_flag("watch"),
+            values: about
+                .flags
+                .iter()
+                .map(|flag| (flag.name, value(flag)))
+                .collect(),
+        };
         (about.check)(&options)?;
         Ok(Some(options))
     }
@@ -75,7 +69,7 @@ impl Options {
     ///
     /// # Errors
     ///
-    /// What was given is no such value.
+    /// The value is invalid.
     pub fn value<T>(&self, name: &str) -> Result<T>
     where
         T: FromStr<Err: Display>,
@@ -90,18 +84,18 @@ impl Options {
     ///
     /// # Errors
     ///
-    /// What was given is no time that can be waited for.
+    /// The value is not a valid duration.
     pub fn seconds(&self, name: &str) -> Result<Duration> {
         let seconds: f64 = self.value(name)?;
         Duration::try_from_secs_f64(seconds)
             .map_err(|error| anyhow!("--{name} cannot be \"{seconds}\": {error}"))
     }
 
-    /// Returns dice: those that the number decides which was given, or any if it is `random`.
+    /// Returns a random generator with the given seed, or a random seed for `random`.
     ///
     /// # Errors
     ///
-    /// What was given is neither.
+    /// The value is neither.
     pub fn dice(&self, name: &str) -> Result<Rng> {
         match &*self.value::<String>(name)? {
             "random" => Ok(Rng::new()),
@@ -117,31 +111,25 @@ impl Flag {
 }
 
 impl About {
-    fn print_usage(&self) {
-        println!("cargo run --example {} -- [OPTIONS]\n", self.name);
-        println!("{}\n", self.what);
-        let mut lines = vec![
-            (
-                "--kubeconfig PATH".to_owned(),
-                "run on this cluster instead of the embedded one (or KUBECONFIG)".to_owned(),
-            ),
-            (
-                "--watch".to_owned(),
-                "let nothing happen by itself, and go on until Ctrl-C".to_owned(),
-            ),
-        ];
-        for flag in self.flags {
-            let (name, help, default) = (flag.name, flag.help, flag.default);
-            lines.push(match flag.is_switch() {
-                true => (format!("--{name}"), help.to_owned()),
-                false => (
-                    format!("--{name} VALUE"),
-                    format!("{help} (default {default})"),
-                ),
-            });
-        }
-        for (option, help) in lines {
-            println!("  {option:<24}{help}");
-        }
+    fn command(&self) -> Command {
+        let own = self.flags.iter().map(|flag| {
+            let argument = Arg::new(flag.name).long(flag.name).help(flag.help);
+            if flag.is_switch() {
+                argument.action(ArgAction::SetTrue)
+            } else {
+                argument.value_name("VALUE").default_value(flag.default)
+            }
+        });
+        let kubeconfig = Arg::new("kubeconfig").long("kubeconfig").value_name("PATH");
+        let kubeconfig = kubeconfig.value_parser(value_parser!(PathBuf));
+        let watch = Arg::new("watch").long("watch").action(ArgAction::SetTrue);
+        Command::new(self.name)
+            .bin_name(format!("cargo run --example {} --", self.name))
+            .about(self.what)
+            .arg(kubeconfig.help("run on this cluster instead of the embedded one (or KUBECONFIG)"))
+            .arg(watch.help("run without a story until Ctrl-C"))
+            .args(own)
+            .max_term_width(100)
+            .args_override_self(true)
     }
 }

@@ -1,4 +1,4 @@
-//! Where an example runs: on a cluster that is given, or on the embedded one.
+//! The cluster an example runs on: a given one, or the embedded one.
 
 use std::env;
 use std::fmt;
@@ -12,31 +12,30 @@ use super::hints::quoted;
 
 /// The cluster an example runs on.
 ///
-/// It is the one of `--kubeconfig PATH` or of the environment variable `KUBECONFIG`; without either
-/// the embedded one is started. `~/.kube/config` is not looked at: an example should not write to a
-/// cluster nobody named.
+/// It is that of `--kubeconfig PATH` or of the environment variable `KUBECONFIG`; without either the embedded cluster
+/// is started. `~/.kube/config` is not used: an example should not write to a cluster that was not named.
 pub struct Place {
     /// The client to use.
     pub client: Client,
-    /// What to call the place.
+    /// The name of the place, for messages.
     pub name: String,
-    /// The command line that reaches it with kubectl.
+    /// The kubectl command line for it.
     pub kubectl: String,
     /// The embedded cluster, if that is where the example runs.
     pub embedded: Option<Cluster>,
 }
 
 impl Place {
-    /// Finds or starts a cluster, and makes sure that it answers.
+    /// Connects to a cluster or starts one, and checks that it responds.
     ///
     /// # Errors
     ///
-    /// The kubeconfig cannot be used, or its cluster does not answer.
+    /// The kubeconfig cannot be used, or its cluster does not respond.
     pub async fn find(kubeconfig: Option<PathBuf>) -> Result<Self> {
         Self::or(kubeconfig, Cluster::builder()).await
     }
 
-    /// Finds a cluster, or starts one on which pods run, in name only.
+    /// Connects to a cluster, or starts one that simulates running pods.
     ///
     /// # Errors
     ///
@@ -83,7 +82,7 @@ impl Place {
         })
     }
 
-    /// Ends the embedded cluster.
+    /// Stops the embedded cluster.
     pub async fn leave(self) {
         if let Some(cluster) = self.embedded {
             cluster.shutdown().await;

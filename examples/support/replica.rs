@@ -1,4 +1,4 @@
-//! Replicas as processes: the program of the example, started once more for each.
+//! Replicas as processes: the example starts its own program once for each.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -20,21 +20,21 @@ use super::{
     tell,
 };
 
-/// The option by which the program is one replica instead of the example.
+/// The option that makes the program one replica instead of the example.
 pub const REPLICA: Flag = Flag {
     name: "replica",
     default: "",
     help: "run one replica, with this identity",
 };
 
-/// The option that says in which namespace a replica works.
+/// The option with the namespace of a replica.
 pub const NAMESPACE: Flag = Flag {
     name: "namespace",
     default: "default",
     help: "where a replica has its lease and its objects",
 };
 
-/// The option by which a replica does not outlive the example.
+/// The option that ends a replica with the example.
 pub const ATTACHED: Flag = Flag {
     name: "attached",
     default: "false",
@@ -45,9 +45,9 @@ pub const ATTACHED: Flag = Flag {
 pub struct Replica {
     /// Its identity.
     pub name: String,
-    /// Where it has its lease and its objects.
+    /// The namespace of its lease and its objects.
     pub namespace: String,
-    /// The client of the cluster that all have.
+    /// The client of the common cluster.
     pub client: Client,
     /// The command line.
     pub options: Options,
@@ -91,20 +91,20 @@ impl fmt::Debug for Replica {
     }
 }
 
-/// Waits until there is no more standard input, as when the process at its other end has been killed.
+/// Waits for the end of the standard input, which ends when the process at its other end is killed.
 async fn input_ended() {
     let (sender, ended) = oneshot::channel::<()>();
-    // A thread, since a runtime would wait at its end for a read that is under way.
+    // A thread, since a runtime would wait for a pending read when it shuts down.
     std::thread::spawn(move || {
         // An input that cannot be read has ended too.
         let _ = io::copy(&mut io::stdin(), &mut io::sink());
         drop(sender);
     });
-    // It is never sent anything.
+    // Nothing is ever sent.
     let _ = ended.await;
 }
 
-/// Performs an example that starts replicas, or with [`REPLICA`] runs one of them.
+/// Runs an example that starts replicas, or with [`REPLICA`] one of them.
 pub async fn perform_with_replicas(
     about: About,
     replica: impl AsyncFnOnce(Replica) -> Result<()>,
@@ -132,7 +132,7 @@ pub async fn perform_with_replicas(
     }
 }
 
-/// Gives a lease a duration, and its other times in the proportions of client-go's 15, 10 and 2 seconds.
+/// Sets the duration of a lease, and its other times in the proportions of client-go's 15, 10 and 2 seconds.
 pub fn lasting(lease: Lease, duration: Duration) -> Lease {
     lease
         .duration(duration)
@@ -143,14 +143,14 @@ pub fn lasting(lease: Lease, duration: Duration) -> Lease {
 /// The replicas that an example has started.
 #[derive(Debug)]
 pub struct Replicas {
-    /// Options of the example that its replicas have as well.
+    /// Options of the example that are passed on to its replicas.
     options: &'static [&'static str],
     kubeconfig: Mutex<Option<PathBuf>>,
     processes: Mutex<BTreeMap<String, u32>>,
 }
 
 impl Replicas {
-    /// Begins with none; names the options of the example that replicas have as well.
+    /// Creates an empty set; `options` are passed on to replicas.
     #[must_use]
     pub const fn new(options: &'static [&'static str]) -> Self {
         Self {
@@ -160,7 +160,7 @@ impl Replicas {
         }
     }
 
-    /// Starts a replica, and prints what it prints; it is killed at the end of the example.
+    /// Starts a replica, and forwards its output; it is killed at the end of the example.
     ///
     /// # Errors
     ///
@@ -179,7 +179,7 @@ impl Replicas {
         stage.tasks.spawn(async move {
             let printed = print(name, &mut child, colour);
             if ending.run_until_cancelled(printed).await.is_none() {
-                // One that has ended by now cannot be killed any more.
+                // A process that has ended cannot be killed any more.
                 let _ = child.start_kill();
                 let _ = child.wait().await;
             } else if let Ok(status) = child.wait().await {
@@ -205,7 +205,7 @@ impl Replicas {
         Ok(command)
     }
 
-    /// Returns the path of a kubeconfig of the example's cluster; that of the embedded one goes with the example.
+    /// Returns the path of a kubeconfig of the example's cluster; that of the embedded one is deleted with the example.
     fn kubeconfig(&self, stage: &Stage) -> Result<PathBuf> {
         let mut known = self.kubeconfig.lock();
         let path = match known.take() {

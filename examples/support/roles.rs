@@ -1,4 +1,4 @@
-//! Operators that may do what they say they need, and nothing else.
+//! Operators with exactly the permissions they declare.
 
 use k8s_openapi::api::rbac::v1::{ClusterRoleBinding, RoleRef, Subject};
 use lariat::cluster::testing::TestCluster;
@@ -10,7 +10,7 @@ use lariat::{Operator, SharedControllerFactory};
 
 const ACCOUNT: &str = "operator";
 
-/// Starts a cluster that evaluates roles, and makes an operator with an account that may do nothing yet.
+/// Starts a cluster that evaluates RBAC, and creates an operator with a ServiceAccount without permissions.
 pub(crate) async fn with_roles() -> (TestCluster, Operator) {
     let builder = Cluster::builder().rbac();
     let builder = builder.token_of("sesame", User::new(ACCOUNT).group("system:authenticated"));
@@ -27,7 +27,7 @@ pub(crate) async fn with_roles() -> (TestCluster, Operator) {
     (cluster, Operator::new("operator", &factory))
 }
 
-/// Lets the operator do what its reconcilers need, in all namespaces; it is to check that at its start.
+/// Grants the operator the rules of its reconcilers in all namespaces; it checks them at its start.
 pub(crate) async fn grant(cluster: &Cluster, operator: &Operator) {
     let (client, params) = (cluster.client(), PostParams::default());
     let role = operator.cluster_role(ACCOUNT).await.expect("it is known");
@@ -55,7 +55,7 @@ pub(crate) async fn grant(cluster: &Cluster, operator: &Operator) {
     operator.checks_access();
 }
 
-/// Checks that nothing was refused to the operator.
+/// Checks that no request of the operator was forbidden.
 pub(crate) fn assert_nothing_was_forbidden(cluster: &Cluster) {
     let requests = cluster.journal().requests();
     let forbidden = requests

@@ -1,4 +1,4 @@
-//! Objects the examples need, made when missing.
+//! Creating and deleting objects of the examples.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-/// Creates an object unless it exists; tells whether it was created.
+/// Creates an object unless it exists; returns whether it was created.
 ///
 /// # Errors
 ///
@@ -27,7 +27,7 @@ where
     }
 }
 
-/// Creates a namespace with labels, in which pods can be created at once.
+/// Creates a namespace with labels, in which pods can be created immediately.
 ///
 /// # Errors
 ///
@@ -37,13 +37,13 @@ pub async fn ensure_namespace(client: &Client, name: &str, labels: &[(&str, &str
     let namespace = json!({"metadata": {"name": name, "labels": labels}});
     let namespace: Namespace = serde_json::from_value(namespace)?;
     ensure(&Api::all(client.clone()), &namespace).await?;
-    // A real cluster refuses pods until its controllers have made this account.
+    // A real cluster refuses pods until its controllers have created this ServiceAccount.
     let account: ServiceAccount = serde_json::from_value(json!({"metadata": {"name": "default"}}))?;
     ensure(&Api::namespaced(client.clone(), name), &account).await?;
     Ok(())
 }
 
-/// Deletes an object, at once and without waiting for what hangs on it; one that is gone is fine.
+/// Deletes an object in the background, without grace period; a missing one is no error.
 ///
 /// # Errors
 ///
@@ -59,7 +59,7 @@ pub async fn delete<K: Clone + Debug + DeserializeOwned>(api: &Api<K>, name: &st
     }
 }
 
-/// Merges a patch into an object, as somebody with kubectl would.
+/// Merges a patch into an object, as a user of kubectl would.
 ///
 /// # Errors
 ///
@@ -74,7 +74,7 @@ where
     patched.with_context(|| format!("cannot change {name}"))
 }
 
-/// Makes a name that no other run of an example has.
+/// Creates a unique name for a run of an example.
 #[must_use]
 pub fn unique(name: &str) -> String {
     format!("{name}-{:08x}", fastrand::u32(..))

@@ -1,4 +1,4 @@
-//! Where an example plays: a cluster, a namespace of its own, a factory, and the end of it all.
+//! The stage of an example: a cluster, a namespace, a factory, and the clean-up.
 
 use std::fmt;
 use std::future::pending;
@@ -24,54 +24,54 @@ use super::{
     log_errors, output_closed, paint, say, told, unique,
 };
 
-/// How many workers each kind gets.
+/// The number of workers per kind.
 const WORKERS: usize = 2;
 
-/// What an example is.
+/// The description of an example.
 #[derive(Debug, Clone, Copy)]
 pub struct About {
     /// Its name, as cargo knows it.
     pub name: &'static str,
-    /// What it shows, in a line.
+    /// What it shows, in one line.
     pub what: &'static str,
-    /// Options of its own.
+    /// Its own options.
     pub flags: &'static [Flag],
-    /// Refuses values of these that make no sense, before anything is started or made.
+    /// Checks the values of these options, before anything is started or created.
     pub check: fn(&Options) -> Result<()>,
 }
 
-/// Where an example plays.
+/// The stage of an example.
 pub struct Stage {
-    /// The client to make things happen with, as a user of the cluster.
+    /// The client of the story, as a user of the cluster.
     pub client: Client,
-    /// A namespace of the example's own.
+    /// The example's namespace.
     pub namespace: String,
-    /// The factory, started after the setting up.
+    /// The factory, started after the set-up.
     pub factory: SharedControllerFactory,
     /// The operator, which has the example's name.
     pub operator: Operator,
-    /// Tasks of the example's own: when the operator has stopped, the end waits for them.
+    /// The example's own tasks: the end waits for them after the operator has stopped.
     pub tasks: TaskTracker,
-    /// Tells those tasks that the operator has stopped.
+    /// Cancelled when the operator has stopped, for those tasks.
     pub ending: CancellationToken,
     /// The command line.
     pub options: Options,
     pub(super) place: Place,
-    /// What whoever watches can try.
+    /// Suggestions for users of `--watch`.
     pub(super) suggestions: Mutex<Vec<String>>,
-    /// What the example is called, by its namespaces too.
+    /// The name of the example, also the label value of its namespaces.
     pub(super) name: String,
-    /// The kinds that were defined for the example, by this run or by another.
+    /// The CRDs that were installed for the example, by this run or another.
     pub(super) defined: Mutex<Vec<Defined>>,
-    /// Namespaces of the example's own beside the first.
+    /// Further namespaces of the example.
     others: Mutex<Vec<String>>,
-    /// The caches that are restricted to the example's namespaces, which holds as long as somebody has them.
+    /// The caches that are restricted to the example's namespaces; held so that the restriction lasts.
     restricted: Mutex<Vec<Informer>>,
 }
 
-/// Performs an example: sets it up, starts the factory, lets the story happen, and takes away what was made.
+/// Runs an example: sets it up, starts the factory, plays the story, and deletes its objects.
 ///
-/// With `--watch` there is no story: it goes on until Ctrl-C or SIGTERM, which end a story early too.
+/// With `--watch` there is no story: it runs until Ctrl-C or SIGTERM, which also end a story early.
 pub async fn perform(
     about: About,
     set_up: impl AsyncFnOnce(&Stage) -> Result<()>,
@@ -80,8 +80,7 @@ pub async fn perform(
     perform_with(about, |_, _, builder| Ok(builder), set_up, story).await
 }
 
-/// Performs an example whose factory has options of its own, which may depend on the command line and on the
-/// example's namespace.
+/// Runs an example whose factory has its own options, which may depend on the command line and the namespace.
 pub async fn perform_with(
     about: About,
     configure: impl FnOnce(&Options, &str, FactoryBuilder) -> Result<FactoryBuilder>,
@@ -112,8 +111,9 @@ async fn find(
     Stage::new(place, about, options, configure).await
 }
 
-/// Plays the story, until its end or a signal; a signal ends the farewell too, unless it was what ended the story: then
-/// the next one ends the program at once.
+/// Plays the story, until its end or a signal.
+///
+/// A signal also ends the clean-up, unless it was the one that ended the story: then the next signal exits immediately.
 pub(super) async fn play(
     stage: Stage,
     signal: impl Future<Output = ()>,
@@ -132,7 +132,7 @@ pub(super) async fn play(
     let (mut signal, mut asked) = (pin!(signal), false);
     let outcome = tokio::select! {
         biased;
-        // First, so that the signal is waited for before anything is printed to which somebody may answer with it.
+        // Polled first, so that the signal handler is installed before anything is printed to which a user may react.
         () = &mut signal => {
             stage.step("stopping");
             asked = true;
@@ -147,7 +147,7 @@ pub(super) async fn play(
             false => signal.await,
         }
     };
-    // However it ended, what was made is taken away.
+    // The objects are deleted however it ended.
     let left = stage.leave(enough).await;
     if let (Err(_), Err(left)) = (&outcome, &left) {
         say(format_args!("{left:#}"));
@@ -202,7 +202,7 @@ impl Stage {
         self.place.embedded.as_ref()?.kubeconfig()
     }
 
-    /// Makes another namespace of the example's own; it goes at the end, like the first.
+    /// Creates another namespace of the example, which is deleted at the end like the first.
     ///
     /// # Errors
     ///
@@ -224,25 +224,27 @@ impl Stage {
         first.chain(self.others.lock().iter().cloned()).collect()
     }
 
-    /// Tells of a step of the story.
+    /// Prints a step of the story.
     pub fn step(&self, what: impl fmt::Display) {
         forget();
         say(paint(Paint::Magenta, format!("▸ {what}"), 0));
     }
 
-    /// Waits until the operator has told something in this step: a line with all these words.
+    /// Waits until the operator has printed a line with all these words in this step.
     ///
     /// # Errors
     ///
-    /// It has not after two minutes.
+    /// There is no such line after two minutes.
     pub async fn told(&self, words: &[&str]) -> Result<()> {
         told(1, words).await
     }
 
-    /// Defines a kind, and waits until it is served; the operator sees objects of it in the example's namespaces only,
-    /// since others may be of another run, or of somebody who has it for good.
+    /// Installs a CRD, and waits until it is served.
     ///
-    /// At the end it is taken away again, if an example has defined it and nobody uses it any more.
+    /// The operator sees objects of it in the example's namespaces only, since others may belong to another run or
+    /// user.
+    ///
+    /// At the end it is deleted again, if an example has installed it and it is not used any more.
     ///
     /// # Errors
     ///
@@ -251,7 +253,7 @@ impl Stage {
         self.define_as(K::crd(), K::api_resource()).await
     }
 
-    /// Defines a kind that a definition describes; see [`define`](Self::define).
+    /// Installs a given CRD; see [`define`](Self::define).
     ///
     /// # Errors
     ///
@@ -275,15 +277,15 @@ impl Stage {
             }
         };
         let served = timeout(Duration::from_secs(30), served).await;
-        served.with_context(|| format!("{name} is defined, but not served"))?;
-        // What is in no namespace is kept apart by the label RUN.
+        served.with_context(|| format!("{name} is installed, but not served"))?;
+        // Cluster-scoped objects are distinguished by the label RUN.
         if namespaced {
             self.keep(Gvk::new(&resource.group, &resource.version, &resource.kind));
         }
         Ok(())
     }
 
-    /// Lets the operator see objects of a kind in the example's namespaces only.
+    /// Restricts the operator's cache of a kind to the example's namespaces.
     pub fn keep_to_namespaces<K: lariat::kube::Resource<DynamicType = ()>>(&self) {
         self.keep(Gvk::new(&K::group(&()), &K::version(&()), &K::kind(&())));
     }

@@ -10,7 +10,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// Begins a table.
+    /// Creates a table.
     #[must_use]
     pub fn new(headings: &[&'static str]) -> Self {
         Self {
@@ -24,7 +24,7 @@ impl Table {
         self.rows.push(cells.into_iter().collect());
     }
 
-    /// Prints the table, indented; columns of numbers are flush right.
+    /// Prints the table, indented; columns of numbers are right-aligned.
     pub fn print(&self) {
         let widths: Vec<usize> = (0..self.headings.len())
             .map(|column| self.width(column))

@@ -1,11 +1,11 @@
-//! What the tests of the examples share.
+//! Helpers for the tests of the examples.
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use lariat::cluster::testing::wait_for_condition;
 use lariat::kube::api::{Api, PostParams};
 use lariat::kube::{Client, CustomResourceExt, ResourceExt};
 
-/// Defines a kind.
+/// Installs a CRD.
 pub(crate) async fn define<K: CustomResourceExt>(client: &Client) {
     let definition = K::crd();
     let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());

@@ -1,4 +1,4 @@
-//! Runs of examples side by side, and what they leave behind.
+//! Concurrent runs of examples, and what they leave behind.
 
 use std::future::pending;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ const ABOUT: About = About {
 
 const DEFINITION: &str = "machines.useless.container.training";
 
-/// Begins a run on a cluster that is not its own.
+/// Starts a run on a foreign cluster.
 async fn stage(cluster: &TestCluster) -> Stage {
     let place = Place {
         client: cluster.client(),
@@ -59,7 +59,7 @@ async fn is_defined(cluster: &TestCluster) -> bool {
     found.is_some_and(|found| found.metadata.deletion_timestamp.is_none())
 }
 
-/// Lets a run's operator write down which machines it is called for.
+/// Records the machines for which a run's operator is called.
 fn look(stage: &Stage) -> Arc<Mutex<Vec<ObjectKey>>> {
     let seen = Arc::new(Mutex::new(Vec::new()));
     let seeing = Arc::clone(&seen);
@@ -74,7 +74,7 @@ fn look(stage: &Stage) -> Arc<Mutex<Vec<ObjectKey>>> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn two_runs_leave_each_other_alone_and_the_last_takes_the_kind_away() {
+async fn two_runs_leave_each_other_alone_and_the_last_deletes_the_crd() {
     let cluster = Cluster::for_test().await;
     let (first, second) = (stage(&cluster).await, stage(&cluster).await);
     let blue = second.another_namespace("blue").await.unwrap();
@@ -110,7 +110,7 @@ async fn two_runs_leave_each_other_alone_and_the_last_takes_the_kind_away() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_kind_stays_for_a_run_that_has_made_nothing_yet() {
+async fn a_crd_stays_for_a_run_that_has_created_nothing_yet() {
     let cluster = Cluster::for_test().await;
     let (first, second) = (stage(&cluster).await, stage(&cluster).await);
     first.leave(pending()).await.unwrap();
@@ -120,7 +120,7 @@ async fn a_kind_stays_for_a_run_that_has_made_nothing_yet() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_somebodys_stays() {
+async fn objects_of_others_stay() {
     for was_there in [true, false] {
         let cluster = Cluster::for_test().await;
         if was_there {
@@ -146,8 +146,8 @@ async fn a_finalizer_is_waited_for() {
     create(&machines, "robot").await;
     let held = json!({"metadata": {"finalizers": ["example.com/pods"]}});
     merge(&machines, "robot", held).await.unwrap();
-    // As long as pods may take to end.
-    let looked_after = async {
+    // The time that pods may take to end.
+    let managed = async {
         let is_going = |robot: &Machine| robot.metadata.deletion_timestamp.is_some();
         wait_for(&machines, "robot", is_going).await.unwrap();
         sleep(Duration::from_secs(31)).await;
@@ -160,7 +160,7 @@ async fn a_finalizer_is_waited_for() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_is_held_for_good_is_named_with_the_way_out() {
+async fn an_object_with_a_stuck_finalizer_is_named_with_the_command() {
     let cluster = Cluster::for_test().await;
     let run = stage(&cluster).await;
     let machines = run.api::<Machine>();
@@ -192,7 +192,7 @@ async fn who_is_held_for_good_is_named_with_the_way_out() {
     );
 }
 
-/// A story that leaves a machine which nobody frees.
+/// A story that leaves a machine with a stuck finalizer.
 async fn hold_a_robot(run: &Stage) -> anyhow::Result<()> {
     let machines = run.api::<Machine>();
     create(&machines, "robot").await;
@@ -201,7 +201,7 @@ async fn hold_a_robot(run: &Stage) -> anyhow::Result<()> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_signal_ends_the_farewell_of_a_story_that_has_ended() {
+async fn a_signal_ends_the_clean_up_of_a_story_that_has_ended() {
     let cluster = Cluster::for_test().await;
     let run = stage(&cluster).await;
     let (namespace, began) = (run.namespace.clone(), Instant::now());
@@ -211,7 +211,7 @@ async fn a_signal_ends_the_farewell_of_a_story_that_has_ended() {
     let text = ended.expect_err("it has not left").to_string();
     for left in [
         &format!("\n  namespaces/{namespace}\n"),
-        &format!("\n  {DEFINITION}/robot, which is held by example.com/nobody; this frees it:"),
+        &format!("\n  {DEFINITION}/robot, which is kept by example.com/nobody; this removes it:"),
     ] {
         assert!(text.contains(left), "no {left:?} in:\n{text}");
     }
@@ -236,7 +236,7 @@ async fn nothing_is_left_on_the_embedded_cluster() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_signal_that_ends_the_story_leaves_time_for_the_farewell() {
+async fn a_signal_that_ends_the_story_leaves_time_for_the_clean_up() {
     let cluster = Cluster::for_test().await;
     let run = stage(&cluster).await;
     let story = async |_: &Stage| pending().await;

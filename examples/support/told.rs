@@ -1,4 +1,4 @@
-//! What an operator has told, for a story to wait for: handlers run when they run.
+//! The lines an operator has printed, for a story to wait for.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -9,9 +9,9 @@ use anyhow::{Context, Result, bail};
 use tokio::sync::watch;
 use tokio::time::timeout;
 
-/// How many lines are remembered, which counts where an example runs for days.
+/// How many lines are remembered: an example may run for days.
 const KEPT: usize = 1000;
-/// How long a story waits for a line, or for anything that pods take part in: images may have to be pulled first.
+/// How long a story waits for a line, or for pods: images may have to be pulled first.
 pub const PATIENCE: Duration = Duration::from_secs(120);
 
 static TOLD: LazyLock<watch::Sender<VecDeque<String>>> = LazyLock::new(watch::Sender::default);
@@ -26,12 +26,12 @@ pub fn remember(line: impl fmt::Display) {
     });
 }
 
-/// Forgets all lines, since a new step begins.
+/// Forgets all lines, at the start of a new step.
 pub fn forget() {
     TOLD.send_modify(VecDeque::clear);
 }
 
-/// Waits until so many lines of this step have all the words in them.
+/// Waits until this many lines of this step contain all the words.
 ///
 /// # Errors
 ///
@@ -45,10 +45,12 @@ pub async fn told(times: usize, words: &[&str]) -> Result<()> {
     }
     let lines: Vec<String> = TOLD.borrow().iter().cloned().collect();
     let (words, lines) = (words.join(" … "), lines.join("\n  "));
-    bail!("the operator has not told {words:?} {times} times in {PATIENCE:?}; it told\n  {lines}")
+    bail!(
+        "the operator has not printed {words:?} {times} times in {PATIENCE:?}; it printed\n  {lines}"
+    )
 }
 
-/// Waits until a line of this step has all the words in it, and returns the last that has.
+/// Waits until a line of this step contains all the words, and returns the last one.
 ///
 /// # Errors
 ///
@@ -67,7 +69,7 @@ mod tests {
 
     const SECOND: Duration = Duration::from_secs(1);
 
-    /// One test, since there is one memory; other tests' handlers tell things too.
+    /// One test, since the lines are global; handlers of other tests print lines too.
     #[tokio::test(start_paused = true)]
     async fn a_story_waits_for_lines_of_its_step() {
         let mut wait = Box::pin(told(2, &["told-a", "told-b"]));
@@ -81,10 +83,12 @@ mod tests {
         told(1, &["told-a only"]).await.expect("it is remembered");
         let last = last_told(&["told-a"]).await;
         assert_eq!(last.expect("it is remembered"), "told-b and told-a");
-        let error = told(1, &["told-c"]).await.expect_err("nobody told that");
+        let error = told(1, &["told-c"])
+            .await
+            .expect_err("nothing printed that");
         let text = error.to_string();
         assert!(
-            text.starts_with("the operator has not told \"told-c\" 1 times in 120s"),
+            text.starts_with("the operator has not printed \"told-c\" 1 times in 120s"),
             "{text}"
         );
         assert!(text.contains("told-a and told-b\n"), "{text}");

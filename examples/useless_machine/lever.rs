@@ -31,14 +31,14 @@ pub struct MachineSpec {
     pub switch_position: String,
 }
 
-/// What the operator saw.
+/// The observed state.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct MachineStatus {
-    /// When the switch was seen in another position than down.
+    /// When the operator saw the switch in another position than down.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seen_at: Option<MicroTime>,
-    /// The generation it was seen in: since the next, somebody has used the switch again.
+    /// The generation in which it was seen: with the next one the switch was used again.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
 }
@@ -63,10 +63,10 @@ impl Machine {
     }
 }
 
-/// Puts the switch down, if it is as it was when the machine was looked at.
+/// Puts the switch down, unless the machine has changed since it was read.
 pub(super) async fn flip(cx: &Reconcile<Machine>, machines: &CachedApi<Machine>) -> HandlerResult {
     let patch = Patch::Merge(json!({
-        // Whoever was faster wins: the write conflicts, and the machine is looked at again.
+        // If another write was faster, this one conflicts, and the machine is reconciled again.
         "metadata": {"resourceVersion": cx.object().metadata.resource_version},
         "spec": {"switchPosition": "down"},
     }));
@@ -80,7 +80,7 @@ pub(super) async fn flip(cx: &Reconcile<Machine>, machines: &CachedApi<Machine>)
             Paint::Green,
             "flips its switch down",
         ),
-        // It was deleted meanwhile, so there is nothing left to put down.
+        // It was deleted in the meantime, so there is nothing left to do.
         Err(error) if error.is_not_found() => {}
         Err(error) => return Err(error.into()),
     }

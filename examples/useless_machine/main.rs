@@ -1,10 +1,10 @@
-//! The useless machine: whoever switches it on, it switches itself off.
+//! The useless machine: it switches itself off whenever it is switched on.
 //!
 //! Shown, in the stages of the kubebuilder lecture (`--stage 1` to `--stage 4`): a reconciler, why it must not sleep,
-//! waiting with a requeue instead, and objects that have others.
+//! waiting with a requeue instead, and objects that own others.
 //!
-//! Run: `cargo run --example useless_machine` (embedded cluster), with `KUBECONFIG=…` on a cluster of yours, or with
-//! `-- --watch` to use the switches yourself; `--delay 5` waits as long as the lecture does.
+//! Run: `cargo run --example useless_machine` (embedded cluster), with `KUBECONFIG=…` on your own cluster, or with `--
+//! --watch` to use the switches yourself; `--delay 5` waits as long as the lecture does.
 
 use std::process::ExitCode;
 
@@ -20,12 +20,12 @@ use tokio::time::Instant;
 
 const ABOUT: About = About {
     name: "useless_machine",
-    what: "whoever switches the machine on, it switches itself off",
+    what: "a machine that switches itself off",
     flags: &[
         Flag {
             name: "stage",
             default: "4",
-            help: "how far the lecture has come, from 1 to 4",
+            help: "the stage of the lecture, from 1 to 4",
         },
         Flag {
             name: "delay",
@@ -89,9 +89,9 @@ async fn story_of_levers(stage: &Stage, number: u8) -> Result<()> {
         machines.create(&PostParams::default(), &machine).await?;
     }
     let how = match number {
-        1 => "each flips at once",
+        1 => "each flips immediately",
         2 => "the handler sleeps, so each waits for the one before",
-        _ => "nobody sleeps, so they wait together",
+        _ => "no handler sleeps, so they wait together",
     };
     for times in ["", " again"] {
         stage.step(format_args!("three machines are switched on{times}: {how}"));
@@ -111,7 +111,7 @@ async fn story_of_levers(stage: &Stage, number: u8) -> Result<()> {
 /// Stage 4: a machine and its switches.
 async fn story_of_switches(stage: &Stage) -> Result<()> {
     let (machines, switches) = (stage.api::<stage4::Machine>(), stage.api::<Switch>());
-    stage.step("a machine with three switches is made");
+    stage.step("a machine with three switches is created");
     let spec = stage4::MachineSpec { switches: 3 };
     machines
         .create(&PostParams::default(), &stage4::Machine::new("robot", spec))
@@ -131,7 +131,7 @@ async fn story_of_switches(stage: &Stage) -> Result<()> {
     told(3, &["is flipped down"]).await?;
     stage.told(&["robot ddd"]).await?;
 
-    stage.step("somebody takes one for another machine: it is replaced");
+    stage.step("one is relabelled for another machine: it is replaced");
     let taken = made
         .items
         .first()
@@ -143,19 +143,19 @@ async fn story_of_switches(stage: &Stage) -> Result<()> {
         json!({"metadata": {"labels": {MACHINE: "other"}}}),
     )
     .await?;
-    stage.told(&[&taken, "let go by robot"]).await?;
-    stage.told(&["made for robot"]).await?;
+    stage.told(&[&taken, "released by robot"]).await?;
+    stage.told(&["created for robot"]).await?;
 
-    stage.step("two are enough");
+    stage.step("it is scaled down to two");
     merge(&machines, "robot", json!({"spec": {"switches": 2}})).await?;
-    stage.told(&["one too many for robot"]).await?;
+    stage.told(&["surplus of robot"]).await?;
     stage.told(&["robot dd"]).await?;
 
     stage.step("the machine is deleted, and its switches with it");
     machines
         .delete("robot", &DeleteParams::foreground())
         .await?;
-    // A garbage collector gets to know new kinds, as Machine is, every half a minute.
+    // The garbage collector discovers new kinds, such as Machine, every half minute.
     let wait = Wait::new(&machines, "robot").timeout(PATIENCE);
     Ok(wait.gone().await?)
 }

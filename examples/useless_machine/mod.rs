@@ -1,11 +1,11 @@
-//! The useless machine of the kubebuilder lecture: whoever switches it on, it switches itself off.
+//! The useless machine of the kubebuilder lecture: it switches itself off whenever it is switched on.
 //!
 //! The lecture goes in stages, and so do the files:
 //!
-//! 1. [`stage1`]: a Machine has a `switchPosition`; what is not `down` is put down, at once.
-//! 2. [`stage2`]: it waits before it does, in the handler, and so keeps every other machine waiting too.
-//! 3. [`stage3`]: it notes when it saw the switch, and asks to be called again.
-//! 4. [`stage4`]: a Machine has Switches, objects of their own, and puts down one at a time.
+//! 1. [`stage1`]: a Machine has a `switchPosition`; the reconciler puts it down immediately.
+//! 2. [`stage2`]: it sleeps before, in the handler, and so delays every other machine.
+//! 3. [`stage3`]: it records when it saw the switch, and requeues.
+//! 4. [`stage4`]: a Machine owns Switches, separate objects, and puts down one at a time.
 
 pub mod lever;
 pub mod stage1;
@@ -23,20 +23,19 @@ use std::time::Duration;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 use k8s_openapi::jiff::Timestamp;
 
-/// How long a machine waits, by which clock.
+/// The delay of a machine, and its clock.
 ///
-/// What is waited for has to outlive the operator, so it is written down in wall-clock time; that is a parameter, for
-/// tests to turn.
+/// The waiting time must survive a restart, so it is stored as wall-clock time; the clock is a parameter for tests.
 #[derive(Clone)]
 pub struct Pace {
-    /// How long.
+    /// The delay.
     pub delay: Duration,
-    /// What time it is.
+    /// Returns the time.
     pub clock: Arc<dyn Fn() -> Timestamp + Send + Sync>,
 }
 
 impl Pace {
-    /// Waits by the clock of the machine it runs on.
+    /// Creates a delay by the system clock.
     #[must_use]
     pub fn new(delay: Duration) -> Self {
         let clock = Arc::new(|| lariat::clock::now().try_into().unwrap_or(Timestamp::MAX));
@@ -47,13 +46,13 @@ impl Pace {
         (self.clock)()
     }
 
-    /// Returns a time that was noted; none if the clock was put back since, which makes the note worthless.
+    /// Returns a recorded time; none if the clock was set back since, which invalidates it.
     fn noted(&self, time: Option<&MicroTime>) -> Option<Timestamp> {
         let MicroTime(time) = time?;
         Some(*time).filter(|time| *time <= self.now())
     }
 
-    /// Returns how much is left of the delay that began then.
+    /// Returns the rest of the delay that started at `since`.
     fn left(&self, since: Timestamp) -> Duration {
         let passed = Duration::try_from(self.now().duration_since(since));
         self.delay.saturating_sub(passed.unwrap_or_default())

@@ -1,4 +1,4 @@
-//! Stage 1: what is not down is put down.
+//! Stage 1: a switch that is not down is put down.
 
 use lariat::operator::Rule;
 use lariat::prelude::*;
@@ -15,14 +15,13 @@ pub fn register(operator: &Operator) -> anyhow::Result<()> {
     let kind = operator.factory().for_object::<Machine>();
     operator
         .reconciler("machines", &kind)
-        // For `operator.cluster_role()`; that it reads machines is known.
+        // For `operator.cluster_role()`; reading machines is known.
         .needs(Rule::of(&kind).verbs(["patch"]))
         .register(move |cx| reconcile(cx, machines.clone()))?;
     Ok(())
 }
 
-// A machine that is deleted has nothing to be done about: the reconciler is not called for it, and needs no
-// `IgnoreNotFound`.
+// The reconciler is not called for a deleted machine, so it needs no `IgnoreNotFound`.
 async fn reconcile(cx: Reconcile<Machine>, machines: CachedApi<Machine>) -> HandlerResult {
     match cx.object().is_down() {
         true => Ok(Outcome::done()),

@@ -10,7 +10,7 @@ use tokio::time::sleep;
 use super::Pace;
 use super::lever::{Machine, flip};
 
-/// Registers the reconciler of machines, with so many calls at a time.
+/// Registers the reconciler of machines, with this many concurrent calls.
 ///
 /// # Errors
 ///
@@ -21,7 +21,7 @@ pub fn register(operator: &Operator, pace: &Pace, concurrency: usize) -> anyhow:
     let delay = pace.delay;
     operator
         .reconciler("machines", &kind)
-        // For `operator.cluster_role()`; that it reads machines is known.
+        // For `operator.cluster_role()`; reading machines is known.
         .needs(Rule::of(&kind).verbs(["patch"]))
         .options(HandlerOptions::default().concurrency(concurrency))
         .register(move |cx: Reconcile<Machine>| {

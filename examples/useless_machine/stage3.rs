@@ -1,11 +1,11 @@
-//! Stage 3: the machine notes when it saw the switch, and asks to be called again.
+//! Stage 3: the machine records when it saw the switch, and requeues.
 //!
-//! Nobody sleeps, so one worker is enough for any number of machines. The note is in the status, so a restart in the
-//! middle waits for the rest only.
+//! No handler sleeps, so one worker is enough for any number of machines. The record is in the status, so after a
+//! restart only the rest of the delay is waited for.
 //!
-//! The lecture notes the time while the switch is down too, and takes the note back in a write of the spec, which leaves
-//! the status as it is: from the second time on the machine flips at once. Here a note counts for the generation it was
-//! made in. The flip itself begins the next one, so there is no second write to lose.
+//! The lecture also records the time while the switch is down, and clears it in a write of the spec, which does not
+//! change the status: from the second time on the machine flips immediately. Here a record applies to the generation in
+//! which it was made. The flip itself starts the next one, so no second write can be lost.
 
 use lariat::operator::Rule;
 use lariat::prelude::*;
@@ -23,7 +23,7 @@ pub fn register(operator: &Operator, pace: &Pace) -> anyhow::Result<()> {
     let kind = operator.factory().for_object::<Machine>();
     operator
         .reconciler("machines", &kind)
-        // For `operator.cluster_role()`; that it reads machines is known.
+        // For `operator.cluster_role()`; reading machines is known.
         .writes_status()
         .needs(Rule::of(&kind).verbs(["patch"]))
         .register(move |cx| reconcile(cx, machines.clone(), pace.clone()))?;

@@ -1,6 +1,6 @@
 //! Measures Lariat beside others.
 //!
-//! `cargo run --release -p lariat-bench -- run sync` runs every case of the initial sync, each subject in
+//! `cargo run --profile dist -p lariat-bench -- run sync` runs every case of the initial sync, each subject in
 //! a process of its own, and prints a table: the medians of three runs, with the least and the most. With
 //! `--interleave` the subjects take turns. `--help` lists what there is.
 //!
@@ -31,13 +31,26 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use bench::Run;
-use options::{Command, Options};
+use clap::Parser;
+use options::{Arguments, Command, Options};
 use report::{Report, Row};
 use stage::Stage;
 use target::Target;
 
 fn main() -> ExitCode {
-    match Command::parse(std::env::args().skip(1)).and_then(obey) {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            // There is nobody to tell that nobody listens.
+            let _ = error.print();
+            return if error.use_stderr() {
+                ExitCode::FAILURE
+            } else {
+                ExitCode::SUCCESS
+            };
+        }
+    };
+    match obey(arguments.command) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {error:#}");
@@ -48,16 +61,12 @@ fn main() -> ExitCode {
 
 fn obey(command: Command) -> Result<()> {
     match command {
-        Command::Help => {
-            options::print_usage();
-            Ok(())
-        }
-        Command::Run(options) => run(&options),
+        Command::Run(asked) => run(&Options::new(*asked)?),
         Command::Child { run, target } => child(&run, &target),
         Command::Serve {
             pods,
             modifications,
-        } => server::serve(pods, modifications),
+        } => server::serve(pods, modifications.unwrap_or(0)),
         Command::Attend { target, pods } => server::genuine::serve(&target, pods),
         Command::Plot { files } => plot::print(&files),
     }

@@ -3,38 +3,104 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
+use clap::{Args, Parser, Subcommand};
 use http::Uri;
+use serde::de::DeserializeOwned;
 
 use crate::bench::{BENCHES, Bench, Run};
 use crate::target::Target;
 
+/// Measures Lariat beside others
+#[derive(Debug, Parser)]
+#[command(bin_name = "lariat-bench", max_term_width = 120)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
 /// What a process is to do.
-#[derive(Debug)]
+#[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    Help,
-    /// Runs benchmarks, each run in a process of its own.
-    Run(Options),
-    /// This process is one run.
-    Child {
-        run: Run,
-        /// Its server, if it has one.
-        target: Target,
+    /// Run a benchmark, each run in a process of its own
+    Run(Box<Asked>),
+    /// Draw memory and CPU of `run sync --json`, from files that hold such lines
+    Plot {
+        #[arg(value_name = "FILE")]
+        files: Vec<String>,
     },
-    /// Serves pods to those that run.
+    /// Serve pods to those that run
+    ///
+    /// It prints `ready URL`, obeys `modify M`, `probe N CROWD`, `release`, `pace R` and `expire` on its input, and ends
+    /// with it.
     Serve {
+        #[arg(long, value_name = "N", value_parser = number)]
         pods: usize,
-        modifications: usize,
+        #[arg(long, value_name = "M", value_parser = number)]
+        modifications: Option<usize>,
     },
-    /// Changes what is on a genuine server while others run.
+    /// Be one run
+    #[command(hide = true)]
+    Child {
+        #[arg(value_parser = json::<Run>)]
+        run: Box<Run>,
+        /// Its server, if it has one.
+        #[arg(value_parser = json::<Target>)]
+        target: Box<Target>,
+    },
+    /// Change what is on a genuine server while others run
+    #[command(hide = true)]
     Attend {
-        target: Target,
+        #[arg(value_parser = json::<Target>)]
+        target: Box<Target>,
         /// How many pods it is to create.
         pods: usize,
     },
-    /// Draws what was measured.
-    Plot {
-        files: Vec<String>,
-    },
+}
+
+/// What is asked for; of options with several values, each value is run.
+#[derive(Debug, Args)]
+#[command(after_help = benches(), after_long_help = format!("{}\n{EXPLAINED}", benches()))]
+pub(crate) struct Asked {
+    /// Which benchmark
+    #[arg(value_name = "BENCHMARK")]
+    bench: String,
+    /// Cases, instead of all
+    #[arg(long = "case", value_name = "CASE,...", value_delimiter = ',')]
+    cases: Vec<String>,
+    /// Subjects, instead of those that are compared as a rule
+    #[arg(long = "subject", value_name = "SUBJECT,...", value_delimiter = ',')]
+    subjects: Vec<String>,
+    /// How much there is to do
+    #[arg(long, value_name = "N,...", value_delimiter = ',', value_parser = number)]
+    n: Vec<usize>,
+    /// How many pods there are
+    ///
+    /// storm, fanout, latency: pods that are there (10,000); sync: the same as --n.
+    #[arg(long, value_name = "N", value_parser = number)]
+    pods: Option<usize>,
+    /// Handlers, instead of 1 and 10 (fanout: and 100), where there are any
+    #[arg(long, value_name = "H,...", value_delimiter = ',', value_parser = number)]
+    handlers: Vec<usize>,
+    /// Changes a second
+    ///
+    /// latency: in the case load (20,000; 600 on a genuine server), of which 200 are timed: all below that, one in 100
+    /// above 20,000, and far above it they come as fast as is read. storm, fanout: instead of as many as are read. queue:
+    /// adds a second of delayed-paced (18,000).
+    #[arg(long = "rate", value_name = "R,...", value_delimiter = ',', value_parser = number)]
+    rates: Vec<usize>,
+    /// Runs of each; a row has the median of each value, with the least and the most
+    #[arg(long, value_name = "N", value_parser = number, default_value = "3")]
+    runs: usize,
+    /// Let the subjects take turns (A B C A B C, not A A B B C C)
+    ///
+    /// So whatever else goes on meets all of them alike; with all numbers of handlers of a case.
+    #[arg(long)]
+    interleave: bool,
+    /// Print one JSON object per line and run, instead of medians
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    server: Server,
 }
 
 /// What to run; empty lists mean what is usual for the benchmark.
@@ -66,107 +132,52 @@ pub(crate) struct Genuine {
     pub(crate) is_made: bool,
 }
 
-/// What is said of a genuine server.
-#[derive(Debug, Default)]
-struct Server<'a> {
-    url: Option<&'a str>,
-    kubeconfig: Option<&'a str>,
+/// A genuine API server instead of the embedded one, for sync, storm and latency.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "A genuine server, for sync, storm and latency")]
+struct Server {
+    /// The server; with https, the kubeconfig says who asks
+    #[arg(long = "server", value_name = "URL")]
+    url: Option<String>,
+    /// Instead of KUBECONFIG; without --server, its current context says which server
+    #[arg(long, value_name = "FILE")]
+    kubeconfig: Option<PathBuf>,
+    /// Create the pods (--n, --pods) of sync in a namespace of its own
+    ///
+    /// It is deleted at the end. Without it, sync reads the pods that are there, and writes nothing.
+    #[arg(long = "create")]
     creates: bool,
 }
 
-impl Command {
-    pub(crate) fn parse(arguments: impl Iterator<Item = String>) -> Result<Self> {
-        let arguments: Vec<String> = arguments.collect();
-        let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
-        if words.is_empty() || words.iter().any(|word| matches!(*word, "--help" | "-h")) {
-            return Ok(Self::Help);
-        }
-        match words[..] {
-            ["run", bench, ref options @ ..] => Ok(Self::Run(Options::parse(bench, options)?)),
-            ["child", run, target] => Ok(Self::Child {
-                run: serde_json::from_str(run).context("a run")?,
-                target: serde_json::from_str(target).context("a target")?,
-            }),
-            ["attend", target, pods] => Ok(Self::Attend {
-                target: serde_json::from_str(target).context("a target")?,
-                pods: pods.parse().context("a number of pods")?,
-            }),
-            ["serve", "--pods", pods] => Ok(Self::Serve {
-                pods: number(pods)?,
-                modifications: 0,
-            }),
-            ["serve", "--pods", pods, "--modifications", modifications] => Ok(Self::Serve {
-                pods: number(pods)?,
-                modifications: number(modifications)?,
-            }),
-            ["plot", ref files @ ..] => Ok(Self::Plot {
-                files: files.iter().map(|&file| file.to_owned()).collect(),
-            }),
-            _ => bail!("begin with run, serve or plot; --help lists what there is"),
-        }
-    }
-}
-
 impl Options {
-    fn parse(bench: &str, options: &[&str]) -> Result<Self> {
-        let found = BENCHES.iter().find(|each| each.name == bench);
+    /// Checks what is asked for.
+    pub(crate) fn new(asked: Asked) -> Result<Self> {
+        let found = BENCHES.iter().find(|each| each.name == asked.bench);
         let Some(bench) = found else {
-            bail!("no benchmark {bench:?}; there are: {}", names().join(", "));
+            let names: Vec<&str> = BENCHES.iter().map(|bench| bench.name).collect();
+            bail!(
+                "no benchmark {:?}; there are: {}",
+                asked.bench,
+                names.join(", ")
+            );
         };
-        let mut parsed = Self::usual(bench);
-        let mut server = Server::default();
-        let mut options = options.iter();
-        while let Some(&option) = options.next() {
-            let mut value = || match options.next() {
-                Some(&value) => Ok(value),
-                None => bail!("{option} needs a value behind it"),
-            };
-            match option {
-                "--server" => server.url = Some(value()?),
-                "--kubeconfig" => server.kubeconfig = Some(value()?),
-                "--create" => server.creates = true,
-                _ => parsed
-                    .take(option, value)
-                    .with_context(|| option.to_owned())?,
-            }
-        }
-        parsed.genuine = server.check(bench)?;
-        parsed.check()?;
-        Ok(parsed)
-    }
-
-    /// Returns the options of a benchmark about which nothing is said.
-    fn usual(bench: &'static Bench) -> Self {
-        Self {
+        check_known(&asked.cases, bench.cases).context("--case")?;
+        check_known(&asked.subjects, bench.subjects).context("--subject")?;
+        let mut options = Self {
             bench,
-            cases: Vec::new(),
-            subjects: Vec::new(),
-            n: Vec::new(),
-            handlers: Vec::new(),
-            rates: Vec::new(),
-            pods: None,
-            runs: 3,
-            interleaves: false,
-            json: false,
-            genuine: None,
-        }
-    }
-
-    /// Takes in an option.
-    fn take<'a>(&mut self, option: &str, value: impl FnOnce() -> Result<&'a str>) -> Result<()> {
-        match option {
-            "--case" => self.cases = known(value()?, self.bench.cases)?,
-            "--subject" => self.subjects = known(value()?, self.bench.subjects)?,
-            "--n" => self.n = numbers(value()?)?,
-            "--handlers" => self.handlers = numbers(value()?)?,
-            "--rate" => self.rates = numbers(value()?)?,
-            "--pods" => self.pods = Some(number(value()?)?),
-            "--runs" => self.runs = number(value()?)?,
-            "--interleave" => self.interleaves = true,
-            "--json" => self.json = true,
-            _ => bail!("there is no such option; --help lists what there is"),
-        }
-        Ok(())
+            cases: asked.cases,
+            subjects: asked.subjects,
+            n: asked.n,
+            handlers: asked.handlers,
+            rates: asked.rates,
+            pods: asked.pods,
+            runs: asked.runs,
+            interleaves: asked.interleave,
+            json: asked.json,
+            genuine: asked.server.check(bench)?,
+        };
+        options.check()?;
+        Ok(options)
     }
 
     /// Checks what belongs together.
@@ -195,7 +206,7 @@ impl Options {
     }
 }
 
-impl Server<'_> {
+impl Server {
     /// Returns the server that is used instead of the embedded one, if there is one.
     fn check(&self, bench: &Bench) -> Result<Option<Genuine>> {
         let Some(option) = self.option() else {
@@ -210,9 +221,9 @@ impl Server<'_> {
             self.url.is_some() || self.kubeconfig.is_some(),
             "--create needs a server: --server URL, or --kubeconfig FILE"
         );
-        let is_tls = self.url.map(is_tls).transpose()?;
-        let kubeconfig = match (self.kubeconfig, is_tls) {
-            (Some(file), _) => Some(PathBuf::from(file)),
+        let is_tls = self.url.as_deref().map(is_tls).transpose()?;
+        let kubeconfig = match (&self.kubeconfig, is_tls) {
+            (Some(file), _) => Some(file.clone()),
             // Whoever has no TLS asks for no credentials.
             (None, Some(false)) => None,
             (None, _) => Some(from_environment()?),
@@ -226,7 +237,7 @@ impl Server<'_> {
         }
         Ok(Some(Genuine {
             target: Target {
-                url: self.url.map(str::to_owned),
+                url: self.url.clone(),
                 kubeconfig,
                 is_genuine: true,
                 namespace: None,
@@ -237,8 +248,8 @@ impl Server<'_> {
 
     /// Returns an option that was given.
     fn option(&self) -> Option<&'static str> {
-        let url = self.url.map(|_| "--server");
-        let kubeconfig = self.kubeconfig.map(|_| "--kubeconfig");
+        let url = self.url.as_ref().map(|_| "--server");
+        let kubeconfig = self.kubeconfig.as_ref().map(|_| "--kubeconfig");
         url.or(kubeconfig)
             .or_else(|| self.creates.then_some("--create"))
     }
@@ -268,78 +279,47 @@ fn from_environment() -> Result<PathBuf> {
     }
 }
 
-/// Reads names with commas between them, all of which must be known.
-fn known(text: &str, names: &[&str]) -> Result<Vec<String>> {
-    let check = |name: &str| {
-        if names.contains(&name) {
-            Ok(name.to_owned())
-        } else {
-            bail!("{name:?} is none of: {}", names.join(", "))
-        }
-    };
-    text.split(',').map(check).collect()
+fn check_known(given: &[String], names: &[&str]) -> Result<()> {
+    let unknown = given.iter().find(|name| !names.contains(&name.as_str()));
+    if let Some(name) = unknown {
+        bail!("{name:?} is none of: {}", names.join(", "));
+    }
+    Ok(())
 }
 
-fn numbers(text: &str) -> Result<Vec<usize>> {
-    text.split(',').map(number).collect()
-}
-
-fn number(text: &str) -> Result<usize> {
+fn number(text: &str) -> Result<usize, &'static str> {
     match text.replace('_', "").parse() {
         Ok(number) if number > 0 => Ok(number),
-        _ => bail!("{text:?} is no number above 0"),
+        _ => Err("it is no number above 0"),
     }
 }
 
-fn names() -> Vec<&'static str> {
-    BENCHES.iter().map(|bench| bench.name).collect()
+/// Reads what the parent process hands over.
+fn json<T: DeserializeOwned>(text: &str) -> Result<Box<T>, serde_json::Error> {
+    serde_json::from_str(text).map(Box::new)
 }
 
-pub(crate) fn print_usage() {
-    println!("cargo run --release -p lariat-bench -- run BENCHMARK [OPTIONS]");
-    println!("cargo run --release -p lariat-bench -- plot FILE... > PLOT.svg\n");
+/// Lists the benchmarks.
+fn benches() -> String {
+    let mut text = String::from("Benchmarks:\n");
     for bench in &BENCHES {
-        println!("  {}: {}", bench.name, bench.about);
-        println!("    cases     {}", bench.cases.join(", "));
-        println!("    subjects  {}", bench.subjects.join(", "));
-        println!("    n         {}\n", bench.n_means);
+        text.push_str(&format!("  {}: {}\n", bench.name, bench.about));
+        text.push_str(&format!("    cases     {}\n", bench.cases.join(", ")));
+        text.push_str(&format!("    subjects  {}\n", bench.subjects.join(", ")));
+        text.push_str(&format!("    n         {}\n", bench.n_means));
     }
-    println!("{OPTIONS}");
+    text
 }
 
-const OPTIONS: &str = "\
+const EXPLAINED: &str = "\
 The floor is what nobody can be faster than who reads pods over Lariat's client: floor reads the same bytes
 and throws them away line by line, floor-scan passes over the JSON of each line once besides, and floor-lists
 reads pages before it watches. It is measured with one handler, beside the others, as long as no subjects are
 chosen.
 
-Options; of those with several values, each value is run:
-  --case CASE,…        cases, instead of all
-  --subject SUBJECT,…  subjects, instead of those that are compared as a rule
-  --n N,…              how much there is to do
-  --pods N             storm, fanout, latency: pods that are there (10,000); sync: the same as --n
-  --handlers H,…       handlers, instead of 1 and 10 (fanout: and 100), where there are any
-  --rate R,…           latency: changes a second in the case load (20,000; 600 on a genuine server), of which 200 are
-                       timed: all below that, one in 100 above 20,000, and far above it they come as fast as is read
-                       storm, fanout: changes a second, instead of as many as are read
-                       queue: adds a second of delayed-paced (18,000)
-  --runs N             runs of each (3); a row has the median of each value, with the least and the most
-  --interleave         subjects take turns (A B C A B C) instead of being run N times each in a row (A A B B C C), so
-                       that whatever else goes on meets all of them alike; with all numbers of handlers of a case
-  --json               one JSON object per line and run, instead of medians
+On a genuine server storm and latency always create their pods in a namespace of their own, change them, and delete it
+at the end. No scheduler takes these pods up. The server makes changes while the subject reads: in storm at --rate or as
+many as it can, and in latency times begin when the request of a change is sent, so that what counts is the difference
+from the floor. A row whose ops/s stay below its rate has met a server that could not keep up.
 
-A genuine API server instead of the embedded one, for sync, storm and latency:
-  --server URL         the server; with https, the kubeconfig says who asks
-  --kubeconfig FILE    instead of KUBECONFIG; without --server, its current context says which server
-  --create             sync: creates the pods (--n, --pods) in a namespace of its own, and deletes it at the end;
-                       without it, sync reads the pods that are there, and writes nothing
-storm and latency always create their pods in a namespace of their own, change them, and delete it at the end. No
-scheduler takes these pods up. The server makes changes while the subject reads: in storm at --rate or as many as it
-can, and in latency times begin when the request of a change is sent, so that what counts is the difference from the
-floor. A row whose ops/s stay below its rate has met a server that could not keep up.
-
-merged, in storm and fanout, counts changes for which a handler was not called, as a later one was there by then.
-
-plot draws memory and CPU of `run sync --json`, from files that hold such lines.
-serve --pods N [--modifications M] is the server that subjects read from: it prints `ready URL`, obeys `modify M`,
-`probe N CROWD`, `release`, `pace R` and `expire` on its input, and ends with it.";
+merged, in storm and fanout, counts changes for which a handler was not called, as a later one was there by then.";

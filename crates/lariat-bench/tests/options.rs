@@ -15,7 +15,10 @@ fn bad_options_are_named() {
             &["relist", "--subject", "floor"],
             "--subject: \"floor\" is none of",
         ),
-        (&["sync", "--server"], "--server needs a value"),
+        (
+            &["sync", "--server"],
+            "a value is required for '--server <URL>'",
+        ),
         (
             &["sync", "--server", "localhost"],
             "--server \"localhost\" is no URL",
@@ -45,12 +48,12 @@ fn bad_options_are_named() {
         (&["sync", "--rate", "5"], "--rate is for"),
         (
             &["storm", "--rate", "0"],
-            "--rate: \"0\" is no number above 0",
+            "invalid value '0' for '--rate <R,...>': it is no number above 0",
         ),
-        (&["queue", "--runs"], "--runs needs a value"),
+        (&["queue", "--runs"], "a value is required for '--runs <N>'"),
         (
             &["storm", "--interlave"],
-            "--interlave: there is no such option",
+            "a similar argument exists: '--interleave'",
         ),
     ];
     for (arguments, expected) in cases {

@@ -1,4 +1,4 @@
-//! The cache of one kind, read as some type.
+//! The cache of one kind, read as a type.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -12,20 +12,33 @@ use crate::publish::KindStatus;
 use crate::store::{CachedObject, DecodeError, IndexError, Query, Snapshot, Store};
 use crate::view::View;
 
-/// The cache of one kind, read as `K`; a clone is the same cache.
+/// A read handle to the cache of one kind, whose objects it returns as `K`.
 ///
-/// What it shows is what the watch has told: never older than what a handler of the kind was called
-/// for, nor than what was written through the factory's clients, and possibly older than what the API
-/// server has by now. Objects are shared, not copied; lists are in key order and of one moment.
+/// A clone is the same cache. The cache follows the watch: it is never older than what a handler of the kind was called
+/// for or what was written through the factory's clients, and it may be older than the API server's state. Objects are
+/// shared, not copied; lists are in key order and show one moment.
+///
+/// ```
+/// use k8s_openapi::api::core::v1::Pod;
+/// use lariat_cache::Cache;
+/// use lariat_core::ObjectKey;
+///
+/// fn is_running(pods: &Cache<Pod>, key: &ObjectKey) -> bool {
+///     let pod = pods.get(key).ok().flatten();
+///     let phase = pod.and_then(|pod| pod.status.as_ref()?.phase.clone());
+///     phase.as_deref() == Some("Running")
+/// }
+/// # let _ = is_running;
+/// ```
 pub struct Cache<K> {
     informer: Informer,
     view: PhantomData<fn() -> K>,
 }
 
 impl Informer {
-    /// Returns the cache, read as `K`.
+    /// Returns the cache, with objects as `K`.
     ///
-    /// The content is watched from now on if `K` needs it.
+    /// If `K` needs content, the content is watched from now on.
     #[must_use]
     pub fn cache<K: View>(&self) -> Cache<K> {
         self.need::<K>();
@@ -47,20 +60,33 @@ impl<K: View> Cache<K> {
         self.informer.gvk()
     }
 
-    /// Returns the same cache, read as another type; if only metadata is watched and `V` needs more, the
-    /// content is watched from now on.
+    /// Returns the same cache with objects as another type.
+    ///
+    /// If only metadata is watched and `V` needs content, the content is watched from now on.
+    ///
+    /// ```
+    /// use k8s_openapi::api::core::v1::Pod;
+    /// use lariat_cache::{Cache, Metadata};
+    ///
+    /// fn names_only(pods: &Cache<Pod>) -> Cache<Metadata> {
+    ///     pods.view()
+    /// }
+    /// # let _ = names_only;
+    /// ```
     #[must_use]
     pub fn view<V: View>(&self) -> Cache<V> {
         self.informer.cache()
     }
 
-    /// Returns state and totals of the kind, which all its caches share.
+    /// Returns the status and totals of the kind, which all its caches share.
     #[must_use]
     pub fn status(&self) -> KindStatus {
         self.informer.status()
     }
 
-    /// Waits until the cache is filled; `false` if the kind is not served and not waited for.
+    /// Waits until the cache has synced.
+    ///
+    /// Returns `false` if the kind is not served and the cache does not wait for it.
     ///
     /// # Cancel safety
     ///
@@ -69,10 +95,11 @@ impl<K: View> Cache<K> {
         self.informer.synced().await
     }
 
-    /// Waits until the cache can be read; `false` if the kind is not served and not waited for.
+    /// Waits until the cache can be read.
     ///
-    /// Other than [`synced`](Self::synced) this does not wait for a cache that was filled and is stopped, which is how
-    /// handlers find theirs while they finish what is due: it is as it was then.
+    /// Unlike [`synced`](Self::synced), this does not wait for a cache that has synced and was stopped: handlers that
+    /// finish their work during a stop read it as it was then. Returns `false` if the kind is not served and the cache
+    /// does not wait for it.
     ///
     /// # Cancel safety
     ///
@@ -83,11 +110,9 @@ impl<K: View> Cache<K> {
 
     /// Waits like [`readable`](Self::readable), for a limited time.
     ///
-    /// Returns `None` if the cache cannot be read in time.
-    ///
-    /// The patience counts from when a reader of the kind first found the cache not filled, so that later ones wait
-    /// for the rest of it, and those that come after its end do not wait. It counts again from the next start of the
-    /// kind, or once the cache was filled. Zero means not to wait.
+    /// Returns `None` if the cache cannot be read in time. The time limit counts from when a reader of the kind first
+    /// found the cache not synced: later readers wait for the rest of it, and readers after its end do not wait. It
+    /// starts again with the next start of the kind, and once the cache has synced. Zero means not to wait.
     ///
     /// # Cancel safety
     ///
@@ -96,17 +121,29 @@ impl<K: View> Cache<K> {
         self.informer.readable_within(patience).await
     }
 
-    /// Returns the raw objects.
+    /// Returns the store of raw objects.
     #[must_use]
     pub fn store(&self) -> &Arc<Store> {
         self.informer.store()
     }
 
-    /// Returns an object, or `None` if there is none.
+    /// Returns an object, or `None` if it does not exist.
+    ///
+    /// ```
+    /// use k8s_openapi::api::core::v1::ConfigMap;
+    /// use lariat_cache::{Cache, DecodeError};
+    /// use lariat_core::ObjectKey;
+    ///
+    /// fn color(maps: &Cache<ConfigMap>) -> Result<Option<String>, DecodeError> {
+    ///     let map = maps.get(&ObjectKey::namespaced("shop", "settings"))?;
+    ///     Ok(map.and_then(|map| map.data.as_ref()?.get("color").cloned()))
+    /// }
+    /// # let _ = color;
+    /// ```
     ///
     /// # Errors
     ///
-    /// The object does not fit the type; others are as readable as before.
+    /// The object cannot be decoded as `K`; other objects remain readable.
     pub fn get(&self, key: &ObjectKey) -> Result<Option<Arc<K>>, DecodeError> {
         let object = self.store().get(key);
         object
@@ -114,7 +151,9 @@ impl<K: View> Cache<K> {
             .transpose()
     }
 
-    /// Returns an object with its content, which is fetched if only metadata is cached; see [`Informer::load`].
+    /// Returns an object with its content, which is fetched if only metadata is cached.
+    ///
+    /// See [`Informer::load`].
     ///
     /// # Errors
     ///
@@ -122,20 +161,46 @@ impl<K: View> Cache<K> {
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future loses nothing but the request under way.
+    /// Dropping the future cancels the request under way and loses nothing else.
     pub async fn load(&self, key: &ObjectKey) -> Result<Option<Arc<CachedObject>>, LoadError> {
         self.informer.load(key).await
     }
 
-    /// Iterates over all objects, in key order, as they are when this is called.
+    /// Iterates over a snapshot of all objects, in key order.
     ///
-    /// Each is decoded when it is its turn; one that does not fit the type is an error among the others.
+    /// Each object is decoded when it is reached; one that cannot be decoded as `K` is an error among the others.
+    ///
+    /// ```
+    /// use k8s_openapi::api::core::v1::Pod;
+    /// use lariat_cache::Cache;
+    ///
+    /// fn print(pods: &Cache<Pod>) {
+    ///     for pod in pods.list() {
+    ///         match pod {
+    ///             Ok(pod) => println!("{:?}", pod.metadata.name),
+    ///             Err(error) => println!("{error}"),
+    ///         }
+    ///     }
+    /// }
+    /// # let _ = print;
+    /// ```
     pub fn list(&self) -> impl Iterator<Item = Result<Arc<K>, DecodeError>> + use<K> {
         let objects: Vec<_> = self.snapshot().iter().cloned().collect();
         self.read(objects)
     }
 
-    /// Iterates over the objects that are wanted, in key order, as they are when this is called.
+    /// Iterates over a snapshot of the objects that match a query, in key order.
+    ///
+    /// ```
+    /// use k8s_openapi::api::core::v1::Pod;
+    /// use lariat_cache::{Cache, Query};
+    ///
+    /// fn names(pods: &Cache<Pod>) -> Vec<String> {
+    ///     let shop = pods.select(&Query::in_namespace("shop"));
+    ///     shop.flatten().filter_map(|pod| pod.metadata.name.clone()).collect()
+    /// }
+    /// # let _ = names;
+    /// ```
     pub fn select(
         &self,
         query: &Query,
@@ -143,25 +208,34 @@ impl<K: View> Cache<K> {
         self.read(self.store().select(query))
     }
 
-    /// Returns how many objects are wanted, without decoding any.
+    /// Returns how many objects match a query, without decoding any.
+    ///
+    /// ```
+    /// use lariat_cache::{Cache, Metadata, Query};
+    ///
+    /// fn running(pods: &Cache<Metadata>, app: &str) -> Result<usize, lariat_core::SelectorError> {
+    ///     Ok(pods.count(&Query::all().labels(format!("app={app}").parse()?)))
+    /// }
+    /// # let _ = running;
+    /// ```
     #[must_use]
     pub fn count(&self, query: &Query) -> usize {
         self.store().count(query)
     }
 
-    /// Returns the raw objects as they are at this moment.
+    /// Returns a snapshot of the raw objects.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
         self.store().snapshot()
     }
 
-    /// Adds an index: for each object, `function` returns the values under which it is to be found.
+    /// Adds an index: `function` returns the values under which an object is found.
     ///
-    /// It holds what is cached by then, and follows from then on; it can be added at any time. The function
-    /// is called once for each state of an object, by whoever changes the cache: it must be prompt, and
-    /// must not read this cache. An object that does not decode is found nowhere, nor is one of which only
-    /// metadata is cached, as in kinds that are kept [`OnDemand`](crate::Storage::OnDemand) and of what a
-    /// [`ContentFilter`](crate::ContentFilter) leaves out.
+    /// An index can be added at any time; objects that are already cached are indexed too. The function is called once
+    /// for each state of an object, by the task that changes the cache: it must be quick, and must not read this cache.
+    /// Objects that cannot be decoded are not indexed, nor are objects of which only metadata is cached, as in kinds
+    /// that are kept [`OnDemand`](crate::Storage::OnDemand), and those that a [`ContentFilter`](crate::ContentFilter)
+    /// leaves out.
     ///
     /// ```
     /// use k8s_openapi::api::core::v1::Pod;
@@ -182,14 +256,14 @@ impl<K: View> Cache<K> {
     ///
     /// # Errors
     ///
-    /// The kind has an index of that name already.
+    /// The kind already has an index of that name.
     pub fn add_index(
         &self,
         name: &str,
         function: impl Fn(&K) -> Vec<String> + Send + Sync + 'static,
     ) -> Result<(), IndexError> {
         let gvk = self.gvk().clone();
-        // Not the store, which keeps the function.
+        // The decoder, not the store: the store keeps the function, and would keep itself.
         let decoding = self.store().decoding().clone();
         let read = move |object: &Arc<CachedObject>| decoding.of(|| K::view(object, &gvk));
         let raw = move |object: &Arc<CachedObject>| match read(object) {
@@ -204,7 +278,7 @@ impl<K: View> Cache<K> {
         self.store().add_index(self.gvk(), name, Arc::new(raw))
     }
 
-    /// Iterates over the objects that an index finds under a value, in key order.
+    /// Iterates over the objects that an index has under a value, in key order.
     ///
     /// # Errors
     ///
@@ -217,7 +291,7 @@ impl<K: View> Cache<K> {
         Ok(self.read(self.store().by_index(self.gvk(), name, value)?))
     }
 
-    /// Returns how many objects an index finds under a value.
+    /// Returns how many objects an index has under a value.
     ///
     /// # Errors
     ///
@@ -236,13 +310,13 @@ impl<K: View> Cache<K> {
             .map(move |object| store.read(&object, &gvk))
     }
 
-    /// Returns how many objects there are.
+    /// Returns the number of objects.
     #[must_use]
     pub fn len(&self) -> usize {
         self.store().len()
     }
 
-    /// Returns whether there is no object.
+    /// Returns whether the cache is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.store().is_empty()

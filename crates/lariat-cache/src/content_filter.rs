@@ -1,4 +1,4 @@
-//! Which objects are cached with their content.
+//! The choice of objects that are cached with their content.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -7,36 +7,35 @@ use std::sync::Arc;
 use lariat_core::{Gvk, ObjectMetadata};
 use tokio::sync::watch;
 
-/// Chooses the objects whose content is cached; of the others only metadata is.
+/// Chooses the objects whose content is cached; of all others only metadata is.
 ///
-/// Replicas that divide the objects use it: each caches the metadata of all objects, and the content of its share. The filter is
-/// [given to a factory](crate::CacheFactoryBuilder::content_filter) and applies to all its kinds; the predicate gets the
-/// kind, and returns `true` for those that are cached whole. A clone is the same filter.
+/// It is for replicas that share the objects between them: each caches the metadata of all objects, and the content of
+/// its share. The filter is [set on a factory](crate::CacheFactoryBuilder::content_filter) and applies to all its
+/// kinds; the predicate gets the kind, and returns `true` for objects that are cached whole. A clone is the same
+/// filter.
 ///
-/// An object that is left out is as in a kind that is kept [`OnDemand`](crate::Storage::OnDemand):
+/// An object that is left out is like one of a kind that is kept [`OnDemand`](crate::Storage::OnDemand):
 /// [`has_content`](crate::CachedObject::has_content) is false, reads of it fail with
-/// [`DecodeError::is_no_content`](crate::DecodeError::is_no_content), and
-/// [`Informer::load`](crate::Informer::load) fetches it with one request. Handlers get its content all the same. Reads of
-/// metadata, label selectors and owner queries find it as before, and its changes are published, without content.
-/// Functions of [indexes](crate::Cache::add_index) and relations cannot read it, so kinds whose content they need for
-/// every object have to be kept whole.
+/// [`DecodeError::is_no_content`](crate::DecodeError::is_no_content), and [`Informer::load`](crate::Informer::load)
+/// fetches it with one request. Handlers get its content all the same. Reads of metadata, label selectors and owner
+/// queries still find it, and its changes are published, without content. Functions of
+/// [indexes](crate::Cache::add_index) and relations cannot read it, so the predicate must select all objects of kinds
+/// whose content they need.
 ///
 /// # Changes of the predicate
 ///
-/// The predicate decides whenever a state of an object is read: from a list, a watch or the answer to a write. It may
-/// use labels and owners, and follows them. If its answer depends on anything else, the `changed` channel has to move
-/// *after* each change of the answer. Then every kind whose content is in use reads everything again, which costs one
-/// list per kind (one per namespace, if the kind is restricted to namespaces), and the watch is opened again after it.
-/// Changes during that list cause one further list; no pause is made between them, so the sender limits how often the
-/// filter changes.
+/// The predicate is called whenever a state of an object is read: from a list, a watch or the answer to a write. It may
+/// depend on labels and owners, whose changes it sees. If its result depends on anything else, send to the `changed`
+/// channel *after* each change of the result. Then every kind whose content is in use is read again, which costs one
+/// list per kind (one per namespace, if the kind is restricted to namespaces), followed by a new watch. Changes during
+/// that list cause one further list, without a delay, so the sender limits how often the filter changes.
 ///
-/// Meanwhile the cache stays readable and [`Synced`](crate::Phase::Synced), and is as it was. A list that fails is
-/// tried again with growing pauses. When it ends, objects that are kept now have content and those that are left out
-/// have lost it. Subscribers see no change for that, so whoever needs a call for gained objects enqueues them. Custom
-/// indexes find gained objects from then on, and go on to find lost ones under their last values until they change;
-/// after that they do not find them.
+/// Meanwhile the cache stays readable and [`Synced`](crate::Phase::Synced), with its previous objects. A list that
+/// fails is retried with backoff. After the list, objects that are kept now have content and those that are left out
+/// have lost it. Subscribers see no change for that, so enqueue gained objects if they must be handled. Custom indexes
+/// find gained objects from then on; they find lost ones under their last values until these change.
 ///
-/// Kinds whose content is not in use read nothing again.
+/// Kinds whose content is not in use are not read again.
 ///
 /// ```
 /// use lariat_cache::{CacheFactoryBuilder, ContentFilter};
@@ -63,14 +62,17 @@ struct Shared {
 type Keeps = dyn Fn(&Gvk, &ObjectMetadata) -> bool + Send + Sync;
 
 impl ContentFilter {
-    /// Makes a filter that keeps the content of the objects for which `keeps` returns `true`.
+    /// Creates a filter that keeps the content of the objects `keeps` selects.
     ///
-    /// Every value sent to `changed`, also an equal one, says that `keeps` may answer differently now; it has to do so
-    /// before the value is sent. What was sent before the filter is made does not count. If all senders are dropped, the
-    /// filter does not change any more.
+    /// Those are the objects for which it returns `true`.
     ///
-    /// `keeps` is called once or twice for each state of an object that is read, by whoever changes the cache and under
-    /// its lock: it must be prompt and must not read caches. If it panics, the content is kept and an error is logged.
+    /// Every value sent to `changed`, also an equal one, means that `keeps` may return something else from now on; it
+    /// must do so before the value is sent. Values sent before the filter is created do not count. If all senders are
+    /// dropped, the filter does not change any more.
+    ///
+    /// `keeps` is called once or twice for each state of an object that is read, by the task that changes the cache and
+    /// under the cache's lock: it must be quick and must not read caches. If it panics, the content is kept and an
+    /// error is logged.
     #[must_use]
     pub fn new(
         mut changed: watch::Receiver<u64>,
@@ -83,7 +85,7 @@ impl ContentFilter {
         }
     }
 
-    /// Returns the filter as it concerns a kind.
+    /// Returns the filter for one kind.
     pub(crate) fn of_kind(&self, gvk: &Gvk) -> KindFilter {
         KindFilter {
             filter: self.clone(),
@@ -98,7 +100,7 @@ impl fmt::Debug for ContentFilter {
     }
 }
 
-/// A filter as it concerns a kind.
+/// The filter for one kind.
 #[derive(Debug)]
 pub(crate) struct KindFilter {
     filter: ContentFilter,
@@ -122,12 +124,12 @@ impl KindFilter {
     }
 }
 
-/// The changes of a filter that a reflector has not read with yet.
+/// The changes of a filter that a reflector has not applied yet.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct FilterChanges(Option<watch::Receiver<u64>>);
 
 impl FilterChanges {
-    /// Notes that what is read from now on is read with the filter as it is.
+    /// Marks the current state of the filter as seen.
     pub(crate) fn see(&mut self) {
         if let Some(changed) = &mut self.0 {
             changed.mark_unchanged();
@@ -157,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_is_seen_once_by_each_who_follows() {
+    fn each_follower_sees_a_change_once() {
         let share = watch::Sender::new(0);
         share.send_replace(1);
         let filter = ContentFilter::new(share.subscribe(), |_, _| true);

@@ -1,4 +1,4 @@
-//! What a start can fail with.
+//! The errors of a start.
 
 use std::fmt;
 use std::time::Duration;
@@ -7,25 +7,25 @@ use lariat_core::{Gvk, debug_as_description};
 
 use crate::publish::Phase;
 
-/// Kinds whose cache was not filled: which, and why.
+/// Kinds whose cache has not synced, and why.
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub struct SyncError {
-    /// The kinds that are missing; the others are filled and stay so.
+    /// The kinds that have not synced; all others have, and remain synced.
     pub kinds: Vec<Unsynced>,
-    /// How long was waited, if the wait ran out.
+    /// The timeout, if it has passed.
     pub after: Option<Duration>,
 }
 
-/// A kind whose cache is not filled.
+/// A kind whose cache has not synced.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Unsynced {
     /// The kind.
     pub gvk: Gvk,
-    /// What it was at.
+    /// Its phase.
     pub phase: Phase,
-    /// What went wrong last.
+    /// The last error.
     pub last_error: Option<String>,
 }
 
@@ -52,7 +52,7 @@ impl fmt::Display for SyncError {
 impl fmt::Display for Unsynced {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.last_error {
-            // The error of a lookup names the kind itself.
+            // The error of a discovery contains the kind already.
             Some(error) if error.contains(&self.gvk.to_string()) => f.write_str(error),
             Some(error) => write!(f, "{}: {error}", self.gvk),
             None => write!(f, "{}: {}", self.gvk, self.phase),

@@ -1,4 +1,4 @@
-//! Recording what happens to a kind.
+//! Recording the events of a kind.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -8,14 +8,14 @@ use lariat_flight::{ChangeType, LineType, Record, Recorder, Reflected, Stored, V
 
 use crate::store::Change;
 
-/// Records what happens to a kind.
+/// Records the events of a kind.
 #[derive(Debug, Clone)]
 pub(crate) struct KindFlight {
     recorder: Recorder,
     kind: Arc<str>,
 }
 
-/// Records what a reflector does.
+/// Records the steps of a reflector.
 #[derive(Debug, Clone)]
 pub(crate) struct ReflectorFlight {
     of: KindFlight,
@@ -80,7 +80,7 @@ impl ReflectorFlight {
     }
 }
 
-/// Returns a number that is the same for the same uid in every process.
+/// Returns a number that is the same for a uid in every process.
 fn short(uid: &Uid) -> u32 {
     let mut hasher = DefaultHasher::new();
     uid.hash(&mut hasher);

@@ -1,4 +1,4 @@
-//! Plugging existing kube-rs code into a shared informer.
+//! Using existing kube-rs code with a shared informer.
 
 use std::collections::VecDeque;
 use std::fmt::Debug;
@@ -14,20 +14,20 @@ use crate::informer::{Changes, Informer};
 use crate::store::{CachedObject, Change};
 use crate::view::View;
 
-/// Where a stream of events is.
+/// The stage of an event stream.
 enum Stage {
     Begin(Informer),
-    /// What there was at the time of subscribing.
+    /// The objects that existed at the time of subscribing.
     Initial(Informer, Changes, VecDeque<Change>),
     Live(Informer, Changes),
 }
 
 impl Informer {
-    /// Returns the kind as kube-rs' [`watcher`](watcher()) would tell it, from the shared watch.
+    /// Returns the events of kube-rs' [`watcher`](watcher()), from the shared watch.
     ///
-    /// It begins, once the cache is filled, with `Init`, `InitApply` for every object and `InitDone`; then
-    /// `Apply` and `Delete` follow. There is no second `Init`: what is missed is told object by object,
-    /// deletions too. An object that does not decode is an error, and the stream goes on.
+    /// Once the cache has synced, the stream begins with `Init`, `InitApply` for every object and `InitDone`; then
+    /// `Apply` and `Delete` follow. There is no second `Init`: after an interruption, differences follow object by
+    /// object, deletions too. An object that cannot be decoded is an error, and the stream continues.
     ///
     /// ```no_run
     /// use futures::StreamExt;
@@ -60,7 +60,7 @@ impl Informer {
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future leaves the store as it is.
+    /// Dropping the future ends the updates; the store keeps its objects.
     pub async fn feed<K>(&self, mut writer: Writer<K>)
     where
         K: View + Clone + Resource,
@@ -110,7 +110,7 @@ async fn next<K: View + Clone>(
             };
             let event = match &change {
                 Change::Added { object, .. } => informer.event(object, watcher::Event::InitApply),
-                // Merged with what happened since.
+                // Merged with changes since then.
                 other => live(&informer, other),
             };
             Some((event, Stage::Initial(informer, changes, initial)))

@@ -1,13 +1,12 @@
-//! One watch and one cache per Kubernetes kind, whoever asks and as whatever type.
+//! Shared informers: one watch and one cache per Kubernetes kind, readable as any type.
 //!
 //! ```text
 //! API server ──list, watch──▶ Reflector ──deltas──▶ Store ──changes──▶ Subscribers
 //! ```
 //!
-//! A [`SharedCacheFactory`] gives out one [`Informer`] per kind. Its store keeps raw objects: compact
-//! metadata, and the JSON without `managedFields`. A [`Cache`] reads them as a type, as kube's
-//! `DynamicObject`, or as [`Metadata`] without decoding at all; all views show the same bytes, and a
-//! value somebody has decoded is shared.
+//! A [`SharedCacheFactory`] returns one [`Informer`] per kind. Its store contains raw objects: compact metadata, and
+//! the JSON without `managedFields`. A [`Cache`] reads them as a type, as kube's `DynamicObject`, or as [`Metadata`]
+//! without decoding; all views read the same bytes, and a decoded value is shared by its readers.
 //!
 //! ```no_run
 //! use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What can be chosen for a kind.
+//! The options of a kind.
 
 use std::time::Duration;
 
@@ -8,26 +8,30 @@ use crate::selection::Selection;
 use crate::store::Storage;
 use crate::transform::Transform;
 
-/// What a start does about a kind the API server does not serve.
+/// What a start does if the API server does not serve a kind.
 ///
-/// Either way the kind is asked for every few seconds, and its cache fills once it is served.
+/// In both cases the kind is looked up every few seconds, and its cache fills once it is served.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum MissingKind {
-    /// Let the start fail at once, with an error that names the kind.
+    /// The start fails immediately, with an error that contains the kind.
     #[default]
     Refuse,
-    /// Let the start wait for it, as when its CustomResourceDefinition is being installed.
+    /// The start waits for the kind.
+    ///
+    /// For example while its CustomResourceDefinition is being installed.
     Wait,
 }
 
-/// How a cache is filled.
+/// How the initial objects of a cache are read.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Filling {
-    /// Pages of 500 objects, which the server may compress.
+    /// A list in pages of 500 objects, which the server may compress.
     Lists,
-    /// A watch that begins with everything there is (Kubernetes calls it a streaming list), which spares
-    /// the server memory; lists, where a server refuses that or does not say where the beginning ends.
+    /// A watch list (streaming list): a watch that begins with all existing objects.
+    ///
+    /// It saves memory on the server. If the server refuses it, or does not mark the end of the initial objects, the
+    /// kind is listed in pages.
     #[default]
     Stream,
 }
@@ -62,24 +66,35 @@ pub struct KindOptions {
 }
 
 impl KindOptions {
-    /// Sets which objects are cached (default: all); can be changed later through
-    /// [`Informer::select`](crate::Informer::select).
+    /// Sets which objects are cached (default: all).
+    ///
+    /// [`Informer::select`](crate::Informer::select) changes it later.
     pub fn selection(self, selection: Selection) -> Self {
         Self { selection, ..self }
     }
 
-    /// Sets in which form objects are kept (default [`Storage::Auto`]).
+    /// Sets the form in which objects are stored (default [`Storage::Auto`]).
     pub fn storage(self, storage: Storage) -> Self {
         Self { storage, ..self }
     }
 
-    /// Sets what is left out of objects before they are cached (default: nothing).
+    /// Sets what is removed from objects before they are cached (default: nothing).
     pub fn transform(self, transform: Transform) -> Self {
         let transform = Some(transform);
         Self { transform, ..self }
     }
 
-    /// Keeps `metadata.managedFields`, which is cut out by default: it is often half of an object.
+    /// Keeps `metadata.managedFields`, which is cut out by default.
+    ///
+    /// It is often half of an object.
+    ///
+    /// ```
+    /// use lariat_cache::KindOptions;
+    ///
+    /// // For a program that works with field ownership.
+    /// let options = KindOptions::default().keep_managed_fields();
+    /// # let _ = options;
+    /// ```
     pub fn keep_managed_fields(self) -> Self {
         let managed_fields = ManagedFields::Keep;
         Self {
@@ -88,39 +103,57 @@ impl KindOptions {
         }
     }
 
-    /// Sets how often every object is told again, without a request (default: never; zero means never).
+    /// Sets the resync period: how often all objects are replayed, without a request.
     ///
-    /// Each period is up to a tenth longer or shorter, so that kinds do not resync in step.
+    /// The default is never, and zero means never. Each period is up to a tenth longer or shorter, so that kinds do not
+    /// resync in step.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use lariat_cache::KindOptions;
+    ///
+    /// let options = KindOptions::default().resync(Duration::from_secs(600));
+    /// # let _ = options;
+    /// ```
     pub fn resync(self, period: Duration) -> Self {
-        // A year is as good as never, and times that no clock can hold are no trouble.
+        // A year is as good as never, and no clock overflows by it.
         let resync = Some(period.min(YEAR)).filter(|period| !period.is_zero());
         Self { resync, ..self }
     }
 
-    /// Sets how many bytes the kind may hold (default: any number; zero keeps metadata alone).
+    /// Sets a memory budget for the kind in bytes (default: no limit).
     ///
-    /// A kind that holds more steps down: from decoded to plain to compressed storage, then to metadata,
-    /// with content fetched on demand. Each step is logged, and shown in the kind's status. Metadata is
-    /// never given up, so very small budgets cannot be kept.
+    /// If the kind needs more, it is stored in smaller forms, step by step: from decoded to plain to compressed
+    /// storage, then to metadata, with content fetched on demand. Each step is logged, and shown in the kind's status.
+    /// Metadata is always kept, so very small budgets are exceeded; zero keeps metadata only.
+    ///
+    /// ```
+    /// use lariat_cache::KindOptions;
+    ///
+    /// let options = KindOptions::default().memory_budget(64 << 20);
+    /// # let _ = options;
+    /// ```
     pub fn memory_budget(self, bytes: usize) -> Self {
         let budget = Some(bytes);
         Self { budget, ..self }
     }
 
-    /// Sets how the cache is filled (default [`Filling::Stream`]).
+    /// Sets how the initial objects are read (default [`Filling::Stream`]).
     pub fn filling(self, filling: Filling) -> Self {
         Self { filling, ..self }
     }
 
-    /// Sets what happens to a start if the kind is not served (default: as
-    /// [`CacheFactoryBuilder::missing_kind`](crate::CacheFactoryBuilder::missing_kind) says).
+    /// Sets what a start does if the kind is not served.
+    ///
+    /// The default is [`CacheFactoryBuilder::missing_kind`](crate::CacheFactoryBuilder::missing_kind).
     pub fn missing_kind(self, missing: MissingKind) -> Self {
         let missing = Some(missing);
         Self { missing, ..self }
     }
 
-    /// Sets how long a start waits until the kind's cache is filled (default: as long as for the others; zero
-    /// fails unless it is filled already).
+    /// Sets how long a start waits until the kind's cache has synced.
+    ///
+    /// The default is the timeout for all kinds; zero fails unless the cache has synced already.
     pub fn sync_timeout(self, timeout: Duration) -> Self {
         let sync_timeout = Some(timeout);
         Self {
@@ -129,7 +162,7 @@ impl KindOptions {
         }
     }
 
-    /// Asks for lists without compression, which spares time where the network is fast.
+    /// Requests lists without compression, which is faster on a fast network.
     pub fn uncompressed(self) -> Self {
         Self {
             uncompressed: true,

@@ -1,12 +1,12 @@
-//! Which objects of a kind are cached.
+//! The selection of objects that are cached.
 
 use std::sync::Arc;
 
 use lariat_core::{FieldSelector, LabelSelector, ObjectMetadata};
 
-/// The objects of a kind that are watched and cached; all of them, unless something is said.
+/// The selection of a kind's objects that are watched and cached (default: all).
 ///
-/// Everybody who uses the kind sees the same selection, for there is one watch and one store.
+/// All users of the kind share the selection, because there is one watch and one store.
 ///
 /// ```
 /// use lariat_cache::Selection;
@@ -19,7 +19,7 @@ use lariat_core::{FieldSelector, LabelSelector, ObjectMetadata};
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[must_use = "a selection does nothing until it is given to an informer"]
 pub struct Selection {
-    /// None for all namespaces. In order, each once.
+    /// Sorted, without duplicates; empty for all namespaces.
     namespaces: Vec<Arc<str>>,
     labels: LabelSelector,
     fields: FieldSelector,
@@ -27,13 +27,27 @@ pub struct Selection {
 
 impl Selection {
     /// Selects all objects.
+    ///
+    /// ```
+    /// use lariat_cache::Selection;
+    ///
+    /// assert_eq!(Selection::all(), Selection::default());
+    /// assert!(Selection::all().namespaces().is_empty());
+    /// ```
     pub fn all() -> Self {
         Self::default()
     }
 
-    /// Selects the objects of some namespaces; of none given, those of all.
+    /// Selects the objects of some namespaces; an empty list means all.
     ///
-    /// Each namespace is a list and a watch of its own. Kinds that are not namespaced are not restricted.
+    /// Each namespace has a list and a watch of its own. Cluster-scoped kinds are not restricted.
+    ///
+    /// ```
+    /// use lariat_cache::Selection;
+    ///
+    /// let selection = Selection::all().in_namespaces(["shop", "shop-test", "shop"]);
+    /// assert_eq!(selection.namespaces().len(), 2);
+    /// ```
     pub fn in_namespaces<N: AsRef<str>>(self, namespaces: impl IntoIterator<Item = N>) -> Self {
         let namespaces = namespaces.into_iter().map(|name| name.as_ref().into());
         let mut namespaces: Vec<Arc<str>> = namespaces.collect();
@@ -43,34 +57,54 @@ impl Selection {
     }
 
     /// Selects by labels.
+    ///
+    /// ```
+    /// use lariat_cache::Selection;
+    ///
+    /// let shop = Selection::all().with_labels("app=shop".parse()?);
+    /// assert_eq!(shop.labels().to_string(), "app=shop");
+    /// # Ok::<(), lariat_core::SelectorError>(())
+    /// ```
     pub fn with_labels(self, labels: LabelSelector) -> Self {
         Self { labels, ..self }
     }
 
-    /// Selects by fields; which there are depends on the kind, and the API server refuses others.
+    /// Selects by fields.
+    ///
+    /// The kind decides which exist, and the API server refuses others.
+    ///
+    /// ```
+    /// use lariat_cache::Selection;
+    ///
+    /// let running = Selection::all().with_fields("status.phase=Running".parse()?);
+    /// assert_eq!(running.fields().to_string(), "status.phase=Running");
+    /// # Ok::<(), lariat_core::SelectorError>(())
+    /// ```
     pub fn with_fields(self, fields: FieldSelector) -> Self {
         Self { fields, ..self }
     }
 
-    /// Returns the namespaces; none means all.
+    /// Returns the namespaces; empty means all.
     #[must_use]
     pub fn namespaces(&self) -> &[Arc<str>] {
         &self.namespaces
     }
 
-    /// Returns the selector of labels.
+    /// Returns the label selector.
     #[must_use]
     pub fn labels(&self) -> &LabelSelector {
         &self.labels
     }
 
-    /// Returns the selector of fields.
+    /// Returns the field selector.
     #[must_use]
     pub fn fields(&self) -> &FieldSelector {
         &self.fields
     }
 
-    /// Returns whether an object may be selected. What its fields decide only the API server knows.
+    /// Returns whether an object may be selected, by namespace and labels.
+    ///
+    /// Only the API server can evaluate the field selector.
     #[must_use]
     pub fn may_hold(&self, object: &ObjectMetadata) -> bool {
         let in_namespace = match object.key().namespace() {
@@ -87,13 +121,13 @@ impl Selection {
         self.labels.is_empty() && self.fields.is_empty()
     }
 
-    /// Returns whether a namespace, or for none all of them, is selected.
+    /// Returns whether a namespace is selected, or all of them for `None`.
     pub(crate) fn covers(&self, namespace: Option<&str>) -> bool {
         let is_it = |name: &str| self.namespaces.iter().any(|each| &**each == name);
         self.namespaces.is_empty() || namespace.is_some_and(is_it)
     }
 
-    /// Returns whether an object is selected for certain.
+    /// Returns whether an object is certainly selected.
     pub(crate) fn surely_holds(&self, object: &ObjectMetadata) -> bool {
         self.fields.is_empty() && self.may_hold(object)
     }

@@ -10,13 +10,13 @@ use serde::de::{MapAccess, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-/// What is left out of objects, or changed, before they are cached.
+/// What is removed from objects, or changed, before they are cached.
 ///
-/// Paths are JSON pointers, in which `*` stands for every element of a list and every member of a map:
-/// `/status`, `/spec/containers/*/env`, `/metadata/annotations/example.com~1notes` (`~1` is a slash). What
-/// the cache itself needs (names, version, labels, owners and finalizers) is read before, so it is not
-/// affected; views show what is left. Of a kind with a transform an object whose content is no JSON is not cached, as what
-/// is to be left out may be in it: its last readable state stays, and the kind is listed again.
+/// Paths are JSON pointers, in which `*` stands for every element of a list and every member of a map: `/status`,
+/// `/spec/containers/*/env`, `/metadata/annotations/example.com~1notes` (`~1` is a slash). The metadata that the cache
+/// itself needs (names, version, labels, owners and finalizers) is read before, so it is not affected; views show the
+/// rest. If a kind has a transform, an object whose content is not JSON is not cached, because it may contain what is
+/// to be removed: its last readable state stays, and the kind is listed again.
 ///
 /// ```
 /// use lariat_cache::Transform;
@@ -38,18 +38,25 @@ enum Kind {
 type Function = dyn Fn(&mut Value) + Send + Sync;
 type Path = Vec<String>;
 
-/// What stays whatever is to be kept.
+/// Paths that are always kept.
 const ALWAYS: [&str; 3] = ["/apiVersion", "/kind", "/metadata"];
 
 impl Transform {
-    /// Leaves out what is at some paths.
+    /// Removes the values at some paths.
     pub fn drop<P: AsRef<str>>(paths: impl IntoIterator<Item = P>) -> Self {
         Self(Kind::Drop(
             paths.into_iter().map(|path| parse(path.as_ref())).collect(),
         ))
     }
 
-    /// Leaves out everything but `apiVersion`, `kind`, `metadata` and what is at some paths.
+    /// Keeps only `apiVersion`, `kind`, `metadata` and the values at some paths.
+    ///
+    /// ```
+    /// use lariat_cache::Transform;
+    ///
+    /// let labels_and_images = Transform::keep(["/spec/containers/*/image"]);
+    /// # let _ = labels_and_images;
+    /// ```
     pub fn keep<P: AsRef<str>>(paths: impl IntoIterator<Item = P>) -> Self {
         let given = paths.into_iter().map(|path| parse(path.as_ref()));
         Self(Kind::Keep(
@@ -57,19 +64,32 @@ impl Transform {
         ))
     }
 
-    /// Changes objects by a function, which costs a full decode and encode for each.
+    /// Changes objects by a function, at the cost of a full decode and encode for each.
     ///
     /// It is called once for each state of an object. If it panics, the object is cached unchanged.
+    ///
+    /// ```
+    /// use lariat_cache::Transform;
+    ///
+    /// let masked = Transform::function(|object| {
+    ///     if let Some(env) = object.pointer_mut("/spec/env") {
+    ///         *env = serde_json::Value::Null;
+    ///     }
+    /// });
+    /// # let _ = masked;
+    /// ```
     pub fn function(function: impl Fn(&mut Value) + Send + Sync + 'static) -> Self {
         Self(Kind::Function(Arc::new(function)))
     }
 
-    /// Returns whether what it does can be told by looking at it.
+    /// Returns whether its effect is known without calling it.
     pub(crate) fn is_transparent(&self) -> bool {
         !matches!(self.0, Kind::Function(_))
     }
 
-    /// Returns whether what is at a JSON pointer, and all below it, stays as it is for certain.
+    /// Returns whether the value at a JSON pointer is certainly unchanged.
+    ///
+    /// This includes all below it.
     pub(crate) fn spares(&self, pointer: &str) -> bool {
         let wanted = parse(pointer);
         let leads_to = |path: &Path| path.len() <= wanted.len() && is_on_one_way(path, &wanted);
@@ -80,7 +100,9 @@ impl Transform {
         }
     }
 
-    /// Returns an object as it is to be; `None` if its JSON is not understood, or a function panicked.
+    /// Returns the transformed object.
+    ///
+    /// `None` if its JSON is invalid, or a function panicked.
     pub(crate) fn change(&self, json: &[u8]) -> Option<Vec<u8>> {
         match &self.0 {
             Kind::Drop(paths) => prune(json, paths, false),
@@ -90,7 +112,9 @@ impl Transform {
     }
 }
 
-/// Leaves everything out of an object but `apiVersion`, `kind` and `metadata`; `None` if its JSON is not understood.
+/// Removes everything but `apiVersion`, `kind` and `metadata`.
+///
+/// `None` if the JSON is invalid.
 pub(crate) fn metadata_of(json: &[u8]) -> Option<Vec<u8>> {
     let usual = RawObject::metadata_of(json).map(Vec::from);
     usual.or_else(|| prune(json, &ALWAYS.map(parse), true))
@@ -114,13 +138,13 @@ fn parse(pointer: &str) -> Path {
         .collect()
 }
 
-/// Returns whether one of two paths may lead through where the other ends.
+/// Returns whether one of two paths may be a prefix of the other.
 fn is_on_one_way(path: &[String], other: &[String]) -> bool {
     let mut steps = path.iter().zip(other);
     steps.all(|(step, other)| step == "*" || step == other)
 }
 
-/// Leaves out of a JSON text what is at some paths, or everything else.
+/// Removes the values at some paths from a JSON text, or all others.
 fn prune(json: &[u8], paths: &[Path], keep: bool) -> Option<Vec<u8>> {
     let json: &RawValue = serde_json::from_slice(json).ok()?;
     let paths: Vec<&[String]> = paths.iter().map(|path| &**path).collect();
@@ -129,7 +153,7 @@ fn prune(json: &[u8], paths: &[Path], keep: bool) -> Option<Vec<u8>> {
     Some(pruned)
 }
 
-/// Copies a value without what is at the paths below it, or only that.
+/// Copies a value without the values at the paths below it, or only those.
 fn write_pruned(json: &RawValue, paths: &[&[String]], keep: bool, out: &mut Vec<u8>) -> Option<()> {
     let children = match json.get().as_bytes().first()? {
         b'{' => serde_json::from_str::<Members<'_>>(json.get()).ok()?.0,
@@ -140,7 +164,7 @@ fn write_pruned(json: &RawValue, paths: &[&[String]], keep: bool, out: &mut Vec<
                 .map(|element| (None, element))
                 .collect()
         }
-        // A path leads nowhere from here, so there is nothing to drop.
+        // No path leads further from here, so there is nothing to remove.
         _ => {
             out.extend_from_slice(json.get().as_bytes());
             return Some(());
@@ -176,7 +200,7 @@ fn write_pruned(json: &RawValue, paths: &[&[String]], keep: bool, out: &mut Vec<
     Some(())
 }
 
-/// Returns what is left of the paths that lead to a child.
+/// Returns the rest of the paths that lead to a child.
 fn below<'a>(paths: &[&'a [String]], name: Option<&str>) -> Vec<&'a [String]> {
     let leads = |path: &&'a [String]| {
         let (first, rest) = path.split_first()?;
@@ -279,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_spared_is_told() {
+    fn unchanged_paths_are_known() {
         let dropped =
             Transform::drop(["/status/conditions", "/spec/*/env", "/metadata/annotations"]);
         for (pointer, is_spared) in [

@@ -1,4 +1,4 @@
-//! Views: the ways to look at the raw objects of one store.
+//! Views: the types as which the objects of one store can be read.
 
 use std::fmt;
 use std::ops::Deref;
@@ -11,21 +11,35 @@ use crate::store::{CachedObject, DecodeError, Store};
 
 /// A type as which cached objects can be read.
 ///
-/// Every type that can be deserialized is one: typed objects, kube's `DynamicObject`, a struct of the
-/// two fields a handler needs. [`Metadata`] is the view that decodes nothing.
+/// It is implemented for every type that can be deserialized: typed objects, kube's `DynamicObject`, a struct of the
+/// two fields that a handler needs. [`Metadata`] is the view that decodes nothing.
+///
+/// ```
+/// use lariat_cache::{Cache, Informer};
+///
+/// #[derive(serde::Deserialize)]
+/// struct Replicas { spec: Spec }
+/// #[derive(serde::Deserialize)]
+/// struct Spec { replicas: Option<i32> }
+///
+/// fn replicas(deployments: &Informer) -> Cache<Replicas> {
+///     deployments.cache()
+/// }
+/// # let _ = replicas;
+/// ```
 #[diagnostic::on_unimplemented(
     message = "cached objects cannot be read as `{Self}`",
     note = "derive `serde::Deserialize` for `{Self}`, or use `DynamicObject` or `Metadata`"
 )]
 pub trait View: Send + Sync + Sized + 'static {
-    /// Whether reading needs the content of an object, rather than its metadata alone.
+    /// Whether reading needs the content of an object, rather than its metadata only.
     const NEEDS_CONTENT: bool;
 
     /// Reads an object of a kind.
     ///
     /// # Errors
     ///
-    /// The object does not fit this view.
+    /// The object cannot be read as this type.
     fn view(object: &Arc<CachedObject>, gvk: &Gvk) -> Result<Arc<Self>, DecodeError>;
 }
 
@@ -38,11 +52,11 @@ impl<K: DeserializeOwned + Send + Sync + 'static> View for K {
 }
 
 impl Store {
-    /// Reads one of its objects of a kind, and counts it if that took decoding.
+    /// Reads an object of this store as a type, and counts the decode if there was one.
     ///
     /// # Errors
     ///
-    /// The object does not fit the view.
+    /// The object cannot be read as this type.
     pub fn read<K: View>(
         &self,
         object: &Arc<CachedObject>,
@@ -54,7 +68,7 @@ impl Store {
 
 /// The metadata of an object, read without decoding anything.
 ///
-/// It dereferences to the cached object, whose key, labels, owners and so on are at hand.
+/// Dereferences to the cached object, with its key, labels, owners and so on.
 #[derive(Clone)]
 pub struct Metadata(Arc<CachedObject>);
 

@@ -1,308 +1,111 @@
 //! The command line, read.
 
 use std::ffi::OsString;
-use std::net::SocketAddr;
-use std::path::PathBuf;
-use std::str::FromStr;
 
-use lariat_cluster::Load;
-use lexopt::prelude::*;
+use clap::error::ErrorKind;
+use clap::{CommandFactory, Parser, Subcommand};
 
-use crate::help;
-use crate::query;
-use crate::replay::{self, Show, When};
-use crate::scaffold::{self, Group, Kind, Name, Source};
-use crate::token::Token;
+use crate::{cluster, completions, query, replay, scaffold};
 
-/// Where a cluster listens by default.
-const ADDRESS: &str = "127.0.0.1:8001";
+const EXAMPLES: &str = "\
+Examples:
+  lariat cluster --kubeconfig /tmp/lariat.kubeconfig
+  lariat new shop-operator
+  lariat query pods 'status.phase!=Running' --all-namespaces
+  source <(lariat completions bash)";
 
-/// The group of a new operator's kind by default.
-const DEFAULT_GROUP: &str = "demo.dev";
-
-/// The environment variable that has the token, which no other user of the machine can see there.
-pub(crate) const TOKEN: &str = "LARIAT_TOKEN";
+/// Tools for Kubernetes controllers: an API server in one process, and operators to begin with.
+#[derive(Debug, Parser)]
+#[command(
+    name = "lariat",
+    version,
+    propagate_version = true,
+    max_term_width = 100,
+    after_help = EXAMPLES
+)]
+struct Lariat {
+    #[command(subcommand)]
+    command: Command,
+}
 
 /// What the user wants.
-#[derive(Debug, PartialEq)]
+#[derive(Debug, PartialEq, Subcommand)]
 pub(crate) enum Command {
-    /// A text.
-    Print(String),
-    /// A cluster.
-    Cluster(Box<Options>),
-    /// A new operator.
+    /// Serve a cluster until Ctrl-C.
+    ///
+    /// When it serves it prints one line on stdout, `ready URL`; everything else goes to stderr. Ctrl-C and SIGTERM end
+    /// it; a second one ends it at once.
+    Cluster(Box<cluster::Options>),
+    /// Write an operator to begin with.
+    ///
+    /// It is a program, its kind, manifests, and a test that passes.
     New(Box<scaffold::Options>),
-    /// Objects of a cluster.
+    /// Filter, sort, page and count the objects of a cluster.
+    ///
+    /// Reads a kind once, and shows the objects that meet all filters. The cluster is that of KUBECONFIG, of
+    /// ~/.kube/config, or of the pod.
     Query(Box<query::Options>),
-    /// What a flight recorder recorded.
+    /// Show what a flight recorder recorded.
+    ///
+    /// Shows a timeline; times are UTC. Ends with 0; with 1 if the file cannot be read; with 3 if --check finds a
+    /// difference.
     Replay(Box<replay::Options>),
+    /// Print what makes a shell complete this command line.
+    Completions(completions::Options),
 }
 
-/// The options of `lariat cluster`.
-#[derive(Debug, PartialEq)]
-pub(crate) struct Options {
-    pub(crate) listen: SocketAddr,
-    pub(crate) kubeconfig: Option<PathBuf>,
-    pub(crate) data: Option<PathBuf>,
-    pub(crate) seeds: Vec<PathBuf>,
-    pub(crate) load: Option<Load>,
-    pub(crate) switches: Switches,
-    pub(crate) token: Option<Token>,
-}
-
-/// The options that are there or not.
-#[derive(Debug, Default, PartialEq)]
-pub(crate) struct Switches {
-    pub(crate) simulate_workloads: bool,
-    pub(crate) tls: bool,
-    pub(crate) admin: bool,
-}
-
-/// The command line makes no sense; the text says what to do.
-#[derive(Debug, PartialEq)]
-pub(crate) struct UsageError(pub(crate) String);
-
-impl std::fmt::Display for UsageError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl From<lexopt::Error> for UsageError {
-    fn from(error: lexopt::Error) -> Self {
-        Self(error.to_string())
-    }
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            listen: SocketAddr::from(([127, 0, 0, 1], 8001)),
-            kubeconfig: None,
-            data: None,
-            seeds: Vec::new(),
-            load: None,
-            switches: Switches::default(),
-            token: None,
-        }
-    }
-}
-
-/// Reads the arguments behind the program's name; `token` is what the environment has for [`TOKEN`].
+/// Reads the arguments; `token` is what the environment has for [`cluster::TOKEN`].
+///
+/// The error may be that help was asked for.
 pub(crate) fn parse(
     arguments: impl IntoIterator<Item = OsString>,
     token: Option<OsString>,
-) -> Result<Command, UsageError> {
-    let mut parser = lexopt::Parser::from_args(arguments);
-    match parser.next()? {
-        Some(Short('h') | Long("help")) => Ok(Command::Print(help::LARIAT.to_owned())),
-        Some(Short('V') | Long("version")) => Ok(Command::Print(help::VERSION.to_owned())),
-        Some(Value(name)) if name == "cluster" => cluster(&mut parser, token),
-        Some(Value(name)) if name == "new" => new(&mut parser),
-        Some(Value(name)) if name == "query" => query::parse(&mut parser),
-        Some(Value(name)) if name == "replay" => replay(&mut parser),
-        Some(Value(name)) if name == "help" => Ok(Command::Print(help::LARIAT.to_owned())),
-        Some(Value(name)) => Err(UsageError(format!(
-            "there is no command {name:?}; there are `lariat cluster`, `lariat new`, `lariat query` and `lariat replay`"
-        ))),
-        Some(argument) => Err(unknown(&argument, "lariat --help")),
-        None => Err(UsageError(
-            "no command is given; try `lariat cluster`, or `lariat --help`".to_owned(),
-        )),
-    }
-}
-
-fn cluster(
-    parser: &mut lexopt::Parser,
-    environment: Option<OsString>,
-) -> Result<Command, UsageError> {
-    let mut options = Options::default();
-    while let Some(argument) = parser.next()? {
-        match argument {
-            Short('h') | Long("help") => return Ok(Command::Print(help::CLUSTER.to_owned())),
-            Short('V') | Long("version") => return Ok(Command::Print(help::VERSION.to_owned())),
-            Long("listen") => options.listen = address(&text(parser, "listen")?)?,
-            Long("kubeconfig") => options.kubeconfig = Some(path(parser, "kubeconfig")?),
-            Long("data") => options.data = Some(path(parser, "data")?),
-            Long("seed") => options.seeds.push(path(parser, "seed")?),
-            Long("load") => options.load = Some(load(&text(parser, "load")?)?),
-            Long("token") => token(&mut options, Token::given(value(parser, "token")?))?,
-            Long("token-file") => token(&mut options, Token::File(path(parser, "token-file")?))?,
-            Long("simulate-workloads") => options.switches.simulate_workloads = true,
-            Long("tls") => options.switches.tls = true,
-            Long("admin") => options.switches.admin = true,
-            other => return Err(unknown(&other, "lariat cluster --help")),
+) -> Result<Command, clap::Error> {
+    let mut command = Lariat::try_parse_from(arguments)?.command;
+    match &mut command {
+        Command::Cluster(options) => options.settle_token(token),
+        Command::Query(options) => {
+            let settled = options.settle_query();
+            settled.map_err(|text| refused("query", text))?;
         }
+        Command::New(_) | Command::Replay(_) | Command::Completions(_) => {}
     }
-    if options.token.is_none() {
-        options.token = environment
-            .filter(|text| !text.is_empty())
-            .map(Token::given);
-    }
-    Ok(Command::Cluster(Box::new(options)))
+    Ok(command)
 }
 
-fn new(parser: &mut lexopt::Parser) -> Result<Command, UsageError> {
-    let (mut name, mut kind, mut path_to, mut lariat) = (None, None, None, None);
-    let mut group = DEFAULT_GROUP.to_owned();
-    while let Some(argument) = parser.next()? {
-        match argument {
-            Short('h') | Long("help") => return Ok(Command::Print(help::NEW.to_owned())),
-            Short('V') | Long("version") => return Ok(Command::Print(help::VERSION.to_owned())),
-            Long("kind") => kind = Some(text(parser, "kind")?),
-            Long("group") => group = text(parser, "group")?,
-            Long("path") => path_to = Some(path(parser, "path")?),
-            Long("lariat") => lariat = Some(Source::new(&value(parser, "lariat")?)),
-            Value(value) if name.is_none() => name = Some(value.to_string_lossy().into_owned()),
-            other => return Err(unknown(&other, "lariat new --help")),
-        }
-    }
-    let name = name.ok_or_else(|| {
-        UsageError("the operator has no name; try `lariat new shop-operator`".to_owned())
-    })?;
-    let name = Name::new(&name).map_err(UsageError)?;
-    let kind = kind.map_or_else(|| Ok(name.kind()), |kind| Kind::new(&kind));
-    Ok(Command::New(Box::new(scaffold::Options {
-        kind: kind.map_err(UsageError)?,
-        group: Group::new(&group).map_err(UsageError)?,
-        name,
-        path: path_to,
-        lariat,
-    })))
+/// Returns the script that makes a shell complete this command line.
+pub(crate) fn completions(options: completions::Options) -> String {
+    completions::script(options, Lariat::command())
 }
 
-fn replay(parser: &mut lexopt::Parser) -> Result<Command, UsageError> {
-    let mut options = replay::Options::default();
-    let mut file = None;
-    while let Some(argument) = parser.next()? {
-        match argument {
-            Short('h') | Long("help") => return Ok(Command::Print(help::REPLAY.to_owned())),
-            Long("kind") => options.kind = Some(text(parser, "kind")?),
-            Long("key") => options.key = Some(text(parser, "key")?),
-            Long("handler") => options.handler = Some(text(parser, "handler")?),
-            Long("since") => options.since = Some(when(parser, "since")?),
-            Long("until") => options.until = Some(when(parser, "until")?),
-            Long("summary") => show(&mut options, Show::Summary)?,
-            Long("check") => show(&mut options, Show::Check)?,
-            Value(value) if file.is_none() => file = Some(PathBuf::from(value)),
-            other => return Err(unknown(&other, "lariat replay --help")),
-        }
-    }
-    options.file = file.ok_or_else(|| {
-        UsageError("no file is given; try `lariat replay /var/run/op.flight`".to_owned())
-    })?;
-    let narrow = options.key.is_some() || options.handler.is_some();
-    let narrow = narrow || options.since.is_some() || options.until.is_some();
-    if options.show == Show::Check && narrow {
-        return Err(UsageError(
-            "--check needs all records of a kind; of the filters it takes --kind alone".to_owned(),
-        ));
-    }
-    Ok(Command::Replay(Box::new(options)))
-}
-
-fn show(options: &mut replay::Options, show: Show) -> Result<(), UsageError> {
-    match std::mem::replace(&mut options.show, show) {
-        Show::Timeline => Ok(()),
-        before if before == show => Ok(()),
-        _ => Err(UsageError(
-            "--summary and --check exclude each other".to_owned(),
-        )),
-    }
-}
-
-fn when(parser: &mut lexopt::Parser, option: &str) -> Result<When, UsageError> {
-    let when = text(parser, option)?.parse();
-    when.map_err(|error| UsageError(format!("--{option}: {error}")))
-}
-
-pub(crate) fn unknown(argument: &lexopt::Arg<'_>, help: &str) -> UsageError {
-    let argument = match argument {
-        Short(letter) => format!("option -{letter}"),
-        Long(name) => format!("option --{name}"),
-        Value(value) => format!("argument {value:?}"),
-    };
-    UsageError(format!("unknown {argument}; `{help}` lists what there is"))
-}
-
-/// Takes what stands behind an option.
-fn value(parser: &mut lexopt::Parser, option: &str) -> Result<OsString, UsageError> {
-    let missing = |_| UsageError(format!("--{option} needs a value behind it"));
-    parser.value().map_err(missing).and_then(|value| {
-        let empty = UsageError(format!("the value of --{option} is empty"));
-        if value.is_empty() {
-            Err(empty)
-        } else {
-            Ok(value)
-        }
-    })
-}
-
-pub(crate) fn path(parser: &mut lexopt::Parser, option: &str) -> Result<PathBuf, UsageError> {
-    value(parser, option).map(PathBuf::from)
-}
-
-pub(crate) fn text(parser: &mut lexopt::Parser, option: &str) -> Result<String, UsageError> {
-    let text = value(parser, option)?.into_string();
-    text.map_err(|bad| UsageError(format!("the value of --{option} is no text: {bad:?}")))
-}
-
-fn address(text: &str) -> Result<SocketAddr, UsageError> {
-    SocketAddr::from_str(text).map_err(|_| {
-        UsageError(format!(
-            "--listen {text:?} is no address; give an IP address and a port, such as {ADDRESS}"
-        ))
-    })
-}
-
-fn load(text: &str) -> Result<Load, UsageError> {
-    Load::from_str(text).map_err(|error| UsageError(format!("--load: {error}")))
-}
-
-fn token(options: &mut Options, token: Token) -> Result<(), UsageError> {
-    match options.token.replace(token) {
-        None => Ok(()),
-        Some(_) => Err(UsageError(
-            "--token and --token-file exclude each other, and are given once".to_owned(),
-        )),
+/// Says what is wrong with the arguments of a command, and how it is called.
+fn refused(command: &str, text: String) -> clap::Error {
+    let mut lariat = Lariat::command();
+    // Commands know their full names from here on.
+    lariat.build();
+    let command = lariat.find_subcommand_mut(command);
+    match command {
+        Some(command) => command.error(ErrorKind::ValueValidation, text),
+        None => lariat.error(ErrorKind::ValueValidation, text),
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use clap::ValueEnum;
+
     use super::*;
+    use crate::scaffold::{Group, Kind, Name};
 
-    fn parsed(arguments: &str) -> Result<Command, UsageError> {
-        parse(arguments.split_whitespace().map(OsString::from), None)
-    }
-
-    fn options(arguments: &str) -> Options {
-        match parsed(arguments) {
-            Ok(Command::Cluster(options)) => *options,
-            other => panic!("{arguments} is {other:?}"),
-        }
+    fn parsed(arguments: &str) -> Result<Command, String> {
+        let arguments = arguments.split_whitespace().map(OsString::from);
+        let all = std::iter::once(OsString::from("lariat")).chain(arguments);
+        parse(all, None).map_err(|error| error.to_string())
     }
 
     #[test]
-    fn options_are_read_in_any_order_and_form() {
-        assert_eq!(options("cluster"), Options::default());
-        assert_eq!(options("cluster").listen.to_string(), ADDRESS);
-        let all = "cluster --seed a.yaml --listen=[::1]:0 --kubeconfig k --data d --seed b --load pods=5 \
-            --token t --simulate-workloads --tls --admin";
-        let expected = Options {
-            listen: "[::1]:0".parse().unwrap(),
-            kubeconfig: Some("k".into()),
-            data: Some("d".into()),
-            seeds: vec!["a.yaml".into(), "b".into()],
-            load: Some(Load::pods(5)),
-            switches: Switches {
-                simulate_workloads: true,
-                tls: true,
-                admin: true,
-            },
-            token: Some(Token::given("t".into())),
-        };
-        assert_eq!(options(all), expected);
+    fn the_commands_are_consistent() {
+        Lariat::command().debug_assert();
     }
 
     #[test]
@@ -314,130 +117,122 @@ mod tests {
                 other => panic!("{other:?}"),
             }
         };
-        assert_eq!(token("cluster", ""), None);
-        assert_eq!(token("cluster", "e"), Some(Token::given("e".into())));
-        assert_eq!(
-            token("cluster --token t", "e"),
-            Some(Token::given("t".into()))
-        );
-        let file = token("cluster --token-file f", "e");
-        assert_eq!(file, Some(Token::File("f".into())));
+        let given = |text: &str| Some(cluster::Token::given(text.into()));
+        assert_eq!(token("lariat cluster", ""), None);
+        assert_eq!(token("lariat cluster", "e"), given("e"));
+        assert_eq!(token("lariat cluster --token t", "e"), given("t"));
+        let file = token("lariat cluster --token-file f", "e");
+        assert_eq!(file, Some(cluster::Token::File("f".into())));
         // It is not shown.
-        let given = Token::given("sesame".into());
-        assert!(!format!("{given:?}").contains("sesame"));
+        assert!(!format!("{:?}", given("sesame")).contains("sesame"));
     }
 
     #[test]
     fn a_new_operator_has_a_kind_and_a_group() {
-        let expected = |kind: &str, group: &str| {
-            Ok(Command::New(Box::new(scaffold::Options {
-                name: Name::new("shop-operator").unwrap(),
-                kind: Kind::new(kind).unwrap(),
-                group: Group::new(group).unwrap(),
-                path: None,
-                lariat: None,
-            })))
-        };
-        assert_eq!(parsed("new shop-operator"), expected("Shop", "demo.dev"));
-        let given = parsed("new --kind Foo shop-operator --group a.b");
-        assert_eq!(given, expected("Foo", "a.b"));
+        for (arguments, kind, group) in [
+            ("new shop-operator", "Shop", "demo.dev"),
+            ("new --kind Foo shop-operator --group a.b", "Foo", "a.b"),
+        ] {
+            let Ok(Command::New(options)) = parsed(arguments) else {
+                panic!("{arguments}");
+            };
+            assert_eq!(options.name, Name::new("shop-operator").unwrap());
+            assert_eq!(options.kind(), Kind::new(kind).unwrap());
+            assert_eq!(options.group, Group::new(group).unwrap());
+        }
     }
 
     #[test]
     fn errors_say_what_is_wrong_and_what_to_do() {
         for (arguments, expected) in [
+            ("", "Usage: lariat <COMMAND>"),
+            ("serve", "unrecognized subcommand 'serve'"),
+            ("clustr", "a similar subcommand exists: 'cluster'"),
+            ("--bogus", "unexpected argument '--bogus'"),
+            ("cluster --sed x", "a similar argument exists: '--seed'"),
+            ("cluster --admn", "a similar argument exists: '--admin'"),
+            ("cluster -x", "Usage: lariat cluster [OPTIONS]"),
+            ("cluster more", "unexpected argument 'more' found"),
             (
-                "",
-                "no command is given; try `lariat cluster`, or `lariat --help`",
+                "cluster --seed",
+                "a value is required for '--seed <FILE>' but none was supplied",
             ),
-            (
-                "serve",
-                "there is no command \"serve\"; there are `lariat cluster`, `lariat new`, `lariat query` and `lariat replay`",
-            ),
-            (
-                "--bogus",
-                "unknown option --bogus; `lariat --help` lists what there is",
-            ),
-            (
-                "cluster -x",
-                "unknown option -x; `lariat cluster --help` lists what there is",
-            ),
-            (
-                "cluster more",
-                "unknown argument \"more\"; `lariat cluster --help` lists what there is",
-            ),
-            ("cluster --listen", "--listen needs a value behind it"),
-            ("cluster --seed=", "the value of --seed is empty"),
+            ("cluster --seed=", "a value is required for '--seed <FILE>'"),
             (
                 "cluster --listen localhost",
-                "--listen \"localhost\" is no address; give an IP address and a port, such as 127.0.0.1:8001",
+                "invalid value 'localhost' for '--listen <ADDRESS:PORT>': give an IP address and a port, such as \
+                 127.0.0.1:8001",
             ),
             (
                 "cluster --load pods",
-                "--load: \"pods\" is not of the form name=number, such as pods=20000",
+                "invalid value 'pods' for '--load <WHAT>': \"pods\" is not of the form name=number, such as pods=20000",
             ),
-            (
-                "cluster --tls=yes",
-                "unexpected argument for option '--tls': \"yes\"",
-            ),
-            (
-                "new",
-                "the operator has no name; try `lariat new shop-operator`",
-            ),
-            (
-                "new a b",
-                "unknown argument \"b\"; `lariat new --help` lists what there is",
-            ),
-            (
-                "new shop --kind=shop",
-                "--kind \"shop\" is no kind: letters and digits, a capital first, such as Shop",
-            ),
+            ("cluster --tls=yes", "unexpected value 'yes' for '--tls'"),
             (
                 "cluster --token a --token-file b",
-                "--token and --token-file exclude each other, and are given once",
+                "'--token <TOKEN>' cannot be used with '--token-file <FILE>'",
             ),
+            ("new", "Usage: lariat new"),
+            ("new a b", "unexpected argument 'b' found"),
+            (
+                "new shop --kind=shop",
+                "invalid value 'shop' for '--kind <KIND>': letters and digits, a capital first, such as Shop",
+            ),
+            ("query pods --page 0", "option --page "),
+            ("query pods --page 0", "Usage: lariat query"),
+            ("completions ash", "[possible values: bash"),
         ] {
-            assert_eq!(
-                parsed(arguments),
-                Err(UsageError(expected.to_owned())),
-                "{arguments}"
-            );
+            let error = parsed(arguments).unwrap_err();
+            assert!(error.contains(expected), "{arguments}: {error}");
         }
     }
 
     #[test]
-    fn help_names_every_option() {
-        assert_eq!(
-            parsed("--help"),
-            Ok(Command::Print(help::LARIAT.to_owned()))
-        );
-        assert_eq!(
-            parsed("cluster --tls --help"),
-            Ok(Command::Print(help::CLUSTER.to_owned()))
-        );
-        let text = format!("lariat {}\n", env!("CARGO_PKG_VERSION"));
-        assert_eq!(parsed("-V"), Ok(Command::Print(text)));
-        for option in [
-            "listen",
-            "kubeconfig",
-            "data",
-            "seed",
-            "load",
-            "simulate-workloads",
-            "tls",
-            "token",
-            "token-file",
-            "admin",
+    fn no_error_shows_a_token() {
+        for arguments in [
+            "cluster --token sesame --token-file b",
+            "cluster --token sesame --token sesame --bogus",
+            "cluster --token= --tls=yes",
+            "cluster --tokn sesame",
+            "cluster --tokn=sesame",
+            "cluster --token sesame --listen localhost",
         ] {
-            assert!(
-                help::CLUSTER.contains(&format!("  --{option} ")),
-                "{option}"
-            );
+            let error = parsed(arguments).unwrap_err();
+            assert!(!error.contains("sesame"), "{arguments}: {error}");
         }
-        for option in ["kind", "group", "path", "lariat"] {
-            assert!(help::NEW.contains(&format!("  --{option} ")), "{option}");
+    }
+
+    #[test]
+    fn help_fits_a_terminal_and_names_every_option() {
+        let mut lariat = Lariat::command();
+        lariat.build();
+        for command in lariat.get_subcommands_mut() {
+            let short = command.render_help().to_string();
+            let long = command.render_long_help().to_string();
+            for argument in command.get_arguments().filter_map(|it| it.get_long()) {
+                for help in [&short, &long] {
+                    assert!(
+                        help.contains(&format!("--{argument}")),
+                        "{argument}: {help}"
+                    );
+                }
+            }
+            for line in short.lines().chain(long.lines()) {
+                assert!(line.chars().count() <= 100, "{line}");
+            }
         }
-        let widest = help::CLUSTER.lines().map(|line| line.chars().count()).max();
-        assert!(widest <= Some(100), "{widest:?}");
+    }
+
+    #[test]
+    fn every_shell_is_told_every_command() {
+        for shell in clap_complete::Shell::value_variants() {
+            let Ok(Command::Completions(options)) = parsed(&format!("completions {shell}")) else {
+                panic!("{shell}");
+            };
+            let script = completions(options);
+            for word in ["simulate-workloads", "query", "page-size"] {
+                assert!(script.contains(word), "{shell}: {word}");
+            }
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 mod arguments;
 mod cluster;
-mod help;
+mod completions;
 mod kubeconfig;
 mod query;
 mod quote;
@@ -10,28 +10,26 @@ mod replay;
 mod scaffold;
 mod seed;
 mod signal;
-mod token;
+#[cfg(test)]
+mod testing;
 
 use std::io::Write;
 use std::process::ExitCode;
 
-use arguments::{Command, UsageError};
-
-/// What the process ends with when it was called wrongly, as is the custom.
-const USAGE: u8 = 2;
+use arguments::Command;
 
 fn main() -> ExitCode {
-    let token = std::env::var_os(arguments::TOKEN);
-    let command = match arguments::parse(std::env::args_os().skip(1), token) {
+    let token = std::env::var_os(cluster::TOKEN);
+    let command = match arguments::parse(std::env::args_os(), token) {
         Ok(command) => command,
-        Err(error) => return wrong(&error),
+        Err(error) => return explained(&error),
     };
     let done = match command {
-        Command::Print(text) => print(&text),
         Command::Cluster(options) => cluster::run(&options),
         Command::New(options) => scaffold::run(&options).and_then(|text| print(&text)),
         Command::Query(options) => query::run(&options),
         Command::Replay(options) => return ended(replay::run(&options)),
+        Command::Completions(options) => print(&arguments::completions(options)),
     };
     ended(done.map(|()| ExitCode::SUCCESS))
 }
@@ -46,9 +44,11 @@ fn ended(done: anyhow::Result<ExitCode>) -> ExitCode {
     }
 }
 
-fn wrong(error: &UsageError) -> ExitCode {
-    eprintln!("error: {error}");
-    ExitCode::from(USAGE)
+/// Says what is wrong with the arguments, or what was asked for: help, or the version.
+fn explained(error: &clap::Error) -> ExitCode {
+    // There is nobody to tell that nobody listens.
+    let _ = error.print();
+    u8::try_from(error.exit_code()).map_or(ExitCode::FAILURE, ExitCode::from)
 }
 
 fn print(text: &str) -> anyhow::Result<()> {

@@ -180,7 +180,7 @@ async fn a_timeline_says_what_happened_to_an_object() {
         "run 2: sync is called for default/a (attempt 2)",
         "ConfigMap  default/a came back: sync done",
         "ConfigMap  watch ended after ",
-        "the connection broke off",
+        "the connection was cut off",
         "ConfigMap  → a watch goes on from the last version",
         "ConfigMap  the server is asked for its history",
         "ConfigMap  the server has the same history",
@@ -225,7 +225,7 @@ async fn a_summary_counts_calls_and_ends_of_watches() {
     let (_, sums, _) = replay(&[&file, "--summary"]);
     for part in [
         "v1 ConfigMap: lists 0, watches 2, lines 2, changes 2, queued 2, handed out 4",
-        "1 × the connection broke off",
+        "1 × the connection was cut off",
         "v1 ConfigMap, handler sync: calls 4 (2 done, 2 failed)",
         "2 × v1 ConfigMap default/a",
     ] {
@@ -356,7 +356,7 @@ fn files_that_are_no_recordings_are_told_apart() {
         "{missing}"
     );
     fs::write(folder.file("foreign"), "kind: Pod").expect("written");
-    assert!(refused("foreign").ends_with("is no flight recording\n"));
+    assert!(refused("foreign").ends_with("is not a flight recording\n"));
     fs::write(folder.file("empty"), "").expect("written");
     assert!(refused("empty").contains("has no records"));
 }
@@ -364,16 +364,16 @@ fn files_that_are_no_recordings_are_told_apart() {
 #[test]
 fn what_makes_no_sense_is_refused() {
     for (arguments, says) in [
-        (&[][..], "no file is given"),
-        (&["a", "b"], "unknown argument \"b\""),
+        (&[][..], "<FILE>"),
+        (&["a", "b"], "unexpected argument 'b' found"),
         (
             &["a", "--since", "tomorrow"],
-            "--since: \"tomorrow\" is no time",
+            "invalid value 'tomorrow' for '--since <TIME>': it is no time",
         ),
-        (&["a", "--check", "--summary"], "exclude each other"),
+        (&["a", "--check", "--summary"], "cannot be used with"),
         (
             &["a", "--check", "--key", "shop/web-0"],
-            "of the filters it takes --kind alone",
+            "'--check' cannot be used with",
         ),
     ] {
         let (code, _, errors) = replay(arguments);

@@ -1,4 +1,4 @@
-//! Which handler the present task is in, and who is asked before it writes.
+//! The handler call that the current task runs, and the gates on its writes.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -14,18 +14,18 @@ tokio::task_local! {
     static CURRENT: Caller;
 }
 
-/// The call of a handler that a task is in.
+/// The handler call that a task runs.
 #[derive(Clone)]
 pub(crate) struct Caller {
     pub(crate) gvk: Gvk,
     key: ObjectKey,
     handler: Arc<str>,
-    /// How many runs in a row, each caused by the write of the one before, led to this one, counted from the last that
-    /// made progress.
+    /// The length of the chain of runs that led to this one, each caused by a write of the run before. Counted from the
+    /// last run that made progress.
     pub(crate) chain: u32,
-    /// The run, if it is one of such a chain.
+    /// The run as a step of that chain, if it is part of one.
     pub(crate) step: Option<Arc<Step>>,
-    /// The call, if the handler's writes are asked about.
+    /// The call, if gates check the handler's writes.
     gated: Option<Gated>,
     /// The election whose leader alone may make the call.
     leadership: Option<Leadership>,
@@ -49,7 +49,7 @@ impl Caller {
         &self.key
     }
 
-    /// Says which chain led to the run, and which run of it this is.
+    /// Sets the chain that led to the run, and the run as a step of it.
     pub(crate) fn in_chain(self, chain: u32, step: Option<Arc<Step>>) -> Self {
         Self {
             chain,
@@ -58,22 +58,22 @@ impl Caller {
         }
     }
 
-    /// Has somebody asked before the call writes.
+    /// Sets the gates to ask before the call writes.
     pub(crate) fn gated(self, gated: Option<Gated>) -> Self {
         Self { gated, ..self }
     }
 
-    /// Lets the call write only while this process leads.
+    /// Allows writes of the call only while this process leads.
     pub(crate) fn led_by(self, leadership: Option<Leadership>) -> Self {
         Self { leadership, ..self }
     }
 
-    /// Returns the chain of a run that is caused by what the call writes or enqueues.
+    /// Returns the chain length of a run caused by what the call writes or enqueues.
     pub(crate) fn leads_to(&self) -> u32 {
         since_progress(self.chain.saturating_add(1), self.step.as_ref())
     }
 
-    /// Notes that the call wrote an object of a kind, or created it if there is no state before.
+    /// Records a write of the call; it is a creation if there is no state before.
     pub(crate) fn wrote(
         &self,
         gvk: &Gvk,
@@ -85,7 +85,7 @@ impl Caller {
         }
     }
 
-    /// Returns a write of the call, under the handler's name.
+    /// Returns a write of the call, attributed to the handler.
     pub(crate) fn write<'a>(&'a self, name: &'a Arc<str>, written: &'a Written) -> Write<'a> {
         Write {
             before: written.before.as_ref(),
@@ -97,7 +97,7 @@ impl Caller {
         }
     }
 
-    /// Returns the name under which the handler is told to others.
+    /// Returns the handler's name, with its kind unless the reader's kind is the same.
     pub(crate) fn name(&self, told_to: &Gvk) -> Arc<str> {
         match self.gvk == *told_to {
             true => Arc::clone(&self.handler),
@@ -106,44 +106,46 @@ impl Caller {
     }
 }
 
-/// Runs a call, so that what it does is known to be its doing.
+/// Runs a call with `caller` as the task's current call.
 pub(crate) async fn within<T>(caller: Caller, call: impl Future<Output = T>) -> T {
     CURRENT.scope(caller, call).await
 }
 
-/// Returns the call the present task is in.
+/// Returns the call that the current task runs, if any.
 pub(crate) fn caller() -> Option<Caller> {
     CURRENT.try_with(Caller::clone).ok()
 }
 
-/// Returns the call the present task is in, and its handler's kind, if its writes are asked about.
+/// Returns the handler's kind and its gates, if the current task runs a gated call.
 pub(crate) fn gated() -> Option<(Gvk, Gated)> {
     let gated = |caller: &Caller| Some((caller.gvk.clone(), caller.gated.clone()?));
     CURRENT.try_with(gated).ok().flatten()
 }
 
-/// Returns the election whose leader alone may make the present call.
+/// Returns the election that the current call depends on, if any.
 ///
-/// The present call is the one that runs on this task.
+/// The current call is the one that runs on this task.
 pub(crate) fn leadership() -> Option<Leadership> {
     let leadership = |caller: &Caller| caller.leadership.clone();
     CURRENT.try_with(leadership).ok().flatten()
 }
 
-/// Returns whether the present task is in the call of a handler.
+/// Returns whether the current task runs a handler.
 pub(crate) fn is_in_call() -> bool {
     CURRENT.try_with(|_| ()).is_ok()
 }
 
-/// Returns whether the present task is in the call of a handler for this object.
+/// Returns whether the current task runs a handler for this object.
 pub(crate) fn is_about(gvk: &Gvk, key: &ObjectKey) -> bool {
     let is_it = |caller: &Caller| caller.gvk == *gvk && caller.key == *key;
     CURRENT.try_with(is_it).unwrap_or(false)
 }
 
-/// Asks the gates of the present handler, if its process may write at all.
+/// The write gate of all clients.
 ///
-/// The present handler is the one that runs on this task.
+/// Asks the gates of the handler that runs on this task.
+///
+/// A process that does not lead any more may not write, whatever the gates say.
 pub(crate) struct ByHandler;
 
 impl WriteGate for ByHandler {

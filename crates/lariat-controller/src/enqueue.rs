@@ -1,4 +1,4 @@
-//! What code says when it enqueues a key.
+//! Requests to enqueue a key.
 
 use std::panic::Location;
 use std::sync::Arc;
@@ -9,8 +9,7 @@ use lariat_queue::Priority;
 
 /// A request to call handlers for a key.
 ///
-/// It remembers the line of code that made it, and the handler that line was called from, for the causes
-/// of the run.
+/// It records the line of code that created it and the handler it was created in, for the causes of the run.
 ///
 /// ```
 /// use std::time::Duration;
@@ -35,15 +34,16 @@ pub struct Enqueue {
 }
 
 impl Enqueue {
-    /// Calls all handlers now, at normal priority.
+    /// Calls all handlers immediately, at normal priority.
     #[track_caller]
     pub fn now() -> Self {
         Self::after(Duration::ZERO)
     }
 
-    /// Calls all handlers after a delay; zero means now, and what no clock can hold means never.
+    /// Calls all handlers after a delay; zero means immediately.
     ///
-    /// The delay is kept, whatever calls the handlers meanwhile; of two delays of one key the earlier wins.
+    /// As with client-go's `AddAfter`, the delayed call happens even if the handlers are called before. If the key is
+    /// delayed already, the earlier time wins. A delay that overflows the clock means never.
     #[track_caller]
     pub fn after(delay: Duration) -> Self {
         Self {
@@ -56,9 +56,10 @@ impl Enqueue {
         }
     }
 
-    /// Calls all handlers after the delay the kind's rate limiter asks for: longer with every such request
-    /// for the key, until a run of it succeeds and nothing of it is left. This is client-go's
-    /// `AddRateLimited`, and lasso's `Enqueue`.
+    /// Calls all handlers after the delay of the kind's rate limiter.
+    ///
+    /// The delay grows with every such request for the key, and is reset by the next run of the key in which no handler
+    /// fails. This is client-go's `AddRateLimited`, and lasso's `Enqueue`.
     #[track_caller]
     pub fn rate_limited() -> Self {
         Self {
@@ -67,41 +68,44 @@ impl Enqueue {
         }
     }
 
-    /// Calls one handler only.
+    /// Calls only the handler of this name.
     pub fn to(self, handler: impl Into<Arc<str>>) -> Self {
         let to = Some(handler.into());
         Self { to, ..self }
     }
 
-    /// Says why, for the causes of the run.
+    /// Sets a reason, which appears among the causes of the run.
     pub fn because(self, reason: impl Into<Arc<str>>) -> Self {
         let because = Some(reason.into());
         Self { because, ..self }
     }
 
-    /// Sets how urgent it is (default: normal, and low for [all keys](crate::SharedController::enqueue_all)); a key
-    /// that is queued already keeps the higher of the two.
+    /// Sets the priority (default normal).
+    ///
+    /// The default is low for [`enqueue_all`](crate::SharedController::enqueue_all).
+    ///
+    /// A key that is queued already keeps the higher of the two.
     pub fn priority(self, priority: Priority) -> Self {
         let priority = Some(priority);
         Self { priority, ..self }
     }
 }
 
-/// A request that was not carried out.
+/// The error of a request to enqueue; nothing was enqueued.
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EnqueueError {
-    /// The request names a handler that is not there.
+    /// The kind has no handler of that name.
     #[error("{gvk} has no handler named {name:?} to enqueue {} to; its handlers: {handlers}",
         key.as_ref().map_or("its keys", ObjectKey::as_str))]
     UnknownHandler {
         /// The kind.
         gvk: Gvk,
-        /// The key; none if all were meant.
+        /// The key; none if the request was for all keys.
         key: Option<ObjectKey>,
         /// The name.
         name: Arc<str>,
-        /// The names there are.
+        /// The names of the kind's handlers.
         handlers: String,
     },
     /// The text is not a key.

@@ -1,4 +1,4 @@
-//! What registering, starting and stopping can fail with.
+//! Errors of registering handlers, and of starting and stopping a factory.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,23 +8,21 @@ use lariat_cache::{IdentityError, SyncError};
 use lariat_core::{Gvk, ObjectKey, debug_as_description};
 use lariat_lease::LeaseError;
 
-/// A handler that was not registered. Nothing else was touched.
+/// The error of a registration. Nothing was registered.
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RegisterError {
-    /// Another handler of the kind has the name.
-    #[error(
-        "{gvk} has a handler named {name:?} already; names tell handlers apart, choose another"
-    )]
+    /// Another handler of the kind has this name.
+    #[error("{gvk} already has a handler named {name:?}; choose another name")]
     NameTaken {
         /// The kind.
         gvk: Gvk,
         /// The name.
         name: String,
     },
-    /// A handler that may not be called at all.
+    /// The concurrency limit is zero.
     #[error(
-        "handler {name:?} of {gvk} has concurrency 0 and would never be called; give at least 1"
+        "handler {name:?} of {gvk} has concurrency 0 and would never be called; set at least 1"
     )]
     NoConcurrency {
         /// The kind.
@@ -32,25 +30,25 @@ pub enum RegisterError {
         /// The name.
         name: String,
     },
-    /// A handler whose identity cannot be sent.
-    #[error("handler {name:?} of {gvk} cannot write as it should")]
+    /// The handler's identity cannot be sent in HTTP headers.
+    #[error("the identity of handler {name:?} of {gvk} is invalid")]
     Identity {
         /// The kind.
         gvk: Gvk,
         /// The name.
         name: String,
-        /// What is wrong with it.
+        /// What is wrong with the identity.
         source: IdentityError,
     },
-    /// A controller of another factory, in a transaction.
+    /// A transaction names a controller of another factory.
     #[error(
-        "the controller of {gvk} is of another factory than the transaction; each factory has its own"
+        "the controller of {gvk} belongs to another factory than the transaction; use one factory for both"
     )]
     ForeignController {
         /// The kind.
         gvk: Gvk,
     },
-    /// A handler needs a name.
+    /// The name is empty.
     #[error("a handler of {gvk} has an empty name; name it after what it does")]
     EmptyName {
         /// The kind.
@@ -58,34 +56,36 @@ pub enum RegisterError {
     },
 }
 
-/// A start that did not come about. Nothing runs.
+/// The error of a start. Nothing is running.
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum StartError {
-    /// Workers are needed to call handlers.
-    #[error("{of} 0 workers and would never call a handler; give the number of keys it shall handle at a time",
+    /// The number of workers is zero.
+    #[error("{of} 0 workers and would never call a handler; set the number of keys to process at a time",
         of = gvk.as_ref().map_or_else(|| "the factory has".to_owned(), |gvk| format!("{gvk} has")))]
     NoWorkers {
-        /// The kind whose options say so; none if the default or the start itself does.
+        /// The kind whose options set zero.
+        ///
+        /// None for the default or the argument of the start.
         gvk: Option<Gvk>,
     },
-    /// The factory runs.
+    /// The factory is running already.
     #[error(
-        "the factory is started already; kinds and handlers that come later start by themselves"
+        "the factory is already running; kinds and handlers that are added later start by themselves"
     )]
     AlreadyStarted,
-    /// A stop came before the caches were filled.
-    #[error("the factory was stopped before its caches were filled")]
+    /// The factory was stopped before its caches were synced.
+    #[error("the factory was stopped before its caches were synced")]
     Stopped,
-    /// Some caches were not filled.
+    /// Some caches did not sync.
     #[error(transparent)]
     NotSynced(#[from] SyncError),
-    /// The lease of the leader election is configured so that it cannot be held.
+    /// The lease of the leader election is configured wrongly.
     #[error(transparent)]
     Lease(#[from] LeaseError),
 }
 
-/// A stop that had to cut work short. Everything has stopped.
+/// The error of a stop that dropped running or queued work. Everything has stopped.
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{} not handled within the grace period of {grace:?}: {}",
@@ -94,13 +94,13 @@ pub enum StartError {
 )]
 #[non_exhaustive]
 pub struct StopError {
-    /// What was not finished; it is kept for the next start.
+    /// The keys that were not processed; they are kept for the next start.
     pub unfinished: Vec<Unfinished>,
-    /// How long was waited.
+    /// The grace period.
     pub grace: Duration,
 }
 
-/// A key that was not handled before a stop ended.
+/// A key that was not processed before the grace period ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Unfinished {
@@ -108,33 +108,33 @@ pub struct Unfinished {
     pub gvk: Gvk,
     /// The key.
     pub key: ObjectKey,
-    /// The handler whose call was dropped in the middle; none if none of them was called for the key.
+    /// The handler whose call was dropped; none if no call for the key had begun.
     pub handler: Option<Arc<str>>,
 }
 
-/// What a run from start to stop can fail with.
+/// The error of a run, from start to stop.
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunError {
-    /// The start did not come about.
+    /// The start failed.
     #[error(transparent)]
     Start(#[from] StartError),
-    /// The stop had to cut work short.
+    /// The stop dropped running or queued work.
     #[error(transparent)]
     Stop(#[from] StopError),
-    /// The lease of the leader election is lost.
+    /// The lease was lost.
     ///
-    /// Calls of handlers were dropped, and the factory has stopped.
+    /// Running calls were dropped, and the factory has stopped.
     ///
-    /// A program that ends with it is started again by Kubernetes, and stands by. One that goes on can run the factory
-    /// again.
+    /// A program that exits with this error is restarted by Kubernetes and stands by. A program that goes on can run
+    /// the factory again.
     #[error(transparent)]
     Lost(LeaseError),
 }
 
 debug_as_description!(RegisterError, StartError, StopError, RunError);
 
-/// How many keys, handlers and so on a text names.
+/// How many keys or handlers a text names.
 pub(crate) const NAMED: usize = 5;
 
 fn were(keys: usize) -> String {
@@ -144,7 +144,7 @@ fn were(keys: usize) -> String {
     }
 }
 
-/// Writes a number of keys.
+/// Formats a number of keys.
 pub(crate) fn keys(count: usize) -> String {
     match count {
         1 => "1 key".to_owned(),
@@ -153,7 +153,7 @@ pub(crate) fn keys(count: usize) -> String {
 }
 
 fn names(unfinished: &[Unfinished]) -> String {
-    // What was dropped in the middle says more than what waited behind it.
+    // Dropped calls explain more than keys that waited behind them.
     let (dropped, waiting): (Vec<_>, Vec<_>) =
         unfinished.iter().partition(|each| each.handler.is_some());
     let all = dropped.into_iter().chain(waiting);

@@ -1,4 +1,4 @@
-//! Recording what a controller does.
+//! The flight recorder of a controller.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -20,7 +20,7 @@ pub(crate) struct ControllerFlight {
     kind: Arc<str>,
     queue: u32,
     ageing: Ageing,
-    /// Whether namespaces take turns.
+    /// Whether namespaces are dequeued fairly.
     fair: bool,
 }
 
@@ -44,7 +44,7 @@ impl ControllerFlight {
         }
     }
 
-    /// Records that the queue was made.
+    /// Records that the queue was created.
     pub(crate) fn opened(&self) {
         let opened = Queued::Opened {
             patience: self.ageing.patience(),
@@ -152,7 +152,7 @@ impl Tap<ObjectKey, Payload> for ControllerFlight {
                 Step::ShutDown { now } => Queued::ShutDown { now: *now },
                 Step::Reopen => Queued::Reopened {},
                 Step::Release => Queued::Released {},
-                // What a later queue does is not recorded.
+                // Steps that a later version of the queue adds are not recorded.
                 _ => return,
             },
         );
@@ -181,14 +181,14 @@ fn added<'a>(
     }
 }
 
-/// Returns what kind of cause it is, which handler is behind it, and which version is.
+/// Returns the type of a cause, the handler behind it, and its resource version.
 fn about(cause: &Cause) -> (CauseType, &str, Option<Version<'_>>) {
     match cause {
         Cause::Added { version } => (CauseType::Added, "", Some(version.into())),
         Cause::Updated { to, .. } => (CauseType::Updated, "", Some(to.into())),
         Cause::Deleted { version, .. } => (CauseType::Deleted, "", Some(version.into())),
         Cause::Wrote { by, to, .. } => (CauseType::Wrote, by, Some(to.into())),
-        // What happened to which object is said in words, and recorded where it happened.
+        // Its text has no version, and the change itself is recorded by its own kind.
         Cause::Related { .. } => (CauseType::Related, "", None),
         Cause::Resync => (CauseType::Resync, "", None),
         Cause::Enqueued { by, .. } => (CauseType::Enqueued, by.as_deref().unwrap_or(""), None),

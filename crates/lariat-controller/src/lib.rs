@@ -1,15 +1,14 @@
-//! Shared controllers: one watch, one cache and one queue per Kubernetes kind, and as many named
-//! handlers as a program has.
+//! Shared controllers: one watch, one cache and one work queue per Kubernetes kind, for any number of named handlers.
 //!
 //! ```text
-//! Cache ──changes──▶ WorkQueue ──take──▶ Worker ──▶ handlers due for the key, in order
-//!                        ▲                            │
-//!   code ──enqueue───────┘◀────outcome of each────────┘
+//! Cache ──changes──▶ WorkQueue ──get──▶ Worker ──▶ handlers that are due, in order
+//!                        ▲                           │
+//!   code ──enqueue───────┘◀───outcome of each────────┘
 //! ```
 //!
-//! A [`SharedControllerFactory`] gives out one [`SharedController`] per kind, however it is asked for.
-//! Handlers are registered by name; each has its own retries. A handler is called with a [`Context`]
-//! and returns an [`Outcome`] or any error.
+//! A [`SharedControllerFactory`] has one [`SharedController`] per kind, however it is requested. Handlers are
+//! registered by name, and each is retried separately. A handler is called with a [`Context`] and returns an
+//! [`Outcome`] or any error.
 //!
 //! ```
 //! use k8s_openapi::api::core::v1::Pod;
@@ -32,9 +31,9 @@
 //!
 //! | feature | adds |
 //! |---|---|
-//! | `metrics` | `lariat_controller::metrics`, what is counted in a registry of `prometheus-client` |
+//! | `metrics` | `lariat_controller::metrics`, counters and histograms for a registry of `prometheus-client` |
 
-// In layers: each uses what stands before it.
+// In layers: a module uses modules above it only.
 mod enqueue;
 mod error;
 mod notices;

@@ -1,4 +1,4 @@
-//! What is known of the panic of a handler: where it was, and how it got there.
+//! The place and backtrace of a handler's panic.
 
 use std::any::Any;
 use std::backtrace::Backtrace;
@@ -18,54 +18,55 @@ use tokio::time::Instant;
 use crate::current;
 
 thread_local! {
-    /// The panic that is being caught on this thread.
+    /// The last panic of a handler on this thread, until it is taken.
     static LAST: Cell<Option<Panicked>> = const { Cell::new(None) };
 }
 
-/// Where a handler panicked.
+/// The panic of a handler.
 #[derive(Debug)]
 pub(crate) struct Panicked {
     /// File, line and column.
     pub(crate) at: String,
     text: String,
     backtrace: Option<Backtrace>,
-    /// The hook that was there before has shown it.
+    /// The previous panic hook was called, which usually prints the panic.
     is_shown: bool,
 }
 
-/// Whether backtraces are wanted, by `RUST_BACKTRACE`.
+/// The value of `RUST_BACKTRACE`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Style {
     Off,
-    /// Without the frames of the runtime and of Lariat.
+    /// Backtraces without the frames of the runtime and of Lariat.
     Short,
     Full,
 }
 
 type Hook = Box<dyn Fn(&PanicHookInfo<'_>) + Send + Sync>;
 
-/// How long after a backtrace the next may be taken: resolving one takes milliseconds.
+/// The least time between two backtraces: resolving one takes milliseconds.
 const BACKTRACE_PAUSE: Duration = Duration::from_secs(1);
 
-/// Returns where the call panicked that was caught on this thread just now.
+/// Takes the panic that was last caught on this thread.
 pub(crate) fn take() -> Option<Panicked> {
     LAST.take()
 }
 
-/// Runs the call of a handler; a panic that was caught inside of it is given to a function, for nothing else may say
-/// what it was.
+/// Runs a handler's call, and passes panics that were caught inside it to `caught`.
+///
+/// Nothing else may report such a panic.
 pub(crate) async fn noting<T>(call: impl Future<Output = T>, caught: impl Fn(Panicked)) -> T {
     let mut call = pin!(call);
     let poll = |cx: &mut Context<'_>| {
         let poll = call.as_mut().poll(cx);
-        // One that ends the call does not come here.
+        // A panic that ends the call unwinds past this line.
         take().into_iter().for_each(&caught);
         poll
     };
     poll_fn(poll).await
 }
 
-/// Returns what a panic said.
+/// Returns the message of a panic.
 pub(crate) fn message(panic: &dyn Any) -> &str {
     let text = panic.downcast_ref::<&str>().copied();
     text.or_else(|| panic.downcast_ref::<String>().map(String::as_str))
@@ -73,12 +74,12 @@ pub(crate) fn message(panic: &dyn Any) -> &str {
 }
 
 impl Panicked {
-    /// Logs a panic that was caught inside of a call, unless it has been shown.
+    /// Logs a panic that was caught inside a call, unless a hook has shown it.
     pub(crate) fn log_caught(self) {
         if !self.is_shown {
             let (at, backtrace) = (&self.at, self.backtrace());
             let backtrace = backtrace.as_ref().map(tracing::field::display);
-            tracing::error!(%at, backtrace, "caught in the call of a handler: panicked: {}", self.text);
+            tracing::error!(%at, backtrace, "panic caught inside a handler call: {}", self.text);
         }
     }
 
@@ -92,8 +93,10 @@ impl Panicked {
     }
 }
 
-/// Makes panics of handlers leave behind where they were, for the log. Where no panic hook was set and errors are
-/// logged, the standard hook does not print them once more. All other panics, and hooks, stay as they were.
+/// Installs a panic hook that records panics of handlers, for the log.
+///
+/// If no custom hook was set and errors are logged, the standard hook does not print such panics as well. Other panics
+/// and custom hooks are not affected.
 pub(crate) fn note() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -122,16 +125,16 @@ fn look_at(info: &PanicHookInfo<'_>, is_shown: bool) -> Panicked {
     }
 }
 
-/// Returns whether the last backtrace was taken long enough ago, and counts this as the last.
+/// Returns whether a backtrace may be taken, and counts it if so.
 fn is_time() -> bool {
-    // What others in the process did is not to be seen in the log of a simulation.
+    // Simulations in one process must not influence each other's logs.
     if clock::is_simulated() {
         return true;
     }
     static LAST: Mutex<Option<Instant>> = Mutex::new(None);
     let mut last = LAST.lock();
     let now = Instant::now();
-    // Runtimes with virtual time have clocks of their own: what seems to come is long ago.
+    // Runtimes with paused time have their own clocks: a time in the future counts as long ago.
     let is_recent = |at: Instant| {
         let ago = now.checked_duration_since(at);
         ago.is_some_and(|ago| ago < BACKTRACE_PAUSE)
@@ -143,13 +146,14 @@ fn is_time() -> bool {
     is_time
 }
 
-/// Returns whether two hooks are one function without state. The standard library's is; of two that `take_hook` returns
-/// in a row the second is always that one.
+/// Returns whether two hooks are the same function without state.
+///
+/// The standard hook is one, and the second of two hooks that `take_hook` returns in a row always is the standard hook.
 fn is_same(one: &Hook, other: &Hook) -> bool {
     std::ptr::eq(&raw const **one, &raw const **other)
 }
 
-/// Returns what the environment says, which std looks at once too.
+/// Returns the style set in the environment, which is read once, as std does.
 fn style() -> Style {
     static STYLE: OnceLock<Style> = OnceLock::new();
     *STYLE.get_or_init(|| Style::of(std::env::var_os("RUST_BACKTRACE").as_deref()))
@@ -165,7 +169,7 @@ impl Style {
     }
 }
 
-/// The frames between the hook and the code that panicked.
+/// Frames between the hook and the code that panicked.
 const ABOVE: [&str; 6] = [
     "std::panicking::",
     "core::panicking::",
@@ -175,14 +179,14 @@ const ABOVE: [&str; 6] = [
     "core::option::",
 ];
 
-/// The frames by which a call gets from the worker to the handler.
+/// Frames by which a call gets from the worker to the handler.
 const BELOW: [&str; 3] = [
     "lariat_controller::handler::handler::Viewed<",
     "lariat_controller::handler::call::",
     "lariat_controller::controller::guard::",
 ];
 
-/// Leaves the frames between the panic and the worker.
+/// Returns the frames between the panic and the worker.
 fn trimmed(backtrace: &str) -> String {
     let is_frame = |line: &str| {
         let number = line.trim_start().split_once(": ");
@@ -196,7 +200,7 @@ fn trimmed(backtrace: &str) -> String {
         }
     }
     let has = |frame: &[&str], names: &[&str]| names.iter().any(|name| frame[0].contains(name));
-    // Frames like these are further below too, where the runtime catches panics.
+    // Only the leading ones: such frames also occur further down, where the runtime catches panics.
     let hook = frames.iter().position(|frame| has(frame, &ABOVE));
     let begin = hook.map_or(0, |hook| {
         let rest = frames[hook..].iter();

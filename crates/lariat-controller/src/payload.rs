@@ -1,4 +1,4 @@
-//! What travels with a key through the queue.
+//! The payload of a queued key: causes and deletions.
 
 use std::sync::Arc;
 
@@ -10,48 +10,48 @@ use tokio::time::Instant;
 use crate::current::Caller;
 use crate::sentinel::{Ask, Step};
 
-/// The queue of a kind.
+/// The work queue of a kind.
 pub(crate) type Queue = WorkQueue<ObjectKey, Payload>;
 
-/// A key that a worker has, to be given back.
+/// A key that a worker is processing.
 pub(crate) type Taken = Work<ObjectKey, Payload>;
 
-/// Why a key is queued, and what is left of objects that were deleted.
+/// Why a key is queued, and the last states of its deleted objects.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Payload {
     pub(crate) causes: Causes,
-    /// Deletions that some handler has not handled. Rare, so boxed.
+    /// The deletions that some handler has not handled yet. Boxed because they are rare.
     deletions: Option<Box<Deletions>>,
-    /// The run whose write or request brought the key here, if that run was itself one of a chain.
+    /// The run whose write or request enqueued the key, if that run was itself part of a chain.
     pub(crate) step: Option<Arc<Step>>,
 }
 
-/// How many deletions under one name are kept: objects may come and go while a handler fails for hours.
+/// How many deletions are kept under one name. Objects may be created and deleted while a handler fails for hours.
 const MOST_DELETIONS: usize = 32;
 
 #[derive(Debug, Clone, Default)]
 struct Deletions {
-    /// In their order, and none twice; never empty.
+    /// The deletions, sorted by number without duplicates; never empty.
     list: Vec<Deletion>,
-    /// How many were not kept, for there were too many.
+    /// How many were dropped because there were too many.
     lost: u32,
 }
 
-/// A deletion, for as long as some handler has not handled it.
+/// A deletion that some handler has not handled yet.
 #[derive(Debug, Clone)]
 struct Deletion {
     /// The last state of the object.
     last: Arc<CachedObject>,
-    /// Counts the deletions of the kind.
+    /// The number of the deletion within the kind.
     number: u64,
-    /// Who has not handled it.
+    /// The lanes that have not handled it.
     lanes: Lanes,
-    /// How many calls for it have failed.
+    /// The number of failed calls for it.
     tries: u32,
 }
 
 impl Payload {
-    /// Makes what travels with a change for some lanes; `number` counts deletions in their order.
+    /// Creates the payload of a change for some lanes; `number` numbers deletions.
     pub(crate) fn of(
         change: &Change,
         cause: Cause,
@@ -74,7 +74,7 @@ impl Payload {
         }
     }
 
-    /// Notes which run brought the key here, if its causes go on a chain of runs.
+    /// Sets the run that enqueued the key, if its causes continue a chain of runs.
     pub(crate) fn led_by(mut self, caller: Option<&Caller>) -> Self {
         if self.causes.chain() > 0 {
             self.step = caller.and_then(|caller| caller.step.clone());
@@ -82,19 +82,20 @@ impl Payload {
         self
     }
 
-    /// Returns the last state of the object whose deletion a lane is to handle next.
+    /// Returns the last state of the object whose deletion a lane handles next.
     pub(crate) fn deleted(&self, lane: LaneId) -> Option<&Arc<CachedObject>> {
         self.next_deletion(lane).map(|each| &each.last)
     }
 
-    /// Returns the deletion a lane is to handle next: the oldest of those that were tried least often, so that one that
-    /// fails does not keep the others back.
+    /// Returns the deletion a lane handles next.
+    ///
+    /// It is the oldest of those that were tried least often, so that one that keeps failing does not block the others.
     fn next_deletion(&self, lane: LaneId) -> Option<&Deletion> {
         let of_lane = self.deletions_of(lane);
         of_lane.min_by_key(|each| (each.tries, each.number))
     }
 
-    /// Returns the last state of the object whose deletion came last, of those that some handler has not handled.
+    /// Returns the last state of the most recently deleted object.
     pub(crate) fn last_deleted(&self) -> Option<&Arc<CachedObject>> {
         let deletions = self.deletions.as_ref()?.list.iter();
         deletions
@@ -102,7 +103,7 @@ impl Payload {
             .map(|each| &each.last)
     }
 
-    /// Returns what the sentinel looks at before a run.
+    /// Returns what the sentinel needs to judge a run.
     pub(crate) fn ask(&self) -> Ask<'_> {
         Ask {
             causes: &self.causes,
@@ -111,7 +112,7 @@ impl Payload {
         }
     }
 
-    /// Returns why the key is handed out now; that a handler asked to be called later is no reason.
+    /// Returns the causes of a run now: without requeues that are not due yet.
     pub(crate) fn causes_by_now(&self) -> Causes {
         let mut causes = self.causes.iter();
         match causes.any(|cause| matches!(cause, Cause::Requeued { .. })) {
@@ -120,7 +121,7 @@ impl Payload {
         }
     }
 
-    /// Returns how many deletions were not kept since a worker had the key.
+    /// Returns how many deletions were dropped since the key was last processed.
     pub(crate) fn lost_deletions(&self) -> u32 {
         self.deletions.as_ref().map_or(0, |all| all.lost)
     }
@@ -130,7 +131,9 @@ impl Payload {
         all.filter(move |each| each.lanes.contains(lane))
     }
 
-    /// Returns what a lane that has handled a deletion needs to be called for the others, if there are any.
+    /// Returns the payload for a lane's other deletions, once it has handled one.
+    ///
+    /// None if there are no others.
     pub(crate) fn later_deletions(&self, lane: LaneId) -> Option<Self> {
         let handled = self.next_deletion(lane)?.number;
         let others = self
@@ -147,17 +150,19 @@ impl Payload {
         Some(payload)
     }
 
-    /// Returns how many calls for the deletion to be handled next have failed.
+    /// Returns the number of failed calls for a lane's next deletion.
     pub(crate) fn deletion_tries(&self, lane: LaneId) -> u32 {
         self.next_deletion(lane).map_or(0, |each| each.tries)
     }
 
-    /// Returns whether there are several deletions a lane has not handled.
+    /// Returns whether a lane has more than one deletion to handle.
     pub(crate) fn has_later_deletions(&self, lane: LaneId) -> bool {
         self.deletions_of(lane).nth(1).is_some()
     }
 
-    /// Returns what a lane that failed needs to try again, after a run with some chain that was this step of it.
+    /// Returns the payload for the retry of a lane.
+    ///
+    /// `chain` and `step` are those of the failed run.
     pub(crate) fn for_retry(
         &self,
         lane: LaneId,
@@ -166,6 +171,7 @@ impl Payload {
     ) -> Self {
         let mut deletions = self.of_lane(lane);
         let failed = self.next_deletion(lane).map(|each| each.number);
+        // Only the deletion that this call handled has failed; the others keep their number of tries.
         let list = deletions.iter_mut().flat_map(|all| &mut all.list);
         for each in list.filter(|each| Some(each.number) == failed) {
             each.tries += 1;
@@ -177,7 +183,7 @@ impl Payload {
         }
     }
 
-    /// Returns what one of the lanes needs to be called later.
+    /// Returns the payload for a later call of one lane.
     pub(crate) fn for_lane(&self, lane: LaneId) -> Self {
         Self {
             causes: self.causes_by_now(),
@@ -192,7 +198,7 @@ impl Payload {
     }
 }
 
-/// Makes of a deletion the part of one lane.
+/// Returns a function that reduces a deletion to one lane.
 fn of_lane(lane: LaneId) -> impl Fn(&Deletion) -> Deletion {
     move |each| Deletion {
         lanes: lane.into(),
@@ -206,7 +212,7 @@ impl Deletions {
         is_some.then(|| Box::new(Self { list, lost: 0 }))
     }
 
-    /// Takes in others, which may be the same by way of another handler that failed.
+    /// Merges other deletions, some of which may be the same, for other lanes.
     fn merge(&mut self, others: Self) {
         self.lost += others.lost;
         for other in others.list {
@@ -216,12 +222,15 @@ impl Deletions {
             match at {
                 Ok(at) => {
                     let mine = &mut self.list[at];
+                    // The same deletion, from another lane that failed: it is one deletion for both.
                     mine.lanes.merge(&other.lanes);
+                    // Keeps the longer backoff.
                     mine.tries = mine.tries.max(other.tries);
                 }
                 Err(at) => self.list.insert(at, other),
             }
         }
+        // Sorted by number, so the oldest are dropped.
         let surplus = self.list.len().saturating_sub(MOST_DELETIONS);
         self.list.drain(..surplus);
         self.lost += surplus as u32;
@@ -236,7 +245,8 @@ impl lariat_queue::Payload for Payload {
             (mine @ None, theirs) => *mine = theirs,
             (Some(_), None) => {}
         }
-        // Of two runs one that made progress counts, as of two causes the shorter chain does.
+        // A run that made progress takes precedence, as the shorter chain does among causes: merging must not turn work
+        // that progresses into a hot loop.
         if self.step.as_ref().is_none_or(|step| !step.has_progressed()) {
             self.step = later.step.or(self.step.take());
         }

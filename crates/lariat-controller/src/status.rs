@@ -1,4 +1,4 @@
-//! How controllers are doing.
+//! The status of controllers and handlers.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,43 +9,61 @@ use lariat_queue::{Histogram, QueueStats};
 use crate::sentinel::Circle;
 use crate::totals::{Ended, Totals};
 
-/// State and totals of one handler, for as long as it is registered.
+/// State and counters of a handler since its registration.
+///
+/// ```no_run
+/// use lariat_controller::SharedControllerFactory;
+///
+/// # fn example(factory: &SharedControllerFactory) {
+/// for controller in factory.status() {
+///     for handler in &controller.handlers {
+///         println!("{} {}: {} calls, {} failed", controller.cache.gvk, handler.name, handler.runs, handler.failures);
+///     }
+/// }
+/// # }
+/// ```
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct HandlerStatus {
-    /// The name it was registered under.
+    /// The name of the handler.
     pub name: Arc<str>,
     /// Calls that have ended.
     pub runs: u64,
-    /// Calls that asked to come again at once, of all that [asked to](Ended::Requeued).
+    /// Calls that asked for an immediate requeue.
+    ///
+    /// They are among those that ended as [`Requeued`](Ended::Requeued).
     pub at_once: u64,
-    /// Calls that came after a failure that was counted, not [held](crate::HandlerError::held); the queue's
-    /// `retries` counts those that were scheduled.
+    /// Calls that were retries after a counted failure.
+    ///
+    /// Failures that are [held](crate::HandlerError::held) are not counted. The queue's `retries` counts retries when
+    /// they are scheduled.
     pub retries: u64,
     /// Calls that failed, panics and timeouts included.
     pub failures: u64,
     /// Calls that panicked.
     pub panics: u64,
-    /// Calls that took longer than allowed.
+    /// Calls that exceeded the handler's timeout.
     pub timeouts: u64,
-    /// Failures after which nothing was tried again, because the retries were used up.
+    /// Failures that were not retried because the retries were exhausted.
     pub given_up: u64,
-    /// The time all calls took together.
+    /// The total duration of all calls.
     pub busy: Duration,
-    /// How long calls took.
+    /// The durations of calls.
     pub times: Histogram,
-    /// How long it took from a change to the call for it. Retries do not count, nor does the time in line before
-    /// a handler whose [concurrency](crate::HandlerOptions::concurrency) is limited.
+    /// The times from a change to the call for it. Retries are not included, nor is the time a key waits at the
+    /// handler's [concurrency](crate::HandlerOptions::concurrency) limit.
     pub lags: Histogram,
-    /// Whether the handler is not called yet because a related kind's cache is not filled; see
-    /// [`SharedController::watch_related`](crate::SharedController::watch_related).
+    /// Whether the handler waits for the cache of a related kind.
+    ///
+    /// See [`SharedController::watch_related`](crate::SharedController::watch_related).
     pub is_held: bool,
-    /// How many keys wait for the handler outside the queue: at the limit of its
-    /// [concurrency](crate::HandlerOptions::concurrency), while it is held, or while the content of their objects is
-    /// read.
+    /// The number of keys that wait for the handler outside the queue.
+    ///
+    /// They wait at its [concurrency](crate::HandlerOptions::concurrency) limit, for caches, or for the content of
+    /// their objects.
     pub waiting: usize,
     ended: [u64; Ended::ALL.len()],
-    /// Those that did not fail, and those that did.
+    /// The durations of successful calls, and of failed ones.
     times_by_failure: [Histogram; 2],
 }
 
@@ -77,33 +95,33 @@ impl HandlerStatus {
         }
     }
 
-    /// Returns how many calls ended in some way.
+    /// Returns the number of calls that ended in this way.
     #[must_use]
     pub fn ended(&self, how: Ended) -> u64 {
         self.ended[how as usize]
     }
 
-    /// Returns how long those calls took that failed, or those that did not.
+    /// Returns the durations of failed calls, or of successful ones.
     #[must_use]
     pub fn times_of(&self, failed: bool) -> &Histogram {
         &self.times_by_failure[usize::from(failed)]
     }
 }
 
-/// State and totals of one kind.
+/// State and counters of the controller of a kind.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ControllerStatus {
-    /// The cache.
+    /// The state of the cache.
     pub cache: KindStatus,
-    /// The queue.
+    /// The state of the work queue.
     pub queue: QueueStats,
-    /// How many keys are handled at a time; none if the controller does not run.
+    /// The number of workers; none if the controller does not run.
     pub workers: Option<usize>,
     /// The handlers, in the order of their registration.
     pub handlers: Vec<HandlerStatus>,
-    /// What those have done together that are not registered any more; it has no name.
+    /// The sum over removed handlers; its name is empty.
     pub gone: HandlerStatus,
-    /// The keys that go round in circles, by key; see [`Sentinel`](crate::Sentinel).
+    /// The keys in hot loops, sorted; see [`Sentinel`](crate::Sentinel).
     pub circles: Vec<Circle>,
 }

@@ -1,4 +1,4 @@
-//! What is counted of a handler.
+//! The counters of a handler.
 
 use std::time::Duration;
 
@@ -8,24 +8,24 @@ use lariat_queue::Histogram;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Ended {
-    /// Nothing is left to do.
+    /// It succeeded.
     Done,
-    /// The handler wants to be called again after a delay.
+    /// It succeeded, and the handler asked to be called again.
     Requeued,
-    /// It said that its error is to be ignored.
+    /// It returned an error to be ignored.
     Ignored,
-    /// It failed.
+    /// It failed with a retryable error.
     Failed,
-    /// It failed, and said that trying again is of no use.
+    /// It failed with a terminal error.
     Terminal,
     /// It panicked.
     Panicked,
-    /// It took longer than its timeout.
+    /// It exceeded the handler's timeout.
     TimedOut,
 }
 
 impl Ended {
-    /// All ways in which a call can end.
+    /// All variants.
     pub const ALL: &[Self] = &[
         Self::Done,
         Self::Requeued,
@@ -42,7 +42,7 @@ impl Ended {
         !matches!(self, Self::Done | Self::Requeued | Self::Ignored)
     }
 
-    /// Returns the word for it, in lower case.
+    /// Returns the name in lower case, as metrics and logs have it.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -61,14 +61,14 @@ impl Ended {
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Totals {
     pub(crate) ended: [u64; Ended::ALL.len()],
-    /// Of the calls that asked to come again, those that did not want to wait.
+    /// The number of calls that asked for an immediate requeue.
     pub(crate) at_once: u64,
     pub(crate) retries: u64,
-    /// Failures after which nothing was tried again, because the retries were used up.
+    /// The number of failures that were not retried because the retries were exhausted.
     pub(crate) given_up: u64,
-    /// How long calls took: those that did not fail, and those that did.
+    /// The durations of successful calls, and of failed ones.
     pub(crate) times: [Histogram; 2],
-    /// How long changes waited before the handler was called for them.
+    /// The times from a change to the call for it.
     pub(crate) lags: Histogram,
 }
 
@@ -80,7 +80,7 @@ impl Totals {
         self.times[usize::from(ended.is_failure())].record(took);
     }
 
-    /// Takes in what was counted elsewhere.
+    /// Adds other totals.
     pub(crate) fn merge(&mut self, other: &Self) {
         for (count, more) in self.ended.iter_mut().zip(other.ended) {
             *count += more;

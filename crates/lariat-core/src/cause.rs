@@ -1,4 +1,4 @@
-//! Why a key has work to do.
+//! The reasons why a key was enqueued.
 
 use std::fmt;
 use std::panic::Location;
@@ -7,25 +7,32 @@ use std::time::Instant;
 
 use crate::{ResourceVersion, Uid};
 
-/// One reason for which a key is in a work queue.
+/// One reason why a key was enqueued: the reconcile reason.
+///
+/// ```
+/// use lariat_core::{Cause, ResourceVersion};
+///
+/// let cause = Cause::Updated { from: ResourceVersion::new("7"), to: ResourceVersion::new("9") };
+/// assert_eq!(cause.to_string(), "updated 7 → 9");
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Cause {
-    /// The object came into sight: it was listed first, or created.
+    /// The object appeared: it was in the first list, or was created.
     Added {
-        /// The version that was seen.
+        /// The version of its state.
         version: ResourceVersion,
     },
     /// The object changed.
     Updated {
-        /// The version before the first change nobody has handled yet.
+        /// The version before the first change that is not handled yet.
         from: ResourceVersion,
-        /// The version after the last.
+        /// The version after the last change.
         to: ResourceVersion,
     },
-    /// The object is gone.
+    /// The object was deleted.
     Deleted {
-        /// Which object: a later one under the same key has another uid.
+        /// The uid of the object; a later object under the same key has another uid.
         uid: Uid,
         /// The version of its last known state.
         version: ResourceVersion,
@@ -34,48 +41,52 @@ pub enum Cause {
     Wrote {
         /// The handler.
         by: Arc<str>,
-        /// The version before, if the object was there.
+        /// The version before, if the object existed.
         from: Option<ResourceVersion>,
-        /// The version since.
+        /// The version of the written state.
         to: ResourceVersion,
-        /// How many runs in a row, each caused by what the one before wrote or enqueued, led to the write.
+        /// How many runs in a row led to the write, each caused by the one before.
+        ///
+        /// A run causes another by what it writes or enqueues.
         chain: u32,
     },
-    /// Something this object has to do with changed.
+    /// A related object changed.
     Related {
-        /// What happened to which object, in words.
+        /// The object and what happened to it, as a text.
         what: Arc<str>,
-        /// As for [`Wrote`](Self::Wrote), if a handler of this process did it.
+        /// As for [`Wrote`](Self::Wrote), if a handler of this process changed it.
         chain: u32,
     },
-    /// The store is being replayed by schedule, nothing changed.
+    /// A scheduled resync: the store is replayed, and nothing changed.
     Resync,
-    /// Code asked for the key.
+    /// The key was enqueued by a call.
     Enqueued {
-        /// The handler that asked, if it was one.
+        /// The handler that enqueued it, if a handler did.
         by: Option<Arc<str>>,
-        /// Why, if it was said.
+        /// The reason that was given, if any.
         why: Option<Arc<str>>,
-        /// The line of code that asked.
+        /// The source line of the call.
         at: &'static Location<'static>,
-        /// As for [`Wrote`](Self::Wrote), if a handler asked without a delay.
+        /// As for [`Wrote`](Self::Wrote), if a handler enqueued it without a delay.
         chain: u32,
     },
-    /// A handler failed and runs again.
+    /// A handler failed and is retried.
     Retry {
         /// The handler.
         handler: Arc<str>,
         /// How many times in a row it has failed.
         failures: u32,
     },
-    /// A handler asked to be run again.
+    /// A handler asked for another run.
     Requeued {
         /// The handler.
         handler: Arc<str>,
-        /// When it wanted to run. Before that something else brings a run, which satisfies the request.
+        /// The requested time. An earlier run for another reason satisfies the request.
         due: Instant,
     },
-    /// A handler was registered while the controller was running and sees what exists.
+    /// A handler was registered late, while the controller was running.
+    ///
+    /// It gets the objects that exist.
     LateHandler {
         /// The handler.
         handler: Arc<str>,
@@ -83,16 +94,18 @@ pub enum Cause {
 }
 
 impl Cause {
-    /// Merges a later cause into this one if both tell one story; gives it back otherwise.
+    /// Merges a later cause that continues this one; returns it otherwise.
     fn merge(&mut self, later: Cause) -> Result<(), Cause> {
         if *self == later {
             return Ok(());
         }
         match (self, later) {
+            // Consecutive updates span one range; with a gap, or another cause in between, they stay apart.
             (Self::Updated { to, .. }, Self::Updated { from, to: newest }) if *to == from => {
                 *to = newest;
                 Ok(())
             }
+            // An addition that was not handled yet is an addition at a later version.
             (Self::Added { version }, Self::Updated { from, to }) if *version == from => {
                 *version = to;
                 Ok(())
@@ -117,7 +130,7 @@ impl Cause {
                 },
             ) if *by == again && *to == from => {
                 *to = newest;
-                // Whatever else is among the causes begins a chain anew.
+                // A cause outside the chain ends it, so the shorter of the two chains counts.
                 *chain = other.min(*chain);
                 Ok(())
             }
@@ -127,8 +140,9 @@ impl Cause {
 }
 
 impl Cause {
-    /// Returns whether a later cause adds nothing to this one. Of two requests of a handler the earlier counts: it is
-    /// due first or was due before.
+    /// Returns whether a later cause adds nothing to this one.
+    ///
+    /// Of two requests of a handler the earlier one counts.
     fn covers(&self, later: &Cause) -> bool {
         match (self, later) {
             (
@@ -142,9 +156,9 @@ impl Cause {
         }
     }
 
-    /// Returns how many runs in a row, each caused by the write of the one before, led to this cause; none if
-    /// it says nothing about that, as a retry, or a handler's wish to be called again that a write of its own
-    /// fulfils.
+    /// Returns how many runs in a row led to this cause, each caused by the one before.
+    ///
+    /// `None` if the cause has no bearing on that: for a retry, and for a handler's request to be run again.
     #[must_use]
     pub fn chain(&self) -> Option<u32> {
         match self {
@@ -191,11 +205,20 @@ impl fmt::Display for Cause {
 
 /// The merged reasons for one run, oldest first and bounded.
 ///
-/// Successive updates merge into one that spans them. Beyond [`LIMIT`](Self::LIMIT) different causes
-/// the newest are counted but not kept: the run happens all the same.
+/// Successive updates merge into one that spans them. Of more than [`LIMIT`](Self::LIMIT) different causes, the newest
+/// are counted but not stored; the key is processed all the same.
 ///
-/// The causes of a run that failed are shown again by its [retry](Self::retried). They are not what causes that run, so
-/// they do not count for its [chain](Self::chain).
+/// The [retry](Self::retried) of a failed run keeps the run's causes. They do not cause the retry, so they do not count
+/// for its [chain](Self::chain).
+///
+/// ```
+/// use lariat_core::{Cause, Causes, ResourceVersion};
+///
+/// let mut causes = Causes::from(Cause::Added { version: ResourceVersion::new("1") });
+/// causes.push(Cause::Updated { from: ResourceVersion::new("1"), to: ResourceVersion::new("2") });
+/// causes.push(Cause::Resync);
+/// assert_eq!(causes.to_string(), "added at 2, resync");
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Causes {
     first: Option<Cause>,
@@ -207,19 +230,19 @@ pub struct Causes {
 struct More {
     causes: Vec<Cause>,
     omitted: u32,
-    /// The shortest chain that led to one of those that are omitted.
+    /// The shortest chain that led to one of the omitted causes.
     shortest: Option<u32>,
-    /// A bit for each cause, the oldest first: a run that failed had it, and only the retry brought it here.
+    /// A bit per cause, the oldest first: it belongs to a failed run and is here because of the retry.
     had: u8,
-    /// The shortest chain of the runs that failed, if any did.
+    /// The shortest chain of the failed runs, if there are any.
     failed: Option<u32>,
 }
 
 impl Causes {
-    /// How many different causes are kept.
+    /// How many different causes are stored.
     pub const LIMIT: usize = 8;
 
-    /// How many of those a run had that failed are kept for its retry.
+    /// How many causes of a failed run are kept for its retry.
     const KEPT: usize = 4;
 
     /// Adds a later cause.
@@ -227,14 +250,14 @@ impl Causes {
         self.add(cause, false);
     }
 
-    /// Adds a later cause; `had` says that a run which failed had it.
+    /// Adds a later cause; `had` says whether it belongs to a failed run.
     fn add(&mut self, mut cause: Cause, had: bool) {
         let Some(first) = &mut self.first else {
             self.first = Some(cause);
             return self.mark(0, had);
         };
         let at = self.more.as_ref().map_or(0, |more| more.causes.len());
-        // What a run had and what it did not have stay apart, for only the latter counts.
+        // Causes of a failed run are not merged with new ones, because only new ones count for the chain.
         if self
             .more
             .as_ref()
@@ -249,6 +272,7 @@ impl Causes {
         }
         let known = self.iter().position(|known| known.covers(&cause));
         if let Some(known) = known {
+            // A cause that comes again after the failed run is new: the mark is kept only if both are old.
             let both = had && self.more.as_ref().is_some_and(|more| more.has_had(known));
             return self.mark(known, both);
         }
@@ -257,11 +281,12 @@ impl Causes {
             more.causes.push(cause);
             self.mark(at + 1, had);
         } else {
+            // An omitted cause still counts for the chain, unless it belongs to a failed run.
             more.omit(1, cause.chain().filter(|_| !had));
         }
     }
 
-    /// Notes whether a run that failed had a cause.
+    /// Sets whether a cause belongs to a failed run.
     fn mark(&mut self, at: usize, had: bool) {
         match &mut self.more {
             Some(more) => more.had = more.had & !(1 << at) | u8::from(had) << at,
@@ -287,11 +312,11 @@ impl Causes {
         }
     }
 
-    /// Returns the causes for the retry of a run with these, which failed; `chain` is how many runs in a row led to it,
-    /// and `retry` says that it is tried again.
+    /// Returns the causes of the retry of a failed run.
     ///
-    /// The oldest four are kept, so that the retry still says what it is about. Causes that are added later decide
-    /// about the chain; without any it is that of the run that failed.
+    /// `chain` is the run's chain, and `retry` the cause to be added. The oldest four causes are kept, so that the
+    /// retry still shows what it is about. The chain of the retry is that of causes added later, or of the failed run
+    /// if there are none.
     #[must_use]
     pub fn retried(&self, retry: Cause, chain: u32) -> Self {
         let is_other = |cause: &&Cause| {
@@ -316,14 +341,15 @@ impl Causes {
             .chain(self.more.iter().flat_map(|more| &more.causes))
     }
 
-    /// Returns how many runs in a row, each caused by the write of the one before, led to this one: 0 as soon
-    /// as anything else is among the causes.
+    /// Returns how many runs in a row led to this one, each caused by the one before.
+    ///
+    /// It is 0 as soon as one of the causes has nothing to do with an earlier run.
     #[must_use]
     pub fn chain(&self) -> u32 {
         self.chain_by(Cause::chain)
     }
 
-    /// Returns the chain that led here, where a function says which one led to a cause; see [`Cause::chain`].
+    /// Returns the chain, with a function for the chain of each [cause](Cause::chain).
     #[must_use]
     pub fn chain_by(&self, chain: impl FnMut(&Cause) -> Option<u32>) -> u32 {
         let more = self.more.as_deref();
@@ -332,10 +358,11 @@ impl Causes {
         let new = new.map(|(_, cause)| cause).filter_map(chain);
         let shortest = new.chain(more.and_then(|more| more.shortest)).min();
         let failed = more.and_then(|more| more.failed);
+        // Retries continue the chain of the failed run; anything new has a chain of its own.
         shortest.or(failed).unwrap_or(0)
     }
 
-    /// Returns whether nothing but retries brought these about.
+    /// Returns whether retries are the only causes.
     #[must_use]
     pub fn is_retry(&self) -> bool {
         let more = self.more.as_deref();
@@ -346,9 +373,20 @@ impl Causes {
         is_old && self.iter().enumerate().all(is_retry)
     }
 
-    /// Returns the causes of a run at some time: without requests to run later than that, unless there is nothing else.
+    /// Returns the causes of a run at the given time.
     ///
-    /// A change makes a handler run before the time it asked for, and brings the request along.
+    /// A handler's request for a later run is left out, unless there is nothing else: an early run for another reason
+    /// satisfies the request, but is not caused by it.
+    ///
+    /// ```
+    /// use std::time::{Duration, Instant};
+    /// use lariat_core::{Cause, Causes, ResourceVersion};
+    ///
+    /// let now = Instant::now();
+    /// let mut causes = Causes::from(Cause::Requeued { handler: "h".into(), due: now + Duration::from_secs(60) });
+    /// causes.push(Cause::Updated { from: ResourceVersion::new("1"), to: ResourceVersion::new("2") });
+    /// assert_eq!(causes.due_at(now).to_string(), "updated 1 → 2");
+    /// ```
     #[must_use]
     pub fn due_at(&self, now: Instant) -> Self {
         let is_due = |cause: &&Cause| !matches!(cause, Cause::Requeued { due, .. } if *due > now);
@@ -369,7 +407,7 @@ impl Causes {
         rest
     }
 
-    /// Returns how many causes were counted but not kept.
+    /// Returns how many causes were counted but not stored.
     #[must_use]
     pub fn omitted(&self) -> u32 {
         self.more.as_ref().map_or(0, |more| more.omitted)
@@ -383,7 +421,7 @@ impl Causes {
 }
 
 impl More {
-    /// Returns whether a run that failed had a cause.
+    /// Returns whether a cause belongs to a failed run.
     fn has_had(&self, at: usize) -> bool {
         self.had & 1 << at != 0
     }

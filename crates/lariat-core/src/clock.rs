@@ -1,8 +1,8 @@
 //! The wall clock, which simulations and tests replace.
 //!
-//! The libraries wait by tokio's clock, and that can be paused. The wall clock is for what outlives a process: the
-//! times that operators write into objects, and the times at which credentials expire. They read it here, and so should
-//! handlers that want to be simulated.
+//! The libraries wait by tokio's clock, which tests can pause. The wall clock is for times that outlive a process:
+//! those that operators write into objects, and the expiry of credentials. The libraries read it here, and so should
+//! handlers that are to run in simulations.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -12,31 +12,31 @@ use std::time::SystemTime;
 type Clock = Rc<dyn Fn() -> SystemTime>;
 
 thread_local! {
-    /// What [`now`] calls on this thread; without it, the system is asked.
+    /// The function behind [`now`] on this thread; without it, the system's clock.
     static SIMULATED: RefCell<Option<Clock>> = const { RefCell::new(None) };
 }
 
-/// Returns what time it is: the system's, or that of [`simulate`] on this thread.
+/// Returns the wall clock's time: the system's, or that of [`simulate`] on this thread.
 ///
 /// As with [`SystemTime::now`], a later call may return an earlier time, because clocks are set back.
 ///
 /// # Panics
 ///
-/// Panics where the function given to [`simulate`] does.
+/// Panics if the function given to [`simulate`] does.
 #[must_use]
 pub fn now() -> SystemTime {
-    // The function is called outside of the borrow: it may begin or end a simulation.
+    // The function is called outside the borrow, because it may start or end a simulation.
     let simulated = SIMULATED.with_borrow(Clone::clone);
     simulated.map_or_else(system, |now| now())
 }
 
 /// Replaces the wall clock of this thread until the guard is dropped.
 ///
-/// Meant for simulations and tests. Every [`now`] on this thread calls `now`; other threads keep their clock. A second
-/// simulation on the same thread takes the place of the first until its guard is dropped, so guards are dropped in the
-/// reverse order of their making, as variables of a block are. A guard that is dropped by a panic restores, too.
+/// For simulations and tests. Every [`now`] on this thread calls `now`; other threads keep their clock. A second
+/// simulation on the same thread replaces the first until its guard is dropped. Drop guards in the reverse order of
+/// their creation, as variables of a block are. A guard that is dropped by a panic restores the clock too.
 ///
-/// `now` must not call [`crate::clock::now`], which would call it in turn without end.
+/// `now` must not call [`crate::clock::now`], which would recurse without end.
 ///
 /// # Examples
 ///
@@ -57,14 +57,16 @@ pub fn simulate(now: impl Fn() -> SystemTime + 'static) -> Simulated {
 
 /// Returns whether the wall clock of this thread is simulated.
 ///
-/// A simulation runs several programs in one process, one after the other and at once. The libraries ask this before
-/// they use what belongs to a process, such as which factories it has started, and do without it.
+/// A simulation runs several programs in one process. The libraries check this before they use state that belongs to a
+/// process, such as which factories it has started, and do without it.
 #[must_use]
 pub fn is_simulated() -> bool {
     SIMULATED.with_borrow(Option::is_some)
 }
 
-/// A simulated wall clock of one thread, from [`simulate`]. Dropping it restores the clock that was there before.
+/// A simulated wall clock of one thread; dropping it restores the previous clock.
+///
+/// Returned by [`simulate`].
 #[must_use = "the clock is restored when this is dropped"]
 pub struct Simulated {
     before: Option<Clock>,
@@ -73,7 +75,7 @@ pub struct Simulated {
 impl Drop for Simulated {
     fn drop(&mut self) {
         let before = self.before.take();
-        // It fails where the thread ends and has destroyed the clock before the guard, which leaves nothing to restore.
+        // Fails when the ending thread has destroyed the clock before the guard; nothing is left to restore then.
         let ended = SIMULATED.try_with(|simulated| simulated.replace(before));
         drop(ended);
     }

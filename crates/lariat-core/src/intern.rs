@@ -1,21 +1,21 @@
-//! Keeping equal things once.
+//! Storing equal texts once.
 
 use std::fmt;
 use std::sync::Arc;
 
 use hashbrown::HashSet;
 
-/// Texts that are kept once.
+/// Texts that are stored once.
 ///
-/// A text that nobody else holds any more is forgotten when the collection has doubled since it was last
-/// looked through, so it holds at most twice what is in use.
+/// Unused texts are removed when the collection has doubled since the last removal, so it contains at most twice as
+/// many texts as are in use.
 pub(crate) struct Texts {
     known: HashSet<Arc<str>>,
-    /// How many texts there are when it is looked through next.
+    /// The size at which unused texts are removed next.
     sweep_at: usize,
 }
 
-/// Below this many texts looking through them is not worth the time.
+/// Below this many texts, removing unused ones is not worth the time.
 const SMALL: usize = 256;
 
 impl Texts {
@@ -26,7 +26,7 @@ impl Texts {
         }
     }
 
-    /// Returns a text, shared with everybody who asked for an equal one and still has it.
+    /// Returns a text that is shared with all callers that interned an equal one.
     pub(crate) fn intern(&mut self, text: &str) -> Arc<str> {
         if let Some(known) = self.known.get(text) {
             return Arc::clone(known);

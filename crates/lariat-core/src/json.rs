@@ -1,24 +1,24 @@
-//! Walking over a JSON text without reading what is passed.
+//! Skipping over JSON values without parsing them.
 //!
-//! A pass is a few instructions for each string and brace, so what they consist of is always inlined: calls cost a quarter
-//! of it.
+//! Skipping takes a few instructions per string and brace, so the helpers are always inlined: calls would cost a
+//! quarter of the time.
 
 use std::fmt;
 
 use memchr::memchr2;
 
-/// How deep a value may be nested: one bit says whether a level is an object.
+/// How deep a value may be nested: one bit per level says whether it is an object.
 const DEEPEST: u32 = 128;
 
-/// How many words of a string are looked at before it counts as a long one.
+/// How many words of a string are searched inline before `memchr2` is called.
 const WORDS: usize = 4;
 
-/// A place in a JSON text that moves on value by value.
+/// A position in a JSON text that moves on value by value.
 ///
-/// It finds where members, items and values begin and end and reads none of them, which costs a fraction of parsing
-/// them. It follows the grammar of JSON, with three exceptions: the bytes inside of strings may be anything but a quote
-/// (they are not checked for UTF-8 and control characters), `\u` may be followed by any four digits, and values are nested
-/// at most 128 levels deep. Whoever meets [`Unclear`] asks a parser what is wrong, if anything is.
+/// It finds where members, items and values begin and end, without parsing them, at a fraction of a parser's cost. It
+/// follows the grammar of JSON with three exceptions: strings may contain any bytes but a quote (UTF-8 and control
+/// characters are not checked), `\u` may be followed by any four hexadecimal digits, and values may be nested at most
+/// 128 levels deep. On [`Unclear`], use a parser to find out what is wrong, if anything is.
 ///
 /// ```
 /// use lariat_core::JsonCursor;
@@ -37,7 +37,7 @@ const WORDS: usize = 4;
 pub struct JsonCursor<'a> {
     json: &'a [u8],
     at: usize,
-    /// Whether an object or a list was entered and nothing of it read yet.
+    /// Whether an object or a list was entered and nothing of it has been read.
     is_fresh: bool,
 }
 
@@ -47,7 +47,7 @@ pub struct JsonCursor<'a> {
 pub struct Unclear;
 
 impl<'a> JsonCursor<'a> {
-    /// Makes a cursor at the beginning of a text.
+    /// Creates a cursor at the beginning of a text.
     #[must_use]
     pub fn new(json: &'a [u8]) -> Self {
         Self {
@@ -57,38 +57,54 @@ impl<'a> JsonCursor<'a> {
         }
     }
 
-    /// Returns how many bytes were passed.
+    /// Returns the number of bytes before the cursor.
     #[must_use]
     pub fn position(&self) -> usize {
         self.at
     }
 
-    /// Returns what was passed since a position.
+    /// Returns the bytes between a position and the cursor.
     pub(crate) fn since(&self, start: usize) -> &'a [u8] {
         &self.json[start..self.at]
     }
 
-    /// Enters an object; [`next_member`](Self::next_member) says what is in it.
+    /// Enters an object; [`next_member`](Self::next_member) visits its members.
     ///
     /// # Errors
     ///
     /// There is no object here.
     pub fn enter_object(&mut self) -> Result<(), Unclear> {
+        // The first member is not preceded by a comma.
         self.is_fresh = true;
         self.take(b'{')
     }
 
-    /// Enters a list; [`next_item`](Self::next_item) says whether there is more in it.
+    /// Enters a list; [`next_item`](Self::next_item) visits its items.
     ///
     /// # Errors
     ///
     /// There is no list here.
+    ///
+    /// ```
+    /// use lariat_core::JsonCursor;
+    ///
+    /// let mut cursor = JsonCursor::new(b"[1, 2]");
+    /// cursor.enter_list()?;
+    /// let mut items = Vec::new();
+    /// while cursor.next_item()? {
+    ///     items.push(cursor.skip_value()?);
+    /// }
+    /// assert_eq!(items, [b"1", b"2"]);
+    /// # Ok::<(), lariat_core::Unclear>(())
+    /// ```
     pub fn enter_list(&mut self) -> Result<(), Unclear> {
         self.is_fresh = true;
         self.take(b'[')
     }
 
-    /// Moves to the value of the next member and returns its name as it is written, or leaves the object.
+    /// Moves to the value of the next member and returns the member's name.
+    ///
+    /// The name is returned as it is written, with escapes. At the end of the object, leaves it and returns `None`.
     ///
     /// # Errors
     ///
@@ -109,7 +125,7 @@ impl<'a> JsonCursor<'a> {
         self.moves_on(b']')
     }
 
-    /// Passes a value of any kind and returns its bytes.
+    /// Skips a value of any type and returns its bytes.
     ///
     /// # Errors
     ///
@@ -142,7 +158,7 @@ impl<'a> JsonCursor<'a> {
         }
     }
 
-    /// Makes sure that nothing follows.
+    /// Checks that nothing follows.
     ///
     /// # Errors
     ///
@@ -151,7 +167,9 @@ impl<'a> JsonCursor<'a> {
         self.peek().map_or(Ok(()), |_| Err(Unclear))
     }
 
-    /// Closes what ends behind a value; returns whether that is all of it, and moves to the next value otherwise.
+    /// Closes the objects and lists that end after a value.
+    ///
+    /// Returns whether the outermost one has ended; otherwise moves to the next value.
     #[inline(always)]
     fn close(&mut self, nest: &mut Nest) -> Result<bool, Unclear> {
         loop {
@@ -169,7 +187,7 @@ impl<'a> JsonCursor<'a> {
         }
     }
 
-    /// Moves behind the comma in front of a member or an item, or behind the end.
+    /// Moves past the comma before a member or an item, or past the end.
     fn moves_on(&mut self, end: u8) -> Result<bool, Unclear> {
         let is_fresh = std::mem::take(&mut self.is_fresh);
         let next = self.peek()?;
@@ -183,7 +201,7 @@ impl<'a> JsonCursor<'a> {
         Ok(true)
     }
 
-    /// Passes the name of a member and the colon behind it.
+    /// Skips the name of a member and the colon after it.
     #[inline(always)]
     fn name(&mut self) -> Result<&'a [u8], Unclear> {
         if self.peek()? != b'"' {
@@ -194,7 +212,7 @@ impl<'a> JsonCursor<'a> {
         Ok(name)
     }
 
-    /// Passes a string, whose first quote is known to be here, and returns what is between the quotes.
+    /// Skips a string, whose opening quote is here; returns what is between the quotes.
     #[inline(always)]
     fn string(&mut self) -> Result<&'a [u8], Unclear> {
         let start = self.at + 1;
@@ -209,7 +227,7 @@ impl<'a> JsonCursor<'a> {
         }
     }
 
-    /// Passes what follows a backslash.
+    /// Skips what follows a backslash.
     fn escape(&mut self) -> Result<(), Unclear> {
         let length = match self.json.get(self.at).ok_or(Unclear)? {
             b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => 1,
@@ -224,7 +242,7 @@ impl<'a> JsonCursor<'a> {
         Ok(())
     }
 
-    /// Passes a number, `true`, `false` or `null`.
+    /// Skips a number, `true`, `false` or `null`.
     fn scalar(&mut self) -> Result<(), Unclear> {
         let rest = &self.json[self.at..];
         let is_part =
@@ -248,7 +266,7 @@ impl<'a> JsonCursor<'a> {
         Ok(())
     }
 
-    /// Returns the next byte that is no white space, which it moves to.
+    /// Moves to the next byte that is not white space, and returns it.
     #[inline(always)]
     pub(crate) fn peek(&mut self) -> Result<u8, Unclear> {
         match self.json.get(self.at) {
@@ -293,7 +311,9 @@ fn find_stop(json: &[u8], mut at: usize) -> Result<usize, Unclear> {
         .ok_or(Unclear)
 }
 
-/// Marks the bytes of a word that are the wanted one, by their highest bits; only the first mark is right for certain.
+/// Marks the bytes of a word that equal `wanted`, by their highest bits.
+///
+/// Only the first mark is certain to be right.
 #[inline(always)]
 fn bytes_that_are(word: u64, wanted: u8) -> u64 {
     const ONES: u64 = u64::from_le_bytes([1; 8]);
@@ -322,7 +342,7 @@ fn digits(text: &[u8]) -> (&[u8], &[u8]) {
     text.split_at(end.unwrap_or(text.len()))
 }
 
-/// Which of the levels around a place are objects; the others are lists.
+/// Which of the levels around a position are objects; the others are lists.
 #[derive(Default)]
 struct Nest {
     objects: u128,
@@ -350,7 +370,7 @@ impl Nest {
 }
 
 impl fmt::Debug for JsonCursor<'_> {
-    /// Says where it is; the text stays out of logs.
+    /// Prints the position; the text stays out of logs.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("JsonCursor")
             .field("at", &self.at)

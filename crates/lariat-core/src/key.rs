@@ -1,4 +1,4 @@
-//! The name of an object inside its kind.
+//! The identity of an object within its kind.
 
 use std::borrow::Borrow;
 use std::fmt;
@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 /// Namespace and name of an object: the key of every cache and queue.
 ///
-/// The text form is client-go's: `namespace/name`, or `name` for a cluster-scoped object. Keys order
-/// by that text, which is the order in which the API server lists. A clone shares the text.
+/// The text form is client-go's: `namespace/name`, or `name` for a cluster-scoped object. Keys are ordered by that
+/// text, which is the order of the API server's lists. A clone shares the text.
 ///
 /// ```
 /// use lariat_core::ObjectKey;
@@ -22,10 +22,10 @@ use std::sync::Arc;
 pub struct ObjectKey(Arc<str>);
 
 impl ObjectKey {
-    /// Names an object of a namespaced kind; an empty namespace means cluster-scoped.
+    /// Creates the key of a namespaced object; an empty namespace means cluster-scoped.
     ///
-    /// Kubernetes forbids `/` in names. A key made from such a text is legal here but names nothing
-    /// the API server could hold; text from users goes through [`FromStr`], which refuses it.
+    /// Kubernetes forbids `/` in names. A key with such a name is accepted here but matches no object of an API server.
+    /// Parse texts from users with [`FromStr`], which rejects them.
     #[must_use]
     pub fn namespaced(namespace: &str, name: &str) -> Self {
         if namespace.is_empty() {
@@ -38,7 +38,13 @@ impl ObjectKey {
         Self(text.into())
     }
 
-    /// Names an object of a cluster-scoped kind.
+    /// Creates the key of a cluster-scoped object.
+    ///
+    /// ```
+    /// use lariat_core::ObjectKey;
+    ///
+    /// assert_eq!(ObjectKey::cluster("node-1").namespace(), None);
+    /// ```
     #[must_use]
     pub fn cluster(name: &str) -> Self {
         Self(name.into())

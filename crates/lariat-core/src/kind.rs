@@ -1,4 +1,4 @@
-//! Kinds: what an object is, and under which resource its kind is served.
+//! Kinds: what an object is, and the resource that serves it.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,10 +6,18 @@ use std::sync::Arc;
 
 use crate::{ObjectKey, path_segment};
 
-/// Group, version and kind: the identity under which everything shared is deduplicated.
+/// Group, version and kind: the identity by which watches and caches are shared.
 ///
-/// Prints as `v1 Pod` or `demo.dev/v1 Widget`; parses from `v1/Pod` or `demo.dev/v1/Widget`.
-/// A clone shares the texts.
+/// Prints as `v1 Pod` or `demo.dev/v1 Widget`; parses from `v1/Pod` or `demo.dev/v1/Widget`. A clone shares the texts.
+///
+/// ```
+/// use lariat_core::Gvk;
+///
+/// let deployment: Gvk = "apps/v1/Deployment".parse()?;
+/// assert_eq!(deployment, Gvk::new("apps", "v1", "Deployment"));
+/// assert_eq!(deployment.to_string(), "apps/v1 Deployment");
+/// # Ok::<(), lariat_core::ParseGvkError>(())
+/// ```
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Gvk {
     group: Arc<str>,
@@ -18,7 +26,9 @@ pub struct Gvk {
 }
 
 impl Gvk {
-    /// Names a kind; the group of the core kinds (Pod, Service, …) is empty.
+    /// Creates the identity of a kind.
+    ///
+    /// The group of core kinds (Pod, Service, …) is empty.
     #[must_use]
     pub fn new(group: &str, version: &str, kind: &str) -> Self {
         Self {
@@ -46,7 +56,14 @@ impl Gvk {
         &self.kind
     }
 
-    /// Returns `group/version`, or `version` alone for core kinds, as objects carry it.
+    /// Returns the `apiVersion` of objects: `group/version`, or `version` for core kinds.
+    ///
+    /// ```
+    /// use lariat_core::Gvk;
+    ///
+    /// assert_eq!(Gvk::new("", "v1", "Pod").api_version(), "v1");
+    /// assert_eq!(Gvk::new("apps", "v1", "Deployment").api_version(), "apps/v1");
+    /// ```
     #[must_use]
     pub fn api_version(&self) -> String {
         if self.group.is_empty() {
@@ -56,7 +73,14 @@ impl Gvk {
         }
     }
 
-    /// Returns the URL path below which the API server serves the group and version.
+    /// Returns the URL path under which the API server serves the group and version.
+    ///
+    /// ```
+    /// use lariat_core::Gvk;
+    ///
+    /// assert_eq!(Gvk::new("", "v1", "Pod").api_path(), "/api/v1");
+    /// assert_eq!(Gvk::new("apps", "v1", "Deployment").api_path(), "/apis/apps/v1");
+    /// ```
     #[must_use]
     pub fn api_path(&self) -> String {
         if self.group.is_empty() {
@@ -123,7 +147,7 @@ pub struct ParseGvkError {
     text: Box<str>,
 }
 
-/// Whether the objects of a kind live in namespaces.
+/// Whether the objects of a kind are in namespaces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Scope {
     /// One object per name in the whole cluster.
@@ -132,7 +156,7 @@ pub enum Scope {
     Namespaced,
 }
 
-/// A kind together with where it is served: its plural resource name and its scope.
+/// A kind with its resource: the plural name in URLs, and the scope.
 ///
 /// ```
 /// use lariat_core::{Gvk, ResourceKind, Scope};
@@ -149,7 +173,7 @@ pub struct ResourceKind {
 }
 
 impl ResourceKind {
-    /// Describes a kind whose plural and scope are known.
+    /// Creates the description of a kind whose plural and scope are known.
     #[must_use]
     pub fn new(gvk: Gvk, plural: &str, scope: Scope) -> Self {
         Self {
@@ -165,13 +189,13 @@ impl ResourceKind {
         &self.gvk
     }
 
-    /// Returns the plural resource name of the URL, such as `pods`.
+    /// Returns the plural resource name in URLs, such as `pods`.
     #[must_use]
     pub fn plural(&self) -> &str {
         &self.plural
     }
 
-    /// Returns whether objects live in namespaces.
+    /// Returns the scope.
     #[must_use]
     pub fn scope(&self) -> Scope {
         self.scope
@@ -192,7 +216,15 @@ impl ResourceKind {
         }
     }
 
-    /// Returns the URL path of one object, with its names [escaped](path_segment).
+    /// Returns the URL path of one object; its names are [escaped](path_segment).
+    ///
+    /// ```
+    /// use lariat_core::{Gvk, ObjectKey, ResourceKind, Scope};
+    ///
+    /// let pods = ResourceKind::new(Gvk::new("", "v1", "Pod"), "pods", Scope::Namespaced);
+    /// let key = ObjectKey::namespaced("shop", "web-0");
+    /// assert_eq!(pods.object_path(&key), "/api/v1/namespaces/shop/pods/web-0");
+    /// ```
     #[must_use]
     pub fn object_path(&self, key: &ObjectKey) -> String {
         let name = path_segment(key.name());

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use crate::intern::Texts;
 
-/// The labels of one object in a single allocation, which objects with equal labels can share.
+/// The labels of one object, packed into one allocation.
 ///
-/// Objects have a handful of labels and there are many objects, so the pairs are packed one behind
-/// the other and a lookup walks them. A NUL, which Kubernetes allows in neither keys nor values, ends
-/// a text; pairs that contain one are left out.
+/// Objects with equal labels can share the allocation. Objects have a handful of labels and there are many objects, so
+/// the pairs are packed one after the other and a lookup walks over them. A NUL, which Kubernetes allows in neither
+/// keys nor values, ends a text; pairs that contain one are left out.
 ///
 /// ```
 /// use lariat_core::Labels;
@@ -30,7 +30,7 @@ impl Labels {
         self.iter().find(|(k, _)| *k == key).map(|(_, value)| value)
     }
 
-    /// Iterates over the pairs in the order the API server sent them.
+    /// Iterates over the pairs in the API server's order.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         let mut texts = self.packed.split_terminator('\0');
         std::iter::from_fn(move || Some((texts.next()?, texts.next()?)))
@@ -53,28 +53,35 @@ impl Labels {
         }
     }
 
-    /// Returns whether these labels are the same allocation as others, and so surely equal.
+    /// Returns whether both are the same allocation, and so certainly equal.
     #[must_use]
     pub fn is_shared_with(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.packed, &other.packed)
     }
 
-    /// Returns the bytes held on the heap.
+    /// Returns the size on the heap in bytes.
     #[must_use]
     pub fn heap_bytes(&self) -> usize {
         self.packed.len()
     }
 }
 
-/// The syntax of labels.
+/// Validation of label keys and values.
 ///
 /// Source: `k8s.io/apimachinery/pkg/util/validation`, `IsQualifiedName` and `IsValidLabelValue`.
 impl Labels {
-    /// Checks `[prefix/]name`.
+    /// Validates a label key, `[prefix/]name`.
     ///
     /// # Errors
     ///
-    /// The rule that is broken, in the API server's words.
+    /// The violated rule, in the API server's words.
+    ///
+    /// ```
+    /// use lariat_core::Labels;
+    ///
+    /// assert!(Labels::check_key("app.kubernetes.io/name").is_ok());
+    /// assert!(Labels::check_key("-app").is_err());
+    /// ```
     pub fn check_key(key: &str) -> Result<(), &'static str> {
         let (prefix, name) = match key.split_once('/') {
             Some((prefix, name)) => (Some(prefix), name),
@@ -90,11 +97,11 @@ impl Labels {
         }
     }
 
-    /// Checks a value, which may be empty.
+    /// Validates a label value, which may be empty.
     ///
     /// # Errors
     ///
-    /// The rule that is broken, in the API server's words.
+    /// The violated rule, in the API server's words.
     pub fn check_value(value: &str) -> Result<(), &'static str> {
         match is_label_text(value) {
             true => Ok(()),
@@ -103,7 +110,7 @@ impl Labels {
     }
 }
 
-/// At most 63 characters of `[A-Za-z0-9_.-]`, beginning and ending with a letter or digit.
+/// At most 63 of `[A-Za-z0-9_.-]`, starting and ending with a letter or digit.
 fn is_label_text(text: &str) -> bool {
     let bytes = text.as_bytes();
     let inner = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_.".contains(byte);

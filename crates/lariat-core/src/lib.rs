@@ -1,8 +1,8 @@
-//! The domain types every part of Lariat speaks: no tokio, no I/O.
+//! The domain types that all parts of Lariat use: no tokio, no I/O.
 //!
-//! [`ObjectKey`] names an object, [`Gvk`] and [`ResourceKind`] name its kind, [`ResourceVersion`]
-//! orders its states, and [`RawObject`] is one such state as the API server sent it: the metadata
-//! a controller needs in compact form, the rest as bytes. [`Cause`] says why a key has work to do.
+//! [`ObjectKey`] identifies an object within its kind, [`Gvk`] and [`ResourceKind`] identify the kind, and
+//! [`ResourceVersion`] orders the states of an object. [`RawObject`] is one such state as the API server sent it: the
+//! metadata a controller needs in compact form, and the rest as bytes. [`Cause`] is the reason why a key was enqueued.
 //! [`clock`] is the wall clock, for times that outlive a process.
 //!
 //! ```

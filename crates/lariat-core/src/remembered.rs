@@ -1,31 +1,41 @@
-//! How much a long-lived structure remembers.
+//! The sizes of long-lived structures.
 
 use std::fmt;
 
 use crate::Gvk;
 
-/// The size of a structure that remembers something beyond the objects themselves, and the bound it keeps to.
+/// The size and bound of a long-lived structure that is not a cache of objects.
 ///
-/// In a process that runs for years every such structure has a bound. A factory and an operator list theirs
-/// (`SharedControllerFactory::remembered`, `Operator::remembered`), where the tables of names and bounds are. Bounds
-/// are either constants, or follow from numbers of the moment: objects in a cache, handlers, keys in a queue, kinds in
-/// use. What is listed is read one structure after another, not at one moment, so bounds of numbers that change
-/// meanwhile may be off by what has changed.
+/// In a process that runs for years, every such structure has a bound. `SharedControllerFactory::remembered` and
+/// `Operator::remembered` list the structures; their docs have the tables of names and bounds. A bound is either a
+/// constant or follows from current numbers: objects in a cache, handlers, keys in a queue, kinds in use. The
+/// structures are read one after another, not at one moment, so bounds that depend on changing numbers may be off by
+/// what has changed meanwhile.
+///
+/// ```
+/// use lariat_core::{Gvk, Remembered};
+///
+/// let runs = Remembered::new("runs", 6, 5).of(&Gvk::new("", "v1", "Pod"));
+/// assert!(runs.is_exceeded());
+/// assert_eq!(runs.to_string(), "runs of v1 Pod: 6 of at most 5");
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Remembered {
-    /// What is remembered: a name from a short list, fit for the label of a metric.
+    /// The name of the structure, from a short list: fit for the label of a metric.
     pub what: &'static str,
-    /// The kind whose cache, queue or handlers it belongs to; `None` for what all kinds share.
+    /// The kind to whose cache, queue or handlers it belongs.
+    ///
+    /// `None` if all kinds share it.
     pub kind: Option<Gvk>,
-    /// How many entries there are.
+    /// The number of entries.
     pub entries: usize,
-    /// How many entries there are at most.
+    /// The upper bound on the entries.
     pub bound: usize,
 }
 
 impl Remembered {
-    /// Makes the report of a structure that belongs to no kind.
+    /// Creates the report of a structure that belongs to no kind.
     #[must_use]
     pub fn new(what: &'static str, entries: usize, bound: usize) -> Self {
         Self {
@@ -36,14 +46,14 @@ impl Remembered {
         }
     }
 
-    /// Says to which kind it belongs.
+    /// Sets the kind to which the structure belongs.
     #[must_use]
     pub fn of(self, kind: &Gvk) -> Self {
         let kind = Some(kind.clone());
         Self { kind, ..self }
     }
 
-    /// Returns whether there are more entries than there should be at most.
+    /// Returns whether there are more entries than the bound.
     #[must_use]
     pub fn is_exceeded(&self) -> bool {
         self.entries > self.bound

@@ -1,12 +1,13 @@
-//! Names as segments of a URL's path.
+//! Names as segments of a URL path.
 
 use std::borrow::Cow;
 use std::fmt::Write;
 
-/// Writes a name as one segment of a URL's path, with escapes for what ends or splits a segment.
+/// Escapes a name for use as one segment of a URL path.
 ///
-/// Names of most kinds need none. Those of roles and the like may have `?`, `#` and spaces: without escapes a request
-/// about `victim?x` would be about `victim`. What Go's `url.PathEscape` leaves as it is, `:` among it, stays.
+/// Names of most kinds need no escapes. Those of roles and the like may contain `?`, `#` and spaces: without escapes, a
+/// request for `victim?x` would be a request for `victim`. As in Go's `url.PathEscape`, `:` among others is not
+/// escaped.
 ///
 /// ```
 /// use lariat_core::path_segment;
@@ -24,16 +25,16 @@ pub fn path_segment(name: &str) -> Cow<'_, str> {
         if is_plain(byte) {
             escaped.push(char::from(byte));
         } else {
-            // Writing to a string does not fail.
+            // Writing to a string cannot fail.
             let _ = write!(escaped, "%{byte:02X}");
         }
     }
     Cow::Owned(escaped)
 }
 
-/// Reads a name from a segment of a URL's path; the opposite of [`path_segment`].
+/// Reads a name from a segment of a URL path; the inverse of [`path_segment`].
 ///
-/// A segment whose escapes make no text is returned as it is.
+/// A segment whose escapes are not UTF-8 is returned unchanged.
 ///
 /// ```
 /// assert_eq!(lariat_core::name_of_segment("victim%3Fx"), "victim?x");
@@ -48,7 +49,7 @@ pub fn name_of_segment(segment: &str) -> Cow<'_, str> {
     let mut at = 0;
     while let Some(&byte) = bytes.get(at) {
         let digits = segment.get(at + 1..at + 3).filter(|_| byte == b'%');
-        // Not what `from_str_radix` takes beside digits: a sign.
+        // `from_str_radix` would accept a sign too.
         let digits = digits.filter(|digits| digits.bytes().all(|digit| digit.is_ascii_hexdigit()));
         match digits.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
             Some(escaped) => {
@@ -64,10 +65,17 @@ pub fn name_of_segment(segment: &str) -> Cow<'_, str> {
     String::from_utf8(read).map_or(Cow::Borrowed(segment), Cow::Owned)
 }
 
-/// Returns why no object can have a name, or a namespace, whatever its kind; `None` if one can.
+/// Returns why a text cannot be the name or namespace of any object.
 ///
-/// Such a name must not get into a path, not even with escapes: the API server reads `a/status` as a subresource of
-/// `a`. The rule is `IsValidPathSegmentName` of apimachinery.
+/// `None` if it can. Such a text must not get into a path, not even with escapes: the API server reads `a/status` as a
+/// subresource of `a`. The rule is `IsValidPathSegmentName` of apimachinery.
+///
+/// ```
+/// use lariat_core::not_a_name;
+///
+/// assert_eq!(not_a_name("web-0"), None);
+/// assert_eq!(not_a_name("a/status"), Some("contains '/'"));
+/// ```
 #[must_use]
 pub fn not_a_name(name: &str) -> Option<&'static str> {
     match name {
@@ -79,7 +87,7 @@ pub fn not_a_name(name: &str) -> Option<&'static str> {
     }
 }
 
-/// Returns whether a byte stands for itself in a segment.
+/// Returns whether a byte needs no escape in a segment.
 fn is_plain(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"-._~$&+,;=:@!*'()".contains(&byte)
 }

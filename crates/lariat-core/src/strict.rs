@@ -1,4 +1,4 @@
-//! JSON objects, and nothing else.
+//! Deserializing structs from JSON objects only.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -6,10 +6,10 @@ use std::marker::PhantomData;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 
-/// A value that is read from a JSON object alone.
+/// A struct that is deserialized from a JSON object only.
 ///
-/// A struct with derived `Deserialize` is read from an array too, by position. The API has no such form, so an array
-/// where an object belongs is an error.
+/// Derived `Deserialize` also accepts an array, and reads its items as fields by position. The Kubernetes API has no
+/// such form, so this rejects an array.
 ///
 /// ```
 /// use lariat_core::StrictObject;

@@ -1,11 +1,18 @@
-//! Errors as texts for logs and people.
+//! Error texts for logs and users.
 
 use std::error::Error;
 
-/// Writes an error and its causes as one line, each thing said once.
+/// Formats an error and its sources on one line, without repetitions.
 ///
-/// Many errors repeat their cause in their own text; a cause whose text is there already is left out.
-/// kube appends the whole Status of the API server, in debug form, to its message; that goes too.
+/// Many errors repeat their source in their own text; a source whose text is already there is left out. kube appends
+/// the whole Status of the API server, in debug form, to its message; that is cut off too.
+///
+/// ```
+/// use std::io::{Error, ErrorKind};
+///
+/// let error = Error::new(ErrorKind::Other, "connection refused");
+/// assert_eq!(lariat_core::describe(&error), "connection refused");
+/// ```
 #[must_use]
 pub fn describe(error: &dyn Error) -> String {
     let mut text = own_text(error);
@@ -21,8 +28,9 @@ pub fn describe(error: &dyn Error) -> String {
     text
 }
 
-/// Writes errors in debug form as [`describe`] does: a program whose `main` returns one shows people its
-/// debug form.
+/// Implements `Debug` for errors by [`describe`].
+///
+/// A program whose `main` returns an error prints its debug form.
 #[macro_export]
 macro_rules! debug_as_description {
     ($($error:ty),+ $(,)?) => {$(
@@ -36,24 +44,24 @@ macro_rules! debug_as_description {
 
 fn own_text(error: &dyn Error) -> String {
     let mut text = error.to_string();
-    // What kube calls a failed request says nothing to those who did not write kube.
+    // kube's name for a failed request means nothing to users.
     if let Some(rest) = text.strip_prefix("ServiceError: ") {
         text = rest.to_owned();
     }
     if let Some(status) = text.find(" (Status { ") {
         text.truncate(status);
     }
-    // What kube says of an answer that is no Status: its text is there already.
+    // kube's note about an answer that is not a Status; the answer's text precedes it.
     if let Some(rest) = text.strip_suffix(": Failed to parse error data") {
         text.truncate(rest.trim_end().len());
     }
     text
 }
 
-/// Takes the values out of a serde error, which may be secrets: `string "hunter2"` becomes `string`.
+/// Removes the values from a serde error, which may be secrets.
 ///
-/// serde quotes strings, and puts numbers and variants in backticks; names of fields and of what was
-/// expected stay.
+/// `string "hunter2"` becomes `string`. serde quotes strings, and puts numbers and variants in backticks; names of
+/// fields and of expected types remain.
 #[must_use]
 pub fn without_values(message: &str) -> String {
     let mut text = String::with_capacity(message.len());
@@ -67,10 +75,10 @@ pub fn without_values(message: &str) -> String {
     text
 }
 
-/// Finds the quote behind a value, or the end of the text.
+/// Finds the quote after a value, or the end of the text.
 fn end_of(quoted: &str, quote: char) -> usize {
     let end = if quote == '"' {
-        // serde writes strings in debug form: a quote in a value has a backslash in front.
+        // serde prints strings in debug form: a quote within a value is escaped with a backslash.
         let mut is_escaped = false;
         quoted.find(|letter| {
             let is_end = letter == '"' && !is_escaped;
@@ -78,7 +86,7 @@ fn end_of(quoted: &str, quote: char) -> usize {
             is_end
         })
     } else {
-        // Variants are written as they are; the names behind them are the program's.
+        // Variants are printed without escapes; the names after them are the program's own.
         let last = quoted.rfind("`, expected ");
         last.or_else(|| quoted.rfind("`, there are no"))
             .or_else(|| quoted.find(quote))
@@ -86,7 +94,7 @@ fn end_of(quoted: &str, quote: char) -> usize {
     end.unwrap_or(quoted.len())
 }
 
-/// Finds the next value: where the space before its quote is, and the quote.
+/// Finds the next value: the position of the space before its quote, and the quote.
 fn next_value(text: &str) -> Option<(usize, char)> {
     const BEFORE_BACKTICKS: [&str; 5] = [
         "integer",

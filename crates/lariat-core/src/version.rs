@@ -5,23 +5,31 @@ use std::fmt;
 
 /// A resource version as the API server sent it.
 ///
-/// Kubernetes defines it as opaque: equal texts are equal states, and nothing else is promised.
-/// Since KEP-5504 servers that pass conformance use decimal numbers which can be compared within
-/// one kind; [`compare`](Self::compare) says so when both sides are such numbers and answers `None`
-/// otherwise, so that callers can fail open.
+/// Kubernetes defines it as opaque: equal texts are equal states, and nothing else is promised. Since KEP-5504,
+/// conformant servers use decimal numbers that can be compared within one kind. [`compare`](Self::compare) compares two
+/// such numbers and returns `None` for anything else, so that callers can fail open.
+///
+/// ```
+/// use std::cmp::Ordering;
+/// use lariat_core::ResourceVersion;
+///
+/// let (old, new) = (ResourceVersion::new("9"), ResourceVersion::new("10"));
+/// assert_eq!(old.compare(&new), Some(Ordering::Less));
+/// assert_eq!(old.compare(&ResourceVersion::new("opaque")), None);
+/// ```
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct ResourceVersion(Repr);
 
 #[derive(Clone, PartialEq, Eq, Hash)]
 enum Repr {
-    /// A decimal number whose text is exactly `u64::to_string`.
+    /// A decimal number in the form of `u64::to_string`.
     Number(u64),
-    /// Everything else, the empty text included.
+    /// Any other text, including the empty one.
     Text(Box<str>),
 }
 
 impl ResourceVersion {
-    /// Keeps the text of a resource version.
+    /// Stores the text of a resource version.
     #[must_use]
     pub fn new(text: &str) -> Self {
         let canonical = text == "0" || (!text.starts_with('0') && !text.starts_with('+'));
@@ -31,7 +39,7 @@ impl ResourceVersion {
         }
     }
 
-    /// Says which of two versions is the later, where the server's versions are numbers.
+    /// Compares two versions, if both are numbers.
     ///
     /// `None` means that the order is unknown; equal texts always compare as equal.
     #[must_use]
@@ -42,11 +50,18 @@ impl ResourceVersion {
         }
     }
 
-    /// Returns the version as a number, or its text where it is none.
+    /// Returns the version as a number.
+    ///
+    /// ```
+    /// use lariat_core::ResourceVersion;
+    ///
+    /// assert_eq!(ResourceVersion::new("42").number(), Ok(42));
+    /// assert_eq!(ResourceVersion::new("042").number(), Err("042"));
+    /// ```
     ///
     /// # Errors
     ///
-    /// The text is not a decimal number as [`u64`] writes it.
+    /// The text of the version, if it is not a decimal number as [`u64`] prints it.
     pub fn number(&self) -> Result<u64, &str> {
         match &self.0 {
             Repr::Number(number) => Ok(*number),
@@ -54,7 +69,7 @@ impl ResourceVersion {
         }
     }
 
-    /// Returns whether the server sent no version at all.
+    /// Returns whether the version is empty: the server sent none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         matches!(&self.0, Repr::Text(text) if text.is_empty())
@@ -62,7 +77,7 @@ impl ResourceVersion {
 }
 
 impl Default for ResourceVersion {
-    /// The empty version: "the most recent" in a list, none in an object.
+    /// The empty version: "most recent" in a list, none in an object.
     fn default() -> Self {
         Self(Repr::Text(Box::default()))
     }

@@ -1,7 +1,7 @@
-//! Measures what a record costs whoever makes it, in processor time, and how many fit into a file of the usual size.
+//! Measures the cost of a record for its caller, in processor time, and how many fit into a file of the usual size.
 //!
 //! ```text
-//! cargo run --release --package lariat-flight --example cost
+//! cargo run --profile dist --package lariat-flight --example cost
 //! ```
 
 use std::fs;

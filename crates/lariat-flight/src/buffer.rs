@@ -8,26 +8,26 @@ use lariat_core::clock;
 use crate::code::{Encoder, Field};
 use crate::record::Record;
 
-/// A frame's records are at most about so many bytes.
+/// The approximate maximum size of a frame's records, in bytes.
 const FRAME: usize = 32 * 1024;
 
-/// Records, in frames that are full and one that is being filled.
+/// The records of complete frames and of one that is being filled.
 #[derive(Debug)]
 pub(crate) struct Buffer {
     encoder: Encoder,
-    /// How many records the encoder has.
+    /// The number of records in the encoder.
     records: u32,
-    /// When the first record of all came, by both clocks.
+    /// When the very first record came, by both clocks.
     began: Option<(Instant, SystemTime)>,
-    /// When the last record came, in nanoseconds since the first of all.
+    /// When the last record came, in nanoseconds since the very first one.
     last: i64,
     sealed: VecDeque<Sealed>,
-    /// The bytes in `sealed`, at most `limit`.
+    /// The number of bytes in `sealed`, at most `limit`.
     bytes: usize,
     limit: usize,
-    /// From how many bytes on a frame is full.
+    /// The size in bytes at which a frame is complete.
     full: usize,
-    /// How many records were lost and are in no frame's head yet.
+    /// How many records were lost and are not in a frame's head yet.
     lost: u64,
 }
 
@@ -39,7 +39,7 @@ pub(crate) struct Sealed {
 }
 
 impl Buffer {
-    /// Makes an empty one for a ring of a length, which keeps at most so many bytes.
+    /// Creates an empty buffer for a ring of a length, with at most `limit` bytes.
     pub(crate) fn new(ring: u64, limit: usize) -> Self {
         Self {
             encoder: Encoder::default(),
@@ -54,14 +54,16 @@ impl Buffer {
         }
     }
 
-    /// Takes a record in; returns whether someone has to come for it, because it is the first or a frame is full.
+    /// Adds a record; returns whether the writer must be notified.
+    ///
+    /// That is so for the first record, and for one that completes a frame.
     pub(crate) fn push(&mut self, at: Instant, record: &Record<'_>) -> bool {
         let is_first = self.records == 0;
         let (began, wall) = *self.began.get_or_insert_with(|| (at, clock::now()));
         if is_first {
             self.begin_frame(wall);
         }
-        // Those who record at a time have read the clock before they came here, so it may be earlier than the last.
+        // Concurrent callers read the clock before they get here, so it may be earlier than the last record.
         let since = at.saturating_duration_since(began);
         let nanos = i64::try_from(since.as_nanos()).unwrap_or(i64::MAX);
         self.encoder.signed(nanos - self.last);
@@ -95,28 +97,29 @@ impl Buffer {
         self.sealed.push_back(Sealed { payload, records });
     }
 
-    /// Drops the oldest frames while there are too many, and counts what is lost.
+    /// Drops the oldest frames while there are too many, and counts the lost records.
     fn forget_oldest(&mut self) {
         while self.bytes > self.limit
             && let Some(oldest) = self.sealed.pop_front()
         {
             self.bytes -= oldest.payload.len();
+            // The oldest records are dropped, because the latest ones explain a crash.
             self.lost += u64::from(oldest.records);
         }
     }
 
-    /// Returns whether a frame is full.
+    /// Returns whether a frame is complete.
     pub(crate) fn has_full(&self) -> bool {
         !self.sealed.is_empty()
     }
 
-    /// Ends the frame that is being filled; returns how many frames there are.
+    /// Completes the frame that is being filled; returns the number of frames.
     pub(crate) fn seal_all(&mut self) -> usize {
         self.seal();
         self.sealed.len()
     }
 
-    /// Takes the oldest frame out, with how many records were lost before it.
+    /// Removes the oldest frame; also returns how many records were lost before it.
     pub(crate) fn pop(&mut self) -> Option<(Sealed, u32)> {
         let oldest = self.sealed.pop_front()?;
         self.bytes -= oldest.payload.len();
@@ -125,7 +128,7 @@ impl Buffer {
         Some((oldest, lost))
     }
 
-    /// Counts records that were taken out and could not be written.
+    /// Counts removed records that could not be written.
     pub(crate) fn lose(&mut self, records: u64) {
         self.lost += records;
     }

@@ -1,6 +1,6 @@
 //! CRC-32, as in zip and Ethernet.
 
-/// The remainders of all bytes.
+/// The remainders of all byte values.
 const TABLE: [u32; 256] = table();
 
 const fn table() -> [u32; 256] {
@@ -23,7 +23,7 @@ const fn table() -> [u32; 256] {
     table
 }
 
-/// Returns the checksum of parts that follow each other.
+/// Returns the checksum of consecutive parts.
 pub(crate) fn crc32(parts: &[&[u8]]) -> u32 {
     let bytes = parts.iter().flat_map(|part| part.iter());
     !bytes.fold(!0, |rest, byte| {

@@ -1,4 +1,4 @@
-//! Numbers and names as bytes.
+//! Encoding numbers and names as bytes.
 
 use std::hash::BuildHasher;
 use std::time::Duration;
@@ -6,13 +6,15 @@ use std::time::Duration;
 use hashbrown::{DefaultHashBuilder, HashTable};
 use smallvec::{Array, SmallVec};
 
-/// How much of a name is kept. Kubernetes allows 253 bytes for each part of a key; names of handlers are the program's.
+/// How many bytes of a name are kept.
+///
+/// Kubernetes allows 253 bytes for each part of a key; names of handlers are the program's.
 const LONGEST_NAME: usize = 1024;
 
 /// How many elements of a list are read at most; more is damage.
 const LONGEST_LIST: u64 = 64 * 1024;
 
-/// Writes numbers, and names of which each is written once.
+/// Encodes numbers, and names, each of which is written once.
 #[derive(Debug, Default)]
 pub(crate) struct Encoder {
     pub(crate) bytes: Vec<u8>,
@@ -29,17 +31,17 @@ struct Name {
     number: u32,
 }
 
-/// Reads what an [`Encoder`] wrote. Whatever the bytes are, it neither panics nor reads behind them.
+/// Decodes what an [`Encoder`] wrote. It neither panics nor reads past the end, whatever the bytes.
 #[derive(Debug, Clone)]
 pub(crate) struct Decoder<'a> {
     rest: &'a [u8],
     names: Vec<&'a str>,
 }
 
-/// What can be a part of a record.
+/// A value that can be a part of a record.
 pub(crate) trait Field<'a>: Sized {
     fn put(&self, to: &mut Encoder);
-    /// Reads one; none if the bytes are not one.
+    /// Decodes a value; `None` if the bytes are not one.
     fn get(from: &mut Decoder<'a>) -> Option<Self>;
 }
 
@@ -48,7 +50,7 @@ impl Encoder {
         self.bytes.push(byte);
     }
 
-    /// Writes seven bits a byte, the lowest first.
+    /// Writes seven bits per byte, the lowest first.
     pub(crate) fn number(&mut self, mut number: u64) {
         while number >= 0x80 {
             self.bytes.push(number as u8 | 0x80);
@@ -62,7 +64,7 @@ impl Encoder {
         self.number(((number << 1) ^ (number >> 63)) as u64);
     }
 
-    /// Writes a name, or which of the earlier ones it is.
+    /// Writes a name, or the number of an earlier one.
     fn name(&mut self, name: &str) {
         let name = &name[..name.floor_char_boundary(LONGEST_NAME)];
         let hash = self.hasher.hash_one(name);
@@ -87,7 +89,7 @@ impl Encoder {
         self.bytes.extend_from_slice(name.as_bytes());
     }
 
-    /// Returns what was written, and begins again with no names.
+    /// Returns what was written, and starts over without names.
     pub(crate) fn take(&mut self) -> Vec<u8> {
         self.names.clear();
         let room = self.bytes.capacity();
@@ -204,7 +206,7 @@ impl Field<'_> for u64 {
 }
 
 impl Field<'_> for Duration {
-    /// Nanoseconds; what is longer than five centuries is as long as that.
+    /// As nanoseconds; a duration above five centuries is cut.
     fn put(&self, to: &mut Encoder) {
         to.number(u64::try_from(self.as_nanos()).unwrap_or(u64::MAX));
     }

@@ -1,29 +1,29 @@
-//! Frames: what is written at once, readable without any other.
+//! Frames: units of writing, each readable without any other.
 
 use crate::check::crc32;
 
 /// The first bytes of a frame; the digit is the version of its format.
 const MAGIC: [u8; 4] = *b"LRF1";
 
-/// The bytes of a frame before its records.
+/// The size of a frame's head, in bytes.
 pub(crate) const HEAD: usize = 32;
 
-/// Where frames begin: at a multiple of this.
+/// Frames begin at multiples of this.
 pub(crate) const ALIGNMENT: usize = 8;
 
-/// A frame with more bytes than this is damage.
+/// The maximum payload in bytes; a larger frame is damaged.
 const LARGEST: usize = 1 << 20;
 
 /// A frame as it is in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Frame<'a> {
-    /// Counts the frames of a file, from one session to the next.
+    /// The number of the frame, which continues from one session to the next.
     pub(crate) sequence: u64,
-    /// How many records it has.
+    /// The number of records.
     pub(crate) records: u32,
     /// How many records were lost before it.
     pub(crate) lost: u32,
-    /// Which start of the process wrote it.
+    /// The number of the process start that wrote it.
     pub(crate) session: u32,
     pub(crate) payload: &'a [u8],
 }
@@ -44,7 +44,7 @@ impl<'a> Frame<'a> {
         bytes
     }
 
-    /// Reads the frame at the beginning of some bytes, if there is a whole one.
+    /// Reads the frame at the beginning of some bytes, if there is a complete one.
     fn read(bytes: &'a [u8]) -> Option<Self> {
         let (head, rest) = bytes.split_at_checked(HEAD)?;
         if head[..4] != MAGIC {
@@ -65,7 +65,7 @@ impl<'a> Frame<'a> {
         })
     }
 
-    /// Returns how many bytes it takes in the file.
+    /// Returns its size in the file.
     pub(crate) fn len(&self) -> usize {
         (HEAD + self.payload.len()).next_multiple_of(ALIGNMENT)
     }
@@ -76,7 +76,7 @@ fn word(bytes: &[u8], at: usize) -> u32 {
     u32::from_le_bytes(bytes.unwrap_or_default())
 }
 
-/// Finds all whole frames in the bytes of a file, with where they begin.
+/// Finds all complete frames in the bytes of a file, with their positions.
 pub(crate) fn find(bytes: &[u8]) -> impl Iterator<Item = (usize, Frame<'_>)> {
     let mut at = 0;
     std::iter::from_fn(move || {

@@ -1,11 +1,11 @@
-//! The flight recorder of a process: what its caches, queues and handlers did, in a file of fixed size.
+//! A flight recorder: what caches, queues and handlers did, in a file of fixed size.
 //!
-//! A [`FlightRecorder`] names the file and its size; the factory that is given one opens a [`Recorder`], which caches,
-//! queues and controllers hand [`Record`]s to. A [`Recording`] reads the file again, also after a crash, and
-//! `lariat replay` shows it.
+//! A [`FlightRecorder`] has the file's path and size. The factory that is given one opens a [`Recorder`], to which
+//! caches, queues and controllers pass [`Record`]s. A [`Recording`] reads the file again, also after a crash, and
+//! `lariat replay` prints it.
 //!
-//! A record has kinds, object keys, names of handlers, versions, delays and outcomes. It never has the content of an
-//! object, its labels or annotations, or the text of an error.
+//! A record contains kinds, object keys, names of handlers, versions, delays and outcomes. It never contains the
+//! content of an object, its labels or annotations, or the text of an error.
 //!
 //! ```
 //! use lariat_flight::{FactoryStep, FlightRecorder, Record, Recorder, Recording};
@@ -25,10 +25,11 @@
 //!
 //! # The file
 //!
-//! A header of 64 bytes, then a ring of frames. A frame is appended behind the last one, or at the beginning of the ring
-//! where it does not fit any more, and has a sequence number and a checksum of its own. It also has its own table of
-//! names, so it can be read without any other. A reader looks for frames everywhere, takes those whose checksum is right,
-//! and orders them by number: whatever a crash leaves half written costs that frame and the ones below it.
+//! The file has a header of 64 bytes, then a ring of frames. A frame is written after the last one, or at the beginning
+//! of the ring if it does not fit any more, and has a sequence number and a checksum of its own. It also has its own
+//! table of names, so it can be read without any other. A reader searches the whole file for frames, takes those whose
+//! checksum is right, and orders them by number. So a half-written frame, as after a crash, costs that frame and the
+//! ones it overwrites.
 
 mod check;
 mod code;

@@ -16,10 +16,10 @@ use crate::buffer::Buffer;
 use crate::record::Record;
 use crate::ring::Ring;
 
-/// The bytes of a file by default.
+/// The default size of a file, in bytes.
 const BYTES: u64 = 8 << 20;
 
-/// The smallest file.
+/// The smallest size of a file.
 const LEAST: u64 = 64 << 10;
 
 /// How many bytes wait at most to be written.
@@ -28,12 +28,12 @@ const UNWRITTEN: usize = 2 << 20;
 /// How long records wait at most before they are written.
 const PERIOD: Duration = Duration::from_secs(1);
 
-/// Where a process records what its caches, queues and handlers do, and how much of it is kept.
+/// The options of a flight recorder: the file and its size.
 ///
-/// It is an option of factories, off by default. The file has a fixed size, and what is oldest is overwritten. Only its
-/// owner can read it. Each process needs a file of its own; a process that starts again goes on in the same file, with a
-/// session of its own. A file of another size or format is renamed to `FILE.1`, and one that is no recording is left as it
-/// is: then nothing is recorded, and the log says so once.
+/// It is an option of factories, off by default. The file has a fixed size, and the oldest records are overwritten.
+/// Only its owner can read it. Each process needs a file of its own; a process that starts again continues in the same
+/// file, with a new session. A file of another size or format is renamed to `FILE.1`. A file that is not a recording is
+/// left unchanged: then nothing is recorded, which is logged once.
 ///
 /// ```
 /// use lariat_flight::FlightRecorder;
@@ -49,7 +49,7 @@ pub struct FlightRecorder {
 }
 
 impl FlightRecorder {
-    /// Records in a file; its folder must be there.
+    /// Records in a file; its folder must exist.
     pub fn file(path: impl Into<PathBuf>) -> Self {
         Self {
             path: path.into(),
@@ -57,21 +57,23 @@ impl FlightRecorder {
         }
     }
 
-    /// Sets the size of the file in bytes (default 8 MiB; what is less than 64 KiB, zero included, is 64 KiB).
+    /// Sets the size of the file in bytes (default 8 MiB).
+    ///
+    /// Less than 64 KiB, including zero, means 64 KiB.
     pub fn bytes(self, bytes: u64) -> Self {
         let bytes = bytes.max(LEAST);
         Self { bytes, ..self }
     }
 }
 
-/// Takes records in and writes them to the file; a clone is the same recorder.
+/// Writes records to a file; a clone is the same recorder.
 ///
-/// [`record`](Self::record) never waits for the file. Records are kept in memory and written by
-/// [`run`](Self::run): a second after the first that is not written, or as soon as 32 KiB have come. At most 2 MiB wait;
-/// beyond that the oldest are dropped, and the file says how many. Where a write fails the log says so once, and the
-/// records of that write count as lost. When the last clone is dropped, what is left is written.
+/// [`record`](Self::record) never waits for the file. Records are kept in memory and written by [`run`](Self::run): a
+/// second after the first unwritten one, or as soon as 32 KiB are waiting. At most 2 MiB wait; beyond that the oldest
+/// are dropped, and the file contains how many. If a write fails, that is logged once, and the records of that write
+/// count as lost. When the last clone is dropped, the remaining records are written.
 ///
-/// What is written is safe when the process is killed. It is not synced to the disk, so that when the machine itself fails
+/// Written records survive if the process is killed. They are not synced to the disk, so if the machine itself fails,
 /// the last seconds may be missing.
 #[derive(Clone)]
 pub struct Recorder {
@@ -81,20 +83,20 @@ pub struct Recorder {
 struct Shared {
     options: FlightRecorder,
     buffer: Mutex<Buffer>,
-    /// Notified when a first record waits to be written, and when a frame is full.
+    /// Notified when a first record waits to be written, and when a frame is complete.
     waits: Notify,
-    /// Locked before the buffer, and for as long as frames are written, so that they stay in their order.
+    /// Locked before the buffer, and while frames are written, to keep their order.
     file: Mutex<Option<Ring>>,
-    /// Whether the log knows that the file cannot be written.
+    /// Whether a failure of the file was logged.
     is_reported: AtomicBool,
     /// How many records could not be written.
     failed: AtomicU64,
-    /// How many numbers were given out.
+    /// The last number that was returned.
     numbers: AtomicU32,
 }
 
 impl Recorder {
-    /// Makes a recorder. The file is opened by the first write.
+    /// Creates a recorder. The file is opened by the first write.
     #[must_use]
     pub fn new(options: FlightRecorder) -> Self {
         let buffer = Buffer::new(options.bytes, UNWRITTEN);
@@ -111,18 +113,18 @@ impl Recorder {
         }
     }
 
-    /// Returns the file.
+    /// Returns the path of the file.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.shared.options.path
     }
 
-    /// Takes in a record of this moment, by tokio's clock.
+    /// Adds a record with the present time of tokio's clock.
     pub fn record(&self, record: &Record<'_>) {
         self.record_at(time::Instant::now().into_std(), record);
     }
 
-    /// Takes in a record of a moment. Records are kept in the order of these calls.
+    /// Adds a record with a time. Records are kept in the order of the calls.
     pub fn record_at(&self, at: Instant, record: &Record<'_>) {
         let waits = self.shared.buffer.lock().push(at, record);
         if waits {
@@ -130,23 +132,49 @@ impl Recorder {
         }
     }
 
-    /// Returns a number that is unlike those of all other reflectors and queues; each call returns the next.
+    /// Returns the next number of a reflector or queue, unique in this recorder.
+    ///
+    /// ```
+    /// use lariat_flight::{FlightRecorder, Recorder};
+    ///
+    /// let recorder = Recorder::new(FlightRecorder::file("/no/such/folder/op.flight"));
+    /// assert_eq!(recorder.number(), 1);
+    /// assert_eq!(recorder.clone().number(), 2, "a clone counts on");
+    /// ```
     #[must_use]
     pub fn number(&self) -> u32 {
         self.shared.numbers.fetch_add(1, Ordering::Relaxed) + 1
     }
 
     /// Returns how many records could not be written because the file failed.
+    ///
+    /// ```
+    /// use lariat_flight::{FlightRecorder, Recorder};
+    ///
+    /// let recorder = Recorder::new(FlightRecorder::file("/no/such/folder/op.flight"));
+    /// assert_eq!(recorder.failed(), 0, "nothing was recorded yet");
+    /// ```
     #[must_use]
     pub fn failed(&self) -> u64 {
         self.shared.failed.load(Ordering::Relaxed)
     }
 
-    /// Writes records as they come, until `stop` is cancelled; then it writes what is left.
+    /// Writes records as they come, until `stop` is cancelled; then writes the rest.
+    ///
+    /// ```no_run
+    /// use lariat_flight::{FlightRecorder, Recorder};
+    /// use tokio_util::sync::CancellationToken;
+    ///
+    /// # async fn example() {
+    /// let recorder = Recorder::new(FlightRecorder::file("/var/run/op.flight"));
+    /// let stop = CancellationToken::new();
+    /// let writer = recorder.clone().run(stop.clone());
+    /// # writer.await; }
+    /// ```
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future loses nothing: what is not written can be written by another call.
+    /// Dropping the future loses nothing: unwritten records can be written by another call.
     pub async fn run(self, stop: CancellationToken) {
         while stop.run_until_cancelled(self.has_waited()).await.is_some() {
             self.flush().await;
@@ -154,7 +182,7 @@ impl Recorder {
         self.flush().await;
     }
 
-    /// Waits until there is something to write and it has waited for long enough.
+    /// Waits until there are records to write that have waited for long enough.
     async fn has_waited(&self) {
         let waits = &self.shared.waits;
         waits.notified().await;
@@ -163,15 +191,17 @@ impl Recorder {
                 waits.notified().await;
             }
         };
-        // Either is good: the time is over, or a frame is full.
+        // Either is fine: the time has passed, or a frame is complete.
         let _ = time::timeout(PERIOD, full).await;
     }
 
-    /// Writes what there is; on a runtime of several threads by one that may block, on one with a single thread in place.
+    /// Writes all records.
+    ///
+    /// On a multi-threaded runtime this uses a blocking thread, otherwise the current one.
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, the write goes on.
+    /// If the future is dropped, the write continues.
     pub async fn flush(&self) {
         let is_threaded =
             |runtime: Handle| runtime.runtime_flavor() != RuntimeFlavor::CurrentThread;
@@ -183,7 +213,7 @@ impl Recorder {
         let _ = task::spawn_blocking(move || recorder.flush_in_place()).await;
     }
 
-    /// Writes what there is, on this thread.
+    /// Writes all records, on this thread.
     pub fn flush_in_place(&self) {
         self.shared.flush();
     }
@@ -192,7 +222,7 @@ impl Recorder {
 impl Shared {
     fn flush(&self) {
         let mut file = self.file.lock();
-        // What comes meanwhile is left for the next time, or this would not end.
+        // Records that come meanwhile are left for the next call; otherwise this might not end.
         let frames = self.buffer.lock().seal_all();
         for _ in 0..frames {
             let Some((frame, lost)) = self.buffer.lock().pop() else {
@@ -200,6 +230,7 @@ impl Shared {
             };
             if let Err(error) = self.append(&mut file, &frame.payload, (frame.records, lost)) {
                 let records = u64::from(frame.records);
+                // The next frame that is written contains the count of both.
                 self.buffer.lock().lose(records + u64::from(lost));
                 self.failed.fetch_add(records, Ordering::Relaxed);
                 self.report(&error);

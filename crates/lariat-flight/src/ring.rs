@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::frame::{self, ALIGNMENT, Frame};
 
-/// The bytes before the ring.
+/// The size of the header, in bytes.
 pub(crate) const HEADER: usize = 64;
 
 /// The first bytes of a file.
@@ -15,29 +15,29 @@ const MAGIC: [u8; 8] = *b"LARIATFR";
 /// The version of the format.
 const FORMAT: u32 = 1;
 
-/// A file that takes frames.
+/// A file to which frames are written.
 #[derive(Debug)]
 pub(crate) struct Ring {
     file: File,
     /// The length of the file.
     len: u64,
-    /// Where the next frame goes.
+    /// The position of the next frame.
     at: u64,
     sequence: u64,
     session: u32,
 }
 
-/// What the first bytes of a file say.
+/// The header of a file.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Header {
     Known {
         len: u64,
     },
-    /// Of a later version of the format.
+    /// A later version of the format.
     Later {
         format: u32,
     },
-    /// Nothing is in the file, or not even all of the header was written.
+    /// The file is empty, or not even the header was written completely.
     Empty,
     Foreign,
 }
@@ -46,7 +46,7 @@ impl Header {
     pub(crate) fn read(bytes: &[u8]) -> Self {
         let magic = &bytes[..bytes.len().min(MAGIC.len())];
         if magic != &MAGIC[..magic.len()] {
-            // A file that was made and never written to has its length, and zeros.
+            // A file that was created and never written to has its length, and zeros.
             return match bytes.iter().all(|byte| *byte == 0) {
                 true => Self::Empty,
                 false => Self::Foreign,
@@ -78,16 +78,18 @@ fn array<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
 }
 
 impl Ring {
-    /// Opens a file of a length, behind what it has; one of another length or format is kept as `FILE.1`.
+    /// Opens a file of a length, at the end of its frames.
+    ///
+    /// A file of another length or format is renamed to `FILE.1`.
     pub(crate) fn open(path: &Path, len: u64) -> io::Result<Self> {
         let mut file = open(path)?;
         let mut bytes = Vec::new();
-        // Only the header first: what is no recording may be large.
+        // The header first: a file that is not a recording may be large.
         (&mut file).take(HEADER as u64).read_to_end(&mut bytes)?;
         match Header::read(&bytes) {
             Header::Foreign => {
                 return Err(io::Error::other(
-                    "the file is there and is no flight recording; it is left as it is",
+                    "the file is there and is not a flight recording; it is left unchanged",
                 ));
             }
             Header::Known { len: known } if known == len => {
@@ -117,7 +119,7 @@ impl Ring {
         })
     }
 
-    /// Appends records, over the oldest if there is no more room.
+    /// Appends a frame, over the oldest ones if there is no more room.
     pub(crate) fn append(&mut self, payload: &[u8], records: u32, lost: u32) -> io::Result<()> {
         let bytes = Frame {
             sequence: self.sequence + 1,
@@ -127,18 +129,21 @@ impl Ring {
             payload,
         }
         .encode();
+        // A frame is never split: readers find frames by their heads.
         if self.at + bytes.len() as u64 > self.len {
             self.wrap()?;
         }
         self.file.seek(SeekFrom::Start(self.at))?;
         self.file.write_all(&bytes)?;
-        // Only now: what failed is tried at the same place, so that no half frame stays for long.
+        // Only after success: a failed frame is written again at the same position, so that no half frame remains.
         self.at += bytes.len() as u64;
         self.sequence += 1;
         Ok(())
     }
 
-    /// Goes on at the beginning, and removes what is left of the last lap at the end: there is a gap behind it.
+    /// Continues at the beginning, and clears the rest of the file.
+    ///
+    /// Otherwise frames of the previous lap would remain there, after a gap.
     fn wrap(&mut self) -> io::Result<()> {
         let rest = self.len.saturating_sub(self.at);
         self.file.seek(SeekFrom::Start(self.at))?;
@@ -150,7 +155,7 @@ impl Ring {
 
 const _: () = assert!(HEADER.is_multiple_of(ALIGNMENT));
 
-/// Opens a file that only its owner can read, for this process alone.
+/// Opens a file that only its owner can read, exclusively for this process.
 fn open(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false);
@@ -163,14 +168,14 @@ fn open(path: &Path) -> io::Result<File> {
             let text = "another recorder writes the file; every process needs one of its own";
             return Err(io::Error::other(text));
         }
-        // Not every file system has locks.
+        // Some file systems have no locks.
         Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => {}
         Err(TryLockError::Error(error)) => return Err(error),
     }
     Ok(file)
 }
 
-/// Returns where a file of another length or format is kept.
+/// Returns the new name of a file of another length or format.
 fn kept(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".1");

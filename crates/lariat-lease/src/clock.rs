@@ -1,23 +1,24 @@
-//! What time it is, and how long requests may take.
+//! The clocks of an election, and the shortest timeout of a request.
 
 use std::time::Duration;
 
 use jiff::Timestamp;
 use tokio::time::Instant;
 
-/// The shortest time a request is given: controller-runtime's.
+/// The shortest timeout of a request: controller-runtime's.
 pub(crate) const SHORTEST_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// The moment of a step.
+/// The time of a step.
 ///
-/// It is given by the clock that measures waits, and by the one whose time is written into the lease.
+/// It is measured by two clocks: the monotonic one that measures waits, and the wall clock whose time is written into
+/// the lease.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Moment {
     pub(crate) now: Instant,
     pub(crate) wall: Timestamp,
 }
 
-/// Returns what time it is by both clocks; the server keeps microseconds.
+/// Returns the time of both clocks; the server stores microseconds.
 pub(crate) fn moment() -> Moment {
     let wall = Timestamp::try_from(lariat_core::clock::now()).unwrap_or(Timestamp::UNIX_EPOCH);
     let micros = Timestamp::from_microsecond(wall.as_microsecond());

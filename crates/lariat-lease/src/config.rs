@@ -1,4 +1,4 @@
-//! Which lease is held, by whom and for how long.
+//! The configuration of an election: the lease, its holder, and its times.
 
 use std::time::Duration;
 
@@ -12,12 +12,12 @@ pub(crate) const JITTER: f64 = 1.2;
 /// Where a pod finds the namespace of its service account.
 const NAMESPACE_FILE: &str = "/var/run/secrets/kubernetes.io/serviceaccount/namespace";
 
-/// A lease to hold: its name, its holder, and its times.
+/// The configuration of a lease: its name, its holder identity, and its times.
 ///
-/// The defaults are client-go's: a lease lasts 15 seconds, a holder that has not renewed it for 10 gives up, and it tries
-/// every 2 seconds. The namespace is that of the pod's service account, or the client's where there is none; the identity
-/// is the pod's name (`POD_NAME`, else `HOSTNAME`) and a random suffix, so that a container that is restarted in
-/// its pod does not take itself for the holder.
+/// The defaults are client-go's: the lease duration is 15 seconds, the renew deadline 10 seconds, and the retry period
+/// 2 seconds. The namespace is that of the pod's service account, or the client's if there is none. The identity is the
+/// pod's name (`POD_NAME`, else `HOSTNAME`) and a random suffix, so that a container that is restarted in its pod does
+/// not count as the holder.
 ///
 /// ```
 /// use std::time::Duration;
@@ -43,7 +43,9 @@ pub struct Lease {
 }
 
 impl Lease {
-    /// Names the lease; programs that elect one leader among them use the same name.
+    /// Creates the configuration of a lease with a name.
+    ///
+    /// Programs that elect one leader among them use the same name.
     pub fn new(name: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -66,9 +68,9 @@ impl Lease {
         }
     }
 
-    /// Sets the holder identity (default the pod's name and a random suffix).
+    /// Sets the holder identity (default: the pod's name and a random suffix).
     ///
-    /// Two processes with one identity both take themselves for the holder.
+    /// Two processes with one identity both count as the holder.
     pub fn identity(self, identity: impl Into<String>) -> Self {
         Self {
             identity: Some(identity.into()),
@@ -78,14 +80,16 @@ impl Lease {
 
     /// Sets the lease duration (default 15 seconds).
     ///
-    /// Others wait for this long after the last renewal they saw. The server counts whole seconds, so a part of one is rounded up.
+    /// Other processes wait for this long after the last renewal they saw. The server stores whole seconds, so a
+    /// fraction is rounded up.
     pub fn duration(self, duration: Duration) -> Self {
         Self { duration, ..self }
     }
 
     /// Sets the renew deadline (default 10 seconds).
     ///
-    /// A holder gives up this long after it sent its last answered renewal. The ratio of the lease duration to it is how much faster the clock of another process may run.
+    /// A holder gives up this long after it sent its last answered renewal. The ratio of the lease duration to the
+    /// renew deadline is how much faster the clock of another process may run.
     pub fn renew_deadline(self, deadline: Duration) -> Self {
         Self {
             renew_deadline: deadline,
@@ -93,9 +97,7 @@ impl Lease {
         }
     }
 
-    /// Sets the retry period (default 2 seconds).
-    ///
-    /// A holder waits for this long between renewals.
+    /// Sets the retry period (default 2 seconds): how often a holder renews the lease.
     pub fn retry_period(self, period: Duration) -> Self {
         Self {
             retry_period: period,
@@ -105,7 +107,7 @@ impl Lease {
 
     /// Keeps the lease when the program stops (default: it is released).
     ///
-    /// Others then wait until it has expired.
+    /// Other processes then wait until it has expired.
     pub fn keep_on_stop(self) -> Self {
         Self {
             releases: false,
@@ -113,13 +115,21 @@ impl Lease {
         }
     }
 
-    /// Checks the names and the times.
+    /// Validates the names and the times.
     ///
     /// # Errors
     ///
-    /// The name, the namespace or the identity is empty; the lease duration is zero or longer than the server can say;
-    /// the retry period is zero; the lease duration is not longer than the renew deadline; or the renew deadline is not
-    /// longer than 1.2 retry periods, as client-go demands.
+    /// The name, the namespace or the identity is empty; the lease duration is zero or longer than the server can
+    /// store; the retry period is zero; the lease duration is not longer than the renew deadline; or the renew deadline
+    /// is not longer than 1.2 retry periods, as client-go requires.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use lariat_lease::Lease;
+    ///
+    /// let error = Lease::new("shop-operator").duration(Duration::from_secs(10)).validate();
+    /// assert!(error.unwrap_err().to_string().contains("not longer than the renew deadline"));
+    /// ```
     pub fn validate(&self) -> Result<(), LeaseError> {
         let invalid = |why: String| {
             Err(LeaseError::Invalid {
@@ -164,21 +174,21 @@ impl Lease {
         Ok(())
     }
 
-    /// Returns the lease duration as the server counts it.
+    /// Returns the lease duration in the server's whole seconds.
     pub(crate) fn seconds(&self) -> i32 {
         let rounded = self.duration.as_secs() + u64::from(self.duration.subsec_nanos() > 0);
         i32::try_from(rounded).unwrap_or(i32::MAX)
     }
 }
 
-/// Returns the namespace of the pod's service account; none outside of a pod.
+/// Returns the namespace of the pod's service account; `None` outside a pod.
 pub(crate) fn own_namespace() -> Option<String> {
     let text = std::fs::read_to_string(NAMESPACE_FILE).ok()?;
     let text = text.trim();
     (!text.is_empty()).then(|| text.to_owned())
 }
 
-/// Returns the pod's name, or the host's, with a random suffix.
+/// Returns the name of the pod or host, with a random suffix.
 pub(crate) fn own_identity() -> String {
     let variable = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
     let host = variable("POD_NAME").or_else(|| variable("HOSTNAME"));

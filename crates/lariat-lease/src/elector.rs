@@ -1,4 +1,4 @@
-//! The task that acquires a lease, renews it and gives it up.
+//! The task that acquires, renews and releases a lease.
 
 use std::future::Future;
 use std::pin::pin;
@@ -19,20 +19,22 @@ use crate::request::{Answer, Refusals};
 
 /// How long a watch of the lease stays open, in seconds.
 ///
-/// The server's own limit is above it.
+/// The server's own limit is higher.
 const WATCH_SECONDS: u32 = 290;
 
-/// Acquires a lease, renews it, and gives it up.
+/// Acquires a lease, renews it, and releases it: client-go's `LeaderElector`.
 ///
-/// It follows client-go's `LeaderElector`: the times in the lease are those of other machines, and are compared for change
-/// only. A lease is free once it names no holder, or once it was not seen to change for as long as it says. So any
-/// difference between clocks is tolerated; how much faster one may run is the ratio of the lease duration to
-/// the renew deadline.
+/// As there, the times in the lease are those of other machines, and are compared for change only. A lease is free once
+/// it has no holder, or has not been seen to change for its duration. So any difference between clocks is tolerated;
+/// how much faster one clock may run is the ratio of the lease duration to the renew deadline.
 ///
-/// Three things differ. A process on standby watches the lease, so that it takes over at once when it is released, and
-/// sends no request meanwhile. A leader's time ends a renew deadline after its last answered renewal was *sent*. And a
-/// lease that is deleted counts as held for its duration, unless it was released: its holder, which does not know yet,
-/// creates it again with its next renewal.
+/// Three things differ from client-go:
+///
+/// - A process on standby watches the lease. It takes over immediately when the lease is released, and sends no request
+///   meanwhile.
+/// - A leader's time ends a renew deadline after its last answered renewal was *sent*.
+/// - A lease that is deleted without being released counts as held for its duration. Its holder, which does not know
+///   yet, creates it again with its next renewal.
 ///
 /// ```no_run
 /// use lariat_lease::{Elector, Lease};
@@ -55,7 +57,7 @@ pub struct Elector {
 }
 
 impl Elector {
-    /// Makes an elector, which does nothing until it runs.
+    /// Creates an elector, which does nothing until it runs.
     ///
     /// # Errors
     ///
@@ -73,32 +75,44 @@ impl Elector {
         })
     }
 
-    /// Returns what shows whether this process leads.
+    /// Returns the leadership of this process.
     #[must_use]
     pub fn leadership(&self) -> Leadership {
         self.leadership.clone()
     }
 
-    /// Lets the leadership stand by from now on, before a [run](Self::run) begins.
+    /// Sets the leadership to standby, before a [run](Self::run) begins.
     ///
-    /// After a run the leadership has ended until the next one is polled first. Tasks that wait for it meanwhile would take
-    /// that for the end of the next run.
+    /// After a run the leadership has ended, until the next run is first polled. A task that waits for the leadership
+    /// meanwhile would take that for the end of the next run.
     pub fn stand_by(&self) {
         self.leadership.stands_by(None);
     }
 
     /// Acquires the lease and renews it until `stop` resolves, then releases it.
     ///
-    /// A lease that is [kept on stop](Lease::keep_on_stop) is not released. Once it has ended, it can run again: it stands
-    /// by first.
+    /// A lease that is [kept on stop](Lease::keep_on_stop) is not released. An elector can run again after a run: it
+    /// begins on standby.
+    ///
+    /// ```no_run
+    /// use lariat_lease::{Elector, LeaseError};
+    ///
+    /// # async fn example(elector: Elector) -> Result<(), LeaseError> {
+    /// let interrupted = async {
+    ///     // Resolves when the program is to stop.
+    ///     # std::future::pending::<()>().await
+    /// };
+    /// elector.run(interrupted).await?;
+    /// # Ok(()) }
+    /// ```
     ///
     /// # Errors
     ///
-    /// The lease was held and is lost: it was not renewed in time, or another process holds it.
+    /// The lease was lost: it was not renewed in time, or another process holds it.
     ///
     /// # Cancel safety
     ///
-    /// A run that is dropped leaves the lease as it is, and others wait until it expires.
+    /// Dropping the future leaves the lease as it is; other processes wait until it expires.
     pub async fn run(&self, stop: impl Future<Output = ()>) -> Result<(), LeaseError> {
         let _ended = Ended(&self.leadership);
         self.stand_by();
@@ -111,7 +125,7 @@ impl Elector {
                 futures::future::Either::Right((why, _)) => Some(why),
             }
         };
-        // Nothing may take itself for the leader's work while the lease is given away.
+        // Ended before the release, so that nothing acts as the leader while the lease is given away.
         self.leadership.end();
         let Some(why) = lost else {
             if self.config.releases {
@@ -137,7 +151,7 @@ impl Drop for Ended<'_> {
 struct Campaign<'a> {
     elector: &'a Elector,
     election: Election,
-    /// Until when the lease is held.
+    /// Until when this process holds the lease.
     deadline: Instant,
 }
 
@@ -151,7 +165,7 @@ impl<'a> Campaign<'a> {
         }
     }
 
-    /// Acquires the lease and holds it; returns why it is lost.
+    /// Acquires and holds the lease; returns why it was lost.
     async fn run(&mut self) -> String {
         self.acquire().await;
         loop {
@@ -175,7 +189,7 @@ impl<'a> Campaign<'a> {
         }
     }
 
-    /// Renews the lease, with as many tries as there is time for.
+    /// Renews the lease, with as many attempts as there is time for.
     async fn renew(&mut self) -> Result<(), String> {
         let deadline = self.deadline;
         let tries = async {
@@ -187,6 +201,7 @@ impl<'a> Campaign<'a> {
                 }
             }
         };
+        // The deadline is that of the last answered renewal, not of this attempt.
         let renewed = time::timeout_at(deadline, tries).await;
         renewed.unwrap_or_else(|_| {
             let after = self.elector.config.renew_deadline;
@@ -194,7 +209,7 @@ impl<'a> Campaign<'a> {
         })
     }
 
-    /// Tries once to acquire or renew the lease.
+    /// Makes one attempt to acquire or renew the lease.
     async fn attempt(&mut self) -> Next {
         let mut request = self.election.attempt(moment());
         loop {
@@ -211,9 +226,10 @@ impl<'a> Campaign<'a> {
     fn held(&mut self, sent: Instant) -> Next {
         let deadline = sent + self.elector.config.renew_deadline;
         if deadline <= Instant::now() {
-            // The process was paused, or the answer came late: others may wait no more.
+            // The process was paused, or the answer came late: another process may have taken over.
             return Next::Failed;
         }
+        // Counted from when the request was sent: the standby counts from when it saw the renewal, which is later.
         self.deadline = deadline;
         let epoch = self.election.transitions();
         let slow = self.election.slow_renewals();
@@ -228,9 +244,9 @@ impl<'a> Campaign<'a> {
         Next::Held
     }
 
-    /// Waits until the lease is free or has expired, as far as a watch shows, or until the watch is silent for too long.
+    /// Waits until the lease is free or has expired, or the watch is too silent.
     ///
-    /// Without a watch it waits until the next try.
+    /// Without a watch it waits until the next attempt.
     async fn watch(&mut self) {
         let Some(until) = self.election.silent_until() else {
             return;
@@ -254,20 +270,20 @@ impl<'a> Campaign<'a> {
                 }
                 Ok(Ok(Some(WatchEvent::Deleted(_)))) => self.election.missing(Instant::now()),
                 Ok(Ok(Some(WatchEvent::Bookmark(_)))) => {}
-                // The lease has expired, or its holder or the watch is dead: the next try reads it.
+                // The lease has expired, or the holder or the watch is dead: the next attempt reads it.
                 Err(_) => return,
                 Ok(Ok(None | Some(WatchEvent::Error(_))) | Err(_)) => return self.pause().await,
             }
         }
     }
 
-    /// Waits between two tries to acquire the lease; the time is random.
+    /// Waits between two attempts to acquire the lease; the time is random.
     async fn pause(&self) {
         let period = self.elector.config.retry_period;
         time::sleep(period.mul_f64(1.0 + JITTER * fastrand::f64())).await;
     }
 
-    /// Gives the lease up if it is held, within the renew deadline.
+    /// Releases the lease if it is held, within the renew deadline.
     async fn release(&mut self) {
         let Some(mut request) = self.election.release() else {
             return;
@@ -300,9 +316,9 @@ impl<'a> Campaign<'a> {
 }
 
 impl Elector {
-    /// Sends a request, which fails when it takes too long.
+    /// Sends a request, which fails if it takes too long.
     ///
-    /// A failed request may have had its effect.
+    /// A failed request may have taken effect.
     async fn send(&self, request: Request) -> Answer {
         let timeout = (self.config.renew_deadline / 2).max(SHORTEST_TIMEOUT);
         let sent = async {

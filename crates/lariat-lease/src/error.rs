@@ -1,10 +1,10 @@
-//! What goes wrong with a lease.
+//! The errors of a lease.
 
 /// An election that cannot begin, or has ended.
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LeaseError {
-    /// The configuration makes no sense.
+    /// The configuration is invalid.
     #[error("the lease {lease} cannot be held: {why}")]
     Invalid {
         /// The name of the lease.
@@ -12,7 +12,7 @@ pub enum LeaseError {
         /// What is wrong.
         why: String,
     },
-    /// The lease was held, and is no more.
+    /// The lease was held and was lost.
     #[error("the lease {lease} is lost: {why}")]
     Lost {
         /// The namespace and the name of the lease.

@@ -13,7 +13,7 @@ use crate::leadership::Leadership;
 
 type Failure = Box<dyn Error + Send + Sync>;
 
-/// Groups whose objects are questions to the server, and are stored nowhere.
+/// Groups whose objects are questions to the server, which stores none.
 const REVIEWS: [&str; 2] = [
     "/apis/authorization.k8s.io/",
     "/apis/authentication.k8s.io/",
@@ -32,7 +32,7 @@ pub struct Fenced {
 impl Fenced {
     /// Returns whether the request was under way when the leadership ended.
     ///
-    /// It may then have had its effect.
+    /// It may then have taken effect.
     #[must_use]
     pub fn was_sent(&self) -> bool {
         self.was_sent
@@ -65,11 +65,11 @@ impl Error for Fenced {}
 impl Leadership {
     /// Checks that this process may send a write at this moment.
     ///
-    /// `write` says in the error what it is.
+    /// `write` describes the write in the error.
     ///
     /// # Errors
     ///
-    /// It does not lead.
+    /// This process does not lead.
     pub fn admit(&self, write: impl fmt::Display) -> Result<(), Fenced> {
         if self.leads() {
             return Ok(());
@@ -81,17 +81,28 @@ impl Leadership {
         })
     }
 
-    /// Makes a client whose writes are sent only while this process leads.
+    /// Creates a client whose writes are sent only while this process leads.
     ///
-    /// Reads are always sent.
+    /// Reads are always sent; reviews of access and tokens count as reads, and so do dry runs.
     ///
-    /// A write is checked against the deadline at the moment it is sent, and is given up at the deadline if it has no
-    /// answer by then. A process that was stopped and goes on past its deadline so writes nothing. Between the deadline
-    /// and the moment at which another process takes over, there is the difference of lease duration and renew
-    /// deadline (by default 5 seconds) for what is on its way: a request the network keeps for longer can still have an
-    /// effect, so writes that must never meet those of a successor carry a resource version as well.
+    /// A write is checked against the deadline at the moment it is sent, and is abandoned at the deadline if it has no
+    /// answer by then. So a process that was suspended past its deadline writes nothing when it continues. Between the
+    /// deadline and the moment at which another process takes over, there is the difference of lease duration and renew
+    /// deadline (by default 5 seconds) for requests that are on their way. A request that the network delays for longer
+    /// can still take effect, so writes that must never meet those of a successor should carry a resource version as
+    /// well.
     ///
-    /// Reviews of access and tokens are reads, and so is a dry run.
+    /// ```no_run
+    /// use k8s_openapi::api::core::v1::ConfigMap;
+    /// use kube::api::{Api, PostParams};
+    /// use lariat_lease::Elector;
+    ///
+    /// # async fn example(client: kube::Client, elector: Elector) -> kube::Result<()> {
+    /// let fenced = elector.leadership().fence(client);
+    /// let maps: Api<ConfigMap> = Api::default_namespaced(fenced);
+    /// maps.create(&PostParams::default(), &ConfigMap::default()).await?;
+    /// # Ok(()) }
+    /// ```
     #[must_use]
     pub fn fence(&self, client: Client) -> Client {
         let namespace = client.default_namespace().to_owned();
@@ -103,7 +114,7 @@ impl Leadership {
     }
 }
 
-/// A client, and the leadership that lets it write.
+/// A client whose writes need the leadership.
 #[derive(Clone)]
 struct Fence {
     client: Client,
@@ -131,11 +142,12 @@ impl tower_service::Service<Request<Body>> for Fence {
                 what: format!("{} {}", request.method(), request.uri().path()),
                 was_sent: false,
             };
+            // Checked when the request is sent, not when it was created: a process may be suspended in between.
             if !leadership.leads() {
                 return Err(fenced.into());
             }
             tokio::select! {
-                // A process that goes on after a stop looks at its lease before it looks for an answer.
+                // After a suspension, the lease is checked before the answer.
                 biased;
                 () = leadership.lost() => {
                     fenced.was_sent = true;

@@ -1,4 +1,4 @@
-//! What a process knows of its own leadership.
+//! The leadership of a process, as its elector sees it.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,8 +10,19 @@ use tokio::time::{self, Instant};
 
 /// Whether this process leads, as its elector sees it.
 ///
-/// A clone shows the same. What it says is about this process only: another may hold the lease as soon as
+/// A clone is the same leadership. It is about this process only: another one may hold the lease as soon as
 /// [`deadline`](Self::deadline) has passed by its own clock.
+///
+/// ```no_run
+/// use lariat_lease::Leadership;
+///
+/// # async fn example(leadership: Leadership) {
+/// if leadership.acquired().await {
+///     println!("leads, epoch {:?}", leadership.epoch());
+///     leadership.lost().await;
+/// }
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct Leadership {
     inner: Arc<Inner>,
@@ -20,40 +31,40 @@ pub struct Leadership {
 struct Inner {
     namespace: String,
     name: String,
-    /// Both, for texts.
+    /// Both, for messages.
     lease: String,
     identity: Arc<str>,
     duration: Duration,
     standing: watch::Sender<Standing>,
     term: Mutex<Option<Term>>,
-    /// What the term is called where it signs something.
+    /// The signature of the current term.
     signature: Mutex<Option<Arc<str>>>,
     counters: Mutex<Counters>,
 }
 
-/// What a process is in an election.
+/// The state of a process in an election.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Standing {
     /// It waits for the lease.
     Standby {
-        /// Who holds it, as far as is known.
+        /// The holder, as far as is known.
         holder: Option<Arc<str>>,
     },
     /// It holds the lease.
     Leading {
-        /// The number of transitions of the lease: no two holders have the same.
+        /// The number of transitions of the lease, which differs for any two holders.
         epoch: i32,
     },
-    /// It takes part no more: it has lost the lease, or was stopped.
+    /// It does not take part any more: it has lost the lease, or was stopped.
     Ended,
 }
 
-/// A time of leading, as it was renewed last.
+/// A term of leadership, as of its last renewal.
 #[derive(Debug, Clone, Copy)]
 struct Term {
     epoch: i32,
-    /// When the last renewal that was answered was sent.
+    /// When the last answered renewal was sent.
     renewed: Instant,
     /// Until when no other process holds the lease, even if its clock runs faster.
     deadline: Instant,
@@ -66,19 +77,19 @@ struct Counters {
     acquired: u64,
 }
 
-/// The figures of an election.
+/// The metrics of an election.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LeaseStatus {
-    /// The namespace and the name of the lease.
+    /// Namespace and name of the lease.
     pub lease: String,
     /// The identity of this process.
     pub identity: Arc<str>,
-    /// What the process is.
+    /// The state of this process.
     pub standing: Standing,
-    /// How many times it acquired the lease.
+    /// How often it acquired the lease.
     pub acquired: u64,
-    /// How many times it renewed the lease.
+    /// How often it renewed the lease.
     pub renewals: u64,
     /// How many renewals had to read the lease first.
     ///
@@ -107,13 +118,13 @@ impl Leadership {
 
     /// Returns whether this process leads at this moment.
     ///
-    /// It is false from the deadline on, whether or not the elector has come to say so.
+    /// It returns `false` from the deadline on, whether or not the elector has noticed.
     #[must_use]
     pub fn leads(&self) -> bool {
         self.deadline().is_some()
     }
 
-    /// Returns until when this process leads; none if it does not lead.
+    /// Returns until when this process leads; `None` if it does not lead.
     ///
     /// Each renewal moves it.
     #[must_use]
@@ -121,23 +132,24 @@ impl Leadership {
         self.term().map(|term| term.deadline)
     }
 
-    /// Returns the transitions of the lease; none if this process does not lead.
+    /// Returns the transitions of the lease; `None` if this process does not lead.
     #[must_use]
     pub fn epoch(&self) -> Option<i32> {
         self.term().map(|term| term.epoch)
     }
 
-    /// Returns the name of this term of office, to sign what is written in it; none if this process does not lead.
+    /// Returns the name of this term, to sign what is written in it.
     ///
-    /// For a leader it is namespace, name and epoch of the lease, as `shops/shop-operator#3`; for a member of a ring namespace
-    /// and name of its own lease, as `shops/shop-operator-1f0a93c4`. No two terms of a lease have the same.
+    /// For a leader it is namespace, name and epoch of the lease, as in `shops/shop-operator#3`; for a member of a ring
+    /// namespace and name of its own lease, as in `shops/shop-operator-1f0a93c4`. It differs for any two terms of a
+    /// lease. `None` if this process does not lead.
     #[must_use]
     pub fn signature(&self) -> Option<Arc<str>> {
         let signature = self.inner.signature.lock().clone();
         signature.filter(|_| self.leads())
     }
 
-    /// Returns what the process is.
+    /// Returns the state of this process.
     #[must_use]
     pub fn standing(&self) -> Standing {
         self.inner.standing.borrow().clone()
@@ -155,7 +167,7 @@ impl Leadership {
         &self.inner.name
     }
 
-    /// Returns the namespace and the name of the lease, as `shops/shop-operator`.
+    /// Returns namespace and name of the lease, as in `shops/shop-operator`.
     #[must_use]
     pub fn lease(&self) -> &str {
         &self.inner.lease
@@ -167,11 +179,11 @@ impl Leadership {
         &self.inner.identity
     }
 
-    /// Waits until this process leads; false if its election ends before.
+    /// Waits until this process leads; `false` if its election ends before.
     ///
     /// # Cancel safety
     ///
-    /// Nothing is lost: a later call resolves as well.
+    /// Dropping the future loses nothing.
     pub async fn acquired(&self) -> bool {
         let mut standing = self.inner.standing.subscribe();
         let decided = standing.wait_for(|it| !matches!(it, Standing::Standby { .. }));
@@ -182,15 +194,26 @@ impl Leadership {
 
     /// Waits until this process does not lead.
     ///
-    /// If it does not lead, this resolves at once; else at its last deadline or at its end.
+    /// Resolves immediately if it does not lead; otherwise at its last deadline or at the end of its election.
+    ///
+    /// ```no_run
+    /// use lariat_lease::Leadership;
+    ///
+    /// # async fn example(leadership: Leadership, work: impl Future<Output = ()>) {
+    /// tokio::select! {
+    ///     () = leadership.lost() => println!("another process takes over"),
+    ///     () = work => {}
+    /// }
+    /// # }
+    /// ```
     ///
     /// # Cancel safety
     ///
-    /// Nothing is lost: a later call resolves as well.
+    /// Dropping the future loses nothing.
     pub async fn lost(&self) {
         let mut standing = self.inner.standing.subscribe();
         loop {
-            // A renewal moves the deadline without waking anyone.
+            // A renewal moves the deadline without a wake-up.
             let Some(deadline) = self.deadline() else {
                 return;
             };
@@ -202,14 +225,24 @@ impl Leadership {
         }
     }
 
-    /// Checks that a leader has renewed its lease in time.
+    /// Checks that a leader has renewed its lease in time: client-go's `HealthzAdaptor`.
     ///
-    /// It is client-go's `HealthzAdaptor`. It fails only for a process that takes itself for the leader although its last renewal is older than the lease
-    /// duration and `tolerance`: its elector hangs.
+    /// It fails only if this process counts as the leader although its last renewal is older than the lease duration
+    /// and `tolerance`: its elector hangs.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use lariat_lease::Leadership;
+    ///
+    /// fn healthz(leadership: &Leadership) -> Result<(), String> {
+    ///     leadership.check(Duration::from_secs(20))
+    /// }
+    /// # let _ = healthz;
+    /// ```
     ///
     /// # Errors
     ///
-    /// A text for the health check, with the lease and the time since the last renewal.
+    /// A message for the health check, with the lease and the time since the last renewal.
     pub fn check(&self, tolerance: Duration) -> Result<(), String> {
         let leads = matches!(*self.inner.standing.borrow(), Standing::Leading { .. });
         let Some(term) = self.inner.term.lock().filter(|_| leads) else {
@@ -225,7 +258,7 @@ impl Leadership {
         ))
     }
 
-    /// Returns the figures of the election.
+    /// Returns the metrics of the election.
     #[must_use]
     pub fn status(&self) -> LeaseStatus {
         let Counters {
@@ -250,7 +283,7 @@ impl Leadership {
             .filter(|term| Instant::now() < term.deadline)
     }
 
-    /// Notes who holds the lease while this process waits for it.
+    /// Notes the holder of the lease while this process waits for it.
     pub(crate) fn stands_by(&self, holder: Option<&Arc<str>>) {
         *self.inner.term.lock() = None;
         let standing = Standing::Standby {
@@ -267,12 +300,14 @@ impl Leadership {
         }
     }
 
-    /// Sets what the term is called that begins with the next renewal.
+    /// Sets the signature of the term that begins with the next renewal.
     pub(crate) fn sign_as(&self, signature: String) {
         *self.inner.signature.lock() = Some(signature.into());
     }
 
-    /// Notes an acquisition or a renewal by a request that was sent at `renewed`; returns whether it is the first.
+    /// Notes an acquisition or renewal whose request was sent at `renewed`.
+    ///
+    /// Returns whether it is the acquisition.
     pub(crate) fn renewed(
         &self,
         epoch: i32,
@@ -298,7 +333,7 @@ impl Leadership {
         is_new
     }
 
-    /// Notes that this process leads no more, and is not going to.
+    /// Ends the leadership for good.
     pub(crate) fn end(&self) {
         *self.inner.term.lock() = None;
         self.inner.standing.send_replace(Standing::Ended);

@@ -1,8 +1,8 @@
-//! Leader election and fenced clients on the leases of Kubernetes.
+//! Leader election and fenced clients on Kubernetes leases.
 //!
-//! An [`Elector`] acquires, renews and releases a [`Lease`] as client-go's leader election does; its [`Leadership`] says
-//! whether this process leads, and makes clients that [write only while it does](Leadership::fence). Programs on
-//! `lariat-controller` need neither by hand: `FactoryBuilder::leader_election` takes the lease.
+//! An [`Elector`] acquires, renews and releases a [`Lease`] as client-go's leader election does. Its [`Leadership`]
+//! shows whether this process leads, and creates clients that [write only while it does](Leadership::fence). Programs
+//! on `lariat-controller` need neither directly: `FactoryBuilder::leader_election` takes the lease.
 //!
 //! # How two leaders are avoided
 //!
@@ -16,10 +16,11 @@
 //! standby ────────┼─┼─● seen to change ───┼───────────── 15 s ─────●─ takes over
 //! ```
 //!
-//! The leader counts from the moment at which it sent its last answered renewal, those on standby from the moment at which
-//! they saw it, so a delay on the way only makes them wait longer. No clock is compared with another. What remains is a
-//! request that the network keeps for longer than the 5 seconds between the two marks: Kubernetes checks no lease when it
-//! commits a write. A write that must never meet one of the next leader carries a resource version as well.
+//! The leader counts from the moment at which it sent its last answered renewal, a process on standby from the moment
+//! at which it saw that renewal. So a delay on the way only makes the latter wait longer. No clock is compared with
+//! another. What remains is a request that the network delays for longer than the 5 seconds between the two marks:
+//! Kubernetes checks no lease when it commits a write. A write that must never meet one of the next leader should carry
+//! a resource version as well.
 //!
 //! # Requests
 //!

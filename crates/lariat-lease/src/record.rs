@@ -1,4 +1,4 @@
-//! What a lease says, and the objects that say it.
+//! The contents of a lease, and the objects that store them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,12 +8,12 @@ use k8s_openapi::api::coordination::v1::{Lease as Object, LeaseSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 use kube::api::ObjectMeta;
 
-/// What a lease says of its holder: client-go's `LeaderElectionRecord`.
+/// The contents of a lease: client-go's `LeaderElectionRecord`.
 ///
-/// Remote times are carried along and compared for change only, never with a clock.
+/// Remote times are copied and compared for change only, never with a clock.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Record {
-    /// Empty while the lease has no holder.
+    /// Empty if the lease has no holder.
     pub(crate) holder: Arc<str>,
     pub(crate) seconds: i32,
     pub(crate) acquired: Option<Timestamp>,
@@ -22,7 +22,7 @@ pub(crate) struct Record {
 }
 
 impl Record {
-    /// Makes the record of a holder that acquires the lease now.
+    /// Creates the record of a holder that acquires the lease now.
     pub(crate) fn new(holder: &Arc<str>, seconds: i32, now: Timestamp) -> Self {
         Self {
             holder: Arc::clone(holder),
@@ -33,7 +33,7 @@ impl Record {
         }
     }
 
-    /// Makes the record of a lease that its holder releases.
+    /// Creates the record of a released lease.
     ///
     /// It expires after a second, and keeps its transitions.
     pub(crate) fn released(&self, now: Timestamp) -> Self {
@@ -57,12 +57,12 @@ impl Record {
         }
     }
 
-    /// Returns how long others wait after they saw it change.
+    /// Returns how long other processes wait after they saw the record change.
     pub(crate) fn duration(&self) -> Duration {
         Duration::from_secs(u64::try_from(self.seconds).unwrap_or_default())
     }
 
-    /// Makes a new object that says this.
+    /// Creates a new object with this record.
     pub(crate) fn create(&self, name: &str, namespace: &str) -> Object {
         let metadata = ObjectMeta {
             name: Some(name.to_owned()),
@@ -73,12 +73,12 @@ impl Record {
         self.replace(&Object { metadata, spec })
     }
 
-    /// Makes the next state of an object.
+    /// Returns an object with this record instead of its own.
     ///
-    /// Labels, annotations and fields that are not the election's stay.
+    /// Labels, annotations and fields that do not belong to the election are kept.
     pub(crate) fn replace(&self, object: &Object) -> Object {
         let mut object = object.clone();
-        // The server keeps what it knows of field owners.
+        // The server keeps the managed fields that it has.
         object.metadata.managed_fields = None;
         let spec = object.spec.get_or_insert_default();
         spec.holder_identity = Some(self.holder.to_string());

@@ -7,25 +7,25 @@ use std::time::Duration;
 use k8s_openapi::api::coordination::v1::Lease as Object;
 use tokio::time;
 
-/// What came of a request.
+/// The answer to a request.
 #[derive(Debug, Clone)]
 pub(crate) enum Answer {
-    /// The object as the server has it.
+    /// The object as stored by the server.
     Object(Box<Object>),
-    /// There is none of that name.
+    /// There is no object of that name.
     Absent,
-    /// A newer version than the one that was sent exists, or the name is taken.
+    /// There is a newer version than the one that was sent, or the name is taken.
     Conflict,
-    /// Another error, or no answer: the request may have had an effect.
+    /// Another error, or no answer: the request may have taken effect.
     Failed,
 }
 
-/// Whether the log says at a level people see that the API server refuses requests.
+/// Whether a warning was logged that the API server refuses requests.
 #[derive(Debug, Default)]
 pub(crate) struct Refusals(AtomicBool);
 
 impl Refusals {
-    /// Waits for the answer to a request; one that takes too long has failed.
+    /// Waits for the answer to a request; it fails if that takes too long.
     pub(crate) async fn answer(
         &self,
         lease: &str,
@@ -52,10 +52,10 @@ impl Refusals {
         }
     }
 
-    /// Logs why a request has failed.
+    /// Logs the failure of a request.
     pub(crate) fn failed(&self, lease: &str, error: &kube::Error) {
         match error {
-            // It does not pass by itself: a permission is missing, or the name or the namespace is wrong.
+            // This does not pass by itself: a permission is missing, or the name or the namespace is wrong.
             kube::Error::Api(status)
                 if (400..500).contains(&status.code) && ![409, 410, 429].contains(&status.code) =>
             {
@@ -72,7 +72,7 @@ impl Refusals {
             tracing::warn!(
                 %lease,
                 "the API server refuses a request about the lease, so it cannot be held: {error} \
-                 (this is said once; it is tried again)"
+                 (logged once; it is retried)"
             );
         }
     }

@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde_json::{Map, Value};
 
-use crate::apply::APPLIED;
+use crate::annotations::APPLIED;
 
 /// A field that would change.
 ///
@@ -26,14 +26,14 @@ pub(crate) struct Diff {
     is_secret: bool,
 }
 
-/// How many fields are told of one object.
+/// How many fields are shown of one object.
 const MOST: usize = 256;
 
-/// How many characters of a value are told.
+/// How many characters of a value are shown.
 const LONGEST: usize = 256;
 
 /// What the API server keeps for itself.
-const UNTOLD: [&str; 6] = [
+const HIDDEN: [&str; 6] = [
     "managedFields",
     "resourceVersion",
     "generation",
@@ -93,7 +93,7 @@ impl Diff {
             is_secret,
             ..Self::default()
         };
-        let (old, new) = (told(old), told(new));
+        let (old, new) = (shown(old), shown(new));
         diff.fields("", &old, &new);
         if diff.changes.len() > 1 {
             // It changes with what is applied.
@@ -133,10 +133,10 @@ impl Diff {
             self.order(at, common(old, after), common(new, before));
         }
         let (old, new) = named.unwrap_or_else(|| (by_index(old), by_index(new)));
-        let places: BTreeSet<Place<'_>> = old.keys().chain(new.keys()).copied().collect();
-        for place in places {
-            let (old, new) = (old.get(&place).copied(), new.get(&place).copied());
-            self.value(&format!("{at}[{place}]"), old, new);
+        let keys: BTreeSet<ElementKey<'_>> = old.keys().chain(new.keys()).copied().collect();
+        for key in keys {
+            let (old, new) = (old.get(&key).copied(), new.get(&key).copied());
+            self.value(&format!("{at}[{key}]"), old, new);
         }
     }
 
@@ -153,10 +153,13 @@ impl Diff {
             self.left_out += 1;
             return;
         }
-        let hides = self.is_secret && tells_values(at);
-        let text = |value: &Value| match hides {
-            true => "(hidden)".to_owned(),
-            false => cut(value.to_string()),
+        let hides = self.is_secret && shows_values(at);
+        let text = |value: &Value| {
+            if hides {
+                "(hidden)".to_owned()
+            } else {
+                cut(value.to_string())
+            }
         };
         self.changes.push(FieldChange {
             path: at.to_owned(),
@@ -166,14 +169,14 @@ impl Diff {
     }
 }
 
-/// Returns what is told of an object.
-fn told(object: &Value) -> Map<String, Value> {
+/// Returns what is shown of an object.
+fn shown(object: &Value) -> Map<String, Value> {
     let mut object = object.as_object().cloned().unwrap_or_default();
     // They say what it is, and not how.
     object.remove("apiVersion");
     object.remove("kind");
     if let Some(Value::Object(metadata)) = object.get_mut("metadata") {
-        for name in UNTOLD {
+        for name in HIDDEN {
             metadata.remove(name);
         }
     }
@@ -182,15 +185,17 @@ fn told(object: &Value) -> Map<String, Value> {
 
 fn field(at: &str, name: &str) -> String {
     let is_plain = |each: char| each.is_ascii_alphanumeric() || each == '_' || each == '-';
-    match name.chars().all(is_plain) {
-        true if at.is_empty() => name.to_owned(),
-        true => format!("{at}.{name}"),
-        false => format!("{at}[{name:?}]"),
+    if !name.chars().all(is_plain) {
+        format!("{at}[{name:?}]")
+    } else if at.is_empty() {
+        name.to_owned()
+    } else {
+        format!("{at}.{name}")
     }
 }
 
-/// Returns whether a field of a Secret tells values, as the annotation of `kubectl apply` does too.
-fn tells_values(at: &str) -> bool {
+/// Returns whether a field of a Secret shows values, as the annotation of `kubectl apply` does too.
+fn shows_values(at: &str) -> bool {
     const OPEN: [&str; 5] = [
         "metadata.name",
         "metadata.labels",
@@ -203,12 +208,12 @@ fn tells_values(at: &str) -> bool {
 
 /// Where an element of a list is.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Place<'a> {
+enum ElementKey<'a> {
     Named(&'a str),
     At(usize),
 }
 
-impl fmt::Display for Place<'_> {
+impl fmt::Display for ElementKey<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Named(name) => f.write_str(name),
@@ -218,28 +223,30 @@ impl fmt::Display for Place<'_> {
 }
 
 /// Returns elements by name, if each has one of its own, as containers and ports do.
-fn by_name(list: &[Value]) -> Option<BTreeMap<Place<'_>, &Value>> {
-    let named = list
+fn by_name(list: &[Value]) -> Option<BTreeMap<ElementKey<'_>, &Value>> {
+    let named: BTreeMap<ElementKey<'_>, &Value> = list
         .iter()
-        .map(|each| Some((Place::Named(each.get("name")?.as_str()?), each)));
-    let named: BTreeMap<Place<'_>, &Value> = named.collect::<Option<_>>()?;
+        .map(|each| Some((ElementKey::Named(each.get("name")?.as_str()?), each)))
+        .collect::<Option<_>>()?;
     (named.len() == list.len()).then_some(named)
 }
 
 /// Returns the names in a list that are in another too, in their order.
-fn common<'a>(list: &'a [Value], other: &BTreeMap<Place<'_>, &Value>) -> Vec<&'a Value> {
+fn common<'a>(list: &'a [Value], other: &BTreeMap<ElementKey<'_>, &Value>) -> Vec<&'a Value> {
     let names = list.iter().filter_map(|each| each.get("name"));
     let is_common = |name: &&Value| {
         name.as_str()
-            .is_some_and(|name| other.contains_key(&Place::Named(name)))
+            .is_some_and(|name| other.contains_key(&ElementKey::Named(name)))
     };
     names.filter(is_common).collect()
 }
 
 /// Returns elements by their place.
-fn by_index(list: &[Value]) -> BTreeMap<Place<'_>, &Value> {
+fn by_index(list: &[Value]) -> BTreeMap<ElementKey<'_>, &Value> {
     let places = list.iter().enumerate();
-    places.map(|(at, each)| (Place::At(at), each)).collect()
+    places
+        .map(|(at, each)| (ElementKey::At(at), each))
+        .collect()
 }
 
 fn cut(text: String) -> String {

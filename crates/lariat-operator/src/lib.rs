@@ -6,7 +6,7 @@
 //!    │                        │ called with a Reconcile: the object, the causes, and ways to write
 //!    │                        ▼
 //!    │            finalizer ▸ reconcile ▸ apply ▸ status ▸ events
-//!    └── at the start: definitions installed, permissions checked
+//!    └── at the start: CRDs installed, permissions checked
 //! ```
 //!
 //! An [`Operator`] adds a name, a recorder of Events and what it needs to be allowed to a
@@ -41,48 +41,81 @@
 //! operator.stop().await?;
 //! # Ok(()) }
 //! ```
+//!
+//! | feature | adds |
+//! |---|---|
+//! | `apply` (default) | sets of objects: [`Reconcile::apply`] |
+//! | `crd` (default) | CRDs that are installed at the start: [`Operator::installs`] |
+//! | `events` (default) | Events: [`Reconcile::event`] |
+//! | `guard` (default) | budgets for writes, and plans: [`Reconciler::guard`], [`Operator::plan_only`]; has `events` |
+//! | `rbac` (default) | what an operator needs to be allowed: [`Operator::rules`] |
 
-mod lifecycle;
+#![cfg_attr(
+    not(feature = "default"),
+    allow(
+        dead_code,
+        unused_imports,
+        reason = "helpers of which each serves one feature"
+    )
+)]
+
 mod operator;
-
 mod reconciler;
 
+#[cfg(feature = "apply")]
+mod apply;
+#[cfg(feature = "crd")]
+mod crd;
+#[cfg(feature = "events")]
+mod events;
 mod finalizer;
+#[cfg(feature = "guard")]
+mod guard;
+#[cfg(feature = "rbac")]
+mod rbac;
 mod status;
 
-mod apply;
-mod events;
-
-mod guard;
-
-mod crd;
-mod rbac;
-
 mod api;
-mod clock;
+mod reconcile;
+
+#[cfg(any(feature = "apply", feature = "guard"))]
 mod diff;
-mod names;
-mod remembered;
-mod secrets;
 mod wire;
+
+mod annotations;
+mod clock;
+mod extensions;
+mod names;
+mod needs;
+mod refusal;
+mod secrets;
 mod yaml;
 
-pub use api::{ApiError, CachedApi};
+pub use api::CachedApi;
+#[cfg(feature = "apply")]
 pub use apply::{
     Action, Applied, AppliedObject, Apply, ApplyError, Desired, FieldConflict, Immutable,
     LeftAlone, ObjectError, ObjectFailure, OwnerError, PlanStep, PlannedAction, SetPlan,
 };
+#[cfg(feature = "crd")]
 pub use crd::{
     DefinitionChange, DefinitionError, DefinitionOptions, DefinitionReport, Install, InstallError,
     Skew, ensure_definitions, with_definition_version,
 };
+#[cfg(any(feature = "apply", feature = "guard"))]
 pub use diff::FieldChange;
+#[cfg(feature = "events")]
 pub use events::{Event, EventApi, EventOptions, EventStatus, Recorder};
 pub use finalizer::{Finalizer, FinalizerNameError, StripError, Stripped};
-pub use guard::{Budget, Guard, GuardError, GuardState, Plan, PlannedWrite, Trip};
-pub use lifecycle::OperatorError;
-pub use operator::Operator;
-pub use rbac::{AccessError, Manifests, Permission, Rule};
-pub use reconciler::{Reconcile, Reconciler, ReconcilerError, ReconcilerRegistration, Retry};
+#[cfg(feature = "guard")]
+pub use guard::{Budget, Guard, GuardState, Plan, PlannedWrite, Trip};
+pub use needs::Rule;
+pub use operator::{Operator, OperatorError};
+#[cfg(feature = "rbac")]
+pub use rbac::{AccessError, Manifests, Permission};
+pub use reconcile::Reconcile;
+pub use reconciler::{Reconciler, ReconcilerError, ReconcilerRegistration, Retry};
+pub use refusal::GuardError;
 pub use status::{ConditionError, ConditionUpdate, Conditions, StatusError, StatusWriter};
+pub use wire::ApiError;
 pub use yaml::yaml;

@@ -25,73 +25,9 @@ pub fn yaml<T: Serialize + ?Sized>(object: &T) -> serde_json::Result<String> {
 
 /// Writes a document.
 pub(crate) fn document(value: &Value) -> String {
-    let mut text = String::new();
-    block(value, 0, &mut text);
-    text
-}
-
-/// Writes a value on lines of its own.
-fn block(value: &Value, indent: usize, text: &mut String) {
-    let margin = " ".repeat(indent);
-    match value {
-        Value::Object(members) if !members.is_empty() => {
-            for (name, value) in members {
-                text.push_str(&format!("{margin}{}:", scalar(name)));
-                // Lists are as deep as what has them, as kubectl writes them.
-                let deeper = if value.is_array() { indent } else { indent + 2 };
-                after(value, deeper, text);
-            }
-        }
-        Value::Array(items) if !items.is_empty() => {
-            for item in items {
-                let mut inner = String::new();
-                block(item, indent + 2, &mut inner);
-                text.push_str(&format!("{margin}- {}", inner.trim_start()));
-            }
-        }
-        value => text.push_str(&format!("{margin}{}\n", leaf(value))),
-    }
-}
-
-/// Writes a value behind a colon.
-fn after(value: &Value, indent: usize, text: &mut String) {
-    let has_lines = match value {
-        Value::Object(members) => !members.is_empty(),
-        Value::Array(items) => !items.is_empty(),
-        _ => false,
-    };
-    match has_lines {
-        true => {
-            text.push('\n');
-            block(value, indent, text);
-        }
-        false => text.push_str(&format!(" {}\n", leaf(value))),
-    }
-}
-
-fn leaf(value: &Value) -> String {
-    match value {
-        Value::String(text) => scalar(text),
-        // Null, numbers and empty lists are written in YAML as in JSON.
-        value => value.to_string(),
-    }
-}
-
-/// Writes a text, in quotes unless it cannot be taken for anything else.
-fn scalar(text: &str) -> String {
-    let is_plain = text
-        .chars()
-        .all(|c| c.is_ascii_alphanumeric() || "-./_".contains(c))
-        && text.starts_with(|c: char| c.is_ascii_alphabetic())
-        && !matches!(
-            text.to_ascii_lowercase().as_str(),
-            "true" | "false" | "yes" | "no" | "on" | "off" | "y" | "n" | "null"
-        );
-    match is_plain {
-        true => text.to_owned(),
-        // A text of JSON is one of YAML.
-        false => Value::from(text).to_string(),
-    }
+    // Lines are as long as the texts in them.
+    let options = serde_saphyr::ser_options! { folded_wrap_chars: usize::MAX };
+    serde_saphyr::to_string_with_options(value, options).expect("all of JSON is YAML")
 }
 
 #[cfg(test)]
@@ -114,12 +50,34 @@ mod tests {
     #[test]
     fn what_could_be_something_else_is_quoted() {
         for text in [
-            "", "1", "1.5", "null", "True", "a b", "a: b", "-", "~", "é", "a\"b\n",
+            "",
+            "1",
+            "1.5",
+            "0x1F",
+            "1e3",
+            "12:30:00",
+            "null",
+            "True",
+            "yes",
+            "a: b",
+            "a #b",
+            "~",
+            "*",
+            "2026-01-01",
         ] {
-            assert!(scalar(text).starts_with('"'), "{text:?}");
+            assert_eq!(document(&text.into()), format!("\"{text}\"\n"));
+            assert_eq!(document(&json!({text: 1})), format!("\"{text}\": 1\n"));
         }
-        for text in ["pods", "pods/status", "demo.dev", "system_x", "e1"] {
-            assert_eq!(scalar(text), text);
+        for text in [
+            "pods",
+            "pods/status",
+            "demo.dev",
+            "e1",
+            "a b",
+            "é",
+            "https://localhost:1",
+        ] {
+            assert_eq!(document(&text.into()), format!("{text}\n"));
         }
     }
 }

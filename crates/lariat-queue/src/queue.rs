@@ -52,6 +52,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> WorkQueue<K, P> {
     pub fn add(&self, key: K, add: Add<P>) {
         let hash = self.shared.hasher.hash(&key);
         let mut state = self.shared.lock_as_producer();
+        // Without a tap the clock is read only if the add changes something.
         let at = state.tap.is_some().then(now);
         if let Some(at) = at {
             state.show_add(at, &key, &add, None);
@@ -175,6 +176,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> WorkQueue<K, P> {
     fn get_or_join(&self, woken: Option<Waiting<'_, K, P>>) -> Attempt<K, P> {
         let now = now();
         let mut state = self.shared.lock_as_worker();
+        // Leaving and looking happen under one lock: a wake-up between them would be lost.
         if let Some(waiting) = woken {
             waiting.leave(&mut state);
         }
@@ -271,6 +273,22 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> WorkQueue<K, P> {
     ///
     /// A later shutdown, or [`reopen`](Self::reopen), ends the wait immediately. This is client-go's
     /// `ShutDownWithDrain`.
+    ///
+    /// ```
+    /// use lariat_queue::{Add, WorkQueue};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() {
+    /// let queue: WorkQueue<&str> = WorkQueue::default();
+    /// queue.add("pod-a", Add::now());
+    /// let worker = async {
+    ///     while let Some(work) = queue.get().await {
+    ///         work.done();
+    ///     }
+    /// };
+    /// tokio::join!(worker, queue.shut_down_with_drain());
+    /// assert!(queue.is_empty());
+    /// # }
+    /// ```
     ///
     /// # Cancel safety
     ///
@@ -513,6 +531,20 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> Work<K, P> {
     }
 
     /// Counts a failure of the whole key and retries it after the limiter's delay.
+    ///
+    /// ```
+    /// use lariat_queue::{Add, LaneId, WorkQueue};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() {
+    /// let queue: WorkQueue<&str> = WorkQueue::default();
+    /// queue.add("pod-a", Add::now());
+    /// queue.get().await.expect("the queue is open").retry();
+    ///
+    /// let work = queue.get().await.expect("it is retried after 5 ms");
+    /// assert_eq!(work.failures(LaneId::WHOLE), 1);
+    /// work.done();
+    /// # }
+    /// ```
     pub fn retry(mut self) {
         let after = self.backoff(LaneId::WHOLE);
         let payload = self

@@ -132,6 +132,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> Shared<K, P> {
     pub(crate) fn wake(&self, mut state: MutexGuard<'_, State<K, P>>, now: Instant) {
         if state.core.is_finished() {
             let wakers = state.waiters.wake_all();
+            // Wakers run arbitrary code, so they are called outside the lock.
             drop(state);
             wakers.into_iter().for_each(Waker::wake);
             self.ended.notify_waiters();
@@ -171,6 +172,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> State<K, P> {
     pub(crate) fn join(&mut self) -> (u32, Option<Instant>) {
         let number = self.waiters.join();
         let deadline = self.unwatched_deadline();
+        // Set under the same lock as the registration, so that no second waiter takes the timer.
         if let Some(at) = deadline {
             self.timer = Some((at, number));
         }
@@ -243,6 +245,7 @@ pub(crate) fn wake_one<K: Eq + Hash + Clone, P: Payload + Clone>(
     let released = state.core.released();
     let has_ready = state.core.has_ready(now);
     state.show_release(released, now);
+    // At most one worker is woken here; it wakes the next one if there is more to do.
     let waker = if has_ready {
         let keys = state.core.len();
         state.waiters.wake_for(keys, watcher)
@@ -291,6 +294,7 @@ impl<'a, K: Eq + Hash + Clone, P: Payload + Clone> Waiting<'a, K, P> {
 
     /// Unregisters, in order to look at the queue.
     pub(crate) fn leave(mut self, state: &mut State<K, P>) {
+        // The drop below must not pass the wake-up on: this worker uses it.
         self.has_left = true;
         state.leave(self.number);
     }
@@ -303,6 +307,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> Drop for Waiting<'_, K, P> {
             return;
         }
         let mut state = self.shared.lock_as_worker();
+        // The wake-up or the timer of this worker would be lost with it.
         if state.leave(self.number) {
             wake_one(state, now());
         }

@@ -1,11 +1,12 @@
-//! What sealed data belongs to.
+//! The context of sealed data.
 
 use ring::digest::{self, SHA256};
 
-/// What a sealed value belongs to, such as kind, object and column.
+/// The context of a sealed value, such as kind, object and column.
 ///
-/// It is not stored with the value: whoever opens it has to name the same parts in the same order. So a value that is moved
-/// to another row, kind or column does not open. Parts are hashed one after the other; `["ab", "c"]` and `["a", "bc"]` differ.
+/// It is not stored with the value: opening it takes the same parts in the same order. So a value that is moved to
+/// another row, kind or column cannot be opened. Parts are hashed one after the other; `["ab", "c"]` and `["a", "bc"]`
+/// differ.
 ///
 /// ```
 /// use lariat_seal::Context;
@@ -18,16 +19,16 @@ use ring::digest::{self, SHA256};
 pub struct Context([u8; 32]);
 
 impl Context {
-    /// Makes a context of one part.
+    /// Creates a context of one part.
     #[must_use]
     pub fn new(part: impl AsRef<[u8]>) -> Self {
         Self([0; 32]).and(part)
     }
 
-    /// Makes a context that is this one with a part more.
+    /// Returns this context with one more part.
     #[must_use]
     pub fn and(&self, part: impl AsRef<[u8]>) -> Self {
-        // What is in front has a fixed length, so no two sequences of parts are the same bytes.
+        // The hash before the part has a fixed length, so no two sequences of parts are the same bytes.
         let mut hash = digest::Context::new(&SHA256);
         hash.update(&self.0);
         hash.update(part.as_ref());

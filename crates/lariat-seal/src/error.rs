@@ -1,4 +1,4 @@
-//! What can fail, without a byte of what is sealed or of a key.
+//! The errors, which contain no byte of sealed data or of a key.
 
 use std::error::Error;
 use std::io;
@@ -13,7 +13,7 @@ use crate::wrapper::KeyId;
 pub enum SealError {
     /// The bytes are not of this format, or were cut off.
     ///
-    /// They were damaged, or are something else.
+    /// They were damaged, or are other data.
     #[error("the sealed data is damaged: {0}")]
     Malformed(&'static str),
     /// A later version of the format; update the program that reads it.
@@ -21,7 +21,7 @@ pub enum SealError {
     UnknownFormat(u8),
     /// The keyring does not have the data key that sealed the data.
     ///
-    /// Another keyring sealed it, or this one was restored from before the data key was made.
+    /// Another keyring sealed it, or this one was restored from before the data key was created.
     #[error("sealed with data key {0}, which the keyring does not have")]
     UnknownDataKey(DataKeyId),
     /// The data was changed, or belongs to another context.
@@ -30,13 +30,13 @@ pub enum SealError {
     /// The stored keyring was changed or cut off; restore it from a copy.
     #[error("the stored keyring is damaged: {0}")]
     Keyring(&'static str),
-    /// The keyring's envelope was not closed or opened.
+    /// The keyring's envelope could not be closed or opened.
     #[error(transparent)]
     Wrap(#[from] WrapError),
     /// More than 64 GiB in one piece; use a stream.
     #[error("too large to be sealed in one piece: {0} bytes")]
     TooLarge(usize),
-    /// The data key that seals new data cannot be left out.
+    /// The data key that seals new data cannot be removed.
     #[error("data key {0} is in use for new data: rotate the keyring first")]
     InUse(DataKeyId),
     /// The operating system has no random numbers.
@@ -48,31 +48,31 @@ pub enum SealError {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WrapError {
-    /// None of the keys given is the right one.
+    /// None of the given keys is the right one.
     ///
-    /// Give the one that is named, as an old key if it was rotated out.
+    /// Provide the one that is named, as an old key if it was rotated out.
     #[error("sealed with key {sealed_with}, the keys given are {}", list(given))]
     WrongKey {
-        /// The key that is needed.
+        /// The required key.
         sealed_with: KeyId,
-        /// The keys there are, the current one first.
+        /// The given keys, the current one first.
         given: Vec<KeyId>,
     },
-    /// The key is the right one and the wrapped key was changed.
+    /// The key is the right one, but the wrapped key was changed.
     #[error("the key that was wrapped with key {0} is damaged")]
     Rejected(KeyId),
-    /// A name that is no key id; see [`KeyId::new`](crate::KeyId::new).
+    /// A name that is not a key id; see [`KeyId::new`](crate::KeyId::new).
     #[error("a key id has 1 to 255 visible ASCII characters")]
     InvalidKeyId,
     /// A wrapped key that is too large to be stored.
     #[error("key {0} wraps into more than 65,535 bytes")]
     TooLarge(KeyId),
-    /// The key management service failed; it may be asked again.
+    /// The key management service failed; the call may be retried.
     #[error("key {key} cannot be used")]
     Failed {
-        /// The key that was asked for.
+        /// The requested key.
         key: KeyId,
-        /// What the service said. It is logged, so it must not have secrets in it.
+        /// The service's error. It is logged, so it must not contain secrets.
         source: Box<dyn Error + Send + Sync>,
     },
     /// The operating system has no random numbers.
@@ -80,7 +80,7 @@ pub enum WrapError {
     NoRandomness,
 }
 
-/// Why a key was not read.
+/// Why a key could not be read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum KeyError {
@@ -89,7 +89,7 @@ pub enum KeyError {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// What reading it came to.
+        /// The I/O error.
         source: io::Error,
     },
     /// Others than the owner of the file can read or change it.
@@ -99,18 +99,18 @@ pub enum KeyError {
         path: PathBuf,
         /// Its permissions.
         mode: u32,
-        /// What to do.
+        /// How to fix it.
         advice: &'static str,
     },
     /// The environment variable is not set.
     #[error("the environment variable {0} is not set, or is not text")]
     NoVariable(String),
-    /// What was found is no key.
+    /// The input is not a key.
     #[error("{origin} has no key: {problem}")]
     Invalid {
         /// The file or the variable.
         origin: String,
-        /// What is wrong; nothing of what was found is in it.
+        /// What is wrong, without any part of the input.
         problem: &'static str,
     },
 }

@@ -1,9 +1,8 @@
 //! Encryption at rest of values and files, with keys stored in an envelope.
 //!
-//! Data is sealed with data keys. A [`Keyring`] has the data keys.
-//! Its [stored form](Keyring::stored) has them encrypted: whoever reads it needs the key of
-//! a [`KeyWrapper`], which is read from a [file or the environment](LocalKeys) or stays in a key management service.
-//! Every cipher is AES-256-GCM, by `ring`.
+//! Data is sealed with the data keys of a [`Keyring`]. In its [stored form](Keyring::stored) they are encrypted: reading
+//! them takes the key of a [`KeyWrapper`], which is read from a [file or the environment](LocalKeys) or stays in a key
+//! management service. Every cipher is AES-256-GCM, by `ring`.
 //!
 //! ```
 //! use lariat_seal::{Context, Keyring, LocalKeys};
@@ -34,7 +33,7 @@
 //! - A data key encrypts no value itself. Each `Keyring` in memory draws a salt of 96 random bits and seals with the key that
 //!   is derived from the data key and that salt (HKDF-SHA256). Two processes, or two runs on either side of a restore, have
 //!   different keys.
-//! - Each value has a nonce of 96 random bits. After [`SEALS_PER_SALT`] values a new salt is drawn, by itself: the probability
+//! - Each value has a nonce of 96 random bits. After [`SEALS_PER_SALT`] values a new salt is drawn automatically: the probability
 //!   that a key meets a nonce twice is below 2^-41.
 //! - Each [stream](SealedWriter) has a salt, and with it a key, of its own, under which its parts are numbered.
 //!
@@ -43,10 +42,10 @@
 //!
 //! # What is protected, and what is not
 //!
-//! Whoever reads sealed data learns its length, which data key sealed it and which values one process sealed, and nothing
-//! else. Whoever changes it, moves it to another [`Context`] or cuts it off is noticed. A file or row that is replaced by an
-//! earlier one of the same context is not noticed. Keys are overwritten when they are dropped; copies that the compiler
-//! leaves on the stack, and memory that is swapped out, are not reached by that. No key is in `Debug`, errors or logs.
+//! Sealed data reveals its length, which data key sealed it and which values one process sealed, and nothing else. Data
+//! that is changed, moved to another [`Context`] or cut off is rejected. A file or row that is replaced by an earlier one
+//! of the same context is not detected. Keys are overwritten when they are dropped; copies that the compiler leaves on the
+//! stack, and memory that is swapped out, are not. No key is in `Debug`, errors or logs.
 
 mod context;
 mod error;

@@ -1,4 +1,4 @@
-//! What is sealed, and with which wrapper.
+//! The choice of sealed kinds, and their wrapper.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -11,12 +11,19 @@ use crate::wrapper::KeyWrapper;
 /// Returns whether objects of a kind are never stored in plain text.
 ///
 /// These are Secrets of the core group, in any version.
+///
+/// ```
+/// use lariat_core::Gvk;
+///
+/// assert!(lariat_seal::is_always_sealed(&Gvk::new("", "v1", "Secret")));
+/// assert!(!lariat_seal::is_always_sealed(&Gvk::new("", "v1", "ConfigMap")));
+/// ```
 #[must_use]
 pub fn is_always_sealed(kind: &Gvk) -> bool {
     kind.group().is_empty() && kind.kind() == "Secret"
 }
 
-/// Which kinds are encrypted where they are stored, and with which wrapper.
+/// Which kinds are encrypted where they are stored, and the wrapper of their keys.
 ///
 /// A clone is the same.
 ///
@@ -34,7 +41,7 @@ pub fn is_always_sealed(kind: &Gvk) -> bool {
 #[derive(Clone)]
 pub struct Sealing {
     wrapper: Arc<dyn KeyWrapper>,
-    /// All kinds if there are none.
+    /// `None` for all kinds.
     kinds: Option<Arc<BTreeSet<Gvk>>>,
 }
 
@@ -48,7 +55,7 @@ impl Sealing {
         }
     }
 
-    /// Seals some kinds, and Secrets in any case.
+    /// Seals some kinds, and always Secrets.
     #[must_use]
     pub fn of_kinds(kinds: impl IntoIterator<Item = Gvk>, wrapper: impl KeyWrapper) -> Self {
         Self {
@@ -64,7 +71,7 @@ impl Sealing {
         chosen || is_always_sealed(kind)
     }
 
-    /// Returns what wraps the keys.
+    /// Returns the wrapper of the keys.
     #[must_use]
     pub fn wrapper(&self) -> &dyn KeyWrapper {
         &*self.wrapper

@@ -12,31 +12,31 @@ use zeroize::Zeroizing;
 
 use crate::context::Context;
 
-/// The bytes of a key.
+/// The length of a key in bytes.
 pub(crate) const KEY: usize = 32;
-/// The bytes of a nonce.
+/// The length of a nonce in bytes.
 pub(crate) const NONCE: usize = 12;
-/// The bytes that a cipher adds.
+/// How many bytes a cipher adds.
 pub(crate) const TAG: usize = 16;
-/// What AES-GCM takes in one piece.
+/// How many bytes AES-GCM encrypts in one piece.
 pub(crate) const LARGEST: u64 = (1 << 36) - 32;
 
-/// There are no random numbers, or none that the operating system vouches for.
+/// The operating system has no random numbers.
 pub(crate) struct NoRandomness;
 
-/// Fills bytes with what the operating system has as random.
+/// Fills bytes with random ones from the operating system.
 pub(crate) fn randomise(bytes: &mut [u8]) -> Result<(), NoRandomness> {
     SystemRandom::new().fill(bytes).map_err(|_| NoRandomness)
 }
 
-/// Returns random bytes that are no secret.
+/// Returns random bytes that are not secret.
 pub(crate) fn random<const N: usize>() -> Result<[u8; N], NoRandomness> {
     let mut bytes = [0; N];
     randomise(&mut bytes)?;
     Ok(bytes)
 }
 
-/// The bytes of a key, in one place in memory from the beginning to the end.
+/// The bytes of a key, which stay at one place in memory.
 pub(crate) struct Secret(Box<Zeroizing<[u8; KEY]>>);
 
 impl Secret {
@@ -60,7 +60,7 @@ impl Secret {
         &self.0
     }
 
-    /// Names a key: equal for equal keys, and nothing can be computed from it.
+    /// Returns an id of a key: equal for equal keys, and not reversible.
     pub(crate) fn fingerprint<const N: usize>(&self) -> [u8; N] {
         let mut hash = digest::Context::new(&SHA256);
         hash.update(b"lariat-seal key id 1");
@@ -70,7 +70,7 @@ impl Secret {
         name
     }
 
-    /// Makes a cipher of the key itself.
+    /// Creates a cipher with the key itself.
     pub(crate) fn cipher(&self) -> Cipher {
         Cipher::new(self.bytes())
     }
@@ -94,7 +94,7 @@ impl fmt::Debug for Secret {
 /// A key in the form that encrypts.
 pub(crate) struct Cipher(LessSafeKey);
 
-/// The data was changed, or the key, nonce or context is another.
+/// The data was changed, or the key, nonce or context is another one.
 pub(crate) struct Rejected;
 
 impl Cipher {
@@ -102,7 +102,7 @@ impl Cipher {
         Self(expand(key))
     }
 
-    /// Encrypts in place, and returns the tag, which belongs behind the data.
+    /// Encrypts in place, and returns the tag, which belongs after the data.
     ///
     /// The caller must use each nonce once only.
     pub(crate) fn seal(
@@ -118,7 +118,7 @@ impl Cipher {
         sealed.ok()
     }
 
-    /// Decrypts in place data with its tag behind it, and returns the data.
+    /// Decrypts data in place that is followed by its tag, and returns the data.
     pub(crate) fn open<'a>(
         &self,
         nonce: [u8; NONCE],
@@ -130,10 +130,10 @@ impl Cipher {
         opened.map_err(|_| Rejected)
     }
 
-    /// Overwrites the key where it is.
+    /// Overwrites the key in place.
     ///
-    /// ring leaves its keys in memory. The form of another key has the same size, and `black_box` keeps the compiler from
-    /// leaving out a write that is not read.
+    /// ring leaves its keys in memory. The form of another key has the same size, and `black_box` keeps the compiler
+    /// from removing a write that is not read.
     fn wipe(&mut self) {
         self.0 = expand(&[0; KEY]);
         black_box(&self.0);

@@ -1,9 +1,9 @@
-//! Files: what is too large to be sealed in one piece.
+//! Streams: data that is too large to be sealed in one piece.
 //!
-//! A stream begins with the byte 2, the id of the data key (4) and a salt (12). Parts follow: four bytes (little-endian), whose
-//! lowest 31 bits are the length of the part and whose highest says that it is the last, and the encrypted part with its tag.
-//! The nonce of a part is its number and whether it is the last, so parts that are changed, missing or in another order do
-//! not open.
+//! A stream begins with the byte 2, the id of the data key (4) and a salt (12). Parts follow: four bytes
+//! (little-endian), whose lowest 31 bits are the length of the part and whose highest says whether it is the last one,
+//! and the encrypted part with its tag. The nonce of a part is its number and whether it is the last one, so parts that
+//! are changed, missing or in another order cannot be opened.
 
 use std::fmt;
 use std::io::{self, Read, Write};
@@ -19,13 +19,13 @@ use crate::secret::{Cipher, NONCE, NoRandomness, TAG, random};
 /// The first byte of a stream.
 pub(crate) const FORMAT: u8 = 2;
 
-/// How much is encrypted at once.
+/// How many bytes are encrypted at a time.
 const PART: usize = 64 * 1024;
 
-/// What the highest bit of a part's length says.
+/// The highest bit of a part's length: it is the last one.
 const LAST: u32 = 1 << 31;
 
-/// Where a stream is, and what its parts are sealed with.
+/// The position in a stream, and what its parts are sealed with.
 struct Parts {
     cipher: Cipher,
     context: Context,
@@ -52,8 +52,8 @@ impl Parts {
 
 /// Encrypts what is written to it, and writes it to another writer.
 ///
-/// It comes from [`Keyring::seal_stream`](crate::Keyring::seal_stream). At most 64 KiB are held back until they are encrypted.
-/// After a write has failed, every further one fails.
+/// Returned by [`Keyring::seal_stream`](crate::Keyring::seal_stream). At most 64 KiB are buffered until they are
+/// encrypted. After a write has failed, every further one fails.
 ///
 /// ```
 /// # use lariat_seal::{Context, Keyring, LocalKeys};
@@ -64,23 +64,23 @@ impl Parts {
 /// # let keyring = Keyring::create(&LocalKeys::from_bytes(&(0..32).collect::<Vec<u8>>())?).await?;
 /// let context = Context::new("a file");
 /// let mut writer = keyring.seal_stream(&context, Vec::new())?;
-/// writer.write_all(b"what the file says")?;
+/// writer.write_all(b"the contents of the file")?;
 /// let file: Vec<u8> = writer.finish()?;
 ///
 /// let mut text = String::new();
 /// keyring.open_stream(&context, &file[..])?.read_to_string(&mut text)?;
-/// assert_eq!(text, "what the file says");
+/// assert_eq!(text, "the contents of the file");
 /// # Ok(()) }
 /// ```
 #[must_use = "what is not finished does not open"]
 pub struct SealedWriter<W> {
     to: W,
     parts: Parts,
-    /// What is not encrypted yet, at most a part.
+    /// Plain text that is not encrypted yet, at most a part.
     part: Zeroizing<Vec<u8>>,
-    /// The beginning, until it is written.
+    /// The head of the stream, until it is written.
     head: Option<Vec<u8>>,
-    /// A part was written in half: the rest would be another stream.
+    /// A part was written incompletely, so the stream cannot be continued.
     failed: bool,
 }
 
@@ -96,11 +96,11 @@ impl<W: Write> SealedWriter<W> {
         })
     }
 
-    /// Writes the last part and returns what is written to.
+    /// Writes the last part and returns the underlying writer.
     ///
     /// # Errors
     ///
-    /// What writing comes to.
+    /// The writer's error.
     pub fn finish(mut self) -> io::Result<W> {
         self.write_part(true)?;
         self.to.flush()?;
@@ -117,7 +117,7 @@ impl<W: Write> SealedWriter<W> {
 
     fn write_part(&mut self, is_last: bool) -> io::Result<()> {
         self.check()?;
-        // Until it is all written: a part that is sealed again under the next number would not open.
+        // Until all is written: a part that is sealed again under the next number could not be opened.
         self.failed = true;
         if let Some(head) = self.head.take() {
             self.to.write_all(&head)?;
@@ -166,15 +166,14 @@ impl<W> fmt::Debug for SealedWriter<W> {
 
 /// Reads a sealed stream and decrypts it.
 ///
-/// It comes from [`Keyring::open_stream`](crate::Keyring::open_stream).
-/// Its end is reported only after the last part, with nothing behind it, was found to be authentic. After an error every
-/// read fails.
+/// Returned by [`Keyring::open_stream`](crate::Keyring::open_stream). Its end is reported only after the last part,
+/// with nothing after it, was found to be authentic. After an error every read fails.
 pub struct OpenedReader<R> {
     from: R,
     parts: Parts,
-    /// The part that is being read, decrypted.
+    /// The current part, decrypted.
     part: Zeroizing<Vec<u8>>,
-    /// How much of it was returned.
+    /// How many bytes of it were returned.
     read: usize,
     state: State,
 }
@@ -247,7 +246,7 @@ impl<R: Read> Read for OpenedReader<R> {
                 State::Damaged => return Err(damaged(SealError::Rejected)),
                 State::More => {}
             }
-            // Until the next part has been found to be authentic.
+            // Until the next part was found to be authentic.
             self.state = State::Damaged;
             let next = self.next_part();
             if next.is_err() {

@@ -10,9 +10,10 @@ use crate::schema::{NAME, Schema, UID};
 ///
 /// Queries can filter, sort and count by their fields and labels.
 ///
-/// Objects belong together by a field of both, by a label, or by an owner reference, and only within a namespace: an object with
-/// a namespace belongs to objects of the same one, and to those of cluster-scoped kinds. Both kinds have to be in the cache,
-/// and neither can be encrypted. Watches cannot have conditions on associated objects, for they follow one kind.
+/// Objects belong together by a field of both, by a label, or by an owner reference, and only within a namespace: an
+/// object with a namespace belongs to objects of the same one, and to those of cluster-scoped kinds. Both kinds have to
+/// be in the cache, and neither can be encrypted. Watches cannot have conditions on associated objects, for they follow
+/// one kind.
 ///
 /// ```
 /// use lariat_core::Gvk;
@@ -50,8 +51,8 @@ impl Association {
     /// Associates the objects in whose field `other` is a value of the field `own`.
     ///
     /// Fields are named as in the schemas of their kinds, and are both texts, or of one type. Where `other` is
-    /// `metadata.name` or `metadata.uid`, and `own` has one value, there is one associated object at most, and objects can be
-    /// sorted by its fields.
+    /// `metadata.name` or `metadata.uid`, and `own` has one value, there is one associated object at most, and objects
+    /// can be sorted by its fields.
     #[must_use]
     pub fn field(name: &str, kind: impl Into<Gvk>, own: &str, other: &str) -> Self {
         let by = By::Field {
@@ -86,7 +87,7 @@ impl Association {
         Self { name, kind, by }
     }
 
-    /// Returns the name by which queries call it.
+    /// Returns the name that queries use.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
@@ -98,12 +99,12 @@ impl Association {
         &self.kind
     }
 
-    /// Returns whether the name is one that queries can write.
+    /// Returns whether queries can write the name.
     pub(crate) fn has_name(&self) -> bool {
         is_name(&self.name)
     }
 
-    /// Returns the field of this kind that it needs.
+    /// Returns the field of this kind that the association uses.
     pub(crate) fn own_field(&self) -> Option<&str> {
         match &self.by {
             By::Field { own, .. } => Some(own),
@@ -111,11 +112,11 @@ impl Association {
         }
     }
 
-    /// Finds its fields in the schemas of both kinds.
+    /// Finds the association's fields in the schemas of both kinds.
     ///
     /// # Errors
     ///
-    /// A field is not there, or they cannot be compared.
+    /// A field is missing, or the fields have different types.
     pub(crate) fn resolve(&self, own: &Schema, other: &Schema) -> Result<Associated, String> {
         let place = |schema: &Schema, name: &str| {
             schema
@@ -173,7 +174,7 @@ pub(crate) struct Associated {
     pub(crate) is_one: bool,
 }
 
-/// By what objects belong together.
+/// How associated objects are found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Link {
     /// The places of fields of this kind and of the other one.

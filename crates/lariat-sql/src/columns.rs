@@ -1,4 +1,4 @@
-//! Printer columns of CustomResourceDefinitions as fields.
+//! Printer columns of CRDs as fields.
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     CustomResourceColumnDefinition, CustomResourceDefinition,
@@ -9,7 +9,7 @@ use crate::field::{Field, FieldType};
 /// The path of the labels, which queries name without a field.
 const LABELS: &str = "metadata.labels";
 
-/// What is made of the columns of a version.
+/// The fields of a version's printer columns.
 #[derive(Debug, Default)]
 pub(crate) struct Columns {
     pub(crate) fields: Vec<Field>,
@@ -18,9 +18,9 @@ pub(crate) struct Columns {
 }
 
 impl Columns {
-    /// Reads the columns of a version; none if the definition does not have it.
-    pub(crate) fn of(definition: &CustomResourceDefinition, version: &str) -> Option<Self> {
-        let mut versions = definition.spec.versions.iter();
+    /// Reads the columns of a version; none if the CRD does not have it.
+    pub(crate) fn of(crd: &CustomResourceDefinition, version: &str) -> Option<Self> {
+        let mut versions = crd.spec.versions.iter();
         let version = versions.find(|of| of.name == version)?;
         let mut columns = Self::default();
         for column in version.additional_printer_columns.iter().flatten() {
@@ -33,7 +33,7 @@ impl Columns {
     }
 }
 
-/// Makes a field of a column; none of a label, which needs no field.
+/// Converts a column into a field; none for a label, which needs no field.
 fn field(column: &CustomResourceColumnDefinition) -> Result<Option<Field>, &'static str> {
     let of = match column.type_.as_str() {
         "integer" => FieldType::Integer,
@@ -41,7 +41,7 @@ fn field(column: &CustomResourceColumnDefinition) -> Result<Option<Field>, &'sta
         "string" => FieldType::Text,
         "boolean" => FieldType::Boolean,
         "date" => FieldType::Time,
-        _ => return Err("its type is none of integer, number, string, boolean and date"),
+        _ => return Err("its type is not integer, number, string, boolean or date"),
     };
     let path = path(&column.json_path)?;
     let below = path.strip_prefix(LABELS);

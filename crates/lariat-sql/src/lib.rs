@@ -1,7 +1,7 @@
 //! A cache of Kubernetes objects in SQL, to filter, sort, page, count and watch.
 //!
-//! A kind of the cache is one more reader of its shared informer, so there is no second watch. Its objects and their indexed
-//! fields are written to SQLite (or PostgreSQL) by tasks that the informer never waits for.
+//! The cache subscribes to the shared informer of each of its kinds, so there is no second watch. Objects and their
+//! indexed fields are written to SQLite (or PostgreSQL) by tasks that the informer never waits for.
 //!
 //! | feature | adds |
 //! |---|---|

@@ -1,13 +1,13 @@
-//! Up to which change a kind of the cache is.
+//! The revision of a kind of the cache.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// Up to which change a kind of the cache is.
+/// A revision: the state of a kind of the cache.
 ///
-/// It begins with a resource version of the API server, for which a query can wait. What an answer returns says also which
-/// change of this cache that was, as in `81734-1f0a93c4-512`: a watch goes on from there. A version alone, as an object has it, is
-/// a revision as well.
+/// It starts with a resource version of the API server, for which a query can wait. In answers it also contains the
+/// number of the change in this cache, as in `81734-1f0a93c4-512`, from which a watch can resume. A mere resource
+/// version, as objects have it, is a revision as well.
 ///
 /// ```
 /// use lariat_sql::Revision;
@@ -58,10 +58,10 @@ impl fmt::Display for Revision {
     }
 }
 
-/// A text that is no revision.
+/// The error of a text that is not a revision.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{0:?} is no revision: take a resource version, or what an answer returned, such as 81734-1f0a93c4-512"
+    "{0:?} is not a revision: use a resource version, or the revision of an answer, such as 81734-1f0a93c4-512"
 )]
 pub struct RevisionError(String);
 

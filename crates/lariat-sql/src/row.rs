@@ -1,4 +1,4 @@
-//! What is indexed of one object.
+//! Rows: the indexed part of an object.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -14,7 +14,7 @@ use serde_json::Value as Json;
 use crate::field::Value;
 use crate::schema::Schema;
 
-/// What is indexed of one object: the values of its fields, labels and owners.
+/// The indexed part of an object: the values of its fields, labels and owners.
 #[derive(Clone, PartialEq)]
 pub(crate) struct Row {
     pub(crate) key: ObjectKey,
@@ -43,7 +43,7 @@ pub(crate) struct Unindexable {
 }
 
 impl fmt::Debug for Row {
-    /// Shows no values, for they may be those of a Secret.
+    /// Shows no values, which may be those of a Secret.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Row")
             .field("key", &self.key)
@@ -52,9 +52,9 @@ impl fmt::Debug for Row {
     }
 }
 
-/// Returns an object's JSON, or only its metadata if its content is no JSON.
+/// Returns an object's JSON, or only its metadata if its content is not valid JSON.
 ///
-/// The cache checks the content of an object when it is decoded. Here it becomes a part of other texts.
+/// The cache checks the content of an object only when it is decoded. Here it becomes a part of other texts.
 pub(crate) fn sound(json: &[u8]) -> Cow<'_, [u8]> {
     if serde_json::from_slice::<IgnoredAny>(json).is_ok() {
         return Cow::Borrowed(json);
@@ -66,7 +66,7 @@ pub(crate) fn sound(json: &[u8]) -> Cow<'_, [u8]> {
 impl Row {
     /// Reads a row from an object and its JSON.
     ///
-    /// Of an object that is nested too deep for the parser, or no valid JSON, only the metadata is indexed.
+    /// If an object is nested too deep for the parser, or is not valid JSON, only its metadata is indexed.
     pub(crate) fn of(
         schema: &Schema,
         object: &CachedObject,
@@ -75,7 +75,7 @@ impl Row {
         if let Ok(json) = serde_json::from_slice(json) {
             return Self::read(schema, object, &json);
         }
-        // What is skipped may be nested as deep as it likes.
+        // Skipped parts may be nested arbitrarily deep.
         let metadata = serde_json::from_slice::<OnlyMetadata>(&sound(json));
         let metadata = metadata.map_or(Json::Null, |only| only.metadata);
         let json = serde_json::json!({"metadata": metadata});
@@ -84,14 +84,14 @@ impl Row {
         let others = fields.filter(|(_, field)| !field.name().starts_with("metadata."));
         unindexable.extend(others.map(|(place, _)| Unindexable {
             place,
-            why: "the object is no valid JSON, or nested more than 128 levels deep",
+            why: "the object is not valid JSON, or nested more than 128 levels deep",
         }));
         (row, unindexable)
     }
 
     /// Reads a row from an object and its parsed JSON.
     ///
-    /// What cannot be indexed is left without a value.
+    /// Fields that cannot be indexed have no value.
     pub(crate) fn read(
         schema: &Schema,
         object: &CachedObject,
@@ -116,10 +116,10 @@ impl Row {
         (row, unindexable)
     }
 
-    /// Returns a digest of all that is indexed.
+    /// Returns a digest of everything that is indexed.
     ///
-    /// Rows with the same digest differ in version and JSON at most. It is a part of SHA-256, so that users cannot make two
-    /// objects with one digest.
+    /// Rows with the same digest differ in version and JSON at most. It is a part of SHA-256, so that users cannot make
+    /// two objects with one digest.
     pub(crate) fn digest(&self) -> [u8; DIGEST] {
         let mut hash = digest::Context::new(&SHA256);
         // Each part begins with its length, so that no two sequences of parts are the same bytes.
@@ -157,7 +157,7 @@ struct OnlyMetadata {
     metadata: Json,
 }
 
-/// How long the uid of an owner may be, in bytes; longer ones are left out.
+/// The maximum length of an owner's uid, in bytes; longer ones are left out.
 ///
 /// Indexes have uids as a whole. Those that API servers make have 36 characters.
 const LONGEST_UID: usize = 256;

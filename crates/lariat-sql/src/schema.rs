@@ -1,4 +1,4 @@
-//! What is indexed of a kind.
+//! The indexed fields of a kind.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -27,22 +27,34 @@ const BASE: [(&str, FieldType); 4] = [
 
 /// The indexed fields of a kind.
 ///
-/// Every kind has `metadata.namespace`, `metadata.name` (in [natural](FieldType::Natural) order), `metadata.creationTimestamp` and
-/// `metadata.uid`. Labels need no field: queries name them as `metadata.labels[app]`.
+/// Every kind has `metadata.namespace`, `metadata.name` (in [natural](FieldType::Natural) order),
+/// `metadata.creationTimestamp` and `metadata.uid`. Labels need no field: queries name them as `metadata.labels[app]`.
+///
+/// ```
+/// use lariat_core::Gvk;
+/// use lariat_sql::{Field, FieldType, Schema};
+///
+/// # fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// let node = Field::path("spec.nodeName", FieldType::Text)?;
+/// let schema = Schema::new(Gvk::new("", "v1", "Pod"), [node])?;
+/// assert!(schema.fields().iter().any(|field| field.name() == "spec.nodeName"));
+/// # Ok(()) }
+/// # example().unwrap();
+/// ```
 #[derive(Clone)]
 pub struct Schema {
     gvk: Gvk,
     fields: Arc<[Field]>,
     places: Arc<HashMap<Arc<str>, usize>>,
     associations: Vec<Association>,
-    /// How many printer columns could not be fields.
+    /// The number of printer columns that could not become fields.
     skipped: usize,
     /// Whether a cache adds printer columns when it starts.
     reads_columns: bool,
 }
 
 impl Schema {
-    /// Makes a schema of these fields and those that every kind has.
+    /// Creates a schema with these fields and those that every kind has.
     ///
     /// # Errors
     ///
@@ -59,7 +71,7 @@ impl Schema {
         Self::of(gvk, base.chain(fields).collect())
     }
 
-    /// Makes a schema of fields with different names.
+    /// Creates a schema from fields with different names.
     fn of(gvk: Gvk, fields: Vec<Field>) -> Result<Self, SchemaError> {
         let mut places = HashMap::with_capacity(fields.len());
         for (place, field) in fields.iter().enumerate() {
@@ -79,19 +91,18 @@ impl Schema {
         })
     }
 
-    /// Adds the printer columns of a CustomResourceDefinition as fields.
+    /// Adds the printer columns of a CRD as fields.
     ///
-    /// They are those of the version of the kind.
-    /// A column is named by its `jsonPath` without the leading dot, as other fields are: `.spec.replicas` is `spec.replicas`.
-    /// Columns of the types `integer`, `number`, `string`, `boolean` and `date` are [`Integer`](FieldType::Integer),
-    /// [`Real`](FieldType::Real), [`Text`](FieldType::Text), [`Boolean`](FieldType::Boolean) and [`Time`](FieldType::Time). Fields
-    /// that the schema has by that name are kept, and labels need none. A column of another type, or whose `jsonPath` a
-    /// [`Path`](crate::Path) cannot follow, is left out with a warning, and counted in
-    /// [`SqlStatus`](crate::SqlStatus::skipped_columns).
+    /// They are those of the version of the kind. A column is named by its `jsonPath` without the leading dot, as other
+    /// fields are: `.spec.replicas` is `spec.replicas`. Columns of the types `integer`, `number`, `string`, `boolean`
+    /// and `date` are [`Integer`](FieldType::Integer), [`Real`](FieldType::Real), [`Text`](FieldType::Text),
+    /// [`Boolean`](FieldType::Boolean) and [`Time`](FieldType::Time). Fields that the schema has by that name are kept,
+    /// and labels need none. A column of another type, or whose `jsonPath` a [`Path`](crate::Path) cannot follow, is
+    /// left out with a warning, and counted in [`SqlStatus`](crate::SqlStatus::skipped_columns).
     ///
     /// # Errors
     ///
-    /// The definition is of another kind, or does not have the version.
+    /// The CRD is of another kind, or does not have the version.
     pub fn with_columns(self, definition: &CustomResourceDefinition) -> Result<Self, SchemaError> {
         let spec = &definition.spec;
         let is_same = spec.group == self.gvk.group() && spec.names.kind == self.gvk.kind();
@@ -124,31 +135,31 @@ impl Schema {
 
     /// Leaves the printer columns of a custom kind out.
     ///
-    /// A [cache](crate::SqlCacheBuilder::kind) adds them otherwise.
+    /// By default a [cache](crate::SqlCacheBuilder::kind) adds them.
     #[must_use]
     pub fn without_columns(mut self) -> Self {
         self.reads_columns = false;
         self
     }
 
-    /// Returns whether a cache is to add printer columns.
+    /// Returns whether a cache adds printer columns.
     pub(crate) fn reads_columns(&self) -> bool {
         self.reads_columns
     }
 
-    /// Returns how many printer columns could not be fields.
+    /// Returns the number of printer columns that could not become fields.
     pub(crate) fn skipped_columns(&self) -> usize {
         self.skipped
     }
 
-    /// Lets queries ask by fields and labels of objects of another kind.
+    /// Allows queries by fields and labels of associated objects of another kind.
     ///
     /// Queries use the name of the association. Rows do not depend on it: a cache in a file is not written again.
     ///
     /// # Errors
     ///
-    /// The name is taken, or is not a letter followed by letters, digits, `_` and `-`; or the schema lacks the field of this
-    /// kind. The other kind is checked when the cache starts.
+    /// The name is taken, or is not a letter followed by letters, digits, `_` and `-`; or the schema lacks the field of
+    /// this kind. The other kind is checked when the cache starts.
     pub fn associate(mut self, association: Association) -> Result<Self, SchemaError> {
         let name = association.name();
         let mut others = self.associations.iter();
@@ -173,7 +184,7 @@ impl Schema {
         &self.associations
     }
 
-    /// Says that it has no field of a name.
+    /// Creates the error about an unknown field.
     pub(crate) fn unknown(&self, name: &str) -> UnknownField {
         let fields = self.fields.iter();
         UnknownField {
@@ -202,7 +213,8 @@ impl Schema {
 
     /// Returns a text that differs between schemas whose stored rows differ.
     ///
-    /// The function that computes a field is not part of it: a program that changes the function has to rename the field.
+    /// The function that computes a field is not part of it: a program that changes the function has to rename the
+    /// field.
     pub(crate) fn signature(&self) -> String {
         let fields = self.fields.iter().map(|field| {
             let (name, of) = (field.name(), field.field_type());
@@ -233,7 +245,7 @@ pub(crate) struct UnknownField {
     pub(crate) known: Vec<String>,
 }
 
-/// A schema that cannot be made.
+/// The error of an invalid schema.
 ///
 /// A name in it is empty, used twice or unknown, or its columns are those of another kind.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -245,13 +257,13 @@ pub struct SchemaError {
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 enum Fault {
-    #[error("it has two fields named {0:?}, or one without a name: give each a name of its own")]
+    #[error("it has two fields named {0:?}, or one without a name: give each a unique name")]
     Field(Arc<str>),
     #[error(
         "the association {0:?} has the name of another, or none that a query can write: take a letter, then letters, digits, _ or -"
     )]
     Association(Arc<str>),
-    #[error("the CustomResourceDefinition is that of {0}: take that of the kind, in its version")]
+    #[error("the CustomResourceDefinition is that of {0}: use that of the kind, with its version")]
     Definition(Box<str>),
     #[error("an association needs a field of it: {0}")]
     Unknown(Box<str>),

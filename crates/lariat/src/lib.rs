@@ -1,5 +1,5 @@
-//! Shared controllers for Kubernetes: one watch, one cache and one work queue per kind, however many
-//! named handlers register and however much code enqueues directly.
+//! Shared controllers for Kubernetes: one watch, one cache and one work queue per kind, for any number of named
+//! handlers.
 //!
 //! ```no_run
 //! use k8s_openapi::api::core::v1::Pod;
@@ -17,21 +17,24 @@
 //! }
 //! ```
 //!
-//! For operators begin with [`Operator`] and [`operator`](mod@operator): reconcilers, finalizers, status, sets of
-//! objects that are applied, Events. For handlers begin with [`SharedControllerFactory`]; it gives out a
-//! [`SharedController`] per kind, to which handlers are registered. [`Context`] is what a handler is told, [`Outcome`] what it answers.
+//! Start with [`Operator`] and the module [`operator`](mod@operator) to write an operator: reconcilers, finalizers,
+//! status, applied sets of objects, Events. Start with [`SharedControllerFactory`] for plain handlers: it has one
+//! [`SharedController`] per kind, on which handlers are registered. A handler gets a [`Context`] and returns an
+//! [`Outcome`].
 //!
 //! | feature | adds |
 //! |---|---|
+//! | `operator` (default) | `lariat::operator`: reconcilers, finalizers, status, apply, Events, permissions |
 //! | `rustls-tls` (default) | TLS by rustls and ring |
-//! | `kube-runtime` | shared informers as streams and stores of kube-rs |
-//! | `cluster` | `lariat::cluster`, a Kubernetes API server in memory |
-//! | `sim` | `lariat::sim`, which runs whole programs against that server in virtual time, from one seed |
-//! | `sql` | `lariat::sql`, the state of chosen kinds in SQLite, for queries and pages |
-//! | `sql-http` | `lariat::sql::http`, which serves it over HTTP |
-//! | `sql-postgres` | `lariat::sql::Postgres`, a database in which replicas share it |
-//! | `metrics` | `lariat::metrics`, what is counted, in a registry of `prometheus-client` |
+//! | `kube-runtime` | shared informers as kube-rs streams and stores |
+//! | `cluster` | `lariat::cluster`, an in-memory Kubernetes API server |
+//! | `sim` | `lariat::sim`, which runs whole programs against that server in simulated time, reproducibly from a seed |
+//! | `sql` | `lariat::sql`, objects in SQLite, for queries with filters, sorting and pages |
+//! | `sql-http` | `lariat::sql::http`, which serves these queries over HTTP |
+//! | `sql-postgres` | `lariat::sql::Postgres`, the same in a PostgreSQL database that replicas share |
+//! | `metrics` | `lariat::metrics`, Prometheus metrics through `prometheus-client` |
 
+pub mod prelude;
 mod signal;
 
 pub use lariat_controller::{
@@ -50,14 +53,14 @@ pub use lariat_cache::{
     Selection, Storage, SyncError, Transform, View, connect, from_config, from_kubeconfig,
 };
 
-/// What operators are made of: reconcilers, finalizers, status, apply, Events.
+/// The operator layer: reconcilers, finalizers, status, apply, Events.
 ///
 /// ```no_run
 /// use k8s_openapi::api::{apps::v1::Deployment, core::v1::ConfigMap};
 /// use lariat::prelude::*;
 /// use serde_json::json;
 ///
-/// /// Every Deployment gets a ConfigMap with its name, which goes with it.
+/// /// Creates a ConfigMap for every Deployment, which is deleted with it.
 /// async fn reconcile(cx: Reconcile<Deployment>) -> HandlerResult {
 ///     let name = cx.key().name();
 ///     let config = json!({
@@ -75,10 +78,12 @@ pub use lariat_cache::{
 /// operator.run(5, lariat::termination()).await?;
 /// # Ok(()) }
 /// ```
+#[cfg(feature = "operator")]
 pub mod operator {
     pub use lariat_operator::*;
 }
 
+#[cfg(feature = "operator")]
 #[doc(inline)]
 pub use lariat_operator::{CachedApi, Operator, Reconcile, Reconciler};
 
@@ -92,22 +97,22 @@ pub use lariat_core::SelectorError;
 #[doc(inline)]
 pub use lariat_core::clock;
 pub use lariat_queue::{Ageing, Priority, RateLimiter};
-/// Ends scopes of handlers, and tells them that a stop has begun.
+/// Ends scopes of handlers, and notifies them that a stop has begun.
 pub use tokio_util::sync::CancellationToken;
 
 pub use signal::termination;
 
-/// The caches on their own: informers, stores, clients, the REST mapper.
+/// The cache layer alone: informers, stores, clients, the REST mapper.
 pub mod cache {
     pub use lariat_cache::*;
 }
 
-/// The work queue on its own; it knows nothing of Kubernetes.
+/// The work queue alone, independent of Kubernetes.
 pub mod queue {
     pub use lariat_queue::*;
 }
 
-/// Encryption at rest: keys, sealed values and streams, and what of a program's files is sealed.
+/// Encryption at rest: keys, sealed values and streams, and which kinds are encrypted.
 pub mod seal {
     pub use lariat_seal::*;
 }
@@ -116,40 +121,28 @@ pub mod seal {
 #[doc(inline)]
 pub use lariat_controller::metrics;
 
-/// A Kubernetes API server in memory, for tests and for trying things out.
+/// An in-memory Kubernetes API server, for tests and demos.
 #[cfg(feature = "cluster")]
 pub mod cluster {
     pub use lariat_cluster::*;
 }
 
-/// Whole programs in one thread, in virtual time, from one seed.
+/// Runs whole programs in one thread and in simulated time, from a seed.
 #[cfg(feature = "sim")]
 pub mod sim {
     pub use lariat_sim::*;
 }
 
-/// Objects in SQLite: filtered, sorted, paged, counted and watched.
+/// Objects in SQL: filtered, sorted, paged, counted and watched.
 #[cfg(feature = "sql")]
 pub mod sql {
     pub use lariat_sql::*;
 }
 
-/// The kube crate this is built on, for its client and its object types.
+/// The kube crate that Lariat is built on, for its client and object types.
 pub use kube;
 
-/// What most programs need.
-pub mod prelude {
-    pub use crate::{
-        Cache, CachedApi, Cause, Context, ControllerOptions, Enqueue, Gvk, Handler, HandlerError,
-        HandlerOptions, HandlerResult, Metadata, ObjectKey, Operator, Outcome, Predicate, Priority,
-        Reconcile, Registration, Relation, SharedController, SharedControllerFactory,
-    };
-    pub use kube::Client;
-    pub use kube::api::DynamicObject;
-    pub use lariat_operator::{Desired, Event};
-}
-
 /// Compiles the programs in the README.
-#[cfg(all(doctest, feature = "cluster"))]
+#[cfg(all(doctest, feature = "cluster", feature = "operator"))]
 #[doc = include_str!("../../../README.md")]
 struct Readme;

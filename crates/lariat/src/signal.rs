@@ -1,37 +1,43 @@
-//! The signal to end.
+//! Termination signals.
 
 use std::future::pending;
 
-/// Waits until the process is asked to end: Ctrl-C, or SIGTERM, which is what Kubernetes sends.
+/// Waits for Ctrl-C or for SIGTERM, which Kubernetes sends.
 ///
-/// From the first poll on the signals no longer end the process by themselves. After the first of them
-/// the next ends the process at once, with exit code 1, as controller-runtime's `SetupSignalHandler`
-/// does: whoever asks twice does not want to wait for handlers that hang. Both are logged.
+/// From the first poll on these signals no longer terminate the process. After the first signal, the next one exits
+/// immediately with code 1, as controller-runtime's `SetupSignalHandler` does, so that a user need not wait for
+/// handlers that hang. Both are logged.
+///
+/// ```no_run
+/// # async fn example(factory: lariat::SharedControllerFactory) -> Result<(), lariat::RunError> {
+/// factory.run(5, lariat::termination()).await
+/// # }
+/// ```
 ///
 /// # Panics
 ///
-/// Outside a tokio runtime with I/O and time enabled.
+/// If called outside a tokio runtime with I/O and time enabled.
 ///
 /// # Cancel safety
 ///
-/// A signal that came before the future was dropped is not seen by the next one.
+/// A signal that arrived before the future was dropped is not seen by the next call.
 pub async fn termination() {
     signalled().await;
-    tracing::info!("a signal asks the program to end; the next one ends it at once");
+    tracing::info!("received a termination signal, shutting down; the next one exits immediately");
     #[allow(
         clippy::disallowed_methods,
         reason = "it belongs to the process and ends with it"
     )]
     tokio::spawn(async {
         signalled().await;
-        tracing::warn!("a second signal ends the program at once; what is under way is cut off");
+        tracing::warn!("received a second termination signal, exiting immediately");
         std::process::exit(1);
     });
 }
 
 async fn signalled() {
     let interrupt = async {
-        // Without a handler for Ctrl-C the process ends by it, which is what was asked for.
+        // If no handler can be installed, Ctrl-C terminates the process, which is what was asked for.
         if tokio::signal::ctrl_c().await.is_err() {
             pending::<()>().await;
         }

@@ -1,4 +1,4 @@
-//! What a program does when it is asked to end, seen from outside.
+//! How a process reacts to termination signals.
 
 #![cfg(unix)]
 
@@ -29,10 +29,12 @@ fn each_signal_is_acknowledged_and_the_second_ends_the_program() {
     assert!(until("ready"));
     signal(&child);
     assert!(until(
-        "a signal asks the program to end; the next one ends it at once"
+        "received a termination signal, shutting down; the next one exits immediately"
     ));
     signal(&child);
-    assert!(until("a second signal ends the program at once"));
+    assert!(until(
+        "received a second termination signal, exiting immediately"
+    ));
     assert_eq!(child.wait().unwrap().code(), Some(1));
 }
 
@@ -49,7 +51,7 @@ fn wait_for_signals() {
     let runtime = builder.enable_all().build().expect("a runtime");
     runtime.block_on(async {
         let mut signalled = pin!(lariat::termination());
-        // From the first poll on signals do not end the process by themselves.
+        // From the first poll on signals do not terminate the process.
         let first = poll_fn(|cx| Poll::Ready(signalled.as_mut().poll(cx))).await;
         assert!(first.is_pending());
         println!("ready");

@@ -33,7 +33,7 @@ impl Bench {
         Self::on(Cluster::for_test().await).await
     }
 
-    /// Makes namespaces `blue` and `green`, and an operator.
+    /// Creates the namespaces `blue` and `green`, and an operator.
     async fn on(cluster: TestCluster) -> Self {
         define::<Autoscaler>(&cluster.client()).await;
         let operator = operator(&cluster);
@@ -126,7 +126,7 @@ fn spec(namespace: &str, replicas: u32) -> AutoscalerSpec {
     }
 }
 
-/// Lets everything that is due now happen.
+/// Waits until nothing is due any more.
 async fn settle() {
     sleep(Duration::from_millis(200)).await;
 }
@@ -181,7 +181,7 @@ async fn a_pod_that_is_deleted_or_fails_is_replaced_by_one() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn of_too_many_those_go_first_that_do_not_run_and_then_the_youngest() {
+async fn surplus_pods_that_do_not_run_are_deleted_first_and_then_the_youngest() {
     let bench = Bench::new().await;
     bench.create("web", "blue", 2).await;
     sleep(SECOND).await;
@@ -274,7 +274,7 @@ async fn a_pod_is_not_created_twice_when_the_watch_is_silent_or_the_answer_lost(
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pod_that_changes_hands_is_told_to_both() {
+async fn a_pod_whose_label_changes_calls_for_both() {
     let bench = Bench::new().await;
     bench.create("one", "blue", 2).await;
     bench.create("two", "blue", 2).await;
@@ -314,7 +314,7 @@ async fn a_name_that_fits_into_no_label_is_refused() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_it_says_it_needs_is_enough() {
+async fn its_cluster_role_is_sufficient() {
     let (cluster, operator) = with_roles().await;
     define::<Autoscaler>(&cluster.client()).await;
     register(&operator).unwrap();

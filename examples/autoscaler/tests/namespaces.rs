@@ -1,4 +1,4 @@
-//! Pods in other namespaces than their Autoscaler: where they go, and that they go with it.
+//! Pods in other namespaces than their Autoscaler: where they are created, and that they are deleted with it.
 
 use kube::api::DeleteParams;
 use lariat::Labels;
@@ -53,7 +53,7 @@ async fn pods_follow_to_another_namespace() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_namespace_that_does_not_exist_yet_is_waited_for_and_told_once() {
+async fn a_namespace_that_does_not_exist_yet_is_waited_for_and_reported_once() {
     let bench = Bench::new().await;
     bench.create("patient", "later", 2).await;
     sleep(60 * SECOND).await;
@@ -72,7 +72,7 @@ async fn a_namespace_that_does_not_exist_yet_is_waited_for_and_told_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn pods_in_another_namespace_go_before_their_autoscaler() {
+async fn pods_in_another_namespace_are_deleted_before_their_autoscaler() {
     let bench = Bench::on(
         Cluster::builder()
             .simulate_workloads(Workloads::default().termination(3 * SECOND))

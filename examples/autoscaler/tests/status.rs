@@ -1,4 +1,4 @@
-//! Waiting for a status that somebody else writes: the original's integration test.
+//! Waiting for a status that another client writes: the original's integration test.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,7 +14,7 @@ use super::{SECOND, spec};
 use crate::autoscaler::{Autoscaler, AutoscalerStatus};
 use crate::define;
 
-/// Looks every second whether there are as many replicas as desired.
+/// Checks every second whether there are as many replicas as desired.
 #[derive(Default)]
 struct Watcher {
     calls: AtomicUsize,

@@ -25,13 +25,13 @@ pub(super) struct Bench {
     pub(super) jobs: Api<Job>,
     pub(super) operator: Operator,
     clock: Clock,
-    /// By how many seconds the operator's clock was set forward.
+    /// The number of seconds by which the operator's clock is ahead.
     ahead: Arc<AtomicU32>,
-    /// The full hour before the test began; the clock of the cluster cannot be set, so the time is chosen.
+    /// The full hour before the start of the test; the clock of the cluster cannot be set, so the time is chosen.
     hour: Timestamp,
 }
 
-/// A KronJob named `hello`, as one would write it down.
+/// A KronJob named `hello`, as a user would write it.
 pub(super) fn kronjob(schedule: &str) -> KronJob {
     let spec = json!({"schedule": schedule, "jobTemplate": {"image": "busybox:stable"}});
     let spec: KronJobSpec = serde_json::from_value(spec).expect("what is left out has a default");
@@ -40,7 +40,7 @@ pub(super) fn kronjob(schedule: &str) -> KronJob {
     KronJob::new("hello", spec)
 }
 
-/// Lets everything that is due now happen.
+/// Waits until nothing is due any more.
 pub(super) async fn settle() {
     sleep(Duration::from_millis(200)).await;
 }
@@ -56,7 +56,7 @@ impl Bench {
         bench
     }
 
-    /// Makes an operator, ten seconds after a full hour.
+    /// Creates an operator, ten seconds after a full hour.
     pub(super) async fn on(cluster: TestCluster) -> Self {
         let factory = SharedControllerFactory::builder(cluster.client()).build();
         Self::with(cluster, Operator::new("kronjob", &factory)).await
@@ -94,7 +94,7 @@ impl Bench {
         self.operator.stop().await.expect("it stops");
     }
 
-    /// Puts another operator in the place of this one, as a new process does.
+    /// Replaces the operator by another one, as a new process does.
     pub(super) fn restarted(self) -> Self {
         let factory = SharedControllerFactory::builder(self.cluster.client()).build();
         let operator = Operator::new("kronjob", &factory);
@@ -140,7 +140,7 @@ impl Bench {
             .items
     }
 
-    /// Returns for which minutes after the full hour there are Jobs.
+    /// Returns the minutes after the full hour that have Jobs.
     pub(super) async fn ticks(&self) -> Vec<i64> {
         let jobs = self.jobs().await;
         let names = jobs.iter().map(|job| job.name_any());
@@ -201,7 +201,7 @@ impl Bench {
         self.events_of(reason).await.len()
     }
 
-    /// Returns how often Events of a reason were told; those that are alike are one that counts.
+    /// Returns how often Events of a reason were recorded; equal ones are counted in one.
     pub(super) async fn told(&self, reason: &str) -> i32 {
         let events = self.events_of(reason).await;
         events.iter().filter_map(|event| event.count).sum()

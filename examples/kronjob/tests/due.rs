@@ -36,7 +36,8 @@ async fn a_job_is_started_at_each_time_since_the_creation_and_at_no_other() {
     for job in bench.jobs().await {
         let created = job.creation_timestamp().unwrap().0;
         let due: Timestamp = job.annotations()[SCHEDULED_AT].parse().unwrap();
-        // The two clocks differ by the real time it took to make them, on a busy machine seconds; times are minutes apart.
+        // The two clocks differ by the real time between their creation, on a busy machine seconds; times are minutes
+        // apart.
         assert!(
             created.duration_since(due).abs().as_secs() <= 10,
             "{due}: {created}"
@@ -44,7 +45,7 @@ async fn a_job_is_started_at_each_time_since_the_creation_and_at_no_other() {
     }
 }
 
-/// Lets a Job be due at minute 10 while that of minute 5 runs until minute 12, and returns which were started.
+/// Makes a Job due at minute 10 while that of minute 5 runs until minute 12; returns the started ones.
 async fn overlap(policy: ConcurrencyPolicy, deadline: Option<i64>) -> (Bench, Vec<i64>) {
     let bench = Bench::running().await;
     let mut wanted = kronjob("*/5 * * * *");
@@ -72,7 +73,7 @@ async fn with_replace_the_earlier_job_is_deleted() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn with_forbid_a_job_waits_for_the_earlier_one_as_long_as_its_deadline_lets_it() {
+async fn with_forbid_a_job_waits_for_the_earlier_one_until_its_deadline() {
     for (deadline, expected) in [
         (None, &[5, 10][..]),
         (Some(180), &[5, 10]),
@@ -92,7 +93,7 @@ async fn with_forbid_a_job_waits_for_the_earlier_one_as_long_as_its_deadline_let
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_was_due_while_the_operator_was_away_is_made_up_for_once_within_the_deadline() {
+async fn jobs_missed_while_the_operator_was_down_are_started_once_within_the_deadline() {
     for (deadline, expected) in [(None, &[15][..]), (Some(180), &[15]), (Some(60), &[])] {
         let bench = Bench::new().await;
         let mut wanted = kronjob("*/5 * * * *");
@@ -110,7 +111,7 @@ async fn what_was_due_while_the_operator_was_away_is_made_up_for_once_within_the
 }
 
 #[tokio::test(start_paused = true)]
-async fn of_more_than_a_hundred_missed_times_the_latest_is_run_and_a_warning_tells_of_it() {
+async fn of_more_than_a_hundred_missed_times_the_latest_is_run_with_a_warning() {
     for (hours, warnings) in [(1, 0), (3, 1)] {
         let bench = Bench::new().await;
         bench.create(kronjob("* * * * *")).await;
@@ -151,9 +152,9 @@ async fn while_it_is_suspended_nothing_starts_and_afterwards_the_latest_that_was
     assert_eq!(bench.ticks().await, [15]);
 }
 
-/// Until the next time of the schedule the operator looks at the clock every ten minutes, and has no news.
+/// Until the next time of the schedule the operator checks the clock every ten minutes, without new results.
 #[tokio::test(start_paused = true)]
-async fn what_is_not_done_is_told_once_for_each_time() {
+async fn a_skipped_time_is_reported_once() {
     let bench = every("0 * * * *", json!({"startingDeadlineSeconds": 60})).await;
     sleep(HOUR + 5 * MINUTE).await;
     bench.start().await;

@@ -1,4 +1,4 @@
-//! What goes wrong: refused requests, lost answers, a restart, a bad schedule.
+//! Faults: refused requests, lost responses, a restart, an invalid schedule.
 
 use kube::api::PostParams;
 use lariat::cluster::faults::{Action, Refusal, Rule, StatusCode};
@@ -12,7 +12,7 @@ use crate::kronjob::KronJob;
 use crate::roles::{assert_nothing_was_forbidden, grant, with_roles};
 
 #[tokio::test(start_paused = true)]
-async fn a_job_that_cannot_be_created_is_tried_again() {
+async fn a_job_that_cannot_be_created_is_retried() {
     let bench = Bench::running().await;
     bench.create(kronjob("*/5 * * * *")).await;
     for refusal in [
@@ -105,7 +105,7 @@ async fn the_status_is_written_once_for_what_happened_and_not_at_all_for_nothing
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_bad_schedule_is_said_and_waited_out_until_it_is_mended() {
+async fn an_invalid_schedule_is_reported_until_it_is_fixed() {
     for schedule in ["every now and then", "0 0 30 2 *"] {
         let bench = Bench::running().await;
         bench.create(kronjob(schedule)).await;
@@ -135,7 +135,7 @@ async fn a_bad_schedule_is_said_and_waited_out_until_it_is_mended() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_cannot_be_meant_is_refused() {
+async fn invalid_specs_are_refused() {
     let bench = Bench::new().await;
     let long = KronJob::new(&"x".repeat(53), kronjob("* * * * *").spec);
     let mut late = kronjob("* * * * *");
@@ -154,7 +154,7 @@ async fn what_cannot_be_meant_is_refused() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_it_says_it_needs_is_enough() {
+async fn its_cluster_role_is_sufficient() {
     let (cluster, operator) = with_roles().await;
     let bench = Bench::with(cluster, operator).await;
     grant(&bench.cluster, &bench.operator).await;

@@ -1,4 +1,4 @@
-//! What Jobs look like, how long they are kept, and what the status tells of them.
+//! What Jobs look like, how long they are kept, and the status.
 
 use std::time::Duration;
 
@@ -125,7 +125,7 @@ async fn a_job_that_tries_again_after_a_failed_pod_is_not_over() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_jobs_of_a_deleted_kronjob_go_with_it() {
+async fn the_jobs_of_a_deleted_kronjob_are_deleted_with_it() {
     let bench = Bench::running().await;
     bench.create(kronjob("*/5 * * * *")).await;
     sleep(10 * MINUTE).await;

@@ -1,4 +1,4 @@
-//! A cluster, pods, and a program that can start anew.
+//! A cluster, pods, and a program that can be restarted.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ use super::super::{PodTerminator, register};
 
 pub(super) const SECOND: Duration = Duration::from_secs(1);
 
-/// A cluster that knows PodTerminators, and an operator of them.
+/// A cluster with the CRD of PodTerminators, and their operator.
 pub(super) struct Bench {
     pub(super) cluster: TestCluster,
     pub(super) terminators: Api<PodTerminator>,
@@ -27,7 +27,7 @@ pub(super) struct Bench {
     pub(super) program: Program,
 }
 
-/// What is anew after a restart.
+/// The part that is new after a restart.
 pub(super) struct Program {
     pub(super) operator: Operator,
     pub(super) tasks: TaskTracker,
@@ -79,7 +79,7 @@ impl Bench {
         }
     }
 
-    /// Makes pods `web-0`, `web-1` and so on.
+    /// Creates pods `web-0`, `web-1` and so on.
     pub(super) async fn with_pods(self, pods: usize) -> Self {
         for number in 0..pods {
             let web = pod(&format!("web-{number}")).label("app", "web");
@@ -88,7 +88,7 @@ impl Bench {
         self
     }
 
-    /// Makes a PodTerminator of pods `app=web` with a period of ten seconds.
+    /// Creates a PodTerminator of pods `app=web` with a period of ten seconds.
     pub(super) async fn terminate(&self, name: &str, spec: Value) {
         let mut whole = json!({
             "apiVersion": "chaos.spotahome.com/v1alpha1", "kind": "PodTerminator",
@@ -129,7 +129,7 @@ impl Bench {
         names.collect()
     }
 
-    /// How many pods were asked to be deleted.
+    /// Returns the number of deletion requests for pods.
     pub(super) fn kills(&self) -> usize {
         self.cluster.journal().count("delete", "pods")
     }
@@ -150,7 +150,7 @@ pub(super) fn merge(into: &mut Value, from: &Value) {
     into.as_object_mut().expect("an object").extend(members);
 }
 
-/// Lets everything that is due now happen; time is paused.
+/// Waits until nothing is due any more; time is paused.
 pub(super) async fn settle() {
     sleep(Duration::from_millis(100)).await;
 }

@@ -1,4 +1,4 @@
-//! When killers begin and end.
+//! When killers start and end.
 
 use lariat::cluster::faults::{Action, Rule};
 use serde_json::json;
@@ -33,7 +33,7 @@ async fn other_changes_do_not_disturb_the_killer() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_finalizer_holds_the_object_until_its_killer_has_ended() {
+async fn the_finalizer_keeps_the_object_until_its_killer_has_ended() {
     let bench = Bench::new().await.with_pods(10).await;
     let slow = Rule::new(Action::Delay(3 * SECOND))
         .verb("delete")
@@ -116,7 +116,7 @@ async fn a_program_that_starts_has_a_killer_for_what_exists() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_selector_that_is_none_ends_the_killer_and_says_so() {
+async fn an_invalid_selector_ends_the_killer_with_an_event() {
     let bench = Bench::new().await.with_pods(10).await;
     bench.terminate("chaos", json!({})).await;
     let selector = json!({"app": "not a label"});
@@ -136,7 +136,7 @@ async fn a_selector_that_is_none_ends_the_killer_and_says_so() {
     assert_eq!(bench.kills(), 5);
 }
 
-/// As after the loss of a lease: what did not change is not reconciled again by the start.
+/// As after the loss of a lease: the start does not reconcile unchanged objects.
 #[tokio::test(start_paused = true)]
 async fn an_operator_that_is_started_again_has_killers_again() {
     let bench = Bench::new().await.with_pods(10).await;

@@ -1,4 +1,4 @@
-//! What PodTerminators do, in the numbers of the original, and where this does better.
+//! PodTerminators, with the numbers of the original, and where this differs.
 
 mod bench;
 mod lifecycle;

@@ -27,7 +27,7 @@ fn the_share_is_rounded_down_and_limited_by_the_minimum() {
         (1, 99, 0, 0),
         (10, 50, 5, 5),
         (10, 50, 6, 4),
-        // Never through the schema, but objects may be older than it.
+        // The schema refuses it, but objects may be older than the schema.
         (10, 250, 0, 10),
         (10, -50, -7, 0),
     ] {
@@ -61,7 +61,7 @@ async fn half_of_ten_pods_are_killed_after_the_period() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_dry_run_kills_nobody() {
+async fn a_dry_run_kills_no_pod() {
     let bench = Bench::new().await.with_pods(10).await;
     bench.terminate("chaos", json!({"dryRun": true})).await;
     sleep(60 * SECOND).await;
@@ -106,7 +106,7 @@ async fn pods_elsewhere_or_with_other_labels_are_spared() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn pods_that_are_going_or_have_ended_are_not_counted() {
+async fn pods_that_are_being_deleted_or_have_ended_are_not_counted() {
     let bench = Bench::new().await.with_pods(8).await;
     for name in ["going-0", "going-1"] {
         let going = pod(name).label("app", "web").finalizer("demo.dev/hold");
@@ -154,7 +154,7 @@ async fn a_pod_of_the_same_name_is_not_taken_for_the_one_that_was_chosen() {
         .terminate("chaos", json!({"terminationPercent": 100}))
         .await;
     sleep(10 * SECOND).await;
-    assert_eq!(bench.alive().await, ["web-0"], "somebody else replaced it");
+    assert_eq!(bench.alive().await, ["web-0"], "another client replaced it");
 }
 
 #[tokio::test(start_paused = true)]
@@ -173,7 +173,7 @@ async fn all_killers_see_pods_through_one_watch() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_schema_refuses_what_makes_no_sense() {
+async fn the_schema_refuses_invalid_values() {
     let bench = Bench::new().await;
     for spec in [
         json!({"terminationPercent": 101}),

@@ -1,4 +1,4 @@
-//! What is told, and what is asked for.
+//! Events and permissions.
 
 use k8s_openapi::api::core::v1::Event;
 use lariat::cluster::faults::{Action, Refusal, Rule, StatusCode};
@@ -9,9 +9,9 @@ use tokio::time::sleep;
 use super::bench::{Bench, Program, SECOND, define, settle};
 use crate::roles::{assert_nothing_was_forbidden, grant, with_roles};
 
-/// What `kubectl describe` shows of a PodTerminator; it is in no namespace, so its Events are in `default`.
+/// What `kubectl describe` shows; a PodTerminator is cluster-scoped, so its Events are in `default`.
 #[tokio::test(start_paused = true)]
-async fn events_tell_who_was_killed_and_who_was_not() {
+async fn events_name_the_pods_that_were_killed_and_those_that_were_not() {
     let bench = Bench::new().await.with_pods(4).await;
     let refusal = Action::Refuse(Refusal::new(StatusCode::INTERNAL_SERVER_ERROR));
     let once = Rule::new(refusal).verb("delete").resource("pods").times(1);
@@ -44,7 +44,7 @@ async fn a_dry_run_has_no_events() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_it_says_it_needs_is_enough() {
+async fn its_cluster_role_is_sufficient() {
     let (cluster, operator) = with_roles().await;
     define(&cluster).await;
     let program = Program::of(operator);

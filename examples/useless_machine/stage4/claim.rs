@@ -1,4 +1,4 @@
-//! Whose switches are whose: the label says whose they should be, the controlling owner whose they are.
+//! Ownership of switches: the label names the desired machine, the controlling owner the present one.
 
 use std::sync::Arc;
 
@@ -12,10 +12,10 @@ use super::{MACHINE, Machine, Switch, Workshop};
 use crate::{Paint, tell};
 
 impl Workshop {
-    /// Lets go of the switches whose label names the machine no more, takes those that name it and are nobody's, and
-    /// returns those that are its own.
+    /// Releases the switches whose label does not name the machine any more, adopts those without an owner whose label
+    /// does, and returns those it owns.
     ///
-    /// A switch that names it and is another's is taken once that one has let go, which is a change of the switch.
+    /// A switch of another owner is adopted once that one has released it, which is a change of the switch.
     pub(super) async fn claim(
         &self,
         cx: &Reconcile<Machine>,
@@ -32,7 +32,7 @@ impl Workshop {
                     "Switch",
                     switch.name_any(),
                     Paint::Yellow,
-                    format_args!("let go by {machine}"),
+                    format_args!("released by {machine}"),
                 );
             }
         }
@@ -57,7 +57,7 @@ impl Workshop {
                         "Switch",
                         switch.name_any(),
                         Paint::Yellow,
-                        format_args!("taken by {machine}"),
+                        format_args!("adopted by {machine}"),
                     );
                 }
             }

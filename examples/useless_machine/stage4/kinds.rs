@@ -1,4 +1,4 @@
-//! The kinds of stage 4: a Machine with Switches that are objects of their own.
+//! The kinds of stage 4: a Machine with Switches as separate objects.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 use lariat::kube::{CustomResource, ResourceExt};
@@ -19,18 +19,18 @@ use serde::{Deserialize, Serialize};
 #[kube(printcolumn(name = "Switches", type_ = "integer", json_path = ".spec.switches"))]
 #[kube(printcolumn(name = "Positions", type_ = "string", json_path = ".status.positions"))]
 pub struct MachineSpec {
-    /// How many.
+    /// The number of switches.
     #[schemars(range(min = 1, max = 100))]
     pub switches: i32,
 }
 
-/// How its switches are.
+/// The observed state of its switches.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct MachineStatus {
-    /// The first letter of the position of each, in the order of their names.
+    /// The first letter of each position, in the order of the names.
     pub positions: String,
-    /// When the machine last flipped one.
+    /// When the machine flipped a switch last.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub flipped_at: Option<MicroTime>,
 }
@@ -56,14 +56,14 @@ pub struct SwitchSpec {
     pub position: String,
 }
 
-/// What the operator saw.
+/// The observed state.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SwitchStatus {
-    /// When the switch was seen in another position than down.
+    /// When the operator saw the switch in another position than down.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seen_at: Option<MicroTime>,
-    /// The generation it was seen in.
+    /// The generation in which it was seen.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
 }
@@ -96,7 +96,7 @@ impl Switch {
         ObjectKey::namespaced(&self.namespace().unwrap_or_default(), &self.name_any())
     }
 
-    /// Returns when it was seen in the position it is in; never if somebody has used it since.
+    /// Returns when it was seen in the present position; none if it was used again since.
     #[must_use]
     pub fn seen_at(&self) -> Option<&MicroTime> {
         let status = self.status.as_ref();

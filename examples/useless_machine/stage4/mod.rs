@@ -1,8 +1,8 @@
-//! Stage 4: the machine has switches that are objects of their own, and puts down one at a time.
+//! Stage 4: the machine has switches as separate objects, and puts down one at a time.
 //!
-//! Each call brings the world a step nearer to what the machine wants, from whatever state it finds: it claims the
-//! switches that carry its label, makes missing ones, deletes surplus ones, and when it is time flips one. What it
-//! writes is in the cache when the write returns, so the next call counts right however slow the watch is.
+//! Each call moves the cluster a step towards the machine's spec, from any state: it claims the switches with its
+//! label, creates missing ones, deletes surplus ones, and flips one when it is time. Its writes are in the cache when
+//! they return, so the next call counts correctly even if the watch is slow.
 
 mod claim;
 mod kinds;
@@ -38,9 +38,9 @@ pub fn register(operator: &Operator, pace: &Pace) -> anyhow::Result<()> {
     let switches = factory.for_object::<Switch>();
     operator
         .reconciler("machines", &factory.for_object::<Machine>())
-        // When a label changes, the machine it named is told, and the one it names now.
+        // When a label changes, both the old and the new machine are reconciled.
         .watches(&switches, Relation::label(MACHINE))
-        // For `operator.cluster_role()`; that it reads both kinds is known.
+        // For `operator.cluster_role()`; reading both kinds is known.
         .writes_status()
         .needs(Rule::of(&switches).verbs(["create", "delete", "patch"]))
         .needs(Rule::status(&switches))
@@ -51,14 +51,14 @@ pub fn register(operator: &Operator, pace: &Pace) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What machines are looked after with.
+/// The state of the reconciler.
 struct Workshop {
     machines: CachedApi<Machine>,
     switches: CachedApi<Switch>,
     pace: Pace,
 }
 
-/// A switch that is to be flipped, and when it was first seen up.
+/// A switch to flip, and when it was first seen up.
 type Next = (Timestamp, Arc<Switch>);
 
 impl Workshop {
@@ -86,7 +86,7 @@ impl Workshop {
             cx.set_status(&status).await?;
             return Ok(Outcome::done());
         };
-        // It was up for long enough, and so was the machine at rest.
+        // The switch was up long enough, and the machine's last flip is long enough ago.
         let rested = self.pace.noted(status.flipped_at.as_ref());
         let rested = rested.map_or(Duration::ZERO, |last| self.pace.left(last));
         let wait = self.pace.left(seen).max(rested);
@@ -94,13 +94,13 @@ impl Workshop {
             cx.set_status(&status).await?;
             return Ok(Outcome::requeue_after(wait));
         }
-        // Noted before it is done: should the operator end between the two, the next flip is late rather than early.
+        // Recorded before the flip: if the operator ends between the two, the next flip is late rather than early.
         status.flipped_at = Some(MicroTime(self.pace.now()));
         cx.set_status(&status).await?;
         self.flip(&switch).await
     }
 
-    /// Finds the switch that has been up for longest, and notes when those were seen that are new to it.
+    /// Returns the switch that has been up for longest, and records when new ones were seen.
     async fn next(&self, switches: &[Arc<Switch>]) -> Result<Option<Next>, ApiError> {
         let mut next: Option<Next> = None;
         for switch in switches.iter().filter(|switch| !switch.is_down()) {
@@ -130,7 +130,7 @@ impl Workshop {
         Ok(unless_gone(noted)?.map(|switch| (now, switch)))
     }
 
-    // The write of the switch is a change of the switch: what comes next is another call.
+    // The write is a change of the switch, which leads to the next call.
     async fn flip(&self, switch: &Switch) -> HandlerResult {
         if self
             .change(switch, json!({"spec": {"position": "down"}}))
@@ -142,7 +142,7 @@ impl Workshop {
         Ok(Outcome::done())
     }
 
-    /// Merges a patch into a switch if that is as it was read; else this conflicts, and the machine is looked at again.
+    /// Merges a patch into a switch if that is unchanged since it was read; else it conflicts, and is retried.
     async fn change(
         &self,
         switch: &Switch,
@@ -158,7 +158,7 @@ impl Workshop {
     }
 }
 
-/// Passes a switch on, or `None` if somebody deleted it meanwhile.
+/// Returns the written switch, or `None` if it was deleted in the meantime.
 fn unless_gone(written: Result<Switch, ApiError>) -> Result<Option<Arc<Switch>>, ApiError> {
     match written {
         Ok(switch) => Ok(Some(Arc::new(switch))),

@@ -1,4 +1,4 @@
-//! As many switches as the machine is to have.
+//! Scaling the number of switches.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use super::{MACHINE, Machine, Switch, SwitchSpec, Workshop};
 use crate::{Paint, tell};
 
 impl Workshop {
-    /// Makes the switches that are missing, deletes the surplus, and returns the rest in the order of their names.
+    /// Creates missing switches, deletes surplus ones, and returns the rest in the order of their names.
     pub(super) async fn scale(
         &self,
         cx: &Reconcile<Machine>,
@@ -20,7 +20,7 @@ impl Workshop {
     ) -> Result<Vec<Arc<Switch>>, ApiError> {
         let wanted = usize::try_from(cx.object().spec.switches).unwrap_or(0);
         let machine = cx.key().name();
-        // Switches that go with their machine may be told before that the machine goes. New ones would be in vain.
+        // When a machine is deleted, the deletion of its switches may be published first. New ones would be pointless.
         if switches.len() < wanted && self.goes(cx).await? {
             return Ok(switches);
         }
@@ -30,12 +30,12 @@ impl Workshop {
                 "Switch",
                 made.name_any(),
                 Paint::Green,
-                format_args!("made for {machine}"),
+                format_args!("created for {machine}"),
             );
             switches.push(Arc::new(made));
         }
-        // From what stays to what goes: what is down before what somebody has switched on, new before old. Times
-        // count seconds, so names decide among those made together.
+        // Those to keep first: switches that are up before those that are down, old before new. Times have a resolution
+        // of seconds, so names decide among switches created together.
         switches.sort_by_key(|switch| {
             let created = switch.creation_timestamp().map(|time| time.0);
             (switch.is_down(), created, switch.name_any())
@@ -51,7 +51,7 @@ impl Workshop {
                     "Switch",
                     switch.name_any(),
                     Paint::Red,
-                    format_args!("one too many for {machine}"),
+                    format_args!("surplus of {machine}"),
                 ),
             }
         }
@@ -59,7 +59,7 @@ impl Workshop {
         Ok(switches)
     }
 
-    /// Returns whether the API server knows already that a machine goes.
+    /// Returns whether a machine is being deleted, according to the API server.
     async fn goes(&self, cx: &Reconcile<Machine>) -> Result<bool, ApiError> {
         let live = self.machines.get_live(cx.key()).await?;
         Ok(live.is_none_or(|live| live.metadata.deletion_timestamp.is_some()))

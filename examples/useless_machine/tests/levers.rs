@@ -56,7 +56,7 @@ impl Bench {
 }
 
 #[tokio::test(start_paused = true)]
-async fn stage_1_puts_down_what_is_not_down_and_nothing_else() {
+async fn stage_1_puts_down_switches_that_are_not_down_and_nothing_else() {
     let bench = Bench::new(|operator| stage1::register(operator).unwrap()).await;
     for position in ["up", "sideways", "", "down"] {
         bench.create("robot", position).await;
@@ -71,7 +71,7 @@ async fn stage_1_puts_down_what_is_not_down_and_nothing_else() {
 #[tokio::test(start_paused = true)]
 async fn a_machine_that_is_deleted_is_no_error() {
     let bench = Bench::new(|operator| stage1::register(operator).unwrap()).await;
-    // It goes between the look at it and the write.
+    // It is deleted between the read and the write.
     let slow = Rule::new(Action::Delay(Duration::from_secs(1))).verb("patch");
     bench.cluster.faults().add(slow);
     bench.create("robot", "up").await;
@@ -79,7 +79,7 @@ async fn a_machine_that_is_deleted_is_no_error() {
     delete(&bench.machines, "robot").await.unwrap();
     sleep(Duration::from_secs(60)).await;
     let patches = bench.cluster.journal().count("patch", "machines");
-    assert_eq!(patches, 1, "nothing is tried again");
+    assert_eq!(patches, 1, "nothing is retried");
 }
 
 #[tokio::test(start_paused = true)]
@@ -125,7 +125,8 @@ async fn stage_3_waits_for_any_number_of_machines_with_one_worker() {
     assert!(bench.is_down("b").await && bench.is_down("c").await);
 }
 
-/// In the lecture the time is noted while the switch is down too, and clearing it is lost: later flips are instant.
+/// In the lecture the time is recorded while the switch is down too, and clearing it is lost: later flips are
+/// immediate.
 #[tokio::test(start_paused = true)]
 async fn every_flip_waits_not_only_the_first() {
     let bench = Bench::new(|operator| stage3::register(operator, &pace()).unwrap()).await;
@@ -141,7 +142,7 @@ async fn every_flip_waits_not_only_the_first() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_uses_the_switch_again_waits_anew() {
+async fn using_the_switch_again_restarts_the_delay() {
     let bench = Bench::new(|operator| stage3::register(operator, &pace()).unwrap()).await;
     bench.create("robot", "up").await;
     sleep(Duration::from_secs(4)).await;
@@ -165,7 +166,7 @@ async fn a_restart_in_the_middle_waits_for_the_rest() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_flip_of_somebody_elses_in_between_is_not_undone_early() {
+async fn a_foreign_flip_in_between_is_not_reverted_early() {
     let bench = Bench::new(|operator| stage3::register(operator, &pace()).unwrap()).await;
     bench.create("robot", "up").await;
     // The first flip meets a machine that changed under it.
@@ -175,12 +176,12 @@ async fn a_flip_of_somebody_elses_in_between_is_not_undone_early() {
     assert_eq!(
         bench.wait("robot").await,
         5.0,
-        "the conflict is tried again at once"
+        "the conflict is retried immediately"
     );
 }
 
 #[test]
-fn what_was_noted_before_the_clock_was_put_back_is_worth_nothing() {
+fn records_from_before_the_clock_was_set_back_are_ignored() {
     let pace = Pace::new(DELAY);
     let hour = SignedDuration::from_hours(1);
     let (before, after) = (pace.now() - hour, pace.now() + hour);
@@ -190,7 +191,7 @@ fn what_was_noted_before_the_clock_was_put_back_is_worth_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_each_stage_says_it_needs_is_enough() {
+async fn the_cluster_role_of_each_stage_is_sufficient() {
     for stage in 1..=3 {
         let (cluster, operator) = with_roles().await;
         define::<Machine>(&cluster.client()).await;

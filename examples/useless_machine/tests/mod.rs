@@ -1,4 +1,4 @@
-//! How long machines wait, and what becomes of their switches.
+//! The delays of machines, and their switches.
 
 mod levers;
 mod switches;
@@ -15,15 +15,15 @@ use tokio::time::{Instant, sleep};
 
 use super::Pace;
 
-/// What a switch stays up, as in the lecture.
+/// How long a switch stays up, as in the lecture.
 const DELAY: Duration = Duration::from_secs(5);
 
-/// Lets everything that is due happen.
+/// Waits until nothing is due any more.
 async fn settle() {
     sleep(Duration::from_millis(50)).await;
 }
 
-/// Waits by a wall clock that goes with tokio's.
+/// A delay by a wall clock that follows tokio's.
 fn pace() -> Pace {
     let begin = Instant::now();
     let clock = move || {

@@ -1,4 +1,4 @@
-//! Stage 4: machines with switches that are objects of their own.
+//! Stage 4: machines with switches as separate objects.
 
 use lariat::cluster::Request;
 use lariat::cluster::faults::{Action, After, Rule};
@@ -98,7 +98,7 @@ impl Bench {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_machine_gets_the_switches_it_wants() {
+async fn a_machine_gets_its_number_of_switches() {
     let bench = Bench::new().await;
     bench.machine("robot", 3).await;
     let machine = bench.machines.get("robot").await.unwrap();
@@ -184,7 +184,7 @@ async fn positions_are_first_letters_whatever_they_are() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn of_too_many_switches_those_that_are_down_go_and_of_them_the_newest() {
+async fn of_surplus_switches_those_that_are_down_are_deleted_newest_first() {
     let bench = Bench::new().await;
     bench.machine("robot", 2).await;
     let old = bench.switches_of("robot").await;
@@ -238,7 +238,7 @@ async fn a_switch_that_is_deleted_is_replaced() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_label_that_changes_is_news_for_both_machines() {
+async fn a_changed_label_calls_for_both_machines() {
     let bench = Bench::new().await;
     bench.machine("robot", 2).await;
     bench.machine("piano", 1).await;
@@ -266,7 +266,7 @@ async fn a_label_that_changes_is_news_for_both_machines() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_switch_without_the_label_is_nobodys_and_one_made_by_hand_is_taken() {
+async fn a_switch_without_the_label_is_released_and_one_created_by_hand_is_adopted() {
     let bench = Bench::new().await;
     bench.machine("robot", 1).await;
     let switch = bench.switches_of("robot").await.remove(0);
@@ -296,7 +296,7 @@ async fn a_switch_without_the_label_is_nobodys_and_one_made_by_hand_is_taken() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn switches_go_with_their_machine() {
+async fn switches_are_deleted_with_their_machine() {
     let bench = Bench::new().await;
     bench.machine("robot", 2).await;
     let foreground = DeleteParams::foreground();
@@ -313,7 +313,7 @@ async fn switches_go_with_their_machine() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_watch_that_is_silent_makes_no_switch_twice() {
+async fn a_silent_watch_creates_no_switch_twice() {
     let bench = Bench::new().await;
     let silent = Rule::new(Action::HangWatch(After::Events(0)));
     let rule = bench.cluster.faults().add(silent.resource("switches"));
@@ -348,7 +348,7 @@ async fn a_watch_that_is_silent_makes_no_switch_twice() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_reply_that_is_lost_leads_to_the_right_number_in_the_end() {
+async fn a_lost_response_leads_to_the_right_number_in_the_end() {
     let bench = Bench::new().await;
     let lost = Rule::new(Action::LoseReply)
         .verb("create")
@@ -406,7 +406,7 @@ async fn nothing_is_written_when_there_is_nothing_to_do() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_it_says_it_needs_is_enough() {
+async fn its_cluster_role_is_sufficient() {
     let (cluster, operator) = with_roles().await;
     define::<Machine>(&cluster.client()).await;
     define::<Switch>(&cluster.client()).await;

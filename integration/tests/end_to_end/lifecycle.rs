@@ -148,7 +148,7 @@ async fn a_kubeconfig_that_cannot_be_used_is_named_and_not_shown() {
     let error = lariat::from_kubeconfig(&path).await.err();
     let text = describe(&error.expect("it is no URL"));
     assert!(
-        text.contains("\"notaurl\" of the configuration is no URL"),
+        text.contains("\"notaurl\" of the configuration is not a URL"),
         "{text}"
     );
     std::fs::remove_file(&path).expect("the file is ours");

@@ -1,4 +1,4 @@
-//! Calls side by side.
+//! Concurrent calls.
 
 use lariat_integration::{example, run};
 

@@ -1,4 +1,4 @@
-//! The controller with everything chosen.
+//! The controller with all options set.
 
 use lariat_integration::{example, run};
 

@@ -3,7 +3,7 @@
 use lariat_integration::{example, interrupted, run};
 
 #[tokio::test]
-async fn the_audit_tells_of_every_kind_and_of_deletions() {
+async fn the_audit_reports_every_kind_and_deletions() {
     let (code, stdout, stderr) = run(example("dynamic_audit", &[])).await;
     assert_eq!((code, &*stderr), (Some(0), ""), "{stdout}");
     let has = |kind: &str, what: &str| {
@@ -11,7 +11,7 @@ async fn the_audit_tells_of_every_kind_and_of_deletions() {
         lines.any(|line| line.starts_with(kind) && line.contains(what))
     };
     for kind in ["ConfigMap", "Deployment", "ReplicaSet", "Pod", "Gadget"] {
-        for what in ["appears", "is gone"] {
+        for what in ["appears", "is deleted"] {
             assert!(has(kind, what), "{kind} {what}:\n{stdout}");
         }
     }

@@ -1,11 +1,11 @@
-//! The figures for Prometheus.
+//! The metrics for Prometheus.
 
 use lariat_integration::{example, interrupted, run};
 
 use super::assert_refused;
 
 #[tokio::test]
-async fn telling_figures_are_read_over_a_socket() {
+async fn metrics_are_read_over_a_socket() {
     let (code, stdout, stderr) = run(example(
         "metrics",
         &["--listen", "127.0.0.1:0", "--seed", "7"],

@@ -11,8 +11,8 @@ async fn both_kinds_are_reported_by_one_handler() {
         "StatefulSet  db                   3 of 3 ready",
         "Deployment   web                  4 of 4 ready",
         "StatefulSet  db                   1 of 1 ready",
-        "Deployment   web                  is gone",
-        "StatefulSet  db                   is gone",
+        "Deployment   web                  is deleted",
+        "StatefulSet  db                   is deleted",
     ] {
         assert!(stdout.contains(expected), "no {expected:?} in:\n{stdout}");
     }

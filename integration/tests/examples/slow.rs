@@ -34,7 +34,7 @@ impl Slow {
         }
     }
 
-    /// Plays the story of an example; returns what it told.
+    /// Plays the story of an example; returns its output.
     async fn play(&self, name: &str) -> String {
         let stdout = self.run(name).await;
         assert!(stdout.ends_with("stopped\n"), "{stdout}");
@@ -57,15 +57,18 @@ impl Drop for Slow {
 
 #[tokio::test]
 async fn jobs_may_take_longer_than_the_minutes_of_the_story() {
-    let told = Slow::new().await.play("kronjob").await;
-    assert!(told.contains("beyond the limit of the history"), "{told}");
+    let output = Slow::new().await.play("kronjob").await;
+    assert!(
+        output.contains("beyond the limit of the history"),
+        "{output}"
+    );
 }
 
 #[tokio::test]
 async fn pods_may_take_longer_to_be_ready_than_to_be_killed() {
-    let told = Slow::new().await.play("pod_terminator").await;
+    let output = Slow::new().await.play("pod_terminator").await;
     for expected in ["killed 3 of 10", "killed 2 of 10", "10 of 10 pods live on"] {
-        assert!(told.contains(expected), "{told}");
+        assert!(output.contains(expected), "{output}");
     }
 }
 
@@ -92,18 +95,18 @@ async fn the_audit_leaves_a_kind_alone_that_is_called_like_its_own() {
 }
 
 #[tokio::test]
-async fn the_quickstart_leaves_its_kind_to_whoever_uses_it() {
+async fn the_quickstart_keeps_its_crd_while_it_is_used() {
     let slow = Slow::new().await;
     let client = slow.cluster.client();
     let widget = object("demo.dev/v1", "Widget", "treasure");
     // As soon as the kind is served.
     let created = eventually(async || Ok(widget.create(&client).await?));
-    let (told, _) = tokio::join!(slow.run("quickstart"), created);
-    let stays = "widgets.demo.dev stays defined, since there are objects of it";
-    assert!(told.contains(stays), "{told}");
+    let (output, _) = tokio::join!(slow.run("quickstart"), created);
+    let stays = "widgets.demo.dev stays installed, since there are objects of it";
+    assert!(output.contains(stays), "{output}");
     let treasure = widget.api(&client).get_opt("treasure").await;
     assert!(treasure.expect("it is served").is_some());
-    // The last run takes it away, whoever has defined it.
+    // The last run deletes it, whichever run has installed it.
     let treasure = widget.api(&client);
     let now = DeleteParams::default();
     let deleted = treasure.delete("treasure", &now).await;
@@ -111,6 +114,6 @@ async fn the_quickstart_leaves_its_kind_to_whoever_uses_it() {
     slow.run("quickstart").await;
     let definitions: Api<CustomResourceDefinition> = Api::all(client);
     let left = definitions.get_opt("widgets.demo.dev").await;
-    let is_going = |left: CustomResourceDefinition| left.metadata.deletion_timestamp.is_some();
-    assert!(left.expect("read").is_none_or(is_going));
+    let is_deleting = |left: CustomResourceDefinition| left.metadata.deletion_timestamp.is_some();
+    assert!(left.expect("read").is_none_or(is_deleting));
 }

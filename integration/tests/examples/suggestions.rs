@@ -15,12 +15,12 @@ const PATIENCE: Duration = Duration::from_secs(60);
 type Lines = tokio::io::Lines<BufReader<ChildStdout>>;
 
 /// Watches an example, does all it suggests up to the command that begins with `last`, and waits for what it tells.
-async fn check(name: &str, arguments: &[&str], last: &str, told: &str) {
+async fn check(name: &str, arguments: &[&str], last: &str, expected: &str) {
     let (_child, mut lines) = watch(name, arguments);
     for command in suggested(&mut lines, last).await {
         run(&command).await;
     }
-    until(&mut lines, told).await;
+    until(&mut lines, expected).await;
 }
 
 fn watch(name: &str, arguments: &[&str]) -> (Child, Lines) {
@@ -59,10 +59,11 @@ async fn of_custom_config() {
 
 #[tokio::test]
 async fn of_the_dynamic_audit() {
-    check("dynamic_audit", &[], "k delete", "is gone").await;
+    check("dynamic_audit", &[], "k delete", "is deleted").await;
 }
 
-/// The next minute may be a minute away, so its schedule is changed to one the operator complains of at once.
+/// The next time may be a minute away, so the schedule is changed to an invalid one, which the operator reports
+/// immediately.
 #[tokio::test]
 async fn of_the_kronjob() {
     let (_child, mut lines) = watch("kronjob", &[]);
@@ -119,7 +120,7 @@ async fn of_the_pod_terminator() {
 
 #[tokio::test]
 async fn of_related_kinds() {
-    check("related_kinds", &[], "k patch", "is looked after").await;
+    check("related_kinds", &[], "k patch", "is managed").await;
 }
 
 #[tokio::test]
@@ -223,11 +224,11 @@ async fn shell(command: &str) -> String {
     why
 }
 
-async fn until(lines: &mut Lines, told: &str) {
+async fn until(lines: &mut Lines, expected: &str) {
     let mut text = String::new();
-    while !text.contains(told) {
+    while !text.contains(expected) {
         let line = timeout(PATIENCE, lines.next_line()).await;
-        let line = line.unwrap_or_else(|_| panic!("it has not told {told:?}:\n{text}"));
+        let line = line.unwrap_or_else(|_| panic!("it has not printed {expected:?}:\n{text}"));
         text += &line.expect("it can be read").expect("it goes on");
         text.push('\n');
     }

@@ -18,7 +18,7 @@ async fn the_machine_switches_itself_off_in_every_stage() {
     assert_eq!((code, &*stderr), (Some(0), ""), "{stdout}");
     let flips = stdout.matches("is flipped down").count();
     assert_eq!(flips, 3, "{stdout}");
-    for expected in ["let go by robot", "one too many for robot"] {
+    for expected in ["released by robot", "surplus of robot"] {
         assert!(stdout.contains(expected), "no {expected:?} in:\n{stdout}");
     }
     assert!(stdout.ends_with("stopped\n"), "{stdout}");

@@ -17,6 +17,22 @@ const PATIENCE: Duration = Duration::from_secs(1200);
 /// The checkout this is.
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 
+/// Features that packages of the workspace turn on in what a project depends on too, for its tests: with them cargo takes
+/// what is built for the workspace, and builds Lariat and the project alone.
+///
+/// The project's own sources need none of them, or they would be in its manifest. If one is missing here, the test takes
+/// longer; `cargo test --unit-graph` of both tells which.
+const SHARED: &str = r#"
+[target.'cfg(all())'.dev-dependencies]
+anstyle = "1"
+bitflags = { version = "2", features = ["std"] }
+getrandom = { version = "0.4", features = ["sys_rng"] }
+kube = { version = "5", default-features = false, features = ["unstable-runtime"] }
+tokio = { version = "1", features = ["io-std", "process"] }
+tokio-rustls = { version = "0.26", default-features = false, features = ["ring"] }
+tokio-util = { version = "0.7", features = ["time"] }
+"#;
+
 /// A folder of the test's own, which goes with it.
 struct Folder(PathBuf);
 
@@ -44,6 +60,10 @@ fn target() -> PathBuf {
 /// Runs cargo; returns whether it succeeded, and all it printed.
 async fn cargo(folder: &Path, arguments: &[&str]) -> (bool, String) {
     let mut command = Command::new(env!("CARGO"));
+    if folder != Path::new(ROOT) {
+        // What is built already is there for the flags of the workspace.
+        command.args(["--config", &format!("{ROOT}/.cargo/config.toml")]);
+    }
     command
         .args(arguments)
         .current_dir(folder)
@@ -56,7 +76,10 @@ async fn cargo(folder: &Path, arguments: &[&str]) -> (bool, String) {
     }
     // What is built already is used again.
     command.env("CARGO_TARGET_DIR", target());
-    command.stdin(Stdio::null());
+    ended(command.stdin(Stdio::null())).await
+}
+
+async fn ended(command: &mut Command) -> (bool, String) {
     let ended = timeout(PATIENCE, command.output()).await;
     let output = ended.expect("it ends").expect("it runs");
     let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
@@ -104,9 +127,15 @@ async fn a_project_names_its_checkout_whatever_that_is_called() {
     assert_eq!(named, package.canonicalize().expect("it was made"));
 }
 
+/// Runs the command line as it is in the checkout; returns whether it succeeded, and all it printed.
 async fn lariat(arguments: &[&str]) -> (bool, String) {
-    let run = ["run", "--quiet", "--package", "lariat-cli", "--"];
-    cargo(Path::new(ROOT), &[&run[..], arguments].concat()).await
+    // As the other tests have it.
+    let build = ["build", "--workspace", "--all-features", "--bin", "lariat"];
+    let (ok, text) = cargo(Path::new(ROOT), &build).await;
+    assert!(ok, "{text}");
+    let mut command = Command::new(target().join("debug/lariat"));
+    command.args(arguments).kill_on_drop(true);
+    ended(command.stdin(Stdio::null())).await
 }
 
 /// Two projects: the defaults, and names whose order is another. The first is run, too, since it is built then.
@@ -130,6 +159,8 @@ async fn new_projects_compile_their_tests_pass_and_a_replica_takes_over_from_one
         assert!(text.contains("cargo test "), "{text}");
         let manifest = fs::read_to_string(project.join("Cargo.toml")).expect("it was written");
         assert!(manifest.contains(r#"lariat = { path = "../"#), "{manifest}");
+        let shared = fs::write(project.join("Cargo.toml"), manifest + SHARED);
+        shared.expect("it can be written");
         // The same versions, so that nothing has to be built twice.
         let lock = fs::copy(
             Path::new(ROOT).join("Cargo.lock"),

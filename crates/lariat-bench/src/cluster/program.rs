@@ -24,7 +24,7 @@ impl Program {
         let program = std::env::current_exe()?.with_file_name("lariat");
         ensure!(
             program.exists(),
-            "{} is missing; `cargo build --release -p lariat-cli` makes it",
+            "{} is missing; `cargo build --profile dist -p lariat-cli` makes it",
             program.display()
         );
         let data = (run.subject == "data").then(|| {

@@ -1,4 +1,4 @@
-//! Waiting for answers: for how long, how often after a refusal, and what they say.
+//! Waiting for answers: timeouts, retries of refused requests, and errors.
 
 use std::error::Error;
 use std::time::Duration;
@@ -15,27 +15,29 @@ use tower::BoxError;
 
 use super::request::{self, Length};
 
-/// How long an answer may take by default.
+/// The default time limit of an answer.
 ///
 /// A little more than an API server allows itself (`--request-timeout`, a minute).
 pub(super) const ANSWER_TIMEOUT: Duration = Duration::from_secs(65);
 
-/// How often a request is sent again because it was refused: as client-go does.
+/// How often a refused request is retried: as in client-go.
 const RETRIES: usize = 10;
 
-/// The longest `Retry-After` that is waited for; a longer one is left to the caller.
+/// The longest `Retry-After` that is waited for.
+///
+/// A longer one is returned to the caller.
 const LONGEST_DELAY: Duration = Duration::from_secs(30);
 
-/// How many bytes of the body of a refusal are read at most.
+/// How many bytes of a refusal's body are read at most.
 const READ: usize = 1024 * 1024;
 
-/// How long the body of a refusal is read at most.
+/// How long a refusal's body is read at most.
 const READ_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How many bytes of a body that is no Status are shown in the error.
+/// How many characters of a body that is not a Status the error shows.
 const SHOWN: usize = 300;
 
-/// A request that was sent, and not answered in time.
+/// A request that was sent and not answered in time.
 #[derive(Debug, thiserror::Error)]
 #[error("{method} {path}: no answer from the API server within {after:?}{more}")]
 pub(super) struct NoAnswer {
@@ -47,9 +49,8 @@ pub(super) struct NoAnswer {
 
 /// Sends a request and waits for the head of its answer.
 ///
-/// A request that is refused with `Retry-After` is sent again after that delay, while the time limit allows it: after
-/// 429, because the API server did nothing, and after any 5xx if it is a read. The Status of the last refusal carries
-/// its delay.
+/// A request that is refused with `Retry-After` is retried after that delay, within the time limit: after 429, because
+/// the API server did nothing, and after any 5xx if it is a read. The Status of the last refusal carries its delay.
 ///
 /// A request to a `proxy` subresource or into a pod is sent once, and its answer is returned unchanged: a 429 or 404
 /// may come from the program behind it.
@@ -77,8 +78,8 @@ pub(super) async fn send(
                 return Ok::<_, BoxError>(response);
             };
             let status = response.status();
-            tracing::debug!(%status, ?delay, path = copy.uri().path(), "refused; sent again");
-            // A connection whose answer was read can be used again.
+            tracing::debug!(%status, ?delay, path = copy.uri().path(), "refused; retrying");
+            // A connection is reused only if its answer was read to the end.
             read(response.into_body()).await;
             time::sleep(delay).await;
             request = copy;
@@ -91,7 +92,7 @@ pub(super) async fn send(
 
 /// Returns the delay that the API server asks for in an error.
 ///
-/// It is `retryAfterSeconds` of the Status in the error or one of its causes; `None` if there is none.
+/// It is `retryAfterSeconds` of the Status in the error or one of its sources; `None` if there is none.
 ///
 /// ```
 /// # use std::time::Duration;
@@ -104,7 +105,7 @@ pub(super) async fn send(
 pub fn retry_after(error: &(dyn Error + 'static)) -> Option<Duration> {
     let mut causes = std::iter::successors(Some(error), |each| (**each).source());
     let seconds = causes.find_map(|each| {
-        // An error that boxes its cause has the box as its cause.
+        // The source of an error that boxes it is the box.
         let boxed = each.downcast_ref::<Box<kube::Error>>().map(|each| &**each);
         match each.downcast_ref().or(boxed) {
             Some(kube::Error::Api(status)) => Some(status.details.as_ref()?.retry_after_seconds),
@@ -115,7 +116,7 @@ pub fn retry_after(error: &(dyn Error + 'static)) -> Option<Duration> {
     Some(Duration::from_secs(seconds.into()))
 }
 
-/// Returns whether an API server says that there is no such object.
+/// Returns whether an error says that the object does not exist.
 ///
 /// Code 404 alone does not mean that. An API server also answers 404 if it does not serve the kind or the path, which
 /// happens while it starts and has not read its CRDs, and a proxy may answer 404 to every request. If an object is
@@ -150,7 +151,7 @@ impl NoAnswer {
             more: if is_read {
                 ""
             } else {
-                "; it may have been carried out all the same"
+                "; it may have been carried out nevertheless"
             },
         }
     }
@@ -160,13 +161,13 @@ fn is_read(method: &Method) -> bool {
     matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS)
 }
 
-/// Returns whether there is time for a delay.
+/// Returns whether a delay ends before the time limit.
 fn is_before(delay: Duration, until: Option<Instant>) -> bool {
-    // In this order: a header can hold more seconds than a time has room for, and the sum would panic.
+    // In this order: a header may contain more seconds than an `Instant` can add without a panic.
     delay <= LONGEST_DELAY && until.is_none_or(|until| Instant::now() + delay < until)
 }
 
-/// Returns the `Retry-After` of a response if the request can be repeated.
+/// Returns the `Retry-After` of a response if the request may be retried.
 fn delay<B>(method: &Method, response: &Response<B>) -> Option<Duration> {
     let status = response.status();
     let is_safe =
@@ -179,13 +180,15 @@ fn asked_for<B>(response: &Response<B>) -> Option<Duration> {
     Some(Duration::from_secs(text.trim().parse().ok()?))
 }
 
-/// What every Status has.
+/// The field that every Status has.
 #[derive(Deserialize)]
 struct AnyStatus {
     kind: String,
 }
 
-/// Replaces the body of a refusal by a Status if it is none, which kube could not parse.
+/// Replaces the body of a refusal by a Status, unless it is one.
+///
+/// kube could not parse it otherwise.
 async fn explained(response: Response<Body>) -> Response<Body> {
     let status = response.status();
     let is_refusal = status.is_client_error() || status.is_server_error();
@@ -199,7 +202,7 @@ async fn explained(response: Response<Body>) -> Response<Body> {
         return Response::from_parts(parts, Body::from(body));
     }
     let seconds = asked_for(&Response::from_parts(parts.clone(), ())).map(|after| after.as_secs());
-    // kube reads no more than this from a Status.
+    // kube reads the delay of a Status as a `u32`.
     let seconds = seconds.map(|seconds| u32::try_from(seconds).unwrap_or(u32::MAX));
     let text = message(&parts, &body);
     let made = json!({
@@ -218,7 +221,7 @@ async fn explained(response: Response<Body>) -> Response<Body> {
     Response::from_parts(parts, Body::from(made.to_string().into_bytes()))
 }
 
-/// Reads the body of a refusal, or nothing if it is cut, too long or too slow.
+/// Reads the body of a refusal; empty if it is cut, too long or too slow.
 async fn read(body: Body) -> Bytes {
     let read = time::timeout(READ_TIMEOUT, Limited::new(body, READ).collect()).await;
     read.ok()
@@ -226,7 +229,7 @@ async fn read(body: Body) -> Bytes {
         .map_or_else(Bytes::new, Collected::to_bytes)
 }
 
-/// Says what was answered: the text, unless it is a page for browsers.
+/// Returns the text of an answer, unless it is an HTML page.
 fn message(parts: &http::response::Parts, body: &Bytes) -> String {
     let kind = parts.headers.get(header::CONTENT_TYPE);
     let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
@@ -241,7 +244,7 @@ fn message(parts: &http::response::Parts, body: &Bytes) -> String {
     shown.replace('\n', " ")
 }
 
-/// Returns the reason of a status code, as apimachinery's `NewGenericServerResponse` does.
+/// Returns the reason of a status code: apimachinery's `NewGenericServerResponse`.
 fn reason(status: StatusCode) -> &'static str {
     match status {
         StatusCode::UNAUTHORIZED => "Unauthorized",

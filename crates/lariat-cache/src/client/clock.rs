@@ -1,11 +1,13 @@
-//! The wall clock, for when credentials expire. What is waited for is measured by tokio's clock.
+//! The expiry of credentials, by the wall clock. Delays are measured by tokio's clock.
 
 use std::time::Duration;
 
 use jiff::Timestamp;
 use lariat_core::clock;
 
-/// Returns how long it is until a time as Kubernetes writes it; zero if it has passed.
+/// Returns how long it is until a time in Kubernetes' format.
+///
+/// Zero if it has passed.
 pub(super) fn until(time: &str) -> Result<Duration, jiff::Error> {
     let time: Timestamp = time.parse()?;
     let left = time.duration_since(clock::now().try_into()?);

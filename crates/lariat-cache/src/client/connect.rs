@@ -9,7 +9,7 @@ use kube::config::{InClusterError, KubeConfigOptions, Kubeconfig, KubeconfigErro
 use kube::{Client, Config};
 use lariat_core::{debug_as_description, describe, without_values};
 
-/// A client that could not be made. Nothing was sent yet.
+/// A client that could not be created. Nothing was sent yet.
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum ConnectError {
@@ -21,25 +21,27 @@ pub enum ConnectError {
         /// What is wrong, without the content of the file, which may be secret.
         detail: String,
     },
-    /// Neither `KUBECONFIG`, nor `~/.kube/config`, nor a service account gives a cluster.
+    /// There is no `KUBECONFIG`, no `~/.kube/config` and no service account.
     #[error(
         "no cluster is configured: KUBECONFIG is not set, there is no ~/.kube/config, and this is no \
          pod with a service account"
     )]
     NoCluster {
-        /// What is missing of the service account.
+        /// What is missing for a service account.
         source: Box<InClusterError>,
     },
-    /// What the configuration gives as its server is no URL.
-    #[error("the server {url:?} of the configuration is no URL; it begins with https:// as a rule")]
+    /// The server of the configuration is not a URL.
+    #[error(
+        "the server {url:?} of the configuration is not a URL; it usually begins with https://"
+    )]
     NoUrl {
-        /// What is there.
+        /// The server as configured.
         url: String,
     },
-    /// What the configuration says about TLS or authentication cannot be used.
-    #[error("no client can be made from the configuration of {url}: {detail}")]
+    /// The configuration of TLS or authentication cannot be used.
+    #[error("cannot create a client from the configuration of {url}: {detail}")]
     Client {
-        /// The API server.
+        /// The URL of the API server.
         url: String,
         /// What is wrong; it names the file or the command of an exec plugin.
         detail: String,
@@ -48,8 +50,17 @@ pub enum ConnectError {
 
 debug_as_description!(ConnectError);
 
-/// Makes a client from the environment: from `KUBECONFIG`, from `~/.kube/config`, or inside a pod from
-/// its service account.
+/// Creates a client from the environment.
+///
+/// Uses `KUBECONFIG`, else `~/.kube/config`, else, inside a pod, its service account.
+///
+/// ```no_run
+/// # async fn example() -> Result<(), lariat_cache::ConnectError> {
+/// let client = lariat_cache::connect().await?;
+/// # drop(client);
+/// # Ok(())
+/// # }
+/// ```
 ///
 /// # Errors
 ///
@@ -71,19 +82,27 @@ pub async fn connect() -> Result<Client, ConnectError> {
     from_config(config, Http2::default()).await
 }
 
-/// Returns where kubectl keeps its configuration.
+/// Returns the default path of kubectl's configuration.
 fn default_kubeconfig() -> Option<PathBuf> {
     Some(env::home_dir()?.join(".kube").join("config"))
 }
 
-/// Makes a client from a kubeconfig file, for its current context.
+/// Creates a client from a kubeconfig file, for its current context.
 ///
-/// Several files, separated as in the environment variable `KUBECONFIG`, are merged as kubectl does; of
-/// several, those that are missing are passed over.
+/// Several files, separated as in the environment variable `KUBECONFIG`, are merged as kubectl does; missing ones among
+/// several are skipped.
+///
+/// ```no_run
+/// # async fn example() -> Result<(), lariat_cache::ConnectError> {
+/// let client = lariat_cache::from_kubeconfig("/etc/operator/kubeconfig").await?;
+/// # drop(client);
+/// # Ok(())
+/// # }
+/// ```
 ///
 /// # Errors
 ///
-/// A file cannot be read, is malformed, or names things that are not in it.
+/// A file cannot be read, is malformed, or refers to entries that it does not contain.
 ///
 /// # Cancel safety
 ///
@@ -93,7 +112,7 @@ pub async fn from_kubeconfig(paths: impl AsRef<OsStr>) -> Result<Client, Connect
     let files: Vec<PathBuf> = env::split_paths(paths)
         .filter(|path| !path.as_os_str().is_empty())
         .collect();
-    // kubectl passes over what is missing in a list, as long as something is there.
+    // kubectl skips missing files of a list, as long as one exists.
     let is_there = |path: &&PathBuf| files.len() == 1 || path.exists();
     if files.len() > 1 && !files.iter().any(|path| path.exists()) {
         return Err(ConnectError::Kubeconfig {
@@ -114,8 +133,10 @@ pub async fn from_kubeconfig(paths: impl AsRef<OsStr>) -> Result<Client, Connect
     from_config(config, Http2::default()).await
 }
 
-/// Returns the file of the authorities of the current cluster, if they are in a file. kube forgets it, but it is read
-/// again where it is known, as authorities are replaced now and then.
+/// Returns the CA file of the current cluster, if its certificates are in a file.
+///
+/// kube drops the path after reading the file. With the path, the file is read again, because CA certificates are
+/// replaced now and then.
 fn root_cert_file(kubeconfig: &Kubeconfig) -> Option<PathBuf> {
     let current = kubeconfig.current_context.as_ref()?;
     let mut contexts = kubeconfig.contexts.iter();
@@ -129,10 +150,10 @@ fn root_cert_file(kubeconfig: &Kubeconfig) -> Option<PathBuf> {
     file.filter(|_| is_in_file).map(PathBuf::from)
 }
 
-/// Says what is wrong with a kubeconfig. Its parser shows lines of the file; they stay out of this.
+/// Describes an error of a kubeconfig. Its parser quotes lines of the file, which are left out.
 fn unusable(path: &Path, error: &KubeconfigError) -> ConnectError {
     let detail = match error {
-        // The others name the file, which is named already.
+        // The other errors name the file, which `ConnectError` names already.
         KubeconfigError::ReadConfig(error, _) => error.to_string(),
         KubeconfigError::CurrentContextNotSet => "it has no current context".to_owned(),
         error => describe(error),
@@ -144,35 +165,47 @@ fn unusable(path: &Path, error: &KubeconfigError) -> ConnectError {
     }
 }
 
-/// Makes a client from a configuration of kube's.
+/// Creates a client from a configuration of kube.
 ///
-/// Where the API server speaks HTTP/2, requests share connections: up to a hundred, or as many as the server takes.
-/// Watches leave a tenth of that to others, and when a connection is full another one is opened. A connection on which
-/// nothing comes is tested after 30 seconds and given up after 45, over HTTP/2 by pings and otherwise by TCP;
-/// `read_timeout` and `write_timeout` of the configuration are not used. For exec, attach and port-forward, HTTP/1.1
-/// is spoken.
+/// **Connections.** With HTTP/2, up to a hundred requests share a connection, or as many as the server allows. Watches
+/// leave a tenth of that to other requests, and when a connection is full, another one is opened. A silent connection
+/// is tested after 30 seconds and closed after 45, by pings over HTTP/2 and otherwise by TCP keepalive; `read_timeout`
+/// and `write_timeout` of the configuration are not used. Exec, attach and port-forward use HTTP/1.1.
 ///
-/// Over HTTP/1.1, a proxy or load balancer may keep connections alive on which it passes nothing on. So when an answer
-/// is being read, and nothing has come on any HTTP/1.1 connection of the client for 30 seconds, the API server is sent
-/// `GET /version`, one request for all that wait. Any answer will do, 401, 403 and 5xx too. Without one within 15
-/// seconds, bodies of answers that are being read end with an error, as watches then do, and idle connections are not
-/// used again. Bytes on one connection show that the network works, so they put the test off for all: that a
-/// particular other connection is dead is left to TCP.
+/// **Liveness over HTTP/1.1.** A proxy or load balancer may keep connections alive without passing anything on. So
+/// while an answer is being read and nothing has arrived on any HTTP/1.1 connection of the client for 30 seconds, `GET
+/// /version` is sent, once for all that wait. Any answer counts, also 401, 403 and 5xx. If none arrives within 15
+/// seconds, the bodies of answers that are being read fail, so watches end, and idle connections are not reused. Bytes
+/// on one connection show that the network works and postpone the test for all; a single dead connection is left to TCP
+/// keepalive.
 ///
-/// An exec plugin is run once, and again before its credential expires; if it fails then, the credential is used until
-/// it expires, and the plugin run again every five seconds. It does not block the runtime. One that takes longer than a
-/// minute is killed, unless it can ask its user for something (`interactiveMode`); dropping the runtime waits for a
-/// plugin that runs. Files of tokens and client certificates are read again every minute; connections with an older certificate
-/// get no more requests. If the API server answers 401, all of that is done at once, and the request repeated once
-/// with what came of it; a plugin is run every five seconds at most for that reason.
+/// **Credentials.** An exec plugin is run once, and again before its credential expires. If it fails then, the
+/// credential is used until it expires, and the plugin is run again at most every five seconds. Plugins run on blocking
+/// threads. A plugin that takes longer than a minute is killed, unless it may ask its user for something
+/// (`interactiveMode`); dropping the runtime waits for a running plugin. Files of tokens and client certificates are
+/// read again every minute; connections with an older certificate get no more requests. If the API server answers 401,
+/// credentials are renewed immediately and the request is repeated once with the new ones; for this reason a plugin is
+/// run every five seconds at most.
 ///
-/// kube's own retries are turned off: they would try a refused request again for minutes without a word, and
-/// reflectors have a backoff of their own, which can be seen.
+/// **Retries.** kube's own retries are disabled: they would silently retry a refused request for minutes, and
+/// reflectors have a backoff of their own that shows in their status.
+///
+/// ```no_run
+/// use kube::Config;
+/// use lariat_cache::Http2;
+///
+/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// let config = Config::new("https://10.0.0.1:6443".parse()?);
+/// let client = lariat_cache::from_config(config, Http2::Negotiated).await?;
+/// # drop(client);
+/// # Ok(())
+/// # }
+/// ```
 ///
 /// # Errors
 ///
-/// The server is no URL, or what is said about TLS or authentication cannot be used: a file is missing, an exec plugin
-/// fails.
+/// The server is not a URL, or the configuration of TLS or authentication cannot be used: a file is missing, an exec
+/// plugin fails.
 ///
 /// # Panics
 ///
@@ -184,7 +217,7 @@ fn unusable(path: &Path, error: &KubeconfigError) -> ConnectError {
 pub async fn from_config(mut config: Config, http2: Http2) -> Result<Client, ConnectError> {
     config.default_retry = false;
     let url = config.cluster_url.to_string();
-    // kube would panic.
+    // kube would panic without a scheme or host.
     if config.cluster_url.scheme().is_none() || config.cluster_url.host().is_none() {
         return Err(ConnectError::NoUrl { url });
     }

@@ -1,4 +1,4 @@
-//! What the user of a configuration presents: tokens and certificates, read again when they may have changed.
+//! The credentials of a configuration: tokens and certificates, read again before they change.
 
 use std::collections::hash_map::DefaultHasher;
 use std::future;
@@ -28,19 +28,23 @@ use super::pool::{CONNECTION_WINDOW, PING_AFTER, PING_TIMEOUT, STREAM_WINDOW};
 use super::single::Single;
 use super::socket::Offer;
 
-/// How often files of tokens and certificates are read: as client-go does.
+/// How often files of tokens and certificates are read: as in client-go.
 const READ_EVERY: Duration = Duration::from_secs(60);
 
-/// How long before its end a credential of an exec plugin is replaced, if it lasts long enough.
+/// How long before its expiry an exec plugin's credential is renewed.
+///
+/// A credential that lasts less than four times that is renewed after three quarters of its life.
 const MARGIN: Duration = Duration::from_secs(60);
 
-/// How often an exec plugin is run at most because the API server refuses what it gave, or because it failed while what
-/// it gave before is still good.
+/// The shortest interval between runs of an exec plugin.
+///
+/// It applies after the API server refused its credential, and after a failed run while the previous credential is
+/// still valid.
 const RUN_EVERY: Duration = Duration::from_secs(5);
 
 type Hyper = HyperClient<Dialer, Body>;
 
-/// A user that cannot present itself: nothing was sent.
+/// Credentials that could not be obtained; the request was not sent.
 #[derive(Debug, Clone, thiserror::Error)]
 pub(super) enum CredentialError {
     #[error(transparent)]
@@ -63,9 +67,9 @@ pub(super) struct Credentials {
 
 struct Source {
     config: Config,
-    /// Whether HTTP/2 is offered to servers.
+    /// Whether HTTP/2 is offered to the server.
     offers_http2: bool,
-    /// How many transports have been made.
+    /// How many transports have been created.
     transports: AtomicU64,
     state: Mutex<State>,
 }
@@ -73,52 +77,52 @@ struct Source {
 #[derive(Default)]
 struct State {
     current: Option<Arc<Login>>,
-    /// When it was read last; files are read again after a while.
+    /// When the credentials were read last; files are read again after a while.
     read_at: Option<Instant>,
-    /// When it was read because the API server refused it.
+    /// When they were last read because the API server refused them.
     refused_at: Option<Instant>,
-    /// When it could not be read again, and what was read before was kept.
+    /// When reading them failed last and the previous ones were kept.
     failed_at: Option<Instant>,
 }
 
-/// What is presented to the API server.
+/// The credentials that are presented to the API server.
 pub(super) struct Login {
     auth: Option<AuthLayer>,
     life: Life,
-    /// The configuration without its exec plugin, but with what that gave.
+    /// The configuration, with the exec plugin replaced by its credential.
     resolved: Config,
     pub(super) transport: Arc<Transport>,
 }
 
-/// How long a credential is good; without times it does not expire.
+/// The lifetime of a credential; without times it does not expire.
 #[derive(Debug, Clone, Copy, Default)]
 struct Life {
-    /// From when on another one is asked for.
+    /// The time of its renewal.
     renews: Option<Instant>,
-    /// From when on it is not good any more.
+    /// The time of its expiry.
     expires: Option<Instant>,
 }
 
-/// What opens connections with one certificate.
+/// Opens connections with one certificate.
 pub(super) struct Transport {
-    /// Is another one for each certificate.
+    /// A number that differs for each certificate.
     pub(super) number: u64,
     certificate: u64,
     pub(super) dialer: Dialer,
-    /// Speaks HTTP/1.1, unless the server has come to choose HTTP/2.
+    /// Uses HTTP/1.1, unless the server chooses HTTP/2.
     pub(super) http1: Http1,
-    /// Speaks HTTP/1.1 only, for exec, attach and port-forward.
+    /// Uses HTTP/1.1 only, for exec, attach and port-forward.
     pub(super) upgrades: Http1,
 }
 
-/// A client for HTTP/1.1, whose idle connections can be forgotten.
+/// An HTTP/1.1 client whose idle connections can be dropped.
 pub(super) struct Http1 {
     dialer: Dialer,
-    /// Its pool cannot be emptied, so it is replaced.
+    /// hyper's pool cannot be emptied, so the client is replaced.
     hyper: Mutex<Hyper>,
 }
 
-/// Why credentials are read.
+/// The reason for reading credentials.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Why {
     /// They may have changed or expired.
@@ -143,7 +147,7 @@ impl Credentials {
         Ok(credentials)
     }
 
-    /// Returns what is presented now. Files are read, and exec plugins run, when it is time for that.
+    /// Returns the current credentials; reads files or runs plugins if due.
     pub(super) async fn current(&self) -> Result<Arc<Login>, CredentialError> {
         if let Some(login) = self.source.fresh() {
             return Ok(login);
@@ -151,12 +155,12 @@ impl Credentials {
         self.reading.join((), || self.reading_for(Why::Age)).await
     }
 
-    /// Returns what was read last, whether or not it is still good.
+    /// Returns the credentials that were read last, valid or not.
     pub(super) fn known(&self) -> Option<Arc<Login>> {
         self.source.state.lock().current.clone()
     }
 
-    /// Returns what can be presented soon: an exec plugin, which may take its time, is not run for it.
+    /// Returns credentials without running an exec plugin, which may take long.
     pub(super) async fn at_hand(&self) -> Result<Arc<Login>, CredentialError> {
         match self.known().filter(|_| self.source.plugin().is_some()) {
             Some(login) => Ok(login),
@@ -164,12 +168,14 @@ impl Credentials {
         }
     }
 
-    /// Returns what is to be presented after something was refused; `None` if there is nothing else.
+    /// Returns other credentials than those that were refused.
+    ///
+    /// `None` if there are none.
     pub(super) async fn after_refusal(&self, refused: &Arc<Login>) -> Option<Arc<Login>> {
         if let Some(newer) = self.source.newer_than(refused) {
             return Some(newer);
         }
-        // A reading that is under way is waited for, whoever began it. It may have ended since we looked.
+        // Joins a reading that is under way. It may have ended since the check above, so the check is repeated.
         let reading = self.reading.join_or((), || {
             let newer = self.source.newer_than(refused);
             let starts = newer.is_none() && self.source.may_read_again();
@@ -181,13 +187,14 @@ impl Credentials {
         }
     }
 
-    /// Returns whether what is presented can change.
+    /// Returns whether the credentials can change.
     pub(super) fn can_change(&self) -> bool {
         self.source.plugin().is_some() || self.source.has_files()
     }
 
-    /// Reads everything on a thread of its own. It runs to its end, and its result is kept, even if all requests that
-    /// wait for it are cancelled.
+    /// Reads everything on a blocking thread.
+    ///
+    /// The reading runs to its end and its result is kept, even if all requests that wait for it are cancelled.
     fn reading_for(&self, why: Why) -> BoxFuture<'static, Result<Arc<Login>, CredentialError>> {
         let source = Arc::clone(&self.source);
         let read = task::spawn_blocking(move || source.read(why));
@@ -199,7 +206,7 @@ impl Credentials {
 }
 
 impl Source {
-    /// Returns what was read last, unless it is to be read again.
+    /// Returns the credentials that were read last, unless they must be read again.
     fn fresh(&self) -> Option<Arc<Login>> {
         let state = self.state.lock();
         let login = state.current.as_ref()?;
@@ -220,8 +227,9 @@ impl Source {
         (!Arc::ptr_eq(current, refused)).then(|| Arc::clone(current))
     }
 
-    /// Returns whether something is read again because it was refused. Users that may not do anything must not have
-    /// their plugin run by each request.
+    /// Returns whether credentials may be read again because they were refused.
+    ///
+    /// Limited for plugins: a user without permissions must not have the plugin run for each request.
     fn may_read_again(&self) -> bool {
         let mut state = self.state.lock();
         let is_recent = state.refused_at.is_some_and(|at| at.elapsed() < RUN_EVERY);
@@ -232,7 +240,7 @@ impl Source {
         self.plugin().is_some() || self.has_files()
     }
 
-    /// Returns the exec plugin, if nothing else comes before it.
+    /// Returns the exec plugin, unless other credentials take precedence.
     fn plugin(&self) -> Option<&kube::config::ExecConfig> {
         let user = &self.config.auth_info;
         let has_password = user.username.is_some() && user.password.is_some();
@@ -256,8 +264,8 @@ impl Source {
         state.failed_at = None;
         let login = match (read, before) {
             (Ok(login), _) => Arc::new(login),
-            // A file that is missing or half-written for a moment, as while it is replaced, or a plugin that fails once,
-            // does not take away what is still good.
+            // Credentials that are still valid are kept if a file is missing or half-written for a moment, as while it
+            // is replaced, or a plugin fails once.
             (Err(error), Some(before)) if self.keeps(&before, why) => {
                 tracing::warn!(%error, "the credentials cannot be read again; those read before are used");
                 state.failed_at = Some(Instant::now());
@@ -270,8 +278,9 @@ impl Source {
         Ok(login)
     }
 
-    /// Returns whether credentials are used further after a failure to read them again. Refused ones of a plugin are
-    /// not: the failure of the plugin is what the caller has to know.
+    /// Returns whether credentials are kept after a failure to renew them.
+    ///
+    /// Refused credentials of a plugin are not: the caller needs the plugin's error.
     fn keeps(&self, before: &Login, why: Why) -> bool {
         self.plugin().is_none() || why == Why::Age && !before.life.has_expired()
     }
@@ -283,7 +292,7 @@ impl Source {
         let transport = match same {
             Some(login) => Arc::clone(&login.transport),
             None => {
-                // Counted, since two readings of the same state can go on at the same time.
+                // Counted, because two readings of the same state may overlap.
                 let number = self.transports.fetch_add(1, Ordering::Relaxed);
                 Arc::new(self.transport(&resolved, number, certificate)?)
             }
@@ -296,7 +305,9 @@ impl Source {
         })
     }
 
-    /// Replaces the exec plugin in the configuration by what it gives, which is asked for if it is not known.
+    /// Replaces the exec plugin in the configuration by its credential.
+    ///
+    /// The plugin is run if needed.
     fn resolve(
         &self,
         before: Option<&Arc<Login>>,
@@ -346,7 +357,7 @@ impl Source {
 }
 
 impl Life {
-    /// Returns how long what lasts so long from now on is good.
+    /// Returns the lifetime of a credential that lasts so long from now on.
     fn of(lasts: Option<Duration>) -> Self {
         let after = |delay: Duration| Instant::now().checked_add(delay);
         Self {
@@ -371,7 +382,7 @@ impl Login {
         is_given || files(&self.resolved).next().is_some()
     }
 
-    /// Adds what is presented with each request.
+    /// Adds the credentials to a request.
     pub(super) async fn sign(
         &self,
         request: Request<Body>,
@@ -384,7 +395,9 @@ impl Login {
     }
 }
 
-/// Sends a request through kube's layer, which is made to stand before a service, and returns what came out.
+/// Runs a request through kube's auth layer and returns it.
+///
+/// The layer is built to wrap a service.
 fn signed(
     layer: &AuthLayer,
     request: Request<Body>,
@@ -396,7 +409,7 @@ fn signed(
     signed.map(|signed| signed.map(Response::into_body)).boxed()
 }
 
-/// Returns the files of certificates: of the user's, and of the authorities the server's is checked with.
+/// Returns the certificate files: the user's, and the CA's of the server.
 fn files(config: &Config) -> impl Iterator<Item = &Path> {
     let user = &config.auth_info;
     let is_given = user.client_certificate_data.is_some();
@@ -416,7 +429,7 @@ fn fingerprint(config: &Config) -> u64 {
 }
 
 impl Transport {
-    /// Closes connections over HTTP/1.1 on which nothing is under way, and the others when their answer was read.
+    /// Closes idle HTTP/1.1 connections now, and the others once their answer was read.
     pub(super) fn forget_idle(&self) {
         self.http1.forget_idle();
         self.upgrades.forget_idle();
@@ -433,20 +446,20 @@ impl Http1 {
         self.hyper.lock().clone()
     }
 
-    /// Returns what opens its connections.
+    /// Returns the dialer of its connections.
     pub(super) fn dialer(&self) -> &Dialer {
         &self.dialer
     }
 
     fn forget_idle(&self) {
         let next = hyper(self.dialer.clone());
-        // The old one closes its connections when it is dropped, after the lock.
+        // The old client closes its connections when it is dropped, after the lock is released.
         let old = std::mem::replace(&mut *self.hyper.lock(), next);
         drop(old);
     }
 }
 
-/// Makes a client for HTTP/1.1.
+/// Creates an HTTP/1.1 client.
 fn hyper(dialer: Dialer) -> Hyper {
     Builder::new(TokioExecutor::new())
         .timer(TokioTimer::new())

@@ -1,4 +1,4 @@
-//! Opening connections: TCP with a test of liveness, proxies, TLS.
+//! Opening connections: TCP with keepalive, proxies, TLS.
 
 use std::error::Error;
 use std::io;
@@ -18,25 +18,26 @@ use tower::{BoxError, Service, ServiceExt};
 use super::socket::{Connector, Offer, Socket};
 use super::tls::Tls;
 
-/// When a silent connection is tested, how often, and how long it may stay silent altogether: as long as the pings
-/// of HTTP/2, which HTTP/1.1 does not have. This is about the other end of the connection, which may be a proxy that
-/// passes nothing on; for what is behind it see `liveness`.
+/// The keepalive of TCP: first probe, interval, number of probes, and longest silence.
+///
+/// HTTP/1.1 has no pings; the times are those of HTTP/2's. Keepalive tests the other end of the connection, which may
+/// be a proxy that passes nothing on; see `liveness` for what is behind it.
 const PROBE_AFTER: Duration = Duration::from_secs(30);
 const PROBE_EVERY: Duration = Duration::from_secs(5);
 const PROBES: u32 = 3;
 #[cfg(any(target_os = "android", target_os = "fuchsia", target_os = "linux"))]
 const SILENT_FOR: Duration = Duration::from_secs(45);
 
-/// How long a connection that was opened to ask for HTTP/2 can be used for HTTP/1.1.
+/// How long a connection opened for HTTP/2 may be used for HTTP/1.1.
 const SPARE_FOR: Duration = Duration::from_secs(5);
 
-/// A connection that could not be opened: nothing was sent.
+/// A connection that could not be opened; nothing was sent.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("cannot connect to {url}")]
 pub(super) struct NotConnected {
     pub(super) url: Uri,
     pub(super) source: Arc<dyn Error + Send + Sync>,
-    /// Whether it failed because of TLS: by a certificate, as a rule.
+    /// Whether TLS failed: because of a certificate, as a rule.
     pub(super) is_tls: bool,
 }
 
@@ -46,7 +47,7 @@ pub(super) struct Dialer {
     connector: Connector,
     url: Uri,
     timeout: Option<Duration>,
-    /// A connection that was opened to ask for HTTP/2, which the server does not speak.
+    /// A connection that was opened for HTTP/2, which the server does not speak.
     spare: Arc<Mutex<Option<(Socket, Instant)>>>,
 }
 
@@ -79,12 +80,12 @@ impl Dialer {
         &self.url
     }
 
-    /// Returns how long opening a connection may take.
+    /// Returns the timeout of opening a connection.
     pub(super) fn timeout(&self) -> Option<Duration> {
         self.timeout
     }
 
-    /// Leaves a connection to the next who wants one for HTTP/1.1.
+    /// Keeps a connection for the next HTTP/1.1 request.
     pub(super) fn put(&self, socket: Socket) {
         *self.spare.lock() = Some((socket, Instant::now()));
     }
@@ -111,14 +112,16 @@ impl Service<Uri> for Dialer {
     }
 }
 
-/// Returns whether an error is one of TLS, which arrives as an I/O error about its data.
+/// Returns whether an error comes from TLS.
+///
+/// It arrives as an I/O error about invalid data.
 pub(super) fn is_tls(error: &(dyn Error + 'static)) -> bool {
     let mut causes = std::iter::successors(Some(error), |each| (**each).source());
     causes.any(|each| {
         let Some(error) = each.downcast_ref::<io::Error>() else {
             return false;
         };
-        // What an I/O error wraps is not among its causes.
+        // The error within an I/O error is not among its sources.
         let is_inside = || error.get_ref().is_some_and(|inner| is_tls(inner));
         error.kind() == io::ErrorKind::InvalidData || is_inside()
     })
@@ -131,13 +134,15 @@ fn tcp() -> HttpConnector {
     tcp.set_keepalive(Some(PROBE_AFTER));
     tcp.set_keepalive_interval(Some(PROBE_EVERY));
     tcp.set_keepalive_retries(Some(PROBES));
-    // Keepalive tests connections on which everything was acknowledged; this is about what was not.
+    // Keepalive tests connections on which everything was acknowledged; this tests unacknowledged data.
     #[cfg(any(target_os = "android", target_os = "fuchsia", target_os = "linux"))]
     tcp.set_tcp_user_timeout(Some(SILENT_FOR));
     tcp
 }
 
-/// Makes a dialer for each of two offers; they share what is known of TLS. It may read files, so it blocks.
+/// Creates a dialer for each of two ALPN offers, which share the TLS configuration.
+///
+/// It may read files, so it blocks.
 pub(super) fn dialers(config: &Config, offers: [Offer; 2]) -> Result<[Dialer; 2], kube::Error> {
     let tls = Tls::new(config)?;
     let connector = |offer| through_proxy(config, &tls, offer);
@@ -146,7 +151,7 @@ pub(super) fn dialers(config: &Config, offers: [Offer; 2]) -> Result<[Dialer; 2]
     Ok([first, second].map(|connector| Dialer::new(config, connector)))
 }
 
-/// Makes a connector that goes through the proxy of the configuration, if there is one.
+/// Creates a connector, through the configuration's proxy if there is one.
 fn through_proxy(config: &Config, tls: &Tls, offer: Offer) -> Result<Connector, kube::Error> {
     let Some(proxy) = config.proxy_url.clone() else {
         return tls.wrap(config, tcp(), offer);
@@ -176,7 +181,9 @@ fn tunnel<C>(proxy: Uri, connector: C) -> Tunnel<C> {
     }
 }
 
-/// Makes the header of a user and password as a URL has them, in which special characters are escaped.
+/// Returns the header of a URL's user and password.
+///
+/// Special characters in them are escaped.
 fn basic(user: &str) -> Option<http::HeaderValue> {
     use base64::Engine;
     let user: Vec<u8> = percent_encoding::percent_decode_str(user).collect();

@@ -1,8 +1,8 @@
 //! A watch over HTTP/1.1 that drives its own connection.
 //!
 //! hyper's client gives each connection a task, which passes an answer on chunk by chunk and is woken when a chunk was
-//! taken. An event of a watch is a chunk, so each costs two changes of tasks and often of threads. Here whoever reads the
-//! answer drives the connection as well: one read of the socket gives all the events that are in it.
+//! taken. Each event of a watch is a chunk, so it costs two task switches, often between threads. Here the task that
+//! reads the answer drives the connection too: one read of the socket returns all events that have arrived.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -21,23 +21,23 @@ use kube::client::Body;
 
 use super::socket::Socket;
 
-/// The body of an answer, with the connection on which it comes. Dropping it closes the connection.
+/// The body of an answer with its connection. Dropping it closes the connection.
 pub(super) struct DrivenBody {
     body: Incoming,
     driver: Driver,
 }
 
-/// A connection that is polled by who reads from it.
+/// A connection that is polled by the task that reads from it.
 struct Driver {
-    /// None once it has ended.
+    /// `None` once the connection has ended.
     connection: Option<Connection<Socket, Body>>,
     gate: Arc<Gate>,
     waker: Waker,
 }
 
-/// Wakes the task that reads, but not while it polls the connection.
+/// Wakes the reading task, except while it polls the connection.
 ///
-/// A chunk that is passed on within one poll would wake the task that has it already.
+/// A chunk that arrives within one poll would otherwise wake the task that already has it.
 struct Gate {
     state: AtomicU8,
     task: AtomicWaker,
@@ -60,7 +60,9 @@ pub(super) async fn send(
     Ok(answer.map(|body| DrivenBody { body, driver }))
 }
 
-/// Names the server in a header and only the path in the first line, as a server expects that is no proxy.
+/// Sets the `Host` header and reduces the URI to its path.
+///
+/// A server that is not a proxy expects that.
 fn in_origin_form(mut request: Request<Body>) -> Request<Body> {
     let uri = request.uri();
     if let Some(authority) = uri.authority()
@@ -92,7 +94,7 @@ impl Driver {
         }
     }
 
-    /// Polls what comes over the connection, and drives the connection if there is nothing yet.
+    /// Polls for data from the connection, and drives the connection if there is none.
     fn poll<T>(
         &mut self,
         cx: &mut Context<'_>,
@@ -100,7 +102,7 @@ impl Driver {
     ) -> Poll<T> {
         self.gate.task.register(cx.waker());
         self.gate.state.store(POLLING, Ordering::Release);
-        // Only the connection makes it ready, so it wakes nothing itself.
+        // Only the connection makes data available, so this poll needs no waker.
         let mut quietly = Context::from_waker(Waker::noop());
         let mut polled = read(&mut quietly);
         if polled.is_pending() {
@@ -108,7 +110,7 @@ impl Driver {
             polled = read(&mut quietly);
         }
         let state = self.gate.state.swap(IDLE, Ordering::AcqRel);
-        // There may be more to do, or the task has used up its turn.
+        // The connection may have more to do, or the task's budget is used up.
         if polled.is_pending() && state == WOKEN {
             cx.waker().wake_by_ref();
         }
@@ -118,7 +120,7 @@ impl Driver {
     fn drive(&mut self) {
         if let Some(connection) = &mut self.connection {
             let mut cx = Context::from_waker(&self.waker);
-            // What went wrong is in what is read, too.
+            // The error of a connection is reported by the body, too.
             if Pin::new(connection).poll(&mut cx).is_ready() {
                 self.connection = None;
             }
@@ -173,7 +175,7 @@ mod tests {
     use super::super::socket::Offer;
     use super::*;
 
-    /// Connects to a server that is played by the test, and sends a watch.
+    /// Connects to a server played by the test, and sends a watch.
     async fn watch() -> (Response<DrivenBody>, TcpStream, String) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://user@{}", listener.local_addr().unwrap());
@@ -197,7 +199,7 @@ mod tests {
         (answer.unwrap(), stream, head)
     }
 
-    /// Reads what there is each time it is polled; returns how often that was, and how many frames came.
+    /// Reads all frames of each poll; returns the number of polls and of frames.
     async fn read(body: &mut DrivenBody, most: usize) -> (usize, usize) {
         let (mut polls, mut frames) = (0, 0);
         future::poll_fn(|cx| {
@@ -214,7 +216,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_comes_at_once_is_read_at_once() {
+    async fn what_comes_together_is_read_together() {
         let (answer, mut server, head) = watch().await;
         assert!(
             head.starts_with("GET /api/v1/pods?watch=true HTTP/1.1\r\n"),
@@ -227,7 +229,7 @@ mod tests {
         server.write_all(events.as_bytes()).await.unwrap();
         let (polls, frames) = read(&mut body, 100).await;
         assert_eq!(frames, 100);
-        // One to wait, and one or two for what the socket gave at once.
+        // One poll that waits, and one or two for what the socket had.
         assert!(polls <= 4, "polled {polls} times");
         server.write_all(b"0\r\n\r\n").await.unwrap();
         assert!(body.frame().await.is_none());
@@ -239,7 +241,7 @@ mod tests {
         let mut body = answer.into_body();
         for _ in 0..20 {
             let one = async {
-                // Behind the first poll, which finds nothing.
+                // After the first poll, which finds nothing.
                 tokio::task::yield_now().await;
                 server.write_all(b"5\r\nhello\r\n").await.unwrap();
             };

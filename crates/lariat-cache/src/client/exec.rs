@@ -14,14 +14,17 @@ use tokio::time::Instant;
 
 use super::clock;
 
-/// How long a plugin may take that cannot ask its user anything. One that can waits for a person, as with client-go.
+/// The time limit of a plugin that cannot ask its user anything.
+///
+/// An interactive one waits for a person, as with client-go.
 const RUN_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// How often a plugin whose output has not ended is looked at.
+/// How often a running plugin is checked.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
-/// An exec plugin that gives no credential. What it writes to standard error is not in it: that goes to the standard
-/// error of the program, as with client-go.
+/// An exec plugin that returned no credential.
+///
+/// What it writes to standard error is not included: that goes to the standard error of the program, as with client-go.
 #[derive(Debug, Clone, thiserror::Error)]
 pub(super) enum ExecError {
     #[error("the kubeconfig has an exec plugin without a command")]
@@ -33,7 +36,7 @@ pub(super) enum ExecError {
         source: Arc<io::Error>,
     },
     #[error(
-        "the exec plugin {command:?} of the kubeconfig failed ({status}); what it says is on standard error"
+        "the exec plugin {command:?} of the kubeconfig failed ({status}); its messages are on standard error"
     )]
     Failed { command: String, status: ExitStatus },
     #[error(
@@ -46,12 +49,12 @@ pub(super) enum ExecError {
     Output { command: String, detail: String },
 }
 
-/// What an exec plugin gives.
+/// The credential of an exec plugin.
 pub(super) struct Credential {
     pub(super) token: Option<String>,
-    /// A certificate and its key, as PEM.
+    /// The certificate and its key, as PEM.
     pub(super) certificate: Option<(String, String)>,
-    /// How long it is good for; `None` if the plugin does not say.
+    /// How long it is valid; `None` if the plugin does not say.
     pub(super) lasts: Option<Duration>,
 }
 
@@ -69,8 +72,10 @@ struct Status {
     client_key_data: Option<String>,
 }
 
-/// Runs a plugin and waits for it: this blocks its thread. A plugin that is not interactive and takes longer than a
-/// minute is killed; without that each attempt would hold a thread, and the end of the runtime, for ever.
+/// Runs a plugin and waits for it, which blocks the thread.
+///
+/// A plugin that is not interactive is killed after a minute. Otherwise each attempt would block a thread, and the end
+/// of the runtime, for ever.
 pub(super) fn run(exec: &ExecConfig) -> Result<Credential, ExecError> {
     let command = exec.command.clone().ok_or(ExecError::NoCommand)?;
     let unusable = |detail: String| ExecError::Output {
@@ -95,24 +100,24 @@ pub(super) fn run(exec: &ExecConfig) -> Result<Credential, ExecError> {
     read(&output.stdout).map_err(unusable)
 }
 
-/// Returns what a program prints until it ends, or `None` if it is killed because it takes too long.
+/// Returns the output of a program, or `None` if it was killed at the time limit.
 fn output_of(mut command: Command, until: Option<Instant>) -> io::Result<Option<Output>> {
     let mut child = command.spawn()?;
     let output = wait(&mut child, until);
     if !matches!(output, Ok(Some(_))) {
         let _ = child.kill();
-        // So that no zombie is left.
+        // Reaps the process.
         let _ = child.wait();
     }
     output
 }
 
 fn wait(child: &mut Child, until: Option<Instant>) -> io::Result<Option<Output>> {
-    // Held here too, so that receiving waits even when the reader has ended.
+    // The sender is kept here too, so that receiving waits even when the reader has ended.
     let (sender, receiver) = mpsc::channel();
     if let Some(mut stdout) = child.stdout.take() {
         let sender = sender.clone();
-        // What the plugin has started may keep its output open for longer than it lives.
+        // Processes that the plugin started may keep its output open after its end, so a thread reads it.
         thread::Builder::new().spawn(move || {
             let mut printed = Vec::new();
             let read = stdout.read_to_end(&mut printed).map(|_| printed);
@@ -148,7 +153,7 @@ fn is_interactive(exec: &ExecConfig) -> bool {
     }
 }
 
-/// Says what to do about a plugin that does not start.
+/// Returns advice about a plugin that does not start.
 fn hint(exec: &ExecConfig, error: &io::Error) -> String {
     match &exec.install_hint {
         Some(hint) if error.kind() == io::ErrorKind::NotFound => format!(" ({})", hint.trim()),
@@ -187,11 +192,11 @@ fn prepare(name: &str, exec: &ExecConfig) -> Result<Command, String> {
     Ok(command)
 }
 
-/// Reads what a plugin printed: JSON, or, as client-go takes it too, YAML.
+/// Parses the output of a plugin: JSON, or YAML as client-go accepts too.
 fn read(output: &[u8]) -> Result<Credential, String> {
     let credential: ExecCredential = serde_saphyr::from_slice(output).map_err(|error| {
         let text = error.to_string();
-        // The lines after the first show what was printed.
+        // Further lines of the error quote the output.
         without_values(text.lines().next().unwrap_or_default())
     })?;
     let status = credential.status.ok_or("it has no status")?;

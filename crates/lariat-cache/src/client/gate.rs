@@ -1,4 +1,4 @@
-//! Gates: who is asked before a write is sent.
+//! Gates: interceptors that decide about a write before it is sent.
 
 use std::cell::OnceCell;
 use std::error::Error;
@@ -15,53 +15,79 @@ use tower::BoxError;
 use super::write::{KindCache, Write, WriteObserver, WriteVerb};
 use crate::store::{CachedObject, Query, Store};
 
-/// Is asked before each write through the clients of a factory; see
-/// [`SharedClientFactory::set_gate`](super::SharedClientFactory::set_gate).
+/// An interceptor of all writes through the clients of a factory.
 ///
-/// Access reviews and other questions that are asked by a POST are no writes. Calls into pods (`exec`, `attach`,
-/// `portforward`) are, as a GET with which a WebSocket begins too; what goes through a `proxy` is, if it is not a GET.
+/// See [`SharedClientFactory::set_gate`](super::SharedClientFactory::set_gate). Access reviews and other questions that
+/// are asked by a POST are not writes. Calls into pods (`exec`, `attach`, `portforward`) are, also as the GET that
+/// starts a WebSocket; requests to a `proxy` are, unless they are a GET.
+///
+/// ```
+/// use lariat_cache::{Admission, PendingWrite, WriteGate, WriteVerb};
+///
+/// /// Refuses all deletions.
+/// struct KeepAll;
+///
+/// impl WriteGate for KeepAll {
+///     fn admit(&self, write: &PendingWrite<'_>) -> Admission {
+///         match write.verb() {
+///             WriteVerb::Delete | WriteVerb::DeleteCollection => {
+///                 Admission::Refuse(format!("{write} is not allowed").into())
+///             }
+///             _ => Admission::Pass,
+///         }
+///     }
+/// }
+/// ```
 pub trait WriteGate: Send + Sync + 'static {
-    /// Judges a write. It is called on the task of whoever writes, which waits for it: it must be prompt.
+    /// Decides about a write.
+    ///
+    /// Called on the task of the caller, which waits for it: it must be quick.
     fn admit(&self, write: &PendingWrite<'_>) -> Admission;
 }
 
-/// What is to become of a write.
+/// The decision about a write.
 #[non_exhaustive]
 pub enum Admission {
-    /// It is sent, and nobody is told what comes of it.
+    /// The write is sent, and its result is not reported.
     Pass,
-    /// It is sent, and the receipt is told what comes of it.
+    /// The write is sent, and the receipt receives its result.
     Send(Box<dyn WriteReceipt>),
-    /// It is sent as a rehearsal (`dryRun=All`): the API server checks and answers it, and stores nothing. Whoever
-    /// writes gets that answer; caches do not.
+    /// The write is sent as a dry run (`dryRun=All`).
+    ///
+    /// The API server validates and answers it, and stores nothing. The caller gets that answer; caches do not.
     Rehearse(Box<dyn WriteReceipt>),
-    /// It is not sent. Whoever writes gets the error as [`kube::Error::Service`].
+    /// The write is not sent. The caller gets the error as [`kube::Error::Service`].
     Refuse(Box<dyn Error + Send + Sync>),
 }
 
-/// Is told once how a write ended. It is dropped without a word if that is not known: whoever wrote was cancelled, or
-/// no answer came.
+/// Receives the result of a write, once.
+///
+/// It is dropped without a call if the result is not known: the caller was cancelled, or no answer came.
 pub trait WriteReceipt: Send {
-    /// Takes note of the end. It is called on the task of whoever writes, which waits for it: it must be prompt.
+    /// Receives the result.
+    ///
+    /// Called on the task of the caller, which waits for it: it must be quick.
     fn ended(self: Box<Self>, end: &WriteEnd<'_>);
 }
 
-/// How a write ended.
+/// The result of a write.
 #[derive(Clone, Copy)]
 #[non_exhaustive]
 pub enum WriteEnd<'a> {
-    /// It was not sent after all.
+    /// The write was not sent.
     NotSent,
     /// The API server answered.
     Answered {
-        /// The HTTP status: a success, or why not.
+        /// The HTTP status, of a success or an error.
         status: StatusCode,
         /// The answer, if it is JSON.
         body: Option<&'a [u8]>,
-        /// The object before an update or patch that is a dry run, as JSON, read from the API server just before;
-        /// `None` for other writes, where there was none, and where it may not be read.
+        /// The object before a dry run of an update or patch, as JSON.
+        ///
+        /// It is read from the API server just before. `None` for other writes, if there was no such object, and if it
+        /// may not be read.
         before: Option<&'a [u8]>,
-        /// Whether it was sent as a rehearsal, so that nothing is stored.
+        /// Whether it was sent as a dry run, so that nothing is stored.
         is_rehearsal: bool,
     },
 }
@@ -74,13 +100,13 @@ pub struct PendingWrite<'a> {
     /// The query of the request.
     query: &'a str,
     observer: &'a dyn WriteObserver,
-    /// The cache of the kind, once it was looked for.
+    /// The cache of the kind, once it was looked up.
     cache: OnceCell<Option<KindCache>>,
 }
 
-/// A write that cannot be sent as a rehearsal.
+/// A write that cannot be sent as a dry run.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot rehearse to {write}: {why}")]
+#[error("cannot send as a dry run ({write}): {why}")]
 struct NotRehearsed {
     write: String,
     why: &'static str,
@@ -93,31 +119,35 @@ const QUESTIONS: [&str; 2] = [
 ];
 
 impl PendingWrite<'_> {
-    /// Returns what it does.
+    /// Returns the verb.
     #[must_use]
     pub fn verb(&self) -> WriteVerb {
         self.write.verb()
     }
 
-    /// Returns where its group and version are served: `/api/v1`, or `/apis/group/version`.
+    /// Returns the path of its group and version: `/api/v1`, or `/apis/group/version`.
     #[must_use]
     pub fn api_path(&self) -> &str {
         &self.write.api_path
     }
 
-    /// Returns the plural of its kind.
+    /// Returns the plural resource name.
     #[must_use]
     pub fn plural(&self) -> &str {
         &self.write.plural
     }
 
-    /// Returns the namespace; `None` for a cluster-scoped object, and for a collection over all namespaces.
+    /// Returns the namespace.
+    ///
+    /// `None` for a cluster-scoped object, and for a collection over all namespaces.
     #[must_use]
     pub fn namespace(&self) -> Option<&str> {
         self.write.namespace.as_deref()
     }
 
-    /// Returns the key of the object; `None` for a collection, and for a creation, whose name is in its body.
+    /// Returns the key of the object.
+    ///
+    /// `None` for a collection, and for a creation, whose name is in its body.
     #[must_use]
     pub fn key(&self) -> Option<ObjectKey> {
         (!self.write.name.is_empty()).then(|| self.write.key())
@@ -129,7 +159,7 @@ impl PendingWrite<'_> {
         self.write.subresource.as_deref()
     }
 
-    /// Returns whether whoever writes asked for a rehearsal, which stores nothing.
+    /// Returns whether the caller asked for a dry run, which stores nothing.
     #[must_use]
     pub fn is_rehearsal(&self) -> bool {
         self.write.is_rehearsal
@@ -141,24 +171,24 @@ impl PendingWrite<'_> {
         self.cache().map(|cache| &cache.gvk)
     }
 
-    /// Returns the cached objects of the kind, if it is cached; the cache may not be filled yet.
+    /// Returns the store of the kind, if it is cached; it may not have synced yet.
     #[must_use]
     pub fn store(&self) -> Option<&Arc<Store>> {
         self.cache().map(|cache| &cache.store)
     }
 
-    /// Returns the object as the cache has it.
+    /// Returns the cached object.
     #[must_use]
     pub fn cached(&self) -> Option<Arc<CachedObject>> {
         self.store()?.get(&self.key()?)
     }
 
-    /// Returns how many objects are written: one, or of a collection as many as are cached with its namespace and
-    /// labels. A field selector is not looked at, so it may be fewer.
+    /// Returns how many objects are written.
     ///
-    /// `None` if the cache does not tell: there is none, it is not filled or not kept up to date by now, it is
-    /// restricted to [some](crate::Selection) labels, fields or other namespaces, or it is read from a source of the
-    /// caller's.
+    /// It is one, or for a collection as many as are cached with its namespace and labels; a field selector is ignored,
+    /// so fewer may be written. `None` if the cache does not know: there is none, it has not synced or is not up to
+    /// date, it is restricted to a [selection](crate::Selection) of labels, fields or other namespaces, or it reads
+    /// from a source of the caller's.
     #[must_use]
     pub fn objects(&self) -> Option<usize> {
         if self.verb() != WriteVerb::DeleteCollection {
@@ -170,7 +200,7 @@ impl PendingWrite<'_> {
             .map_or_else(Query::all, Query::in_namespace);
         let mut pairs = form_urlencoded::parse(self.query.as_bytes());
         let labels = pairs.find(|(name, _)| name == "labelSelector");
-        // Labels that are not understood here are taken for all.
+        // Labels that cannot be parsed here count as all labels.
         let labels = labels.and_then(|(_, text)| text.parse::<LabelSelector>().ok());
         if let Some(labels) = labels {
             query = query.labels(labels);
@@ -234,7 +264,9 @@ impl fmt::Debug for WriteEnd<'_> {
     }
 }
 
-/// Asks a gate, and makes the request what it says; `options` is the body of a deletion.
+/// Asks the gate and changes the request accordingly.
+///
+/// `options` is the body of a deletion.
 pub(super) fn pass(
     gate: &dyn WriteGate,
     observer: &dyn WriteObserver,
@@ -270,7 +302,7 @@ pub(super) fn pass(
     }
 }
 
-/// Makes a request a rehearsal.
+/// Turns a request into a dry run.
 fn rehearse(
     write: &mut Write,
     request: &mut Request<Body>,
@@ -283,7 +315,7 @@ fn rehearse(
         return Ok(());
     }
     write.is_rehearsal = true;
-    // Where a deletion has a body, its query is not looked at.
+    // If a deletion has a body, the API server ignores its query.
     match options.filter(|options| !options.is_empty()) {
         Some(options) => {
             let not_json = "the options of the deletion are not JSON";
@@ -299,7 +331,7 @@ fn rehearse(
     Ok(())
 }
 
-/// Adds the parameter of a rehearsal to a URI.
+/// Adds the dry-run parameter to a URI.
 fn with_dry_run(uri: &Uri) -> Option<Uri> {
     let path = uri.path();
     let target = match uri.query().filter(|query| !query.is_empty()) {
@@ -316,7 +348,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_parameter_of_a_rehearsal_joins_what_is_there() {
+    fn the_dry_run_parameter_is_added_to_the_query() {
         for (uri, expected) in [
             ("/api/v1/pods", "/api/v1/pods?dryRun=All"),
             ("/api/v1/pods?", "/api/v1/pods?dryRun=All"),

@@ -1,11 +1,12 @@
-//! Who a client says it is.
+//! The identity of a client.
 
 use http::header::{HeaderName, HeaderValue, USER_AGENT};
 use http::{HeaderMap, Method, Request, Uri};
 
-/// What a client adds to its requests: who sends them, for whom, and under which name it owns fields.
+/// The identity that a client adds to its requests.
 ///
-/// Reads of the cache are the same for everybody: identities cause no second watch.
+/// It consists of the user agent, an impersonated user, and the field manager of writes. Reads of the cache are the
+/// same for all identities: they cause no second watch.
 ///
 /// ```
 /// use lariat_cache::ClientIdentity;
@@ -25,7 +26,7 @@ pub struct ClientIdentity {
     groups: Vec<String>,
 }
 
-/// An identity that cannot be sent.
+/// An identity that cannot be sent as headers.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the {part} of a client's identity cannot be sent as a header: {text:?}")]
 pub struct IdentityError {
@@ -43,7 +44,7 @@ impl ClientIdentity {
         Self { user_agent, ..self }
     }
 
-    /// Sets the field manager of writes that name none themselves.
+    /// Sets the field manager of writes that do not set one themselves.
     pub fn field_manager(self, field_manager: impl Into<String>) -> Self {
         let field_manager = Some(field_manager.into());
         Self {
@@ -52,25 +53,43 @@ impl ClientIdentity {
         }
     }
 
-    /// Acts for another user, which the client's own user must be allowed to.
+    /// Impersonates another user, which requires the permission to do so.
     pub fn impersonate(self, user: impl Into<String>) -> Self {
         let user = Some(user.into());
         Self { user, ..self }
     }
 
-    /// Acts for the user as a member of a group; can be said several times.
+    /// Impersonates a group; can be called repeatedly.
+    ///
+    /// ```
+    /// use lariat_cache::ClientIdentity;
+    ///
+    /// let identity = ClientIdentity::default()
+    ///     .impersonate("ann")
+    ///     .impersonate_group("developers")
+    ///     .impersonate_group("testers");
+    /// assert_eq!(identity.impersonated_groups(), ["developers", "testers"]);
+    /// ```
     pub fn impersonate_group(mut self, group: impl Into<String>) -> Self {
         self.groups.push(group.into());
         self
     }
 
-    /// Returns the user it acts for, if it is another one.
+    /// Returns the impersonated user, if there is one.
+    ///
+    /// ```
+    /// use lariat_cache::ClientIdentity;
+    ///
+    /// let identity = ClientIdentity::default();
+    /// assert_eq!(identity.impersonated_user(), None);
+    /// assert_eq!(identity.impersonate("ann").impersonated_user(), Some("ann"));
+    /// ```
     #[must_use]
     pub fn impersonated_user(&self) -> Option<&str> {
         self.user.as_deref()
     }
 
-    /// Returns the groups it acts as a member of.
+    /// Returns the impersonated groups.
     #[must_use]
     pub fn impersonated_groups(&self) -> &[String] {
         &self.groups
@@ -80,7 +99,7 @@ impl ClientIdentity {
         *self == Self::default()
     }
 
-    /// Makes the headers that every request gets.
+    /// Creates the headers of every request.
     pub(super) fn headers(&self) -> Result<HeaderMap, IdentityError> {
         let mut headers = HeaderMap::new();
         let mut add = |name: HeaderName, part: &'static str, text: &String| {
@@ -103,7 +122,7 @@ impl ClientIdentity {
         Ok(headers)
     }
 
-    /// Names the field manager in a write that does not.
+    /// Adds the field manager to a write that has none.
     pub(super) fn sign<B>(&self, request: &mut Request<B>) {
         let is_write = [Method::POST, Method::PUT, Method::PATCH].contains(request.method());
         let query = request.uri().query().unwrap_or_default();
@@ -132,7 +151,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_field_manager_is_named_where_nobody_else_is() {
+    fn the_field_manager_is_added_where_there_is_none() {
         let identity = ClientIdentity::default().field_manager("a b");
         let signed = |method: Method, uri: &str| {
             let request = Request::builder().method(method).uri(uri).body(());
@@ -156,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_a_header_is_named() {
+    fn an_invalid_header_is_named_in_the_error() {
         let error = ClientIdentity::default()
             .user_agent("a\nb")
             .headers()

@@ -1,8 +1,7 @@
-//! Noticing a network that passes nothing on, over HTTP/1.1.
+//! Detecting a network that passes nothing on, over HTTP/1.1.
 //!
-//! TCP tests whether the other end of a connection is there. That may be a proxy or load balancer that accepts
-//! everything and passes nothing on. HTTP/2 has pings for that; HTTP/1.1 has none, so a small request takes their
-//! place.
+//! TCP keepalive tests the other end of a connection. That may be a proxy or load balancer that accepts everything and
+//! passes nothing on. HTTP/2 has pings for that; HTTP/1.1 has none, so a small request takes their place.
 
 use std::error::Error;
 use std::pin::Pin;
@@ -25,17 +24,19 @@ use super::credentials::Credentials;
 use super::pool::{PING_AFTER, PING_TIMEOUT};
 use super::single::Single;
 
-/// How long nothing may come before the server is tested, and how long the answer may take: as over HTTP/2.
+/// The allowed silence before a test, and the time limit of its answer.
+///
+/// They are those of HTTP/2. as for HTTP/2.
 const TEST_AFTER: Duration = PING_AFTER;
 const TEST_TIMEOUT: Duration = PING_TIMEOUT;
 
-/// What is asked for: every user may read it, and it is small. Any answer will do, a refusal too.
+/// The path of the test: small, and readable for every user. Any answer will do, a refusal too.
 pub(super) const TEST_PATH: &str = "/version";
 
-/// How much of an answer is read. A connection whose answer was not read to its end is not used again.
+/// How much of the answer is read. A connection whose answer is not read to its end is not reused.
 const READ: usize = 64 * 1024;
 
-/// A server that is not reached any more.
+/// A server that does not answer any more.
 #[derive(Debug, Clone, thiserror::Error)]
 pub(super) enum NotAlive {
     #[error("the API server has not answered a liveness test for {TEST_TIMEOUT:?}: GET {url}")]
@@ -49,17 +50,17 @@ pub(super) enum NotAlive {
 
 type Test = Shared<BoxFuture<'static, Result<(), NotAlive>>>;
 
-/// Tests whether a server is still reached: once for all HTTP/1.1 connections of a client.
+/// Tests whether a server still answers: once for all HTTP/1.1 connections of a client.
 ///
-/// Bytes on any connection show that the network works, so a test is made only after none came on all of them. They do
-/// not show that each other connection works: a quiet one whose other end is gone is found by TCP keepalive. The test
-/// uses an idle connection where there is one, which is likely to be as old as the watches.
+/// Bytes on any connection show that the network works, so the server is tested only if none arrived on all of them.
+/// They say nothing about a particular other connection: a quiet one whose other end is gone is left to TCP keepalive.
+/// The test uses an idle connection if there is one, which is likely to be as old as the watches.
 pub(super) struct Liveness {
     credentials: Arc<Credentials>,
-    /// The request of a test, without credentials.
+    /// The request of the test, without credentials.
     request: Request<()>,
     created: Instant,
-    /// When something came last on any connection, in milliseconds since `created`.
+    /// When something last arrived on any connection, in milliseconds since `created`.
     heard: AtomicU64,
     test: Single<Result<(), NotAlive>>,
 }
@@ -75,18 +76,18 @@ impl Liveness {
         })
     }
 
-    /// Notes that something came from the server.
+    /// Notes that something arrived from the server.
     pub(super) fn heard(&self) {
         let now = u64::try_from(self.created.elapsed().as_millis()).unwrap_or(u64::MAX);
         self.heard.store(now, Ordering::Relaxed);
     }
 
-    /// Returns when the server is to be tested if nothing comes.
+    /// Returns when the server is tested if nothing arrives.
     fn due(&self) -> Instant {
         self.created + Duration::from_millis(self.heard.load(Ordering::Relaxed)) + TEST_AFTER
     }
 
-    /// Returns the test under way, or starts one. It goes on as long as a body waits for it.
+    /// Returns the running test, or starts one. It runs as long as a body waits for it.
     fn test(self: &Arc<Self>) -> Test {
         self.test.join((), || {
             let liveness = Arc::clone(self);
@@ -105,11 +106,11 @@ impl Liveness {
             },
             Err(_) => NotAlive::NotAnswered { url: url() },
         };
-        // The idle connections go the same way: the next request opens one of its own.
+        // The idle connections are likely to be dead too; the next request opens a new one.
         if let Some(login) = self.credentials.known() {
             login.transport.forget_idle();
         }
-        // A server that answers slowly may have shown on another connection meanwhile that it is there.
+        // A slow server may have sent something on another connection meanwhile.
         if self.heard.load(Ordering::Relaxed) == before {
             Err(error)
         } else {
@@ -117,11 +118,11 @@ impl Liveness {
         }
     }
 
-    /// Sends the request, and reads its answer.
+    /// Sends the request and reads its answer.
     async fn ask(&self) -> Result<(), BoxError> {
         let login = self.credentials.at_hand().await?;
         let request = || self.request.clone().map(|()| Body::empty());
-        // Without credentials there is an answer too.
+        // A request without credentials is answered too.
         let signed = login.sign(request()).await;
         let signed = signed.unwrap_or_else(|_| request());
         let answer = login.transport.http1.get().request(signed).await?;
@@ -131,9 +132,9 @@ impl Liveness {
     }
 }
 
-/// The body of an answer over HTTP/1.1. When nothing comes, it ends with an error if the server is not reached.
+/// The body of an HTTP/1.1 answer; fails if the server does not answer any more.
 ///
-/// Time counts while the body is being read. It has one timer, from the first wait on.
+/// Time counts while the body is being read. There is one timer, from the first wait on.
 pub(super) struct TestedBody<B> {
     body: B,
     liveness: Arc<Liveness>,
@@ -152,7 +153,7 @@ impl<B> TestedBody<B> {
         }
     }
 
-    /// Waits until the server is not reached any more.
+    /// Waits until a test of the server fails.
     fn poll_lost(&mut self, cx: &mut Context<'_>) -> Poll<NotAlive> {
         loop {
             if let Some(test) = &mut self.test {
@@ -166,7 +167,7 @@ impl<B> TestedBody<B> {
             let new = || Box::pin(time::sleep_until(due));
             let timer = self.timer.get_or_insert_with(new);
             ready!(timer.as_mut().poll(cx));
-            // Something may have come on another connection since the timer was set.
+            // Something may have arrived on another connection since the timer was set.
             if due > Instant::now() {
                 timer.as_mut().reset(due);
             } else {

@@ -1,4 +1,4 @@
-//! One connection for many watches: HTTP/2 where the server offers it.
+//! One connection for many watches: HTTP/2 if the server offers it.
 
 use std::convert::Infallible;
 use std::error::Error;
@@ -24,22 +24,24 @@ use super::liveness::{Liveness, TEST_PATH, TestedBody};
 use super::pool::{OpenError, Pool, Sent};
 use super::request;
 
-/// Whether requests share connections.
+/// Whether requests share connections by HTTP/2.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Http2 {
-    /// Over TLS the server is asked, and without TLS HTTP/1.1 is spoken, as clients of Kubernetes do.
+    /// Negotiates over TLS, and uses HTTP/1.1 without TLS, as Kubernetes clients do.
     #[default]
     Negotiated,
-    /// HTTP/2 at once, without asking: for servers without TLS that are known to speak it.
+    /// Uses HTTP/2 without negotiation.
+    ///
+    /// For servers without TLS that are known to support it.
     PriorKnowledge,
-    /// HTTP/1.1 always, a connection for every watch.
+    /// Uses HTTP/1.1 only: one connection per watch.
     Off,
 }
 
 type RouterBody = UnsyncBoxBody<bytes::Bytes, BoxError>;
 
-/// Makes a client for a configuration, in which requests share connections where that can be.
+/// Creates a client for a configuration, with shared connections if possible.
 pub(super) async fn client(config: Config, http2: Http2) -> Result<Client, CredentialError> {
     let namespace = config.default_namespace.clone();
     let (base, headers) = (config.base_uri_layer(), config.extra_headers_layer()?);
@@ -52,7 +54,7 @@ pub(super) async fn client(config: Config, http2: Http2) -> Result<Client, Crede
     Ok(Client::new(layers.service(wire), namespace))
 }
 
-/// What can be said to a server that is not understood.
+/// An answer that is not HTTP.
 #[derive(Debug, thiserror::Error)]
 #[error(
     "what answers at {url} does not speak HTTP; if it expects TLS, its URL begins with https://"
@@ -62,7 +64,7 @@ struct NotHttp {
     source: BoxError,
 }
 
-/// The connections to one server.
+/// The service that sends requests to one server.
 #[derive(Clone)]
 struct Wire {
     shared: Arc<Shared>,
@@ -71,13 +73,13 @@ struct Wire {
 struct Shared {
     url: Uri,
     credentials: Arc<Credentials>,
-    /// Tests whether the server is reached, over HTTP/1.1.
+    /// Tests whether the server answers, over HTTP/1.1.
     liveness: Arc<Liveness>,
-    /// Connections many requests share.
+    /// HTTP/2 connections, shared by many requests.
     pool: Pool,
-    /// What is known of the server; nothing at first.
+    /// The protocol of the server; `None` until it is known.
     speaks: Mutex<Option<Speaks>>,
-    /// Whether that follows from the options, and is not found out.
+    /// Whether the protocol is set by the options rather than negotiated.
     is_fixed: bool,
 }
 
@@ -88,7 +90,9 @@ enum Speaks {
 }
 
 impl Wire {
-    /// Connects to the server of a configuration; `test` is what it is asked when nothing comes from it.
+    /// Connects to the server of a configuration.
+    ///
+    /// `test` is the request that tests liveness.
     async fn new(config: Config, http2: Http2, test: Request<()>) -> Result<Self, CredentialError> {
         let url = config.cluster_url.clone();
         let speaks = match http2 {
@@ -113,7 +117,7 @@ impl Wire {
 }
 
 impl Shared {
-    /// Sends a request; once more with other credentials, if there are any, where the first are refused.
+    /// Sends a request, and once more with other credentials if the first are refused.
     async fn send(&self, request: Request<Body>) -> Result<Response<RouterBody>, BoxError> {
         let login = self.credentials.current().await?;
         let copy = self
@@ -129,7 +133,7 @@ impl Shared {
         let Some(next) = self.credentials.after_refusal(&login).await else {
             return answer;
         };
-        // An error of TLS comes before the request was looked at only if there was no connection.
+        // After a TLS error the request is repeated only if it was not sent: the connection was not established.
         let is_safe = answer
             .as_ref()
             .map_or_else(|error| was_not_sent(&**error), |_| true);
@@ -137,6 +141,7 @@ impl Shared {
             return answer;
         };
         let again = next.sign(again).await?;
+        // The same credentials would be refused again.
         if next.is_same(
             &login,
             used.as_ref(),
@@ -183,12 +188,13 @@ impl Shared {
     ) -> Result<Response<RouterBody>, BoxError> {
         let response = http1.get().request(request).await;
         let response = response.map_err(|error| self.explain(error))?;
-        // Another server may be there by now. This answer comes as it comes, the next request shares a connection.
+        // The server may have been replaced by one with HTTP/2. This answer is used; the next request shares a
+        // connection.
         if response.version() == Version::HTTP_2 && !self.is_fixed {
             *self.speaks.lock() = Some(Speaks::Http2);
         }
         if response.version() == Version::HTTP_2 {
-            // Pings test that connection.
+            // HTTP/2 pings test that connection.
             return Ok(response.map(|body| body.map_err(BoxError::from).boxed_unsync()));
         }
         self.liveness.heard();
@@ -196,7 +202,7 @@ impl Shared {
         Ok(response.map(|body| TestedBody::new(body, liveness).boxed_unsync()))
     }
 
-    /// Sends a watch on a connection of its own, which is driven by who reads the answer.
+    /// Sends a watch on a connection that is driven by the reader of the answer.
     async fn send_driven(
         &self,
         transport: &Transport,
@@ -205,7 +211,7 @@ impl Shared {
         let dialer = transport.http1.dialer();
         let socket = dialer.dial().await?;
         if socket.is_http2 {
-            // Another server is there by now.
+            // The server has been replaced by one with HTTP/2.
             dialer.put(socket);
             return self.send_http1(&transport.http1, request).await;
         }
@@ -216,7 +222,7 @@ impl Shared {
         Ok(response.map(|body| TestedBody::new(body, liveness).boxed_unsync()))
     }
 
-    /// Says what may be wrong where TLS answers to HTTP.
+    /// Adds a hint to the error if TLS may be answering plain HTTP.
     fn explain(&self, error: impl Error + Send + Sync + 'static) -> BoxError {
         let is_strange = find::<hyper::Error>(&error).is_some_and(hyper::Error::is_parse);
         if is_strange && self.url.scheme() == Some(&Scheme::HTTP) {
@@ -228,7 +234,7 @@ impl Shared {
 }
 
 impl Login {
-    /// Returns whether the API server does not accept who is asking.
+    /// Returns whether the API server refused the credentials.
     fn is_refused_by(&self, answer: &Result<Response<RouterBody>, BoxError>) -> bool {
         match answer {
             Ok(response) => response.status() == StatusCode::UNAUTHORIZED,
@@ -236,7 +242,7 @@ impl Login {
         }
     }
 
-    /// Returns whether nothing else is presented than before.
+    /// Returns whether the credentials are the same as before.
     fn is_same(
         &self,
         before: &Self,
@@ -247,8 +253,9 @@ impl Login {
     }
 }
 
-/// Returns whether an error may be due to a certificate. One that a server does not accept shows when the connection
-/// is used first, as its end.
+/// Returns whether an error may be due to a certificate.
+///
+/// A certificate that the server does not accept shows as the end of the connection on first use.
 fn is_tls(error: &(dyn Error + 'static)) -> bool {
     let connecting = find::<NotConnected>(error);
     let opening = find::<OpenError>(error);
@@ -258,8 +265,9 @@ fn is_tls(error: &(dyn Error + 'static)) -> bool {
         || dial::is_tls(error)
 }
 
-/// Returns whether a request that failed did not get as far as the API server: no connection came about, or there was
-/// nothing to present. Any other may have been carried out.
+/// Returns whether a failed request did not reach the API server.
+///
+/// True if no connection was established or there were no credentials. Any other request may have been carried out.
 pub(super) fn was_not_sent(error: &(dyn Error + 'static)) -> bool {
     let legacy = find::<legacy::Error>(error);
     legacy.is_some_and(legacy::Error::is_connect)
@@ -268,7 +276,7 @@ pub(super) fn was_not_sent(error: &(dyn Error + 'static)) -> bool {
         || find::<CredentialError>(error).is_some()
 }
 
-/// Finds an error among the causes of another.
+/// Finds an error of a type among the sources of another.
 fn find<'a, E: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a E> {
     let mut causes = std::iter::successors(Some(error), |each| (**each).source());
     causes.find_map(|each| each.downcast_ref::<E>())
@@ -285,7 +293,7 @@ impl Service<Request<Body>> for Wire {
 
     fn call(&mut self, mut request: Request<Body>) -> Self::Future {
         let shared = Arc::clone(&self.shared);
-        // Built from parts by callers; what it is sent with is up to the connection.
+        // Callers build requests with any version; the connection decides which one is used.
         *request.version_mut() = Version::HTTP_11;
         Box::pin(async move { shared.send(request).await })
     }

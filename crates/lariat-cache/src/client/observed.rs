@@ -1,4 +1,4 @@
-//! A client that asks before it writes, and tells what was written through it.
+//! A client that asks a gate before writes and reports successful writes.
 
 use std::error::Error;
 use std::sync::{Arc, OnceLock};
@@ -19,7 +19,7 @@ use super::identity::ClientIdentity;
 use super::multiplex;
 use super::write::{OF_THE_OBJECT, Sent, Write, WriteObserver, WriteVerb};
 
-/// Adds an identity to requests, asks before writes, and tells of them.
+/// Adds an identity, asks a gate before writes, and reports successful writes.
 #[derive(Clone)]
 pub(super) struct Observed {
     pub(super) client: Client,
@@ -27,7 +27,7 @@ pub(super) struct Observed {
     pub(super) headers: HeaderMap,
     pub(super) observer: Arc<dyn WriteObserver>,
     pub(super) gate: Arc<OnceLock<Arc<dyn WriteGate>>>,
-    /// How long the head of an answer may take; zero means any time.
+    /// The time limit for the head of an answer; zero means none.
     pub(super) answer_timeout: Duration,
 }
 
@@ -51,14 +51,14 @@ impl Service<Request<Body>> for Observed {
         Box::pin(async move {
             let mut options = None;
             if let Some(write) = write.as_mut().filter(|write| write.is_deletion()) {
-                // The options of a deletion, and so whether it is a rehearsal, are in its body.
+                // The options of a deletion, and so whether it is a dry run, are in its body.
                 let (parts, body) = request.into_parts();
                 let bytes: Bytes = body.collect().await?.to_bytes();
                 write.read_options(&bytes);
                 request = Request::from_parts(parts, Body::from(bytes.clone()));
                 options = Some(bytes);
             }
-            // Here, and not when the request is made: this is the task of whoever writes.
+            // Here rather than at the creation of the request: this runs on the task of the caller.
             let receipt = match (&mut write, gate.get()) {
                 (Some(write), Some(gate)) => {
                     gate::pass(&**gate, &*observer, write, &mut request, options.as_ref())?
@@ -74,6 +74,7 @@ impl Service<Request<Body>> for Observed {
             let response = match answer::send(&client, request, limit).await {
                 Ok(response) => response,
                 Err(error) => {
+                    // If the request may have reached the server, its result is unknown and the receipt is dropped.
                     let receipt = receipt.filter(|_| was_not_sent(&*error));
                     if let Some(receipt) = receipt {
                         receipt.ended(&WriteEnd::NotSent);
@@ -104,7 +105,9 @@ impl Service<Request<Body>> for Observed {
     }
 }
 
-/// Makes the request that reads the object which an update or patch is about, under the same identity.
+/// Creates the request that reads the object of an update or patch.
+///
+/// It has the same identity.
 fn read_of<B>(write: &Write, request: &Request<B>) -> Option<Request<Body>> {
     let changes = matches!(write.verb(), WriteVerb::Update | WriteVerb::Patch);
     let subresource = write.subresource.as_deref();
@@ -122,7 +125,7 @@ fn read_of<B>(write: &Write, request: &Request<B>) -> Option<Request<Body>> {
     read.body(Body::empty()).ok()
 }
 
-/// Reads an object; `None` if there is none, or it may not be read.
+/// Reads an object; `None` if it does not exist or may not be read.
 async fn live(client: &Client, read: Option<Request<Body>>) -> Option<Bytes> {
     let answer = client.send(read?).await.ok()?;
     if !answer.status().is_success() {
@@ -132,14 +135,15 @@ async fn live(client: &Client, read: Option<Request<Body>>) -> Option<Bytes> {
     Some(body.to_bytes())
 }
 
-/// Returns whether a request that failed did not get as far as the API server: no connection came about, or what
-/// signs requests failed. Any other may have been carried out.
+/// Returns whether a failed request did not reach the API server.
+///
+/// True if no connection was established or signing failed. Any other request may have been carried out.
 fn was_not_sent(error: &(dyn Error + 'static)) -> bool {
     let is_unsigned = matches!(error.downcast_ref(), Some(kube::Error::Auth(_)));
     is_unsigned || multiplex::was_not_sent(error)
 }
 
-/// Reads an answer, and makes it unread again.
+/// Reads the body of an answer, and returns the answer with an unread copy.
 async fn read(response: Response<Body>) -> Result<(Response<Body>, Option<Bytes>), BoxError> {
     let (parts, body) = response.into_parts();
     let bytes: Bytes = body.collect().await?.to_bytes();

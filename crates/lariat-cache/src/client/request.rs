@@ -7,13 +7,14 @@ use kube::client::Body;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Length {
     Brief,
-    /// Watches, which do not end for minutes, and what else is followed.
+    /// Watches, which last for minutes, and others that follow something.
     Lasting,
 }
 
 impl Length {
-    /// Returns how long a request lasts, as the API server sees it: watches, logs that are followed, and what is
-    /// passed on to programs.
+    /// Returns how long a request lasts, as the API server classifies it.
+    ///
+    /// Watches, followed logs, and requests that are passed on to programs last long.
     pub(super) fn of<B>(request: &Request<B>) -> Self {
         let query = request.uri().query().unwrap_or_default();
         let is_set = |pair: &str| {
@@ -38,15 +39,17 @@ pub(super) fn is_watch<B>(request: &Request<B>) -> bool {
     is_asked && request.method() == Method::GET && !is_passed_on(request.uri().path())
 }
 
-/// Returns whether a path, whatever stands before `/api`, is a watch of old.
+/// Returns whether a path is a watch in the old form, whatever precedes `/api`.
 fn is_old_watch(path: &str) -> bool {
     after_version(path).next() == Some("watch")
 }
 
-/// Returns whether a path, whatever stands before `/api`, is passed on to a program, whose answer comes back.
+/// Returns whether a request is passed on to a program, whose answer comes back.
+///
+/// Whatever precedes `/api` in the path is ignored.
 pub(super) fn is_passed_on(path: &str) -> bool {
     let mut parts = after_version(path).peekable();
-    // Below a namespace, unless this is about the namespace itself, which has no such subresources.
+    // After a namespace; but a namespace itself has no such subresources.
     if parts.peek() == Some(&"namespaces") {
         parts.nth(1);
     }
@@ -54,7 +57,7 @@ pub(super) fn is_passed_on(path: &str) -> bool {
     !is_old_watch(path) && matches!(subresource, "proxy" | "exec" | "attach" | "portforward")
 }
 
-/// Returns the segments of a path after the version of the API.
+/// Returns the segments of a path after the API version.
 fn after_version(path: &str) -> impl Iterator<Item = &str> {
     let mut parts = path.split('/').skip_while(|part| !part.starts_with("api"));
     let versions = if parts.next() == Some("apis") { 2 } else { 1 };

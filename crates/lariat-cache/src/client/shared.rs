@@ -1,4 +1,4 @@
-//! One client for all kinds, one handle for each.
+//! One client factory for all kinds, with one handle per kind.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -19,52 +19,69 @@ use super::observed::Observed;
 use super::write::{KindCache, Sent, Write, WriteObserver};
 use crate::mapper::{MapperError, RestMapper};
 
-/// Gives out one [`KindClient`] per kind and identity; a clone is the same factory.
+/// A factory of clients: one [`KindClient`] per kind and identity.
+///
+/// A clone is the same factory.
+///
+/// ```no_run
+/// use lariat_cache::{ClientIdentity, SharedClientFactory};
+/// use lariat_core::Gvk;
+///
+/// # async fn example(client: kube::Client) -> Result<(), Box<dyn std::error::Error>> {
+/// let clients = SharedClientFactory::new(client);
+/// let scaler = ClientIdentity::default().field_manager("scaler");
+/// let deployments = clients.for_kind_as(Gvk::new("apps", "v1", "Deployment"), scaler)?;
+/// let shop = deployments.api(Some("shop")).await?;
+/// # let _ = shop; Ok(()) }
+/// ```
 #[derive(Clone)]
 pub struct SharedClientFactory {
     shared: Arc<Shared>,
 }
 
 struct Shared {
-    /// The client that was given; reflectors read through it.
+    /// The base client; reflectors read through it.
     base: Client,
     mapper: RestMapper,
-    /// How long the head of an answer may take.
+    /// The time limit for the head of an answer.
     answer_timeout: Duration,
     state: Mutex<State>,
-    /// Is told of every write.
+    /// Notified of every write.
     observer: Arc<OnceLock<Arc<dyn WriteObserver>>>,
-    /// Is asked before every write.
+    /// Asked before every write.
     gate: Arc<OnceLock<Arc<dyn WriteGate>>>,
 }
 
 #[derive(Default)]
 struct State {
-    /// Weak, because a handle of a kind has the factory.
+    /// Weak, because a handle refers to the factory.
     kinds: HashMap<(Gvk, ClientIdentity), Weak<KindClient>>,
-    /// One client for each identity, so that they are made once; with the number of its last use.
+    /// One client per identity, with the number of its last use.
     clients: HashMap<ClientIdentity, (u64, Client)>,
-    /// Numbers uses of clients.
+    /// Numbers the uses of clients.
     uses: u64,
 }
 
-/// For how many identities clients are kept. Programs that act for whoever is named in an object have any number.
+/// For how many identities clients are kept.
+///
+/// A program that impersonates users named in objects may have any number.
 const MOST_IDENTITIES: usize = 256;
 
 impl SharedClientFactory {
-    /// Makes a factory over a client.
+    /// Creates a factory over a client.
     #[must_use]
     pub fn new(client: Client) -> Self {
         Self::with_answer_timeout(client, ANSWER_TIMEOUT)
     }
 
-    /// Makes a factory over a client, whose clients wait so long for the head of an answer (default 65 seconds, a
-    /// little more than an API server allows itself; zero waits for ever). Watches, logs that are followed, and calls
-    /// into pods have no limit.
+    /// Creates a factory over a client, with a time limit for answers.
     ///
-    /// The time includes what is waited for because the API server refuses a request for the time being: a 429 with a
-    /// `Retry-After`, or for reads a 5xx with one, is obeyed up to ten times. What is not answered in time fails with
-    /// [`kube::Error::Service`]; a write may have been carried out all the same.
+    /// The limit is for the head of an answer (default 65 seconds, a little more than an API server allows itself; zero
+    /// means no limit). Watches, followed logs, and calls into pods have no limit.
+    ///
+    /// The time includes retries of refused requests: a 429 with a `Retry-After`, or for reads a 5xx with one, is
+    /// retried up to ten times. A request that is not answered in time fails with [`kube::Error::Service`]; a write may
+    /// have been carried out nevertheless.
     #[must_use]
     pub fn with_answer_timeout(client: Client, answer_timeout: Duration) -> Self {
         Self {
@@ -79,37 +96,48 @@ impl SharedClientFactory {
         }
     }
 
-    /// Makes somebody be told of every write; the first who asks is.
+    /// Sets the observer of every write; the first one stays.
     pub(crate) fn observe(&self, observer: Arc<dyn WriteObserver>) {
         let _ = self.shared.observer.set(observer);
     }
 
-    /// Makes a gate be asked before each write through clients of this factory, of whatever kind and identity, those
-    /// it has given out already included. The first that is set stays; returns whether this one is it. A
-    /// `SharedControllerFactory` sets one, which asks the gates of its handlers.
+    /// Sets a gate that is asked before each write through clients of this factory.
+    ///
+    /// It applies to all kinds and identities, and to clients that were returned before. Only the first gate is set;
+    /// returns whether this is the one. A `SharedControllerFactory` sets one, which asks the gates of its handlers.
     pub fn set_gate(&self, gate: Arc<dyn WriteGate>) -> bool {
         self.shared.gate.set(gate).is_ok()
     }
 
-    /// Returns the client everything is written through.
+    /// Returns the client for writes without an identity.
     ///
-    /// Caches show what is written through it at once, without waiting for their watch. What they cannot take from the
-    /// answer is left to the watch: subresources that answer with something else than the object, collections, and, for
-    /// caches of content, answers that are metadata only since the request asked for that (`PartialObjectMetadata`, as
-    /// of [`Api::patch_metadata`](kube::Api::patch_metadata)).
+    /// Caches show what is written through it immediately, without waiting for their watch. They leave to the watch
+    /// what an answer does not tell for certain: subresources that answer with another object, collections, and, for
+    /// caches of content, answers with metadata only because the request asked for that (`PartialObjectMetadata`, as of
+    /// [`Api::patch_metadata`](kube::Api::patch_metadata)).
     ///
     /// # Panics
     ///
-    /// Outside a tokio runtime, if it is asked for the first time.
+    /// Outside a tokio runtime, if it is the first call.
     #[must_use]
     pub fn client(&self) -> Client {
         self.client_of(ClientIdentity::default(), HeaderMap::new())
     }
 
-    /// Returns the client everything is written through under an identity.
+    /// Returns the client for writes under an identity.
     ///
-    /// Asking again returns the same, as long as no more than 256 other identities were asked for since. Clients that
-    /// are not kept any more go on working for those who have them.
+    /// The same identity gets the same client, as long as no more than 256 other identities were used since. A client
+    /// that is no longer kept goes on working for its holders.
+    ///
+    /// ```no_run
+    /// use lariat_cache::{ClientIdentity, IdentityError, SharedClientFactory};
+    ///
+    /// # fn example(clients: SharedClientFactory) -> Result<(), IdentityError> {
+    /// let client = clients.client_as(ClientIdentity::default().impersonate("alice"))?;
+    /// # drop(client);
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     ///
@@ -117,14 +145,14 @@ impl SharedClientFactory {
     ///
     /// # Panics
     ///
-    /// Outside a tokio runtime, if it is asked for the first time.
+    /// Outside a tokio runtime, if it is the first call for the identity.
     pub fn client_as(&self, identity: ClientIdentity) -> Result<Client, IdentityError> {
         let headers = identity.headers()?;
         Ok(self.client_of(identity, headers))
     }
 
     fn client_of(&self, identity: ClientIdentity, headers: HeaderMap) -> Client {
-        // kube spawns a task, and the panic of that would not say whose it is.
+        // kube spawns a task, and its panic would not say where it comes from.
         assert!(
             Handle::try_current().is_ok(),
             "a client of Lariat was asked for outside of a tokio runtime; call it inside of \
@@ -159,7 +187,7 @@ impl SharedClientFactory {
         Client::new(observed, namespace)
     }
 
-    /// Returns how much is remembered of those who asked.
+    /// Returns the sizes of the tables.
     pub(crate) fn remembered(&self) -> [Remembered; 3] {
         let (discovered, most) = self.shared.mapper.known();
         let state = self.shared.state.lock();
@@ -171,20 +199,23 @@ impl SharedClientFactory {
         ]
     }
 
-    /// Returns the mapper of kinds to resources.
+    /// Returns the mapper from kinds to resources.
     #[must_use]
     pub fn mapper(&self) -> &RestMapper {
         &self.shared.mapper
     }
 
-    /// Returns the handle of a kind; whoever asks while somebody has it gets the same. Nothing is sent.
+    /// Returns the handle of a kind. Nothing is sent.
+    ///
+    /// As long as a handle exists, later calls return the same one.
     #[must_use]
     pub fn for_kind(&self, gvk: impl Into<Gvk>) -> Arc<KindClient> {
         self.kind(gvk.into(), ClientIdentity::default(), HeaderMap::new())
     }
 
-    /// Returns the handle of a kind for requests under an identity; whoever asks while somebody has it gets
-    /// the same.
+    /// Returns the handle of a kind for requests under an identity.
+    ///
+    /// As long as a handle exists, later calls return the same one.
     ///
     /// # Errors
     ///
@@ -199,7 +230,7 @@ impl SharedClientFactory {
     }
 
     fn kind(&self, gvk: Gvk, identity: ClientIdentity, headers: HeaderMap) -> Arc<KindClient> {
-        // Not under the lock, which the handle takes if it is dropped.
+        // Outside the lock, which the handle takes when it is dropped.
         let place = if identity.is_empty() {
             Arc::default()
         } else {
@@ -220,11 +251,11 @@ impl SharedClientFactory {
         kind
     }
 
-    /// Returns the handle of a kind whose resource is known, so that discovery is not needed.
+    /// Returns the handle of a kind whose resource is known, without discovery.
     #[must_use]
     pub fn for_resource_kind(&self, resource: &ResourceKind) -> Arc<KindClient> {
         let kind = self.for_kind(resource.gvk());
-        // Whoever told the resource first is believed; all of them describe the same kind.
+        // The first resource that was given is kept; all of them describe the same kind.
         let mut place = kind.place.lock();
         if !matches!(&*place, Some(Place::Told(_) | Place::Discovered(_))) {
             *place = Some(Place::Told(resource.clone()));
@@ -235,8 +266,9 @@ impl SharedClientFactory {
 }
 
 impl State {
-    /// Takes out the client of the identity that was not asked for the longest, if there are too many; never that of the
-    /// program itself.
+    /// Removes the least recently used client if there are too many.
+    ///
+    /// Never that without identity.
     fn make_room_for_client(&mut self) -> Option<(u64, Client)> {
         let others = self
             .clients
@@ -252,7 +284,7 @@ impl State {
 }
 
 impl Drop for KindClient {
-    /// The handle is not found any more; another that was made meanwhile is.
+    /// Removes the entry of the handle, unless a new handle was created meanwhile.
     fn drop(&mut self) {
         let id = (self.gvk.clone(), self.identity.0.clone());
         let mut state = self.factory.shared.state.lock();
@@ -266,7 +298,7 @@ impl Drop for KindClient {
     }
 }
 
-/// Tells an observer that comes later than the client.
+/// Forwards to an observer that is set after the client was created.
 struct Late(Arc<OnceLock<Arc<dyn WriteObserver>>>);
 
 impl WriteObserver for Late {
@@ -289,20 +321,24 @@ impl fmt::Debug for SharedClientFactory {
     }
 }
 
-/// The client of one kind: knows where it is served, and asks discovery once, unless the kind vanishes.
+/// The client of one kind.
+///
+/// It knows which resource serves the kind, after one discovery, which is repeated if the kind vanishes.
 pub struct KindClient {
     gvk: Gvk,
     factory: SharedClientFactory,
     identity: (ClientIdentity, HeaderMap),
-    /// Where the kind is served; the same for all identities.
+    /// The resource of the kind; the same for all identities.
     place: Arc<Mutex<Option<Place>>>,
 }
 
-/// Where a kind is served, and who says so.
+/// The resource of a kind, and where it is known from.
 enum Place {
     Told(ResourceKind),
     Discovered(ResourceKind),
-    /// Where it was served before an API server said that it is not; discovery is asked again.
+    /// The resource before an API server said that it is not served.
+    ///
+    /// Discovery is asked again.
     Outdated(ResourceKind),
 }
 
@@ -313,13 +349,13 @@ impl KindClient {
         &self.gvk
     }
 
-    /// Returns whether this is a handle of a factory, under whatever identity.
+    /// Returns whether this is a handle of a factory, under any identity.
     #[must_use]
     pub fn is_of(&self, factory: &SharedClientFactory) -> bool {
         Arc::ptr_eq(&self.factory.shared, &factory.shared)
     }
 
-    /// Returns the client underneath, for requests of any kind under the same identity.
+    /// Returns the underlying client, for requests of any kind under the same identity.
     ///
     /// # Panics
     ///
@@ -330,12 +366,12 @@ impl KindClient {
         self.factory.client_of(identity, headers)
     }
 
-    /// Returns the client caches are filled through.
+    /// Returns the client with which caches are read.
     pub(crate) fn reading_client(&self) -> &Client {
         &self.factory.shared.base
     }
 
-    /// Returns where the kind is served, if that is known.
+    /// Returns the resource of the kind, if it is known.
     #[must_use]
     pub fn known_resource(&self) -> Option<ResourceKind> {
         match &*self.place.lock() {
@@ -344,7 +380,7 @@ impl KindClient {
         }
     }
 
-    /// Returns where the kind is served, or was served last.
+    /// Returns the resource of the kind, or the last known one.
     pub(crate) fn last_resource(&self) -> Option<ResourceKind> {
         match &*self.place.lock() {
             Some(
@@ -354,12 +390,12 @@ impl KindClient {
         }
     }
 
-    /// Tells where the kind is served by now, whatever was told before.
+    /// Sets the resource of the kind, which replaces any other.
     pub fn set_resource(&self, resource: ResourceKind) {
         *self.place.lock() = Some(Place::Told(resource));
     }
 
-    /// Forgets where the kind was served, unless somebody told.
+    /// Forgets the resource of the kind, unless it was set by a call.
     pub(crate) fn forget_resource(&self) {
         let mut place = self.place.lock();
         if let Some(Place::Discovered(resource)) = &*place {
@@ -368,7 +404,7 @@ impl KindClient {
         }
     }
 
-    /// Returns where the kind is served.
+    /// Returns the resource of the kind, from discovery if it is not known.
     ///
     /// # Errors
     ///
@@ -376,7 +412,7 @@ impl KindClient {
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future loses nothing but the request under way.
+    /// Dropping the future cancels the request under way and loses nothing else.
     pub async fn resource(&self) -> Result<ResourceKind, MapperError> {
         if let Some(resource) = self.known_resource() {
             return Ok(resource);
@@ -389,9 +425,22 @@ impl KindClient {
         Ok(resource)
     }
 
-    /// Returns kube's `Api` for the kind, in one namespace or, for `None`, over all.
+    /// Returns kube's `Api` for the kind, in one namespace or, for `None`, in all.
     ///
     /// The namespace is ignored for a cluster-scoped kind.
+    ///
+    /// ```no_run
+    /// use kube::api::{DynamicObject, PostParams};
+    /// use lariat_cache::KindClient;
+    ///
+    /// # async fn example(
+    /// #     widgets: &KindClient, widget: DynamicObject,
+    /// # ) -> Result<(), Box<dyn std::error::Error>> {
+    /// let shop = widgets.api(Some("shop")).await?;
+    /// shop.create(&PostParams::default(), &widget).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     ///
@@ -399,7 +448,7 @@ impl KindClient {
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future loses nothing but the request under way.
+    /// Dropping the future cancels the request under way and loses nothing else.
     pub async fn api(&self, namespace: Option<&str>) -> Result<Api<DynamicObject>, MapperError> {
         let resource = self.resource().await?;
         let described = ApiResource::from(&resource);

@@ -1,4 +1,4 @@
-//! One attempt at a time, shared by all who ask for it meanwhile.
+//! One attempt at a time, shared by all callers that ask for it meanwhile.
 
 use std::convert::Infallible;
 
@@ -6,11 +6,11 @@ use futures::FutureExt;
 use futures::future::{BoxFuture, Shared, WeakShared};
 use parking_lot::Mutex;
 
-/// Runs one attempt at a time: whoever asks while it is under way gets its result, a failure included, so that a
-/// server that does not answer costs everybody one timeout and not one after the other.
+/// Runs one attempt at a time and shares its result.
 ///
-/// An attempt goes on as long as anyone waits for it. Whoever asks with another key starts an attempt of its own, which
-/// takes the place of the one before for those who ask later.
+/// A caller that asks during an attempt gets its result, also a failure. So a server that does not answer costs all
+/// callers one timeout, not one after the other. An attempt runs as long as a caller waits for it. A call with another
+/// key starts an attempt of its own, which replaces the previous one for later callers.
 pub(super) struct Single<T: Clone, K = ()> {
     running: Mutex<Option<(K, WeakShared<BoxFuture<'static, T>>)>>,
 }
@@ -22,7 +22,7 @@ impl<T: Clone, K: PartialEq> Single<T, K> {
         }
     }
 
-    /// Returns the attempt under way, or starts one.
+    /// Returns the running attempt, or starts one.
     pub(super) fn join(
         &self,
         key: K,
@@ -32,11 +32,11 @@ impl<T: Clone, K: PartialEq> Single<T, K> {
             .unwrap_or_else(|never| match never {})
     }
 
-    /// Returns the attempt under way, or starts one unless that is refused.
+    /// Returns the running attempt, or starts one unless that is refused.
     ///
     /// # Errors
     ///
-    /// None is under way, and `start` refuses to start one. While it decides, no other can start.
+    /// None is running, and `start` refuses to start one. While it decides, no other can start.
     pub(super) fn join_or<E>(
         &self,
         key: K,
@@ -45,10 +45,11 @@ impl<T: Clone, K: PartialEq> Single<T, K> {
         let mut running = self.running.lock();
         let known = running.as_ref().filter(|(known, _)| *known == key);
         let known = known.and_then(|(_, attempt)| attempt.upgrade());
-        // What has ended says nothing about now.
+        // The result of an ended attempt may be outdated.
         if let Some(known) = known.filter(|known| known.peek().is_none()) {
             return Ok(known);
         }
+        // Under the lock, so that two callers cannot both start one.
         let attempt = start()?.shared();
         *running = attempt.downgrade().map(|attempt| (key, attempt));
         Ok(attempt)
@@ -63,7 +64,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn those_who_ask_meanwhile_share_an_attempt_and_those_after_it_do_not() {
+    async fn callers_during_an_attempt_share_it_and_later_ones_do_not() {
         let (count, single) = (Arc::new(AtomicU32::new(0)), Single::new());
         let join = || {
             let count = Arc::clone(&count);
@@ -88,7 +89,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn those_who_ask_with_different_keys_do_not_share_an_attempt() {
+    async fn callers_with_different_keys_do_not_share_an_attempt() {
         let single = Single::new();
         let join = |key: u32| {
             single.join(key, || {

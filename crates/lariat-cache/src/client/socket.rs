@@ -1,4 +1,4 @@
-//! A connection that is open, whatever it goes through.
+//! An open connection, with or without TLS and proxy.
 
 use std::io;
 use std::pin::Pin;
@@ -10,7 +10,7 @@ use hyper_util::client::legacy::connect::{Connected, Connection};
 use tower::util::BoxCloneSyncService;
 use tower::{BoxError, Service, ServiceExt};
 
-/// A connection, whatever it goes through.
+/// An open connection, with or without TLS and proxy.
 pub(super) struct Socket {
     io: Box<dyn Io>,
     /// Whether HTTP/2 was negotiated.
@@ -23,14 +23,14 @@ impl<T: Read + Write + Send + Unpin> Io for T {}
 
 pub(super) type Connector = BoxCloneSyncService<Uri, Socket, BoxError>;
 
-/// What is offered to a server over TLS.
+/// The protocols offered over TLS (ALPN).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Offer {
     Http1,
     Http2OrHttp1,
 }
 
-/// Makes connectors of all kinds one kind.
+/// Erases the type of a connector.
 pub(super) fn boxed<C>(connector: C) -> Connector
 where
     C: Service<Uri> + Clone + Send + Sync + 'static,

@@ -1,4 +1,4 @@
-//! TLS: what is offered, and what servers are checked with.
+//! TLS: the offered protocols, and the verification of servers.
 
 use http::Uri;
 use hyper::rt::{Read, Write};
@@ -8,7 +8,7 @@ use tower::{BoxError, Service};
 
 use super::socket::{Connector, Offer, boxed};
 
-/// What is needed for TLS; read once for all connections.
+/// The TLS configuration; read once for all connections.
 pub(super) struct Tls {
     #[cfg(feature = "rustls-tls")]
     config: Option<rustls::ClientConfig>,

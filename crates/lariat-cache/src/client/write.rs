@@ -1,4 +1,4 @@
-//! Writes: what a request writes, read from its path, and who is notified of it.
+//! Writes: what a request writes, read from its path, and their observer.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,9 +9,9 @@ use lariat_core::{Gvk, ObjectKey, name_of_segment};
 
 use crate::store::{CachedObject, Store};
 
-/// Is notified of writes that succeeded.
+/// Observes successful writes.
 pub(crate) trait WriteObserver: Send + Sync + 'static {
-    /// Returns the cache of the kind that is written, if it is cached.
+    /// Returns the cache of the written kind, if it is cached.
     fn cache_of(&self, write: &Write) -> Option<KindCache>;
 
     fn wrote(&self, write: &Write, answer: &[u8], sent: Sent);
@@ -20,9 +20,9 @@ pub(crate) trait WriteObserver: Send + Sync + 'static {
 /// What was known when a write was sent.
 #[derive(Debug, Default)]
 pub(crate) struct Sent {
-    /// The state of the object.
+    /// The cached state of the object.
     pub(crate) before: Option<Arc<CachedObject>>,
-    /// The number of the write, in the order in which they were sent.
+    /// The number of the write, in the order in which writes were sent.
     pub(crate) number: u64,
 }
 
@@ -39,11 +39,13 @@ impl Sent {
     }
 }
 
-/// The cache of a kind that is written.
+/// The cache of a written kind.
 pub(crate) struct KindCache {
     pub(crate) gvk: Gvk,
     pub(crate) store: Arc<Store>,
-    /// Whether it is filled, and holds all objects there are where the write goes to.
+    /// Whether it has synced and contains all objects where the write goes.
+    ///
+    /// That is, of the write's namespace or of all.
     pub(crate) is_whole: bool,
 }
 
@@ -58,13 +60,13 @@ pub(crate) struct Write {
     /// Empty for a creation, and for a collection.
     pub(crate) name: String,
     pub(crate) subresource: Option<String>,
-    /// Nothing is stored.
+    /// A dry run: nothing is stored.
     pub(crate) is_rehearsal: bool,
 }
 
 /// Subresources that answer with the object itself.
 ///
-/// What others answer may come from anywhere: a proxied service could say it is any object.
+/// Answers of others cannot be trusted: a proxied service could claim to be any object.
 pub(crate) const OF_THE_OBJECT: [&str; 5] = [
     "status",
     "finalize",
@@ -75,27 +77,34 @@ pub(crate) const OF_THE_OBJECT: [&str; 5] = [
 
 /// Subresources that run something in a pod.
 ///
-/// They are called by a GET too, which a WebSocket begins with.
+/// They are called by GET too, the method that starts a WebSocket.
 const CALLS: [&str; 3] = ["exec", "attach", "portforward"];
 
-/// What a write does, in the API server's words.
+/// The verb of a write, in the API server's words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum WriteVerb {
     /// `create`; also of subresources, such as a pod's eviction, and calls into pods.
     Create,
-    /// `update`: an object is replaced.
+    /// `update`: replaces an object.
     Update,
-    /// `patch`; also server-side apply, which may create.
+    /// `patch`; also server-side apply, which may create the object.
     Patch,
     /// `delete`
     Delete,
-    /// `deletecollection`: all objects that match are deleted.
+    /// `deletecollection`: deletes all matching objects.
     DeleteCollection,
 }
 
 impl WriteVerb {
-    /// Returns the word: `deletecollection`.
+    /// Returns the verb as text, such as `deletecollection`.
+    ///
+    /// ```
+    /// use lariat_cache::WriteVerb;
+    ///
+    /// assert_eq!(WriteVerb::DeleteCollection.as_str(), "deletecollection");
+    /// assert_eq!(format!("{}", WriteVerb::Patch), "patch");
+    /// ```
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -128,7 +137,7 @@ impl Write {
         };
         let mut namespace = None;
         let mut plural = parts.next()?;
-        // `namespaces/NAME` and its subresources are about the namespace itself.
+        // `namespaces/NAME` and its subresources are the namespace itself.
         let rest: Vec<&str> = parts.collect();
         let mut rest = &rest[..];
         if plural == "namespaces" && rest.len() >= 2 && !is_namespace_part(rest[1]) {
@@ -145,7 +154,7 @@ impl Write {
             return None;
         }
         Some(Self {
-            // What is passed on to a program is no dry run, whatever the query says.
+            // A request to a program is never a dry run, whatever its query says.
             is_rehearsal: !rest.get(1).is_some_and(|part| is_passed_on(part))
                 && query.split('&').any(|pair| pair.starts_with("dryRun=")),
             method: method.clone(),
@@ -177,32 +186,30 @@ impl Write {
         self.method == Method::DELETE
     }
 
-    /// Reads the body of a deletion.
-    ///
-    /// Where there is one, the API server does not look at the query.
+    /// Reads the body of a deletion; if there is one, the API server ignores the query.
     pub(super) fn read_options(&mut self, options: &[u8]) {
         if !options.is_empty() && !self.is_passed_on() {
             self.is_rehearsal = is_rehearsal(options);
         }
     }
 
-    /// Returns whether it is passed on to a program, which knows no dry run.
+    /// Returns whether it is passed on to a program, which has no dry run.
     pub(super) fn is_passed_on(&self) -> bool {
         self.subresource.as_deref().is_some_and(is_passed_on)
     }
 
-    /// Returns whether an object is in another state afterwards, which the answer tells.
+    /// Returns whether the answer shows a new state of an object.
     pub(super) fn shows(&self) -> bool {
         !self.is_rehearsal && !self.is_passed_on() && self.verb() != WriteVerb::DeleteCollection
     }
 }
 
-/// Returns whether this subresource passes requests on to programs.
+/// Returns whether a subresource passes requests on to programs.
 fn is_passed_on(part: &str) -> bool {
     part == "proxy" || CALLS.contains(&part)
 }
 
-/// Returns whether this is a subresource of a namespace rather than a resource in it.
+/// Returns whether this is a subresource of a namespace, not a resource in it.
 fn is_namespace_part(part: &str) -> bool {
     matches!(part, "status" | "finalize")
 }
@@ -276,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn the_body_of_a_deletion_decides_whether_it_is_a_rehearsal() {
+    fn the_body_of_a_deletion_decides_whether_it_is_a_dry_run() {
         for (query, body, expected) in [
             ("", "", false),
             ("?dryRun=All", "", true),
@@ -293,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_into_pods_are_writes_by_whatever_method_and_never_rehearsals() {
+    fn calls_into_pods_are_writes_by_any_method_and_never_dry_runs() {
         let read = |method: Method, uri: &str| {
             let request = Request::builder().method(method).uri(uri).body(()).unwrap();
             let write = Write::of(&request)?;
@@ -316,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_rehearsals_and_collections_show_nothing() {
+    fn reads_dry_runs_and_collections_show_nothing() {
         for (method, uri) in [
             (Method::GET, "/api/v1/namespaces/a/pods"),
             (Method::POST, "/api/v1/namespaces/a/pods?dryRun=All"),

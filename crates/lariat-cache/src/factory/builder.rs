@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use dashmap::DashMap;
 use kube::Client;
 use lariat_core::Gvk;
 use lariat_flight::{FlightRecorder, Recorder};
@@ -14,7 +15,7 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use super::own_writes::OwnWrites;
-use super::{Shared, SharedCacheFactory, State};
+use super::{SHARDS, Shared, SharedCacheFactory};
 use crate::client::SharedClientFactory;
 use crate::content_filter::ContentFilter;
 use crate::options::{KindOptions, MissingKind};
@@ -22,10 +23,10 @@ use crate::publish::SharedBudget;
 use crate::reflector::SharedServer;
 use crate::warm::{ClusterUid, WarmStore};
 
-/// How long a kind nobody uses goes on.
+/// How long an unused kind is kept.
 const IDLE_GRACE: Duration = Duration::from_secs(60);
 
-/// What was chosen for a factory.
+/// The options of a factory.
 #[derive(Debug, Clone)]
 pub(super) struct Options {
     pub(super) missing: MissingKind,
@@ -48,6 +49,23 @@ impl Options {
 }
 
 /// Configures a [`SharedCacheFactory`].
+///
+/// ```no_run
+/// use std::time::Duration;
+/// use lariat_cache::{KindOptions, MissingKind, SharedCacheFactory, Storage};
+/// use lariat_core::Gvk;
+///
+/// # fn example(client: kube::Client) {
+/// let factory = SharedCacheFactory::builder(client)
+///     .missing_kind(MissingKind::Wait)
+///     .kind_options(
+///         Gvk::new("", "v1", "Secret"),
+///         KindOptions::default().storage(Storage::OnDemand),
+///     )
+///     .idle_grace(Duration::from_secs(300))
+///     .build();
+/// # let _ = factory; }
+/// ```
 #[must_use = "a builder does nothing until it is built"]
 pub struct CacheFactoryBuilder {
     client: Client,
@@ -73,74 +91,118 @@ impl CacheFactoryBuilder {
         }
     }
 
-    /// Sets what happens to a start if a kind is not served (default [`MissingKind::Refuse`]).
+    /// Sets what a start does if a kind is not served.
+    ///
+    /// The default is [`MissingKind::Refuse`].
     pub fn missing_kind(mut self, missing: MissingKind) -> Self {
         self.options.missing = missing;
         self
     }
 
-    /// Sets the options of all kinds that have none of their own.
+    /// Sets the options of all kinds without options of their own.
     pub fn default_options(mut self, options: KindOptions) -> Self {
         self.options.default = options;
         self
     }
 
-    /// Sets the options of a kind, instead of the default ones.
+    /// Sets the options of a kind, which replace the default options.
+    ///
+    /// ```no_run
+    /// use lariat_cache::{KindOptions, SharedCacheFactory, Transform};
+    /// use lariat_core::Gvk;
+    ///
+    /// # fn example(client: kube::Client) {
+    /// // The other kinds keep the default options.
+    /// let factory = SharedCacheFactory::builder(client)
+    ///     .kind_options(Gvk::new("", "v1", "Pod"), KindOptions::default().transform(Transform::drop(["/status"])))
+    ///     .build();
+    /// # let _ = factory; }
+    /// ```
     pub fn kind_options(mut self, gvk: impl Into<Gvk>, options: KindOptions) -> Self {
         self.options.kinds.insert(gvk.into(), options);
         self
     }
 
-    /// Sets how many bytes all kinds may hold together (default: any number).
+    /// Sets a memory budget in bytes for all kinds together (default: no limit).
     ///
-    /// When they hold more, the kind that holds most steps down; see
-    /// [`KindOptions::memory_budget`].
+    /// If they need more, the largest kind is stored in a smaller form; see [`KindOptions::memory_budget`].
+    ///
+    /// ```no_run
+    /// use lariat_cache::SharedCacheFactory;
+    ///
+    /// # fn example(client: kube::Client) {
+    /// let factory = SharedCacheFactory::builder(client).memory_budget(256 << 20).build();
+    /// # let _ = factory; }
+    /// ```
     pub fn memory_budget(mut self, bytes: usize) -> Self {
         self.options.budget = Some(bytes);
         self
     }
 
-    /// Sets how long a kind that nobody uses any more goes on (default one minute; zero ends it at once).
+    /// Sets how long an unused kind is kept (default one minute).
+    ///
+    /// Zero ends it immediately.
+    ///
+    /// ```no_run
+    /// use std::time::Duration;
+    /// use lariat_cache::SharedCacheFactory;
+    ///
+    /// # fn example(client: kube::Client) {
+    /// let factory = SharedCacheFactory::builder(client)
+    ///     .idle_grace(Duration::from_secs(300))
+    ///     .build();
+    /// # let _ = factory; }
+    /// ```
     pub fn idle_grace(mut self, grace: Duration) -> Self {
         self.options.idle_grace = grace;
         self
     }
 
-    /// Sets how long a request of the program may take until its answer begins (default 65 seconds; zero waits for
-    /// ever); see [`SharedClientFactory::with_answer_timeout`]. How caches are filled has limits of its own.
+    /// Sets the time limit for answers to the program's requests.
+    ///
+    /// The default is 65 seconds; zero means no limit. See [`SharedClientFactory::with_answer_timeout`]. Reflectors
+    /// have time limits of their own.
     pub fn answer_timeout(mut self, timeout: Duration) -> Self {
         self.options.answer_timeout = Some(timeout);
         self
     }
 
-    /// Leaves what is cached in a folder when the factory stops, and goes on from there when it starts
-    /// (default: every start lists).
+    /// Saves caches in a folder on stop and loads them on start (default: every start lists).
     ///
-    /// A kind whose file is of the same cluster and the same options is filled from it, and its watch goes
-    /// on from the version of the file; where that has expired, the kind is listed. It counts as filled when
-    /// the watch has sent something, or has been open for a second without a failure.
-    /// A file that is damaged, or of another cluster,
-    /// is not used: the kind is listed, and the log names the file and the reason. Kinds that are restricted to
-    /// namespaces, changed by a function, or read with content under a [`content_filter`](Self::content_filter), are always
-    /// listed.
+    /// A kind whose file is of the same cluster and the same options is loaded from it, and its watch continues from
+    /// the version of the file; if that has expired, the kind is listed. It counts as synced once the watch has sent
+    /// something, or has been open for a second without a failure. A file that is damaged, or of another cluster, is
+    /// not used: the kind is listed, and the log names the file and the reason. Kinds that are restricted to
+    /// namespaces, transformed by a function, or read with content under a [`content_filter`](Self::content_filter),
+    /// are always listed.
     ///
-    /// Files hold what the cache does, and only their owner can read them. Secrets are never in them as plain text: they
-    /// are kept if [`seal_warm_files`](Self::seal_warm_files) gives a key, and listed at every start without one.
+    /// Files contain what the cache does, and only their owner can read them. Secrets are never in them as plain text:
+    /// they are saved if [`seal_warm_files`](Self::seal_warm_files) provides a key, and listed at every start
+    /// otherwise.
+    ///
+    /// ```no_run
+    /// use lariat_cache::SharedCacheFactory;
+    ///
+    /// # fn example(client: kube::Client) {
+    /// let factory = SharedCacheFactory::builder(client).warm_restart("/var/cache/operator").build();
+    /// # let _ = factory; }
+    /// ```
     pub fn warm_restart(mut self, folder: impl Into<PathBuf>) -> Self {
         self.options.warm = Some(folder.into());
         self
     }
 
-    /// Encrypts the files of [`warm_restart`](Self::warm_restart) (default: plain text, and none of Secrets).
+    /// Encrypts the files of [`warm_restart`](Self::warm_restart) (default: plain text).
     ///
-    /// Secrets are sealed whichever kinds are chosen. Each run makes new data keys, and each file has them in an envelope
-    /// that the wrapper's key opens. After the wrapping key is rotated, files that were sealed with the old key are used if
-    /// the wrapper still has it; the next stop seals with the new one. The wrapper is asked once when the factory starts and
-    /// once for each earlier run that left files, for ten seconds at most. If it fails, sealed kinds are listed.
+    /// Without encryption, Secrets are not saved; with it, they are always encrypted, whichever kinds are chosen. Each
+    /// run generates new data keys, and each file contains them in an envelope that the wrapper's key opens. After a
+    /// rotation of the wrapping key, files that were sealed with the old key are used if the wrapper still has it; the
+    /// next stop seals with the new one. The wrapper is called once when the factory starts and once for each earlier
+    /// run that left files, for ten seconds at most. If it fails, sealed kinds are listed.
     ///
-    /// Files in plain text that a run without a key left are removed when their kind is next used, those of Secrets always. A
-    /// file that was replaced by an earlier one of the same kind is not noticed; the kind then goes on from the earlier
-    /// version, or is listed if that has expired.
+    /// Plain files of a run without a key are removed when their kind is next used, those of Secrets always. The
+    /// replacement of a file by an earlier one of the same kind is not detected; the kind then continues from the
+    /// earlier version, or is listed if that has expired.
     ///
     /// ```no_run
     /// use lariat_cache::SharedCacheFactory;
@@ -159,19 +221,20 @@ impl CacheFactoryBuilder {
         self
     }
 
-    /// Sets of which objects the content is cached (default: of all objects, in kinds whose content is in use).
+    /// Sets which objects are cached with their content (default: all).
     ///
-    /// See [`ContentFilter`] for what can be read of the others, and for what a change of the filter costs.
+    /// It applies to kinds whose content is in use. See [`ContentFilter`] for reads of other objects, and for the cost
+    /// of a change of the filter.
     pub fn content_filter(mut self, filter: ContentFilter) -> Self {
         self.options.filter = Some(filter);
         self
     }
 
-    /// Records what caches, queues and handlers do, in a file of fixed size (default: nothing is recorded).
+    /// Records what caches, queues and handlers do, in a file of fixed size (default: off).
     ///
-    /// The file says afterwards what the process saw and decided, also if it was killed: `lariat replay FILE` shows it.
-    /// Contents of objects, labels, annotations and the texts of errors are not recorded. The file is opened when the
-    /// first records are written; if that fails the log says so, and everything else goes on.
+    /// The file shows afterwards what the process saw and decided, also if it was killed: see `lariat replay FILE`.
+    /// Contents of objects, labels, annotations and error texts are not recorded. The file is opened with the first
+    /// records; if that fails, the error is logged and everything else works as before.
     ///
     /// ```no_run
     /// use lariat_cache::{FlightRecorder, SharedCacheFactory};
@@ -187,7 +250,7 @@ impl CacheFactoryBuilder {
         self
     }
 
-    /// Makes the factory. Nothing is sent.
+    /// Creates the factory. Nothing is sent.
     #[must_use]
     pub fn build(self) -> SharedCacheFactory {
         let cluster = ClusterUid::new(self.client.clone());
@@ -209,7 +272,8 @@ impl CacheFactoryBuilder {
             cluster,
             server: SharedServer::default(),
             idle: Arc::new(Notify::new()),
-            state: Mutex::new(State::default()),
+            kinds: DashMap::with_shard_amount(SHARDS),
+            running: Mutex::default(),
         });
         shared.clients.observe(Arc::new(OwnWrites {
             factory: Arc::downgrade(&shared),

@@ -4,11 +4,11 @@ mod builder;
 mod own_writes;
 mod running;
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use dashmap::{DashMap, Entry};
 use futures::future::{select_all, try_join_all};
 use kube::Client;
 use lariat_core::{Gvk, Remembered, ResourceKind};
@@ -29,14 +29,29 @@ pub use builder::CacheFactoryBuilder;
 use builder::Options;
 use running::{Kind, Running};
 
-/// Gives out one [`Informer`] per kind; a clone is the same factory.
+/// A factory of caches: one [`Informer`] per kind.
 ///
-/// Nothing is sent before [`start`](Self::start); a kind that is asked for afterwards starts by itself.
-/// A factory that was stopped can be started again: caches keep what they had, and catch up.
+/// A clone is the same factory. Nothing is sent before [`start`](Self::start); kinds that are requested later start
+/// immediately. A stopped factory can be started again: caches keep their objects, and catch up.
 ///
-/// A kind that nobody uses any more, no informer, cache, subscription or stream of changes, goes on for a
-/// grace time; then its watch ends and its memory is freed. When the last clone of the factory is dropped, all
-/// watches end.
+/// A kind without any informer, cache, subscription or stream of changes is unused. It is kept for a grace period; then
+/// its watch ends and its memory is freed. When the last clone of the factory is dropped, all watches end.
+///
+/// ```no_run
+/// use std::time::Duration;
+/// use k8s_openapi::api::core::v1::Pod;
+/// use lariat_cache::SharedCacheFactory;
+/// use lariat_core::Gvk;
+///
+/// # async fn example(client: kube::Client) -> Result<(), Box<dyn std::error::Error>> {
+/// let factory = SharedCacheFactory::new(client);
+/// let pods = factory.for_kind(Gvk::new("", "v1", "Pod")).cache::<Pod>();
+/// factory.start();
+/// factory.wait_for_sync(Duration::from_secs(30)).await?;
+/// println!("{} pods", pods.len());
+/// factory.stop().await;
+/// # Ok(()) }
+/// ```
 #[derive(Clone)]
 pub struct SharedCacheFactory {
     shared: Arc<Shared>,
@@ -50,51 +65,50 @@ pub(crate) struct Shared {
     cluster: ClusterUid,
     server: SharedServer,
     flight: Option<Recorder>,
-    /// Told when a kind is not used any more.
+    /// Notified when a kind becomes unused.
     idle: Arc<Notify>,
-    state: Mutex<State>,
+    /// Who puts one in holds `running` besides, so that a start misses none; `running` is locked first.
+    kinds: DashMap<Gvk, Kind>,
+    running: Mutex<Option<Running>>,
 }
 
-#[derive(Default)]
-struct State {
-    kinds: BTreeMap<Gvk, Kind>,
-    running: Option<Running>,
-}
+/// How many locks the kinds have. Whoever looks through all kinds takes each of them.
+const SHARDS: usize = 8;
 
 impl SharedCacheFactory {
-    /// Makes a factory with default options, whose caches read through a client.
+    /// Creates a factory with default options, whose caches read through a client.
     ///
-    /// A client of kube's own making tries a refused request again for minutes without a word, and has a
-    /// connection for every watch; [`connect`](crate::connect) and [`from_config`](crate::from_config) make
-    /// better ones.
+    /// A client that kube creates silently retries a refused request for minutes, and has a connection per watch;
+    /// [`connect`](crate::connect) and [`from_config`](crate::from_config) create better ones.
     #[must_use]
     pub fn new(client: Client) -> Self {
         Self::builder(client).build()
     }
 
-    /// Begins to configure a factory whose caches read through a client.
+    /// Returns a builder of a factory whose caches read through a client.
     pub fn builder(client: Client) -> CacheFactoryBuilder {
         CacheFactoryBuilder::new(client)
     }
 
-    /// Returns the factory of clients. The caches show at once what is written through them.
+    /// Returns the factory of clients. Caches show writes through it immediately.
     #[must_use]
     pub fn clients(&self) -> &SharedClientFactory {
         &self.shared.clients
     }
 
-    /// Returns whether caches are [kept](CacheFactoryBuilder::warm_restart) between two runs, for which the API server
-    /// is asked for the namespace `kube-system`: its uid says which cluster it is.
+    /// Returns whether [warm restarts](CacheFactoryBuilder::warm_restart) are enabled.
+    ///
+    /// The program then reads the namespace `kube-system`, whose uid identifies the cluster.
     #[must_use]
     pub fn restarts_warm(&self) -> bool {
         self.shared.warm.is_some()
     }
 
-    /// Returns the informer of a kind; asking twice returns the same.
+    /// Returns the informer of a kind; all calls return the same.
     ///
     /// # Panics
     ///
-    /// Outside a tokio runtime, if the factory runs and the kind is new.
+    /// Outside a tokio runtime, if the factory is running and the kind is new.
     #[must_use]
     pub fn for_kind(&self, gvk: impl Into<Gvk>) -> Informer {
         self.informer(gvk.into(), None)
@@ -102,7 +116,7 @@ impl SharedCacheFactory {
 
     /// Returns the informer of a kind that is read from a source of the caller's.
     ///
-    /// Whoever asks for a kind first decides: if there is an informer already, it is returned.
+    /// If the kind already has an informer, that is returned, with its own source.
     ///
     /// # Panics
     ///
@@ -112,21 +126,36 @@ impl SharedCacheFactory {
         self.informer(gvk.into(), Some(source))
     }
 
-    /// Returns the informer of a kind that somebody asked for before, as an [optional](Informer::optional) use;
-    /// `None` if nobody did, or if it has ended since because nobody used it.
+    /// Returns the informer of a used kind, as an [optional](Informer::optional) use.
+    ///
+    /// `None` if the kind was never requested, or has ended since because it was unused.
+    ///
+    /// ```no_run
+    /// use lariat_cache::SharedCacheFactory;
+    /// use lariat_core::Gvk;
+    ///
+    /// # fn example(factory: SharedCacheFactory) {
+    /// if let Some(pods) = factory.existing(&Gvk::new("", "v1", "Pod")) {
+    ///     println!("{}", pods.status().objects);
+    /// }
+    /// # }
+    /// ```
     #[must_use]
     pub fn existing(&self, gvk: &Gvk) -> Option<Informer> {
-        let state = self.shared.state.lock();
-        let kind = state.kinds.get(gvk)?;
+        let kind = self.shared.kinds.get(gvk)?;
         Some(Informer::optional_of(Arc::clone(&kind.core)))
     }
 
     fn informer(&self, gvk: Gvk, source: Option<Arc<dyn Source>>) -> Informer {
         let shared = &self.shared;
-        let mut state = shared.state.lock();
-        if let Some(kind) = state.kinds.get(&gvk) {
+        if let Some(kind) = shared.kinds.get(&gvk) {
             return Informer::new(Arc::clone(&kind.core));
         }
+        let running = shared.running.lock();
+        let entry = match shared.kinds.entry(gvk) {
+            Entry::Occupied(entry) => return Informer::new(Arc::clone(&entry.get().core)),
+            Entry::Vacant(entry) => entry,
+        };
         let surroundings = Surroundings {
             missing: shared.options.missing,
             budget: shared.budget.clone(),
@@ -137,96 +166,129 @@ impl SharedCacheFactory {
             flight: shared.flight.clone(),
             idle: Arc::clone(&shared.idle),
         };
-        let client = shared.clients.for_kind(&gvk);
-        let options = shared.options.of(&gvk);
+        let client = shared.clients.for_kind(entry.key());
+        let options = shared.options.of(entry.key());
         let core = Arc::new(Core::new(client, source, options, surroundings));
         let informer = Informer::new(Arc::clone(&core));
         let mut kind = Kind::new(core);
-        if let Some(running) = &state.running {
+        if let Some(running) = &*running {
             running.spawn(&mut kind);
         }
-        state.kinds.insert(gvk, kind);
+        entry.insert(kind);
         informer
     }
 
-    /// Returns the informer of a kind whose resource is known, so that discovery is not needed.
+    /// Returns the informer of a kind whose resource is known, without discovery.
     ///
     /// # Panics
     ///
     /// As [`for_kind`](Self::for_kind).
     #[must_use]
     pub fn for_resource_kind(&self, resource: &ResourceKind) -> Informer {
-        // Held until the informer has it.
+        // Kept until the informer refers to it.
         let _told = self.shared.clients.for_resource_kind(resource);
         self.for_kind(resource.gvk())
     }
 
-    /// Starts every kind that was asked for; does nothing if the factory runs already.
+    /// Starts every requested kind; does nothing if the factory is running.
     ///
     /// # Panics
     ///
     /// Outside a tokio runtime.
     pub fn start(&self) {
-        let mut state = self.shared.state.lock();
-        if state.running.is_some() {
+        let shared = &self.shared;
+        let mut started = shared.running.lock();
+        if started.is_some() {
             return;
         }
         let running = Running::new();
         if let Some(flight) = self.flight() {
             running.spawn_recorder(flight);
         }
-        for kind in state.kinds.values_mut() {
-            running.spawn(kind);
+        for gvk in shared.gvks() {
+            if let Some(mut kind) = shared.kinds.get_mut(&gvk) {
+                running.spawn(&mut kind);
+            }
         }
-        running.watch_use(&self.shared);
-        state.running = Some(running);
+        running.watch_use(shared);
+        *started = Some(running);
     }
 
-    /// Stops every kind and waits for its tasks; what is cached can still be read.
+    /// Stops every kind and waits for its tasks; the caches remain readable.
+    ///
+    /// ```no_run
+    /// use lariat_cache::SharedCacheFactory;
+    /// use lariat_core::Gvk;
+    ///
+    /// # async fn example(client: kube::Client) {
+    /// let factory = SharedCacheFactory::new(client);
+    /// let pods = factory.for_kind(Gvk::new("", "v1", "Pod"));
+    /// factory.start();
+    /// pods.synced().await;
+    /// factory.stop().await;
+    /// println!("{} pods, the last seen ones", pods.store().len());
+    /// # }
+    /// ```
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future does not take the stop back; only the wait is lost.
+    /// Dropping the future ends only the wait; the factory still stops.
     pub async fn stop(&self) {
-        let running = self.shared.state.lock().running.take();
+        let running = self.shared.running.lock().take();
         if let Some(running) = running {
             running.stop().await;
         }
-        // What was recorded after the recorder's task had ended.
+        // Writes what was recorded after the recorder's task had ended.
         self.flush_flight().await;
     }
 
-    /// Returns the [flight recorder](CacheFactoryBuilder::flight_recorder), if there is one.
+    /// Returns the flight recorder, if there is one.
+    ///
+    /// See [`CacheFactoryBuilder::flight_recorder`].
     #[must_use]
     pub fn flight(&self) -> Option<&Recorder> {
         self.shared.flight.as_ref()
     }
 
-    /// Writes what the flight recorder has not written yet; does nothing without one.
+    /// Writes the flight recorder's unwritten records; does nothing without one.
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, the write goes on.
+    /// If the future is dropped, the write continues.
     pub async fn flush_flight(&self) {
         if let Some(flight) = self.flight() {
             flight.flush().await;
         }
     }
 
-    /// Stops every kind without waiting for its tasks; what is cached can still be read.
+    /// Stops every kind without waiting for its tasks; the caches remain readable.
     pub fn abort(&self) {
-        if let Some(running) = self.shared.state.lock().running.take() {
+        if let Some(running) = self.shared.running.lock().take() {
             running.abort();
         }
     }
 
-    /// Waits until the caches of all kinds that are in use are filled, but for
-    /// [optional](Informer::optional) uses.
+    /// Waits until the caches of all kinds in use have synced.
+    ///
+    /// [Optional](Informer::optional) uses do not count.
+    ///
+    /// ```no_run
+    /// use std::time::Duration;
+    /// use lariat_cache::SharedCacheFactory;
+    ///
+    /// # async fn example(factory: SharedCacheFactory) {
+    /// if let Err(error) = factory.wait_for_sync(Duration::from_secs(30)).await {
+    ///     for kind in &error.kinds {
+    ///         println!("{}: {}, {:?}", kind.gvk, kind.phase, kind.last_error);
+    ///     }
+    /// }
+    /// # }
+    /// ```
     ///
     /// # Errors
     ///
-    /// A kind that is not served fails this at once, and is named; so does the end of `timeout`, and
-    /// then all kinds that are not filled are named, with their state and what went wrong last.
+    /// A kind is not served, which fails the wait immediately; the error contains this kind. Or `timeout` has passed;
+    /// the error contains all kinds that have not synced, with their phase and last error.
     ///
     /// # Cancel safety
     ///
@@ -245,15 +307,24 @@ impl SharedCacheFactory {
         Err(SyncError { kinds, after })
     }
 
-    /// Returns state and totals of every kind that is in use, by kind.
+    /// Returns the status and totals of every kind in use, by kind.
+    ///
+    /// ```no_run
+    /// # fn example(factory: lariat_cache::SharedCacheFactory) {
+    /// for kind in factory.status() {
+    ///     println!("{}: {}, {} objects, {} bytes", kind.gvk, kind.phase, kind.objects, kind.bytes);
+    /// }
+    /// # }
+    /// ```
     #[must_use]
     pub fn status(&self) -> Vec<KindStatus> {
         self.cores().iter().map(|core| core.status()).collect()
     }
 
-    /// Returns how much is remembered beyond the objects, by structure and kind, with the bound of each: for checks, and
-    /// for gauges of programs that run for long. Locks are held for moments, and the cost does not grow with the number of
-    /// objects.
+    /// Returns the sizes and bounds of long-lived structures other than the objects.
+    ///
+    /// For checks, and for gauges of long-running programs. Locks are held briefly, and the cost does not grow with the
+    /// number of objects.
     ///
     /// | `what` | keyed by | bound |
     /// |---|---|---|
@@ -262,17 +333,17 @@ impl SharedCacheFactory {
     /// | `collections` | namespace | selected namespaces, or one |
     /// | `label indexes` | label | 8 |
     /// | `indexed objects` | object, in each index of a label or function | objects of the kind, times indexes |
-    /// | `client handles` | kind and identity | handles somebody has |
+    /// | `client handles` | kind and identity | handles in use |
     /// | `clients` | identity | 257 |
     /// | `discovered groups` | group and version | 64, or twice those that are served or were asked for within a second |
     /// | `budgeted kinds` | kind | kinds in use |
     ///
-    /// All of a kind go with the kind, [a grace time](crate::CacheFactoryBuilder::idle_grace) after its last use. Not
-    /// listed, because to count them would take as long as there are objects, are the index of owners (objects times
-    /// their owners) and links to decoded values (types that were read of an object; those nobody has any more are
-    /// cleared away with the object, and within 64 further decodes as a rule). A stream of
-    /// [`Changes`](crate::Changes) says itself how much is [unread](crate::Changes::unread): at most a change of each
-    /// object its reader has seen and of each there is.
+    /// A kind's structures are freed with the kind, [a grace period](crate::CacheFactoryBuilder::idle_grace) after its
+    /// last use. Two structures are not listed, because counting them would take as long as there are objects: the
+    /// index of owners (objects times their owners), and links to decoded values (types that were read of an object;
+    /// unused links are removed with the object, and within 64 further decodes as a rule). A stream of
+    /// [`Changes`](crate::Changes) reports how much is [unread](crate::Changes::unread): at most one change for each
+    /// object that its reader has seen and for each that exists.
     #[must_use]
     pub fn remembered(&self) -> Vec<Remembered> {
         let cores = self.cores();
@@ -281,7 +352,7 @@ impl SharedCacheFactory {
             all.extend(core.store().remembered().map(|each| each.of(core.gvk())));
         }
         all.extend(self.shared.clients.remembered());
-        // Kinds end at any time, so those that are counted are asked for before those there are.
+        // Kinds may end at any time, so the counted kinds are read before the existing ones.
         let budgeted = self.shared.budget.kinds();
         all.push(Remembered::new(
             "budgeted kinds",
@@ -291,18 +362,18 @@ impl SharedCacheFactory {
         all
     }
 
+    /// Returns the kinds in their order.
     fn cores(&self) -> Vec<Arc<Core>> {
-        let state = self.shared.state.lock();
-        state
-            .kinds
-            .values()
-            .map(|kind| Arc::clone(&kind.core))
-            .collect()
+        let kinds = self.shared.kinds.iter();
+        let mut cores: Vec<Arc<Core>> = kinds.map(|kind| Arc::clone(&kind.core)).collect();
+        cores.sort_by(|a, b| a.gvk().cmp(b.gvk()));
+        cores
     }
 }
 
-/// Waits until all kinds are filled, or until one is not served: that decides, and the others need not
-/// be waited for. Returns the kinds that are not served.
+/// Waits until all kinds have synced, or one is not served, which decides.
+///
+/// Returns the kinds that are not served.
 async fn refused(cores: &[Arc<Core>]) -> Vec<Unsynced> {
     loop {
         let filled = cores.iter().map(|core| async {
@@ -314,14 +385,14 @@ async fn refused(cores: &[Arc<Core>]) -> Vec<Unsynced> {
         }
         let mut missing = unsynced(cores);
         missing.retain(|kind| kind.phase == Phase::Missing);
-        // None, if the kind came to be served at this very moment.
+        // Empty if the kind came to be served at this very moment.
         if !missing.is_empty() {
             return missing;
         }
     }
 }
 
-/// Waits until some kind has taken longer than a start waits for it; returns how long that was.
+/// Waits until the timeout of a kind has passed; returns that timeout.
 async fn too_late(cores: &[Arc<Core>], usual: Duration) -> Duration {
     let late = cores.iter().map(|core| {
         Box::pin(async {
@@ -350,9 +421,18 @@ fn unsynced(cores: &[Arc<Core>]) -> Vec<Unsynced> {
         .collect()
 }
 
+impl Shared {
+    /// Returns the kinds in their order, which is the same in each run.
+    fn gvks(&self) -> Vec<Gvk> {
+        let mut gvks: Vec<Gvk> = self.kinds.iter().map(|kind| kind.key().clone()).collect();
+        gvks.sort();
+        gvks
+    }
+}
+
 impl Drop for Shared {
     fn drop(&mut self) {
-        if let Some(running) = self.state.get_mut().running.take() {
+        if let Some(running) = self.running.get_mut().take() {
             running.abort();
         }
     }

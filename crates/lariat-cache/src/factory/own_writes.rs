@@ -1,4 +1,4 @@
-//! Showing in the caches what was written through the clients.
+//! Showing the program's own writes in the caches.
 
 use std::sync::{Arc, Weak};
 
@@ -11,15 +11,15 @@ use crate::client::{KindCache, OF_THE_OBJECT, Sent, Write, WriteObserver};
 use crate::informer::Core;
 use crate::store::Content;
 
-/// Brings the answers of writes into the caches, ahead of their watches.
+/// Passes the answers of writes to the caches, ahead of their watches.
 ///
-/// What is not certain is left to the watch: subresources that answer with something else, deletions of
-/// whole collections, and objects a field selector may leave out.
+/// Uncertain cases are left to the watch: subresources that answer with another object, deletions of whole collections,
+/// and objects that a field selector may leave out.
 pub(super) struct OwnWrites {
     pub(super) factory: Weak<Shared>,
 }
 
-/// What an answer says beside the object.
+/// The fields of an answer that say what happened to the object.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Answer {
@@ -39,7 +39,7 @@ struct Metadata {
     finalizers: Option<Vec<String>>,
 }
 
-/// Namespaces have finalizers here.
+/// Namespaces have finalizers in their spec.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Spec {
@@ -81,10 +81,10 @@ impl WriteObserver for OwnWrites {
             let uid = Uid::new(&read.details.uid);
             return core.deleted(&write.key(), &uid, &sent);
         }
-        // The request asked for no more than metadata.
+        // The request asked for metadata only.
         let is_partial = read.kind == "PartialObjectMetadata";
         if is_partial && (deletes || read.metadata.deletion_timestamp.is_some()) {
-            // Some kinds have finalizers beside their metadata, so whether it is gone is not certain.
+            // Some kinds have finalizers outside their metadata, so it is not certain whether the object still exists.
             return;
         }
         // A creation may leave the name to the server.
@@ -103,7 +103,7 @@ impl WriteObserver for OwnWrites {
 }
 
 impl Answer {
-    /// Returns whether an object is gone by the write that was answered with it.
+    /// Returns whether the object no longer exists after the write.
     fn is_gone(&self, by_deletion: bool) -> bool {
         let holds = |finalizers: &Option<Vec<String>>| {
             finalizers.as_ref().is_some_and(|names| !names.is_empty())
@@ -115,23 +115,21 @@ impl Answer {
         match metadata.deletion_timestamp {
             // The last finalizer was removed, or there was none.
             Some(_) => !held,
-            // Some kinds are answered with their last state.
+            // Some kinds answer a deletion with their last state.
             None => by_deletion,
         }
     }
 }
 
 impl Shared {
-    /// Returns the cache of the kind that was written, if it is cached.
+    /// Returns the cache of the written kind, if it is cached.
     fn written_to(&self, write: &Write) -> Option<Arc<Core>> {
-        let state = self.state.lock();
-        let mut cores = state.kinds.values().map(|kind| &kind.core);
         // One of several API servers may not know the kind yet while another one answers the write.
-        let core = cores.find(|core| {
-            core.last_resource().is_some_and(|resource| {
+        let found = self.kinds.iter().find(|kind| {
+            kind.core.last_resource().is_some_and(|resource| {
                 resource.plural() == write.plural && resource.gvk().api_path() == write.api_path
             })
         });
-        core.cloned()
+        found.map(|kind| Arc::clone(&kind.core))
     }
 }

@@ -1,4 +1,4 @@
-//! What runs between a start and a stop.
+//! The tasks between a start and a stop.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -14,10 +14,10 @@ use tokio_util::task::TaskTracker;
 use super::Shared;
 use crate::informer::Core;
 
-/// A kind somebody asked for.
+/// A requested kind.
 pub(super) struct Kind {
     pub(super) core: Arc<Core>,
-    /// Stops its informer, if that runs.
+    /// Stops its informer, if it is running.
     stop: Option<CancellationToken>,
 }
 
@@ -48,12 +48,12 @@ impl Running {
         self.tasks.spawn(Arc::clone(&kind.core).run(stop));
     }
 
-    /// Writes what is recorded, until the stop.
+    /// Writes the records of the flight recorder until the stop.
     pub(super) fn spawn_recorder(&self, recorder: &Recorder) {
         self.tasks.spawn(recorder.clone().run(self.stop.clone()));
     }
 
-    /// Ends kinds that nobody uses any more.
+    /// Ends unused kinds.
     pub(super) fn watch_use(&self, shared: &Arc<Shared>) {
         let idle = Arc::clone(&shared.idle);
         let ending = end_unused(Arc::downgrade(shared), idle);
@@ -74,9 +74,9 @@ impl Running {
     }
 }
 
-/// Waits until kinds have not been used for the grace time, and ends them.
+/// Ends kinds that have been unused for the grace period.
 async fn end_unused(factory: Weak<Shared>, idle: Arc<Notify>) {
-    // Some may have become idle while nobody looked.
+    // Kinds may have become unused before this task started.
     let mut next = Some(Instant::now());
     loop {
         let timer: OptionFuture<_> = next.map(time::sleep_until).into();
@@ -92,21 +92,20 @@ async fn end_unused(factory: Weak<Shared>, idle: Arc<Notify>) {
 }
 
 impl Shared {
-    /// Ends what has not been used for the grace time; returns when to look again.
+    /// Ends kinds that have been unused for the grace period.
+    ///
+    /// Returns the next deadline.
     fn end_unused(&self, now: Instant) -> Option<Instant> {
         let grace: Duration = self.options.idle_grace;
-        let mut state = self.state.lock();
         let ends = |kind: &Kind| kind.core.usage().idle_since()?.checked_add(grace);
-        let is_over = |kind: &Kind| ends(kind).is_some_and(|at| at <= now);
-        let ended: Vec<(Gvk, Kind)> = state
-            .kinds
-            .extract_if(.., |_, kind| is_over(kind))
-            .collect();
-        let next = state.kinds.values().filter_map(ends).min();
-        // Freeing a large kind takes its time.
-        drop(state);
+        let is_over = |_: &Gvk, kind: &Kind| ends(kind).is_some_and(|at| at <= now);
+        let kinds = self.gvks().into_iter();
+        // Somebody may have begun to use it since.
+        let ended = kinds.filter_map(|gvk| self.kinds.remove_if(&gvk, is_over));
+        let ended: Vec<(Gvk, Kind)> = ended.collect();
+        let next = self.kinds.iter().filter_map(|kind| ends(&kind)).min();
         for (kind, ended) in ended {
-            tracing::info!(%kind, objects = ended.core.objects(), "nobody uses it, its watch ends");
+            tracing::info!(%kind, objects = ended.core.objects(), "the kind is unused, its watch ends");
             if let Some(stop) = ended.stop {
                 stop.cancel();
             }

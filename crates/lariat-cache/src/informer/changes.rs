@@ -1,4 +1,4 @@
-//! Changes as a stream, for those who take their time.
+//! Changes as a stream, for readers of any speed.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -13,14 +13,27 @@ use parking_lot::Mutex;
 use crate::publish::{Subscriber, Subscription};
 use crate::store::Change;
 
-/// The changes of a kind, one after the other, for a reader of any speed.
+/// A stream of the changes of a kind, for a reader of any speed.
 ///
-/// It begins with what there was at the time of subscribing. Nobody waits for the reader: what it has not
-/// read yet is merged object by object, so that it holds at most one change of each (two for an object that
-/// was deleted and made again). What came and went unseen is not told. Nothing else is left out, and the
-/// last state of every object is told.
+/// It begins with the objects that existed at the time of subscribing. The cache does not wait for the reader: unread
+/// changes are merged per object, so there is at most one of each (two for an object that was deleted and created
+/// again). An object that was created and deleted unread is left out. Nothing else is, and the reader gets the last
+/// state of every object.
 ///
-/// Dropping it ends the subscription. It never ends by itself.
+/// Dropping it ends the subscription; it does not end by itself.
+///
+/// ```no_run
+/// use lariat_cache::{Change, Informer};
+///
+/// # async fn example(pods: Informer) {
+/// let mut changes = pods.changes();
+/// loop {
+///     if let Change::Deleted { last } = changes.next().await {
+///         println!("{} was deleted", last.key());
+///     }
+/// }
+/// # }
+/// ```
 #[must_use = "dropping a stream of changes ends it"]
 pub struct Changes {
     unread: Arc<Unread>,
@@ -34,19 +47,19 @@ pub(crate) struct Unread {
 
 #[derive(Default)]
 struct State {
-    /// Keys with unread changes, by the number of the first of them; each once.
+    /// Keys with unread changes, by the number of their first change; each key once.
     order: BTreeMap<u64, ObjectKey>,
     by_key: HashMap<ObjectKey, Pending>,
-    /// Numbers keys.
+    /// The number of the next key.
     next: u64,
     reader: Option<Waker>,
 }
 
-/// The unread changes of an object: none that cancel each other out.
+/// The unread changes of an object; changes that cancel each other out are removed.
 #[derive(Default)]
 struct Pending {
     number: u64,
-    /// The end of an object that has a successor.
+    /// The deletion of an object that was created again.
     first: Option<Change>,
     last: Option<Change>,
 }
@@ -68,12 +81,12 @@ impl Changes {
         std::future::poll_fn(|cx| self.poll_change(cx)).await
     }
 
-    /// Returns the next change if there is one already.
+    /// Returns the next change if there is one; never waits.
     pub fn try_next(&mut self) -> Option<Change> {
         self.unread.state.lock().take()
     }
 
-    /// Returns for how many objects there is something to read.
+    /// Returns the number of objects with unread changes.
     #[must_use]
     pub fn unread(&self) -> usize {
         self.unread.state.lock().order.len()
@@ -159,7 +172,7 @@ impl Pending {
             (Some(Change::Updated { old, .. }), Change::Updated { new, .. }) => {
                 Some(Change::Updated { old, new })
             }
-            // It came and went unseen.
+            // It was created and deleted unread.
             (Some(Change::Added { .. }), Change::Deleted { .. }) => self.first.take(),
             (Some(gone @ Change::Deleted { .. }), added @ Change::Added { .. }) => {
                 self.first = Some(gone);

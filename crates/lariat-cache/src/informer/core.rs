@@ -1,4 +1,4 @@
-//! What all users of a kind share.
+//! The shared part of all uses of a kind.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -21,7 +21,7 @@ use crate::selection::Selection;
 use crate::store::{Content, Storage, Store};
 use crate::warm::{ClusterUid, WarmSource, WarmStore};
 
-/// What all users of a kind share.
+/// The shared part of all uses of a kind.
 pub(crate) struct Core {
     pub(super) client: Arc<KindClient>,
     pub(super) store: Arc<Store>,
@@ -31,36 +31,38 @@ pub(crate) struct Core {
     pub(super) options: KindOptions,
     pub(super) source: Option<Arc<dyn Source>>,
     pub(super) wanted: watch::Sender<Wanted>,
-    /// The form in which the kind has to be kept.
+    /// The form in which the kind must be stored.
     pub(super) storage: watch::Sender<Storage>,
     pub(super) usage: Arc<Usage>,
-    /// Where the store is kept between two runs.
+    /// The files in which the store is saved between two runs.
     pub(super) warm: Option<WarmStore>,
-    /// Where the objects of an earlier run are, if they are kept elsewhere.
+    /// The source of an earlier run's objects, if they are stored elsewhere.
     pub(super) warm_source: parking_lot::Mutex<Option<Arc<dyn WarmSource>>>,
     pub(super) cluster: ClusterUid,
-    /// How often something else was selected, or all objects were given up.
+    /// How often the selection changed, or all objects were dropped.
     pub(super) generation: AtomicU64,
-    /// What reflectors of other kinds find out about the API server.
+    /// What reflectors of other kinds know about the API server.
     pub(super) server: SharedServer,
     pub(super) flight: Option<KindFlight>,
-    /// Whether something was written before the first start, so that what an earlier run left is too old.
+    /// Whether saved objects are outdated: something was written before the first start.
     pub(super) missed_answers: AtomicBool,
-    /// The version at which the store was found there, and what it was read as.
+    /// The version of the loaded store, and what it was read as.
     pub(super) resume: parking_lot::Mutex<Option<(ResourceVersion, Wanted, Content)>>,
-    /// Held while the informer runs, so that a run that was told to stop ends before the next begins.
+    /// Locked while the informer runs.
+    ///
+    /// So a stopped run ends before the next begins.
     pub(super) run: Mutex<()>,
 }
 
-/// What users want to be read.
+/// What the users of a kind need.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Wanted {
     pub(super) selection: Selection,
-    /// Whether anybody needs more than metadata.
+    /// Whether a user needs more than metadata.
     pub(super) content: bool,
 }
 
-/// What a factory gives its informers.
+/// What a factory passes to its informers.
 pub(crate) struct Surroundings {
     pub(crate) missing: MissingKind,
     pub(crate) budget: SharedBudget,
@@ -69,7 +71,7 @@ pub(crate) struct Surroundings {
     pub(crate) filter: Option<ContentFilter>,
     pub(crate) server: SharedServer,
     pub(crate) flight: Option<Recorder>,
-    /// Told when a kind is not used any more.
+    /// Notified when a kind becomes unused.
     pub(crate) idle: Arc<Notify>,
 }
 
@@ -122,7 +124,7 @@ impl Core {
         self.client.gvk()
     }
 
-    /// Returns how long a start waits for the kind, if that was chosen for it.
+    /// Returns how long a start waits for the kind, if it has an option for that.
     pub(crate) fn sync_timeout(&self) -> Option<Duration> {
         self.options.sync_timeout
     }
@@ -143,19 +145,19 @@ impl Core {
         self.store.len()
     }
 
-    /// Returns where the kind is served, if that is known.
+    /// Returns the resource of the kind, if it is known.
     pub(crate) fn resource(&self) -> Option<ResourceKind> {
         self.client.known_resource()
     }
 
-    /// Returns where the kind is served, or was served last.
+    /// Returns the resource of the kind, or the last known one.
     pub(crate) fn last_resource(&self) -> Option<ResourceKind> {
         self.client.last_resource()
     }
 
-    /// Returns whether the cache is filled with all objects there are, in a namespace or in all.
+    /// Returns whether the cache contains all objects of a namespace, or of all.
     pub(crate) fn is_whole(&self, namespace: Option<&str>) -> bool {
-        // What a source of the caller's leaves out is not known.
+        // A source of the caller's may leave objects out.
         if self.source.is_some() || self.progress.phase() != Phase::Synced {
             return false;
         }
@@ -165,23 +167,27 @@ impl Core {
         selection.selects_by_place_only() && (is_cluster || selection.covers(namespace))
     }
 
-    /// Returns whether what is at a JSON pointer is cached as the API server has it.
+    /// Returns whether the value at a JSON pointer is cached unchanged.
     pub(crate) fn keeps(&self, pointer: &str) -> bool {
         let transform = self.options.transform.as_ref();
         self.source.is_none() && transform.is_none_or(|transform| transform.spares(pointer))
     }
 
-    /// Waits until the cache has been filled; `false` if the kind is not served and not waited for.
+    /// Waits until the cache has synced.
+    ///
+    /// Returns `false` if the kind is not served and the cache does not wait for it.
     pub(crate) async fn synced(&self) -> bool {
         self.settled(|phase| *phase == Phase::Synced).await
     }
 
-    /// Waits until the cache can be read: it is filled, or was when it was stopped.
+    /// Waits until the cache can be read: it has synced, or had when it was stopped.
     pub(crate) async fn readable(&self) -> bool {
         self.settled(|phase| self.is_readable(phase)).await
     }
 
-    /// As [`readable`](Self::readable), until the patience that all readers share is over; `None` then.
+    /// As [`readable`](Self::readable), until the time limit that all readers share.
+    ///
+    /// Then `None`.
     pub(crate) async fn readable_within(&self, patience: Duration) -> Option<bool> {
         if self.is_readable(&self.progress.phase()) {
             return Some(true);
@@ -194,8 +200,9 @@ impl Core {
         }
     }
 
-    /// Returns whether the cache can be read: it is filled, or was when it was stopped. Handlers that finish what is
-    /// due after that still read what they write; a start compares all of it with what there is.
+    /// Returns whether the cache can be read: it has synced, or had when it was stopped.
+    ///
+    /// Handlers that finish during a stop still read what they write; a start compares everything with the API server.
     fn is_readable(&self, phase: &Phase) -> bool {
         match phase {
             Phase::Synced => true,
@@ -204,7 +211,7 @@ impl Core {
         }
     }
 
-    /// Waits until a phase is good; `false` if the kind is not served and not waited for.
+    /// Waits for a good phase; `false` if the kind is not served and not waited for.
     async fn settled(&self, is_good: impl Fn(&Phase) -> bool) -> bool {
         let mut phases = self.progress.phases();
         let gives_up =
@@ -215,16 +222,15 @@ impl Core {
         settled.is_ok_and(|phase| *phase != Phase::Missing)
     }
 
-    /// Notes that a run is about to begin: the cache counts as filled only when that run has filled it.
+    /// Notes that a run is about to begin; the cache has synced only when that run has.
     pub(crate) fn begin(&self) {
         self.progress.start();
     }
 
-    /// Takes in the answer to a write of this process, as far as it is certain what it means here.
+    /// Applies the answer to a write of this process, if its meaning is certain.
     ///
-    /// `sent` is what was known when the write was sent.
-    ///
-    /// An answer that is only metadata is left to the watch where the content of the object is cached.
+    /// `sent` is what was known when the write was sent. A metadata answer is left to the watch if the content of the
+    /// object is cached.
     pub(crate) fn wrote(&self, (answer, of_answer): (&[u8], Content), gone: bool, sent: Sent) {
         if !self.takes_answers() {
             return;
@@ -241,10 +247,11 @@ impl Core {
             of_answer == Content::Whole || !self.store.wants_content(content, object)
         };
         let meaning = |object: &ObjectMetadata| match self.meaning(object) {
+            // Metadata must not replace cached content.
             Meaning::Selected if !is_enough(object) => Meaning::Unknown,
             meaning => meaning,
         };
-        // A filter may keep the content from now on, so what is only metadata is taken in as such.
+        // A filter may keep the content from now on, so a metadata answer is applied as metadata only.
         let content = match of_answer {
             Content::Whole => content,
             Content::MetadataOnly => Content::MetadataOnly,
@@ -252,17 +259,17 @@ impl Core {
         self.publisher.wrote(object, content, sent, meaning);
     }
 
-    /// Takes in that this process deleted an object; `sent` is as for [`wrote`](Self::wrote).
+    /// Applies a deletion by this process; `sent` is as for [`wrote`](Self::wrote).
     pub(crate) fn deleted(&self, key: &ObjectKey, uid: &Uid, sent: &Sent) {
         if self.takes_answers() {
             self.publisher.deleted(key, uid, sent);
         }
     }
 
-    /// Returns whether answers to writes are taken in, which is so from the first start on.
+    /// Returns whether answers to writes are applied: from the first start on.
     ///
-    /// A list in progress may be older than the answer, and the next begins when the API server is back: neither
-    /// would do instead. What is written before the first start is in its list.
+    /// A list in progress may be older than the answer, and the next one begins when the API server is back: neither
+    /// replaces the answer. What is written before the first start is in its list.
     fn takes_answers(&self) -> bool {
         let takes = self.progress.phase() != Phase::Idle || self.progress.was_filled();
         if !takes {
@@ -278,12 +285,12 @@ impl Core {
         } else if selection.surely_holds(object) {
             Meaning::Selected
         } else {
-            // What fields decide is left to the watch.
+            // Field selectors are left to the watch.
             Meaning::Unknown
         }
     }
 
-    /// Makes what reads objects as this kind keeps them.
+    /// Creates the intake that reads objects as this kind stores them.
     pub(super) fn intake(&self, content: Content) -> Intake {
         let options = &self.options;
         let transform = options.transform.clone();

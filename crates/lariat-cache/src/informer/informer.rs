@@ -17,13 +17,27 @@ use crate::store::{CachedObject, Store};
 use crate::view::View;
 use crate::warm::{WarmIdentity, WarmSource};
 
-/// One kind: one watch and one store, whoever and however many use it; a clone is the same informer.
+/// The informer of one kind: one watch and one store, however many use it.
 ///
-/// Informers, caches, subscriptions and streams of changes are uses of the kind. When the last of them is
-/// gone, the watch goes on for a grace time, then it ends and the memory is freed.
+/// A clone is the same informer. Informers, caches, subscriptions and streams of changes are uses of the kind. After
+/// the last use, the watch continues for a grace period; then it ends and the memory is freed.
 ///
-/// As long as everybody is content with metadata, only metadata is watched. The first who needs content
-/// upgrades the watch, without anybody else noticing.
+/// As long as all uses need metadata only, only metadata is watched. The first that needs content upgrades the watch;
+/// other uses are not affected.
+///
+/// ```no_run
+/// use k8s_openapi::api::core::v1::Pod;
+/// use lariat_cache::SharedCacheFactory;
+/// use lariat_core::Gvk;
+///
+/// # async fn example(factory: SharedCacheFactory) {
+/// let informer = factory.for_kind(Gvk::new("", "v1", "Pod"));
+/// let pods = informer.cache::<Pod>();
+/// if informer.synced().await {
+///     println!("{} pods, {}", pods.len(), informer.status().phase);
+/// }
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct Informer {
     core: Arc<Core>,
@@ -53,54 +67,59 @@ impl Informer {
         &self.core.client
     }
 
-    /// Returns the raw objects. Having them is no use of the kind.
+    /// Returns the store of raw objects. Holding it is not a use of the kind.
     #[must_use]
     pub fn store(&self) -> &Arc<Store> {
         &self.core.store
     }
 
-    /// Returns the same informer, as a use of the kind for which no start waits, and that makes none fail if the
-    /// kind is not served.
+    /// Returns the same informer as an optional use, for which no start waits.
+    ///
+    /// A start does not fail either if the kind is not served.
     #[must_use]
     pub fn optional(&self) -> Self {
         Self::optional_of(Arc::clone(&self.core))
     }
 
-    /// Returns the same informer, as a use of the kind for which starts wait: what a factory gives out is one.
+    /// Returns the same informer as a required use, for which starts wait.
+    ///
+    /// A factory returns required uses.
     #[must_use]
     pub fn required(&self) -> Self {
         Self::new(Arc::clone(&self.core))
     }
 
-    /// Returns whether this is a use of the kind for which no start waits.
+    /// Returns whether this is an optional use.
     #[must_use]
     pub fn is_optional(&self) -> bool {
         self.user.is_optional()
     }
 
-    /// Fills the cache at its first start from objects that are kept elsewhere, as in a database.
+    /// Loads the cache at its first start from objects stored elsewhere.
     ///
-    /// The watch goes on from their version, and the kind is listed only where that has expired. It counts as filled as after a
-    /// [warm restart](crate::CacheFactoryBuilder::warm_restart), whose file is used where the source has nothing. An informer
-    /// that runs already does not read it.
+    /// For example in a database.
+    ///
+    /// The watch continues from their version; the kind is listed only if that has expired. It counts as synced as
+    /// after a [warm restart](crate::CacheFactoryBuilder::warm_restart), whose file is used if the source has nothing.
+    /// An informer that is running does not read the source.
     pub fn warm_from(&self, source: Arc<dyn WarmSource>) {
         self.core.warm_from(source);
     }
 
-    /// Returns what must be the same for objects that are kept now to be used by a later run.
+    /// Returns the identity under which a later run may use objects saved now.
     ///
-    /// It names the cluster, what is selected and what is done with objects before they are cached. None if a later run has
-    /// to list in any case: the kind is restricted to namespaces, changed by a function, or cached without the content of
-    /// objects; and until it is [known](Self::cluster_is_known) which cluster this is.
+    /// It contains the cluster, the selection, and what is done with objects before they are cached. `None` if a later
+    /// run has to list in any case, because the kind is restricted to namespaces, transformed by a function, or cached
+    /// without content; and as long as the cluster is not [known](Self::cluster_is_known).
     #[must_use]
     pub fn warm_identity(&self) -> Option<WarmIdentity> {
         self.core.warm_identity()
     }
 
-    /// Waits until the API server has said which cluster this is.
+    /// Waits until the API server has identified its cluster.
     ///
-    /// Returns false if the program may not get the namespace `kube-system`, by whose uid clusters are told apart, or the server
-    /// answers with errors again and again. A server that does not answer is asked until it does.
+    /// Returns `false` if the program may not get the namespace `kube-system`, whose uid identifies the cluster, or the
+    /// server keeps answering with errors. A server that does not answer is asked until it does.
     ///
     /// # Cancel safety
     ///
@@ -109,18 +128,20 @@ impl Informer {
         self.core.cluster.wait().await
     }
 
-    /// Says that somebody reads the kind as `K`: the content is watched from now on if that needs it.
+    /// Declares that the kind is read as `K`: its content is watched if `K` needs it.
     ///
-    /// An informer that runs reads everything again then. Until it has, what is cached is metadata; see
+    /// An informer that runs then reads everything again. Until it has, the cache contains metadata; see
     /// [`load`](Self::load).
     pub fn need<K: View>(&self) {
-        // Asked with every look at the cache.
+        // Checked first, because this is called with every look at the cache.
         if K::NEEDS_CONTENT && !self.core.wanted.borrow().content {
             self.want(|wanted| wanted.content = true);
         }
     }
 
-    /// Changes what is read; until it has been read, the cache does not count as filled.
+    /// Changes what is read.
+    ///
+    /// Until it has been read, the cache does not count as synced.
     fn want(&self, change: impl FnOnce(&mut Wanted)) {
         self.core.wanted.send_if_modified(|wanted| {
             let before = wanted.clone();
@@ -134,44 +155,72 @@ impl Informer {
         });
     }
 
-    /// Chooses which objects are cached from now on, for everybody who uses the kind.
+    /// Sets which objects are cached from now on, for all users of the kind.
     ///
-    /// What is not selected any more is deleted from the cache, with changes that say so; what is selected
-    /// now is read.
+    /// Objects that are no longer selected are deleted from the cache, with changes that say so; newly selected objects
+    /// are read.
+    ///
+    /// ```no_run
+    /// use lariat_cache::{Informer, Selection};
+    ///
+    /// # fn example(pods: &Informer) -> Result<(), lariat_core::SelectorError> {
+    /// pods.select(Selection::all().with_labels("app in (web, api)".parse()?));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn select(&self, selection: Selection) {
         self.want(|wanted| wanted.selection = selection);
     }
 
-    /// Returns which objects are cached.
+    /// Returns the selection of cached objects.
     pub fn selection(&self) -> Selection {
         self.core.wanted.borrow().selection.clone()
     }
 
-    /// Returns whether what is at a JSON pointer, such as `/status`, and all below it, is cached as the API server has it.
+    /// Returns whether the value at a JSON pointer (`/status`) is cached unchanged.
     ///
-    /// It is not where the kind's [`Transform`](crate::Transform) may leave some of it out or change it, or where
-    /// objects come from a source of the caller's. Whoever writes what follows from it then has to read it from the API
-    /// server first: the version of a cached object does not tell that something is missing.
+    /// This includes everything below it. It is not, if the kind's [`Transform`](crate::Transform) may remove or change
+    /// some of it, or if objects come from a source of the caller's. A write that depends on the value must then read
+    /// the object from the API server first: the version of a cached object does not show that something is missing.
     ///
-    /// It is about objects [with content](CachedObject::has_content). `metadata.managedFields`, which is cut out by
-    /// default, is not looked at.
+    /// This applies to objects [with content](CachedObject::has_content). `metadata.managedFields`, which is cut out by
+    /// default, is not considered.
     #[must_use]
     pub fn keeps(&self, pointer: &str) -> bool {
         self.core.keeps(pointer)
     }
 
-    /// Subscribes to changes; what exists now is told first, before this returns.
+    /// Subscribes to changes; existing objects are published before this returns.
     ///
-    /// The subscriber is called by whoever changes the cache, so it must be prompt. For readers that take
-    /// their time there is [`changes`](Self::changes). Objects are as they are watched: without content, as
-    /// long as nobody [needs](Self::need) it.
+    /// The subscriber is called by the task that changes the cache, so it must be quick; for slow readers there is
+    /// [`changes`](Self::changes). Objects are as they are watched: without content, as long as no use
+    /// [needs](Self::need) it.
+    ///
+    /// ```no_run
+    /// use std::sync::Arc;
+    /// use lariat_cache::{Change, Informer, Subscriber};
+    ///
+    /// struct Print;
+    ///
+    /// impl Subscriber for Print {
+    ///     fn changed(&self, changes: &[Change]) {
+    ///         changes.iter().for_each(|change| println!("{} {}", change.key(), change.cause()));
+    ///     }
+    /// }
+    ///
+    /// # fn example(pods: &Informer) {
+    /// let subscription = pods.subscribe(Arc::new(Print));
+    /// // Dropping it ends the subscription.
+    /// drop(subscription);
+    /// # }
+    /// ```
     pub fn subscribe(&self, subscriber: Arc<dyn Subscriber>) -> Subscription {
         self.core
             .publisher
             .subscribe(subscriber, Arc::clone(&self.user))
     }
 
-    /// Subscribes to changes, to be read at any speed; what exists now comes first.
+    /// Subscribes to changes as a stream, which begins with the existing objects.
     pub fn changes(&self) -> Changes {
         let unread = Arc::default();
         let subscription = self.subscribe(Arc::clone(&unread) as Arc<dyn Subscriber>);
@@ -180,11 +229,23 @@ impl Informer {
 
     /// Returns an object with its content, which is fetched if only metadata is cached.
     ///
-    /// Returns `None` if the object is not cached, or is deleted meanwhile.
+    /// Returns `None` if the object is not cached, or is deleted meanwhile. The cache does not store a fetched object.
+    /// The object may be newer than the cached one, and is never older: if the cached one changes during the request,
+    /// it is fetched again. The request goes to the API server, also for kinds that are read from a source of the
+    /// caller's.
     ///
-    /// The cache does not keep a fetched object. The object may be newer than the cached one, and is never older: if
-    /// the cached one changes while the request is under way, it is fetched again. The request goes to the API server,
-    /// also for kinds that are read from a source of the caller's.
+    /// ```no_run
+    /// use lariat_cache::{Informer, LoadError};
+    /// use lariat_core::ObjectKey;
+    ///
+    /// # async fn example(secrets: &Informer) -> Result<(), LoadError> {
+    /// let key = ObjectKey::namespaced("shop", "database");
+    /// if let Some(secret) = secrets.load(&key).await? {
+    ///     println!("{} at {}", secret.key(), secret.version());
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     ///
@@ -192,15 +253,15 @@ impl Informer {
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future loses nothing but the request under way.
+    /// Dropping the future cancels the request under way and loses nothing else.
     pub async fn load(&self, key: &ObjectKey) -> Result<Option<Arc<CachedObject>>, LoadError> {
         self.load_within(key, load::UPGRADE_PATIENCE).await
     }
 
-    /// Returns an object with its content, which is fetched if only metadata is cached.
+    /// Returns an object with its content, with a limit on waiting for an upgrade.
     ///
-    /// [`load`](Self::load) waits 20 seconds for a watch that is being upgraded to content before it fetches; this
-    /// waits for `patience`, and zero fetches at once.
+    /// As [`load`](Self::load), which waits 20 seconds for a watch that is being upgraded to content before it fetches
+    /// an object. Zero fetches immediately.
     ///
     /// # Errors
     ///
@@ -217,19 +278,21 @@ impl Informer {
         self.core.load(key, patience).await
     }
 
-    /// Returns whether the watch is being upgraded from metadata to content, or the content is being read again.
+    /// Returns whether the content is being read, after an upgrade or again.
     #[must_use]
     pub fn is_upgrading(&self) -> bool {
         self.core.is_upgrading()
     }
 
-    /// Returns state and totals.
+    /// Returns the status and totals.
     #[must_use]
     pub fn status(&self) -> KindStatus {
         self.core.status()
     }
 
-    /// Waits until the cache has been filled; `false` if the kind is not served and not waited for.
+    /// Waits until the cache has synced.
+    ///
+    /// Returns `false` if the kind is not served and the cache does not wait for it.
     ///
     /// # Cancel safety
     ///
@@ -248,7 +311,7 @@ impl Informer {
         self.core.readable_within(patience).await
     }
 
-    /// Waits until the cache has been filled, even if the kind is not served for now.
+    /// Waits until the cache has synced, even if the kind is not served for now.
     #[cfg(feature = "kube-runtime")]
     pub(crate) async fn filled(&self) {
         let mut phases = self.core.progress.phases();

@@ -1,4 +1,4 @@
-//! Fetching the content of objects whose metadata alone is cached.
+//! Fetching the content of objects of which only metadata is cached.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -14,60 +14,60 @@ use crate::mapper::MapperError;
 use crate::publish::Phase;
 use crate::store::{CachedObject, Content};
 
-/// How long a watch that is being upgraded is waited for, before objects are fetched one by one.
+/// How long a watch upgrade is waited for before objects are fetched one by one.
 pub(super) const UPGRADE_PATIENCE: Duration = Duration::from_secs(20);
 
-/// How long the API server may take to answer.
+/// The time limit of the API server's answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Content that could not be fetched.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LoadError {
-    /// Where the kind is served is not known.
+    /// The resource of the kind is not known.
     #[error("the content of {gvk} {key} cannot be fetched")]
     Mapper {
         /// The kind.
         gvk: Gvk,
         /// The object.
         key: ObjectKey,
-        /// Why not.
+        /// The error of the mapper.
         source: MapperError,
     },
-    /// The API server did not answer.
+    /// The API server did not answer in time.
     #[error("the content of {gvk} {key} cannot be fetched: no answer within {after:?}")]
     Unanswered {
         /// The kind.
         gvk: Gvk,
         /// The object.
         key: ObjectKey,
-        /// How long was waited.
+        /// The time limit.
         after: Duration,
     },
-    /// The API server did not answer as it should.
+    /// The request failed.
     #[error("the content of {gvk} {key} cannot be fetched")]
     Request {
         /// The kind.
         gvk: Gvk,
         /// The object.
         key: ObjectKey,
-        /// What the client says.
+        /// The client's error.
         source: kube::Error,
     },
-    /// The answer is no object of the kind.
+    /// The answer is not an object of the kind.
     #[error("the content of {gvk} {key} was fetched and is not understood: {detail}")]
     Malformed {
         /// The kind.
         gvk: Gvk,
         /// The object.
         key: ObjectKey,
-        /// What is wrong, without values.
+        /// The error, without values.
         detail: String,
     },
 }
 
 impl Core {
-    /// Returns whether the content of what is cached as metadata is being read.
+    /// Returns whether content is being read where only metadata is cached.
     pub(super) fn is_upgrading(&self) -> bool {
         let is_reading = matches!(
             self.progress.phase(),
@@ -76,15 +76,17 @@ impl Core {
         is_reading && self.wanted_content() == Content::Whole
     }
 
-    /// Returns an object with its content, fetched if only metadata is cached; a watch that is being upgraded is waited
-    /// for this long.
+    /// Returns an object with its content, fetched if only metadata is cached.
+    ///
+    /// A watch that is being upgraded is waited for up to `patience`.
     pub(super) async fn load(
         &self,
         key: &ObjectKey,
         patience: Duration,
     ) -> Result<Option<Arc<CachedObject>>, LoadError> {
+        // The first pass only looks; the second one may have waited for the list.
         for patience in [Duration::ZERO, patience] {
-            // Better one list than a request for each object.
+            // One list is better than a request for each object.
             if self.awaits_content(key) {
                 let _ = time::timeout(patience, self.synced()).await;
             }
@@ -97,7 +99,7 @@ impl Core {
         self.fetch_newest(key).await
     }
 
-    /// Returns whether a list or a watch may bring the content of an object.
+    /// Returns whether a list or watch may yield the content of an object.
     fn awaits_content(&self, key: &ObjectKey) -> bool {
         let content = self.wanted_content();
         match self.store.get(key) {
@@ -106,10 +108,10 @@ impl Core {
         }
     }
 
-    /// Fetches an object that is no older than what the cache has when this returns.
+    /// Fetches an object that is no older than the cached one at the return.
     ///
-    /// The watch, or the answer to a write of this process, may change the cached object while the request is under
-    /// way. The object is fetched again then, so there is one more request for each such change.
+    /// The watch, or the answer to a write of this process, may change the cached object during the request. The object
+    /// is fetched again then, so there is one more request for each such change.
     async fn fetch_newest(&self, key: &ObjectKey) -> Result<Option<Arc<CachedObject>>, LoadError> {
         let mut before = self.store.get(key);
         while let Some(cached) = before {
@@ -163,8 +165,8 @@ impl Core {
                 key: key.clone(),
                 detail: error.to_string(),
             })?;
-        // A kind that was deleted and defined with another scope is served at another path, where the name is that of
-        // another object. What is cached is gone then, and the next list is going to show it.
+        // If a CRD was deleted and created again with another scope, this path may name another object. The cached
+        // object no longer exists then, and the next list will show that.
         let is_asked_for = object.key() == key;
         Ok(is_asked_for.then(|| Arc::new(CachedObject::new(object))))
     }
@@ -176,7 +178,7 @@ fn is_same_state(one: &CachedObject, other: &CachedObject) -> bool {
 
 /// Returns whether a fetched object is at least as new as the cached one.
 ///
-/// It is not if none was fetched, or if their versions cannot be compared.
+/// `false` if none was fetched, or if the versions cannot be compared.
 fn is_as_new(fetched: Option<&CachedObject>, cached: &CachedObject) -> bool {
     let order = fetched.and_then(|fetched| fetched.version().compare(cached.version()));
     order.is_some_and(Ordering::is_ge)

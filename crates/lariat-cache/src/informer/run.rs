@@ -19,33 +19,35 @@ use crate::publish::{Phase, Trouble};
 use crate::reflector::{Endpoint, Exit, Reading, Reflector, SharedServer, Source};
 use crate::store::{Content, Storage};
 
-/// How often a kind that is not served is asked for.
+/// How often discovery is asked for a kind that is not served.
 const MISSING_KIND_PERIOD: Duration = Duration::from_secs(2);
 
-/// How long a kind has to be missing before its objects are taken for gone. While an API server starts, it
-/// may not know its custom resources for some seconds.
+/// How long a kind must be missing before its objects count as deleted.
+///
+/// A starting API server may not know its custom resources for some seconds.
 const VANISHED_AFTER: Duration = Duration::from_secs(30);
 
-/// How often discovery is asked again that did not answer, doubling up to ten times as long.
+/// The first delay after a failed discovery; it doubles up to ten times that.
 const DISCOVERY_PERIOD: Duration = Duration::from_secs(1);
 
-/// Why reading has ended.
+/// Why a round of reading has ended.
 enum Round {
     Stopped,
-    /// Something else is to be read.
+    /// Selection, content or storage changed.
     Changed,
     NotServed,
 }
 
-/// Where the kind is read from.
+/// The source from which a kind is read.
 struct Place {
     source: Arc<dyn Source>,
     namespaced: bool,
 }
 
 impl Core {
-    /// Keeps the cache up to date until told to stop.
+    /// Keeps the cache up to date until it is stopped.
     pub(crate) async fn run(self: Arc<Self>, stop: CancellationToken) {
+        // A run that was stopped may still be ending; two runs must not write the store.
         let _alone = self.run.lock().await;
         let (mut wanted, mut storage) = (self.wanted.subscribe(), self.storage.subscribe());
         stop.run_until_cancelled(self.warm_up()).await;
@@ -68,7 +70,7 @@ impl Core {
         self.progress.enter(Phase::Idle);
     }
 
-    /// Reads until there is a reason to do something else.
+    /// Reads until something has to change.
     async fn round(
         self: &Arc<Self>,
         place: &Place,
@@ -88,7 +90,7 @@ impl Core {
                     Some(Ok(Exit::Stopped)) => break Round::Stopped,
                     exit => {
                         let panic = exit.is_some_and(|exit| exit.is_err());
-                        tracing::error!(kind = %self.gvk(), panic, "a reflector ended, it begins again");
+                        tracing::error!(kind = %self.gvk(), panic, "a reflector ended, it is restarted");
                         time::sleep(DISCOVERY_PERIOD).await;
                         break Round::Changed;
                     }
@@ -105,6 +107,7 @@ impl Core {
                 }
             }
         };
+        // All reflectors of the round end before the next round reads something else.
         stop_reading.cancel();
         while reflectors.join_next().await.is_some() {}
         self.store.give_up_lists();
@@ -115,7 +118,7 @@ impl Core {
         }
     }
 
-    /// Returns how much of each object is to be read by now.
+    /// Returns whether objects are read with content or as metadata only.
     pub(super) fn wanted_content(&self) -> Content {
         let storage: Storage = *self.storage.borrow();
         self.content(&self.wanted.borrow(), storage)
@@ -143,7 +146,7 @@ impl Core {
         let mut reflectors = JoinSet::new();
         let segments = self.progress.begin(namespaces.len());
         let options = &self.options;
-        // What was found is of use only to those who read the same.
+        // The loaded objects are used only by reflectors that read the same.
         let found = self.resume.lock().take();
         let found = found.filter(|(_, was, as_content)| was == wanted && *as_content == content);
         let resume = found.map(|(version, ..)| version);
@@ -155,7 +158,7 @@ impl Core {
                 namespace,
                 streams: options.filling == Filling::Stream,
                 gzip: !options.uncompressed,
-                // A source of the user's may be another server.
+                // A source of the caller's may be another server.
                 server: match &self.source {
                     Some(_) => SharedServer::default(),
                     None => self.server.clone(),
@@ -171,14 +174,14 @@ impl Core {
         reflectors
     }
 
-    /// Returns the changes of the content filter; none where no content is read, which it says nothing about.
+    /// Returns the changes of the content filter; none if only metadata is read.
     fn filter_changes(&self, content: Content) -> FilterChanges {
         let filter = self.store.filter();
         let filter = filter.filter(|_| content == Content::Whole);
         filter.map_or_else(FilterChanges::default, KindFilter::changes)
     }
 
-    /// Returns what ends when it is time to resync; nothing, if that is never.
+    /// Returns the timer of the next resync; it never fires without a resync period.
     fn resync_timer(&self) -> OptionFuture<std::pin::Pin<Box<time::Sleep>>> {
         let jittered = |period: Duration| period.mul_f64(0.9 + 0.2 * fastrand::f64());
         self.options
@@ -187,7 +190,7 @@ impl Core {
             .into()
     }
 
-    /// Finds out where the kind is read from, however long that takes; `None` if the informer stops.
+    /// Returns the source of the kind, after discovery; `None` if the informer stops.
     async fn place(&self, stop: &CancellationToken) -> Option<Place> {
         if stop.is_cancelled() {
             return None;
@@ -235,15 +238,15 @@ impl Core {
         }
     }
 
-    /// Notes that the kind is not served. If it stays so, its objects are gone.
+    /// Notes that the kind is not served; after some time, deletes its objects.
     fn missing(&self) {
         let now = Instant::now();
         let since = self.progress.missing_since(now);
         self.progress.enter(Phase::Missing);
         if now - since >= VANISHED_AFTER && !self.store.is_empty() {
             let objects = self.store.len();
-            tracing::warn!(kind = %self.gvk(), objects, "the kind is gone, and its objects with it");
-            // What an earlier run left is gone, too, and what is kept from now on is not all there is.
+            tracing::warn!(kind = %self.gvk(), objects, "the kind is no longer served, its objects count as deleted");
+            // Objects saved by an earlier run are outdated too, and what is saved from now on is incomplete.
             *self.resume.lock() = None;
             self.generation.fetch_add(1, Ordering::SeqCst);
             self.publisher.clear();

@@ -1,4 +1,4 @@
-//! Going on from what an earlier run has kept.
+//! Starting from the saved objects of an earlier run.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -14,10 +14,10 @@ use crate::store::Content;
 use crate::warm::{Cold, WarmIdentity, WarmObjects, WarmSource};
 
 impl Core {
-    /// Fills the store with what an earlier run has kept, if there is such a thing.
+    /// Loads the saved objects of an earlier run into the store, if there are any.
     pub(super) async fn warm_up(&self) {
         let (wanted, content) = self.wanted_now();
-        // What this run was shown or wrote is newer than what is there.
+        // What this run has read or written is newer.
         if self.progress.was_filled() || self.missed_answers.load(Ordering::Relaxed) {
             return;
         }
@@ -35,7 +35,7 @@ impl Core {
                 }
                 Ok(None) => {}
                 Err(reason) => {
-                    tracing::warn!(%kind, reason, "what an earlier run has kept cannot be read");
+                    tracing::warn!(%kind, reason, "the saved objects of an earlier run cannot be read");
                 }
             }
         }
@@ -63,13 +63,13 @@ impl Core {
         self.take_in(found, (&wanted, content)).await;
     }
 
-    /// Asks a source for objects of what is wanted.
+    /// Asks a source for objects that match what is read.
     async fn warm_objects(
         &self,
         source: &dyn WarmSource,
         (wanted, content): (&Wanted, Content),
     ) -> Result<Option<WarmObjects>, String> {
-        // While the API server is away there is nothing to list, either.
+        // If the API server does not answer, listing would not be faster.
         if content != Content::Whole || !self.cluster.wait().await {
             return Ok(None);
         }
@@ -80,17 +80,17 @@ impl Core {
         opened.map_err(|error| describe(&*error))
     }
 
-    /// Fills the store with objects of an earlier run, as if they were a list; returns whether it did.
+    /// Loads objects of an earlier run as a list; returns whether it was completed.
     async fn take_in(&self, mut found: WarmObjects, (wanted, content): (&Wanted, Content)) -> bool {
         let kind = self.gvk();
-        // They were changed before they were kept.
+        // They were transformed before they were saved.
         let managed_fields = self.options.managed_fields;
         let mut intake = Intake::new(kind.clone(), content, managed_fields, None);
         let listing = self.store.begin_listing(true, content, None).of_the_past();
         let mut count = 0;
         loop {
             let page = found.pages.try_next().await;
-            // Something else may be wanted since.
+            // Selection or content may have changed since.
             if *self.wanted.borrow() != *wanted || self.wanted_content() != content {
                 return false;
             }
@@ -108,29 +108,29 @@ impl Core {
                     count += objects.len();
                     self.publisher.list_page(&listing, objects);
                 }
-                // A list that is given up: the next one deletes what is gone.
+                // The list is abandoned; the next one removes what no longer exists.
                 Err(reason) => {
-                    tracing::warn!(%kind, reason, "what an earlier run has kept cannot be read: the kind is listed");
+                    tracing::warn!(%kind, reason, "the saved objects of an earlier run cannot be read: the kind is listed");
                     return false;
                 }
             }
         }
         let version = found.version;
         self.publisher.end_listing(&listing, &version);
-        tracing::info!(%kind, objects = count, %version, "the cache goes on where an earlier run ended");
+        tracing::info!(%kind, objects = count, %version, "the cache continues where an earlier run ended");
         self.progress.found(&version);
         *self.resume.lock() = Some((version, wanted.clone(), content));
         true
     }
 
-    /// Fills the cache at its first start from a source.
+    /// Sets the source from which the cache is loaded at its first start.
     pub(super) fn warm_from(&self, source: Arc<dyn WarmSource>) {
         *self.warm_source.lock() = Some(source);
     }
 
-    /// Returns what must be the same for objects that are kept now to be used by a later run.
+    /// Returns the identity under which a later run may use objects saved now.
     pub(super) fn warm_identity(&self) -> Option<WarmIdentity> {
-        // First, so that what is changed meanwhile makes another generation.
+        // Read first, so that a concurrent change leads to another generation.
         let generation = self.generation.load(Ordering::SeqCst);
         let (wanted, content) = self.wanted_now();
         let text = self.identity_of(&wanted, content)?;
@@ -139,7 +139,7 @@ impl Core {
 
     fn identity_of(&self, wanted: &Wanted, content: Content) -> Option<String> {
         let reading = self.warm_reading(wanted, content)?;
-        // What is cached on demand may have no content.
+        // A cache on demand may lack content.
         if content != Content::Whole {
             return None;
         }
@@ -147,14 +147,16 @@ impl Core {
         Some(format!("{} {cluster} {reading}", crate::warm::FORMAT))
     }
 
-    /// Returns what is wanted, and how much of each object that is. One look at a time: a second beside the first waits
-    /// for whoever is about to change it, who waits for the first.
+    /// Returns what is read, and with which content.
+    ///
+    /// Two borrows one after the other: a second borrow within the first would deadlock with a writer that waits
+    /// between them.
     fn wanted_now(&self) -> (Wanted, Content) {
         let wanted = self.wanted.borrow().clone();
         (wanted, self.wanted_content())
     }
 
-    /// Leaves what is cached for the next run, if it is up to date.
+    /// Saves the cache for the next run, if it is up to date.
     pub(super) async fn keep_warm(&self) {
         let Some(warm) = &self.warm else {
             return;
@@ -172,19 +174,21 @@ impl Core {
         if let Err(reason) = warm.leave(kind, &reading, (&version, &self.store)).await {
             let file = warm.file(kind);
             let file = file.display();
-            tracing::warn!(%kind, %file, %reason, "nothing is left for the next start");
+            tracing::warn!(%kind, %file, %reason, "the cache cannot be saved for the next start");
         }
     }
 
-    /// Returns what has to be the same for what an earlier run has kept to be used; none if nothing can be used.
+    /// Returns what must be the same to use saved objects.
+    ///
+    /// `None` if they cannot be used.
     fn warm_reading(&self, wanted: &Wanted, content: Content) -> Option<String> {
         let transform = self.options.transform.as_ref();
         let transparent = transform.is_none_or(|transform| transform.is_transparent());
-        // Several namespaces are several versions, and a source of the user's is none of this cluster's.
+        // Several namespaces have several versions, and a source of the caller's is not part of this cluster.
         if !wanted.selection.namespaces().is_empty() || !transparent || self.source.is_some() {
             return None;
         }
-        // The filter of the next run may keep the content of other objects.
+        // The next run's filter may keep the content of other objects.
         if content == Content::Whole && self.store.filter().is_some() {
             return None;
         }

@@ -2,79 +2,40 @@
 //!
 //! Source: `apidiscovery.k8s.io/v2`, served since Kubernetes 1.30.
 
+use kube::core::discovery::v2::{APIGroupDiscovery, APIResourceDiscovery, APIVersionDiscovery};
 use lariat_core::{Gvk, ResourceKind, Scope};
 use serde::Deserialize;
 
-/// A kind that is served.
+/// A served kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Served {
     pub(super) resource: ResourceKind,
     pub(super) is_watchable: bool,
 }
 
-/// Returns whether these are the verbs of a kind that can be cached.
+/// Returns whether the verbs are those of a kind that can be cached.
 pub(super) fn is_watchable(verbs: &[String]) -> bool {
     let has = |wanted: &str| verbs.iter().any(|verb| verb == wanted);
     has("list") && has("watch")
 }
 
-/// What to accept; servers that do not aggregate answer with the list of groups they always had.
+/// The `Accept` header.
+///
+/// Servers without aggregated discovery answer with the list of groups.
 pub(super) const ACCEPTED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;\
     as=APIGroupDiscoveryList,application/json";
 
+/// A document that may be something else than its type.
 #[derive(Deserialize)]
 struct Document {
     kind: String,
     #[serde(default)]
-    items: Vec<Group>,
+    items: Vec<APIGroupDiscovery>,
 }
 
-#[derive(Deserialize)]
-struct Group {
-    #[serde(default)]
-    metadata: Name,
-    #[serde(default)]
-    versions: Vec<Version>,
-}
-
-#[derive(Default, Deserialize)]
-struct Name {
-    #[serde(default)]
-    name: String,
-}
-
-#[derive(Deserialize)]
-struct Version {
-    version: String,
-    #[serde(default)]
-    resources: Vec<Resource>,
-    #[serde(default)]
-    freshness: String,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Resource {
-    resource: String,
-    /// Missing for resources that only have subresources.
-    #[serde(default)]
-    response_kind: Option<Kind>,
-    #[serde(default)]
-    scope: String,
-    #[serde(default)]
-    verbs: Vec<String>,
-}
-
-#[derive(Deserialize)]
-struct Kind {
-    #[serde(default)]
-    group: String,
-    #[serde(default)]
-    version: String,
-    kind: String,
-}
-
-/// Returns the resources of each group and version, by their path; none if this is another document.
+/// Returns the resources of each group and version, by path.
+///
+/// Empty for another document.
 ///
 /// A version whose server did not answer the aggregator is left out, so that it is asked itself.
 pub(super) fn read(text: &str) -> Vec<(String, Vec<ResourceKind>)> {
@@ -86,59 +47,53 @@ pub(super) fn read(text: &str) -> Vec<(String, Vec<ResourceKind>)> {
     all.into_iter().filter_map(plain).collect()
 }
 
-/// What is served under the paths of groups and versions; nothing where the server behind one did not answer.
+/// What is served under each path; `None` if the server behind it did not answer.
 pub(super) type Paths = Vec<(String, Option<Vec<Served>>)>;
 
-/// Returns what is served, with the versions of each group in the order of preference; none if this is another
-/// document.
+/// Returns what is served, each group's versions in the order of preference.
+///
+/// `None` for another document.
 pub(super) fn survey(text: &str) -> Option<Paths> {
     let document: Document = serde_json::from_str(text).ok()?;
     if document.kind != "APIGroupDiscoveryList" {
         return None;
     }
     let versions = document.items.into_iter().flat_map(|group| {
-        let name = group.metadata.name;
+        let name = group.metadata.and_then(|it| it.name).unwrap_or_default();
         let versions = group.versions.into_iter();
         versions.map(move |version| (name.clone(), version))
     });
-    let read = |(group, version): (String, Version)| {
-        let path = Gvk::new(&group, &version.version, "").api_path();
-        let resources = version.resources.iter();
-        let resources = resources.filter_map(|each| served(&group, &version.version, each));
-        (
-            path,
-            (version.freshness != "Stale").then(|| resources.collect()),
-        )
+    let read = |(group, each): (String, APIVersionDiscovery)| {
+        let version = each.version?;
+        let path = Gvk::new(&group, &version, "").api_path();
+        let resources = each.resources.into_iter();
+        let resources = resources.filter_map(|each| served(&group, &version, each));
+        let is_stale = each.freshness.as_deref() == Some("Stale");
+        Some((path, (!is_stale).then(|| resources.collect())))
     };
-    Some(versions.map(read).collect())
+    Some(versions.filter_map(read).collect())
 }
 
-fn served(group: &str, version: &str, each: &Resource) -> Option<Served> {
-    Some(Served {
-        resource: resource(group, version, each)?,
-        is_watchable: is_watchable(&each.verbs),
-    })
-}
-
-fn resource(group: &str, version: &str, resource: &Resource) -> Option<ResourceKind> {
-    let kind = resource.response_kind.as_ref()?;
-    let or = |text: &str, default: &str| {
-        if text.is_empty() {
-            default.to_owned()
-        } else {
-            text.to_owned()
-        }
+fn served(group: &str, version: &str, each: APIResourceDiscovery) -> Option<Served> {
+    // Missing for resources that only have subresources.
+    let response = each.response_kind?;
+    let or = |text: Option<String>, default: &str| {
+        let text = text.filter(|text| !text.is_empty());
+        text.unwrap_or_else(|| default.to_owned())
     };
     let gvk = Gvk::new(
-        &or(&kind.group, group),
-        &or(&kind.version, version),
-        &kind.kind,
+        &or(response.group, group),
+        &or(response.version, version),
+        &response.kind?,
     );
-    let scope = match &*resource.scope {
-        "Cluster" => Scope::Cluster,
+    let scope = match each.scope.as_deref() {
+        Some("Cluster") => Scope::Cluster,
         _ => Scope::Namespaced,
     };
-    Some(ResourceKind::new(gvk, &resource.resource, scope))
+    Some(Served {
+        resource: ResourceKind::new(gvk, &each.resource?, scope),
+        is_watchable: is_watchable(&each.verbs),
+    })
 }
 
 #[cfg(test)]

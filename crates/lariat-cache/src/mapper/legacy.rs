@@ -6,13 +6,13 @@ use serde::Deserialize;
 
 use super::aggregated::{Served, is_watchable};
 
-/// Returns the resources of a document that are not subresources.
+/// Returns the resources of a document, without subresources.
 pub(super) fn read(text: &str) -> Result<Vec<ResourceKind>, serde_json::Error> {
     let served = survey(text)?.into_iter();
     Ok(served.map(|served| served.resource).collect())
 }
 
-/// Returns what a document says is served, but for subresources.
+/// Returns what a document lists as served, without subresources.
 pub(super) fn survey(text: &str) -> Result<Vec<Served>, serde_json::Error> {
     let list: APIResourceList = serde_json::from_str(text)?;
     let (group, version) = list
@@ -37,7 +37,9 @@ pub(super) fn survey(text: &str) -> Result<Vec<Served>, serde_json::Error> {
     Ok(resources.map(served).collect())
 }
 
-/// Returns the versions `/api` or `/apis` lists, each group's in the order of preference.
+/// Returns the versions listed by `/api` or `/apis`.
+///
+/// Each group's are in the order of preference.
 pub(super) fn versions(text: &str) -> Result<Vec<String>, serde_json::Error> {
     #[derive(Deserialize)]
     struct Document {

@@ -1,4 +1,4 @@
-//! The REST mapper: which resource serves a kind.
+//! The REST mapper: maps kinds to resources.
 
 mod aggregated;
 mod legacy;
@@ -18,13 +18,23 @@ use tokio::time::{self, Instant};
 
 pub use survey::Survey;
 
-/// Looks kinds up in the API server's discovery.
+/// Maps kinds to resources by the API server's discovery.
 ///
-/// The first question about a core kind, or about another, is answered for all of them by one request
-/// where the server aggregates its discovery; further questions ask for one group and version. Answers are
-/// kept for ten minutes; a kind that is missing in what is kept is looked up again, at most once a second,
-/// so a kind that was defined since is found. Groups are looked up apart: one that does not answer affects
-/// only its own kinds, and what was known of it before is believed.
+/// The first lookup of a core kind, and that of any other, asks for all of them with one request if the server supports
+/// aggregated discovery; further lookups ask for one group and version. Results are kept for ten minutes. A kind that
+/// is missing in them is looked up again, at most once a second, so a CRD created meanwhile is found. Groups are looked
+/// up separately: one that does not answer affects only its own kinds, and its previous results are used.
+///
+/// ```no_run
+/// use lariat_cache::SharedCacheFactory;
+/// use lariat_core::Gvk;
+///
+/// # async fn example(factory: SharedCacheFactory) -> Result<(), lariat_cache::MapperError> {
+/// let mapper = factory.clients().mapper();
+/// let deployments = mapper.kind(&Gvk::new("apps", "v1", "Deployment")).await?;
+/// assert_eq!(deployments.plural(), "deployments");
+/// # Ok(()) }
+/// ```
 #[derive(Clone)]
 pub struct RestMapper {
     shared: Arc<Shared>,
@@ -34,20 +44,21 @@ struct Shared {
     client: Client,
     /// By the path of group and version.
     known: Mutex<Groups>,
-    /// Which of `/api` and `/apis` were asked for everything. Locked meanwhile, so that many who ask at
-    /// once cause one request.
+    /// Which of `/api` and `/apis` were asked for all groups.
+    ///
+    /// Locked during the request, so that concurrent lookups cause one request.
     asked: AsyncMutex<HashSet<&'static str>>,
 }
 
-/// What is known, by the path of group and version.
+/// The known groups and versions, by path.
 #[derive(Default)]
 struct Groups {
     entries: HashMap<String, Entry>,
-    /// How many there were left when those that are of no use were cleared away last.
+    /// How many entries were left by the last clean-up.
     left: usize,
 }
 
-/// Locked while a request is under way.
+/// Locked during a request.
 type Entry = Arc<AsyncMutex<Option<Known>>>;
 
 /// What is served under a group and version.
@@ -57,20 +68,23 @@ struct Known {
     at: Instant,
 }
 
-/// How long what is known is believed.
+/// How long results are used.
 const BELIEVED: Duration = Duration::from_secs(600);
 
-/// How long it is believed that a kind is missing.
+/// How long a kind is considered missing.
 const MISSING_BELIEVED: Duration = Duration::from_secs(1);
 
-/// How long what was served is kept after it was asked for last, in case its group does not answer.
+/// How long results are kept after their last use.
+///
+/// They are used if the group does not answer.
 const KEPT: Duration = Duration::from_secs(24 * 3600);
 
-/// How many groups and versions are known before those of no use are cleared away: one that is not served, but was asked
-/// for, must not stay for ever.
+/// The number of entries at which the first clean-up removes unused ones.
+///
+/// A group that is not served, but was asked for, must not stay for ever.
 const CLEAR_AT: usize = 64;
 
-/// A kind that could not be looked up.
+/// A kind or resource that could not be looked up.
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum MapperError {
@@ -79,7 +93,9 @@ pub enum MapperError {
     UnknownKind {
         /// The kind.
         gvk: Gvk,
-        /// The groups and versions in which a kind of this name is served, as far as discovery is known; often empty.
+        /// Groups and versions that serve a kind of this name, as far as known.
+        ///
+        /// Often empty.
         served: Vec<Gvk>,
     },
     /// The API server does not serve the resource.
@@ -90,25 +106,25 @@ pub enum MapperError {
         /// The plural resource name.
         resource: String,
     },
-    /// Discovery did not answer.
+    /// Discovery failed.
     #[error("cannot look up {api_path}")]
     Discovery {
         /// The path of group and version.
         api_path: String,
-        /// What the client says.
+        /// The client's error.
         source: kube::Error,
     },
-    /// Discovery was asked and said nothing.
+    /// Discovery did not answer in time.
     #[error("cannot look up {api_path}: no answer from the API server within {after:?}")]
     Unanswered {
         /// The path of group and version.
         api_path: String,
-        /// How long was waited.
+        /// The time limit.
         after: Duration,
     },
 }
 
-/// Says what may be wrong with a kind that is not served.
+/// Returns what may be wrong with a kind that is not served.
 fn hint(served: &[Gvk]) -> String {
     if served.is_empty() {
         return "is its CustomResourceDefinition installed, and are group, version and kind spelled right?".to_owned();
@@ -120,13 +136,13 @@ fn hint(served: &[Gvk]) -> String {
     )
 }
 
-/// How long discovery may take to answer.
+/// The time limit of an answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 
 debug_as_description!(MapperError);
 
 impl MapperError {
-    /// Returns whether the API server answered, and does not know what was asked for.
+    /// Returns whether the API server does not serve the kind or resource.
     #[must_use]
     pub fn is_unknown(&self) -> bool {
         matches!(
@@ -137,7 +153,7 @@ impl MapperError {
 }
 
 impl RestMapper {
-    /// Makes a mapper that knows nothing yet.
+    /// Creates an empty mapper.
     #[must_use]
     pub fn new(client: Client) -> Self {
         Self {
@@ -149,7 +165,7 @@ impl RestMapper {
         }
     }
 
-    /// Finds the resource of a kind.
+    /// Returns the resource of a kind.
     ///
     /// # Errors
     ///
@@ -157,7 +173,7 @@ impl RestMapper {
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future loses nothing but the request under way.
+    /// Dropping the future cancels the request under way and loses nothing else.
     pub async fn kind(&self, gvk: &Gvk) -> Result<ResourceKind, MapperError> {
         let found = self
             .find(&gvk.api_path(), |resource| resource.gvk() == gvk)
@@ -171,8 +187,9 @@ impl RestMapper {
         }
     }
 
-    /// Returns the kinds of the same name in other groups and versions, as far as it takes no more than the answer that
-    /// lists all of them.
+    /// Returns kinds of the same name in other groups and versions.
+    ///
+    /// Only what is known or part of the aggregated discovery; no group is asked separately.
     async fn namesakes(&self, gvk: &Gvk) -> Vec<Gvk> {
         for root in ["/api/", "/apis/"] {
             self.ask_everything(root).await;
@@ -180,7 +197,7 @@ impl RestMapper {
         let entries: Vec<Entry> = self.shared.known.lock().entries.values().cloned().collect();
         let mut namesakes = Vec::new();
         for entry in entries {
-            // One that is being asked for is left out, rather than waited for.
+            // An entry that is being looked up is skipped rather than waited for.
             let Ok(known) = entry.try_lock() else {
                 continue;
             };
@@ -193,7 +210,7 @@ impl RestMapper {
         namesakes
     }
 
-    /// Finds the kind of a resource, given its group, version and plural name.
+    /// Returns the kind of a resource, given its group, version and plural name.
     ///
     /// # Errors
     ///
@@ -201,7 +218,7 @@ impl RestMapper {
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future loses nothing but the request under way.
+    /// Dropping the future cancels the request under way and loses nothing else.
     pub async fn resource(
         &self,
         group: &str,
@@ -236,7 +253,7 @@ impl RestMapper {
         }
         let resources = match self.discover(api_path).await {
             Ok(resources) => Arc::new(resources),
-            // What was known is better than nothing.
+            // Previous results are better than none.
             Err(error) => return known.as_ref().and_then(search).map(Some).ok_or(error),
         };
         let at = Instant::now();
@@ -246,8 +263,10 @@ impl RestMapper {
         Ok(found)
     }
 
-    /// Forgets what is served under the path of a group and version, such as `/apis/apps/v1`, so that it is asked for
-    /// again: for whoever has just defined a kind. Handles of kinds that were found keep what they know.
+    /// Forgets the results for the path of a group and version (`/apis/apps/v1`).
+    ///
+    /// The next lookup asks again: for a program that has just created a CRD. Handles of kinds that were found keep
+    /// their resource.
     pub fn forget(&self, api_path: &str) {
         self.shared.known.lock().entries.remove(api_path);
     }
@@ -256,13 +275,13 @@ impl RestMapper {
         self.shared.known.lock().entry(api_path)
     }
 
-    /// Returns for how many groups and versions something is kept, and for how many at most.
+    /// Returns the number of entries, and its upper bound.
     pub(crate) fn known(&self) -> (usize, usize) {
         let known = self.shared.known.lock();
         (known.entries.len(), known.clear_at())
     }
 
-    /// Asks for all groups at once, if that has not been tried.
+    /// Asks for all groups with one request, if that was not tried.
     async fn ask_everything(&self, api_path: &str) {
         let root = if api_path.starts_with("/apis/") {
             "/apis"
@@ -280,7 +299,7 @@ impl RestMapper {
         let answer = time::timeout(ANSWER_TIMEOUT, self.shared.client.request_text(request)).await;
         let text = match answer {
             Ok(Ok(text)) => text,
-            // A server that refuses does not aggregate; one that is not there yet is asked again.
+            // A server that refuses has no aggregated discovery; one that is unavailable is asked again.
             Ok(Err(kube::Error::Api(status))) if status.code < 500 && status.code != 429 => {
                 asked.insert(root);
                 return;
@@ -296,7 +315,7 @@ impl RestMapper {
         }
     }
 
-    /// Asks the API server for the resources of a group and version; none if it does not serve them.
+    /// Asks for the resources of a group and version; empty if it is not served.
     async fn discover(&self, api_path: &str) -> Result<Vec<ResourceKind>, MapperError> {
         let failed = |source| MapperError::Discovery {
             api_path: api_path.to_owned(),
@@ -322,7 +341,7 @@ impl Groups {
         if let Some(known) = self.entries.get(api_path) {
             return Arc::clone(known);
         }
-        // After each doubling, so that those who ask for many do not look through all of them each time.
+        // After each doubling, so that not every new entry costs a search through all of them.
         if self.entries.len() >= self.clear_at() {
             self.entries.retain(|_, entry| is_of_use(entry));
             self.left = self.entries.len();
@@ -337,7 +356,7 @@ impl Groups {
     }
 }
 
-/// Returns whether an entry is waited for, or has an answer that is believed or may have to be.
+/// Returns whether an entry is being looked up, or has results that may be used.
 fn is_of_use(entry: &Entry) -> bool {
     let Some(known) = entry
         .try_lock()
@@ -356,13 +375,14 @@ fn is_of_use(entry: &Entry) -> bool {
     })
 }
 
-/// Returns whether the API server says that something is not served; a proxy before it may say so of
-/// everything.
+/// Returns whether the API server says that a path is not served.
+///
+/// A proxy in front of it may answer 404 for every path.
 fn is_not_served(status: &kube::core::Status) -> bool {
     status.code == 404 && (status.reason == "NotFound" || status.message.trim() == NO_PATH)
 }
 
-/// What the API server answers about paths it does not know.
+/// The API server's answer for unknown paths.
 pub(crate) const NO_PATH: &str = "404 page not found";
 
 impl std::fmt::Debug for RestMapper {
@@ -378,7 +398,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn groups_that_are_not_served_are_not_remembered_for_ever() {
+    async fn groups_that_are_not_served_are_forgotten() {
         let mut groups = Groups::default();
         let known = |kinds: &[&str]| {
             let resource = |kind: &&str| {

@@ -1,4 +1,4 @@
-//! Everything an API server serves.
+//! All kinds that an API server serves.
 
 use std::collections::HashSet;
 
@@ -10,30 +10,42 @@ use tokio::time;
 use super::aggregated::{self, Served};
 use super::{ANSWER_TIMEOUT, MapperError, RestMapper, legacy};
 
-/// The kinds an API server serves that can be listed and watched, each in the version its group prefers.
+/// The kinds that can be listed and watched, each in its group's preferred version.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Survey {
     /// The kinds.
     pub kinds: Vec<ResourceKind>,
-    /// Paths of groups and versions about which nothing is known, because the server behind them does not
-    /// answer. Nothing follows from the absence of their kinds.
+    /// Paths of groups and versions whose server does not answer.
+    ///
+    /// Nothing follows from the absence of their kinds.
     pub unanswered: Vec<String>,
 }
 
 impl RestMapper {
-    /// Asks the API server what it serves, now, whatever is known.
+    /// Asks the API server for all kinds that it serves, without using earlier results.
     ///
-    /// One request for core kinds and one for all others, where the server aggregates its discovery; else
-    /// one for each group and version. Groups that do not answer are named, and the others returned.
+    /// This takes one request for core kinds and one for all others if the server supports aggregated discovery, and
+    /// otherwise one for each group and version. Groups that do not answer are listed in the result.
+    ///
+    /// ```no_run
+    /// use lariat_cache::{MapperError, RestMapper};
+    ///
+    /// # async fn example(mapper: &RestMapper) -> Result<(), MapperError> {
+    /// for kind in mapper.survey().await?.kinds {
+    ///     println!("{} {}", kind.gvk(), kind.plural());
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     ///
-    /// The list of groups cannot be had.
+    /// The list of groups cannot be read.
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future loses nothing but the requests under way.
+    /// Dropping the future cancels the requests under way and loses nothing else.
     pub async fn survey(&self) -> Result<Survey, MapperError> {
         let mut survey = Survey::default();
         for root in ["/api", "/apis"] {
@@ -82,7 +94,7 @@ fn unreadable(path: &str, error: serde_json::Error) -> MapperError {
 }
 
 impl Survey {
-    /// Returns whether nothing is known about a kind, because the server behind its group does not answer.
+    /// Returns whether nothing is known about a kind: its group does not answer.
     #[must_use]
     pub fn is_unanswered(&self, gvk: &Gvk) -> bool {
         let path = gvk.api_path();
@@ -92,7 +104,9 @@ impl Survey {
         groups.any(|(other, _)| other == group)
     }
 
-    /// Takes in what is served under paths; of a resource in several versions the first is taken.
+    /// Adds what is served under paths.
+    ///
+    /// Of several versions of a resource the first is used.
     fn add(&mut self, paths: aggregated::Paths) {
         let mut seen = HashSet::new();
         for (path, served) in paths {

@@ -1,4 +1,4 @@
-//! Keeping to an amount of memory.
+//! Keeping caches within a memory budget.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicIsize, AtomicUsize, Ordering};
@@ -10,46 +10,48 @@ use tokio::sync::watch;
 
 use crate::store::{Storage, Store};
 
-/// What a kind may hold, on its own and as one of all kinds of a factory.
+/// The memory budget of a kind, alone and as one of all kinds of a factory.
 pub(crate) struct Budget {
-    /// How many bytes the kind may hold; none for any number.
+    /// The budget in bytes; `None` without a limit.
     limit: Option<usize>,
     all: SharedBudget,
     share: Arc<Share>,
 }
 
-/// What all kinds of a factory may hold together; a clone is the same budget.
+/// The memory budget of all kinds of a factory; a clone is the same budget.
 #[derive(Clone, Default)]
 pub(crate) struct SharedBudget {
     limit: Option<usize>,
     held: Arc<Held>,
 }
 
-/// What all kinds hold.
+/// The memory use of all kinds.
 #[derive(Default)]
 struct Held {
-    /// The sum of what was counted last of each; less than nothing for a moment where two count one kind at once.
+    /// The sum of the last counts.
+    ///
+    /// Negative for a moment if two tasks count one kind concurrently.
     total: AtomicIsize,
-    /// Whether every kind is as small as it can be.
+    /// Whether every kind is stored in its smallest form.
     is_least: AtomicBool,
     kinds: Mutex<Vec<Weak<Share>>>,
-    /// Held by whoever makes a kind smaller.
+    /// Locked while kinds are made smaller.
     shrinking: Mutex<()>,
 }
 
-/// A kind that holds memory.
+/// A kind that uses memory.
 pub(crate) struct Share {
     gvk: Gvk,
     store: Arc<Store>,
-    /// Tells the informer in which form the kind has to be kept.
+    /// Notifies the informer of the form in which the kind must be stored.
     storage: watch::Sender<Storage>,
-    /// What it held when it was counted last.
+    /// The memory use when it was counted last.
     counted: AtomicUsize,
-    /// Held while the form changes.
+    /// Locked while the form changes.
     stepping: Mutex<()>,
 }
 
-/// How much larger decoded values are than the JSON they come from: five to seven times were measured.
+/// How much larger decoded values are than their JSON: five to seven times were measured.
 const DECODED: usize = 6;
 
 impl Budget {
@@ -59,15 +61,15 @@ impl Budget {
             let mut kinds = all.held.kinds.lock();
             kinds.retain(|kind| kind.strong_count() > 0);
             kinds.push(Arc::downgrade(&share));
-            // Before the lock goes, under which it is found out that no kind is left.
+            // Before the lock is released, under which `largest` may find that no kind is left.
             all.held.is_least.store(false, Ordering::Relaxed);
         }
         Self { limit, all, share }
     }
 
-    /// Makes kinds smaller if too much is held: this one, or of all the largest.
+    /// Makes this kind smaller, or the largest ones, if the budget is exceeded.
     ///
-    /// As long as there is room it costs a look at two counters, however many kinds there are.
+    /// Within the budget it costs a look at two counters, however many kinds there are.
     pub(crate) fn enforce(&self) {
         if self.limit.is_none() && self.all.limit.is_none() {
             return;
@@ -100,9 +102,9 @@ impl SharedBudget {
         self.limit.is_some_and(|limit| held > limit) && !self.held.is_least.load(Ordering::Relaxed)
     }
 
-    /// Makes the largest kinds smaller until there is room.
+    /// Makes the largest kinds smaller until they fit into the budget.
     fn shrink(&self) {
-        // Who is at it already sees what this one has counted.
+        // The task that is shrinking already sees what this one has counted.
         let Some(_alone) = self.held.shrinking.try_lock() else {
             return;
         };
@@ -118,7 +120,7 @@ impl SharedBudget {
         }
     }
 
-    /// Returns the largest kind of those that can be made smaller, and notes if there is none.
+    /// Returns the largest kind that can be made smaller, and notes if there is none.
     fn largest(&self) -> Option<Arc<Share>> {
         let kinds = self.held.kinds.lock();
         let alive = kinds.iter().filter_map(Weak::upgrade);
@@ -150,7 +152,7 @@ impl Share {
         }
     }
 
-    /// Brings the total up to date with what the kind holds by now, and returns that.
+    /// Updates the total with the kind's current memory use, and returns that use.
     fn count(&self, total: &AtomicIsize) -> usize {
         let held = self.held();
         let before = self.counted.swap(held, Ordering::Relaxed);
@@ -158,7 +160,9 @@ impl Share {
         held
     }
 
-    /// Steps down to a smaller form; `false` if there is none, or if that is under way.
+    /// Changes to a smaller form.
+    ///
+    /// `false` if there is none, or another task is changing it.
     fn step_down(&self) -> bool {
         let Some(_alone) = self.stepping.try_lock() else {
             return false;
@@ -167,14 +171,14 @@ impl Share {
         let next = match now {
             Storage::Decoded => Storage::Plain,
             Storage::Plain => Storage::Compressed,
-            // Compressed by now, if that helps.
+            // Compression frees memory if the objects are not compressed already.
             Storage::Auto if !self.store.is_packed() => Storage::Compressed,
             Storage::Auto | Storage::Compressed => Storage::OnDemand,
             Storage::OnDemand => return false,
         };
         let (kind, bytes) = (&self.gvk, self.store.bytes());
-        tracing::warn!(%kind, bytes, from = ?now, to = ?next, "over its memory budget, kept smaller");
-        // The memory is free at once, whether or not the informer gets to read the kind in another way.
+        tracing::warn!(%kind, bytes, from = ?now, to = ?next, "over its memory budget, stored in a smaller form");
+        // The memory is freed immediately, whether or not the informer reads the kind again.
         self.store.set_storage(next);
         self.storage.send_replace(next);
         true
@@ -266,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn two_who_step_a_kind_down_at_once_end_with_one_form() {
+    fn two_concurrent_steps_down_end_with_one_form() {
         let all = SharedBudget::new(None);
         for _ in 0..20 {
             let kind = kind(&all, 100);

@@ -1,4 +1,4 @@
-//! What a kind publishes: changes to subscribers, progress to readers of the status.
+//! What a kind publishes: changes to subscribers, and progress to readers of its status.
 
 mod budget;
 mod progress;

@@ -1,4 +1,4 @@
-//! How the reflectors of a kind are doing.
+//! The progress of a kind's reflectors.
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,24 +14,26 @@ use super::status::{KindStatus, Phase, Reconnect};
 use super::user::Usage;
 use crate::store::Store;
 
-/// Written by the reflectors of a kind, read by everybody.
+/// The progress of a kind: written by its reflectors, read by all of its users.
 #[derive(Debug)]
 pub(crate) struct Progress {
     gvk: Gvk,
     usage: Arc<Usage>,
     phase: watch::Sender<Phase>,
-    /// Whether the cache has been filled once. Not among the totals: their lock comes before that of the phase.
+    /// Whether the cache has ever synced. Not among the totals, whose lock comes before that of the phase.
     was_filled: AtomicBool,
-    /// How long readers have waited. Its lock comes after that of the totals, and before that of the phase.
+    /// How long readers have waited. Its lock comes after that of the totals and before that of the phase.
     patience: Patience,
     totals: Mutex<Totals>,
 }
 
 #[derive(Debug, Default)]
 struct Totals {
-    /// What each reflector of the kind is at; one for each namespace, if they are restricted.
+    /// The state of each reflector of the kind: one, or one per namespace.
     segments: Vec<Part>,
-    /// Counts beginnings, so that reflectors of an earlier one are not listened to.
+    /// The number of the current set of reflectors.
+    ///
+    /// Reports of earlier ones are ignored.
     generation: u64,
     loads: u64,
     lists: u64,
@@ -39,9 +41,9 @@ struct Totals {
     reconnects: [u64; Reconnect::ALL.len()],
     unreadable: u64,
     last_error: Option<String>,
-    /// Whether the log says so.
+    /// Whether `last_error` was logged.
     is_logged: bool,
-    /// How long the pause after it is.
+    /// The delay before the next attempt after it.
     retry_in: Option<Duration>,
     last_heard: Option<Instant>,
     version: Option<ResourceVersion>,
@@ -49,25 +51,25 @@ struct Totals {
     missing_since: Option<Instant>,
 }
 
-/// What one reflector is at.
+/// The state of one reflector.
 #[derive(Debug, Clone, Default)]
 struct Part {
     phase: Phase,
-    /// Since when a filled cache has no watch.
+    /// Since when a synced cache has no watch.
     interrupted: Option<Instant>,
 }
 
-/// Something that went wrong, for status and log.
+/// A failure, for status and log.
 #[derive(Debug)]
 pub(crate) struct Trouble {
-    /// What that means.
+    /// What it means for the cache.
     pub(crate) summary: &'static str,
     pub(crate) error: String,
-    /// Whether it is ordinary and over in seconds, as a rule.
+    /// Whether it is usual and, as a rule, over in seconds.
     pub(crate) is_brief: bool,
 }
 
-/// One reflector's part of the progress.
+/// The progress of one reflector.
 #[derive(Debug, Clone)]
 pub(crate) struct Segment {
     progress: Arc<Progress>,
@@ -92,6 +94,7 @@ impl Progress {
         if is_filled {
             self.was_filled.store(true, Ordering::Relaxed);
         }
+        // Published before the patience is reset: a reader in between sees the synced phase, and does not store a time.
         self.phase.send_replace(phase);
         if is_filled {
             self.patience.renew();
@@ -106,14 +109,14 @@ impl Progress {
         self.phase.subscribe()
     }
 
-    /// Begins a run: how long the kind was missing or not filled before does not matter.
+    /// Begins a run, and forgets how long the kind was missing or not synced before.
     pub(crate) fn start(self: &Arc<Self>) {
         self.totals.lock().missing_since = None;
         self.patience.renew();
         self.begin(0);
     }
 
-    /// Begins with so many reflectors, whose predecessors have ended.
+    /// Begins with a new set of reflectors; the previous ones have ended.
     pub(crate) fn begin(self: &Arc<Self>, segments: usize) -> Vec<Segment> {
         let mut totals = self.totals.lock();
         let part = Part {
@@ -133,7 +136,7 @@ impl Progress {
         (0..segments).map(segment).collect()
     }
 
-    /// Notes that something else is to be read, so that the cache is not filled any more.
+    /// Notes that the cache no longer counts as synced: something else is to be read.
     pub(crate) fn behind(&self) {
         let mut totals = self.totals.lock();
         totals.generation += 1;
@@ -147,18 +150,18 @@ impl Progress {
     }
 
     pub(crate) fn failed(&self, trouble: &Trouble, retry_in: Option<Duration>) {
-        // Before the lock, under which nothing else is taken.
+        // Before the lock, under which no other lock is taken.
         let is_required = self.usage.is_required();
         let mut totals = self.totals.lock();
         let (kind, error) = (&self.gvk, &trouble.error);
         let plain = retry_in.map(tracing::field::debug);
         let is_known = totals.last_error.as_ref() == Some(error);
-        // What goes wrong in the same way again and again is said once.
+        // A repeated failure is logged once.
         if trouble.is_brief || (is_known && totals.is_logged) {
             tracing::debug!(%kind, %error, retry_in = plain, "cache is not up to date yet");
             totals.is_logged &= is_known;
         } else {
-            // Kinds that come and go with their definitions do so in peace.
+            // No warnings for optional kinds, which come and go with their CRDs.
             let summary = trouble.summary;
             if is_required {
                 tracing::warn!(%kind, %error, retry_in = plain, "{summary}");
@@ -178,28 +181,30 @@ impl Progress {
         *self.totals.lock().missing_since.get_or_insert(now)
     }
 
-    /// Notes up to which version an earlier run has left the store.
+    /// Notes the version of the loaded objects of an earlier run.
     pub(crate) fn found(&self, version: &ResourceVersion) {
         self.totals.lock().version = Some(version.clone());
     }
 
-    /// Returns whether the cache has been filled once.
+    /// Returns whether the cache has ever synced.
     pub(crate) fn was_filled(&self) -> bool {
         self.was_filled.load(Ordering::Relaxed)
     }
 
-    /// Returns since when readers have found the cache not readable in this run; now, if it is readable.
+    /// Returns since when readers have found the cache unreadable in this run.
+    ///
+    /// Now if it is readable.
     pub(crate) fn unreadable_since(&self, is_readable: impl FnOnce() -> bool) -> Instant {
         self.patience.since(is_readable)
     }
 
-    /// Returns up to which version the store is.
+    /// Returns the version of the store.
     pub(crate) fn version(&self) -> Option<ResourceVersion> {
         self.totals.lock().version.clone()
     }
 
     pub(crate) fn status(&self, store: &Store) -> KindStatus {
-        // Asked first: reflectors report while they hold locks of the store.
+        // Before the lock of the totals: reflectors report while they hold locks of the store.
         let (objects, bytes, storage) = (store.len(), store.bytes(), store.storage());
         let totals = self.totals.lock();
         KindStatus {
@@ -234,9 +239,12 @@ impl Segment {
         part.is_some_and(|part| part.phase == Phase::Synced)
     }
 
-    /// Says what this reflector is at; the kind is where the last of its reflectors is.
+    /// Sets the phase of this reflector.
+    ///
+    /// The phase of the kind follows from those of all reflectors.
     pub(crate) fn enter(&self, phase: Phase) {
         let mut totals = self.progress.totals.lock();
+        // A reflector that is being stopped must not report for the set that replaces it.
         if totals.generation != self.generation {
             return;
         }
@@ -246,7 +254,7 @@ impl Segment {
         if let Some(segment) = totals.segments.get_mut(self.number) {
             segment.phase = phase;
         }
-        // Told while nobody else can come to another result.
+        // Published under the lock, so that a concurrent call cannot publish an older result later.
         self.progress.enter(together(&totals.segments));
     }
 
@@ -264,7 +272,7 @@ impl Segment {
         }
     }
 
-    /// Notes that a watch has ended, in whatever way.
+    /// Notes that a watch has ended, for any reason.
     pub(crate) fn watch_ended(&self) {
         let mut totals = self.progress.totals.lock();
         if let Some(part) = self.part(&mut totals)
@@ -274,7 +282,7 @@ impl Segment {
         }
     }
 
-    /// Notes why, until another one is open.
+    /// Notes the reason, until another watch is open.
     pub(crate) fn interrupted(&self, error: String) {
         tracing::debug!(kind = %self.gvk(), %error, "watch is opened again");
         let mut totals = self.progress.totals.lock();
@@ -282,29 +290,29 @@ impl Segment {
         totals.is_logged = false;
     }
 
-    /// Returns what this reflector is at, unless others have taken its place.
+    /// Returns the state of this reflector, unless another set has replaced it.
     fn part<'a>(&self, totals: &'a mut Totals) -> Option<&'a mut Part> {
         let is_current = totals.generation == self.generation;
         let part = totals.segments.get_mut(self.number);
         part.filter(|_| is_current)
     }
 
-    /// Notes that everything there is was read.
+    /// Notes that all objects were read.
     pub(crate) fn loaded(&self) {
         self.progress.totals.lock().loads += 1;
     }
 
-    /// Notes that something ended, for this reason, and that another request follows.
+    /// Counts a request that follows one that ended for this reason.
     pub(crate) fn reconnects(&self, reason: Reconnect) {
         self.progress.totals.lock().reconnects[reason as usize] += 1;
     }
 
-    /// Notes that the server said something.
+    /// Notes that the server sent something.
     pub(crate) fn heard(&self) {
         self.progress.totals.lock().last_heard = Some(Instant::now());
     }
 
-    /// Notes up to which version the store is.
+    /// Notes the version of the store.
     pub(crate) fn reached(&self, version: &ResourceVersion) {
         let mut totals = self.progress.totals.lock();
         if totals.version.as_ref() != Some(version) {
@@ -316,15 +324,15 @@ impl Segment {
         self.progress.failed(trouble, retry_in);
     }
 
-    /// Counts what could not be read, and says so.
+    /// Counts an object that cannot be read, and logs it.
     pub(crate) fn unreadable(&self, error: &dyn fmt::Display) {
-        tracing::warn!(kind = %self.gvk(), %error, "passed over what cannot be read");
+        tracing::warn!(kind = %self.gvk(), %error, "skipped an object that cannot be read");
         self.progress.totals.lock().unreadable += 1;
     }
 }
 
 impl Totals {
-    /// Returns since when a reflector has been without a watch, the one that has been longest.
+    /// Returns since when a reflector has been without a watch: the longest of all.
     fn interrupted(&self) -> Option<Instant> {
         self.segments
             .iter()
@@ -333,7 +341,7 @@ impl Totals {
     }
 }
 
-/// Says where all reflectors of a kind are together.
+/// Returns the phase of a kind, given the states of its reflectors.
 fn together(segments: &[Part]) -> Phase {
     let phases = segments.iter().map(|part| &part.phase);
     if phases.clone().all(|phase| *phase == Phase::Synced) {
@@ -362,18 +370,18 @@ fn together(segments: &[Part]) -> Phase {
     }
 }
 
-/// When a reader first found a kind's cache not readable, until the cache is filled or a run begins.
+/// When a reader first found the kind's cache unreadable.
 ///
-/// All readers share it: if each waited as long as the first, many keys that read a kind which cannot be listed would
-/// hold all workers in turns.
+/// It is reset when the cache has synced and when a run begins. All readers share it: if each waited as long as the
+/// first, many keys that read a kind which cannot be listed would occupy all workers in turn.
 #[derive(Debug, Default)]
 struct Patience(Mutex<Option<Instant>>);
 
 impl Patience {
-    /// Returns when a reader first found the cache not readable; now, if it is readable.
+    /// Returns when a reader first found the cache unreadable; now if it is readable.
     ///
-    /// Whether it is readable is asked under the lock. Otherwise a reader that has seen the cache not filled could
-    /// note the time after the cache was filled and the notes were cleared, and the next outage would begin with it.
+    /// Whether it is readable is checked under the lock. Otherwise a reader that saw the unsynced cache could store the
+    /// time after the cache has synced and the time was reset, and the next outage would begin with it.
     fn since(&self, is_readable: impl FnOnce() -> bool) -> Instant {
         let mut since = self.0.lock();
         if is_readable() {
@@ -382,7 +390,7 @@ impl Patience {
         *since.get_or_insert_with(Instant::now)
     }
 
-    /// Forgets the time; the phase that makes the cache readable is published before.
+    /// Resets the time; the phase that makes the cache readable is published before.
     fn renew(&self) {
         *self.0.lock() = None;
     }
@@ -411,7 +419,7 @@ mod tests {
         time::advance(SECOND).await;
         let segments = progress.begin(1);
         assert_eq!(since(), begun + SECOND, "the run is the same");
-        // It is filled, and not any more when something else is to be read.
+        // The cache has synced, and then another selection is to be read.
         segments[0].enter(Phase::Synced);
         assert_eq!(since(), begun + 2 * SECOND);
         time::advance(SECOND).await;

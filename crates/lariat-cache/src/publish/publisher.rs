@@ -1,4 +1,4 @@
-//! Where changes go: into the store, then to everybody who subscribed, in one order for all.
+//! Publishing changes: into the store, then to all subscribers, in one order for all.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -16,23 +16,37 @@ use crate::flight::KindFlight;
 use crate::selection::Selection;
 use crate::store::{Age, CachedObject, Change, Content, Delta, Listing, Store};
 
-/// Somebody who is told of every change of a kind.
+/// A subscriber to the changes of a kind.
 ///
-/// Changes of one object come in their order, each once, beginning with the state at the time of
-/// subscribing. The call comes from the reflector, so it must be prompt and must not wait for other
-/// threads: hand the keys to a queue. From within it, subscribing to the same kind and ending subscriptions
-/// are allowed.
-/// A call that panics is reported in the log and disturbs nobody else; what it was told is not told
-/// again.
+/// Changes of one object come in their order, each once, beginning with the state at the time of subscribing. The call
+/// comes from the reflector, so it must be quick and must not wait for other threads: add the keys to a queue. Within
+/// it, subscribing to the same kind and ending subscriptions are allowed. A call that panics is logged and does not
+/// affect other subscribers; its changes are not delivered again.
+///
+/// ```
+/// use std::sync::atomic::{AtomicUsize, Ordering};
+/// use lariat_cache::{Change, Subscriber};
+///
+/// #[derive(Default)]
+/// struct Deletions(AtomicUsize);
+///
+/// impl Subscriber for Deletions {
+///     fn changed(&self, changes: &[Change]) {
+///         let deletions = changes.iter().filter(|change| matches!(change, Change::Deleted { .. }));
+///         self.0.fetch_add(deletions.count(), Ordering::Relaxed);
+///     }
+/// }
+/// ```
 pub trait Subscriber: Send + Sync + 'static {
-    /// Tells of changes, in order. Never called with none.
+    /// Receives changes, in order; never an empty slice.
     ///
-    /// What this process writes is told on the task that waits for the answer, unless the watch told it
+    /// A write of this process is published on the task that waits for its answer, unless the watch has reported it
     /// before.
     fn changed(&self, changes: &[Change]);
 
-    /// Tells of a write of this process that was answered with the object, after its change was told; also if
-    /// it changed nothing. Called on the task that waits for the answer.
+    /// Receives an answered write of this process, after its change was published.
+    ///
+    /// Also called if the write changed nothing. Called on the task that waits for the answer.
     fn wrote(&self, _written: &Written) {}
 }
 
@@ -40,26 +54,28 @@ pub trait Subscriber: Send + Sync + 'static {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Written {
-    /// The state that was known when the write was sent; none if there was no such object.
+    /// The cached state when the write was sent; `None` if there was no such object.
     pub before: Option<Arc<CachedObject>>,
-    /// The state the API server answered with, or a newer one.
+    /// The state in the API server's answer, or a newer one.
     pub after: Arc<CachedObject>,
-    /// The version the API server answered with. The one before, if the write changed nothing.
+    /// The version in the API server's answer: the previous one if the write changed nothing.
     pub version: ResourceVersion,
 }
 
-/// What the answer to a write means for a cache.
+/// The meaning of an answer to a write for a cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Meaning {
-    /// The object is there in this state.
+    /// The object exists in this state.
     Selected,
-    /// The object is not selected, or not any more.
+    /// The object is not selected, or no longer.
     NotSelected,
-    /// Only the API server knows, and the watch tells it.
+    /// Only the API server knows; this is left to the watch.
     Unknown,
 }
 
-/// A subscription; dropping it ends it. A call that is under way on another thread is not waited for.
+/// A subscription; dropping it ends it.
+///
+/// The drop does not wait for a call that is running on another thread.
 #[must_use = "dropping a subscription ends it"]
 pub struct Subscription {
     publisher: Weak<Publisher>,
@@ -67,26 +83,28 @@ pub struct Subscription {
     _user: Arc<User>,
 }
 
-/// The one writer of a store and its subscribers.
+/// The only writer of a store, and its subscribers.
 pub(crate) struct Publisher {
     kind: Gvk,
     store: Arc<Store>,
-    /// Held while the store changes and the change is told, so that a late subscriber misses nothing
-    /// and sees nothing twice. Reentrant, for subscribers that subscribe another.
+    /// Locked while the store changes and the change is published.
+    ///
+    /// So a new subscriber misses nothing and gets nothing twice. Reentrant, for subscribers that subscribe another
+    /// one.
     order: ReentrantMutex<()>,
     subscribers: Mutex<Subscribers>,
-    /// Counts subscriptions.
+    /// The number of the next subscription.
     subscriptions: AtomicU64,
     budget: Budget,
     flight: Option<KindFlight>,
 }
 
-/// How many objects a resync tells at a time.
+/// How many objects a resync publishes under one lock.
 const RESYNC_CHUNK: usize = 256;
 
 type Subscribers = Arc<[Subscribed]>;
 
-/// A subscriber, and the number of its subscription: one may subscribe twice.
+/// A subscriber with the number of its subscription; one may subscribe twice.
 #[derive(Clone)]
 struct Subscribed {
     number: u64,
@@ -115,12 +133,13 @@ impl Publisher {
         &self.store
     }
 
-    /// Tells a new subscriber what there is, and from then on what changes.
+    /// Publishes the existing objects to a new subscriber, then all changes.
     pub(crate) fn subscribe(
         self: &Arc<Self>,
         subscriber: Arc<dyn Subscriber>,
         user: Arc<User>,
     ) -> Subscription {
+        // Under the lock of changes: a change between the snapshot and the registration would be missed.
         let _order = self.order.lock();
         let present = |object| Change::Added {
             object,
@@ -159,10 +178,10 @@ impl Publisher {
         }
     }
 
-    /// Takes in the answer to a write of this process.
+    /// Applies the answer to a write of this process.
     ///
-    /// What it means is decided while nothing else is published, so that a change of the selection comes before or
-    /// after as a whole.
+    /// Its meaning is decided while nothing else is published, so that a change of the selection is applied entirely
+    /// before or after.
     pub(crate) fn wrote(
         &self,
         object: RawObject,
@@ -182,6 +201,7 @@ impl Publisher {
             Meaning::NotSelected => store.left(&object),
             Meaning::Unknown => Vec::new(),
         });
+        // Outside the lock of changes the object may have been deleted meanwhile.
         let Some(after) = self.store.get(&key) else {
             return;
         };
@@ -196,7 +216,7 @@ impl Publisher {
         }
     }
 
-    /// Takes in that this process deleted an object; `sent` is what was known when the deletion was sent.
+    /// Applies a deletion by this process; `sent` is what was known when it was sent.
     pub(crate) fn deleted(&self, key: &ObjectKey, uid: &Uid, sent: &Sent) {
         if let Some(flight) = &self.flight {
             let key = key.as_str();
@@ -206,21 +226,21 @@ impl Publisher {
         self.publish(|store| store.deleted((key, uid), before, sent.number));
     }
 
-    /// Removes what a selection leaves out, and tells that it is gone.
+    /// Removes the objects outside a selection, and publishes their deletion.
     pub(crate) fn restrict(&self, selection: &Selection) {
         self.publish(|store| store.restrict(selection));
         self.keep_small();
     }
 
-    /// Removes everything, and tells that it is gone.
+    /// Removes all objects, and publishes their deletion.
     pub(crate) fn clear(&self) {
         self.publish(Store::clear);
         self.keep_small();
     }
 
-    /// Tells every object again, without a request.
+    /// Publishes every object again, without a request.
     pub(crate) fn resync(&self) {
-        // In pieces, so that what happens meanwhile is not kept waiting.
+        // In chunks, so that changes need not wait for the whole resync.
         for keys in self.store.keys().chunks(RESYNC_CHUNK) {
             self.publish(|store| {
                 let present = keys.iter().filter_map(|key| store.get(key));
@@ -229,15 +249,15 @@ impl Publisher {
         }
     }
 
-    /// Packs all objects that have changed lately: nothing has come for a while.
+    /// Packs all recently changed objects, once nothing has arrived for a while.
     pub(crate) fn rest(&self) {
         self.store.pack_young(Age::All);
     }
 
-    /// Packs what has grown enough for it, and keeps to the memory budget.
+    /// Packs objects if enough are waiting, and enforces the memory budget.
     ///
-    /// Both may take their time, so they happen after a reflector's changes, which hurries less than a handler that
-    /// waits for the answer to a write; and without the lock under which others publish.
+    /// Both may take long, so they happen after the changes of a reflector, which is in less of a hurry than a handler
+    /// that waits for the answer to a write; and outside the lock under which others publish.
     fn keep_small(&self) {
         self.store.pack_young(Age::Old);
         self.store.learn();
@@ -252,20 +272,20 @@ impl Publisher {
         }
         let subscribers = Arc::clone(&self.subscribers.lock());
         for each in subscribers.iter() {
-            // Somebody told before may have ended the subscription.
+            // A subscriber called before may have ended the subscription.
             if self.is_subscribed(each.number, &subscribers) {
                 self.tell(&*each.subscriber, &changes);
             }
         }
     }
 
-    /// Returns whether one of those who were subscribed at some time still is.
+    /// Returns whether a subscription of an earlier moment still exists.
     fn is_subscribed(&self, number: u64, then: &Subscribers) -> bool {
         let now = self.subscribers.lock();
         Arc::ptr_eq(&now, then) || now.iter().any(|each| each.number == number)
     }
 
-    /// Tells one subscriber, whose panic must not silence the kind for the others.
+    /// Calls one subscriber; its panic must not affect the others.
     fn tell(&self, subscriber: &dyn Subscriber, changes: &[Change]) {
         if changes.is_empty() {
             return;
@@ -288,7 +308,7 @@ impl Drop for Subscription {
             let others = others.cloned().collect();
             let before = std::mem::replace(&mut *subscribers, others);
             drop(subscribers);
-            // The subscriber may be dropped with it, and do as it likes.
+            // Dropped after the lock, because dropping the subscriber may run any code.
             drop(before);
         }
     }

@@ -1,4 +1,4 @@
-//! What is told about a kind.
+//! The status of a kind.
 
 use std::fmt;
 use std::time::Duration;
@@ -7,23 +7,23 @@ use lariat_core::{Gvk, ResourceVersion};
 
 use crate::store::Storage;
 
-/// What the reflector of a kind is at.
+/// The phase of a kind's cache.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Phase {
-    /// Nothing runs: not started, or stopped.
+    /// No reflector is running: not started, or stopped.
     #[default]
     Idle,
     /// The kind is looked up at the API server.
     Resolving,
-    /// Everything there is is being read.
+    /// All objects are being read.
     Listing {
         /// How many objects have been read.
         loaded: usize,
-        /// How many there are, if the API server says so.
+        /// The number of objects, if the API server sent it.
         total: Option<usize>,
     },
-    /// The cache is filled, and the watch keeps it so.
+    /// The cache has synced, and a watch keeps it up to date.
     Synced,
     /// The API server does not serve the kind; it is asked again every few seconds.
     Missing,
@@ -48,82 +48,121 @@ impl fmt::Display for Phase {
     }
 }
 
-/// The state and the totals of one kind's cache.
+/// The status and the totals of one kind's cache.
+///
+/// ```
+/// use lariat_cache::{KindStatus, Phase};
+///
+/// fn report(status: &KindStatus) -> String {
+///     let error = status.last_error.as_deref().unwrap_or("none");
+///     match status.phase {
+///         Phase::Synced => format!("{}: {} objects", status.gvk, status.objects),
+///         _ => format!("{}: {}, last error: {error}", status.gvk, status.phase),
+///     }
+/// }
+/// # let _ = report;
+/// ```
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct KindStatus {
     /// The kind.
     pub gvk: Gvk,
-    /// What its reflector is at.
+    /// The phase of its cache.
     pub phase: Phase,
-    /// How many objects are cached.
+    /// The number of cached objects.
     pub objects: usize,
-    /// How many bytes they hold; see [`Store::bytes`](crate::Store::bytes).
+    /// Their size in bytes; see [`Store::bytes`](crate::Store::bytes).
     pub bytes: usize,
-    /// In which form they are kept.
+    /// The form in which they are stored.
     pub storage: Storage,
-    /// Values that had to be decoded from them for caches, handlers, relations and streams; whoever finds a
-    /// value that is shared costs none.
+    /// How many values were decoded for caches, handlers, relations and streams.
+    ///
+    /// Reading a shared value does not count.
     pub decodes: u64,
-    /// The version up to which the cache is; of several namespaces, the one that was told last.
+    /// The version of the cache; with several namespaces, the last one that arrived.
     pub version: Option<ResourceVersion>,
-    /// Times everything there is was read to its end, by a list or by a watch that began with it; the first
-    /// time fills the cache.
+    /// How often all objects were read to the end, by a list or a watch list.
+    ///
+    /// The first time syncs the cache.
     pub loads: u64,
-    /// Lists begun, pages not counted. A watch that begins with everything there is needs none.
+    /// Lists begun, without their further pages; a watch list is none.
     pub lists: u64,
     /// Watches opened.
     pub watches: u64,
-    /// Objects and events that could not be read, and were passed over.
+    /// Objects and events that could not be read and were skipped.
     pub unreadable: u64,
-    /// How long ago the API server said anything on a watch, if it ever did. Of a kind in which nothing happens it may
-    /// say nothing for ten minutes; see [`is_stale`](Self::is_stale).
+    /// How long ago the API server last sent something on a watch, if it ever did.
+    ///
+    /// For a kind without changes it may send nothing for ten minutes; see [`is_stale`](Self::is_stale).
     pub last_heard: Option<Duration>,
-    /// How long a filled cache has been without a watch, because the last one ended and no other is open yet; of several
-    /// namespaces the longest. Moments are ordinary: watches end after some minutes and are opened again.
+    /// How long a synced cache has been without a watch.
+    ///
+    /// With several namespaces the longest.
+    ///
+    /// The last watch has ended and no other is open yet. Moments are usual: watches end after some minutes and are
+    /// opened again.
     pub interrupted: Option<Duration>,
-    /// What went wrong last, if anything has since the last success.
+    /// The last error since the last success, if any.
     pub last_error: Option<String>,
-    /// How long the pause after it is, if something is tried again.
+    /// The delay before the next attempt after it, if there is one.
     pub retry_in: Option<Duration>,
     pub(super) reconnects: [u64; Reconnect::ALL.len()],
 }
 
-/// How long a watch may take to be opened again.
+/// How long opening a watch again may take.
 const ORDINARY_INTERRUPTION: Duration = Duration::from_secs(5);
 
 impl KindStatus {
-    /// Returns whether the cache shows what was, rather than what is: it is filled, and has been without a watch for more
-    /// than five seconds. Such a cache is still `Synced`, and can be read; a check of a program's health may want to
-    /// say so.
+    /// Returns whether the cache is outdated: synced, but without a watch for more than five seconds.
     ///
-    /// A connection on which nothing comes any more is noticed after 45 seconds over HTTP/2.
+    /// Such a cache is still `Synced` and can be read; a health check may want to report it. A dead HTTP/2 connection
+    /// is detected after 45 seconds.
+    ///
+    /// ```
+    /// use lariat_cache::{KindStatus, Phase};
+    ///
+    /// fn is_healthy(status: &KindStatus) -> bool {
+    ///     status.phase == Phase::Synced && !status.is_stale()
+    /// }
+    /// # let _ = is_healthy;
+    /// ```
     #[must_use]
     pub fn is_stale(&self) -> bool {
         self.interrupted
             .is_some_and(|interrupted| interrupted > ORDINARY_INTERRUPTION)
     }
 
-    /// Returns how many requests followed one that ended for some reason.
+    /// Returns how many requests followed one that ended for the given reason.
+    ///
+    /// ```
+    /// use lariat_cache::{KindStatus, Reconnect};
+    ///
+    /// fn expired_watches(status: &KindStatus) -> u64 {
+    ///     status.reconnects(Reconnect::Expired)
+    /// }
+    /// # let _ = expired_watches;
+    /// ```
     #[must_use]
     pub fn reconnects(&self, reason: Reconnect) -> u64 {
         self.reconnects[reason as usize]
     }
 }
 
-/// Why a reflector asked the API server anew, after a list or a watch that ended.
+/// Why a reflector sent another request after a list or a watch that ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Reconnect {
-    /// A watch ended as watches do: servers end them after some minutes.
+    /// A watch ended as usual: servers end them after some minutes.
     Closed,
-    /// The version to go on from is not in the API server's history any more (410), so everything is read again.
+    /// The version is no longer in the API server's history (410).
+    ///
+    /// Everything is read again.
     Expired,
-    /// Nothing came, for so long that the connection must be dead.
+    /// Nothing arrived for so long that the connection must be dead.
     Silent,
     /// The API server refused the request, or does not serve the kind.
     Refused,
-    /// The API server was not reached, or its answer broke off, or is not what the API says it is.
+    /// The API server was not reached, or its answer was cut off or malformed.
     Failed,
 }
 
@@ -137,7 +176,14 @@ impl Reconnect {
         Self::Failed,
     ];
 
-    /// Returns the word for it, in lower case.
+    /// Returns the name in lower case.
+    ///
+    /// ```
+    /// use lariat_cache::Reconnect;
+    ///
+    /// let names = Reconnect::ALL.map(Reconnect::as_str);
+    /// assert_eq!(names, ["closed", "expired", "silent", "refused", "failed"]);
+    /// ```
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {

@@ -1,4 +1,4 @@
-//! Knowing whether anybody still uses a kind.
+//! Tracking whether a kind is in use.
 
 use std::fmt;
 use std::sync::{Arc, Weak};
@@ -7,23 +7,23 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-/// A share in the use of a kind: informers, caches, subscriptions and streams of changes have one.
+/// A use of a kind: by an informer, cache, subscription or stream of changes.
 pub(crate) struct User {
     usage: Weak<Usage>,
-    /// Whether a start does not wait for the kind on its account.
+    /// Whether a start need not wait for the kind because of this use.
     is_optional: bool,
 }
 
-/// Who uses a kind.
+/// The uses of a kind.
 pub(crate) struct Usage {
     state: Mutex<State>,
-    /// Told when nobody uses the kind any more.
+    /// Notified when the kind becomes unused.
     idle: Arc<Notify>,
 }
 
 #[derive(Default)]
 struct State {
-    /// What all users of the moment share, those a start waits for and the others.
+    /// The current uses, shared: required ones and optional ones.
     users: [Weak<User>; 2],
     /// Since when there has been none.
     idle_since: Option<Instant>,
@@ -37,8 +37,9 @@ impl Usage {
         })
     }
 
-    /// Begins to use the kind, or joins those who do; a start waits only for kinds with users that are not
-    /// optional.
+    /// Begins a use of the kind, or joins the existing one.
+    ///
+    /// A start waits only for kinds with uses that are not optional.
     pub(crate) fn begin(self: &Arc<Self>, is_optional: bool) -> Arc<User> {
         let mut state = self.state.lock();
         let place = &mut state.users[usize::from(is_optional)];
@@ -54,12 +55,12 @@ impl Usage {
         user
     }
 
-    /// Returns whether there is somebody a start waits for.
+    /// Returns whether there is a use for which a start waits.
     pub(crate) fn is_required(&self) -> bool {
         self.state.lock().users[0].strong_count() > 0
     }
 
-    /// Returns since when nobody has used the kind.
+    /// Returns since when the kind has been unused.
     pub(crate) fn idle_since(&self) -> Option<Instant> {
         let mut state = self.state.lock();
         if state.users.iter().any(|user| user.strong_count() > 0) {

@@ -1,25 +1,25 @@
-//! How long a reflector waits between attempts.
+//! The backoff of a reflector.
 
 use std::time::Duration;
 
-/// The waits after failures in a row.
+/// The delays after failures in a row.
 ///
-/// Exponential with jitter, on client-go's curve for reflectors: 0.8 s doubling up to 30 s. A server that is away and
-/// one that answers with errors are counted apart, so that the long waits of an outage do not delay what a living
-/// server answers next. `Retry-After` is obeyed as client-go's REST client does: ten times in a row, and after that it
-/// is the least of an exponential wait.
+/// An exponential backoff with jitter, on client-go's curve for reflectors: 0.8 s doubling up to 30 s. A server that
+/// does not answer and one that answers with errors are counted separately, so that the long delays of an outage do not
+/// apply to a server that is back. `Retry-After` is respected as by client-go's REST client: ten times in a row; after
+/// that it is the minimum of an exponential delay.
 ///
-/// It starts again only after a watch that worked, so that a list that works beside a watch that does not cannot
-/// become a hot loop.
+/// It is reset only by a watch that worked, so that a list that works, followed by a watch that does not, cannot become
+/// a hot loop.
 #[derive(Debug, Default)]
 pub(super) struct Backoff {
-    /// Attempts in a row to which nothing was answered.
+    /// Attempts in a row without an answer.
     unanswered: u32,
-    /// Errors in a row that a server answered with.
+    /// Error answers in a row.
     refused: u32,
-    /// Answers in a row that said when to come again.
+    /// Answers in a row with a `Retry-After`.
     postponed: u32,
-    /// Versions in a row that were too old to go on from.
+    /// Versions in a row that had expired.
     outdated: u32,
     /// Whether the last attempt was not answered.
     is_away: bool,
@@ -28,27 +28,29 @@ pub(super) struct Backoff {
 /// What a failure says about the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Setback {
-    /// Nothing was answered.
+    /// The server did not answer.
     Unanswered,
     /// The server answered with an error.
     Refused,
-    /// The server is busy or starting, and says when to come again.
+    /// The server is busy or starting, and says when to retry.
     Postponed(Duration),
-    /// Only the version is wrong, and reading everything mends that.
+    /// Only the version is wrong, which a new list fixes.
     Outdated,
 }
 
 const BASE: Duration = Duration::from_millis(800);
 const MAX: Duration = Duration::from_secs(30);
 
-/// How often in a row a server is asked again just when it says.
+/// How often in a row `Retry-After` alone decides about the delay.
 const POSTPONEMENTS: u32 = 10;
 
-/// How many postponements in a row are what a server that starts, or a definition that was just made, does.
+/// How many `Retry-After` in a row are usual for a starting server or a new CRD.
 const BRIEF: u32 = 3;
 
 impl Backoff {
-    /// Returns the delay after one more failure, varied by a random number from 0 to 1.
+    /// Returns the delay after one more failure.
+    ///
+    /// `jitter` is a random number from 0 to 1.
     pub(super) fn fail(&mut self, setback: Setback, jitter: f64) -> Duration {
         let was_away = std::mem::replace(&mut self.is_away, setback == Setback::Unanswered);
         if was_away && !self.is_away {
@@ -59,7 +61,7 @@ impl Backoff {
             Setback::Refused => exponential(&mut self.refused, jitter),
             Setback::Postponed(asked) if self.postponed < POSTPONEMENTS => {
                 self.postponed += 1;
-                // Everybody else was asked to come again after as long.
+                // All other clients were given the same delay.
                 asked.mul_f64(1.0 + 0.25 * jitter)
             }
             Setback::Postponed(asked) => exponential(&mut self.refused, jitter).max(asked),
@@ -94,17 +96,17 @@ impl Backoff {
         }
     }
 
-    /// Returns whether the last attempt that failed was not answered.
+    /// Returns whether the last failed attempt was not answered.
     pub(super) fn is_away(&self) -> bool {
         self.is_away
     }
 
-    /// Returns whether the last failures are few enough to be a server's ordinary way of asking for patience.
+    /// Returns whether the last failures are as few as is usual for a starting server.
     pub(super) fn is_brief(&self) -> bool {
         (1..=BRIEF).contains(&self.postponed) && self.refused == 0
     }
 
-    /// Notes that everything there is was read: the server is not too busy.
+    /// Notes that all objects were read: the server is not too busy.
     pub(super) fn served(&mut self) {
         self.postponed = 0;
     }
@@ -118,7 +120,7 @@ fn exponential(failures: &mut u32, jitter: f64) -> Duration {
     let doublings = (*failures).min(16);
     *failures = failures.saturating_add(1);
     let delay = (BASE * 2_u32.pow(doublings)).min(MAX);
-    // Clients that lost the same server must not come back in step.
+    // Clients that lost the same server must not retry in step.
     delay.mul_f64(0.75 + 0.5 * jitter)
 }
 
@@ -126,7 +128,7 @@ fn exponential(failures: &mut u32, jitter: f64) -> Duration {
 mod tests {
     use super::*;
 
-    /// Checks that delays are around these, in seconds.
+    /// Checks that the delays are around these, in seconds.
     fn check(backoff: &mut Backoff, setback: Setback, expected: &[f64]) {
         for expected in expected {
             let delay = backoff.fail(setback, fastrand::f64()).as_secs_f64();
@@ -153,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_answers_again_is_not_waited_for_like_one_that_is_away() {
+    fn a_server_that_answers_again_has_short_delays() {
         let mut backoff = Backoff::default();
         check(
             &mut backoff,
@@ -161,7 +163,7 @@ mod tests {
             &[0.8, 1.6, 3.2, 6.4, 12.8, 25.6],
         );
         check(&mut backoff, Setback::Refused, &[0.8, 1.6]);
-        // One that dies of each answer is.
+        // A server that fails with each answer is.
         check(&mut backoff, Setback::Unanswered, &[30.0]);
         check(&mut backoff, Setback::Refused, &[0.8]);
         check(&mut backoff, Setback::Unanswered, &[30.0]);
@@ -183,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_is_read_at_once_when_a_version_has_expired_but_not_again_and_again() {
+    fn an_expired_version_is_followed_by_a_list_immediately_but_only_once() {
         let mut backoff = Backoff::default();
         assert_eq!(backoff.fail(Setback::Outdated, 0.5), Duration::ZERO);
         check(&mut backoff, Setback::Outdated, &[1.6, 3.2, 6.4]);

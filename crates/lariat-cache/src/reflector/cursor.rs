@@ -1,4 +1,4 @@
-//! Taking in what a watch says, line by line.
+//! Applying the lines of a watch.
 
 use std::cmp::Ordering;
 use std::time::Duration;
@@ -15,26 +15,26 @@ use super::reflector::{Ended, Reflector};
 use super::stream::WatchStream;
 use crate::store::Delta;
 
-/// How far a watch has come.
+/// The position of a watch.
 #[derive(Debug, Default)]
 pub(super) struct Cursor {
     pub(super) version: ResourceVersion,
-    /// How long the watch was asked to last.
+    /// The requested duration of the watch.
     timeout: Duration,
-    /// Whether it has told anything.
+    /// Whether any event has been received.
     pub(super) told: bool,
-    /// How its lines are written.
+    /// The form of its lines.
     form: LineForm,
-    /// What there is, until all of it has been told.
+    /// The initial list, until all of it has been received.
     pub(super) loading: Option<Loading>,
-    /// When something new was told last while loading.
+    /// When the last new object of the initial list was received.
     pub(super) news: Option<Instant>,
-    /// Whether the watch was given up because the content filter has changed.
+    /// Whether the watch was abandoned because the content filter has changed.
     pub(super) is_refiltered: bool,
 }
 
 impl Reflector {
-    /// Takes in the whole lines a watch has delivered.
+    /// Applies the complete lines that a watch has delivered, as one batch.
     pub(super) fn take_in(
         &mut self,
         stream: &mut WatchStream,
@@ -52,6 +52,7 @@ impl Reflector {
             }
             outcome = self.line(&line, stream, cursor, &mut deltas);
         }
+        // Also after an error: the lines before the bad one are valid.
         self.publisher.apply(deltas, self.intake.content());
         if let Some(loading) = &mut cursor.loading {
             self.show(loading, None);
@@ -62,8 +63,9 @@ impl Reflector {
         outcome
     }
 
-    /// Takes in a line. One that is not understood is reported: what it would have said is lost, so only a list makes
-    /// the store right again.
+    /// Applies a line.
+    ///
+    /// A line that is not understood is an error: its change is lost, so only a new list can correct the store.
     fn line(
         &mut self,
         line: &[u8],
@@ -75,6 +77,8 @@ impl Reflector {
             Ok(event) => self.event(event, stream, cursor, deltas),
             Err(detail) => Err(malformed(detail)),
         };
+        // The usual form takes everything up to the last brace for the object; a parser decides about a line that has
+        // more.
         if let Err(ReflectorError::Malformed { .. }) = outcome
             && let Some(event) = WatchEvent::unusual(line)
         {
@@ -117,7 +121,7 @@ impl Reflector {
                         self.is_back(object.key());
                         deltas.push(Delta::Present(object));
                     }
-                    // It is there, so its last readable state is better than none.
+                    // The object exists, so its last readable state is better than none.
                     Err(error) => match RawObject::key_of(json) {
                         Some(key) => {
                             self.is_back(&key);
@@ -155,13 +159,14 @@ impl Reflector {
         Ok(())
     }
 
-    /// Notes that there is an object of a key: it left the selection and is back, or was made anew. From then on that it
-    /// is there shows no other history.
+    /// Notes that an object of a key exists: selected again, or created again.
+    ///
+    /// From then on, its existence does not indicate another history.
     fn is_back(&mut self, key: &ObjectKey) {
         self.last_ended.take_if(|ended| ended.key() == key);
     }
 
-    /// Takes in a bookmark: the version up to which the watch is complete.
+    /// Applies a bookmark: the watch is complete up to its version.
     fn bookmark(
         &mut self,
         version: &ResourceVersion,
@@ -173,13 +178,13 @@ impl Reflector {
             version: version.into(),
             ends_initial,
         });
-        // While contents are compared because of a failure, an earlier version is no news.
+        // While contents are compared after a failure, an earlier version is expected.
         let went_back = self.policy.is_verified() && self.went_back(version);
         if went_back || version.compare(&cursor.version) == Some(Ordering::Less) {
             self.reading.server.restored();
             return Err(ReflectorError::WentBack);
         }
-        // The marker says nothing of bookmarks later on.
+        // The end marker says nothing about later bookmarks.
         if !ends_initial {
             self.patience.bookmarked();
             let store = self.publisher.store();
@@ -212,7 +217,7 @@ impl Cursor {
         }
     }
 
-    /// Returns the cursor of a watch that goes on from a version.
+    /// Returns the cursor of a watch that continues from a version.
     pub(super) fn at(version: ResourceVersion, timeout: Duration) -> Self {
         Self {
             version,

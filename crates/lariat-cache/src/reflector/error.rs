@@ -1,4 +1,4 @@
-//! What can go wrong between a reflector and the API server.
+//! The errors between a reflector and the API server.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use super::source::{SourceBody, SourceError};
 use crate::mapper::NO_PATH;
 use crate::publish::{Reconnect, Trouble};
 
-/// A list or a watch that did not work.
+/// A list or a watch that failed.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ReflectorError {
     /// The request could not be sent, or was not answered.
@@ -22,7 +22,7 @@ pub(super) enum ReflectorError {
     Unreachable {
         /// `list` or `watch`.
         verb: &'static str,
-        /// What the client says.
+        /// The client's error.
         source: SourceError,
     },
     /// The API server answered with an error.
@@ -32,64 +32,64 @@ pub(super) enum ReflectorError {
         verb: &'static str,
         /// The HTTP status, or the code of an error event.
         code: u16,
-        /// What the API server says.
+        /// The API server's message.
         message: String,
-        /// How long it asks to be left alone.
+        /// Its `Retry-After`.
         retry_after: Option<Duration>,
     },
-    /// The version to go on from is no longer in the API server's history.
+    /// The version is no longer in the API server's history.
     #[error("{verb}: the resource version has expired")]
     Expired {
         /// `list` or `watch`.
         verb: &'static str,
-        /// A token with which a list can go on all the same, at a newer version.
+        /// A token with which a list can continue at a newer version.
         continue_token: Option<String>,
     },
-    /// The answer broke off.
-    #[error("{verb}: the answer broke off")]
+    /// The answer was cut off.
+    #[error("{verb}: the answer was cut off")]
     Cut {
         /// `list` or `watch`.
         verb: &'static str,
-        /// What the client says.
+        /// The client's error.
         source: SourceError,
     },
-    /// The answer is not what the API says it is.
+    /// The answer does not follow the API.
     #[error("{verb}: the answer is not understood: {detail}")]
     Malformed {
         /// `list` or `watch`.
         verb: &'static str,
-        /// Where it goes wrong.
+        /// What is wrong.
         detail: String,
     },
-    /// The request was sent, and nothing came back.
+    /// The request was sent and not answered in time.
     #[error("{verb}: no answer from the API server within {after:?}")]
     Unanswered {
         /// `list` or `watch`.
         verb: &'static str,
-        /// How long was waited.
+        /// The time limit.
         after: Duration,
     },
-    /// The API server does not know the collection.
+    /// The API server does not serve the collection.
     #[error(
         "not served by the API server; is the CustomResourceDefinition installed, and are group, \
          version and plural spelled right?"
     )]
     NotServed,
-    /// An answer in which nothing came for so long that it must be dead.
+    /// Nothing arrived for so long that the answer must be dead.
     #[error("{verb}: silent for {after:?}")]
     Silent {
         /// `list` or `watch`.
         verb: &'static str,
-        /// For how long.
+        /// How long.
         after: Duration,
     },
-    /// A watch that was to begin with everything there is, and did not say when that was.
-    #[error("watch: the end of what there is was not told; lists are used instead")]
+    /// A watch list without an end marker.
+    #[error("watch list: no end marker; lists are used instead")]
     NoEndMarker,
-    /// A bookmark of a version before what was told already: the server was set back.
-    #[error("watch: the API server went back in time")]
+    /// A bookmark of an earlier version than before: the server was restored from a backup.
+    #[error("watch: the API server returned an earlier version")]
     WentBack,
-    /// A watch that ended at once and told nothing.
+    /// A watch that ended immediately and without an event.
     #[error("watch: ended at once")]
     EndedAtOnce,
 }
@@ -122,7 +122,7 @@ impl ReflectorError {
         }
     }
 
-    /// Returns whether the kind is not there at all.
+    /// Returns whether the collection is not served at all.
     pub(super) fn is_not_served(&self) -> bool {
         matches!(self, Self::NotServed)
     }
@@ -145,7 +145,9 @@ impl ReflectorError {
         }
     }
 
-    /// Returns whether a request for a single object is something that the API server does not know or allow.
+    /// Returns whether the server does not support or allow a check of its history.
+    ///
+    /// That is, a request for a single object.
     pub(super) fn refuses_check(&self) -> bool {
         match self {
             Self::Refused { code, .. } => {
@@ -156,7 +158,7 @@ impl ReflectorError {
         }
     }
 
-    /// Returns the reason for which another request follows.
+    /// Returns the reason of the next request.
     pub(super) fn reason(&self) -> Reconnect {
         match self {
             Self::EndedAtOnce => Reconnect::Closed,
@@ -169,7 +171,7 @@ impl ReflectorError {
     }
 }
 
-/// The part of a Kubernetes Status that matters here.
+/// The relevant part of a Kubernetes Status.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct Status {
@@ -203,8 +205,8 @@ impl Status {
                 continue_token,
             };
         }
-        // A collection is found even when it is empty. A proxy that does not find the API server is not the
-        // API server that does not find the collection.
+        // A collection is found even when it is empty. A proxy's 404 says that it does not find the API server, not
+        // that the API server does not find the collection.
         let by_server = self.kind == "Status" || self.message.trim() == NO_PATH;
         if self.code == 404 && by_server {
             return ReflectorError::NotServed;
@@ -218,13 +220,13 @@ impl Status {
     }
 }
 
-/// How much of an error's body is read.
+/// How much of an error's body is read, in bytes.
 const BODY_LIMIT: usize = 64 * 1024;
 
-/// How much of a text that is no Status is kept.
+/// How much of a text that is not a Status is kept, in characters.
 const TEXT_LIMIT: usize = 200;
 
-/// Turns an HTTP error into what it means.
+/// Turns an HTTP error into a reflector error.
 pub(super) async fn refused(verb: &'static str, response: Response<SourceBody>) -> ReflectorError {
     let (parts, mut body) = response.into_parts();
     let mut text = Vec::new();

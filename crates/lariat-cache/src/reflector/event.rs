@@ -1,4 +1,4 @@
-//! Reading a line of a watch.
+//! Parsing a line of a watch.
 
 use std::borrow::Cow;
 
@@ -9,22 +9,22 @@ use serde_json::value::RawValue;
 
 use super::error::{ReflectorError, Status};
 
-/// What a line of a watch says; objects are not read yet.
+/// A line of a watch; its object is not parsed yet.
 #[derive(Debug)]
 pub(super) enum WatchEvent<'a> {
-    /// The object came into sight.
+    /// The object was added.
     Added(&'a [u8]),
     /// The object changed.
     Modified(&'a [u8]),
-    /// The object is gone; this was its last state.
+    /// The object was deleted; this was its last state.
     Deleted(&'a [u8]),
-    /// Everything up to a version has been told.
+    /// All changes up to a version have been sent.
     Bookmark {
         version: ResourceVersion,
-        /// Whether everything there was has been told, in a watch that begins with that.
+        /// Whether it is the end marker of a watch list.
         ends_initial: bool,
     },
-    /// The watch cannot go on.
+    /// The watch cannot continue.
     Error(ReflectorError),
 }
 
@@ -57,10 +57,11 @@ struct Annotations {
     initial_events_end: Option<String>,
 }
 
-/// How a server writes the lines of a watch.
+/// The form of a watch's lines.
 ///
-/// API servers write the type in front of the object and nothing behind it. Then the end of the line is the end of the
-/// object, which need not be looked for. The first line about an object is read whole and shows whether that holds.
+/// API servers write the type before the object and nothing after it. Then the end of the line is the end of the
+/// object, which need not be searched for. The first line with an object is parsed entirely and shows whether that
+/// holds.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LineForm {
     #[default]
@@ -70,9 +71,9 @@ pub(super) enum LineForm {
 }
 
 impl LineForm {
-    /// Reads a line; the error says what is wrong with it.
+    /// Parses a line; the error says what is wrong with it.
     ///
-    /// Objects are not checked: whoever reads them will see what is wrong with them.
+    /// Objects are not checked, which is left to their reader.
     pub(super) fn read<'a>(&mut self, line: &'a [u8]) -> Result<WatchEvent<'a>, String> {
         match self {
             Self::Usual => WatchEvent::parse(line),
@@ -97,7 +98,7 @@ impl<'a> WatchEvent<'a> {
         }
     }
 
-    /// Returns what a line about an object says, for a recording.
+    /// Returns the type of a line with an object, for a recording.
     pub(super) fn line_type(&self) -> LineType {
         match self {
             Self::Added(_) => LineType::Added,
@@ -106,9 +107,9 @@ impl<'a> WatchEvent<'a> {
         }
     }
 
-    /// Takes a line apart that is written as the API server does, without a pass over all of it.
+    /// Splits a line in the API server's form, without a pass over all of it.
     ///
-    /// What is taken for the object may be more than that, if the line has a member behind it.
+    /// If the line has a member after the object, the returned object includes it.
     fn usual(line: &'a [u8]) -> Option<Self> {
         let line = line.trim_ascii_end();
         let object = |beginning: &[u8]| {
@@ -121,12 +122,12 @@ impl<'a> WatchEvent<'a> {
             .or_else(|| object(br#"{"type":"DELETED","object":"#).map(Self::Deleted))
     }
 
-    /// Reads a line of a server that writes nothing behind objects.
+    /// Parses a line of a server that writes nothing after objects.
     pub(super) fn parse(line: &'a [u8]) -> Result<Self, String> {
         Self::usual(line).map_or_else(|| Self::envelope(line), Ok)
     }
 
-    /// Reads a line once more in which the object was not all there is, if it looks usual and is not.
+    /// Parses a line once more, in case it looks usual and is not.
     pub(super) fn unusual(line: &'a [u8]) -> Option<Self> {
         Self::usual(line)?;
         Self::envelope(line).ok()
@@ -211,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn expiry_is_told_apart_from_other_errors() {
+    fn expiry_is_distinguished_from_other_errors() {
         let error = |status: &str| match parse(&format!(r#"{{"type":"ERROR","object":{status}}}"#))
         {
             Ok(WatchEvent::Error(error)) => error,

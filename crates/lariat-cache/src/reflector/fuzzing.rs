@@ -1,6 +1,6 @@
-//! What the fuzzer in `fuzz/` tests of a reflector without a server.
+//! Entry points for the fuzzer in `fuzz/`: the reflector's parsers without a server.
 //!
-//! This is not public API: it is there with the feature `fuzzing` alone, and changes at any time.
+//! This is not public API: it exists with the feature `fuzzing` only, and changes at any time.
 
 use lariat_core::{Gvk, ManagedFields, RawObject, ResourceVersion};
 
@@ -10,7 +10,7 @@ use super::page::{self, Page};
 use super::stream::Lines;
 use crate::store::Content;
 
-/// What a line of a watch says, objects read.
+/// A line of a watch, with its object parsed.
 #[derive(Debug)]
 pub enum Event {
     /// The object was added.
@@ -21,29 +21,29 @@ pub enum Event {
     Deleted(RawObject),
     /// A bookmark.
     Bookmark {
-        /// The version it names.
+        /// Its version.
         version: ResourceVersion,
         /// Whether it ends the initial objects.
         ends_initial: bool,
     },
-    /// An error event; this is its text.
+    /// The text of an error event.
     Error(String),
 }
 
-/// A page of a list, objects read.
+/// A page of a list, with its objects parsed.
 #[derive(Debug)]
 pub struct ListPage {
     /// The version of the list.
     pub version: ResourceVersion,
-    /// Where the list goes on.
+    /// The token of the next page.
     pub continue_token: Option<String>,
     /// How many objects follow.
     pub remaining: Option<u64>,
-    /// The objects, or why one cannot be read.
+    /// The objects, or the error of one that cannot be parsed.
     pub items: Vec<Result<RawObject, String>>,
 }
 
-/// Cuts a stream that arrives in chunks into lines; returns them and the length of what is left.
+/// Splits a chunked stream into lines; returns them and the length of the rest.
 #[must_use]
 pub fn lines(chunks: &[&[u8]]) -> (Vec<Vec<u8>>, usize) {
     let (mut lines, mut read) = (Lines::default(), Vec::new());
@@ -56,7 +56,7 @@ pub fn lines(chunks: &[&[u8]]) -> (Vec<Vec<u8>>, usize) {
     (read, lines.len())
 }
 
-/// Reads a line of a watch as the reflector does, once it has seen how the server writes lines.
+/// Parses a line of a watch as the reflector does once it knows the form of lines.
 ///
 /// # Errors
 ///
@@ -93,7 +93,7 @@ fn read(event: WatchEvent<'_>, gvk: &Gvk) -> Result<Event, String> {
     })
 }
 
-/// Reads a page of a list as the reflector does.
+/// Parses a page of a list as the reflector does.
 ///
 /// # Errors
 ///

@@ -1,18 +1,20 @@
-//! Checks that the API server still has the history that the store was read from.
+//! Checks that the API server still has the history from which the store was read.
 //!
-//! An etcd that is restored from a backup goes back to an earlier version and counts on from there, so the same versions
-//! come again for other states. The API server does not notice: a watch from a version that it has not reached yet
-//! is opened and stays silent, and a watch from one that it has passed again leaves out what changed below it. So after
-//! a failed connection a reflector asks, before it watches on, for the newest object it has read, and for the newest that
-//! the process wrote since. Version, uid and content are still the same in the same history, and with another all
-//! reflectors of the factory read everything again and compare contents. If an object was deleted after all that, it
-//! asks for that name too: in another history it is there, if only as an earlier object of the name.
+//! An etcd that is restored from a backup goes back to an earlier version and counts on from there, so the same
+//! versions come again for other states. The API server does not report this: a watch from a version that it has not
+//! reached yet is opened and stays silent, and a watch from one that it has passed again omits what changed below it.
 //!
-//! What this cannot notice: in no kind of the factory was an object created, changed or deleted between the backup and
+//! So after a failed connection a reflector first asks for two objects: the newest one it has read, and the newest one
+//! that the process has written since. In the same history, their version, uid and content are unchanged. In another
+//! history, all reflectors of the factory read everything again and compare contents. If an object was deleted after
+//! all that, the reflector asks for its name too: in another history it exists, if only as an earlier object of the
+//! name.
+//!
+//! What this cannot detect: in no kind of the factory was an object created, changed or deleted between the backup and
 //! the failure, *and* the restored server had passed the version of a kind's watch by the time it was reached again.
-//! Only the last deletion that the watch has reported since the last load after a failure is asked for. It says nothing
-//! if the backup has no object of the name, or if that was deleted again. Nor does a kind in which nothing happened learn
-//! of a second restore that the others meet while they read everything again because of the first. Changes made below
+//! Only the last deletion that the watch has reported since the last load after a failure is checked. It shows nothing
+//! if the backup has no object of the name, or if that was deleted again. Nor does a kind without changes notice a
+//! second restore that other kinds detect while they read everything again because of the first. Changes made below
 //! that version then stay unseen until the objects change again, or the kind is read again for another reason.
 
 use std::cmp::Ordering;
@@ -31,29 +33,29 @@ use crate::store::CachedObject;
 /// What the API server's answers say about its history.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum History {
-    /// It is the one the store was read from.
+    /// It is the one from which the store was read.
     Same,
     /// It is another one.
     Other,
-    /// The answers do not say.
+    /// The answers do not decide.
     Unknown,
 }
 
-/// What is known of the newest object.
+/// The state of a known object on the API server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Sight {
-    /// It is not there.
+    /// It does not exist.
     Absent,
-    /// It is there in another state.
+    /// It has another uid or version.
     Other,
-    /// It has the same version, and other content.
+    /// It has the same version and other content.
     Differs,
-    /// It is as it is known.
+    /// It is in the known state.
     Same,
 }
 
 impl Reflector {
-    /// Finds out whether a watch may go on from a version.
+    /// Decides whether a watch may continue from a version.
     pub(super) async fn verify(&mut self, since: ResourceVersion) -> Result<Step, Failure> {
         self.record(|_| Reflected::CheckBegan {
             since: (&since).into(),
@@ -73,7 +75,7 @@ impl Reflector {
             }
             Ok(History::Unknown) => self.decide(Stage::Check, End::UnknownHistory),
             Err(error) if error.refuses_check() => {
-                tracing::debug!(%kind, %error, "the API server does not answer what its history is");
+                tracing::debug!(%kind, %error, "the API server does not answer checks of its history");
                 self.decide(Stage::Check, End::NoHistory)
             }
             Err(error) => {
@@ -89,7 +91,7 @@ impl Reflector {
 
     async fn history(&mut self, since: &ResourceVersion) -> Result<History, ReflectorError> {
         if since.compare(&0.into()).is_none() {
-            // Versions that are no numbers say nothing about earlier and later.
+            // Without numeric versions, earlier and later cannot be compared.
             return Ok(History::Same);
         }
         let newest = self.newest(since);
@@ -118,7 +120,7 @@ impl Reflector {
         })
     }
 
-    /// Returns the last deletion that the watch reported, if no object is newer.
+    /// Returns the last deletion that the watch reported, unless an object is newer.
     fn last_end(&self, newest: Option<&CachedObject>) -> Option<Ended> {
         let end = self.last_ended.as_ref()?;
         let is_newer =
@@ -126,16 +128,16 @@ impl Reflector {
         (!newest.is_some_and(is_newer)).then(|| end.clone())
     }
 
-    /// Returns whether an object whose deletion was reported is there all the same.
+    /// Returns whether an object whose deletion was reported exists nevertheless.
     ///
-    /// An object of its name was there at the version that the watch has reached, too. Which one does not matter: what
-    /// was restored may be an earlier one than the one that was deleted last.
+    /// An object of its name must also have existed at the version that the watch has reached. It does not matter which
+    /// one: the restored one may be an earlier one than that which was deleted last.
     async fn is_undone(
         &self,
         end: &Ended,
         since: &ResourceVersion,
     ) -> Result<bool, ReflectorError> {
-        // One may be in the selection again since, or may have been made anew.
+        // An object may have been selected or created again since, so both versions are checked.
         Ok(self.is_there(&end.key, None).await? && self.is_there(&end.key, Some(since)).await?)
     }
 
@@ -149,7 +151,7 @@ impl Reflector {
         Ok(item_of(&page, key).is_some())
     }
 
-    /// Finds out whether the API server's history is the one that an object is from.
+    /// Decides whether the API server's history is the one that an object is from.
     async fn history_of(
         &mut self,
         object: &CachedObject,
@@ -164,13 +166,13 @@ impl Reflector {
             return Ok(History::Other);
         }
         let sight = match now {
-            // It may have changed or ended since; what matters is how it was then.
+            // The object may have changed or been deleted since; its state at the reached version decides.
             Sight::Absent | Sight::Other => self.look_at(object, Some(reached)).await?.1,
             seen => seen,
         };
         Ok(match sight {
             Sight::Same => History::Same,
-            // A server of another release may write the same state in another way.
+            // A server of another release may encode the same state differently.
             Sight::Differs => History::Unknown,
             Sight::Absent | Sight::Other => History::Other,
         })
@@ -178,9 +180,9 @@ impl Reflector {
 
     /// Returns the newest object read up to a version, and the newest written after it.
     ///
-    /// The second is one that this process wrote. Such an object is in the store before the watch has reported it, and
-    /// may have been written after a restore that is not noticed yet: then it says nothing about what was read before,
-    /// although its version may be one that the watch has passed.
+    /// The second one was written by this process. Such an object is in the store before the watch has reported it, and
+    /// may have been written after a restore that was not detected yet. Then it says nothing about what was read
+    /// before, although its version may be one that the watch has passed.
     fn newest(&self, since: &ResourceVersion) -> [Option<Arc<CachedObject>>; 2] {
         let store = self.publisher.store();
         let (snapshot, own) = (store.snapshot(), store.unconfirmed());
@@ -210,7 +212,9 @@ impl Reflector {
         Ok((page.version, page.items.is_empty()))
     }
 
-    /// Asks for an object, as it is or as it was at a version; returns the version of the answer, too.
+    /// Asks for an object, as it is or was at a version.
+    ///
+    /// Also returns the answer's version.
     async fn look_at(
         &mut self,
         object: &CachedObject,
@@ -235,7 +239,7 @@ impl Reflector {
         }
     }
 
-    /// Asks for the list of one object, as it is or as it was at a version.
+    /// Asks for a list of one object, as it is or was at a version.
     async fn ask_for(
         &self,
         key: &ObjectKey,
@@ -259,7 +263,7 @@ impl Reflector {
     }
 }
 
-/// Returns the object of a list that has a key.
+/// Returns the object of a list with the given key.
 fn item_of<'a>(page: &'a Page<'_>, key: &ObjectKey) -> Option<&'a [u8]> {
     let mut items = page.items.iter().map(Item::json);
     items.find(|item| RawObject::key_of(item).as_ref() == Some(key))

@@ -1,4 +1,4 @@
-//! Making objects of bytes.
+//! Turning bytes into objects.
 
 use lariat_core::{Gvk, Interner, ManagedFields, ObjectKey, RawObject, RawObjectError, Scan};
 
@@ -6,20 +6,20 @@ use super::page::Item;
 use crate::store::{Content, Listing, Store};
 use crate::transform::Transform;
 
-/// Reads the objects of a kind as its cache wants them.
+/// Reads the objects of a kind in the form that its cache stores.
 #[derive(Debug)]
 pub(crate) struct Intake {
     gvk: Gvk,
     content: Content,
     managed_fields: ManagedFields,
-    /// What is changed of objects with content.
+    /// The transform of objects with content.
     transform: Option<Transform>,
     interner: Interner,
-    /// The key of the object that is looked at, to be used again.
+    /// The key of the current object; a buffer to reuse.
     key: String,
 }
 
-/// What the reading of a listed object says.
+/// The result of reading a listed object.
 #[derive(Debug)]
 pub(super) enum Listed {
     /// The store has this state already.
@@ -55,7 +55,7 @@ impl Intake {
         self.finish(scan)
     }
 
-    /// Reads an object of a watch. One that the store has shares its key.
+    /// Reads an object of a watch, which shares the key of a stored one.
     pub(super) fn watched(
         &mut self,
         json: &[u8],
@@ -74,7 +74,7 @@ impl Intake {
         self.finish(scan)
     }
 
-    /// Reads an object of a list; one whose state is known costs a look at its metadata.
+    /// Reads an item of a list; if its state is known, only its metadata is looked at.
     pub(super) fn listed(&mut self, item: Item<'_>, store: &Store, listing: &Listing) -> Listed {
         let json = item.json();
         let read = item.into_scan(&self.gvk).and_then(|scan| {
@@ -101,9 +101,9 @@ impl Intake {
     }
 
     fn finish(&mut self, scan: Scan<'_>) -> Result<RawObject, RawObjectError> {
-        // Nothing is there to be cut off.
+        // There is no content to remove.
         let is_partial = scan.is_partial();
-        // What is more than metadata is not kept, should the server send it.
+        // Content is dropped if the server sends it although only metadata was requested.
         if self.content == Content::MetadataOnly && !is_partial {
             return scan.into_metadata(&self.gvk, &mut self.interner, self.managed_fields);
         }
@@ -114,7 +114,7 @@ impl Intake {
         }
     }
 
-    /// Changes an object; one whose content is no JSON is not taken in, for what is to be left out may be in it.
+    /// Transforms an object. Content that is not JSON is rejected: it may contain what is to be removed.
     fn transformed(
         &self,
         transform: &Transform,

@@ -9,7 +9,7 @@ use super::page::{self, Page};
 use super::reflector::Reflector;
 
 impl Reflector {
-    /// Reads the whole kind and returns the version from which a watch tells the rest.
+    /// Reads the whole kind; returns the version from which a watch continues.
     pub(super) async fn list(&mut self) -> Result<ResourceVersion, ReflectorError> {
         let mut loading = self.begin_loading();
         self.progress.list_begun();
@@ -18,8 +18,8 @@ impl Reflector {
         let version = match std::mem::take(&mut self.in_one_piece) {
             true => self.list_whole(&mut loading).await?,
             false => match self.list_pages(&mut loading).await {
-                // The list took longer than its token lives, and the server has no other. Everything at
-                // once cannot expire.
+                // The list took longer than its token lives, and the server has no other. A list in one piece cannot
+                // expire.
                 Err(error) if error.is_expired() => {
                     self.restart(&mut loading);
                     self.progress.list_begun();
@@ -37,15 +37,15 @@ impl Reflector {
         &mut self,
         loading: &mut Loading,
     ) -> Result<ResourceVersion, ReflectorError> {
-        // What changes while later pages are read is told by a watch from the first page on.
+        // Changes during later pages are reported by a watch from the version of the first page.
         let mut first_version = None;
         let mut token: Option<String> = None;
         let mut goes_on_inconsistently = false;
         loop {
             let query = self.queries.page(token.as_deref());
             let page = match self.page(loading, query).await {
-                // The rest can be had, at a newer version. If the first one has expired as a version to
-                // watch from as well, only a list in one piece is consistent.
+                // The list can continue at a newer version. If its first version has also expired for a watch, only a
+                // list in one piece is consistent.
                 Err(ReflectorError::Expired {
                     continue_token: Some(inconsistent),
                     ..
@@ -79,7 +79,7 @@ impl Reflector {
         Ok(self.page(loading, query).await?.version)
     }
 
-    /// Reads a page into the store; the page that is returned has no items any more.
+    /// Reads a page into the store; the returned page has no items.
     async fn page(
         &mut self,
         loading: &mut Loading,
@@ -95,7 +95,7 @@ impl Reflector {
         });
         self.at_version(loading, &page.version);
         for item in std::mem::take(&mut page.items) {
-            // In a list one item without a name takes nothing from the others.
+            // In a list, an item without a name does not affect the others.
             if let Err(error) = self.load(loading, item) {
                 self.progress.unreadable(&error);
             }

@@ -1,4 +1,4 @@
-//! What is going on while everything there is is read.
+//! The state of reading all objects.
 
 use std::cmp::Ordering;
 use std::time::Duration;
@@ -14,21 +14,21 @@ use super::reflector::Reflector;
 use crate::publish::Phase;
 use crate::store::Listing;
 
-/// How often a long list says how far it is.
+/// How often the progress of a long list is logged.
 const PROGRESS_PERIOD: Duration = Duration::from_secs(5);
 
-/// A list in progress, in pages or as the beginning of a watch.
+/// A list in progress: in pages, or the initial part of a watch list.
 #[derive(Debug)]
 pub(super) struct Loading {
     pub(super) listing: Listing,
-    /// Whether the cache is being filled, rather than brought up to date.
+    /// Whether the cache is filled for the first time in this run, rather than updated.
     initial: bool,
     started: Instant,
     said: Instant,
     pub(super) loaded: usize,
-    /// The number of the last history that was found when the list began.
+    /// The number of the server's history when the list began.
     history: u64,
-    /// What was read and is not in the store yet.
+    /// Objects that were read and are not in the store yet.
     news: Vec<RawObject>,
 }
 
@@ -51,7 +51,7 @@ impl Reflector {
     }
 
     fn begin_listing(&mut self, initial: bool) -> Listing {
-        // Before anything is read: a change from now on leads to another list.
+        // Before anything is read, so that any later change of the filter leads to another list.
         self.reading.filter.see();
         let namespace = self.reading.namespace.clone();
         let store = self.publisher.store();
@@ -63,7 +63,7 @@ impl Reflector {
         }
     }
 
-    /// Begins again: what was mentioned so far may be gone by now.
+    /// Begins again: objects read so far may have been deleted since.
     pub(super) fn restart(&mut self, loading: &mut Loading) {
         loading.listing = self.begin_listing(loading.initial);
         loading.loaded = 0;
@@ -71,7 +71,9 @@ impl Reflector {
         loading.news.clear();
     }
 
-    /// Notes the version of a list before its objects are read: one before what was reached is of another history.
+    /// Notes the version of a list before its objects are read.
+    ///
+    /// A version before the reached one is from another history.
     pub(super) fn at_version(&mut self, loading: &mut Loading, version: &ResourceVersion) {
         if self.policy.is_verified() && self.went_back(version) {
             self.doubt();
@@ -79,12 +81,14 @@ impl Reflector {
         }
     }
 
-    /// Returns whether a version is before what was reached.
+    /// Returns whether a version is before the reached one.
     pub(super) fn went_back(&self, version: &ResourceVersion) -> bool {
         version.compare(&self.reached) == Some(Ordering::Less)
     }
 
-    /// Reads an object of the list; one that cannot be read is passed over if it has a name.
+    /// Reads an object of the list.
+    ///
+    /// One that cannot be parsed is skipped if it has a name.
     pub(super) fn load(
         &mut self,
         loading: &mut Loading,
@@ -97,7 +101,7 @@ impl Reflector {
                 loading.loaded += 1;
                 loading.news.push(object);
             }
-            // It is there, so its last readable state is better than none.
+            // The object exists, so its last readable state is better than none.
             Listed::Unreadable(Some(key), error) => {
                 self.progress.unreadable(&format_args!("{key}: {error}"));
                 store.list_unreadable(&loading.listing, &key);
@@ -113,7 +117,7 @@ impl Reflector {
         Ok(())
     }
 
-    /// Shows what was read so far; `remaining` objects are to come, if that is known.
+    /// Publishes what was read so far; `remaining` objects follow, if that is known.
     pub(super) fn show(&self, loading: &mut Loading, remaining: Option<u64>) {
         let news = std::mem::take(&mut loading.news);
         self.publisher.list_page(&loading.listing, news);
@@ -138,7 +142,7 @@ impl Reflector {
         }
         if !self.policy.is_verified() {
             self.reading.server.compared(loading.history, went_back);
-            // It may be from a history that is over.
+            // The deletion may be from the previous history.
             self.last_ended = None;
         }
         self.reached = version.clone();
@@ -149,7 +153,7 @@ impl Reflector {
         });
         self.show(&mut loading, None);
         self.publisher.end_listing(&loading.listing, version);
-        // What the list shows again was made anew, or is in the selection again.
+        // A listed object was created again, or is selected again.
         let store = self.publisher.store();
         self.last_ended
             .take_if(|ended| store.get(ended.key()).is_some());
@@ -157,7 +161,7 @@ impl Reflector {
         self.progress.loaded();
         if loading.initial {
             let elapsed = loading.started.elapsed();
-            tracing::info!(kind = %self.progress.gvk(), objects = loading.loaded, ?elapsed, "cache is filled");
+            tracing::info!(kind = %self.progress.gvk(), objects = loading.loaded, ?elapsed, "cache has synced");
         }
         self.progress.enter(Phase::Synced);
     }

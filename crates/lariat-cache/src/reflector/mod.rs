@@ -1,8 +1,8 @@
-//! The reflector: lists a kind, then watches it, and keeps the store equal to what it was told.
+//! The reflector: lists a kind, then watches it, and keeps the store up to date.
 //!
-//! Every way in which a list or a watch can end leads to a next step and a delay: go on from the last
-//! version where that makes sense, list again where it does not. Delays grow per kind, so one kind's
-//! outage never slows another. The semantics are those of client-go's reflector.
+//! Every way in which a list or a watch can end leads to a next step and a delay: continue from the last version where
+//! possible, list again otherwise. Delays grow per kind, so one kind's outage never slows another. The semantics are
+//! those of client-go's reflector.
 
 mod backoff;
 mod cursor;

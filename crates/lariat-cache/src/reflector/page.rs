@@ -18,12 +18,12 @@ use tokio::time;
 use super::error::ReflectorError;
 use super::source::{ANSWER_TIMEOUT, SourceBody};
 
-/// One page of a list; its objects are not read yet.
+/// One page of a list; its objects are not parsed yet.
 #[derive(Debug)]
 pub(super) struct Page<'a> {
     pub(super) version: ResourceVersion,
     pub(super) continue_token: Option<String>,
-    /// How many objects follow, if the server says so.
+    /// How many objects follow, if the server sent it.
     pub(super) remaining: Option<u64>,
     pub(super) items: Vec<Item<'a>>,
 }
@@ -32,7 +32,9 @@ pub(super) struct Page<'a> {
 #[derive(Debug)]
 pub(super) struct Item<'a> {
     json: &'a [u8],
-    /// What the pass over the page has found in it; none where it is not of the usual form.
+    /// The metadata that the pass over the page has found.
+    ///
+    /// `None` if the item is unusual.
     scan: Option<Scan<'a>>,
 }
 
@@ -41,12 +43,12 @@ impl<'a> Item<'a> {
         self.json
     }
 
-    /// Returns what names the object; that of a usual item is known.
+    /// Returns the scan of the object, which exists already for a usual item.
     pub(super) fn into_scan(self, gvk: &Gvk) -> Result<Scan<'a>, RawObjectError> {
         self.scan.map_or_else(|| Scan::new(self.json, gvk), Ok)
     }
 
-    /// Finds the end of an item in a list, and what names it on the way.
+    /// Finds the end of an item in a list, and its metadata on the way.
     fn next(cursor: &mut JsonCursor<'a>) -> Result<Self, Unclear> {
         let start = cursor.clone();
         if let Ok(scan) = Scan::next(cursor) {
@@ -56,7 +58,7 @@ impl<'a> Item<'a> {
                 scan: Some(scan),
             });
         }
-        // Whoever reads it will see what is wrong with it.
+        // What is wrong with the item is left to its reader.
         *cursor = start;
         cursor.skip_value().map(Self::from)
     }
@@ -81,7 +83,9 @@ struct Metadata<'a> {
     remaining_item_count: Option<u64>,
 }
 
-/// Makes a page valid UTF-8 as Go's encoder does, so that a byte in one object does not take the others with it.
+/// Makes a page valid UTF-8 as Go's encoder does.
+///
+/// Otherwise an invalid byte in one object would make all others unreadable.
 pub(super) fn valid(json: Vec<u8>) -> Vec<u8> {
     match String::from_utf8(json) {
         Ok(json) => json.into_bytes(),
@@ -98,10 +102,10 @@ impl<'a> From<&'a [u8]> for Item<'a> {
 }
 
 impl<'a> Page<'a> {
-    /// Reads a page.
+    /// Parses a page.
     ///
-    /// The usual form takes one pass, which finds the items and what names them. A parser is asked about any other, and
-    /// says what is wrong with the page.
+    /// The usual form takes one pass, which finds the items and their metadata. Any other form is left to a parser,
+    /// which reports what is wrong with the page.
     pub(super) fn parse(json: &'a [u8]) -> Result<Self, ReflectorError> {
         let (metadata, items) = match Self::usual(json) {
             Ok(page) => page,
@@ -126,7 +130,7 @@ impl<'a> Page<'a> {
             let is_unusual = match name {
                 b"metadata" => metadata.replace(cursor.skip_value()?).is_some(),
                 b"items" => items.replace(Self::list(&mut cursor)?).is_some(),
-                // A damaged or escaped name may be one of them: without its items a list is empty.
+                // A damaged or escaped name may be `items`: without items, a list would be taken for empty.
                 name => !name.iter().all(u8::is_ascii_alphanumeric) || is_odd(cursor.skip_value()?),
             };
             if is_unusual {
@@ -157,7 +161,7 @@ impl<'a> Page<'a> {
     }
 }
 
-/// Returns whether there is something in a value that is an error inside of a text.
+/// Returns whether a value contains bytes that are invalid within a JSON string.
 fn is_odd(json: &[u8]) -> bool {
     json.iter().any(|byte| *byte < b' ')
 }
@@ -167,7 +171,7 @@ fn malformed(detail: String) -> ReflectorError {
     ReflectorError::Malformed { verb, detail }
 }
 
-/// Reads a whole body, decompressed if it is compressed.
+/// Reads a whole body, and decompresses it if necessary.
 pub(super) async fn read(response: Response<SourceBody>) -> Result<Vec<u8>, ReflectorError> {
     let mut content = Content::new(response.headers())?;
     let mut body = response.into_body();
@@ -177,7 +181,7 @@ pub(super) async fn read(response: Response<SourceBody>) -> Result<Vec<u8>, Refl
     content.finish()
 }
 
-/// What has been read so far.
+/// The part of the body that was read so far.
 enum Content {
     Plain(Vec<u8>),
     Gzip(Box<MultiGzDecoder<Vec<u8>>>),

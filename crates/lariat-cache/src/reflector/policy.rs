@@ -1,4 +1,4 @@
-//! What a reflector does after a list or a watch has ended.
+//! The decisions of a reflector after a list or a watch has ended.
 
 use std::time::{Duration, Instant};
 
@@ -12,25 +12,28 @@ pub(super) const SHORTEST_WATCH: Duration = Duration::from_secs(1);
 /// A watch that lasted longer has worked, whatever ended it.
 const LASTING_WATCH: Duration = Duration::from_secs(60);
 
-/// How long to wait after a watch that had events but was that short.
+/// The delay after a watch that had events but was that short.
 const REOPEN_PAUSE: Duration = Duration::from_millis(100);
 
 /// How many watches in a row may fail before a new list is tried instead.
 const WATCH_ATTEMPTS: u32 = 5;
 
-/// How many watches in a row may be silent before a new list is tried instead, where the server does not answer what its
-/// history is: one that went back in time is silent until it has caught up.
+/// How many silent watches in a row lead to a new list without a history check.
+///
+/// A server that was restored from a backup is silent until it has caught up.
 const SILENT_WATCHES: u32 = 2;
 
-/// The longest a server is left alone because it asks; a slip of its clock must not end the informer.
+/// The longest `Retry-After`.
+///
+/// A slip of the server's clock must not stop the informer.
 const LONGEST_REST: Duration = Duration::from_secs(300);
 
-/// Decides what a reflector does after a list or a watch has ended: go on from the last version, or read everything
-/// again, and after which pause.
+/// Decides what a reflector does after a list or a watch has ended.
 ///
-/// It is the state machine behind the watches of a [`SharedCacheFactory`](crate::SharedCacheFactory), without requests,
-/// clock and chance: the same ends at the same times lead to the same decisions. `lariat replay --check` gives it the ends
-/// that a flight recorder has recorded.
+/// It continues from the last version or reads everything again, after a delay. This is the state machine behind the
+/// watches of a [`SharedCacheFactory`](crate::SharedCacheFactory), without requests, clock and randomness: the same
+/// ends at the same times lead to the same decisions. `lariat replay --check` gives it the ends that a flight recorder
+/// has recorded.
 ///
 /// ```
 /// use std::time::Duration;
@@ -47,8 +50,9 @@ const LONGEST_REST: Duration = Duration::from_secs(300);
 pub struct ReflectorPolicy {
     backoff: Backoff,
     streaming: Streaming,
-    /// Whether the server is known to have the history from which the store was read. Not after a failure, nor at a
-    /// start that finds objects of an earlier run.
+    /// Whether the server is known to have the history from which the store was read.
+    ///
+    /// Not after a failure, nor at a start with objects of an earlier run.
     is_verified: bool,
     /// How many watches in a row failed for reasons that may lie in their version.
     failed_watches: u32,
@@ -61,23 +65,23 @@ pub struct ReflectorPolicy {
 pub struct Ending {
     /// What ended.
     pub stage: Stage,
-    /// Why.
+    /// How it ended.
     pub end: End,
-    /// Whether any event was received before.
+    /// Whether an event was received before.
     pub received: bool,
     /// How long it was open; zero if it never was.
     pub lasted: Duration,
 }
 
-/// What a reflector does next.
+/// The next step of a reflector.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Decision {
-    /// What it does.
+    /// The step.
     pub next: NextStep,
-    /// After which pause.
+    /// The delay before it.
     pub delay: Duration,
-    /// Whether the end counts as a failure, rather than as the way of lists and watches.
+    /// Whether the end counts as a failure, rather than as usual.
     pub is_failure: bool,
 }
 
@@ -92,10 +96,10 @@ impl Decision {
 }
 
 impl ReflectorPolicy {
-    /// Makes the policy of a reflector.
+    /// Creates the policy of a reflector.
     ///
-    /// `streams` says whether it loads by watches that begin with everything there is, `is_verified` whether the first
-    /// watch may go on without a look at the server's history.
+    /// `streams` is whether it loads by watch lists, `is_verified` whether the first watch may continue without a check
+    /// of the server's history.
     #[must_use]
     pub fn new(streams: bool, is_verified: bool) -> Self {
         Self {
@@ -107,24 +111,34 @@ impl ReflectorPolicy {
         }
     }
 
-    /// Returns whether everything is read by a watch that begins with it, rather than by a list.
+    /// Returns whether objects are loaded by a watch list rather than a list.
     #[must_use]
     pub fn streams(&self, now: Instant) -> bool {
         self.streaming.is_on(now)
     }
 
-    /// Returns whether a watch may go on without a look at the server's history.
+    /// Returns whether a watch may continue without a check of the server's history.
     #[must_use]
     pub fn is_verified(&self) -> bool {
         self.is_verified
     }
 
     /// Notes that the server may have another history.
+    ///
+    /// ```
+    /// use lariat_cache::ReflectorPolicy;
+    ///
+    /// let mut policy = ReflectorPolicy::new(true, true);
+    /// policy.doubt();
+    /// assert!(!policy.is_verified());
+    /// policy.loaded();
+    /// assert!(policy.is_verified(), "what was just read is known");
+    /// ```
     pub fn doubt(&mut self) {
         self.is_verified = false;
     }
 
-    /// Notes that everything there is was read.
+    /// Notes that all objects were read.
     pub fn loaded(&mut self) {
         self.is_verified = true;
         (self.silent_watches, self.failed_watches) = (0, 0);
@@ -132,9 +146,12 @@ impl ReflectorPolicy {
         self.backoff.served();
     }
 
-    /// Decides what follows; `jitter` is a random number from 0 to 1, by which pauses vary.
+    /// Decides about the next step.
+    ///
+    /// `jitter` is a random number from 0 to 1 that varies delays.
     pub fn ended(&mut self, ending: &Ending, now: Instant, jitter: f64) -> Decision {
         match ending.stage {
+            // The informer waits for the kind, so the reflector ends.
             _ if ending.end == End::NotServed => Decision {
                 is_failure: true,
                 ..Decision::at_once(NextStep::Nothing)
@@ -147,7 +164,7 @@ impl ReflectorPolicy {
         }
     }
 
-    /// A stream ended before the end of its initial list.
+    /// Decides about a watch list that ended before its end marker.
     fn stream_ended(&mut self, end: End, now: Instant, jitter: f64) -> Decision {
         if refuses_streaming(end) {
             self.streaming.unsupported(now);
@@ -167,10 +184,11 @@ impl ReflectorPolicy {
             lasted,
             ..
         } = *ending;
+        // A watch that had events, or lasted long, was fine, whatever ended it.
         let worked = received || lasted >= LASTING_WATCH;
         match end {
             End::Closed => {}
-            // A watch that has worked may be cut at any time; going on at once is the rule.
+            // A watch that has worked may be cut at any time; it is opened again immediately.
             End::Cut | End::Silent if worked => self.is_verified = false,
             _ => return self.watch_failed(end, jitter),
         }
@@ -185,7 +203,7 @@ impl ReflectorPolicy {
         }
     }
 
-    /// Notes what a watch that has ended says about the server.
+    /// Notes what an ended watch says about the server.
     fn learn(&mut self, ending: &Ending) {
         let has_lasted = ending.lasted >= LASTING_WATCH;
         if has_lasted || (ending.received && !is_useless(ending.end)) {
@@ -197,7 +215,7 @@ impl ReflectorPolicy {
         } else if has_lasted {
             self.silent_watches += 1;
         }
-        // A server that went back in time is silent until it has caught up.
+        // A restored server is silent until it has caught up.
         self.is_verified &= self.silent_watches < SILENT_WATCHES;
     }
 
@@ -217,6 +235,7 @@ impl ReflectorPolicy {
     /// Decides between another watch from the same version and a new list.
     fn watch_failed(&mut self, end: End, jitter: f64) -> Decision {
         self.failed_watches += u32::from(may_lie_in_version(end));
+        // After some attempts the version itself is suspected, and a new list replaces it.
         let next = if keeps_version(end) && self.failed_watches <= WATCH_ATTEMPTS {
             NextStep::Watch
         } else {
@@ -226,7 +245,7 @@ impl ReflectorPolicy {
     }
 
     fn failed(&mut self, next: NextStep, end: End, jitter: f64) -> Decision {
-        // A version that has expired is the way of the server that was there all the time.
+        // An expired version is usual for a server that was available all the time.
         self.is_verified &= end == End::Expired;
         Decision {
             next,
@@ -248,7 +267,7 @@ impl ReflectorPolicy {
         parts.iter().flat_map(|part| part.iter()).copied().collect()
     }
 
-    /// Makes a policy in a state; none if this version has other states.
+    /// Creates a policy in a state; `None` for the state of another version of Lariat.
     #[must_use]
     pub fn from_state(state: &[u32], now: Instant) -> Option<Self> {
         let (own, rest) = state.split_first_chunk::<3>()?;
@@ -263,18 +282,18 @@ impl ReflectorPolicy {
         })
     }
 
-    /// Returns whether the last attempt that failed was not answered.
+    /// Returns whether the last failed attempt was not answered.
     pub(super) fn is_away(&self) -> bool {
         self.backoff.is_away()
     }
 
-    /// Returns whether the last failures are few enough to be a server's ordinary way of asking for patience.
+    /// Returns whether the last failures are as few as is usual for a starting server.
     pub(super) fn is_brief(&self) -> bool {
         self.backoff.is_brief()
     }
 }
 
-/// Returns whether a watch that ended so says nothing good about its events.
+/// Returns whether the end of a watch casts doubt on its events.
 pub(super) fn is_useless(end: End) -> bool {
     matches!(end, End::Malformed | End::Expired | End::WentBack)
 }
@@ -292,7 +311,7 @@ pub(super) fn setback(end: End) -> Setback {
     }
 }
 
-/// Returns whether the API server cannot begin a watch with everything there is.
+/// Returns whether the API server does not support watch lists.
 pub(super) fn refuses_streaming(end: End) -> bool {
     match end {
         End::NoEndMarker => true,
@@ -301,8 +320,9 @@ pub(super) fn refuses_streaming(end: End) -> bool {
     }
 }
 
-/// Returns whether a watch that begins with everything broke off for a reason that may be its size or form. A server
-/// that is away or busy, or asks who is there, says nothing about that.
+/// Returns whether a watch list may have broken off because of its size or form.
+///
+/// A server that does not answer, is busy, or rejects credentials says nothing about that.
 fn breaks_stream(end: End) -> bool {
     match end {
         End::Refused {
@@ -314,12 +334,12 @@ fn breaks_stream(end: End) -> bool {
     }
 }
 
-/// Returns whether the version of a watch may be why it failed.
+/// Returns whether a watch may have failed because of its version.
 fn may_lie_in_version(end: End) -> bool {
     !matches!(setback(end), Setback::Postponed(_) | Setback::Outdated) && end != End::Unreachable
 }
 
-/// Returns whether a watch that was refused so could work from the same version later.
+/// Returns whether a refused watch may work from the same version later.
 fn keeps_version(end: End) -> bool {
     match end {
         End::Unreachable | End::Unanswered | End::Cut | End::Silent | End::EndedAtOnce => true,
@@ -328,19 +348,21 @@ fn keeps_version(end: End) -> bool {
     }
 }
 
-/// How many watches that begin with everything may break off before one list is tried instead.
+/// How many watch lists in a row may break off before one list is tried instead.
 const ATTEMPTS: u32 = 3;
 
-/// How long a server that cannot begin a watch with everything is asked for lists. It may be upgraded meanwhile.
+/// How long lists are used with a server that does not support watch lists.
+///
+/// It may be upgraded meanwhile.
 const AGAIN_AFTER: Duration = Duration::from_secs(1800);
 
-/// What is known about watches that begin with everything there is.
+/// What is known about watch lists.
 #[derive(Debug)]
 struct Streaming {
     is_wanted: bool,
     /// How many in a row broke off.
     broken: u32,
-    /// Until when the server is not asked for one, because it cannot do that.
+    /// Until when none is tried, because the server does not support them.
     unsupported_until: Option<Instant>,
 }
 
@@ -353,7 +375,9 @@ impl Streaming {
         }
     }
 
-    /// Returns the state as numbers; the last is for how many milliseconds the server is not asked.
+    /// Returns the state as numbers.
+    ///
+    /// The last is the time without watch lists in milliseconds.
     fn state(&self, now: Instant) -> [u32; 3] {
         let rest = self
             .unsupported_until
@@ -371,7 +395,7 @@ impl Streaming {
         }
     }
 
-    /// Returns whether the next load is a watch.
+    /// Returns whether the next load is a watch list.
     fn is_on(&self, now: Instant) -> bool {
         let is_unsupported = |until: Instant| now < until;
         self.is_wanted
@@ -379,17 +403,17 @@ impl Streaming {
             && !self.unsupported_until.is_some_and(is_unsupported)
     }
 
-    /// Notes that the server cannot do that.
+    /// Notes that the server does not support watch lists.
     fn unsupported(&mut self, now: Instant) {
         self.unsupported_until = Some(now + AGAIN_AFTER);
     }
 
-    /// Notes that one broke off, or failed for no known reason.
+    /// Notes that a watch list broke off, or failed for an unknown reason.
     fn broke_off(&mut self) {
         self.broken += 1;
     }
 
-    /// Notes that everything there is was read, in whatever way.
+    /// Notes that all objects were read, by a list or a watch list.
     fn loaded(&mut self) {
         self.broken = 0;
     }
@@ -399,7 +423,7 @@ impl Streaming {
 mod tests {
     use super::*;
 
-    /// Gives a policy ends, one each ten seconds, and returns the last decision.
+    /// Gives a policy ends, one every ten seconds, and returns the last decision.
     fn decide(policy: &mut ReflectorPolicy, stage: Stage, ends: &[End]) -> Decision {
         let mut now = tokio::time::Instant::now().into_std();
         let mut last = None;
@@ -417,7 +441,7 @@ mod tests {
     }
 
     #[test]
-    fn a_version_is_given_up_after_five_watches_that_failed() {
+    fn a_version_is_abandoned_after_five_failed_watches() {
         let mut policy = ReflectorPolicy::new(false, true);
         assert_eq!(
             decide(&mut policy, Stage::Watch, &[End::Cut; 5]).next,
@@ -427,7 +451,7 @@ mod tests {
             decide(&mut policy, Stage::Watch, &[End::Cut]).next,
             NextStep::Load
         );
-        // One that was never reached says nothing about it.
+        // A watch that never reached the server says nothing about the version.
         let mut policy = ReflectorPolicy::new(false, true);
         let unreachable = [End::Unreachable; 20];
         assert_eq!(
@@ -438,7 +462,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_refuses_streams_is_asked_for_lists_for_half_an_hour() {
+    fn a_server_without_watch_lists_is_asked_for_lists_for_half_an_hour() {
         let mut policy = ReflectorPolicy::new(true, true);
         let now = tokio::time::Instant::now().into_std();
         let refused = Ending {
@@ -457,7 +481,7 @@ mod tests {
     }
 
     #[test]
-    fn a_policy_goes_on_from_its_state() {
+    fn a_policy_continues_from_its_state() {
         let now = tokio::time::Instant::now().into_std();
         let mut policy = ReflectorPolicy::new(true, true);
         let refused = End::Refused {

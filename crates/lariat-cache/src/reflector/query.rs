@@ -1,4 +1,4 @@
-//! The queries of lists and watches.
+//! The query parameters of lists and watches.
 
 use std::fmt::Write;
 use std::time::Duration;
@@ -7,17 +7,17 @@ use lariat_core::ResourceVersion;
 
 use crate::selection::Selection;
 
-/// How many objects a page of a list has: small beside the store, large beside a request.
+/// The number of objects in a page: small beside the store, large beside a request.
 const PAGE_SIZE: usize = 500;
 
-/// Makes queries that ask for the same objects.
+/// Creates queries for the same selection of objects.
 #[derive(Debug, Default)]
 pub(super) struct Queries {
-    /// The selectors, encoded, each with an ampersand in front.
+    /// The encoded selectors, each preceded by an ampersand.
     selectors: String,
-    /// The selector of labels alone.
+    /// The encoded label selector alone.
     labels: String,
-    /// The selector of fields, not encoded.
+    /// The field selector, not encoded.
     fields: String,
 }
 
@@ -32,7 +32,7 @@ impl Queries {
         }
     }
 
-    /// Asks for the first page, or the one a token names.
+    /// Returns the query of the first page, or of the page after a token.
     pub(super) fn page(&self, continue_token: Option<&str>) -> String {
         let mut query = format!("limit={PAGE_SIZE}{}", self.selectors);
         if let Some(token) = continue_token {
@@ -41,12 +41,14 @@ impl Queries {
         query
     }
 
-    /// Asks for everything at once; not for version 0, which may be older than what was seen already.
+    /// Returns the query of a list in one piece.
+    ///
+    /// Not at version 0, which may be older than what was read already.
     pub(super) fn whole(&self) -> String {
         format!("limit=0{}", self.selectors)
     }
 
-    /// Asks for the objects of a name, or for any object: as they are, or as they were at a version.
+    /// Returns the query of one object, by name or any, as it is or was at a version.
     pub(super) fn one(&self, name: Option<&str>, at: Option<&ResourceVersion>) -> String {
         let name = name.map(|name| format!("metadata.name={name}"));
         let fields = [Some(self.fields.clone()), name].into_iter().flatten();
@@ -59,7 +61,7 @@ impl Queries {
         format!("limit=1{}{}{fields}", at.unwrap_or_default(), self.labels)
     }
 
-    /// Asks for what happened since a version.
+    /// Returns the query of a watch from a version.
     pub(super) fn watch(&self, since: &ResourceVersion, timeout: Duration) -> String {
         format!(
             "watch=true&allowWatchBookmarks=true&resourceVersion={}&timeoutSeconds={}{}",
@@ -69,7 +71,7 @@ impl Queries {
         )
     }
 
-    /// Asks for everything there is, then for what happens.
+    /// Returns the query of a watch list: all objects, then changes.
     pub(super) fn stream(&self, timeout: Duration) -> String {
         format!(
             "watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersion=\
@@ -80,7 +82,7 @@ impl Queries {
     }
 }
 
-/// Writes a parameter with an ampersand in front; an empty one is left out.
+/// Encodes a parameter, preceded by an ampersand; an empty one is left out.
 fn parameter(name: &str, value: &str) -> String {
     if value.is_empty() {
         return String::new();
@@ -88,7 +90,7 @@ fn parameter(name: &str, value: &str) -> String {
     format!("&{name}={}", encode(value))
 }
 
-/// Escapes what has a meaning in a query.
+/// Percent-encodes a text for a query.
 fn encode(text: &str) -> String {
     let mut encoded = String::with_capacity(text.len());
     for byte in text.bytes() {
@@ -117,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn one_object_is_asked_for_within_the_selection() {
+    fn a_query_for_one_object_is_within_the_selection() {
         let selection = Selection::all()
             .with_labels("app=x".parse().unwrap())
             .with_fields("spec.nodeName=n".parse().unwrap());

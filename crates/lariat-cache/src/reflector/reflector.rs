@@ -26,22 +26,22 @@ use crate::store::Content;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Reading {
     pub(crate) selection: Selection,
-    /// One of the selection's namespaces; none for all.
+    /// One of the selection's namespaces; `None` for all.
     pub(crate) namespace: Option<Arc<str>>,
-    /// Whether a watch is asked to begin with everything there is.
+    /// Whether objects are loaded by watch lists.
     pub(crate) streams: bool,
     /// Whether lists may be compressed.
     pub(crate) gzip: bool,
-    /// The version the store is at already.
+    /// The version of the store, if it has objects of an earlier run.
     pub(crate) resume: Option<ResourceVersion>,
-    /// What other reflectors find out about the same API server.
+    /// What the reflectors of the factory know about the API server.
     pub(crate) server: SharedServer,
     /// The changes of the content filter.
     pub(crate) filter: FilterChanges,
     pub(crate) flight: Option<ReflectorFlight>,
 }
 
-/// Keeps one kind's store up to date, or one namespace of it.
+/// Keeps the store of one kind up to date, or one namespace of it.
 pub(crate) struct Reflector {
     pub(super) source: Arc<dyn Source>,
     pub(super) publisher: Arc<Publisher>,
@@ -51,34 +51,36 @@ pub(crate) struct Reflector {
     pub(super) reading: Reading,
     pub(super) policy: ReflectorPolicy,
     pub(super) patience: Patience,
-    /// The version that the store is at.
+    /// The version of the store.
     pub(super) reached: ResourceVersion,
     /// The last deletion that the watch reported, in the server's present history.
     pub(super) last_ended: Option<Ended>,
-    /// Whether the next list is read in one piece, because pages expire before they are read.
+    /// Whether the next list is read in one piece.
+    ///
+    /// True if pages expire before they are read.
     pub(super) in_one_piece: bool,
 }
 
 /// Why a reflector has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
-    /// It was told to stop.
+    /// It was stopped.
     Stopped,
     /// The API server does not serve the collection.
     NotServed,
 }
 
-/// What the reflector does next.
+/// The next step of the reflector.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Step {
-    /// Read everything there is.
+    /// Read all objects.
     Load,
     Watch {
         since: ResourceVersion,
     },
 }
 
-/// A step that failed, and what to do after a delay.
+/// A failed step, and the step after a delay.
 #[derive(Debug)]
 pub(super) struct Failure {
     pub(super) error: ReflectorError,
@@ -86,7 +88,7 @@ pub(super) struct Failure {
     pub(super) delay: Duration,
 }
 
-/// A deletion that a watch reported. Since then there was no object of the key, as far as is known.
+/// A deletion that a watch reported. As far as is known, no object of the key existed since.
 #[derive(Debug, Clone)]
 pub(super) struct Ended {
     pub(super) key: ObjectKey,
@@ -113,8 +115,8 @@ impl Reflector {
         progress: Segment,
         (intake, mut reading): (Intake, Reading),
     ) -> Self {
-        // What was found before does not concern what is read only now. What an earlier run left was read before any of
-        // it: a kind that is looked up late resumes after another has found that the server was restored.
+        // Restores found before do not concern a store that is read only now. The objects of an earlier run were read
+        // before: a kind that is resolved late must notice a restore that another has found.
         if reading.resume.is_none() {
             reading.server.see();
         }
@@ -133,7 +135,7 @@ impl Reflector {
         }
     }
 
-    /// Runs until it is told to stop, or until there is nothing to read.
+    /// Runs until it is stopped, or the collection is not served.
     pub(crate) async fn run(mut self, stop: CancellationToken) -> Exit {
         self.record(|reflector| Reflected::Began {
             namespace: reflector.reading.namespace.as_deref().unwrap_or_default(),
@@ -154,11 +156,12 @@ impl Reflector {
         loop {
             let is_verified = self.policy.is_verified();
             let server = self.reading.server.clone();
-            // A list that is under way is not cut: what it does not show yet, the next one does.
+            // A list in progress is not cancelled: changes that it misses lead to another list.
             let is_watching = matches!(step, Step::Watch { .. });
             let mut filter = self.reading.filter.clone();
             let outcome = tokio::select! {
                 biased;
+                // First, so that a stop wins over a step that is ready at the same time.
                 () = stop.cancelled() => break,
                 () = server.until_restored(), if is_verified => Ok(self.read_again()),
                 () = filter.next(), if is_watching => Ok(self.read_filtered()),
@@ -199,13 +202,13 @@ impl Reflector {
                 }
             },
             Step::Watch { since } if self.policy.is_verified() => self.watch(since).await,
-            // Others know what a check might not find out.
+            // Another reflector knows of a restore that this one's check might miss.
             Step::Watch { .. } if self.reading.server.is_restored() => Ok(self.read_again()),
             Step::Watch { since } => self.verify(since).await,
         }
     }
 
-    /// Begins again, because another reflector found that the API server has another history.
+    /// Starts over: another reflector found that the server has another history.
     fn read_again(&mut self) -> Step {
         tracing::debug!(kind = %self.progress.gvk(), "the API server was restored; everything is read again");
         self.doubt();
@@ -214,7 +217,7 @@ impl Reflector {
         Step::Load
     }
 
-    /// Begins again, because the content filter has changed. The cache stays as it is meanwhile.
+    /// Starts over, because the content filter has changed. The cache keeps its objects meanwhile.
     pub(super) fn read_filtered(&mut self) -> Step {
         tracing::debug!(kind = %self.progress.gvk(), "the content filter has changed; everything is read again");
         self.progress.watch_ended();
@@ -227,7 +230,7 @@ impl Reflector {
         self.record(|_| Reflected::Doubted {});
     }
 
-    /// Decides what follows something that was not open for long, or at all.
+    /// Decides about the next step after one that was open briefly or not at all.
     pub(super) fn decide(&mut self, stage: Stage, end: End) -> Decision {
         self.decide_after(&Ending {
             stage,
@@ -237,7 +240,7 @@ impl Reflector {
         })
     }
 
-    /// Decides what follows.
+    /// Decides about the next step.
     pub(super) fn decide_after(&mut self, ending: &Ending) -> Decision {
         let (now, jitter) = (now(), fastrand::f64());
         let Ending {
@@ -262,14 +265,14 @@ impl Reflector {
         decision
     }
 
-    /// Records what the reflector does, if there is a recorder.
+    /// Records an event of the reflector, if there is a recorder.
     pub(super) fn record<'a>(&'a self, what: impl FnOnce(&'a Self) -> Reflected<'a>) {
         if let Some(flight) = &self.reading.flight {
             flight.record(what(self));
         }
     }
 
-    /// Notes a failure, and how long is waited.
+    /// Notes a failure and the delay after it.
     pub(super) fn failed(&mut self, error: &ReflectorError, delay: Duration) {
         self.progress.reconnects(error.reason());
         let kind = self.progress.gvk();
@@ -284,7 +287,7 @@ impl Reflector {
         }
     }
 
-    /// Waits after a failure. One reflector that reaches a server that was away is enough for all.
+    /// Waits after a failure, or until another reflector reaches the server.
     pub(super) async fn pause(&self, error: &ReflectorError, delay: Duration) {
         if error.is_unanswered() {
             self.reading.server.is_back_within(delay).await;
@@ -293,7 +296,7 @@ impl Reflector {
         }
     }
 
-    /// Makes the request for a query.
+    /// Creates the request for a query.
     pub(super) fn request(&self, query: String, watch: bool) -> SourceRequest {
         SourceRequest {
             watch,
@@ -304,7 +307,7 @@ impl Reflector {
         }
     }
 
-    /// Sends a request and waits for the beginning of its answer.
+    /// Sends a request and waits for the head of its answer.
     pub(super) async fn open(
         &self,
         request: SourceRequest,
@@ -322,6 +325,7 @@ impl Reflector {
         let after = ANSWER_TIMEOUT;
         let answer = time::timeout(after, answer).await;
         let answer = answer.unwrap_or(Err(ReflectorError::Unanswered { verb, after }));
+        // An error is an answer too: the server is back, and the other reflectors need not wait any longer.
         let is_answered = !answer.as_ref().is_err_and(ReflectorError::is_unanswered);
         if is_answered && self.policy.is_away() {
             self.reading.server.answers();

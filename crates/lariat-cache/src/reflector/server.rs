@@ -1,31 +1,29 @@
-//! What the reflectors of a factory find out together about their API server.
+//! What the reflectors of a factory share about their API server.
 
 use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::time;
 
-/// Within which time everybody asks a server that is back.
+/// Within which time all reflectors retry once the server is back.
 const RUSH: Duration = Duration::from_secs(1);
 
 /// What all reflectors of a factory know about the API server.
 ///
-/// One reflector finds out that the server answers again, or that it was restored from a backup, and the others wait
-/// for it.
+/// One reflector detects that the server answers again, or that it was restored from a backup, and notifies the others.
+/// A kind without changes since a backup cannot detect the restore itself.
 ///
-/// A kind in which nothing had happened since a backup cannot see itself that the server was restored from it.
-///
-/// Each history has a number, and each reflector has the number of the history that its store was read from. So a
-/// reflector reads everything again once for each new history, whichever reflector finds it and however busy this one
-/// is at that time, and a reflector that finds a history after others does not have them read again. Two restores
+/// Each history has a number, and each reflector stores the number of the history from which its store was read. So a
+/// reflector reads everything again once for each new history, whichever reflector detects it and however busy this one
+/// is at that time; and a reflector that detects a history after others does not make them read again. Two restores
 /// within one reload of a kind count as one.
 #[derive(Debug, Clone)]
 pub(crate) struct SharedServer {
-    /// The number of the last history that was found.
+    /// The number of the last history that was detected.
     found: watch::Sender<u64>,
-    /// The number of the history of what this reflector has read.
+    /// The number of the history that this reflector has read.
     read: u64,
-    /// Counts how often the server answered again after it had not.
+    /// Counts how often the server answered again after an outage.
     back: watch::Sender<u64>,
 }
 
@@ -43,52 +41,49 @@ impl SharedServer {
     /// Reports that the server has another history than this reflector has read.
     pub(super) fn restored(&self) {
         self.found.send_if_modified(|found| {
-            // All notice the same restore, one after the other.
+            // All reflectors detect the same restore, one after the other.
             let is_news = *found == self.read;
             *found += u64::from(is_news);
             is_news
         });
     }
 
-    /// Returns the number of the history that the server has now.
+    /// Returns the number of the server's present history.
     pub(super) fn found(&self) -> u64 {
         *self.found.borrow()
     }
 
-    /// Records that a reload has ended, in which contents were compared.
+    /// Records the end of a reload in which contents were compared.
     ///
     /// `found` is the number of the history that was known when the reload began. `went_back` says that the server
     /// returned an earlier version than before, so that what was read is of another history.
-    ///
-    /// `found` was the number of the last history when this began; `went_back` if what was read is from another history
-    /// than before.
     pub(super) fn compared(&mut self, found: u64, went_back: bool) {
         self.read = found.max(self.read + u64::from(went_back));
     }
 
-    /// Records that the store is empty: the present history is the one it is read from.
+    /// Records that the store is empty: it is read from the present history.
     pub(super) fn see(&mut self) {
         self.read = self.found();
     }
 
-    /// Returns whether this reflector has to read the store again from another history.
+    /// Returns whether this reflector must read another history.
     pub(super) fn is_restored(&self) -> bool {
         self.found() > self.read
     }
 
-    /// Waits until this reflector has to read the store again from another history.
+    /// Waits until this reflector must read another history.
     pub(super) async fn until_restored(&self) {
         let mut found = self.found.subscribe();
-        // There is a sender in the same struct.
+        // Cannot fail: the sender is in the same struct.
         let _ = found.wait_for(|found| *found > self.read).await;
     }
 
-    /// Says that the server answers again.
+    /// Reports that the server answers again.
     pub(super) fn answers(&self) {
         self.back.send_modify(|count| *count += 1);
     }
 
-    /// Waits for a time, or until another reflector has an answer, and a moment that is different for each.
+    /// Waits for `delay`, or until shortly after another reflector has an answer.
     pub(super) async fn is_back_within(&self, delay: Duration) {
         let mut back = self.back.subscribe();
         if let Ok(Ok(())) = time::timeout(delay, back.changed()).await {
@@ -108,7 +103,7 @@ mod tests {
         assert!(!one.is_restored() && !other.is_restored());
         one.restored();
         assert!(one.is_restored() && other.is_restored());
-        // The other notices the same, later.
+        // The other reflector detects the same restore, later.
         one.compared(one.found(), false);
         other.restored();
         assert!(!one.is_restored() && other.is_restored());
@@ -126,7 +121,7 @@ mod tests {
         other.restored();
         one.compared(begun, false);
         assert!(one.is_restored());
-        // Its versions show that this is from the other history.
+        // Its versions show that it is from the other history.
         one.compared(begun, true);
         assert!(!one.is_restored());
     }

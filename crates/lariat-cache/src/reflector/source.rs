@@ -1,4 +1,4 @@
-//! Where a reflector reads a kind from.
+//! The source from which a reflector reads a kind.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -14,34 +14,42 @@ use kube::Client;
 use kube::client::Body;
 use lariat_core::ResourceKind;
 
-/// How long an answer may take to begin or, in a list, to go on. The API server itself gives a request
-/// that is no watch a minute.
+/// How long an answer may take to begin or, in a list, to continue.
+///
+/// The API server itself gives a request that is not a watch one minute.
 pub(super) const ANSWER_TIMEOUT: Duration = Duration::from_secs(65);
 
-/// An error of a source, which may be any.
+/// The error of a source, of any type.
 pub type SourceError = Box<dyn Error + Send + Sync>;
 
 /// The body of a source's answer.
 pub type SourceBody = UnsyncBoxBody<Bytes, SourceError>;
 
-/// What a reflector asks its source for: a GET of the collection.
+/// A request to a source: a GET of the collection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SourceRequest {
     /// Whether this is a watch rather than a list; the query says so too.
     pub watch: bool,
-    /// The namespace that is read; `None` for all.
+    /// The namespace; `None` for all.
     pub namespace: Option<Arc<str>>,
-    /// The query, encoded, without the question mark.
+    /// The encoded query, without the question mark.
     pub query: String,
-    /// Whether metadata is enough. Answers may hold whole objects all the same.
+    /// Whether metadata is enough. Answers may contain whole objects nevertheless.
     pub metadata_only: bool,
-    /// Whether the answer may be compressed with gzip; it must say so in `Content-Encoding` then.
+    /// Whether the answer may be compressed with gzip, marked by `Content-Encoding`.
     pub gzip: bool,
 }
 
 impl SourceRequest {
-    /// Makes the request for a list with a query, for whoever tests a source of their own.
+    /// Creates the request of a list with a query, for tests of a source.
+    ///
+    /// ```
+    /// use lariat_cache::SourceRequest;
+    ///
+    /// let request = SourceRequest::list("limit=500");
+    /// assert!(!request.watch && request.namespace.is_none());
+    /// ```
     #[must_use]
     pub fn list(query: &str) -> Self {
         Self {
@@ -53,7 +61,14 @@ impl SourceRequest {
         }
     }
 
-    /// Makes the request for a watch with a query; `watch=true` has to be in it.
+    /// Creates the request of a watch with a query, which must contain `watch=true`.
+    ///
+    /// ```
+    /// use lariat_cache::SourceRequest;
+    ///
+    /// let request = SourceRequest::watch("watch=true&resourceVersion=42");
+    /// assert!(request.watch);
+    /// ```
     #[must_use]
     pub fn watch(query: &str) -> Self {
         Self {
@@ -63,18 +78,37 @@ impl SourceRequest {
     }
 }
 
-/// The collection a reflector lists and watches.
+/// The collection that a reflector lists and watches.
 ///
-/// The default is the kind's endpoint on the API server. A source of your own can wrap, restrict or
-/// replace it, as long as it answers as the API server does.
+/// The default is the kind's endpoint on the API server. A source of your own can wrap, restrict or replace it, as long
+/// as it answers as the API server does.
 ///
-/// After a failure one object is asked for (`limit=1` and a selector of its name, in its namespace), now and at an earlier
-/// version, to find out whether the server has been restored from a backup meanwhile. Where the answer is 400 the
-/// watch goes on all the same.
+/// After a failure, the reflector asks for one object (`limit=1` and a selector of its name, in its namespace), at the
+/// present and at an earlier version, to detect whether the server has been restored from a backup. If the answer is
+/// 400, the watch continues without the check.
+///
+/// ```
+/// use futures::future::BoxFuture;
+/// use http::Response;
+/// use lariat_cache::{Source, SourceBody, SourceError, SourceRequest};
+///
+/// /// Logs the requests to another source.
+/// struct Logged<S>(S);
+///
+/// impl<S: Source> Source for Logged<S> {
+///     fn get<'a>(
+///         &'a self,
+///         request: &'a SourceRequest,
+///     ) -> BoxFuture<'a, Result<Response<SourceBody>, SourceError>> {
+///         println!("GET {}", request.query);
+///         self.0.get(request)
+///     }
+/// }
+/// ```
 pub trait Source: Send + Sync + 'static {
     /// Sends a request.
     ///
-    /// An answer with an error status is an answer; an error is for when there is none.
+    /// An answer with an error status is an answer; return an error if there is none.
     fn get<'a>(
         &'a self,
         request: &'a SourceRequest,
@@ -96,7 +130,7 @@ impl Endpoint {
     }
 }
 
-/// What is accepted where metadata is enough. Servers that cannot cut the rest off send whole objects.
+/// The `Accept` header for metadata only. Servers that do not support it send whole objects.
 const PARTIAL_LIST: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,\
     application/json";
 const PARTIAL_OBJECT: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,\
@@ -119,7 +153,7 @@ impl Source for Endpoint {
         let mut get = Request::get(format!("{path}?{}", request.query));
         if let Some(headers) = get.headers_mut() {
             headers.insert(ACCEPT, accept(request));
-            // A compressed watch is one gzip member per event, which decoders stop after the first of.
+            // A compressed watch has one gzip member per event, and decoders stop after the first one.
             let encoding = if request.gzip { "gzip" } else { "identity" };
             headers.insert(ACCEPT_ENCODING, HeaderValue::from_static(encoding));
         }

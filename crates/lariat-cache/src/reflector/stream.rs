@@ -11,22 +11,22 @@ use tokio::time::{self, Instant};
 use super::error::ReflectorError;
 use super::source::{SourceBody, SourceError};
 
-/// How many bytes are taken in before they are worked on, if they are there already.
+/// How many available bytes are read before they are processed.
 const BATCH: usize = 256 * 1024;
 
-/// How long bytes of a long initial list are waited for once some have come, unless there are as many.
+/// How long bytes of a long initial list are gathered, if there are too few.
 const GATHER: Duration = Duration::from_millis(1);
 const LOAD: usize = 64 * 1024;
 
-/// The bytes of a watch as lines, with an eye on how long nothing comes.
+/// The bytes of a watch as lines, with a limit on silence.
 pub(super) struct WatchStream {
     body: SourceBody,
     lines: Lines,
-    /// How many bytes have come.
+    /// The number of received bytes.
     received: usize,
-    /// How long nothing may come before the watch counts as dead.
+    /// How long nothing may arrive before the watch counts as dead.
     patience: Duration,
-    /// The end, which is told once the lines before it were read.
+    /// The end of the watch, returned after the lines before it.
     end: Option<End>,
 }
 
@@ -34,7 +34,7 @@ pub(super) struct WatchStream {
 pub(super) type End = Result<(), ReflectorError>;
 
 impl WatchStream {
-    /// Reads a watch on which nothing may come for so long.
+    /// Reads a watch that may be silent for at most `patience`.
     pub(super) fn new(body: SourceBody, patience: Duration) -> Self {
         Self {
             body,
@@ -45,16 +45,16 @@ impl WatchStream {
         }
     }
 
-    /// Waits for bytes and takes in what has come by then, or tells how the watch ended.
+    /// Waits for bytes and reads all that are available; returns the end of the watch.
     ///
     /// Dropping the future loses nothing.
     pub(super) async fn read(&mut self) -> Option<End> {
         self.read_within(None).await
     }
 
-    /// The same for an initial list, with less patience than usual.
+    /// As [`read`](Self::read), for an initial list, which may be silent for less time.
     ///
-    /// Of a long list, what comes within a millisecond is taken in together.
+    /// The bytes of a long list that arrive within a millisecond are read together.
     pub(super) async fn read_within(&mut self, patience: Option<Duration>) -> Option<End> {
         if let Some(end) = self.end.take() {
             return Some(end);
@@ -67,7 +67,7 @@ impl WatchStream {
         self.take_in(first);
         let is_long = self.received >= LOAD;
         if patience.is_some() && is_long && self.end.is_none() && self.lines.len() < LOAD {
-            // Each event comes by itself, and to be woken for each costs more than to take it in.
+            // Each event arrives separately, and waking up for each costs more than reading it.
             time::sleep(GATHER).await;
         }
         while self.end.is_none()
@@ -98,35 +98,35 @@ impl WatchStream {
         self.lines.next()
     }
 
-    /// Changes how long nothing may come.
+    /// Changes how long nothing may arrive.
     pub(super) fn set_patience(&mut self, patience: Duration) {
         self.patience = patience;
     }
 }
 
-/// Bytes of a stream up to the line feeds in it.
+/// Buffers the bytes of a stream and splits them at line feeds.
 #[derive(Debug, Default)]
 pub(super) struct Lines {
     buffer: BytesMut,
-    /// Bytes at the front that hold no line feed.
+    /// How many bytes at the front contain no line feed.
     searched: usize,
 }
 
 impl Lines {
-    /// Copies a chunk: to keep a part of it would keep all of the connection's read buffer, which then makes another.
+    /// Copies a chunk: a part of it would keep the connection's whole read buffer alive.
     pub(super) fn push(&mut self, chunk: &[u8]) {
         self.buffer.extend_from_slice(chunk);
     }
 
-    /// Returns how many bytes wait.
+    /// Returns the number of buffered bytes.
     pub(super) fn len(&self) -> usize {
         self.buffer.len()
     }
 
-    /// Takes the next whole line, without its line feed; what is not a whole line stays.
+    /// Returns the next complete line, without its line feed.
     ///
-    /// Bytes that are not UTF-8 are replaced, as Go's decoder does and as is done in lists: an object would else be
-    /// readable or not by the way it came.
+    /// Bytes that are not UTF-8 are replaced, as by Go's decoder and in lists: otherwise an object would be readable or
+    /// not depending on whether it was listed or watched.
     pub(super) fn next(&mut self) -> Option<Bytes> {
         let Some(at) = memchr::memchr(b'\n', &self.buffer[self.searched..]) else {
             self.searched = self.buffer.len();
@@ -145,27 +145,30 @@ impl Lines {
 /// How long past its own timeout a watch may be silent.
 const SLACK: Duration = Duration::from_secs(10);
 
-/// How long a watch that has shown bookmarks may be silent at first: the API server sends one a minute, as long as etcd
-/// says how far it is.
+/// How long a watch may be silent at first, once bookmarks have been seen.
+///
+/// The API server sends one a minute, as long as etcd reports its progress.
 const BOOKMARK_SILENCE: Duration = Duration::from_secs(90);
 
-/// The longest silence of a quiet kind: by its defaults etcd says how far it is every ten minutes, and for a watch on
-/// which nothing has moved since it was opened there is no bookmark.
+/// The longest silence of a kind without changes.
+///
+/// By its defaults, etcd reports its progress every ten minutes, and a watch without events since it was opened gets no
+/// bookmark.
 const LONGEST_SILENCE: Duration = Duration::from_secs(600);
 
-/// What comes within this time is as frequent as the API server promises.
+/// Events within this time are as frequent as bookmarks should be.
 const FREQUENT: Duration = Duration::from_secs(120);
 
-/// How much silence is taken for a quiet kind rather than for a dead connection, as the server's own bookmarks show.
+/// How much silence counts as a kind without changes rather than a dead connection.
 ///
-/// It doubles with each watch that says nothing, 90 s to ten minutes. A dead connection is not found this way, but by
-/// the tests of the connection itself.
+/// It follows from the server's bookmarks, and doubles with each silent watch, from 90 s to ten minutes. A dead
+/// connection is not detected this way, but by the tests of the connection itself.
 #[derive(Debug)]
 pub(super) struct Patience {
-    /// Whether this server has shown bookmarks, so that silence means something.
+    /// Whether this server has sent bookmarks, so that silence has a meaning.
     bookmarks: bool,
     silence: Duration,
-    /// When a watch said something last.
+    /// When a watch last received something.
     heard: Option<Instant>,
 }
 
@@ -180,7 +183,7 @@ impl Default for Patience {
 }
 
 impl Patience {
-    /// Returns how long a watch with a timeout of its own may be silent.
+    /// Returns how long a watch with the given timeout may be silent.
     pub(super) fn with(&self, timeout: Duration) -> Duration {
         let longest = timeout + SLACK;
         if self.bookmarks {
@@ -194,7 +197,9 @@ impl Patience {
         self.bookmarks = true;
     }
 
-    /// Notes that a watch said something. Where that is rare it says nothing about how rare.
+    /// Notes that a watch received something.
+    ///
+    /// If that is rare, the allowed silence stays as it is.
     pub(super) fn heard(&mut self) {
         let now = Instant::now();
         if self.heard.is_some_and(|before| now - before <= FREQUENT) {
@@ -203,7 +208,7 @@ impl Patience {
         self.heard = Some(now);
     }
 
-    /// Notes that a watch was silent for as long as it may be.
+    /// Notes that a watch was silent for the allowed time.
     pub(super) fn ran_out(&mut self) {
         self.silence = (self.silence * 2).min(LONGEST_SILENCE);
     }

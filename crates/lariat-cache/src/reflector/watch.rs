@@ -1,4 +1,4 @@
-//! Watches: following what happens since a version, or since the beginning.
+//! Watches: following changes from a version, or from the beginning.
 
 use std::time::Duration;
 
@@ -14,21 +14,22 @@ use super::reflector::{Failure, Reflector, Step};
 use super::stream::{End as StreamEnd, WatchStream};
 use crate::publish::{Phase, Reconnect};
 
-/// How long a watch is asked to last, at least; up to as much again is added at random.
+/// The minimum duration that is requested for a watch.
+///
+/// Up to as much again is added at random.
 const WATCH_TIMEOUT: Duration = Duration::from_secs(300);
 
-/// How long a watch that goes on from an earlier run has to be open before it counts as one that works.
+/// How long the first watch after a warm restart must be open to count as working.
 const CONFIRMATION: Duration = Duration::from_secs(1);
 
-/// How long a watch that begins with everything there is may show nothing new, before it is taken for one that never
-/// says where that ends.
+/// How long a watch list may yield no new object without its end marker.
 const INITIAL_SILENCE: Duration = Duration::from_secs(10);
 
-/// How long nothing has to come before the objects that have changed lately are packed.
+/// How long nothing must arrive before recently changed objects are packed.
 const REST: Duration = Duration::from_secs(1);
 
 impl Reflector {
-    /// Watches from a version on, until the watch ends.
+    /// Watches from a version until the watch ends.
     pub(super) async fn watch(&mut self, since: ResourceVersion) -> Result<Step, Failure> {
         self.record(|_| Reflected::WatchBegan {
             since: (&since).into(),
@@ -50,13 +51,13 @@ impl Reflector {
         self.follow(stream, cursor).await
     }
 
-    /// Watches from the beginning: everything there is, then what happens.
+    /// Watches from the beginning: all objects, then changes (a watch list).
     ///
-    /// Where the server cannot do that, or never says where the beginning ends, lists are used for a while.
+    /// If the server does not support that, or sends no end marker, lists are used for a while.
     pub(super) async fn stream(&mut self) -> Result<Step, Failure> {
         self.record(|_| Reflected::StreamBegan {});
         let timeout = watch_timeout();
-        // Before the request: what is written meanwhile need not be in the answer.
+        // Before the request: a concurrent write need not be in the answer.
         let loading = self.begin_loading();
         let request = self.request(self.queries.stream(timeout), true);
         let response = match self.open(request).await {
@@ -70,7 +71,7 @@ impl Reflector {
         self.follow(stream, cursor).await
     }
 
-    /// Says what follows a stream that did not get as far as its marker.
+    /// Decides about the next step after a watch list without its end marker.
     pub(super) fn without_streaming(
         &mut self,
         error: ReflectorError,
@@ -84,7 +85,7 @@ impl Reflector {
         });
         if !decision.is_failure {
             let kind = self.progress.gvk();
-            tracing::debug!(%kind, error = %describe(&error), "lists are used instead of streams");
+            tracing::debug!(%kind, error = %describe(&error), "lists are used instead of watch lists");
             self.progress.reconnects(error.reason());
             return Ok(Step::Load);
         }
@@ -92,7 +93,7 @@ impl Reflector {
         Err(Failure { error, next, delay })
     }
 
-    /// Takes in what a watch says until it ends, and says what follows.
+    /// Applies the events of a watch until it ends, and decides about the next step.
     pub(super) async fn follow(
         &mut self,
         mut stream: WatchStream,
@@ -144,16 +145,16 @@ impl Reflector {
         })
     }
 
-    /// Notes that a watch stopped without the server's saying so.
+    /// Notes that a watch ended without the server closing it.
     fn interrupted(&mut self, error: &ReflectorError) {
         self.progress.reconnects(error.reason());
         self.progress.interrupted(describe(error));
     }
 
-    /// Takes in what a watch tells until it ends.
+    /// Applies the events of a watch until it ends.
     async fn until_end(&mut self, stream: &mut WatchStream, cursor: &mut Cursor) -> StreamEnd {
         if cursor.loading.is_none() && !self.progress.is_synced() {
-            // The store was filled by an earlier run, and this watch shows whether that still holds.
+            // The store was loaded from an earlier run; this watch shows whether it is still valid.
             if let Ok(Some(end)) = time::timeout(CONFIRMATION, stream.read()).await {
                 return end;
             }
@@ -165,7 +166,7 @@ impl Reflector {
             let patience = cursor.loading.is_some().then_some(INITIAL_SILENCE);
             let read = tokio::select! {
                 biased;
-                // Its initial list is not cut, as in `run`.
+                // An initial list is not cancelled, as in `run`.
                 () = filter.next(), if cursor.loading.is_none() => {
                     cursor.is_refiltered = true;
                     return Ok(());
@@ -184,7 +185,7 @@ impl Reflector {
                 Some(end) => return end,
             }
             self.take_in(stream, cursor)?;
-            // Where bytes are always there, nothing else makes way for other tasks.
+            // If bytes are always available, nothing else would yield to other tasks.
             task::consume_budget().await;
             let is_stale = |news: Instant| news.elapsed() >= INITIAL_SILENCE;
             if cursor.loading.is_some() && cursor.news.is_some_and(is_stale) {
@@ -195,7 +196,7 @@ impl Reflector {
 }
 
 impl Failure {
-    /// Makes the failure of a watch from a version, or of what comes before it.
+    /// Creates the failure of a watch from a version, or of a step before it.
     pub(super) fn of(error: ReflectorError, decision: Decision, since: ResourceVersion) -> Self {
         let next = match decision.next {
             NextStep::Watch => Step::Watch { since },

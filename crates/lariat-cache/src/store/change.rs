@@ -1,4 +1,4 @@
-//! What a store is told, and what it says happened.
+//! The input of a store, and the changes that follow from it.
 
 use std::sync::Arc;
 
@@ -6,12 +6,12 @@ use lariat_core::{Cause, ObjectKey, RawObject};
 
 use super::object::CachedObject;
 
-/// What the reflector learned about one object from a watch.
+/// A change of one object that a watch reported.
 #[derive(Debug)]
 pub(crate) enum Delta {
-    /// The object is there, in this state.
+    /// The object exists, in this state.
     Present(RawObject),
-    /// The object is gone; this was its last state.
+    /// The object was deleted; this was its last state.
     Gone(RawObject),
 }
 
@@ -33,15 +33,28 @@ pub(crate) enum Content {
     MetadataOnly,
 }
 
-/// One change of a store.
+/// A change in a store.
+///
+/// ```
+/// use lariat_cache::Change;
+///
+/// fn log(change: &Change) {
+///     match change {
+///         Change::Added { object, initial: false } => println!("{} created", object.key()),
+///         Change::Deleted { last } => println!("{} deleted", last.key()),
+///         other => println!("{}: {}", other.key(), other.cause()),
+///     }
+/// }
+/// # let _ = log;
+/// ```
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum Change {
-    /// The object came into sight.
+    /// The object was added to the cache.
     Added {
         /// The object.
         object: Arc<CachedObject>,
-        /// Whether it was there when the cache was filled, rather than created since.
+        /// Whether it existed when the cache synced, rather than being created since.
         initial: bool,
     },
     /// The object has another version.
@@ -51,12 +64,12 @@ pub enum Change {
         /// The state now.
         new: Arc<CachedObject>,
     },
-    /// The object is gone.
+    /// The object was deleted.
     Deleted {
         /// Its last known state.
         last: Arc<CachedObject>,
     },
-    /// Nothing happened: the object is told again by schedule.
+    /// A scheduled resync replays the object; nothing has changed.
     Resynced {
         /// The object.
         object: Arc<CachedObject>,
@@ -80,7 +93,7 @@ impl Change {
         }
     }
 
-    /// Returns the change as a cause of work.
+    /// Returns the change as a cause for a queue.
     #[must_use]
     pub fn cause(&self) -> Cause {
         match self {

@@ -1,4 +1,4 @@
-//! The values decoded from an object, and counting what is decoded.
+//! The values decoded from an object, and counting decodes.
 
 use std::any::{Any, TypeId};
 use std::cell::{Cell, RefCell};
@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 use super::error::DecodeError;
 use super::object::CachedObject;
 
-/// How many objects may have dead links, in each thread that decodes.
+/// How many objects may have dead links, per thread that decodes.
 const LENGTH: usize = 64;
 
 thread_local! {
@@ -20,9 +20,9 @@ thread_local! {
     static DECODES: Cell<u64> = const { Cell::new(0) };
 }
 
-/// Links to the values that were decoded from an object, at most one of each type.
+/// Links to the values decoded from an object, at most one of each type.
 ///
-/// There are none for most objects, which nobody looks into. Boxed, because there are many objects.
+/// Most objects have none, because nothing reads them. Boxed, because there are many objects.
 #[derive(Default)]
 #[allow(
     clippy::box_collection,
@@ -30,16 +30,16 @@ thread_local! {
 )]
 pub(super) struct Decoded(Option<Box<Vec<Link>>>);
 
-/// A value decoded to some type.
+/// A value decoded as some type.
 struct Link {
     as_type: TypeId,
     value: Weak<dyn Any + Send + Sync>,
-    /// Keeps the value, if the kind is kept decoded.
+    /// Keeps the value alive, if the kind is stored decoded.
     kept: Option<Arc<dyn Any + Send + Sync>>,
 }
 
 impl Decoded {
-    /// Returns the value of a type, if somebody still has it.
+    /// Returns the value of a type, if it is still in use.
     pub(super) fn get<K: Send + Sync + 'static>(&self) -> Option<Arc<K>> {
         let wanted = TypeId::of::<K>();
         let of_type = self.links().filter(|each| each.as_type == wanted);
@@ -47,7 +47,7 @@ impl Decoded {
         alive.next()?.downcast::<K>().ok()
     }
 
-    /// Links to a value, and keeps it if it is to be retained.
+    /// Links to a value, and keeps it alive if `retains`.
     pub(super) fn remember<K: Send + Sync + 'static>(&mut self, value: &Arc<K>, retains: bool) {
         let shared: Arc<dyn Any + Send + Sync> = Arc::<K>::clone(value);
         let as_type = TypeId::of::<K>();
@@ -60,18 +60,18 @@ impl Decoded {
         });
     }
 
-    /// Counts the values that are kept.
+    /// Counts the values that are kept alive.
     pub(super) fn kept(&self) -> usize {
         self.links().filter(|each| each.kept.is_some()).count()
     }
 
-    /// Keeps no value any longer.
+    /// Stops keeping values alive.
     pub(super) fn let_go(&mut self) {
         let links = self.0.iter_mut().flat_map(|all| all.iter_mut());
         links.for_each(|each| each.kept = None);
     }
 
-    /// Removes links to values that nobody has any more.
+    /// Removes links to values that are no longer in use.
     pub(super) fn forget_dead(&mut self) {
         if let Some(all) = &mut self.0 {
             all.retain(|each| each.value.strong_count() > 0);
@@ -91,13 +91,13 @@ impl Decoded {
     }
 }
 
-/// Decodes an object; an error says where in it.
+/// Decodes an object; the error contains the path of the field.
 pub(super) fn decode_anew<K: DeserializeOwned>(
     json: &[u8],
     gvk: &Gvk,
     key: &ObjectKey,
 ) -> Result<K, DecodeError> {
-    // The path costs time, so it is looked for only once decoding has failed.
+    // Tracking the path costs time, so it is done only after decoding has failed.
     serde_json::from_slice(json).map_err(|_| {
         let mut json = serde_json::Deserializer::from_slice(json);
         let located: Result<K, _> = serde_path_to_error::deserialize(&mut json);
@@ -105,10 +105,10 @@ pub(super) fn decode_anew<K: DeserializeOwned>(
     })
 }
 
-/// Counts that a value was decoded from an object, and removes the dead links of another before long.
+/// Counts a decode, and later removes the object's dead links.
 ///
-/// A weak link keeps the block of memory its value was in, though not what the value owned. A kind that
-/// was looked through once would go on holding a block for every object.
+/// A weak link keeps the allocation of its value, though not what the value owned. Without the removal, a kind that was
+/// read once would keep an allocation per object.
 pub(super) fn note_decoded(object: &Arc<CachedObject>) {
     DECODES.set(DECODES.get().wrapping_add(1));
     let before_long = RECENT.with_borrow_mut(|recent| {
@@ -122,15 +122,14 @@ pub(super) fn note_decoded(object: &Arc<CachedObject>) {
     }
 }
 
-/// Counts the values that were decoded from the objects of a store; a clone counts together with it.
+/// Counts the decodes of the objects of a store; a clone counts together with it.
 ///
-/// An object does not know in which store it is, for that would cost a pointer in each. So it is those who
-/// read objects that count.
+/// An object does not know its store, because that would cost a pointer in each object. So the readers count.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Decodes(Arc<AtomicU64>);
 
 impl Decodes {
-    /// Reads objects, and counts what had to be decoded for it.
+    /// Calls a function and counts the values that it decodes.
     pub(crate) fn of<T>(&self, read: impl FnOnce() -> T) -> T {
         let before = DECODES.get();
         let result = read();

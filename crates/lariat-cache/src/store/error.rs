@@ -1,14 +1,13 @@
-//! Objects that are not what a view takes them for, and questions a cache cannot answer.
+//! The errors of decoding objects and of indexes.
 
 use std::error::Error;
 
 use lariat_core::{Gvk, ObjectKey, without_values};
 
-/// An object that cannot be read as some type. It says which field is wrong, and no value, unless the type's
-/// own `Deserialize` puts one into its message.
+/// An object that cannot be decoded as a type.
 ///
-/// It concerns this object and this type alone: other objects, and other views of this one, are as
-/// readable as before.
+/// It contains the wrong field, and no value, unless the type's own `Deserialize` puts one into its message. It affects
+/// this object and this type only: other objects, and other views of this one, remain readable.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{} {} cannot be decoded: {}", misfit.gvk, misfit.key, misfit.detail)]
 pub struct DecodeError {
@@ -16,8 +15,10 @@ pub struct DecodeError {
     misfit: Misfit,
 }
 
-/// What is wrong with which object. It is the cause of the error, because wrappers that show an error as if it were
-/// their own, `#[error(transparent)]` and `anyhow::Error`, pass on its causes, but not the error itself.
+/// The error's source, with the object and what is wrong with it.
+///
+/// It is a separate type because wrappers that show an error as their own, `#[error(transparent)]` and `anyhow::Error`,
+/// pass on its sources, but not the error itself.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{detail}")]
 struct Misfit {
@@ -72,17 +73,18 @@ impl DecodeError {
         &self.misfit.key
     }
 
-    /// Returns whether nothing is wrong with the object, but only its metadata is cached.
+    /// Returns whether the object is fine, but only its metadata is cached.
     #[must_use]
     pub fn is_no_content(&self) -> bool {
         self.misfit.no_content
     }
 
-    /// Returns kind and key of the object that could not be decoded, if an error is a `DecodeError` or caused by one;
-    /// `None` too if [only its metadata is cached](Self::is_no_content).
+    /// Returns the object that could not be decoded, if that caused an error.
     ///
-    /// It looks through all causes, and finds what `anyhow` or `#[error(transparent)]` wraps, which a downcast does
-    /// not.
+    /// The error may be a `DecodeError`, or wrap one.
+    ///
+    /// `None` too if [only its metadata is cached](Self::is_no_content). This searches all sources, and finds what
+    /// `anyhow` or `#[error(transparent)]` wraps, unlike a downcast.
     ///
     /// ```
     /// use lariat_cache::DecodeError;
@@ -99,7 +101,7 @@ impl DecodeError {
     }
 }
 
-/// An index that cannot be added or asked.
+/// An index that cannot be added or read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum IndexError {
@@ -108,10 +110,10 @@ pub enum IndexError {
     Unknown {
         /// The kind.
         gvk: Gvk,
-        /// The name that was asked for.
+        /// The requested name.
         name: String,
     },
-    /// The kind has an index of that name already.
+    /// The kind already has an index of that name.
     #[error("{gvk} has an index {name:?} already")]
     NameTaken {
         /// The kind.

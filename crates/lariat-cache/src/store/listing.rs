@@ -1,4 +1,4 @@
-//! Lists: what a page mentions is there, and what no page has mentioned by the end is gone.
+//! Lists: mark what a page contains, and sweep what no page contained by the end.
 
 use std::sync::Arc;
 
@@ -9,31 +9,31 @@ use super::object::CachedObject;
 use super::objects::Indexing;
 use super::writer::{Kept, Writer, Writing, is_same_state};
 
-/// A list in progress: what it does not mention by its end is gone.
+/// A list in progress; objects that it has not listed by its end count as deleted.
 #[derive(Debug, Clone)]
 pub(crate) struct Listing {
-    /// How many lists of the store have begun with it; 0 if it shows an earlier time than when it began.
+    /// The number of the list; 0 if its objects were read earlier than it began.
     pub(super) begun: u64,
-    /// What the objects it mentions are marked with.
+    /// The mark of the objects that it lists.
     mark: u32,
-    /// Whether the cache is being filled, rather than brought up to date.
+    /// Whether it is the first list of this run, rather than an update.
     initial: bool,
     content: Content,
-    /// Whether equal versions may be of two histories, so that contents are compared.
+    /// Whether equal versions may be from two histories, so that contents are compared.
     compares: bool,
-    /// The namespace that is listed; none for all.
+    /// The listed namespace; `None` for all.
     pub(super) namespace: Option<Arc<str>>,
 }
 
 impl Listing {
-    /// Numbers a list, from 1.
+    /// Creates the list of a number; the first is 1.
     pub(super) fn new(
         begun: u64,
         initial: bool,
         content: Content,
         namespace: Option<Arc<str>>,
     ) -> Self {
-        // Never 0, which is the mark of no list, and never the mark of the list before.
+        // Never 0, which is the mark of no list, and never the mark of the previous list.
         let mark = (begun - 1) % u64::from(u32::MAX - 1) + 1;
         Self {
             begun,
@@ -45,14 +45,17 @@ impl Listing {
         }
     }
 
-    /// Says that what is listed was read before the list began, as from a file: every write of this process may be
-    /// newer.
+    /// Declares that the objects were read before the list began, as from a file.
+    ///
+    /// Every write of this process may then be newer.
     pub(crate) fn of_the_past(self) -> Self {
         Self { begun: 0, ..self }
     }
 
-    /// Makes the list compare contents where versions are equal: the server may have gone back to an earlier state since
-    /// the objects that are known were read, and have given their versions to other states.
+    /// Makes the list compare contents if versions are equal.
+    ///
+    /// The server may have gone back to an earlier state since the cached objects were read, and have given their
+    /// versions to other states.
     pub(crate) fn comparing(self) -> Self {
         Self {
             compares: true,
@@ -66,12 +69,12 @@ impl Listing {
             .is_none_or(|namespace| key.namespace() == Some(namespace))
     }
 
-    /// Returns whether the list shows nothing new about an object, and marks it as mentioned.
+    /// Returns whether a listed state is the cached one, and marks that as listed.
     pub(super) fn is_known(&self, store: &Kept, scan: &Scan<'_>, key: &str) -> bool {
         if self.compares {
             return false;
         }
-        // Repacking replaces objects under this lock, and a mark on one that was replaced would be lost.
+        // Under the lock, because repacking replaces objects under it, and a mark on a replaced one would be lost.
         let writing = store.writing();
         let known = writing.known(key).filter(|known| {
             scan.is_state(known.uid(), known.version())
@@ -80,7 +83,7 @@ impl Listing {
         known.inspect(|known| known.see(self.mark)).is_some()
     }
 
-    /// Takes in a page.
+    /// Applies a page.
     pub(super) fn page(&self, mut writing: Writing<'_>, page: Vec<RawObject>) -> Vec<Change> {
         for object in page {
             self.put(&mut writing, object);
@@ -88,14 +91,14 @@ impl Listing {
         writing.finish()
     }
 
-    /// Notes that the list mentions an object, in whatever state: the one that is known stays.
+    /// Marks a cached object as listed, whatever its state on the page; it is kept.
     pub(super) fn mention(&self, known: Option<Arc<CachedObject>>) {
         if let Some(known) = known {
             known.see(self.mark);
         }
     }
 
-    /// Ends the list: what it did not mention is gone, unless this process wrote it since.
+    /// Ends the list: deletes what it has not listed, unless this process wrote it since.
     pub(super) fn end(&self, mut writing: Writing<'_>, version: &ResourceVersion) -> Vec<Change> {
         let is_gone = |writer: &Writer, object: &CachedObject| {
             object.seen_by() != self.mark
@@ -109,9 +112,10 @@ impl Listing {
         writing.finish()
     }
 
-    /// Takes in an object of a page. One in the state that is known stays as it is.
+    /// Applies an object of a page. If its state is the cached one, that is kept.
     fn put(&self, writing: &mut Writing<'_>, object: RawObject) {
         let known = writing.known(object.key().as_str());
+        // The list may have been read before a write of this process that is in the store already.
         if writing.writer.own.outdates_listed(self.begun, &object) {
             return self.mention(known);
         }
@@ -122,9 +126,9 @@ impl Listing {
         match known {
             Some(known) if is_same_state(&known, &new) && !is_other_state => {
                 match (known.has_content(), new.has_content()) {
-                    // Indexes that read content find it now …
+                    // Indexes that read content index it now …
                     (false, true) => writing.put_new(new),
-                    // … and keep what they found while it was here.
+                    // … and keep its values from when it had content.
                     (true, false) => writing.put(new, Indexing::Same),
                     _ => known.see(self.mark),
                 }
@@ -136,7 +140,7 @@ impl Listing {
         }
     }
 
-    /// Returns whether a list that compares contents finds another than the one that is known.
+    /// Returns whether the content differs from the cached one in a comparing list.
     fn shows_other(&self, writing: &Writing<'_>, known: &CachedObject, object: &RawObject) -> bool {
         self.compares
             && writing.store.is_comparable(known, self.content)

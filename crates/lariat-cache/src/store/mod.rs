@@ -1,8 +1,8 @@
-//! The raw store of one kind: the only place where its objects are kept.
+//! The raw store of one kind: the only place where its objects are stored.
 //!
-//! One change on its way: `raw_store` (`apply`) → `writer` (`put_newer`) → `own` (is it older than what this process
-//! wrote?) → `objects` (what is known) → `object` (the new state) → `body/codec` (packed later) → `objects` again (by key,
-//! then for lists) → `tree` (in order) and `index` (by other things than the key).
+//! The path of a change: `raw_store` (`apply`) → `writer` (`put_newer`) → `own` (is it older than what this process
+//! wrote?) → `objects` (the known state) → `object` (the new state) → `body/codec` (packed later) → `objects` again (by
+//! key, then for lists) → `tree` (in order) and `index` (by other values than the key).
 
 mod raw_store;
 

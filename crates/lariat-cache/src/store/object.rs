@@ -1,4 +1,4 @@
-//! One cached state of an object: its metadata, its content in some form, and the values decoded from it.
+//! One cached state of an object: its metadata, its content in some form, and decoded values.
 
 use std::fmt;
 use std::ops::Deref;
@@ -14,23 +14,41 @@ use super::decoded::{Decoded, decode_anew, note_decoded};
 use super::error::DecodeError;
 use crate::transform::metadata_of;
 
-/// A state of an object as the cache holds it: metadata, content as bytes, and links to what was decoded.
+/// A cached state of an object: metadata, content as bytes, and links to decoded values.
 ///
-/// A value is decoded on demand, straight to the wanted type, and shared by everybody who asks while
-/// somebody still has it: all handlers of one run see one decode. It dereferences to its
-/// [`ObjectMetadata`].
+/// A value is decoded on demand, directly to the requested type, and shared by all readers as long as one of them has
+/// it: all handlers of one run share one decode. Dereferences to [`ObjectMetadata`].
+///
+/// ```
+/// use std::sync::Arc;
+/// use lariat_cache::CachedObject;
+/// use lariat_core::{Gvk, RawObject};
+///
+/// #[derive(serde::Deserialize)]
+/// struct Config { data: std::collections::BTreeMap<String, String> }
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let kind = Gvk::new("", "v1", "ConfigMap");
+/// let raw = RawObject::parse(br#"{"metadata":{"name":"a"},"data":{"color":"red"}}"#, &kind)?;
+/// let object = Arc::new(CachedObject::new(raw));
+/// let config = object.decode::<Config>(&kind)?;
+/// assert_eq!((object.key().name(), &*config.data["color"]), ("a", "red"));
+/// # Ok(()) }
+/// ```
 pub struct CachedObject {
     metadata: ObjectMetadata,
     /// Whether the content is a `PartialObjectMetadata`.
     partial: bool,
-    /// Whether decoded values are kept even if nobody has them.
+    /// Whether decoded values are kept even if they are not in use.
     retains: AtomicBool,
-    /// The number of the list that mentioned the object last.
+    /// The mark of the last list that contained the object.
     seen_by: AtomicU32,
     content: Mutex<Held>,
 }
 
-/// The content, which changes its form but not what it says, and what was decoded from it.
+/// The content and the values decoded from it.
+///
+/// The content may change its form but not its meaning.
 struct Held {
     body: Body,
     decoded: Decoded,
@@ -44,7 +62,7 @@ impl CachedObject {
         Self::from_parts(metadata, Body::plain(json), false)
     }
 
-    /// Wraps a raw object and the value it was made from.
+    /// Wraps a raw object and the value from which it was created.
     #[must_use]
     pub fn with_value<K: Send + Sync + 'static>(raw: RawObject, value: &Arc<K>) -> Self {
         let object = Self::new(raw);
@@ -63,7 +81,7 @@ impl CachedObject {
         }
     }
 
-    /// Keeps an object as JSON, whatever was chosen for its kind.
+    /// Stores an object as plain JSON, whatever form was chosen for its kind.
     pub(super) fn plain(raw: RawObject, partial: bool, retains: bool) -> Self {
         let (metadata, json) = raw.into_parts();
         let object = Self::from_parts(metadata, Body::plain(json), partial);
@@ -71,7 +89,7 @@ impl CachedObject {
         object
     }
 
-    /// Keeps an object in the form that was chosen for its kind.
+    /// Stores an object in the form that was chosen for its kind.
     pub(super) fn packed(raw: RawObject, partial: bool, codec: &Codec) -> Self {
         let (metadata, json) = raw.into_parts();
         let object = Self::from_parts(metadata, codec.body(json), partial);
@@ -88,7 +106,7 @@ impl CachedObject {
         Some(object)
     }
 
-    /// Brings the content into the form that is chosen for the kind by now, unless it has it already.
+    /// Changes the content to the form that is now chosen for the kind.
     pub(super) fn repack(&self, codec: &Codec) {
         let content = self.content.lock();
         if codec.is_current(&content.body) {
@@ -101,45 +119,47 @@ impl CachedObject {
         }
     }
 
-    /// Returns the content packed; none if it is packed already, or would not become smaller.
+    /// Returns the packed content.
+    ///
+    /// `None` if it is packed already, or would not become smaller.
     pub(super) fn packed_with(&self, dictionary: &Arc<Dictionary>) -> Option<Body> {
         let json = match &self.content.lock().body {
             Body::Plain(json) => Arc::clone(json),
             Body::Packed { .. } => return None,
         };
-        // Without the lock, for handlers may be reading it.
+        // Outside the lock, because handlers may be reading the object.
         pack(dictionary, &json)
     }
 
     /// Replaces the form of the content.
     pub(super) fn set_body(&self, body: Body) {
         let before = std::mem::replace(&mut self.content.lock().body, body);
-        // Freed behind the lock.
+        // Freed after the lock is released.
         drop(before);
     }
 
-    /// Returns whether the content is here, rather than the metadata alone.
+    /// Returns whether the content is cached, rather than the metadata only.
     ///
-    /// It is not as long as only metadata is watched, in kinds that are kept [`OnDemand`](super::Storage::OnDemand), and
-    /// of objects that a [`ContentFilter`](crate::ContentFilter) leaves out.
+    /// It is not while only metadata is watched, in kinds that are stored [`OnDemand`](super::Storage::OnDemand), and
+    /// for objects that a [`ContentFilter`](crate::ContentFilter) leaves out.
     #[must_use]
     pub fn has_content(&self) -> bool {
         !self.partial
     }
 
-    /// Returns the JSON: of the object, or of its metadata if that is all there is.
+    /// Returns the JSON of the object, or of its metadata if only that is cached.
     ///
-    /// It is without `metadata.managedFields`, unless the kind keeps them. `None` only if memory was
-    /// damaged.
+    /// It has no `metadata.managedFields`, unless the kind keeps them. `None` only if memory was damaged.
     #[must_use]
     pub fn json(&self) -> Option<ObjectJson> {
         self.content.lock().body.json()
     }
 
-    /// Returns whether the content is what a JSON says, in whatever order: lists and watches write members differently.
+    /// Returns whether the content equals a JSON, with members in any order.
     ///
-    /// Of an object without its content only the metadata count: the API server sends them as `PartialObjectMetadata`,
-    /// and what this process wrote or gave up has the kind of the whole object.
+    /// Lists and watches order members differently. For an object without content only the metadata is compared: the
+    /// API server sends it as `PartialObjectMetadata`, and what this process wrote or reduced to metadata has the kind
+    /// of the whole object.
     pub(crate) fn has_same_content(&self, json: &[u8]) -> bool {
         let is_partial = self.partial;
         let value = |json: &[u8]| {
@@ -155,15 +175,16 @@ impl CachedObject {
         })
     }
 
-    /// Returns the bytes this object holds: itself, and everything it owns on the heap but values decoded
-    /// from it, which are their users'.
+    /// Returns the size of this object in bytes.
+    ///
+    /// It includes everything that the object owns on the heap, but not decoded values, which belong to their users.
     #[must_use]
     pub fn bytes(&self) -> usize {
         // An `Arc` has two counters in front.
         16 + size_of::<Self>() + self.metadata.heap_bytes() + self.content.lock().body.len()
     }
 
-    /// Returns how long the content is as JSON.
+    /// Returns the length of the content as JSON.
     #[must_use]
     pub fn json_bytes(&self) -> usize {
         self.content.lock().body.json_len()
@@ -174,13 +195,13 @@ impl CachedObject {
         self.content.lock().decoded.kept()
     }
 
-    /// Returns whether it has links to decoded values, dead ones too.
+    /// Returns whether it has links to decoded values, dead ones included.
     #[cfg(test)]
     pub(super) fn remembers(&self) -> bool {
         !self.content.lock().decoded.is_empty()
     }
 
-    /// Says whether decoded values are kept from now on.
+    /// Sets whether decoded values are kept from now on.
     pub(super) fn retain(&self, retains: bool) {
         self.retains.store(retains, Ordering::Relaxed);
         if !retains {
@@ -196,17 +217,17 @@ impl CachedObject {
         self.seen_by.load(Ordering::Relaxed)
     }
 
-    /// Returns the object as a type, decoded unless somebody has it already.
+    /// Returns the object as a type; decodes it unless a decoded value is in use.
     ///
     /// # Errors
     ///
-    /// The object does not fit the type; the error names the kind, the key and the field. Or its content
-    /// is not here: see [`has_content`](Self::has_content).
+    /// The object cannot be decoded as the type; the error contains the kind, the key and the field. Or its content is
+    /// not cached: see [`has_content`](Self::has_content).
     pub fn decode<K>(self: &Arc<Self>, gvk: &Gvk) -> Result<Arc<K>, DecodeError>
     where
         K: DeserializeOwned + Send + Sync + 'static,
     {
-        // Held while decoding, so that two who ask at once do not both decode.
+        // Locked while decoding, so that two concurrent readers do not both decode.
         let mut content = self.content.lock();
         if let Some(value) = content.decoded.get::<K>() {
             return Ok(value);
@@ -223,7 +244,7 @@ impl CachedObject {
         Ok(value)
     }
 
-    /// Gives the memory of values up that nobody has any more.
+    /// Frees the memory of values that are no longer in use.
     pub(super) fn forget_dead(&self) {
         self.content.lock().decoded.forget_dead();
     }
@@ -238,7 +259,7 @@ impl Deref for CachedObject {
 }
 
 impl fmt::Debug for CachedObject {
-    /// Names the state; the content stays out of logs.
+    /// Prints the metadata; the content stays out of logs.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("CachedObject")
             .field("key", self.key())

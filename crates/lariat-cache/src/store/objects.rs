@@ -1,4 +1,4 @@
-//! Where the objects of a kind are: by key, for reads that wait for nobody, and in order, for lists.
+//! The objects of a kind: by key, for reads that never wait for a list, and in order, for lists.
 
 use std::hash::BuildHasher;
 use std::sync::Arc;
@@ -18,16 +18,18 @@ pub(super) const CHUNK: usize = 64;
 /// How many locks the table has.
 const SHARDS: usize = 16;
 
-/// The objects of a kind. A change shows in the table at once, and in what lists read with others of its batch.
+/// The objects of a kind.
+///
+/// A change is visible in the table immediately, and to readers of lists together with others of its batch.
 #[derive(Debug, Default)]
 pub(super) struct Objects {
     /// By key.
     table: Table,
-    /// In order, and by other things than the key.
+    /// In order, and by other values than the key.
     state: RwLock<State>,
 }
 
-/// What readers of lists see.
+/// The state that readers of lists see.
 #[derive(Debug, Default)]
 pub(super) struct State {
     pub(super) tree: Tree,
@@ -38,18 +40,20 @@ pub(super) struct State {
     pub(super) whole: usize,
 }
 
-/// A change of one object that readers by key see already, and readers of lists do not yet.
+/// A change of one object that readers of lists do not see yet.
+///
+/// Readers by key do.
 pub(super) struct Edit {
     old: Option<Arc<CachedObject>>,
     new: Option<Arc<CachedObject>>,
     indexing: Indexing,
 }
 
-/// What becomes of the entries of an object in the indexes.
+/// What happens to the index entries of an object.
 pub(super) enum Indexing {
-    /// They are made anew; the values are those in the custom indexes.
+    /// They are replaced; these are the values in the custom indexes.
     Anew(Values),
-    /// They stay: it is the same state with its content or without, which indexes do not find out.
+    /// They stay: the state is the same with its content or without, which indexes cannot tell.
     Same,
 }
 
@@ -59,32 +63,32 @@ impl Objects {
         self.table.get(key)
     }
 
-    /// Returns the key of an object, as the store has it.
+    /// Returns the key of an object, sharing the store's text.
     pub(super) fn key(&self, key: &str) -> Option<ObjectKey> {
         self.table.key(key)
     }
 
-    /// Returns what readers of lists see. Writers wait meanwhile.
+    /// Locks the state that readers of lists see. Writers wait meanwhile.
     pub(super) fn state(&self) -> RwLockReadGuard<'_, State> {
         self.state.read()
     }
 
-    /// Returns what readers of lists see, to be changed while they wait.
+    /// Locks the state that readers of lists see, to change it while they wait.
     pub(super) fn state_mut(&self) -> RwLockWriteGuard<'_, State> {
         self.state.write()
     }
 
-    /// Returns the objects in key order, as they are at this moment.
+    /// Returns a snapshot of the objects in key order.
     pub(super) fn tree(&self) -> Tree {
         self.state.read().tree.clone()
     }
 
-    /// Returns all objects as they are at this moment, without copying any.
+    /// Returns a snapshot of all objects, without copying any.
     pub(super) fn snapshot(&self) -> Snapshot {
         Snapshot { tree: self.tree() }
     }
 
-    /// Returns all keys in order, as they are at one moment.
+    /// Returns all keys in order, as of one moment.
     pub(super) fn keys(&self) -> Vec<ObjectKey> {
         let snapshot = self.snapshot();
         snapshot.iter().map(|object| object.key().clone()).collect()
@@ -95,13 +99,13 @@ impl Objects {
         self.table.len()
     }
 
-    /// Estimates the bytes of what finds the objects.
+    /// Estimates the size of tables, order and indexes in bytes.
     pub(super) fn overhead(&self) -> usize {
         let state = self.state.read();
         state.tree.bytes() + state.indexes.bytes() + self.table.bytes()
     }
 
-    /// Puts an object in, in the place of its earlier state, for readers by key.
+    /// Inserts or replaces an object, for readers by key.
     pub(super) fn put(&self, new: Arc<CachedObject>, indexing: Indexing) -> Edit {
         Edit {
             old: self.table.insert(Arc::clone(&new)),
@@ -110,7 +114,7 @@ impl Objects {
         }
     }
 
-    /// Takes an object out, for readers by key.
+    /// Removes an object, for readers by key.
     pub(super) fn remove(&self, key: &str) -> Edit {
         Edit {
             old: self.table.remove(key),
@@ -119,9 +123,9 @@ impl Objects {
         }
     }
 
-    /// Shows changes to readers of lists.
+    /// Makes changes visible to readers of lists.
     pub(super) fn complete(&self, edits: &mut Vec<Edit>) {
-        // Freed behind the lock: freeing takes longer than replacing.
+        // Freed after the lock is released: freeing takes longer than replacing.
         let mut dropped = Vec::with_capacity(edits.len());
         let mut state = self.state.write();
         for edit in edits.drain(..) {
@@ -132,7 +136,7 @@ impl Objects {
 }
 
 impl State {
-    /// Counts that objects take another number of bytes than before.
+    /// Updates the total size after objects changed theirs.
     pub(super) fn resize(&mut self, before: usize, after: usize) {
         self.bytes = self.bytes + after - before;
     }
@@ -148,9 +152,9 @@ impl State {
             })
     }
 
-    /// Makes a change; returns what it replaces, to be dropped.
+    /// Applies a change; returns what it replaces, to be dropped.
     ///
-    /// Changes come in the order in which the table took them, so that what the table held is what is here.
+    /// Changes come in the order in which the table applied them, so the old object is the one in the tree.
     fn edit(&mut self, edit: Edit) -> Option<Arc<CachedObject>> {
         let Edit { old, new, indexing } = edit;
         if let Indexing::Anew(values) = indexing {
@@ -176,6 +180,9 @@ impl State {
 }
 
 /// A hash table in shards: a read takes one lock of sixteen, for a lookup and a reference count.
+///
+/// Keys are in the objects. dashmap takes a fifth to a third longer for a change if they stay there, and more memory if it
+/// has them beside: `docs/benchmarks.md`.
 #[derive(Debug, Default)]
 struct Table {
     shards: [RwLock<HashTable<Arc<CachedObject>>>; SHARDS],
@@ -200,7 +207,7 @@ impl Table {
         Some(object.key().clone())
     }
 
-    /// Puts an object in; returns its earlier state.
+    /// Inserts an object; returns its previous state.
     fn insert(&self, object: Arc<CachedObject>) -> Option<Arc<CachedObject>> {
         let hash = self.hasher.hash_one(object.key().as_str());
         let mut shard = self.shard(hash).write();
@@ -213,7 +220,7 @@ impl Table {
         None
     }
 
-    /// Takes an object out.
+    /// Removes an object.
     fn remove(&self, key: &str) -> Option<Arc<CachedObject>> {
         let hash = self.hasher.hash_one(key);
         let mut shard = self.shard(hash).write();
@@ -226,7 +233,7 @@ impl Table {
         Some(old)
     }
 
-    /// Returns how many objects there are.
+    /// Returns the number of objects.
     fn len(&self) -> usize {
         self.shards.iter().map(|shard| shard.read().len()).sum()
     }
@@ -241,7 +248,7 @@ impl Table {
     }
 
     fn shard(&self, hash: u64) -> &RwLock<HashTable<Arc<CachedObject>>> {
-        // hashbrown takes the lowest and the highest bits.
+        // hashbrown uses the lowest and the highest bits.
         &self.shards[(hash >> 40) as usize % SHARDS]
     }
 }

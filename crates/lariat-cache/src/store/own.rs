@@ -1,4 +1,4 @@
-//! What this process wrote itself, until a list or the watch shows it.
+//! The writes of this process, until a list or the watch shows them.
 
 use std::cmp::Ordering;
 use std::time::Duration;
@@ -12,29 +12,28 @@ use super::reached::Reached;
 
 /// How long older events of an object may arrive after this process deleted it.
 ///
-/// The time counts from the answer to the deletion, or from when a watch is opened: see [`OwnWrites::watch_opened`].
-/// It is limited because a server that was restored from a backup has the object again, and never reports its deletion.
+/// The time counts from the answer to the deletion, or from when a watch is opened: see [`OwnWrites::watch_opened`]. It
+/// is limited because a server that was restored from a backup has the object again, and never reports its deletion.
 const LATEST_EVENT: Duration = Duration::from_secs(60);
 
-/// How many writes are remembered before old ones are cleared away.
+/// How many writes are remembered before old ones are removed.
 const CLEAR_AT: usize = 1024;
 
 /// Fences against older states that arrive late.
 ///
-/// A write is remembered until the watch shows it, or a list that began after it was answered: such a list
-/// cannot be older than the write. Where versions cannot be compared nothing is fenced: what the server says is
-/// believed.
+/// A write is remembered until it is shown by the watch, or by a list that began after the write was answered: such a
+/// list cannot be older than the write. If versions cannot be compared there is no fence: the server's state is used.
 #[derive(Debug, Default)]
 pub(super) struct OwnWrites {
     /// The last write of each object that left it in a known version.
     by_key: HashMap<ObjectKey, (Mark, Written)>,
     /// Objects that were deleted.
     deleted: HashMap<Uid, (Mark, ObjectKey)>,
-    /// The number of the last deletion of each key, for as long as an object is remembered that was deleted under it.
+    /// The number of the last deletion of each key in `deleted`.
     deletions: HashMap<ObjectKey, u64>,
     /// How many lists have begun.
     lists: u64,
-    /// How many writes were left when old ones were cleared away last.
+    /// How many writes were left when old ones were last removed.
     recent: usize,
 }
 
@@ -48,22 +47,22 @@ struct Mark {
     lists: u64,
 }
 
-/// The version of an object since a write, or the last before it was deleted.
+/// The version of an object after a write, or its last one before it was deleted.
 #[derive(Debug)]
 struct Written {
     version: ResourceVersion,
-    /// The object; none if it is deleted or left the selection.
+    /// The object; `None` if it was deleted or left the selection.
     uid: Option<Uid>,
 }
 
 impl OwnWrites {
-    /// Numbers a list that begins now, from 1.
+    /// Returns the number of a list that begins now; the first is 1.
     pub(super) fn begin_listing(&mut self) -> u64 {
         self.lists += 1;
         self.lists
     }
 
-    /// Forgets what the list of a number has shown of the keys that it covers; it has ended.
+    /// Ends the list of a number, and forgets the writes that it has shown.
     pub(super) fn end_listing(&mut self, begun: u64, covers: impl Fn(&ObjectKey) -> bool) {
         let stays = |mark: &Mark, key: &ObjectKey| mark.is_after(begun) || !covers(key);
         self.by_key.retain(|key, (mark, _)| stays(mark, key));
@@ -81,7 +80,9 @@ impl OwnWrites {
         self.remember(object.key(), written, reached);
     }
 
-    /// Notes that an object left the selection with a version, and may come back with a later one.
+    /// Notes that an object left the selection at a version.
+    ///
+    /// It may come back at a later one.
     pub(super) fn left(&mut self, object: &ObjectMetadata, reached: &Reached) {
         let version = object.version().clone();
         self.remember(object.key(), Written { version, uid: None }, reached);
@@ -89,20 +90,20 @@ impl OwnWrites {
 
     /// Notes that an object was deleted.
     ///
-    /// Which version the deletion has is not answered. So if the process never saw the object, neither in a cache nor in an
-    /// answer, earlier objects of its name may be shown until the watch comes to the deletion.
+    /// The answer does not contain the version of the deletion. So if the process never saw the object, neither in a
+    /// cache nor in an answer, earlier objects of its name may be shown until the watch reaches the deletion.
     pub(super) fn deleted(&mut self, key: &ObjectKey, uid: &Uid, reached: &Reached) {
         let mark = self.mark(reached);
         self.deleted.insert(uid.clone(), (mark, key.clone()));
     }
 
-    /// Notes which of the writes that were sent is the deletion that was answered.
+    /// Notes the number of a deletion that was answered.
     pub(super) fn deletion_sent(&mut self, key: &ObjectKey, number: u64) {
         let last = self.deletions.entry(key.clone()).or_default();
         *last = number.max(*last);
     }
 
-    /// Forgets the deletions of keys under which no deleted object is remembered.
+    /// Forgets the deletions of keys without a remembered deleted object.
     fn forget_deletions(&mut self) {
         if self.deleted.is_empty() {
             self.deletions.clear();
@@ -117,13 +118,13 @@ impl OwnWrites {
         !self.deleted.is_empty()
     }
 
-    /// Extends the fences of deletions that the watch before may not have reported.
+    /// Extends the fences of deletions that the previous watch may not have reported.
     ///
-    /// A new watch first reports what the one before it did not. A connection that drops packets is noticed only after
+    /// A new watch first reports what the previous one did not. A connection that drops packets is noticed only after
     /// minutes, and the events it lost must not undo a deletion that was answered meanwhile. So the time of a deletion
     /// counts from the new watch, unless some watch has reported an event at least [`LATEST_EVENT`] after the answer.
-    /// `last_event` is when the last event of these keys arrived, on whichever watch: where a proxy cuts all watches
-    /// before that time is over, deletions would never be forgotten otherwise.
+    /// `last_event` is when the last event of these keys arrived, on any watch: if a proxy cuts all watches before that
+    /// time is over, deletions would never be forgotten otherwise.
     pub(super) fn watch_opened(
         &mut self,
         last_event: Option<Instant>,
@@ -154,9 +155,9 @@ impl OwnWrites {
     /// Returns the mark of a write that is answered now.
     fn mark(&mut self, reached: &Reached) -> Mark {
         let now = Instant::now();
-        // After each doubling, so that many writes a minute do not look through all of them each time.
+        // After each doubling, so that many writes a minute do not search through all of them each time.
         if self.len() >= self.clear_at() {
-            // What no list and no watch is going to show, such as objects that were never selected, is not remembered
+            // Writes that no list and no watch will show, such as of objects that were never selected, must not stay
             // for ever.
             self.by_key
                 .retain(|key, (mark, _)| mark.stays(key, now, reached));
@@ -199,10 +200,11 @@ impl OwnWrites {
         self.by_key.len() + self.deleted.len()
     }
 
-    /// Returns how many writes are remembered at most: twice those of the last minute, and of the time since the lists
-    /// in progress have begun, when old ones were cleared away last.
+    /// Returns how many writes may be remembered.
+    ///
+    /// Twice those of the last minute and of the time since the lists in progress began, as of the last removal.
     pub(super) fn most(&self) -> usize {
-        // A deletion is remembered in both ways.
+        // A deletion is remembered in both maps.
         self.clear_at() + 1
     }
 
@@ -210,7 +212,9 @@ impl OwnWrites {
         self.by_key.is_empty() && self.deleted.is_empty()
     }
 
-    /// Returns whether a state is older than what was written; forgets a write that is shown by now.
+    /// Returns whether a state is older than an own write.
+    ///
+    /// Forgets a write that it shows.
     pub(super) fn outdates(&mut self, state: &ObjectMetadata) -> bool {
         // Nearly always.
         if self.is_empty() {
@@ -223,14 +227,15 @@ impl OwnWrites {
 
     /// Returns whether the answer to a write is older than the answer to another one.
     ///
-    /// An answer, unlike a watch event, does not confirm the write before it. A write that changes nothing is answered
+    /// An answer, unlike a watch event, does not confirm the previous write. A write that changes nothing is answered
     /// with the present state, and a list in progress may be older than that state.
     ///
-    /// An object whose creation was sent before a deletion of the name, and is answered after it, is gone: what was deleted
-    /// came after it, or the object itself was. Where the API server has handled the two in another order, the watch is going
-    /// to show it.
+    /// An object whose creation was sent before a deletion of the name, and is answered after it, does not exist any
+    /// more: either the deleted object came after it, or it was deleted itself. If the API server has handled the two
+    /// in the other order, the watch will show it.
     pub(super) fn outdates_answer(&self, answer: &ObjectMetadata, sent: u64) -> bool {
         let deletion = self.deletions.get(answer.key());
+        // The creation was sent before the deletion of its name, so the object does not exist any more.
         if deletion.is_some_and(|number| sent < *number) {
             return true;
         }
@@ -239,7 +244,7 @@ impl OwnWrites {
         is_deleted || self.order(answer) == Some(Ordering::Less)
     }
 
-    /// Returns whether a state in the list of a number is older than what was written.
+    /// Returns whether a state in the list of a number is older than an own write.
     pub(super) fn outdates_listed(&mut self, begun: u64, state: &ObjectMetadata) -> bool {
         if self.is_empty() {
             return false;
@@ -248,7 +253,7 @@ impl OwnWrites {
         if deleted.is_some_and(|(mark, _)| mark.is_after(begun)) {
             return true;
         }
-        // Deletions before are gone through at the list's end, but this one did not last.
+        // Earlier deletions are forgotten at the end of the list, but this object exists again.
         self.deleted.remove(state.uid());
         let written = self.by_key.get(state.key());
         if written.is_some_and(|(mark, _)| !mark.is_after(begun)) {
@@ -257,11 +262,11 @@ impl OwnWrites {
         self.is_before(state)
     }
 
-    /// Returns whether this process wrote the object after the given deletion event: it left the selection and came
-    /// back.
+    /// Returns whether this process wrote the object after the given deletion event.
     ///
-    /// That an object was deleted is not forgotten yet: this may be an earlier end, of leaving the selection, and the
-    /// watch may go on to tell that it came back before it was deleted.
+    /// Then the object left the selection and came back. That an object was deleted is not forgotten yet: this may be
+    /// the earlier event of leaving the selection, and the watch may go on to report that it came back before it was
+    /// deleted.
     pub(super) fn outdates_end(&mut self, last: &ObjectMetadata) -> bool {
         !self.is_empty() && self.is_before(last)
     }
@@ -277,13 +282,13 @@ impl OwnWrites {
         }
     }
 
-    /// Compares a state with what was written.
+    /// Compares a state with an own write.
     fn order(&self, state: &ObjectMetadata) -> Option<Ordering> {
         let (_, written) = self.by_key.get(state.key())?;
         state.version().compare(&written.version)
     }
 
-    /// Returns whether an object that a list does not mention was written after that list, of a number and a version.
+    /// Returns whether an unlisted object was written after the list.
     pub(super) fn is_after(
         &self,
         object: &CachedObject,
@@ -292,6 +297,8 @@ impl OwnWrites {
     ) -> bool {
         let written = self.by_key.get(object.key());
         written.is_some_and(|(mark, written)| {
+            // Three conditions: the list may be older than the write, it is the same object, and the write is newer
+            // than the list.
             mark.is_after(begun)
                 && written.uid.as_ref() == Some(object.uid())
                 && written.version.compare(version) == Some(Ordering::Greater)
@@ -306,7 +313,9 @@ impl Mark {
         now - self.at < LATEST_EVENT || reached.is_listing(key, self.lists)
     }
 
-    /// Returns whether the answer came after the list of a number had begun, which may be older than the write then.
+    /// Returns whether the answer came after the list of a number had begun.
+    ///
+    /// The list may then be older than the write.
     fn is_after(&self, begun: u64) -> bool {
         self.lists >= begun
     }

@@ -1,4 +1,4 @@
-//! Bringing a kind into the form in which it is kept.
+//! Changing the objects of a kind to the form in which they are to be stored.
 
 use std::sync::Arc;
 
@@ -10,17 +10,17 @@ use super::object::CachedObject;
 use super::objects::{CHUNK, Indexing, State};
 use super::writer::Kept;
 
-/// How many bytes a dictionary is made from at most.
+/// How many bytes of samples a dictionary is trained from at most.
 const MOST_SAMPLED: usize = 2 * 1024 * 1024;
 
 /// How many objects are packed at a time, without a lock.
 const ROW: usize = 32;
 
-/// In which form a store keeps its objects, and what brings them into it.
+/// The chosen form of a store's objects, and the training of its dictionary.
 #[derive(Debug, Default)]
 pub(super) struct Packing {
     storage: Mutex<Storage>,
-    /// Held while a dictionary is made.
+    /// Locked while a dictionary is trained.
     learning: Mutex<()>,
 }
 
@@ -29,7 +29,7 @@ impl Packing {
         *self.storage.lock()
     }
 
-    /// Keeps the kind in another form from now on.
+    /// Stores the kind in another form from now on.
     pub(super) fn set_storage(&self, store: &Kept, storage: Storage) {
         let mut writing = store.writing();
         if std::mem::replace(&mut *self.storage.lock(), storage) == storage {
@@ -41,12 +41,12 @@ impl Packing {
         repack(store);
     }
 
-    /// Makes a dictionary of a kind once it has grown enough, and packs what is there.
+    /// Trains a dictionary once the kind is large enough, and packs existing objects.
     pub(super) fn learn(&self, store: &Kept) {
         let Some(course) = course(store) else {
             return;
         };
-        // One at a time: another would come to the same.
+        // One at a time, because a second training would have the same result.
         let Some(_alone) = self.learning.try_lock() else {
             return;
         };
@@ -58,7 +58,7 @@ impl Packing {
     }
 }
 
-/// Returns what is to be learned now, if anything is.
+/// Returns the training that is due now, if any.
 fn course(store: &Kept) -> Option<Course> {
     let writing = store.writing();
     let codec = &writing.writer.codec;
@@ -86,7 +86,9 @@ fn samples(store: &Kept, course: Course) -> Vec<Box<[u8]>> {
     samples.map(|json| json.into_owned().into()).collect()
 }
 
-/// Returns whether an object is kept as it is going to be read from now on, so that it can be learned from.
+/// Returns whether an object has the content that it will be read with from now on.
+///
+/// Only such objects are used as samples.
 fn is_settled(store: &Kept, object: &CachedObject, course: Course) -> bool {
     let content = if course.is_of_metadata() {
         Content::MetadataOnly
@@ -96,8 +98,9 @@ fn is_settled(store: &Kept, object: &CachedObject, course: Course) -> bool {
     object.has_content() == store.wants_content(content, object)
 }
 
-/// Counts the objects that can be learned from; with a filter those, too, that are about to get or lose their
-/// content.
+/// Counts the possible samples.
+///
+/// With a filter, also objects about to gain or lose content.
 fn matching(store: &Kept, state: &State, course: Course) -> usize {
     if course.is_of_metadata() {
         state.tree.len() - state.whole
@@ -108,11 +111,11 @@ fn matching(store: &Kept, state: &State, course: Course) -> usize {
     }
 }
 
-/// Brings every object into the form that is chosen by now.
+/// Changes every object to the form that is now chosen.
 fn repack(store: &Kept) {
     for keys in store.objects.keys().chunks(CHUNK) {
         let mut writing = store.writing();
-        // What is counted here is in the tree.
+        // Sizes are updated for objects that are in the tree.
         writing.flush();
         let retains = writing.writer.codec.retains();
         let (mut before, mut after) = (0, 0);
@@ -134,12 +137,12 @@ fn repack(store: &Kept) {
         }
         store.objects.state_mut().resize(before, after);
         writing.flush();
-        // Who waits for it comes first.
+        // Other writers that wait come first.
         MutexGuard::unlock_fair(writing.writer);
     }
 }
 
-/// Packs objects that have changed lately.
+/// Packs recently changed objects.
 pub(super) fn pack_young(store: &Kept, age: Age) {
     let mut limit = age.limit();
     while let Some((row, dictionary)) = next_row(store, limit, age.left()) {
@@ -152,7 +155,9 @@ pub(super) fn pack_young(store: &Kept, age: Age) {
     }
 }
 
-/// Takes the next objects that are still here and plain, and what packs them; none if few enough wait.
+/// Returns the next objects that are still plain, and their dictionary.
+///
+/// `None` if few enough wait.
 fn next_row(
     store: &Kept,
     limit: usize,
@@ -170,17 +175,17 @@ fn next_row(
         });
         let row: Vec<_> = waiting.take(ROW).collect();
         let longest = row.iter().map(|object| object.json_bytes()).max()?;
-        // All of the kind may have been brought into another form since.
+        // The kind may have been changed to another form since.
         if let Some(dictionary) = codec.dictionary(longest) {
             return Some((row, Arc::clone(dictionary)));
         }
     }
 }
 
-/// Gives objects their packed content, where that is still theirs.
+/// Stores the packed content of objects that are still current.
 fn take_over(store: &Kept, packed: Vec<(Arc<CachedObject>, Body)>, dictionary: &Arc<Dictionary>) {
     let mut writing = store.writing();
-    // What is counted here is in the tree.
+    // Sizes are updated for objects that are in the tree.
     writing.flush();
     let (mut before, mut after) = (0, 0);
     for (object, body) in packed {

@@ -1,4 +1,4 @@
-//! Which objects of a cache somebody wants.
+//! Queries: which objects of a cache to return.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use super::objects::{CHUNK, State};
 use super::tree::{Snapshot, Tree};
 use super::writer::Kept;
 
-/// Says which objects are wanted; all that is said must hold.
+/// A query for objects; all of its conditions must match.
 ///
 /// ```
 /// use lariat_cache::Query;
@@ -19,10 +19,9 @@ use super::writer::Kept;
 /// # let _ = query; Ok::<(), lariat_core::SelectorError>(())
 /// ```
 ///
-/// Whatever is asked, the answer is in key order and of one moment. Only the objects of the answer are
-/// decoded. A namespace, an owner, and labels with given values (`app=web`, `app in (web, api)`) are found
-/// through an index, which is made when it is first asked for; indexes of labels are kept for the eight that
-/// were asked for last.
+/// The result is in key order and of one moment. Only matching objects are decoded. A namespace, an owner, and labels
+/// with given values (`app=web`, `app in (web, api)`) are found through an index, which is created on first use; the
+/// eight most recently used labels keep their index.
 #[derive(Debug, Clone, Default)]
 #[must_use = "a query does nothing until a cache is asked"]
 pub struct Query {
@@ -32,39 +31,48 @@ pub struct Query {
 }
 
 impl Query {
-    /// Wants all objects.
+    /// Matches all objects.
     pub fn all() -> Self {
         Self::default()
     }
 
-    /// Wants the objects of a namespace.
+    /// Matches the objects of a namespace.
     pub fn in_namespace(namespace: &str) -> Self {
         Self::all().namespace(namespace)
     }
 
-    /// Wants the objects that have an owner, whether or not it is their managing controller.
+    /// Matches the objects that have an owner, managing controller or not.
+    ///
+    /// ```
+    /// use lariat_cache::{Cache, Metadata, Query};
+    ///
+    /// fn children(pods: &Cache<Metadata>, owner: &Metadata) -> usize {
+    ///     pods.count(&Query::owned_by(owner.uid()))
+    /// }
+    /// # let _ = children;
+    /// ```
     pub fn owned_by(uid: &Uid) -> Self {
         Self::all().owner(uid)
     }
 
-    /// Wants only objects of a namespace.
+    /// Restricts the query to a namespace.
     pub fn namespace(self, namespace: &str) -> Self {
         let namespace = Some(namespace.to_owned());
         Self { namespace, ..self }
     }
 
-    /// Wants only objects whose labels match.
+    /// Restricts the query to objects with matching labels.
     pub fn labels(self, labels: LabelSelector) -> Self {
         Self { labels, ..self }
     }
 
-    /// Wants only objects that have an owner.
+    /// Restricts the query to objects that have an owner.
     pub fn owner(self, uid: &Uid) -> Self {
         let owner = Some(uid.clone());
         Self { owner, ..self }
     }
 
-    /// Returns whether an object is wanted.
+    /// Returns whether an object matches.
     #[must_use]
     pub fn matches(&self, object: &CachedObject) -> bool {
         let key = object.key();
@@ -78,12 +86,12 @@ impl Query {
             && self.labels.matches(object.labels())
     }
 
-    /// Calls a function for each object of a store that is wanted, in key order, as they are at one moment.
+    /// Calls a function for each matching object, in key order, as of one moment.
     pub(super) fn visit(&self, store: &Kept, mut found: impl FnMut(&Arc<CachedObject>)) {
         if store.objects.len() >= WORTH_AN_INDEX {
             self.make_index(store);
         }
-        // The lock is held for finding out where they are; looking at them takes longer.
+        // The lock is held only to find the candidates; evaluating them takes longer.
         let candidates = Candidates::of(self, &store.objects.state());
         candidates.visit(|object| {
             if self.matches(object) {
@@ -92,15 +100,15 @@ impl Query {
         });
     }
 
-    /// Makes an index that helps.
+    /// Creates an index that speeds up the query.
     pub(super) fn make_index(&self, store: &Kept) {
         if Missing::of(self, &store.objects.state()).is_none() {
             return;
         }
-        // Writers wait until the new index can be kept up to date; readers do not.
+        // Writers wait until the new index can be updated; readers do not.
         let _writing = store.writing();
         let tree = store.objects.tree();
-        // Somebody may have made it meanwhile.
+        // Another reader may have created it meanwhile.
         let missing = Missing::of(self, &store.objects.state());
         match missing {
             Some(Missing::Owners) => {
@@ -118,27 +126,41 @@ impl Query {
 }
 
 impl Snapshot {
-    /// Iterates over the objects that are wanted, in key order. Every object is looked at; for large kinds a
-    /// [`Cache::select`](crate::Cache::select) finds them through indexes.
+    /// Iterates over the matching objects, in key order.
+    ///
+    /// It evaluates every object; for large kinds [`Cache::select`](crate::Cache::select) uses indexes.
+    ///
+    /// ```
+    /// use lariat_cache::{Query, Snapshot};
+    ///
+    /// fn print(pods: &Snapshot) {
+    ///     for pod in pods.select(&Query::in_namespace("shop")) {
+    ///         println!("{}", pod.key());
+    ///     }
+    /// }
+    /// # let _ = print;
+    /// ```
     pub fn select<'a>(&'a self, query: &'a Query) -> impl Iterator<Item = &'a Arc<CachedObject>> {
         self.iter().filter(|object| query.matches(object))
     }
 }
 
-/// Below this many objects looking at each is as fast as an index.
+/// Below this many objects, evaluating each is as fast as an index.
 const WORTH_AN_INDEX: usize = 256;
 
-/// A way through an index is worth it if it meets fewer than one in so many objects.
+/// An index is used if it leads to fewer than one in this many objects.
 const SHORT: usize = 4;
 
-/// An index that would help with a query.
+/// An index that would speed up a query.
 #[derive(Debug, Clone, Copy)]
 enum Missing<'a> {
     Owners,
     Label(&'a str),
 }
 
-/// Where the objects of a query are, taken out of the store: in key order, with others among them.
+/// The candidates of a query, taken out of the store in key order.
+///
+/// Some may not match.
 pub(super) enum Candidates<'a> {
     These(Vec<Arc<CachedObject>>),
     /// To be looked up.
@@ -148,7 +170,7 @@ pub(super) enum Candidates<'a> {
 }
 
 impl<'a> Missing<'a> {
-    /// Returns an index that would make the way to the objects of a query shorter.
+    /// Returns an index that would make the path of a query shorter.
     fn of(query: &'a Query, state: &State) -> Option<Self> {
         if query.owner.is_some() {
             return (!state.indexes.has_owners()).then_some(Self::Owners);
@@ -167,7 +189,7 @@ impl<'a> Missing<'a> {
 }
 
 impl<'a> Candidates<'a> {
-    /// Takes out the objects on the shortest way there is.
+    /// Returns the candidates on the shortest path.
     fn of(query: &'a Query, state: &State) -> Self {
         let labels = state.indexes.labels.path(&query.labels);
         let owner = query.owner.as_ref().filter(|_| state.indexes.has_owners());
@@ -175,7 +197,7 @@ impl<'a> Candidates<'a> {
         let by_owner = owner.map_or(usize::MAX, |uid| state.indexes.owned_count(uid));
         let fewest = by_label.min(by_owner);
         if let Some(namespace) = &query.namespace {
-            // Counted no further than the others go.
+            // Counted no further than the other paths are long.
             let met = in_namespace(&state.tree, namespace);
             if fewest == usize::MAX || met.take(fewest).count() < fewest {
                 return Self::Namespace(namespace, state.tree.clone());
@@ -193,7 +215,9 @@ impl<'a> Candidates<'a> {
         }
     }
 
-    /// Takes out the objects with some keys. The lock of lists is held meanwhile, so many are only looked up later.
+    /// Returns the objects with some keys.
+    ///
+    /// The lock of lists is held meanwhile, so if there are many, they are looked up later.
     pub(super) fn with_keys(keys: &[&ObjectKey], tree: &Tree) -> Self {
         if keys.len() > CHUNK {
             let keys = keys.iter().map(|key| (*key).clone()).collect();

@@ -1,4 +1,4 @@
-//! The store itself: what is read of it, and what is handed to those who write.
+//! The store of a kind: its public reads, and the entry points of its writers.
 
 use std::fmt;
 use std::sync::Arc;
@@ -22,13 +22,12 @@ use super::writer::Kept;
 use crate::content_filter::KindFilter;
 use crate::selection::Selection;
 
-/// The objects of one kind.
+/// The store of one kind's raw objects.
 ///
-/// Readers see each of them as it was at some moment, in the order in which the server changed it, and
-/// never wait for a list or a watch: reads by key go to one of sixteen hash tables, lists and queries to a
-/// snapshot.
-/// What a handler was called for is in both. Only the reflector of the kind writes, and the overlay of this
-/// process' own writes.
+/// Readers see each object as it was at some moment, in the order in which the server changed it, and never wait for a
+/// list or a watch: reads by key use one of sixteen hash tables, lists and queries a snapshot. The state for which a
+/// handler was called is visible in both. The only writers are the reflector of the kind and the answers to this
+/// process's own writes.
 #[derive(Default)]
 pub struct Store {
     pub(super) kept: Kept,
@@ -37,7 +36,7 @@ pub struct Store {
 }
 
 impl Store {
-    /// Makes a store that keeps the content of the objects of a filter.
+    /// Creates a store that keeps the content of the objects that a filter selects.
     pub(crate) fn filtered(filter: Option<KindFilter>) -> Self {
         let kept = Kept {
             filter,
@@ -54,12 +53,14 @@ impl Store {
         self.kept.filter.as_ref()
     }
 
-    /// Returns whether the content of an object is kept, where so much of the kind is read.
+    /// Returns whether the content of an object is kept.
+    ///
+    /// `content` is what is read of the kind.
     pub(crate) fn wants_content(&self, content: Content, object: &ObjectMetadata) -> bool {
         self.kept.wants_content(content, object)
     }
 
-    /// Returns whether what is read of an object can be compared with what is known of it.
+    /// Returns whether a read state can be compared with the cached one.
     pub(crate) fn is_comparable(&self, known: &CachedObject, content: Content) -> bool {
         self.kept.is_comparable(known, content)
     }
@@ -70,24 +71,24 @@ impl Store {
         self.kept.objects.get(key.as_str())
     }
 
-    /// Returns the key of an object by its text, which the copy shares with the store.
+    /// Returns the key of an object by its text, sharing the store's copy.
     pub(crate) fn key_of(&self, key: &str) -> Option<ObjectKey> {
         self.kept.objects.key(key)
     }
 
-    /// Returns whether there is an object.
+    /// Returns whether an object exists.
     #[must_use]
     pub fn contains(&self, key: &ObjectKey) -> bool {
         self.kept.objects.get(key.as_str()).is_some()
     }
 
-    /// Returns all objects as they are at this moment, without copying any.
+    /// Returns a snapshot of all objects, without copying any.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
         self.kept.objects.snapshot()
     }
 
-    /// Returns the objects that are wanted, in key order, as they are at one moment.
+    /// Returns the objects that match a query, in key order, as of one moment.
     #[must_use]
     pub fn select(&self, query: &Query) -> Vec<Arc<CachedObject>> {
         let mut found = Vec::new();
@@ -95,7 +96,7 @@ impl Store {
         found
     }
 
-    /// Returns how many objects are wanted; nothing is decoded.
+    /// Returns how many objects match a query; nothing is decoded.
     #[must_use]
     pub fn count(&self, query: &Query) -> usize {
         let mut count = 0;
@@ -103,7 +104,7 @@ impl Store {
         count
     }
 
-    /// Returns the objects that a custom index finds under a value, in key order.
+    /// Returns the objects that a custom index has under a value, in key order.
     pub(crate) fn by_index(
         &self,
         gvk: &Gvk,
@@ -119,7 +120,7 @@ impl Store {
         Ok(found)
     }
 
-    /// Returns how many objects a custom index finds under a value.
+    /// Returns how many objects a custom index has under a value.
     pub(crate) fn count_by_index(
         &self,
         gvk: &Gvk,
@@ -129,7 +130,7 @@ impl Store {
         Ok(self.kept.objects.state().index(gvk, name)?.count(value))
     }
 
-    /// Adds an index; it holds what there is, and follows from now on.
+    /// Adds an index of existing and future objects.
     pub(crate) fn add_index(
         &self,
         gvk: &Gvk,
@@ -152,38 +153,38 @@ impl Store {
         Ok(())
     }
 
-    /// Returns all keys in order, as they are at one moment.
+    /// Returns all keys in order, as of one moment.
     #[must_use]
     pub fn keys(&self) -> Vec<ObjectKey> {
         self.kept.objects.keys()
     }
 
-    /// Returns how many objects there are.
+    /// Returns the number of objects.
     #[must_use]
     pub fn len(&self) -> usize {
         self.kept.objects.state().tree.len()
     }
 
-    /// Returns whether there is no object.
+    /// Returns whether the store is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Returns the bytes the objects hold; values decoded by users are theirs and not counted.
+    /// Returns the size of the objects in bytes, without decoded values.
     ///
-    /// The sum is kept up to date with every change, so asking costs nothing. It counts what objects own,
-    /// byte by byte; what several share (equal label sets, the kinds of owners) counts for each of them.
-    /// [`overhead`](Self::overhead) is the rest.
+    /// The sum is updated with every change, so this call costs nothing. It counts what objects own, byte by byte; what
+    /// several share (equal label sets, the kinds of owners) counts for each of them. [`overhead`](Self::overhead) is
+    /// the rest.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.kept.objects.state().bytes
     }
 
-    /// Estimates the bytes of what finds the objects: order, tables, indexes, dictionary.
+    /// Estimates the size of order, tables, indexes and dictionary in bytes.
     ///
-    /// Hash tables grow by how their entries fall, so this differs a little between two runs of a program. Nothing is
-    /// decided by it; [`bytes`](Self::bytes), which budgets count, is the same in each run.
+    /// Hash tables grow depending on how their entries fall, so this differs a little between two runs of a program.
+    /// Nothing depends on it; [`bytes`](Self::bytes), which budgets use, is the same in each run.
     #[must_use]
     pub fn overhead(&self) -> usize {
         self.kept.writer.lock().codec.bytes() + self.kept.objects.overhead()
@@ -194,15 +195,16 @@ impl Store {
         self.kept.writer.lock().unconfirmed()
     }
 
-    /// Returns how much is remembered to find objects and to fence own writes; see
-    /// [`SharedCacheFactory::remembered`](crate::SharedCacheFactory::remembered).
+    /// Returns the sizes of the tables, indexes and own writes.
+    ///
+    /// See [`SharedCacheFactory::remembered`](crate::SharedCacheFactory::remembered).
     pub(crate) fn remembered(&self) -> impl Iterator<Item = Remembered> + use<> {
-        // Held, so that table and tree have the same objects.
+        // Locked, so that table and tree have the same objects.
         let writer = self.kept.writer.lock();
         let (writes, most_writes) = writer.own_writes();
         let collections = writer.collections();
         let (young, most_young) = writer.codec.young();
-        // Until a selection is known, one reads all.
+        // Until a selection is known, one collection reads all.
         let most_collections = writer
             .namespaces()
             .map_or(1, |namespaces| namespaces.max(1));
@@ -218,44 +220,48 @@ impl Store {
         of_store.into_iter().chain(of_indexes)
     }
 
-    /// Counts the decoded values that are kept, which is all that were asked for in kinds that are kept
-    /// [`Decoded`](Storage::Decoded), and none in others.
+    /// Counts the decoded values that are kept alive.
+    ///
+    /// In kinds that are stored [`Decoded`](Storage::Decoded), these are all that were read; in others, none.
     #[must_use]
     pub fn retained(&self) -> usize {
         self.snapshot().iter().map(|object| object.retained()).sum()
     }
 
-    /// Returns how many values had to be decoded for those who read objects through the kind's caches, its
-    /// handlers, relations and streams.
+    /// Returns how many values were decoded for readers of the kind.
+    ///
+    /// These are the kind's caches, handlers, relations and streams.
     #[must_use]
     pub fn decodes(&self) -> u64 {
         self.decodes.count()
     }
 
-    /// Returns what counts them.
+    /// Returns the counter of decodes.
     pub(crate) fn decoding(&self) -> &Decodes {
         &self.decodes
     }
 
-    /// Returns whether a dictionary was made, so that what comes is compressed.
+    /// Returns whether there is a dictionary, so that new objects are compressed.
     pub(crate) fn is_packed(&self) -> bool {
         self.kept.writer.lock().codec.bytes() > 0
     }
 
-    /// Returns in which form objects are kept.
+    /// Returns the form in which objects are stored.
     #[must_use]
     pub fn storage(&self) -> Storage {
         self.packing.storage()
     }
 
-    /// Takes in what a watch told, in its order.
+    /// Applies the changes of a watch, in order.
     pub(crate) fn apply(&self, deltas: Vec<Delta>, content: Content) -> Vec<Change> {
         self.kept.writing().apply(deltas, content)
     }
 
-    /// Begins a list, of a namespace or of all; one that is given up is simply never ended.
+    /// Begins a list of a namespace, or of all.
     ///
-    /// It is begun before it is requested: what this process wrote before is in it then.
+    /// An abandoned list is simply never ended.
+    ///
+    /// Begin it before the request: then it contains what this process wrote before.
     pub(crate) fn begin_listing(
         &self,
         initial: bool,
@@ -271,46 +277,48 @@ impl Store {
         listing
     }
 
-    /// Notes that no reflector is left: lists that were begun and not ended are given up.
+    /// Notes that no reflector is left: unfinished lists are abandoned.
     pub(crate) fn give_up_lists(&self) {
         self.kept.writer.lock().reached.give_up();
     }
 
-    /// Returns whether a list shows nothing new about an object, and notes that it was mentioned.
+    /// Returns whether a listed state is the cached one, and marks that as listed.
     pub(crate) fn is_listed(&self, listing: &Listing, scan: &Scan<'_>, key: &str) -> bool {
         listing.is_known(&self.kept, scan, key)
     }
 
-    /// Takes in a page of a list; what has the version that is known already stays as it is, unless the list compares
-    /// contents and finds another.
+    /// Applies a page of a list.
+    ///
+    /// Cached objects of the same version are kept, unless the list compares contents and finds other content.
     pub(crate) fn list_page(&self, listing: &Listing, page: Vec<RawObject>) -> Vec<Change> {
         listing.page(self.kept.writing(), page)
     }
 
-    /// Notes that a list mentions an object in a state that cannot be read: the last one that could be
-    /// stays.
+    /// Marks an object as listed whose state cannot be read.
+    ///
+    /// Its last readable state is kept.
     pub(crate) fn list_unreadable(&self, listing: &Listing, key: &ObjectKey) {
         listing.mention(self.get(key));
     }
 
-    /// Ends a list of a version: what it did not mention is gone.
+    /// Ends a list of a version: deletes what it has not listed.
     pub(crate) fn end_listing(&self, listing: &Listing, version: &ResourceVersion) -> Vec<Change> {
         listing.end(self.kept.writing(), version)
     }
 
-    /// Records that a watch of a namespace, or of all, is opened.
+    /// Records that a watch of a namespace, or of all, was opened.
     ///
-    /// It may report what the one before it did not.
+    /// It may report what the previous one did not.
     pub(crate) fn watch_opened(&self, namespace: Option<&str>) {
         self.kept.writer.lock().watch_opened(namespace);
     }
 
-    /// Records that the watch of a namespace, or of all, reported its progress.
+    /// Records that the watch of a namespace, or of all, received a bookmark.
     pub(crate) fn watch_progressed(&self, namespace: Option<&str>) {
         self.kept.writer.lock().reached.progressed(namespace);
     }
 
-    /// Removes every object that a selection leaves out.
+    /// Removes every object outside a selection.
     pub(crate) fn restrict(&self, selection: &Selection) -> Vec<Change> {
         self.kept.writing().restrict(selection)
     }
@@ -320,22 +328,22 @@ impl Store {
         self.kept.writing().clear()
     }
 
-    /// Takes in the answer to a write of this process, ahead of the watch.
+    /// Applies the answer to a write of this process, ahead of the watch.
     ///
-    /// `sent` is the number of the write, in the order in which they were sent.
+    /// `sent` is the number of the write, in the order in which writes were sent.
     pub(crate) fn wrote(&self, object: RawObject, content: Content, sent: u64) -> Vec<Change> {
         self.kept.writing().wrote(object, content, sent)
     }
 
-    /// Takes in the answer to a write by which an object left the selection, ahead of the watch.
+    /// Applies the answer to a write after which an object is no longer selected.
     pub(crate) fn left(&self, object: &ObjectMetadata) -> Vec<Change> {
         self.kept.writing().left(object)
     }
 
-    /// Takes in that this process deleted an object, ahead of the watch; `before` is the object that had the name
-    /// here when the deletion was sent.
+    /// Applies a deletion by this process, ahead of the watch.
     ///
-    /// `sent` is as for [`wrote`](Self::wrote).
+    /// `before` is the object that had the name in this store when the deletion was sent; `sent` is as for
+    /// [`wrote`](Self::wrote).
     pub(crate) fn deleted(
         &self,
         (key, uid): (&ObjectKey, &Uid),
@@ -345,9 +353,9 @@ impl Store {
         self.kept.writing().deleted(key, uid, before, sent)
     }
 
-    /// Makes a dictionary of a kind once it has grown enough, and packs what is there.
+    /// Trains a dictionary once the kind is large enough, and packs existing objects.
     ///
-    /// No lock is held while the dictionary is made, and while objects are packed others write in between.
+    /// No lock is held during the training, and other writers get their turn while objects are packed.
     pub(crate) fn learn(&self) {
         self.packing.learn(&self.kept);
     }
@@ -357,12 +365,12 @@ impl Store {
         self.kept.writer.lock().codec.young_bytes() > 0
     }
 
-    /// Packs objects that have changed lately. No lock is held while it packs.
+    /// Packs recently changed objects, without a lock.
     pub(crate) fn pack_young(&self, age: Age) {
         pack_young(&self.kept, age);
     }
 
-    /// Keeps the kind in another form from now on.
+    /// Stores the kind in another form from now on.
     pub(crate) fn set_storage(&self, storage: Storage) {
         self.packing.set_storage(&self.kept, storage);
     }

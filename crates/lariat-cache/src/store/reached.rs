@@ -1,4 +1,4 @@
-//! Up to which version a store is.
+//! The version of a store, per collection.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -6,29 +6,29 @@ use std::sync::Arc;
 use lariat_core::{ObjectKey, ObjectMetadata, ResourceVersion};
 use tokio::time::Instant;
 
-/// Up to which version the collections of a store are: what they do not have by then is gone.
+/// The versions of a store's collections: an object that is missing by then was deleted.
 #[derive(Debug, Default)]
 pub(super) struct Reached(Vec<Collection>);
 
 /// What one reflector reads.
 #[derive(Debug)]
 struct Collection {
-    /// The namespace; none for all.
+    /// The namespace; `None` for all.
     namespace: Option<Arc<str>>,
-    /// None until a first list has ended.
+    /// `None` until the first list has ended.
     version: Option<ResourceVersion>,
     /// The number of the list in progress, if there is one.
     ///
-    /// What a watch reports meanwhile is not all that happened.
+    /// What a watch reports meanwhile is incomplete.
     listing: Option<u64>,
-    /// When a watch event last arrived; kept only while a deletion is remembered.
+    /// When the last watch event arrived; updated only while a deletion is remembered.
     last_event: Option<Instant>,
 }
 
 impl Reached {
     /// Notes that the list of a number begins, of a namespace or of all.
     pub(super) fn begin(&mut self, begun: u64, namespace: Option<&Arc<str>>) {
-        // Namespaces are read one by one or all together, as the selection says.
+        // Depending on the selection, namespaces are read one by one or all together.
         let is_whole = namespace.is_none();
         self.0.retain(|each| each.namespace.is_none() == is_whole);
         let mut all = self.0.iter_mut();
@@ -43,7 +43,7 @@ impl Reached {
         known.listing = Some(begun);
     }
 
-    /// Forgets everything: other objects are selected from now on.
+    /// Forgets everything: the selection has changed.
     pub(super) fn forget(&mut self) {
         self.0.clear();
     }
@@ -53,12 +53,12 @@ impl Reached {
         self.0.iter_mut().for_each(|each| each.listing = None);
     }
 
-    /// Notes that a list has ended, of a namespace or of all, and of a version.
+    /// Notes that a list of a version has ended, of a namespace or of all.
     pub(super) fn end(&mut self, namespace: Option<&Arc<str>>, version: &ResourceVersion) {
         let mut all = self.0.iter_mut();
         if let Some(known) = all.find(|each| each.namespace.as_ref() == namespace) {
             known.listing = None;
-            // Also if that is less than before: the server may have been restored from a backup.
+            // Even if it is smaller than before: the server may have been restored from a backup.
             known.version = Some(version.clone());
         }
     }
@@ -85,14 +85,14 @@ impl Reached {
         }
     }
 
-    /// Records that the watch of a namespace, or of all, reported its progress.
+    /// Records that the watch of a namespace, or of all, received a bookmark.
     pub(super) fn progressed(&mut self, namespace: Option<&str>) {
         if let Some(known) = self.of(namespace) {
             known.last_event = Some(Instant::now());
         }
     }
 
-    /// Returns when an event of the watch of a namespace, or of all, last arrived.
+    /// Returns when the last event of a namespace's watch, or of all, arrived.
     ///
     /// Only events count that arrived while a deletion was remembered.
     pub(super) fn last_event(&mut self, namespace: Option<&str>) -> Option<Instant> {
@@ -104,19 +104,20 @@ impl Reached {
         all.find(|each| each.namespace.as_deref() == namespace)
     }
 
-    /// Returns whether a list is in progress that may show an earlier state of a key than a write that was answered when
-    /// so many lists had begun.
+    /// Returns whether a list in progress may be older than a write of a key.
+    ///
+    /// The write was answered when `begun` lists had begun.
     pub(super) fn is_listing(&self, key: &ObjectKey, begun: u64) -> bool {
         let mut of_key = self.0.iter().filter(|each| each.holds(key));
         of_key.any(|each| each.listing.is_some_and(|listing| listing <= begun))
     }
 
-    /// Returns how many collections there are.
+    /// Returns the number of collections.
     pub(super) fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Returns whether the store was brought up to date with a state, or with a later one.
+    /// Returns whether the store includes a state, or a later one.
     pub(super) fn includes(&self, object: &ObjectMetadata) -> bool {
         let known = self.0.iter().find(|each| each.holds(object.key()));
         let version = known.and_then(|known| known.version.as_ref());

@@ -6,13 +6,13 @@ use lariat_core::ObjectKey;
 
 use super::object::CachedObject;
 
-/// How many objects a leaf has at most.
+/// The maximum number of objects in a leaf.
 const LEAF: usize = 128;
 
 /// An ordered map whose clones are snapshots.
 ///
-/// Two levels: leaves of up to 128 objects, and a list of leaves. A clone shares everything; a change copies
-/// what somebody else still looks at, and nothing otherwise.
+/// It has two levels: leaves of up to 128 objects, and a list of leaves. A clone shares everything; a change copies
+/// what a snapshot still uses, and nothing otherwise.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Tree {
     leaves: Arc<Vec<Leaf>>,
@@ -21,15 +21,15 @@ pub(super) struct Tree {
 
 #[derive(Debug, Clone)]
 struct Leaf {
-    /// At most the key of the first object, and more than those of the leaf before.
+    /// At most the key of the first object; greater than keys of the previous leaf.
     from: ObjectKey,
     /// In key order; never empty.
     objects: Arc<Vec<Arc<CachedObject>>>,
 }
 
-/// The objects of a kind as they are at one moment; a clone is the same moment.
+/// A snapshot of a kind's objects; a clone is the same snapshot.
 ///
-/// Holding one costs nothing until objects change, and then what has changed since.
+/// Holding one costs nothing until objects change, and then the memory of what has changed since.
 #[derive(Debug, Clone)]
 pub struct Snapshot {
     pub(super) tree: Tree,
@@ -48,19 +48,28 @@ impl Snapshot {
     }
 
     /// Iterates over the objects of a namespace, in key order.
+    ///
+    /// ```
+    /// use lariat_cache::Snapshot;
+    ///
+    /// fn keys(pods: &Snapshot) -> Vec<String> {
+    ///     pods.in_namespace("shop").map(|pod| pod.key().to_string()).collect()
+    /// }
+    /// # let _ = keys;
+    /// ```
     pub fn in_namespace(&self, namespace: &str) -> impl Iterator<Item = &Arc<CachedObject>> {
         let prefix = format!("{namespace}/");
         let objects = self.tree.from(&prefix);
         objects.take_while(move |object| object.key().as_str().starts_with(&prefix))
     }
 
-    /// Returns how many objects there are.
+    /// Returns the number of objects.
     #[must_use]
     pub fn len(&self) -> usize {
         self.tree.len()
     }
 
-    /// Returns whether there is no object.
+    /// Returns whether the snapshot is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -89,7 +98,7 @@ impl Tree {
         self.leaves.iter().flat_map(|leaf| leaf.objects.iter())
     }
 
-    /// Iterates over the objects whose key is at least a text, in key order.
+    /// Iterates over the objects from a key on, in key order.
     pub(super) fn from(&self, start: &str) -> impl Iterator<Item = &Arc<CachedObject>> + use<'_> {
         let first = self.leaf_of(start);
         let skipped = match self.leaves.get(first) {
@@ -103,7 +112,7 @@ impl Tree {
             .skip(skipped)
     }
 
-    /// Puts an object in; returns what was in its place.
+    /// Inserts an object; returns the one that it replaces.
     pub(super) fn insert(&mut self, object: Arc<CachedObject>) -> Option<Arc<CachedObject>> {
         let at = self.leaf_of(object.key().as_str());
         let leaves = Arc::make_mut(&mut self.leaves);
@@ -138,8 +147,9 @@ impl Tree {
         None
     }
 
-    /// Puts an object in the place of an earlier state of it, which is found by its address: looking at the keys of a
-    /// leaf would fetch two lines of memory for each.
+    /// Replaces an earlier state of an object, which is found by its address.
+    ///
+    /// Comparing the keys of a leaf would fetch two lines of memory for each.
     pub(super) fn replace(
         &mut self,
         old: &Arc<CachedObject>,
@@ -156,7 +166,7 @@ impl Tree {
         Some(std::mem::replace(&mut objects[place], new))
     }
 
-    /// Takes an object out.
+    /// Removes an object.
     pub(super) fn remove(&mut self, key: &str) -> Option<Arc<CachedObject>> {
         let at = self.leaf_of(key);
         let place = self.leaves.get(at)?.find(key).ok()?;
@@ -172,7 +182,7 @@ impl Tree {
         Some(removed)
     }
 
-    /// Returns which leaf a key belongs to.
+    /// Returns the index of the leaf to which a key belongs.
     fn leaf_of(&self, key: &str) -> usize {
         let after = self
             .leaves
@@ -181,7 +191,7 @@ impl Tree {
     }
 }
 
-/// Joins a small leaf with the one behind it, if that is small as well.
+/// Merges a small leaf with the next one, if that is small as well.
 fn merge_with_next(leaves: &mut Vec<Leaf>, at: usize) {
     let fits = |next: &Leaf| leaves[at].objects.len() + next.objects.len() <= LEAF / 2;
     if leaves.get(at + 1).is_some_and(fits) {

@@ -1,5 +1,4 @@
-//! Writing: how a store takes in what a watch tells and what this process wrote; [`Listing`](super::Listing) has the
-//! lists.
+//! Writing: applying watch events and own writes to a store; see [`Listing`](super::Listing) for lists.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -19,22 +18,22 @@ use crate::content_filter::KindFilter;
 use crate::selection::Selection;
 use crate::transform::metadata_of;
 
-/// What only the one who writes needs.
+/// The state that only the writer needs.
 #[derive(Default)]
 pub(super) struct Writer {
     pub(super) codec: Codec,
     pub(super) own: OwnWrites,
     pub(super) reached: Reached,
-    /// What `reached` is about.
+    /// The selection that `reached` is about.
     selection: Option<Selection>,
-    /// The functions of the custom indexes, in their order.
+    /// The functions of the custom indexes, in the order of the indexes.
     pub(super) functions: Vec<(Arc<str>, Arc<IndexFn>)>,
     /// Changes that readers by key see already, and readers of lists do not yet.
     pending: Vec<Edit>,
 }
 
 impl Writer {
-    /// Returns how many writes of this process are remembered, and how many are at most.
+    /// Returns how many own writes are remembered, and the upper bound.
     pub(super) fn own_writes(&self) -> (usize, usize) {
         (self.own.len(), self.own.most())
     }
@@ -55,7 +54,7 @@ impl Writer {
         selection.map(|selection| selection.namespaces().len())
     }
 
-    /// Records that a watch of a namespace, or of all, is opened.
+    /// Records that a watch of a namespace, or of all, was opened.
     pub(super) fn watch_opened(&mut self, namespace: Option<&str>) {
         let last_event = self.reached.last_event(namespace);
         let covers = |key: &ObjectKey| namespace.is_none_or(|it| key.namespace() == Some(it));
@@ -63,18 +62,18 @@ impl Writer {
     }
 }
 
-/// The objects of a kind, and the one door through which they change.
+/// The objects of a kind, which change only through its writer.
 #[derive(Default)]
 pub(super) struct Kept {
     pub(super) objects: Objects,
-    /// Held while something is written.
+    /// Locked during a write.
     pub(super) writer: Mutex<Writer>,
-    /// Says of which objects the content is kept; of all, if there is none.
+    /// Selects the objects whose content is kept; without it, all are.
     pub(super) filter: Option<KindFilter>,
 }
 
 impl Kept {
-    /// Begins a write, and waits for the one before it.
+    /// Begins a write, after the previous one has ended.
     pub(super) fn writing(&self) -> Writing<'_> {
         Writing {
             store: self,
@@ -83,7 +82,9 @@ impl Kept {
         }
     }
 
-    /// Returns whether the content of an object is kept, where so much of the kind is read.
+    /// Returns whether the content of an object is kept.
+    ///
+    /// `content` is what is read of the kind.
     pub(super) fn wants_content(&self, content: Content, object: &ObjectMetadata) -> bool {
         content == Content::Whole
             && self
@@ -92,16 +93,16 @@ impl Kept {
                 .is_none_or(|filter| filter.keeps(object))
     }
 
-    /// Returns whether what is read of an object can be compared with what is known of it.
+    /// Returns whether a read state can be compared with the cached one.
     pub(super) fn is_comparable(&self, known: &CachedObject, content: Content) -> bool {
         let is_whole = content == Content::Whole;
-        // With a filter, metadata is cut out of the same whole objects. Without one it was read by itself, before an
-        // upgrade, and a transform may change it from then on.
+        // With a filter, metadata is cut out of the same whole objects. Without one, metadata was read separately,
+        // before an upgrade, and a transform may change it from then on.
         known.has_content() == is_whole || (is_whole && self.filter.as_ref().is_some())
     }
 }
 
-/// A write that is under way, alone: it holds the lock of writers, and collects what happened.
+/// An exclusive write: it holds the lock of writers, and collects the changes.
 pub(super) struct Writing<'a> {
     pub(super) store: &'a Kept,
     pub(super) writer: MutexGuard<'a, Writer>,
@@ -109,7 +110,7 @@ pub(super) struct Writing<'a> {
 }
 
 impl Writing<'_> {
-    /// Takes in what a watch told, in its order.
+    /// Applies the changes of a watch, in order.
     pub(super) fn apply(mut self, deltas: Vec<Delta>, content: Content) -> Vec<Change> {
         self.changes.reserve(deltas.len());
         let writer = &mut *self.writer;
@@ -125,16 +126,17 @@ impl Writing<'_> {
         self.finish()
     }
 
-    /// Takes in the answer to a write of this process, ahead of the watch.
+    /// Applies the answer to a write of this process, ahead of the watch.
     pub(super) fn wrote(mut self, object: RawObject, content: Content, sent: u64) -> Vec<Change> {
         let known = self.known(object.key().as_str());
-        // Where versions do not compare, the watch may be ahead of this answer.
+        // If versions cannot be compared, the watch may be ahead of this answer.
         let unknowable = |known: &CachedObject| object.version().compare(known.version()).is_none();
-        // It may have ended before the answer came.
+        // The object may have been deleted before the answer came.
         let has_ended = known.is_none() && self.writer.reached.includes(&object);
         if has_ended || known.as_deref().is_some_and(unknowable) {
             return Vec::new();
         }
+        // An answer may be older than a later write of this process, or than a deletion of the name.
         if !self.writer.own.outdates_answer(&object, sent) {
             self.put_newer(object, content);
         }
@@ -147,15 +149,16 @@ impl Writing<'_> {
         self.finish()
     }
 
-    /// Takes in the answer to a write by which an object left the selection, ahead of the watch.
+    /// Applies the answer to a write after which an object is no longer selected.
     pub(super) fn left(mut self, object: &ObjectMetadata) -> Vec<Change> {
         let known = self.known(object.key().as_str());
         let writer = &mut *self.writer;
-        // The watch may be ahead, and the object back.
+        // The watch may be ahead, and the object selected again.
         let is_behind = match &known {
             Some(known) => !is_at_most(known.version(), object.version()),
             None => writer.reached.includes(object),
         };
+        // A state that is newer than the answer must not be removed by it.
         if is_behind || writer.own.outdates(object) {
             return Vec::new();
         }
@@ -163,7 +166,7 @@ impl Writing<'_> {
         self.remove_known(known)
     }
 
-    /// Takes in that this process deleted an object, ahead of the watch.
+    /// Applies a deletion by this process, ahead of the watch.
     pub(super) fn deleted(
         mut self,
         key: &ObjectKey,
@@ -174,9 +177,9 @@ impl Writing<'_> {
         let known = self.known(key.as_str());
         let writer = &mut *self.writer;
         writer.own.deletion_sent(key, sent);
-        // Also if it is not here: a list in progress or the watch may still show it.
+        // Even if it is not cached: a list in progress or the watch may still show it.
         writer.own.deleted(key, uid, &writer.reached);
-        // One that came after the deletion was sent may be its successor; one from before is not.
+        // An object that came after the deletion was sent may be its successor; one from before is not.
         let is_over = |known: &Arc<CachedObject>| known.uid() == uid || before == Some(known.uid());
         let known = known.filter(is_over);
         if let Some(known) = &known {
@@ -186,7 +189,7 @@ impl Writing<'_> {
         self.remove_known(known)
     }
 
-    /// Removes every object that a selection leaves out.
+    /// Removes every object outside a selection.
     pub(super) fn restrict(mut self, selection: &Selection) -> Vec<Change> {
         let before = self.writer.selection.replace(selection.clone());
         if before.is_some_and(|before| before != *selection) {
@@ -202,13 +205,13 @@ impl Writing<'_> {
         self.finish()
     }
 
-    /// Shows readers of lists what was written, and returns what happened.
+    /// Makes the write visible to readers of lists, and returns its changes.
     pub(super) fn finish(mut self) -> Vec<Change> {
         self.flush();
         self.changes
     }
 
-    /// Returns an object as it is with all that was written.
+    /// Returns an object, including what this write has changed.
     pub(super) fn known(&self, key: &str) -> Option<Arc<CachedObject>> {
         self.store.objects.get(key)
     }
@@ -219,17 +222,18 @@ impl Writing<'_> {
         }
     }
 
-    /// Takes in a state, unless a later one is known.
+    /// Applies a state, unless a later one is cached.
     fn put_newer(&mut self, object: RawObject, content: Content) {
         let known = self.known(object.key().as_str());
         let stale = known.as_ref().is_some_and(|known| is_stale(known, &object));
-        // An answer may have been read as metadata at the moment when content came to be wanted.
+        // An answer may have been read as metadata at the moment when content was requested.
         let completes = |known: &Arc<CachedObject>| {
             !known.has_content()
                 && is_same_state(known, &object)
                 && self.store.wants_content(content, &object)
         };
         let completes = known.as_ref().is_some_and(completes);
+        // The same version may arrive twice: with metadata first, and then with content.
         if stale && !completes {
             return;
         }
@@ -243,7 +247,9 @@ impl Writing<'_> {
         self.put_new(new);
     }
 
-    /// Makes an object of a state that has just come; it is packed later, if at all.
+    /// Creates an object from a state that has just arrived.
+    ///
+    /// It is packed later, if at all.
     fn young(&mut self, object: RawObject, content: Content) -> Arc<CachedObject> {
         let (object, partial) = self.kept(object, content);
         let bytes = object.json().len();
@@ -252,16 +258,16 @@ impl Writing<'_> {
         Arc::new(object)
     }
 
-    /// Makes an object of a state in a list, in the form that is chosen for the kind.
+    /// Creates an object from a listed state, in the form that was chosen for the kind.
     pub(super) fn listed(&self, object: RawObject, content: Content) -> Arc<CachedObject> {
         let (object, partial) = self.kept(object, content);
         Arc::new(CachedObject::packed(object, partial, &self.writer.codec))
     }
 
-    /// Returns what is kept of an object, and whether that is its metadata alone.
+    /// Returns what is kept of an object, and whether that is metadata only.
     fn kept(&self, object: RawObject, content: Content) -> (RawObject, bool) {
         let partial = content == Content::MetadataOnly;
-        // The watch goes on reporting content for a moment after it was given up.
+        // The watch reports content for a moment after content was given up.
         let is_kept =
             || self.writer.codec.keeps_content() && self.store.wants_content(content, &object);
         if partial || is_kept() {
@@ -273,7 +279,7 @@ impl Writing<'_> {
         }
     }
 
-    /// Tells what it means that an object is there in a state.
+    /// Records the change from the known state of an object to a new one.
     pub(super) fn tell(
         &mut self,
         known: Option<Arc<CachedObject>>,
@@ -284,7 +290,7 @@ impl Writing<'_> {
         let change = match known {
             None => Change::Added { object, initial },
             Some(old) if old.uid() == new.uid() => Change::Updated { old, new: object },
-            // Another object under the same name: its predecessor's end was not seen.
+            // Another object of the same name: the deletion of its predecessor was not seen.
             Some(last) => {
                 self.changes.push(Change::Deleted { last });
                 let initial = false;
@@ -294,7 +300,7 @@ impl Writing<'_> {
         self.changes.push(change);
     }
 
-    /// Puts a state in that custom indexes have not seen.
+    /// Inserts a state that the custom indexes have not seen.
     pub(super) fn put_new(&mut self, new: Arc<CachedObject>) {
         let functions = self.writer.functions.iter();
         let found_under = functions.map(|(name, function)| values(name, &**function, &new));
@@ -302,12 +308,12 @@ impl Writing<'_> {
         self.put(new, Indexing::Anew(found_under));
     }
 
-    /// Removes an object whose end a watch told.
+    /// Removes an object whose deletion a watch reported.
     fn remove_watched(&mut self, last: RawObject, content: Content) {
         self.writer.reached.ended(&last);
         let known = self.known(last.key().as_str());
         let is_back = self.writer.own.outdates_end(&last);
-        // A deletion that is told again must not remove the object's successor.
+        // A deletion that is reported again must not remove the object's successor.
         if is_back || known.is_none_or(|known| known.uid() != last.uid()) {
             return;
         }
@@ -324,7 +330,7 @@ impl Writing<'_> {
         self.finish()
     }
 
-    /// Removes objects. They are looked for in a snapshot, so that readers need not wait.
+    /// Removes objects. They are searched for in a snapshot, so that readers need not wait.
     pub(super) fn remove_where(&mut self, is_gone: impl Fn(&Writer, &CachedObject) -> bool) {
         let snapshot = self.store.objects.tree();
         let all = snapshot.iter();
@@ -337,14 +343,14 @@ impl Writing<'_> {
         }
     }
 
-    /// Removes an object, and tells its last state.
+    /// Removes an object, and records its last state.
     fn remove(&mut self, last: Arc<CachedObject>) {
         let edit = self.store.objects.remove(last.key().as_str());
         self.add(edit);
         self.changes.push(Change::Deleted { last });
     }
 
-    /// Puts an object in, in the place of its earlier state.
+    /// Inserts an object or replaces its earlier state.
     pub(super) fn put(&mut self, new: Arc<CachedObject>, indexing: Indexing) {
         let edit = self.store.objects.put(new, indexing);
         self.add(edit);
@@ -352,12 +358,13 @@ impl Writing<'_> {
 
     fn add(&mut self, edit: Edit) {
         self.writer.pending.push(edit);
+        // Bounds how long readers of lists wait for one write.
         if self.writer.pending.len() >= CHUNK {
             self.flush();
         }
     }
 
-    /// Shows readers of lists what readers by key see already.
+    /// Makes changes visible to readers of lists that readers by key see already.
     pub(super) fn flush(&mut self) {
         if !self.writer.pending.is_empty() {
             self.store.objects.complete(&mut self.writer.pending);
@@ -365,15 +372,16 @@ impl Writing<'_> {
     }
 }
 
-/// Returns whether nothing happened between two states.
+/// Returns whether two states are the same.
 pub(super) fn is_same_state(known: &CachedObject, object: &ObjectMetadata) -> bool {
     !known.version().is_empty()
         && known.uid() == object.uid()
         && known.version() == object.version()
 }
 
-/// Returns whether a watch tells something that is known already, as after a reconnection; also of another
-/// object that had the name before.
+/// Returns whether a watch reports a known state again, as after a reconnection.
+///
+/// This includes the states of an earlier object of the same name.
 fn is_stale(known: &ObjectMetadata, object: &ObjectMetadata) -> bool {
     !known.version().is_empty() && is_at_most(object.version(), known.version())
 }

@@ -1,5 +1,7 @@
-//! The format of the files: gzip, whose checksum and length tell whether all of it is there; in it a line
-//! of JSON that says what follows, and the objects, each behind its length.
+//! The format of the files.
+//!
+//! A file is gzip, whose checksum and length show whether it is complete. It contains a line of JSON, the header, and
+//! then the objects, each preceded by its length.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead, BufReader, BufWriter, Write};
@@ -13,10 +15,10 @@ use lariat_core::ResourceVersion;
 use super::{Cold, Found, Header};
 use crate::store::Snapshot;
 
-/// No object is larger; the API server takes three megabytes.
+/// No object is larger; the API server accepts three megabytes.
 const LARGEST_OBJECT: usize = 64 * 1024 * 1024;
 
-/// Writes a file in plain text.
+/// Writes a plain file.
 pub(super) fn write(path: &Path, header: &Header, objects: &Snapshot) -> Result<(), Cold> {
     replace(path, &unfinished(path), |file| {
         let file = write_objects(BufWriter::new(file), header, objects)?;
@@ -24,7 +26,7 @@ pub(super) fn write(path: &Path, header: &Header, objects: &Snapshot) -> Result<
     })
 }
 
-/// Writes what a file says.
+/// Writes the content of a file.
 pub(super) fn write_objects<W: Write>(
     to: W,
     header: &Header,
@@ -42,7 +44,7 @@ pub(super) fn write_objects<W: Write>(
     Ok(file.finish()?)
 }
 
-/// Makes a file, which is there as a whole or not at all: until then it has another name.
+/// Creates a file atomically: until it is complete, it has another name.
 pub(super) fn replace(
     path: &Path,
     unfinished: &Path,
@@ -62,7 +64,7 @@ pub(super) fn replace(
     written
 }
 
-/// Where a file in plain text is until it is whole.
+/// Returns the name of a plain file until it is complete.
 pub(super) fn unfinished(path: &Path) -> PathBuf {
     path.with_extension("part")
 }
@@ -74,7 +76,7 @@ pub(super) fn into_file(file: BufWriter<File>) -> io::Result<File> {
 /// Creates a file that only its owner can read: there may be secrets in it.
 fn create(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
-    // A file that is there already may belong to somebody else, or lead elsewhere.
+    // An existing file may belong to another user, or be a link.
     let _ = fs::remove_file(path);
     options.write(true).create_new(true);
     #[cfg(unix)]
@@ -82,7 +84,7 @@ fn create(path: &Path) -> io::Result<File> {
     options.open(path)
 }
 
-/// Reads a file in plain text that was written under the same circumstances, to its end.
+/// Reads a plain file to its end, if its header is the expected one.
 pub(super) fn read(path: &Path, expected: &Header) -> Result<Found, Cold> {
     let (found, _) = read_objects(open(path)?, expected)?;
     Ok(found)
@@ -95,7 +97,7 @@ pub(super) fn open(path: &Path) -> Result<BufReader<File>, Cold> {
     }
 }
 
-/// Reads what a file says, and returns what was read from.
+/// Reads the content of a file; also returns the underlying reader.
 pub(super) fn read_objects<R: BufRead>(from: R, expected: &Header) -> Result<(Found, R), Cold> {
     let mut file = BufReader::new(GzDecoder::new(from));
     let mut line = String::new();
@@ -127,7 +129,9 @@ pub(super) fn read_objects<R: BufRead>(from: R, expected: &Header) -> Result<(Fo
     Ok((found, file.into_inner().into_inner()))
 }
 
-/// Reads an object; `None` at the end, which is only reached if the checksum is right.
+/// Reads an object.
+///
+/// `None` at the end, which is reached only if the checksum is right.
 fn next_object(file: &mut impl BufRead) -> Result<Option<Box<[u8]>>, Cold> {
     let failed = |error: io::Error| damaged(&error.to_string());
     if file.fill_buf().map_err(failed)?.is_empty() {

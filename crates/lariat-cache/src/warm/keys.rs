@@ -10,29 +10,29 @@ use tokio::time::{self, Instant};
 
 use super::Cold;
 
-/// How long a key management service may take to answer.
+/// The time limit for a key management service.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long a service that failed is not asked again: every kind would wait for it in turn.
+/// How long a failed service is not called again: every kind would wait for it in turn.
 const REST: Duration = Duration::from_secs(30);
 
-/// What files are sealed with.
+/// The keys of sealed files.
 ///
-/// Each run has a keyring of its own, which every file it leaves has in front. So files need nothing beside them, and a new
-/// wrapping key is in use from the next stop on. What is in memory at the end was made at the start, when whoever wraps
-/// keys can be waited for.
+/// Each run has its own keyring, which is at the beginning of every file that it writes. So files need nothing beside
+/// them, and a new wrapping key is used from the next stop on. The keyring that is used at the end is created at the
+/// start, when it is possible to wait for the service that wraps keys.
 pub(super) struct Keys {
     sealing: Sealing,
-    /// Held while the wrapper is asked, so that it is asked once for all kinds.
+    /// Locked while the wrapper is called, so that it is called once for all kinds.
     rings: Mutex<Rings>,
 }
 
 #[derive(Default)]
 struct Rings {
     own: Option<Arc<Keyring>>,
-    /// The one of an earlier run that was loaded last: most often all files have the same.
+    /// The last loaded one of an earlier run: most often all files have the same.
     earlier: Option<Arc<Keyring>>,
-    /// When the wrapper failed, and how.
+    /// When the wrapper last failed, and its error.
     failed: Option<(Instant, Arc<SealError>)>,
 }
 
@@ -60,7 +60,7 @@ impl Keys {
         Ok(created)
     }
 
-    /// Returns the keyring that a file has in front.
+    /// Returns the keyring at the beginning of a file.
     pub(super) async fn of(&self, stored: &[u8]) -> Result<Arc<Keyring>, Cold> {
         let mut rings = self.rings.lock().await;
         let known = [&rings.own, &rings.earlier].into_iter().flatten();

@@ -1,4 +1,4 @@
-//! Warm restarts: a kind's store in a file, from which the next start goes on.
+//! Warm restarts: saving a kind's store to a file, from which the next start continues.
 
 mod file;
 mod keys;
@@ -24,43 +24,43 @@ use crate::store::Store;
 use keys::Keys;
 pub use source::{WarmIdentity, WarmObjects, WarmSource, WarmSourceError};
 
-/// How long the API server may take to say which cluster this is.
+/// How long the API server may take to identify its cluster.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long it waits before the API server is asked again that did not answer, at first and at most.
+/// The first and the longest delay before an unanswered request is repeated.
 const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(5));
 
-/// How many answers with an error are waited out.
+/// How many error answers are tolerated.
 const ERRORS: u32 = 5;
 
-/// Where the stores of a factory are kept between two runs; a clone is the same place.
+/// The folder in which the stores of a factory are saved; a clone is the same.
 #[derive(Clone)]
 pub(crate) struct WarmStore {
     folder: Arc<Path>,
     cluster: ClusterUid,
-    /// What files are sealed with; without it Secrets are left out.
+    /// The keys of sealed files; without them Secrets are not saved.
     keys: Option<Arc<Keys>>,
-    /// Plain text of Secrets, which earlier versions left, was removed.
+    /// Whether plain files of Secrets, which earlier versions left, were removed.
     cleaned: Arc<AtomicBool>,
-    /// The log says why Secrets are left out.
+    /// Whether the log says why Secrets are not saved.
     explained: Arc<AtomicBool>,
 }
 
-/// How a kind is kept.
+/// The form in which a kind is saved.
 enum Form {
     Plain,
     Sealed(Arc<Keys>),
 }
 
-/// What a file holds, and what must be the same for it to be used.
+/// The header of a file: what must match for it to be used.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Header {
-    /// Raised whenever files of before cannot be read any more.
+    /// Increased whenever earlier files cannot be read any more.
     format: u32,
-    /// The uid of the namespace `kube-system`, which no two clusters share.
+    /// The uid of the namespace `kube-system`, which is unique to a cluster.
     cluster: String,
     kind: String,
-    /// What is selected, and what is done with objects before they are kept.
+    /// The selection, and what is done with objects before they are saved.
     reading: String,
     version: String,
     objects: usize,
@@ -68,12 +68,12 @@ pub(crate) struct Header {
 
 pub(crate) const FORMAT: u32 = 1;
 
-/// A file that is not used, which is no failure: the kind is listed then.
+/// Why a file is not used; the kind is then listed, which is not a failure.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Cold {
     #[error("there is no file of an earlier run")]
     NoFile,
-    #[error("Secrets are not kept without a key")]
+    #[error("Secrets are not saved without a key")]
     NoKey,
     #[error("the API server does not say which cluster this is: {0}")]
     UnknownCluster(String),
@@ -90,7 +90,7 @@ pub(crate) enum Cold {
 }
 
 impl Cold {
-    /// Whether something is wrong with the file, rather than that it is of other circumstances.
+    /// Returns whether the file is damaged, rather than from other circumstances.
     pub(crate) fn is_fault(&self) -> bool {
         matches!(self, Self::Damaged(_) | Self::Io(_) | Self::Keys(_))
     }
@@ -102,7 +102,7 @@ impl From<SealError> for Cold {
     }
 }
 
-/// Objects of an earlier run, and the version they are of.
+/// The objects of an earlier run, and their version.
 pub(crate) struct Found {
     pub(crate) version: ResourceVersion,
     pub(crate) objects: Vec<Box<[u8]>>,
@@ -119,17 +119,17 @@ impl WarmStore {
         }
     }
 
-    /// Looks for what an earlier run left of a kind.
+    /// Loads the file that an earlier run left of a kind.
     pub(crate) async fn find(&self, gvk: &Gvk, reading: &str) -> Result<Found, Cold> {
         self.remove_plain_text(gvk).await;
         let form = self.form(gvk).ok_or(Cold::NoKey)?;
-        // Asked even if there is no file: at the end another cluster may be there.
+        // Asked even if there is no file: by the end of the run, it may be another cluster.
         let expected = self.header(gvk, reading).await?;
         let path = self.file(gvk);
         let Form::Sealed(keys) = form else {
             return blocking(move || file::read(&path, &expected)).await;
         };
-        // At the end there may be nobody to ask. What is wrong is said then, if it still is.
+        // At the end there may be no time to wait. An error is logged then, if it persists.
         let _ = keys.own().await;
         let (file, stored) = blocking(move || sealed::read_head(&path)).await?;
         let keyring = keys.of(&stored).await?;
@@ -137,7 +137,7 @@ impl WarmStore {
         blocking(move || sealed::read(file, &keyring, &context, &expected)).await
     }
 
-    /// Leaves a kind for the next run.
+    /// Saves a kind for the next run.
     pub(crate) async fn leave(
         &self,
         gvk: &Gvk,
@@ -160,7 +160,7 @@ impl WarmStore {
                 let sealed = self.sealed_file(gvk);
                 let write = move || {
                     file::write(&path, &header, &snapshot)?;
-                    // A later run that seals is not to find what is older than the file.
+                    // A later run that seals must not find a sealed file that is older than this one.
                     remove(&sealed)
                 };
                 blocking(write).await
@@ -173,7 +173,7 @@ impl WarmStore {
         }
     }
 
-    /// Returns how a kind is kept; `None` if it is not. The log says once why.
+    /// Returns the form in which a kind is saved; `None`, logged once, if it is not.
     fn form(&self, gvk: &Gvk) -> Option<Form> {
         match &self.keys {
             Some(keys) if keys.seals(gvk) => Some(Form::Sealed(Arc::clone(keys))),
@@ -181,7 +181,7 @@ impl WarmStore {
                 if !self.explained.swap(true, Ordering::Relaxed) {
                     tracing::info!(
                         kind = %gvk,
-                        "Secrets are listed at every start: to keep them, give a key with `seal_warm_files`"
+                        "Secrets are listed at every start: to save them, give a key with `seal_warm_files`"
                     );
                 }
                 None
@@ -190,7 +190,7 @@ impl WarmStore {
         }
     }
 
-    /// Removes what runs without a key left of a kind that is sealed, and of Secrets in any case.
+    /// Removes plain files of kinds that are sealed now, and of Secrets in any case.
     async fn remove_plain_text(&self, gvk: &Gvk) {
         let mut paths = Vec::new();
         let mut add = |kind: &Gvk| {
@@ -210,12 +210,12 @@ impl WarmStore {
             for path in paths {
                 if let Err(reason) = remove(&path) {
                     let file = path.display();
-                    tracing::warn!(%file, %reason, "plain text of an earlier run is left: delete the file");
+                    tracing::warn!(%file, %reason, "a plain file of an earlier run cannot be removed: delete it");
                 }
             }
             Ok(())
         };
-        // A panic has been reported.
+        // A panic was reported already.
         let _ = blocking(remove_all).await;
     }
 
@@ -230,7 +230,7 @@ impl WarmStore {
         })
     }
 
-    /// Returns where a kind is kept.
+    /// Returns the file of a kind.
     pub(crate) fn file(&self, gvk: &Gvk) -> PathBuf {
         if self.keys.as_ref().is_some_and(|keys| keys.seals(gvk)) {
             self.sealed_file(gvk)
@@ -261,7 +261,7 @@ impl WarmStore {
     }
 }
 
-/// Which cluster this is: the uid of its namespace `kube-system`. A clone is the same.
+/// The identity of the cluster: the uid of its namespace `kube-system`. A clone is the same.
 #[derive(Clone)]
 pub(crate) struct ClusterUid {
     client: Client,
@@ -287,15 +287,15 @@ impl ClusterUid {
         uid.await.cloned()
     }
 
-    /// Returns it, if the API server has said so.
+    /// Returns it, if the API server has answered.
     pub(crate) fn known(&self) -> Option<&str> {
         self.uid.get().map(String::as_str)
     }
 
     /// Waits until it is known; returns whether it is.
     ///
-    /// A server that is away is asked until it is back. One that answers with errors is given up after some, and so is one
-    /// that refuses; the log says so once.
+    /// A server that does not answer is asked until it does. One that keeps answering with errors is given up after
+    /// some, and one that refuses immediately; that is logged once.
     pub(crate) async fn wait(&self) -> bool {
         let (mut pause, longest) = PAUSES;
         let mut errors = 0;
@@ -309,7 +309,7 @@ impl ClusterUid {
                     let reason = describe(&*error);
                     tracing::info!(
                         reason,
-                        "kinds are listed at the next start: the program has to get the namespace kube-system, by which clusters are told apart"
+                        "kinds are listed at the next start: the program needs permission to get the namespace kube-system, which identifies the cluster"
                     );
                 }
                 return false;
@@ -336,7 +336,7 @@ impl ClusterUid {
     }
 }
 
-/// Returns the code of an answer that is an error; none if there was no answer.
+/// Returns the code of an error answer; `None` if there was no answer.
 fn code(error: &kube::Error) -> Option<u16> {
     match error {
         kube::Error::Api(status) => Some(status.code),
@@ -344,12 +344,12 @@ fn code(error: &kube::Error) -> Option<u16> {
     }
 }
 
-/// What a sealed file belongs to: it does not open in the place of another kind's.
+/// The context of a sealed file: it cannot be opened as that of another kind.
 fn context(gvk: &Gvk) -> Context {
     Context::new("lariat-cache warm file").and(gvk.to_string())
 }
 
-/// Removes a file, if there is one.
+/// Removes a file, if it exists.
 fn remove(path: &Path) -> Result<(), Cold> {
     use io::ErrorKind::{NotADirectory, NotFound};
     match std::fs::remove_file(path) {

@@ -1,5 +1,7 @@
-//! The format of sealed files: a line that says so, the keyring behind its length, and what a file in plain text has, as a
-//! sealed stream.
+//! The format of sealed files.
+//!
+//! A file has a line that identifies the format, the keyring preceded by its length, and the content of a plain file as
+//! a sealed stream.
 
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Write};
@@ -13,7 +15,7 @@ use crate::store::Snapshot;
 
 const FORMAT: [u8; 16] = *b"lariat sealed 1\n";
 
-/// No keyring of a run is longer: it has one data key, and what a wrapper makes of another.
+/// No keyring of a run is longer: it has one data key, and the wrapped form of another.
 const LARGEST_KEYRING: usize = 128 * 1024;
 
 /// Writes a file with a keyring that only the wrapping key opens.
@@ -23,7 +25,7 @@ pub(super) fn write(
     header: &Header,
     objects: &Snapshot,
 ) -> Result<(), Cold> {
-    // Another name than for plain text, which is cleared away at any time.
+    // Another name than a plain file's, which is removed at any time.
     let unfinished = path.with_extension("sealed-part");
     file::replace(path, &unfinished, |file| {
         let mut file = BufWriter::new(file);
@@ -38,7 +40,7 @@ pub(super) fn write(
     })
 }
 
-/// Reads the keyring of a file; the rest is still to be read.
+/// Reads the keyring of a file; the rest remains to be read.
 pub(super) fn read_head(path: &Path) -> Result<(BufReader<File>, Vec<u8>), Cold> {
     let mut file = file::open(path)?;
     let failed = |error: io::Error| damaged(&error.to_string());
@@ -57,7 +59,7 @@ pub(super) fn read_head(path: &Path) -> Result<(BufReader<File>, Vec<u8>), Cold>
     Ok((file, stored))
 }
 
-/// Reads a file that was written under the same circumstances, to its end.
+/// Reads a file to its end, if its header is the expected one.
 pub(super) fn read(
     file: BufReader<File>,
     keyring: &Keyring,
@@ -66,7 +68,7 @@ pub(super) fn read(
 ) -> Result<Found, Cold> {
     let stream = BufReader::new(keyring.open_stream(context, file)?);
     let (found, mut rest) = file::read_objects(stream, expected)?;
-    // Only the end of the stream says that it is whole.
+    // Only the end of the stream shows that it is complete.
     match io::copy(&mut rest, &mut io::sink()) {
         Ok(0) => Ok(found),
         Ok(_) => Err(damaged("there is more behind the objects")),

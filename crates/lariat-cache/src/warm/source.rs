@@ -1,4 +1,4 @@
-//! Objects that are kept elsewhere between two runs, as in a database.
+//! Objects stored elsewhere between two runs, as in a database.
 
 use std::error::Error;
 use std::fmt;
@@ -7,12 +7,12 @@ use futures::future::BoxFuture;
 use futures::stream::BoxStream;
 use lariat_core::ResourceVersion;
 
-/// Why a [`WarmSource`] cannot be read.
+/// The error of a [`WarmSource`].
 pub type WarmSourceError = Box<dyn Error + Send + Sync>;
 
-/// What must be the same for objects that were kept to be used by a later run.
+/// What must be the same for saved objects to be used by a later run.
 ///
-/// Two are equal if nothing else was selected in between, and the kind was served all the time.
+/// Two are equal if the selection did not change in between, and the kind was served all the time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WarmIdentity {
     pub(crate) text: String,
@@ -20,20 +20,22 @@ pub struct WarmIdentity {
 }
 
 impl WarmIdentity {
-    /// Returns what is kept with the objects, and passed to [`WarmSource::open`] by a later run.
+    /// Returns the text to save with the objects.
+    ///
+    /// A later run passes it to [`WarmSource::open`].
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.text
     }
 }
 
-/// Where an informer finds the objects of an earlier run, in place of a file.
+/// A source of an earlier run's objects, instead of a file.
 ///
 /// See [`Informer::warm_from`](crate::Informer::warm_from).
 pub trait WarmSource: Send + Sync {
-    /// Returns the objects of a kind; none if none were kept under this identity.
+    /// Returns the objects of a kind; `None` if none were saved under this identity.
     ///
-    /// The identity is what [`Informer::warm_identity`](crate::Informer::warm_identity) returned when they were kept.
+    /// The identity is what [`Informer::warm_identity`](crate::Informer::warm_identity) returned when they were saved.
     ///
     /// # Errors
     ///
@@ -42,9 +44,9 @@ pub trait WarmSource: Send + Sync {
     -> BoxFuture<'_, Result<Option<WarmObjects>, WarmSourceError>>;
 }
 
-/// Objects that were kept, and up to where they are complete.
+/// Saved objects, and the version to which they are complete.
 pub struct WarmObjects {
-    /// The resource version from which the watch goes on. Objects may be newer.
+    /// The resource version from which the watch continues. Objects may be newer.
     pub version: ResourceVersion,
     /// The objects as JSON, in pages.
     ///

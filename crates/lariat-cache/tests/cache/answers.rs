@@ -28,12 +28,12 @@ async fn an_item_that_cannot_be_read_is_passed_over_and_counted() {
         true => quiet(),
     });
     time::sleep(MINUTE).await;
-    assert_eq!(bench.recorder.told(), ["a added at 1"]);
+    assert_eq!(bench.recorder.reported(), ["a added at 1"]);
     assert_eq!(bench.status().unreadable, 1);
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_object_that_cannot_be_read_keeps_its_last_state_and_delays_nobody() {
+async fn an_object_that_cannot_be_read_keeps_its_last_state_and_delays_no_other() {
     let bad = r#"{"metadata":{"name":"a","resourceVersion":"11","ownerReferences":[5]}}"#;
     let bench = Scripted::start(move |ask| match (ask.watch, ask.number) {
         (false, 0) => list(10, "", &["a"]),
@@ -49,14 +49,17 @@ async fn an_object_that_cannot_be_read_keeps_its_last_state_and_delays_nobody() 
         (true, _) => quiet(),
     });
     time::sleep(MINUTE).await;
-    assert_eq!(bench.recorder.told(), ["a added at 10", "b added at 12"]);
+    assert_eq!(
+        bench.recorder.reported(),
+        ["a added at 10", "b added at 12"]
+    );
     assert_eq!((bench.script.lists(), bench.status().unreadable), (1, 1));
 
     // A list that mentions it does not sweep it away either.
     time::sleep(12 * MINUTE).await;
     assert_eq!(bench.script.lists(), 2);
-    let told = bench.recorder.told();
-    assert_eq!(told[2..], ["b deleted at 12"]);
+    let reported = bench.recorder.reported();
+    assert_eq!(reported[2..], ["b deleted at 12"]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -77,7 +80,7 @@ async fn a_line_that_cannot_be_read_leads_to_a_list_so_that_nothing_stays_stale(
         });
         time::sleep(MINUTE).await;
         assert_eq!(
-            bench.recorder.told(),
+            bench.recorder.reported(),
             [
                 "a added at 10",
                 "b added at 11",
@@ -144,7 +147,7 @@ async fn a_kind_that_is_not_served_is_missing_until_it_is() {
             .starts_with("1 kind cannot be synced: v1 ConfigMap: not served by the API server; is"),
         "{error}"
     );
-    assert!(start.elapsed() < MINUTE, "it is known at once");
+    assert!(start.elapsed() < MINUTE, "it is known immediately");
     time::sleep(MINUTE).await;
     assert_eq!(
         bench.status().phase,
@@ -170,13 +173,13 @@ async fn a_byte_that_is_no_utf_8_in_one_object_takes_nothing_from_the_others() {
         true => quiet(),
     });
     time::sleep(Duration::from_secs(1)).await;
-    assert_eq!(bench.recorder.told(), ["a added at 3", "b added at 4"]);
+    assert_eq!(bench.recorder.reported(), ["a added at 3", "b added at 4"]);
     assert_eq!((bench.script.lists(), bench.status().unreadable), (1, 0));
 }
 
-/// What follows the metadata is looked at by those who decode it.
+/// What follows the metadata is left to decoders.
 #[tokio::test(start_paused = true)]
-async fn an_object_with_damaged_content_fails_its_readers_until_it_changes_and_nobody_else() {
+async fn an_object_with_damaged_content_fails_only_its_own_readers_until_it_changes() {
     let line = |version: u64, data: &str| {
         let object = object("a", version);
         let metadata = object.strip_suffix('}').unwrap_or_default();
@@ -212,9 +215,9 @@ async fn an_object_with_damaged_content_fails_its_readers_until_it_changes_and_n
     time::sleep(MINUTE).await;
     let data = read("a").unwrap().unwrap().data.clone();
     assert_eq!(data.unwrap()["key"], "value");
-    let told = bench.recorder.told();
+    let reported = bench.recorder.reported();
     assert_eq!(
-        told[1..],
+        reported[1..],
         [
             "b added at 11",
             "a updated 10 → 12",
@@ -279,8 +282,8 @@ async fn a_member_behind_the_object_of_an_event_does_not_lead_to_a_list() {
         }
     });
     time::sleep(MINUTE).await;
-    let told = bench.recorder.told();
-    assert_eq!(told[1..], ["b added at 11", "b deleted at 11"]);
+    let reported = bench.recorder.reported();
+    assert_eq!(reported[1..], ["b added at 11", "b deleted at 11"]);
     assert_eq!((bench.script.lists(), bench.status().unreadable), (1, 0));
 }
 

@@ -46,7 +46,7 @@ pub(crate) fn no_client() -> Client {
     Client::try_from(nowhere).expect("a client without TLS can be made")
 }
 
-/// A client that says who it is.
+/// A client with a user agent.
 pub(crate) fn client_as(cluster: &Cluster, user_agent: &'static str) -> Client {
     use tower_service::Service;
     let service = cluster.service();
@@ -83,7 +83,7 @@ impl Writer {
             .expect("changed");
     }
 
-    /// Returns what the server holds of an object's value.
+    /// Returns an object's value on the server.
     pub(crate) async fn value(&self, name: &str) -> Option<String> {
         let object = self.0.get(name).await.expect("it is there");
         object.data?.get("value").cloned()
@@ -96,7 +96,7 @@ impl Writer {
             .expect("deleted");
     }
 
-    /// Returns what the server holds: name to version.
+    /// Returns the objects on the server: name to version.
     pub(crate) async fn truth(&self) -> BTreeMap<String, String> {
         let list = self.0.list(&ListParams::default()).await.expect("listed");
         let pair =
@@ -105,7 +105,7 @@ impl Writer {
     }
 }
 
-/// Returns what a cache holds in namespace `default`: name to version.
+/// Returns the objects of a cache in namespace `default`: name to version.
 pub(crate) fn cached(informer: &Informer) -> BTreeMap<String, String> {
     let objects = informer
         .cache::<lariat_cache::Metadata>()
@@ -132,19 +132,19 @@ pub(crate) async fn eventually<T: PartialEq + std::fmt::Debug>(
     assert_eq!(last, expected, "after ten minutes");
 }
 
-/// Remembers what it was told, and checks that it fits together.
+/// Records the changes, and checks that they fit together.
 #[derive(Default)]
 pub(crate) struct Recorder {
-    /// The first thing that did not fit. A panic would be caught by whoever tells.
+    /// The first change that did not fit. The publisher would catch a panic.
     violation: Mutex<Option<String>>,
-    told: Mutex<Vec<String>>,
+    reported: Mutex<Vec<String>>,
     known: Mutex<BTreeMap<ObjectKey, String>>,
 }
 
 impl Recorder {
-    pub(crate) fn told(&self) -> Vec<String> {
+    pub(crate) fn reported(&self) -> Vec<String> {
         self.check();
-        self.told.lock().clone()
+        self.reported.lock().clone()
     }
 
     fn check(&self) {
@@ -163,10 +163,10 @@ impl Recorder {
 
 impl Subscriber for Recorder {
     fn changed(&self, changes: &[Change]) {
-        let (mut told, mut known) = (self.told.lock(), self.known.lock());
+        let (mut reported, mut known) = (self.reported.lock(), self.known.lock());
         for change in changes {
             let key = change.key().clone();
-            told.push(format!("{} {}", key.name(), change.cause()));
+            reported.push(format!("{} {}", key.name(), change.cause()));
             let version = |object: &CachedObject| Some(object.version().to_string());
             let (expected, before) = match change {
                 Change::Added { object, .. } => {

@@ -159,7 +159,7 @@ impl Chaos {
         }
     }
 
-    /// The faults are over, and everything comes right.
+    /// Ends the faults; everything recovers.
     async fn end(mut self, what: &str) {
         self.cluster.faults().clear();
         self.cluster.cut_watches();
@@ -209,7 +209,7 @@ async fn legal_faults_together_at_random() {
     }
 }
 
-/// What no correct server does, some do.
+/// Faults of servers that are not correct.
 #[tokio::test(start_paused = true)]
 async fn illegal_faults_do_no_harm_either() {
     for (seed, action) in [Action::ReplayEvents(5), Action::OmitInitialEnd]

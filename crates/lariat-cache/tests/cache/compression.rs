@@ -14,7 +14,7 @@ use crate::bench::{MINUTE, Writer, cached, cluster, config_maps, eventually};
 /// For each answer, whether it was a watch and whether it was compressed.
 type Answers = Arc<Mutex<Vec<(bool, bool)>>>;
 
-/// A client that notes how it is answered.
+/// A client that records how it is answered.
 fn noting(cluster: &Cluster) -> (Client, Answers) {
     let answers = Answers::default();
     let (service, notes) = (cluster.service(), Arc::clone(&answers));

@@ -1,4 +1,4 @@
-//! Metadata alone, and the content once somebody needs it.
+//! Metadata only, and the content once it is needed.
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use lariat_cache::{
@@ -29,7 +29,7 @@ fn key(name: &str) -> ObjectKey {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_first_who_needs_content_upgrades_the_watch_and_nobody_is_told_of_it() {
+async fn the_first_use_that_needs_content_upgrades_the_watch_without_changes() {
     for filling in [Filling::Lists, Filling::Stream] {
         let cluster = cluster().await;
         let writer = Writer::new(cluster.client());
@@ -67,15 +67,15 @@ async fn the_first_who_needs_content_upgrades_the_watch_and_nobody_is_told_of_it
         let object = typed.get(&key("o1")).unwrap().unwrap();
         assert_eq!(object.data.as_ref().unwrap()["value"], "some value");
         assert_eq!(
-            recorder.told().len(),
+            recorder.reported().len(),
             5,
-            "told once, at the time of subscribing"
+            "published once, at the time of subscribing"
         );
         assert!(informer.status().bytes > small);
 
-        // It stays so, for everybody.
+        // It stays so, for all users.
         writer.change("o1", "another").await;
-        eventually(async || recorder.told().len(), 6).await;
+        eventually(async || recorder.reported().len(), 6).await;
         assert!(metadata.get(&key("o1")).unwrap().unwrap().has_content());
         assert_eq!(cluster.journal().count("watch", "configmaps"), 2);
     }
@@ -194,7 +194,7 @@ async fn what_is_fetched_in_place_of_an_object_is_not_its_content() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_object_is_not_taken_for_gone_because_its_kind_is_not_served_for_a_while() {
+async fn an_object_does_not_count_as_deleted_while_its_kind_is_not_served() {
     let cluster = cluster().await;
     let writer = Writer::new(cluster.client());
     writer.create("a").await;
@@ -252,7 +252,7 @@ async fn what_a_transform_leaves_out_is_neither_cached_nor_shown() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn managed_fields_are_kept_where_somebody_wants_them() {
+async fn managed_fields_are_kept_on_request() {
     use crate::script::{Answer, Script, quiet};
     for (options, expected) in [
         (KindOptions::default(), false),

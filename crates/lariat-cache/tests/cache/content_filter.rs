@@ -237,7 +237,7 @@ async fn content_that_no_list_brings_is_not_waited_for() {
 async fn a_change_of_the_filter_reads_everything_once_and_publishes_nothing() {
     for (options, streams) in both().into_iter().zip([false, true]) {
         let test = Filtered::begin(options).await;
-        let (before, loads) = (test.recorder.told(), test.loads());
+        let (before, loads) = (test.recorder.reported(), test.loads());
         test.share.change(&["b", "c"]);
         test.has_content_of(&["b", "c"]).await;
         test.rest().await;
@@ -248,7 +248,7 @@ async fn a_change_of_the_filter_reads_everything_once_and_publishes_nothing() {
             (usize::from(!streams), 1)
         );
         assert_eq!(test.count("get"), 0, "the server is not doubted");
-        assert_eq!(test.recorder.told(), before);
+        assert_eq!(test.recorder.reported(), before);
         assert_eq!(test.value("c").as_deref(), Some("value of c"));
         assert_eq!(test.value("a"), None);
         assert_eq!(test.informer.status().phase, Phase::Synced);
@@ -385,9 +385,9 @@ async fn indexes_find_gained_objects_and_lost_ones_until_they_change() {
     assert_eq!((found("value of a"), found("new")), (0, 0));
 }
 
-/// Writes of this process bring metadata in at once, whatever they are answered with.
+/// Writes of this process are applied as metadata immediately, whatever their answers contain.
 #[tokio::test(start_paused = true)]
-async fn an_own_write_of_a_left_out_object_shows_its_metadata_at_once() {
+async fn an_own_write_of_a_left_out_object_shows_its_metadata_immediately() {
     let test = Filtered::begin(KindOptions::default()).await;
     // The watch shows nothing.
     let hung = Rule::new(Action::HangWatch(After::Time(SECOND))).client("informer");
@@ -426,7 +426,7 @@ async fn an_own_write_of_a_left_out_object_shows_its_metadata_at_once() {
 async fn a_load_that_fails_is_tried_again_and_the_cache_stays_readable() {
     for options in both() {
         let test = Filtered::begin(options).await;
-        let (before, loads) = (test.recorder.told(), test.loads());
+        let (before, loads) = (test.recorder.reported(), test.loads());
         test.refuse(20 * SECOND);
         test.share.change(&["c"]);
         for _ in 0..15 {
@@ -439,7 +439,10 @@ async fn a_load_that_fails_is_tried_again_and_the_cache_stays_readable() {
         assert!(test.informer.status().is_stale());
         time::sleep(2 * MINUTE).await;
         assert_eq!(whole(&test.informer), ["c"]);
-        assert_eq!((test.recorder.told(), test.loads()), (before, loads + 1));
+        assert_eq!(
+            (test.recorder.reported(), test.loads()),
+            (before, loads + 1)
+        );
         assert!(!test.informer.status().is_stale());
     }
 }

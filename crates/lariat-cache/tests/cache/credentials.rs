@@ -16,7 +16,7 @@ use tokio::time;
 
 use crate::server::{Answer, Server, Speech, whole};
 
-/// A folder of its own, which goes with it.
+/// A folder of its own, which is removed with it.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -179,7 +179,7 @@ async fn a_plugin_runs_once_for_all_requests_and_again_when_its_token_is_refused
     assert_eq!(write(&client).await, Ok(()));
     assert_eq!(guarded.seen(), ["first", "second"]);
     assert_eq!(folder.lines("runs"), 2);
-    // Who may do nothing does not have the plugin run by each request.
+    // Requests of a user without permissions do not run the plugin each time.
     *guarded.accepted.lock() = "third";
     for _ in 0..5 {
         assert_eq!(write(&client).await, Err(401));
@@ -399,7 +399,7 @@ mod certificates {
             Pair(certificate.pem(), key.serialize_pem())
         }
 
-        /// Starts a server that answers who shows a certificate with this name, and remembers who came.
+        /// Starts a server that accepts a certificate with this name, and records its clients.
         async fn start(&self, accepted: Arc<Mutex<&'static str>>) -> (Server, kube::Config) {
             self.start_on(0, accepted).await
         }

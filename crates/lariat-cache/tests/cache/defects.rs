@@ -16,7 +16,7 @@ use crate::bench::{
 use crate::script::{Answer, Ending, Script, Scripted, event, list, quiet, status};
 
 #[tokio::test(start_paused = true)]
-async fn d1_everybody_who_waits_for_the_cache_is_woken() {
+async fn d1_all_that_wait_for_the_cache_are_woken() {
     let cluster = cluster().await;
     let factory = factory(cluster.client());
     let informer = factory.for_kind(config_maps());
@@ -50,14 +50,18 @@ async fn d2_a_reader_of_changes_is_woken_whatever_has_left_the_cache_meanwhile()
     });
     let mut changes = bench.informer.changes();
     time::sleep(Duration::from_millis(3500)).await;
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     for _ in 0..2 {
         let next = time::timeout(MINUTE, changes.next())
             .await
             .expect("it is woken");
-        told.push(next.key().name().to_owned());
+        reported.push(next.key().name().to_owned());
     }
-    assert_eq!(told, ["b", "c"], "what came and went unseen is not told");
+    assert_eq!(
+        reported,
+        ["b", "c"],
+        "what came and went unread is left out"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -123,7 +127,7 @@ async fn d6_an_expired_token_is_followed_by_the_inconsistent_one_it_comes_with()
     let watch = &bench.script.queries(true)[0];
     assert!(
         watch.contains("resourceVersion=10&"),
-        "what the first page missed is told: {watch}"
+        "what the first page missed is reported: {watch}"
     );
 }
 
@@ -193,13 +197,13 @@ async fn d8_a_broken_watch_pauses_no_other() {
     factory.start();
     for second in 1..60 {
         time::sleep(Duration::from_secs(1)).await;
-        let told = recorder.told().len();
-        assert!(told + 1 >= second, "{told} after {second} seconds");
+        let reported = recorder.reported().len();
+        assert!(reported + 1 >= second, "{reported} after {second} seconds");
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn d9_every_subscriber_of_a_shared_watch_is_told_of_deletions_dynamic_kinds_included() {
+async fn d9_every_subscriber_of_a_shared_watch_sees_deletions_dynamic_kinds_included() {
     let cluster = cluster().await;
     let factory = factory(cluster.client());
     let informer = factory.for_kind(config_maps());
@@ -216,13 +220,13 @@ async fn d9_every_subscriber_of_a_shared_watch_is_told_of_deletions_dynamic_kind
     writer.create("a").await;
     writer.delete("a").await;
     for recorder in &recorders {
-        eventually(async || recorder.told().len(), 2).await;
+        eventually(async || recorder.reported().len(), 2).await;
         assert!(recorder.known().is_empty());
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn d10_what_vanished_during_an_outage_is_told_with_its_last_state() {
+async fn d10_what_vanished_during_an_outage_is_published_with_its_last_state() {
     let bench = Scripted::start(|ask| match (ask.watch, ask.number) {
         (false, 0) => list(10, "", &["a", "b"]),
         (false, _) => list(20, "", &["b"]),
@@ -230,6 +234,6 @@ async fn d10_what_vanished_during_an_outage_is_told_with_its_last_state() {
         _ => quiet(),
     });
     time::sleep(MINUTE).await;
-    let told = bench.recorder.told();
-    assert_eq!(told[2..], ["b updated 10 → 20", "a deleted at 10"]);
+    let reported = bench.recorder.reported();
+    assert_eq!(reported[2..], ["b updated 10 → 20", "a deleted at 10"]);
 }

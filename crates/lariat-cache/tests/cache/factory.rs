@@ -104,7 +104,7 @@ async fn define_widgets(client: kube::Client) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_unknown_kind_is_refused_at_once_by_name_and_fills_once_it_is_defined() {
+async fn an_unknown_kind_is_refused_immediately_by_name_and_fills_once_its_crd_exists() {
     let cluster = cluster().await;
     let factory = factory(cluster.client());
     let informer = factory.for_kind(widgets());
@@ -208,7 +208,7 @@ async fn a_resource_is_mapped_to_its_kind() {
     assert_eq!(
         cluster.journal().requests().len(),
         1,
-        "one request tells of all groups"
+        "one request lists all groups"
     );
     let error = clients
         .mapper()

@@ -23,12 +23,12 @@ async fn a_watch_that_is_cut_goes_on_where_it_was() {
     });
     time::sleep(MINUTE).await;
     assert_eq!(
-        bench.recorder.told(),
+        bench.recorder.reported(),
         ["a added at 10", "b added at 11", "c added at 12"]
     );
     assert_eq!(bench.script.lists(), 1);
     assert!(bench.script.queries(true)[1].contains("resourceVersion=11"));
-    assert!(bench.script.gaps(true)[0] < 0.5, "it goes on at once");
+    assert!(bench.script.gaps(true)[0] < 0.5, "it continues immediately");
 }
 
 #[tokio::test(start_paused = true)]
@@ -44,13 +44,13 @@ async fn lines_may_come_in_any_pieces() {
     });
     time::sleep(MINUTE).await;
     assert_eq!(
-        bench.recorder.told(),
+        bench.recorder.reported(),
         ["b added at 11", "b updated 11 → 12"]
     );
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_expired_watch_lists_again_and_tells_only_what_changed() {
+async fn an_expired_watch_lists_again_and_publishes_only_what_changed() {
     for code_in_stream in [true, false] {
         let bench = Scripted::start(move |ask| match (ask.watch, ask.number) {
             (false, 0) => list(10, "", &["a", "b"]),
@@ -64,9 +64,9 @@ async fn an_expired_watch_lists_again_and_tells_only_what_changed() {
             (true, _) => quiet(),
         });
         time::sleep(MINUTE).await;
-        let told = bench.recorder.told();
+        let reported = bench.recorder.reported();
         assert_eq!(
-            told[2..],
+            reported[2..],
             ["b updated 10 → 20", "c added at 20", "a deleted at 10"]
         );
         assert_eq!((bench.script.lists(), bench.script.watches()), (2, 2));
@@ -82,7 +82,7 @@ async fn a_watch_that_always_expires_does_not_list_in_a_hot_loop() {
     time::sleep(10 * MINUTE).await;
     let lists = bench.script.lists();
     assert!((15..40).contains(&lists), "{lists} lists in ten minutes");
-    assert_eq!(bench.recorder.told().len(), 1);
+    assert_eq!(bench.recorder.reported().len(), 1);
 }
 
 #[tokio::test(start_paused = true)]
@@ -237,7 +237,7 @@ async fn a_server_that_comes_and_goes_costs_one_request_per_delay() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_unknown_kind_is_told_at_once_beside_one_that_does_not_answer() {
+async fn an_unknown_kind_is_reported_immediately_beside_one_that_does_not_answer() {
     let factory = listing(no_client());
     let slow = factory.for_source(config_maps(), Arc::new(Script::new(|_| Answer::Never)));
     let unknown = Script::new(|_| status(404, "NotFound"));
@@ -283,7 +283,7 @@ async fn a_kind_that_is_down_does_not_slow_another() {
 /// A server restored from a backup is silent on watches from versions it has yet to reach. One that does not answer
 /// what its history is gives itself away by its silence.
 #[tokio::test(start_paused = true)]
-async fn a_server_that_comes_back_in_the_past_is_noticed_and_believed() {
+async fn a_server_that_comes_back_in_the_past_is_noticed_and_its_state_used() {
     for (answers, within) in [(true, Duration::from_secs(10)), (false, 5 * MINUTE)] {
         let bookmark = r#"{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"905"}}}"#;
         let bookmark = format!("{bookmark}\n");
@@ -301,7 +301,7 @@ async fn a_server_that_comes_back_in_the_past_is_noticed_and_believed() {
         let bench = Scripted::of(script);
         time::sleep(within).await;
         assert_eq!(
-            bench.recorder.told()[2..],
+            bench.recorder.reported()[2..],
             [
                 "a updated 900 → 50",
                 "c added at 50",
@@ -339,7 +339,7 @@ async fn pages_that_lead_nowhere_are_not_read_in_a_hot_loop() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_watch_that_tells_something_and_expires_does_not_list_in_a_hot_loop() {
+async fn a_watch_that_has_events_and_expires_does_not_list_in_a_hot_loop() {
     let gone = r#"{"type":"ERROR","object":{"kind":"Status","code":410,"reason":"Expired"}}"#;
     let bench = Scripted::start(move |ask| match ask.watch {
         false => list(10, "", &["a"]),

@@ -11,7 +11,7 @@ use tokio::time;
 
 use crate::bench::config_maps;
 
-/// A folder of the test's own, which goes with it.
+/// A folder of the test's own, which is removed with it.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -42,7 +42,7 @@ async fn why_a_watch_ended_and_what_followed_is_recorded() {
     factory.start();
     assert!(informer.synced().await);
     time::sleep(Duration::from_secs(90)).await;
-    // What expires while nobody watches makes the next watch end with 410.
+    // What expires while there is no watch makes the next watch end with 410.
     cluster.cut_watches();
     cluster.compact();
     time::sleep(Duration::from_secs(10)).await;

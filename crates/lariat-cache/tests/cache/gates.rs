@@ -1,4 +1,4 @@
-//! Gates: who is asked before a write is sent.
+//! Gates: they are asked before a write is sent.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -41,12 +41,12 @@ struct Slip(Log);
 impl WriteGate for Strict {
     fn admit(&self, write: &PendingWrite<'_>) -> Admission {
         let objects = write.objects();
-        let rehearsal = if write.is_rehearsal() {
-            ", rehearsed"
+        let dry_run = if write.is_rehearsal() {
+            ", as a dry run"
         } else {
             ""
         };
-        let line = format!("{write}: {objects:?}{rehearsal}");
+        let line = format!("{write}: {objects:?}{dry_run}");
         self.log.lock().push(line);
         let slip = || Box::new(Slip(Arc::clone(&self.log)));
         match self.what {
@@ -153,7 +153,7 @@ async fn every_write_is_asked_about_and_no_read_or_question() {
         "create v1 ConfigMap in default: Some(1)",
         "update v1 ConfigMap default/c: Some(1)",
         "patch v1 ConfigMap default/c: Some(1)",
-        "delete v1 ConfigMap default/c: Some(1), rehearsed",
+        "delete v1 ConfigMap default/c: Some(1), as a dry run",
         "delete v1 ConfigMap default/c: Some(1)",
         "deletecollection v1 ConfigMap in default: Some(1)",
         "deletecollection v1 secrets in default: None",
@@ -162,7 +162,7 @@ async fn every_write_is_asked_about_and_no_read_or_question() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn receipts_are_told_how_it_ended_and_caches_as_ever() {
+async fn receipts_get_the_result_and_caches_as_ever() {
     let bench = Bench::new(What::Sends).await;
     bench.label("a", "z").await.unwrap();
     assert_eq!(bench.cached_label("a").as_deref(), Some("z"));
@@ -173,7 +173,7 @@ async fn receipts_are_told_how_it_ended_and_caches_as_ever() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn rehearsals_change_neither_the_cluster_nor_the_cache() {
+async fn dry_runs_change_neither_the_cluster_nor_the_cache() {
     let bench = Bench::new(What::Rehearses).await;
     let before = bench.api.list(&ListParams::default()).await.unwrap();
     let answer = bench.label("a", "z").await.unwrap();
@@ -215,7 +215,7 @@ async fn rehearsals_change_neither_the_cluster_nor_the_cache() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn deletions_whose_options_are_not_json_are_not_rehearsed() {
+async fn deletions_whose_options_are_not_json_are_no_dry_runs() {
     let bench = Bench::new(What::Rehearses).await;
     let request = http::Request::delete("/api/v1/namespaces/default/configmaps/b");
     let request = request.body(b"k8s\0 ...".to_vec()).unwrap();
@@ -261,7 +261,7 @@ async fn a_collection_counts_only_if_the_whole_of_it_is_cached() {
         informer.select(selection.clone());
         let (delete, all) = (DeleteParams::default(), ListParams::default());
         let api = &bench.api;
-        // Until it is read anew, the cache is not filled.
+        // Until it has been read again, the cache has not synced.
         api.delete_collection(&delete, &all).await.unwrap_err();
         assert!(bench.take()[0].ends_with(": None"), "{selection:?}");
         for rule in silent {
@@ -292,7 +292,7 @@ async fn a_collection_of_a_cache_that_is_not_kept_up_to_date_is_not_counted() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_query_of_a_deletion_with_a_body_is_no_rehearsal() {
+async fn the_query_of_a_deletion_with_a_body_is_no_dry_run() {
     let bench = Bench::new(What::Passes).await;
     let client = bench.factory.clients().client();
     let path = |name| format!("/api/v1/namespaces/default/configmaps/{name}?dryRun=All");
@@ -303,7 +303,7 @@ async fn the_query_of_a_deletion_with_a_body_is_no_rehearsal() {
     }
     let expected = [
         "delete v1 ConfigMap default/a: Some(1)",
-        "delete v1 ConfigMap default/b: Some(1), rehearsed",
+        "delete v1 ConfigMap default/b: Some(1), as a dry run",
     ];
     assert_eq!(bench.take(), expected);
     assert_eq!(bench.cached_label("a"), None, "it is deleted");

@@ -119,7 +119,7 @@ async fn the_last_object_that_was_deleted_is_asked_for_as_well() {
 async fn a_name_that_was_deleted_last_shows_the_history_whoever_has_it() {
     let anew = |version: u64| object("b", version).replace(r#""uid":"b""#, r#""uid":"anew""#);
     for (then, lists) in [
-        // It was made anew since …
+        // It was created again since …
         (None, 1),
         // … or was there all the time, which is another history.
         (Some(anew(9)), 2),
@@ -260,7 +260,7 @@ async fn a_list_from_before_what_was_reached_is_compared_by_content() {
     });
     time::sleep(MINUTE).await;
     assert_eq!(
-        bench.recorder.told()[2..],
+        bench.recorder.reported()[2..],
         ["b added at 12", "a updated 11 → 11", "b deleted at 12"]
     );
 }
@@ -281,11 +281,14 @@ async fn what_was_written_to_a_kind_of_metadata_is_no_other_history() {
     let patched = api.patch("a", &PatchParams::default(), &patch).await;
     patched.expect("patched");
     time::sleep(MINUTE).await;
-    let (loads, told) = (informer.status().loads, recorder.told());
-    assert_eq!(told.len(), 2, "{told:?}");
+    let (loads, reported) = (informer.status().loads, recorder.reported());
+    assert_eq!(reported.len(), 2, "{reported:?}");
 
     cluster.cut_watches();
     time::sleep(MINUTE).await;
     assert!(informer.status().watches > 1);
-    assert_eq!((informer.status().loads, recorder.told()), (loads, told));
+    assert_eq!(
+        (informer.status().loads, recorder.reported()),
+        (loads, reported)
+    );
 }

@@ -46,10 +46,7 @@ async fn every_view_shows_the_same_object() {
     );
 
     let again = typed.get(&key).unwrap().unwrap();
-    assert!(
-        Arc::ptr_eq(&object, &again),
-        "one decode for all who have it"
-    );
+    assert!(Arc::ptr_eq(&object, &again), "one decode for all readers");
     assert_eq!(cluster.journal().count("watch", "configmaps"), 1);
 }
 
@@ -106,7 +103,7 @@ async fn an_object_that_does_not_decode_is_an_error_among_the_others() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_late_subscriber_is_told_what_exists_and_then_what_changes() {
+async fn a_late_subscriber_gets_what_exists_and_then_changes() {
     let cluster = cluster().await;
     let (_factory, informer, writer) = started(&cluster).await;
     let first = Arc::new(Recorder::default());
@@ -114,27 +111,27 @@ async fn a_late_subscriber_is_told_what_exists_and_then_what_changes() {
     writer.create("a").await;
     writer.create("b").await;
     writer.delete("b").await;
-    eventually(async || first.told().len(), 3).await;
+    eventually(async || first.reported().len(), 3).await;
 
     let late = Arc::new(Recorder::default());
     let subscription = informer.subscribe(Arc::clone(&late) as _);
     assert_eq!(
-        late.told().len(),
+        late.reported().len(),
         1,
-        "what exists is told before subscribing returns"
+        "what exists is published before subscribing returns"
     );
     writer.change("a", "1").await;
-    eventually(async || late.told().len(), 2).await;
+    eventually(async || late.reported().len(), 2).await;
     assert_eq!(first.known(), late.known());
 
     drop(subscription);
     writer.change("a", "2").await;
-    eventually(async || first.told().len(), 5).await;
-    assert_eq!(late.told().len(), 2);
+    eventually(async || first.reported().len(), 5).await;
+    assert_eq!(late.reported().len(), 2);
 }
 
-/// The faults a correct server may show, at random: the cache ends equal to the server, and whoever
-/// subscribed has seen the last state of every object.
+/// Random faults a correct server may show: the cache ends equal to the server, and a
+/// subscriber has seen the last state of every object.
 #[tokio::test(start_paused = true)]
 async fn the_cache_follows_the_server_through_cuts_and_expiry() {
     for seed in 0..20 {
@@ -173,14 +170,14 @@ async fn a_stopped_factory_starts_again_and_catches_up() {
     let _subscription = informer.subscribe(Arc::clone(&recorder) as _);
     writer.create("a").await;
     writer.create("b").await;
-    eventually(async || recorder.told().len(), 2).await;
+    eventually(async || recorder.reported().len(), 2).await;
 
     factory.stop().await;
     writer.delete("a").await;
     writer.change("b", "1").await;
     writer.create("c").await;
     time::sleep(10 * MINUTE).await;
-    assert_eq!(recorder.told().len(), 2, "nothing runs");
+    assert_eq!(recorder.reported().len(), 2, "nothing runs");
     assert_eq!(
         cached(&informer).len(),
         2,
@@ -189,7 +186,7 @@ async fn a_stopped_factory_starts_again_and_catches_up() {
 
     factory.start();
     eventually(async || recorder.known(), writer.truth().await).await;
-    assert_eq!(recorder.told().len(), 5);
+    assert_eq!(recorder.reported().len(), 5);
 }
 
 #[tokio::test(start_paused = true)]

@@ -105,10 +105,10 @@ async fn what_is_decoded_is_counted_and_what_is_shared_is_not() {
     assert_eq!(informer.cache::<Metadata>().list().count(), 3);
     assert_eq!(decodes(), 1, "metadata is there already");
     assert_eq!(typed.list().count(), 3);
-    assert_eq!(decodes(), 3, "one of them was held");
+    assert_eq!(decodes(), 3, "one of them was in use");
     drop((first, second));
     assert_eq!(typed.select(&Query::default()).count(), 3);
-    assert_eq!(decodes(), 6, "nobody had them any more");
+    assert_eq!(decodes(), 6, "they were not in use any more");
 
     typed.add_index("name", |_| vec!["all".to_owned()]).unwrap();
     assert_eq!(decodes(), 9);

@@ -1,4 +1,4 @@
-//! How soon a kind goes on after an outage or an overload, and what is said about it meanwhile.
+//! How soon a kind recovers from an outage or an overload, and what is logged meanwhile.
 
 use std::time::Duration;
 
@@ -56,7 +56,7 @@ async fn a_server_that_stays_busy_is_left_alone_more_and_more() {
     );
 }
 
-/// The API server of a definition that was just made answers its first watch with 429, and a starting one with 503.
+/// With a new CRD the API server answers the first watch with 429, and a starting one with 503.
 #[tokio::test(start_paused = true)]
 async fn a_server_that_asks_for_a_moment_is_no_reason_for_a_warning() {
     let (warnings, _guard) = Warnings::collect();
@@ -228,8 +228,8 @@ async fn a_network_that_swallows_everything_shows_in_the_status() {
     assert!(!status.is_stale(), "watches are opened again all the time");
     assert_eq!(
         status.last_error.as_deref(),
-        Some("watch: the answer broke off: connection reset"),
-        "it is known at once"
+        Some("watch: the answer was cut off: connection reset"),
+        "it is known immediately"
     );
     time::sleep(Duration::from_secs(3)).await;
     let status = bench.status();

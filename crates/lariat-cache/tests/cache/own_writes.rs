@@ -1,4 +1,4 @@
-//! What this process writes is in its caches at once.
+//! What this process writes is in its caches immediately.
 
 use k8s_openapi::api::core::v1::{ConfigMap, Pod};
 use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
@@ -73,24 +73,24 @@ async fn creations_changes_and_deletions_are_read_back_without_a_watch() {
         .await
         .unwrap();
     assert_eq!(value().unwrap().unwrap()["k"], "2");
-    let rehearsal = PatchParams {
+    let dry_run = PatchParams {
         dry_run: true,
         ..PatchParams::default()
     };
-    api.patch("a", &rehearsal, &Patch::Merge(json!({"data": {"k": "3"}})))
+    api.patch("a", &dry_run, &Patch::Merge(json!({"data": {"k": "3"}})))
         .await
         .unwrap();
     assert_eq!(
         value().unwrap().unwrap()["k"],
         "2",
-        "a rehearsal wrote nothing"
+        "a dry run wrote nothing"
     );
-    let rehearsal = DeleteParams {
+    let dry_run = DeleteParams {
         dry_run: true,
         ..DeleteParams::default()
     };
-    api.delete("a", &rehearsal).await.unwrap();
-    assert!(value().is_some(), "a rehearsal deleted nothing");
+    api.delete("a", &dry_run).await.unwrap();
+    assert!(value().is_some(), "a dry run deleted nothing");
     let query = lariat_cache::Query::all().labels("app=x".parse().unwrap());
     assert_eq!(cache.count(&query), 1);
     api.delete("a", &DeleteParams::default()).await.unwrap();
@@ -109,7 +109,7 @@ async fn a_cache_that_was_stopped_shows_what_is_written_and_a_start_compares_it(
     let api: Api<ConfigMap> = Api::namespaced(factory.clients().client(), "default");
     let (post, delete) = (PostParams::default(), DeleteParams::default());
     api.create(&post, &labelled("a", &[])).await.unwrap();
-    let before = recorder.told().len();
+    let before = recorder.reported().len();
     factory.stop().await;
     for name in ["b", "c", "d"] {
         api.create(&post, &labelled(name, &[])).await.unwrap();
@@ -127,9 +127,9 @@ async fn a_cache_that_was_stopped_shows_what_is_written_and_a_start_compares_it(
     let is_there = ["a", "b", "c", "d"].map(|name| cache.get(&key(name)).unwrap().is_some());
     assert_eq!(is_there, [false, true, false, false]);
     assert_eq!(
-        recorder.told().len(),
+        recorder.reported().len(),
         before + 6,
-        "each change is told once"
+        "each change is published once"
     );
     drop(subscription);
 }
@@ -168,7 +168,7 @@ async fn an_object_with_finalizers_is_gone_with_the_last_of_them() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_watch_that_tells_it_again_changes_nothing() {
+async fn the_watch_that_reports_it_again_changes_nothing() {
     let cluster = cluster().await;
     let (factory, cache) = started(&cluster, Selection::all()).await;
     let recorder = Arc::new(Recorder::default());
@@ -189,7 +189,7 @@ async fn the_watch_that_tells_it_again_changes_nothing() {
         .await
         .unwrap();
     tokio::time::sleep(MINUTE).await;
-    assert_eq!(recorder.told().len(), 8, "{:?}", recorder.told());
+    assert_eq!(recorder.reported().len(), 8, "{:?}", recorder.reported());
     assert_eq!(cache.len(), 1);
 }
 
@@ -217,7 +217,7 @@ async fn what_was_deleted_while_a_watch_was_silent_does_not_come_back_with_the_n
     eventually(async || informer.status().watches > watches, true).await;
     assert!(deleted.elapsed() > MINUTE, "{:?}", deleted.elapsed());
     tokio::time::sleep(MINUTE).await;
-    assert_eq!(recorder.told().len(), 2, "{:?}", recorder.told());
+    assert_eq!(recorder.reported().len(), 2, "{:?}", recorder.reported());
     assert!(cache.is_empty());
 }
 
@@ -365,7 +365,7 @@ async fn a_namespace_that_terminates_is_shown_until_it_is_gone() {
 
 /// What a proxied service answers is none of the API server's business.
 #[tokio::test(start_paused = true)]
-async fn an_answer_that_is_not_of_what_was_written_is_not_believed() {
+async fn an_answer_about_another_object_is_ignored() {
     use lariat_cache::KindClient;
     use std::sync::Arc as Shared;
     let forged = json!({"kind": "ConfigMap", "apiVersion": "v1", "metadata": {
@@ -427,7 +427,7 @@ async fn an_answer_that_is_metadata_only_is_taken_by_caches_of_metadata() {
             let object = informer.store().get(&key("a")).expect("there");
             object.labels().get("app").map(str::to_owned)
         };
-        // Of a cache of content the watch has to bring it, for nobody knows the content.
+        // In a cache of content the watch must bring it, because the answer has no content.
         let expected = if has_content { "x" } else { "y" };
         assert_eq!(label_now().as_deref(), Some(expected));
         api.patch("a", &params, &label("z")).await.unwrap();

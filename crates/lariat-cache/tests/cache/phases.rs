@@ -89,7 +89,7 @@ impl Bench {
         deleted.expect("deleted");
     }
 
-    /// Writes in every way, and reads it back at once and some time later.
+    /// Writes in every way, and reads it back immediately and some time later.
     async fn writes_are_shown(&self) {
         let changed = self.label("a", json!({"colour": "red", "seen": "1"})).await;
         self.create("created", json!({"colour": "red"})).await;
@@ -100,7 +100,7 @@ impl Bench {
             assert!(self.shows("created") && !self.shows("b"));
             time::sleep(5 * SECOND).await;
         }
-        // The factory's wait for the sync would end at once where the kind is still missing.
+        // The factory's wait for the sync would end immediately while the kind is missing.
         let synced = async || self.informer.status().phase == Phase::Synced;
         eventually(synced, true).await;
         assert_eq!(self.version("a"), changed);
@@ -178,14 +178,14 @@ async fn content_that_is_given_up_is_no_change_of_the_objects() {
     bench.start().await;
     let recorder = Arc::new(Recorder::default());
     let _subscription = bench.informer.subscribe(Arc::clone(&recorder) as _);
-    let before = recorder.told().len();
+    let before = recorder.reported().len();
     let patch = Patch::Merge(json!({"data": {"key": "x".repeat(30_000)}}));
     let patched = bench.api.patch("b", &PatchParams::default(), &patch).await;
     patched.expect("patched");
     eventually(async || bench.informer.status().storage, Storage::OnDemand).await;
     tokio::time::sleep(MINUTE).await;
     assert_eq!(bench.informer.status().phase, Phase::Synced);
-    assert_eq!(recorder.told().len(), before + 1, "the patch alone");
+    assert_eq!(recorder.reported().len(), before + 1, "the patch alone");
 }
 
 #[tokio::test(start_paused = true)]
@@ -235,7 +235,7 @@ async fn while_the_cache_is_filled_for_the_first_time() {
     assert_eq!(bench.version("a"), changed);
     assert!(bench.shows("created") && !bench.shows("b"));
     let watches = cluster.journal().count("watch", "configmaps");
-    assert_eq!(watches, 1, "no watch has told it");
+    assert_eq!(watches, 1, "no watch has reported it");
 }
 
 /// The answer of a stream begins with what there was when it was requested.
@@ -297,7 +297,7 @@ async fn a_label_of_the_selection_is_taken_off_and_put_on_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_watch_that_tells_both_later_changes_nothing() {
+async fn the_watch_that_reports_both_later_changes_nothing() {
     let cluster = cluster().await;
     let bench = Bench::started(&cluster, KindOptions::default().selection(red())).await;
     let recorder = std::sync::Arc::new(crate::bench::Recorder::default());
@@ -308,8 +308,8 @@ async fn the_watch_that_tells_both_later_changes_nothing() {
     bench.label("a", json!({"colour": null})).await;
     bench.label("a", json!({"colour": "red"})).await;
     time::sleep(MINUTE).await;
-    let told = recorder.told();
-    assert_eq!(told.len(), 3, "{told:?}");
+    let reported = recorder.reported();
+    assert_eq!(reported.len(), 3, "{reported:?}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -356,7 +356,7 @@ async fn a_creation_whose_answer_is_slower_than_its_end_and_a_list_is_not_shown(
     });
     let client = Client::new(slow_answers, "default");
     let bench = Bench::new(client, KindOptions::default());
-    // Until the object is gone nothing is watched.
+    // Until the object is deleted nothing is watched.
     cluster
         .faults()
         .add(Rule::new(Action::Disconnect).verb("watch"));

@@ -171,7 +171,7 @@ async fn a_write_that_is_not_answered_fails_and_says_that_it_may_have_happened()
     assert_eq!(start.elapsed().as_secs(), 65);
     assert_eq!(
         describe(&deleted.unwrap_err()),
-        "DELETE /api/v1/namespaces/default/configmaps/a: no answer from the API server within 65s; it may have been carried out all the same"
+        "DELETE /api/v1/namespaces/default/configmaps/a: no answer from the API server within 65s; it may have been carried out nevertheless"
     );
     let read = maps(silent()).get("a").await;
     assert_eq!(

@@ -207,7 +207,7 @@ async fn a_restore_after_which_only_a_deletion_is_undone_is_noticed() {
 
 /// The watch reported the end of another object than the one that is back.
 #[tokio::test(start_paused = true)]
-async fn a_restore_is_noticed_though_what_is_back_was_made_anew_before_it_was_deleted() {
+async fn a_restore_is_noticed_though_the_object_was_created_again_before_it_was_deleted() {
     let bench = Restored::begin().await;
     let others = Secrets::begin(&bench).await;
     let backup = bench.cluster.snapshot();
@@ -237,10 +237,10 @@ async fn an_object_that_gets_its_version_again_with_other_content_is_updated() {
     assert_eq!(bench.writer.truth().await["a"], version);
     bench.converges().await;
     assert_eq!(bench.value("a").as_deref(), Some("after"));
-    let told = bench.recorder.told();
+    let reported = bench.recorder.reported();
     assert!(
-        told.contains(&format!("a updated {version} → {version}")),
-        "{told:?}"
+        reported.contains(&format!("a updated {version} → {version}")),
+        "{reported:?}"
     );
 }
 
@@ -283,7 +283,7 @@ impl Secrets {
     }
 }
 
-/// Nothing the second kind knows of shows that there is another history.
+/// Nothing in the second kind shows that there is another history.
 ///
 /// Nothing had changed in it since the backup.
 #[tokio::test(start_paused = true)]
@@ -355,7 +355,7 @@ async fn a_cluster_restored_between_two_runs_is_noticed() {
 
 /// Without it no object is newer than its deletion, which the watch reported.
 #[tokio::test(start_paused = true)]
-async fn what_was_made_anew_and_written_here_is_no_other_history() {
+async fn what_was_created_again_and_written_here_is_no_other_history() {
     let bench = Restored::begin().await;
     bench.writer.delete("b").await;
     bench.writer.create("b").await;

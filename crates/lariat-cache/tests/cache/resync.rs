@@ -10,7 +10,7 @@ use tokio::time;
 use crate::bench::{MINUTE, Recorder, Writer, cluster, config_maps, eventually, factory};
 
 #[tokio::test(start_paused = true)]
-async fn objects_are_told_again_by_schedule_without_a_request() {
+async fn objects_are_published_again_by_schedule_without_a_request() {
     let cluster = cluster().await;
     let writer = Writer::new(cluster.client());
     writer.create("a").await;
@@ -26,23 +26,23 @@ async fn objects_are_told_again_by_schedule_without_a_request() {
     let requests = cluster.journal().requests().len();
     time::sleep(Duration::from_millis(3 * 60_000 + 19_000)).await;
     let resyncs = recorder
-        .told()
+        .reported()
         .iter()
-        .filter(|told| told.ends_with(&Cause::Resync.to_string()))
+        .filter(|reported| reported.ends_with(&Cause::Resync.to_string()))
         .count();
     assert_eq!(resyncs, 6, "two objects, three times");
     assert_eq!(cluster.journal().requests().len(), requests);
     factory.stop().await;
     time::sleep(10 * MINUTE).await;
     assert_eq!(
-        recorder.told().len(),
+        recorder.reported().len(),
         8,
         "what does not run does not resync"
     );
 }
 
 #[tokio::test(start_paused = true)]
-async fn nothing_is_told_again_unless_it_is_asked_for() {
+async fn nothing_is_published_again_without_a_resync_period() {
     let cluster = cluster().await;
     Writer::new(cluster.client()).create("a").await;
     for options in [
@@ -57,12 +57,12 @@ async fn nothing_is_told_again_unless_it_is_asked_for() {
         let _subscription = informer.subscribe(Arc::clone(&recorder) as _);
         factory.start();
         time::sleep(60 * MINUTE).await;
-        assert_eq!(recorder.told().len(), 1);
+        assert_eq!(recorder.reported().len(), 1);
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_reader_that_sleeps_delays_nobody_and_sees_the_last_state_of_everything() {
+async fn a_reader_that_sleeps_delays_no_other_and_sees_the_last_state_of_everything() {
     let cluster = cluster().await;
     let factory = factory(cluster.client());
     let informer = factory.for_kind(config_maps());
@@ -83,7 +83,7 @@ async fn a_reader_that_sleeps_delays_nobody_and_sees_the_last_state_of_everythin
     }
     writer.delete("goes").await;
     writer.create("goes").await;
-    eventually(async || prompt.told().len(), 2 + 302).await;
+    eventually(async || prompt.reported().len(), 2 + 302).await;
     assert_eq!(
         changes.unread(),
         2,
@@ -128,7 +128,7 @@ async fn what_a_reader_has_seen_ends_before_its_successor_comes() {
     writer.delete("goes").await;
     writer.create("goes").await;
     writer.change("goes", "again").await;
-    eventually(async || prompt.told().len(), 4).await;
+    eventually(async || prompt.reported().len(), 4).await;
     let kinds: Vec<bool> = [changes.next().await, changes.next().await]
         .iter()
         .map(|change| matches!(change, Change::Deleted { .. }))

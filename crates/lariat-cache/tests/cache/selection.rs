@@ -96,16 +96,16 @@ async fn several_namespaces_are_several_watches_into_one_store() {
     create(&cluster, "kube-system", "green", "green").await;
     create(&cluster, "kube-public", "green", "green").await;
     eventually(async || keys(&informer).len(), 5).await;
-    // One is listed anew, which must not sweep the other away.
+    // One is listed again, which must not sweep the other away.
     cluster.compact();
     cluster.cut_watches();
     create(&cluster, "default", "green", "green").await;
     eventually(async || keys(&informer).len(), 6).await;
-    assert_eq!(recorder.told().len(), 6);
+    assert_eq!(recorder.reported().len(), 6);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_selection_changes_while_running_and_changes_tell_what_that_means() {
+async fn a_selection_changes_while_running_and_publishes_changes() {
     let cluster = coloured().await;
     let selection = Selection::all().in_namespaces(["default"]);
     let (factory, informer) = started(&cluster, selection).await;
@@ -161,9 +161,9 @@ async fn an_object_that_leaves_the_selection_is_deleted_from_the_cache() {
     eventually(async || keys(&informer).len(), 3).await;
 }
 
-/// On real threads: the phases of many namespaces that are filled at once.
+/// On real threads: the phases of many namespaces that are filled at the same time.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn namespaces_that_are_filled_at_once_are_filled_together() {
+async fn namespaces_that_are_filled_at_the_same_time_are_filled_together() {
     let cluster = cluster().await;
     for _ in 0..50 {
         let namespaces = (0..8).map(|number| format!("n{number}"));

@@ -143,7 +143,7 @@ async fn a_server_that_restarts_is_found_again() {
 /// Answers one request, and returns what it was.
 async fn one_request(listener: tokio::net::TcpListener) -> String {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
-    let (mut stream, _) = listener.accept().await.expect("somebody connects");
+    let (mut stream, _) = listener.accept().await.expect("a client connects");
     let mut request = Vec::new();
     while !request.ends_with(b"\r\n\r\n") {
         request.push(stream.read_u8().await.expect("the request goes on"));
@@ -161,7 +161,7 @@ async fn one_request(listener: tokio::net::TcpListener) -> String {
 }
 
 #[tokio::test]
-async fn who_asks_is_told_as_kube_does() {
+async fn the_identity_is_sent_as_by_kube() {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let mut config = config(&format!("http://{}/prefix", listener.local_addr().unwrap()));
     config.auth_info.token = Some("a-token".to_owned().into());

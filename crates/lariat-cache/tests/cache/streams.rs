@@ -9,7 +9,7 @@ use tokio::time::{self, Instant};
 use crate::bench::{MINUTE, Recorder, config_maps, factory, no_client};
 use crate::script::{Answer, Ask, Ending, Script, event, list, quiet, status};
 
-/// The bookmark that says that everything there is has been told.
+/// The end marker: the bookmark after the initial objects.
 fn marker(version: u64) -> String {
     format!(
         "{{\"type\":\"BOOKMARK\",\"object\":{{\"metadata\":{{\"resourceVersion\":\"{version}\",\
@@ -58,7 +58,7 @@ async fn one_request_fills_the_cache_and_follows_it() {
     });
     time::sleep(Duration::from_secs(1)).await;
     assert_eq!(
-        bench.recorder.told(),
+        bench.recorder.reported(),
         ["a added at 3", "b added at 5", "a updated 3 → 10"]
     );
     assert_eq!((bench.script.lists(), bench.script.watches()), (0, 1));
@@ -85,14 +85,14 @@ async fn nothing_counts_as_filled_before_the_marker() {
     let phase = bench.informer.status().phase;
     assert_eq!(phase.to_string(), "listing, 1 so far");
     assert_eq!(
-        bench.recorder.told(),
+        bench.recorder.reported(),
         ["a added at 3"],
         "it is shown all the same"
     );
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_refuses_streams_is_asked_for_lists_at_once_and_from_then_on() {
+async fn a_server_that_refuses_watch_lists_is_asked_for_lists_from_then_on() {
     for code in [400, 422] {
         let bench = start(move |ask| match (ask.watch, ask.number) {
             (true, _) if streams(ask) => status(code, "Invalid"),
@@ -134,7 +134,7 @@ async fn a_stream_whose_end_is_never_marked_gives_way_to_lists() {
         begun.elapsed()
     );
     assert_eq!(
-        bench.recorder.told(),
+        bench.recorder.reported(),
         [
             "a added at 3",
             "b added at 4",
@@ -180,14 +180,14 @@ async fn a_stream_that_breaks_off_begins_again_and_nothing_is_lost() {
     });
     time::sleep(MINUTE).await;
     assert_eq!(
-        bench.recorder.told(),
+        bench.recorder.reported(),
         ["a added at 3", "b added at 4", "a deleted at 3"]
     );
     assert_eq!(bench.script.lists(), 0);
 }
 
 #[tokio::test(start_paused = true)]
-async fn after_expiry_a_stream_brings_the_cache_up_to_date_and_unchanged_objects_are_not_told() {
+async fn after_expiry_a_watch_list_updates_the_cache_and_unchanged_objects_are_not_published() {
     let bench = start(|ask| match ask.number {
         0 => Answer::Pieces(
             vec![event("ADDED", "a", 3), event("ADDED", "b", 4), marker(9)],
@@ -199,14 +199,14 @@ async fn after_expiry_a_stream_brings_the_cache_up_to_date_and_unchanged_objects
     });
     time::sleep(MINUTE).await;
     assert_eq!(
-        bench.recorder.told(),
+        bench.recorder.reported(),
         ["a added at 3", "b added at 4", "b deleted at 4"]
     );
     assert_eq!(bench.informer.status().version, Some(20.into()));
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_deletion_among_the_initial_events_is_told() {
+async fn a_deletion_among_the_initial_events_is_published() {
     let bench = start(|_| {
         let lines = vec![
             event("ADDED", "a", 3),
@@ -218,12 +218,12 @@ async fn a_deletion_among_the_initial_events_is_told() {
     });
     time::sleep(Duration::from_secs(1)).await;
     assert_eq!(
-        bench.recorder.told(),
+        bench.recorder.reported(),
         ["a added at 3", "b added at 4", "a deleted at 8"]
     );
 }
 
-/// Overloaded servers, servers that start, and those that want another token say nothing about streams.
+/// Overloaded and starting servers, and those that reject a token, say nothing about watch lists.
 #[tokio::test(start_paused = true)]
 async fn a_server_that_refuses_everybody_is_asked_for_streams_all_the_same() {
     for code in [401, 403, 429, 503] {

@@ -30,7 +30,7 @@ impl<F: FnOnce() + Send + 'static> Subscriber for Once<F> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_subscriber_that_panics_silences_nobody() {
+async fn a_subscriber_that_panics_silences_no_other() {
     let cluster = cluster().await;
     let factory = factory(cluster.client());
     let informer = factory.for_kind(config_maps());
@@ -42,7 +42,7 @@ async fn a_subscriber_that_panics_silences_nobody() {
     let writer = Writer::new(cluster.client());
     writer.create("a").await;
     writer.change("a", "1").await;
-    eventually(async || recorder.told().len(), 2).await;
+    eventually(async || recorder.reported().len(), 2).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -67,13 +67,13 @@ async fn a_call_may_subscribe_another_and_end_its_own_subscription() {
     let writer = Writer::new(cluster.client());
     writer.create("a").await;
     writer.create("b").await;
-    // The recorder fails on an object it is told of twice.
+    // The recorder fails on an object that is published twice.
     eventually(async || recorder.known(), writer.truth().await).await;
     assert!(own.lock().is_none());
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_subscription_that_was_ended_during_a_call_is_not_told_of_it() {
+async fn a_subscription_that_was_ended_during_a_call_gets_no_further_change() {
     let cluster = cluster().await;
     let factory = factory(cluster.client());
     let informer = factory.for_kind(config_maps());
@@ -91,11 +91,11 @@ async fn a_subscription_that_was_ended_during_a_call_is_not_told_of_it() {
         true,
     )
     .await;
-    assert!(recorder.told().is_empty());
+    assert!(recorder.reported().is_empty());
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_subscribes_twice_is_told_twice_and_ends_each_apart() {
+async fn two_subscriptions_of_one_subscriber_are_independent() {
     struct Counter(std::sync::atomic::AtomicUsize);
     impl lariat_cache::Subscriber for Counter {
         fn changed(&self, changes: &[lariat_cache::Change]) {
@@ -112,10 +112,10 @@ async fn who_subscribes_twice_is_told_twice_and_ends_each_apart() {
     let first = informer.subscribe(Arc::clone(&counter) as _);
     let _second = informer.subscribe(Arc::clone(&counter) as _);
     let writer = crate::bench::Writer::new(cluster.client());
-    let told = async || counter.0.load(std::sync::atomic::Ordering::Relaxed);
+    let reported = async || counter.0.load(std::sync::atomic::Ordering::Relaxed);
     writer.create("a").await;
-    crate::bench::eventually(told, 2).await;
+    crate::bench::eventually(reported, 2).await;
     drop(first);
     writer.create("b").await;
-    crate::bench::eventually(told, 3).await;
+    crate::bench::eventually(reported, 3).await;
 }

@@ -12,7 +12,7 @@ use tokio::time;
 use crate::bench::MINUTE;
 use crate::server::{Server, Speech, quiet};
 
-/// Opens a watch, which takes as long as it is held.
+/// Opens a watch, which lasts until it is dropped.
 pub(crate) async fn watch(client: &Client, number: usize) -> http::Response<Body> {
     let uri = format!("/api/v1/namespaces/n{number}/pods?watch=true");
     let request = Request::get(uri)

@@ -1,4 +1,4 @@
-//! Kinds nobody uses any more, and kinds that vanish.
+//! Kinds that become unused, and kinds that vanish.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -44,7 +44,7 @@ async fn the_watch_of_a_kind_ends_and_its_memory_is_freed_a_while_after_its_last
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_comes_back_in_time_finds_the_same_watch_and_who_comes_late_a_new_one() {
+async fn a_use_within_the_grace_period_finds_the_same_watch_and_a_later_one_a_new_one() {
     let cluster = cluster().await;
     let factory = factory(cluster.client());
     let informer = factory.for_kind(config_maps());
@@ -87,13 +87,20 @@ async fn the_objects_of_a_kind_that_is_gone_for_good_are_deleted_and_come_back_w
     let _subscription = informer.subscribe(Arc::clone(&recorder) as _);
     factory.start();
     time::sleep(seconds(100)).await;
-    assert_eq!(recorder.told().len(), 2, "a short absence deletes nothing");
+    assert_eq!(
+        recorder.reported().len(),
+        2,
+        "a short absence deletes nothing"
+    );
     assert_eq!(informer.status().phase, Phase::Synced);
     time::sleep(seconds(120)).await;
     assert_eq!(informer.status().phase, Phase::Missing);
-    assert_eq!(recorder.told().len(), 2);
+    assert_eq!(recorder.reported().len(), 2);
     time::sleep(seconds(30)).await;
-    assert_eq!(recorder.told()[2..], ["a deleted at 10", "b deleted at 10"]);
+    assert_eq!(
+        recorder.reported()[2..],
+        ["a deleted at 10", "b deleted at 10"]
+    );
     time::sleep(seconds(60)).await;
     assert_eq!(recorder.known().len(), 2);
     assert_eq!(informer.status().phase, Phase::Synced);
@@ -127,7 +134,7 @@ async fn an_absence_before_a_stop_is_no_part_of_one_after_the_next_start() {
     assert_eq!(informer.status().phase, Phase::Missing);
     time::sleep(seconds(10)).await;
     assert_eq!(informer.status().phase, Phase::Synced);
-    assert_eq!(recorder.told(), ["a added at 10", "b added at 10"]);
+    assert_eq!(recorder.reported(), ["a added at 10", "b added at 10"]);
 }
 
 /// Ends its watches when the script begins to answer 404.

@@ -14,7 +14,7 @@ use serde_json::json;
 use crate::bench::{MINUTE, Recorder, Writer, cluster, config_maps, eventually};
 use crate::warm_sealed::key;
 
-/// A folder that goes with the test.
+/// A folder that is removed with the test.
 pub(crate) struct Folder(pub(crate) PathBuf);
 
 impl Folder {
@@ -82,7 +82,7 @@ fn reads(cluster: &Cluster) -> (usize, usize) {
 async fn the_next_start_watches_from_where_the_last_one_ended() {
     let folder = Folder::new("resume");
     let (cluster, writer) = left(&folder).await;
-    writer.change("b", "while nobody looked").await;
+    writer.change("b", "while no watch was open").await;
     writer.delete("c").await;
     cluster.journal().clear();
     let (factory, informer) = started(&cluster, &folder, KindOptions::default()).await;

@@ -224,7 +224,7 @@ async fn plain_text_of_an_earlier_run_is_removed() {
         for name in ["core.v1.Secret.gz", "core.v1.Secret.part", "mine.gz"] {
             fs::write(folder.0.join(name), CANARY).unwrap();
         }
-        // Also if nobody reads Secrets.
+        // Even if Secrets are not read.
         let mut builder = SharedCacheFactory::builder(cluster.client()).warm_restart(&folder.0);
         if let Some(sealing) = sealing {
             builder = builder.seal_warm_files(sealing);

@@ -7,7 +7,7 @@ use lariat_core::ResourceKind;
 use lariat_sql::{Path, Subject};
 use serde_json::Value as Json;
 
-use super::arguments::{Options, Output};
+use super::options::{Options, Output};
 
 /// One column.
 #[derive(Debug, Clone, PartialEq)]
@@ -63,8 +63,8 @@ pub(super) async fn columns(
     kind: &ResourceKind,
     options: &Options,
 ) -> Result<Vec<Column>> {
-    if !options.columns.is_empty() {
-        let given = options.columns.iter();
+    let mut given = options.columns().peekable();
+    if given.peek().is_some() {
         return given.map(|name| Column::given(name)).collect();
     }
     if matches!(options.output, Output::Name | Output::Json) {

@@ -3,7 +3,9 @@
 use anyhow::{Context, Result};
 use http::Request;
 use http::header::ACCEPT;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{APIGroup, APIResourceList};
 use kube::Client;
+use kube::core::discovery::v2::{APIGroupDiscovery, APIResourceDiscovery};
 use lariat_core::{Gvk, ResourceKind, Scope};
 use serde::Deserialize;
 
@@ -13,100 +15,21 @@ use super::kinds::Kind;
 const ACCEPTED: &str =
     "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json";
 
-/// Discovery of all groups in one document.
-mod together {
-    use serde::Deserialize;
-
-    #[derive(Deserialize)]
-    pub(super) struct Document {
-        pub(super) kind: String,
-        #[serde(default)]
-        pub(super) items: Vec<Group>,
-    }
-
-    #[derive(Deserialize)]
-    pub(super) struct Group {
-        #[serde(default)]
-        pub(super) metadata: Name,
-        #[serde(default)]
-        pub(super) versions: Vec<Version>,
-    }
-
-    #[derive(Default, Deserialize)]
-    pub(super) struct Name {
-        #[serde(default)]
-        pub(super) name: String,
-    }
-
-    #[derive(Deserialize)]
-    pub(super) struct Version {
-        pub(super) version: String,
-        #[serde(default)]
-        pub(super) resources: Vec<Resource>,
-    }
-
-    #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    pub(super) struct Resource {
-        pub(super) resource: String,
-        pub(super) response_kind: ResponseKind,
-        pub(super) scope: String,
-        #[serde(default)]
-        pub(super) singular_resource: String,
-        #[serde(default)]
-        pub(super) verbs: Vec<String>,
-        #[serde(default)]
-        pub(super) short_names: Vec<String>,
-    }
-
-    #[derive(Deserialize)]
-    pub(super) struct ResponseKind {
-        pub(super) kind: String,
-    }
+/// Discovery of all groups in one document, unless it is something else.
+#[derive(Deserialize)]
+struct Document {
+    kind: String,
+    #[serde(default)]
+    items: Vec<APIGroupDiscovery>,
 }
 
-/// The groups of a server that does not aggregate its discovery.
+/// The versions of the core group, or the other groups, of a server that does not aggregate its discovery.
 #[derive(Deserialize)]
 struct Versions {
     #[serde(default)]
     versions: Vec<String>,
     #[serde(default)]
-    groups: Vec<Group>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Group {
-    preferred_version: Version,
-    #[serde(default)]
-    versions: Vec<Version>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Version {
-    group_version: String,
-}
-
-/// What one version of a group serves.
-#[derive(Deserialize)]
-struct Resources {
-    #[serde(default)]
-    resources: Vec<Resource>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Resource {
-    name: String,
-    kind: String,
-    namespaced: bool,
-    #[serde(default)]
-    singular_name: String,
-    #[serde(default)]
-    verbs: Vec<String>,
-    #[serde(default)]
-    short_names: Vec<String>,
+    groups: Vec<APIGroup>,
 }
 
 /// Returns what the cluster serves, the core group first.
@@ -157,28 +80,34 @@ fn singular(told: &str, kind: &str) -> String {
 
 /// Reads discovery of all groups in one document; none if it is something else.
 pub(super) fn aggregated(text: &str) -> Option<Vec<Kind>> {
-    let document: together::Document = serde_json::from_str(text).ok()?;
+    let document: Document = serde_json::from_str(text).ok()?;
     if document.kind != "APIGroupDiscoveryList" {
         return None;
     }
     let mut kinds = Vec::new();
-    for group in &document.items {
-        for version in &group.versions {
-            let resources = version.resources.iter();
-            let readable = resources.filter(|resource| can_be_read(&resource.verbs));
-            kinds.extend(readable.map(|resource| {
-                let kind = &resource.response_kind.kind;
-                let gvk = Gvk::new(&group.metadata.name, &version.version, kind);
-                let scope = scope(resource.scope == "Namespaced");
-                Kind {
-                    resource: ResourceKind::new(gvk, &resource.resource, scope),
-                    singular: singular(&resource.singular_resource, kind),
-                    short_names: resource.short_names.clone(),
-                }
-            }));
+    for group in document.items {
+        let name = group.metadata.and_then(|it| it.name).unwrap_or_default();
+        for version in group.versions {
+            let number = version.version.unwrap_or_default();
+            let resources = version.resources.into_iter();
+            kinds.extend(resources.filter_map(|each| readable(&name, &number, each)));
         }
     }
     Some(kinds)
+}
+
+/// Returns the kind of a resource, if its objects can be read.
+fn readable(group: &str, version: &str, resource: APIResourceDiscovery) -> Option<Kind> {
+    if !can_be_read(&resource.verbs) {
+        return None;
+    }
+    let kind = resource.response_kind?.kind?;
+    let scope = scope(resource.scope.as_deref() == Some("Namespaced"));
+    Some(Kind {
+        resource: ResourceKind::new(Gvk::new(group, version, &kind), &resource.resource?, scope),
+        singular: singular(&resource.singular_resource.unwrap_or_default(), &kind),
+        short_names: resource.short_names,
+    })
 }
 
 fn scope(is_namespaced: bool) -> Scope {
@@ -195,11 +124,11 @@ async fn each(client: &Client, root: &str, text: &str) -> Result<Vec<Kind>> {
         .with_context(|| format!("cannot read what the cluster serves under {root}"))?;
     let mut paths = all.versions;
     for group in all.groups {
-        let preferred = group.preferred_version.group_version;
-        let all = group.versions.into_iter().map(|it| it.group_version);
-        let others: Vec<String> = all.filter(|other| *other != preferred).collect();
-        paths.push(preferred);
-        paths.extend(others);
+        let preferred = group.preferred_version.map(|it| it.group_version);
+        let versions = group.versions.into_iter().map(|it| it.group_version);
+        let mut versions: Vec<String> = versions.collect();
+        versions.sort_by_key(|version| Some(version) != preferred.as_ref());
+        paths.extend(versions);
     }
     let mut kinds = Vec::new();
     for path in paths {
@@ -213,7 +142,8 @@ async fn each(client: &Client, root: &str, text: &str) -> Result<Vec<Kind>> {
 /// Reads what one version of a group serves.
 pub(super) fn of_version(path: &str, text: &str) -> Vec<Kind> {
     let (group, version) = path.split_once('/').unwrap_or(("", path));
-    let resources = serde_json::from_str(text).map_or(Vec::new(), |it: Resources| it.resources);
+    let resources =
+        serde_json::from_str(text).map_or(Vec::new(), |it: APIResourceList| it.resources);
     let readable = resources
         .into_iter()
         .filter(|it| can_be_read(&it.verbs) && !it.name.contains('/'));
@@ -222,7 +152,7 @@ pub(super) fn of_version(path: &str, text: &str) -> Vec<Kind> {
         Kind {
             resource: ResourceKind::new(gvk, &it.name, scope(it.namespaced)),
             singular: singular(&it.singular_name, &it.kind),
-            short_names: it.short_names,
+            short_names: it.short_names.unwrap_or_default(),
         }
     });
     kinds.collect()

@@ -4,9 +4,9 @@ use anyhow::{Result, bail};
 use lariat_sql::{Field, FieldType, Subject};
 use serde_json::Value as Json;
 
-use super::arguments::Options;
 use super::columns::Column;
 use super::openapi::Schemas;
+use super::options::Options;
 
 /// What every kind has.
 const BASE: [&str; 4] = [
@@ -51,14 +51,14 @@ pub(super) fn fields(
     let mut fields = Vec::with_capacity(typed.len() + 1);
     for (name, of) in typed {
         let field = Field::path(&name, of)?.named(&name);
-        let is_searched = options.has_search && of.is_text();
+        let is_searched = options.has_search() && of.is_text();
         fields.push(if is_searched {
             field.searchable()
         } else {
             field
         });
     }
-    if options.has_search {
+    if options.has_search() {
         fields.push(searched());
     }
     Ok(fields)

@@ -1,80 +1,14 @@
 //! `lariat query`: a kind of a cluster, read once into a SQL cache in memory, and asked one question.
 
-mod arguments;
+mod ask;
 mod columns;
 mod discovery;
 mod fields;
 mod kinds;
 mod openapi;
+mod options;
 mod output;
 mod read;
 
-use std::io::Write;
-
-use anyhow::{Context, Result};
-use kube::Client;
-use lariat_core::Scope;
-
-pub(crate) use arguments::{Options, parse};
-
-use crate::signal;
-
-/// Asks the question, and prints the answer.
-pub(crate) fn run(options: &Options) -> Result<()> {
-    let runtime = tokio::runtime::Runtime::new().context("the runtime does not start")?;
-    runtime.block_on(async {
-        tracing_subscriber::fmt()
-            .with_max_level(tracing_subscriber::filter::LevelFilter::ERROR)
-            .with_writer(std::io::stderr)
-            .init();
-        let answered = signal::until_asked(answer(options)).await;
-        let Some(text) = answered else {
-            anyhow::bail!("it was interrupted");
-        };
-        let mut stdout = std::io::stdout();
-        match stdout
-            .write_all(text?.as_bytes())
-            .and_then(|()| stdout.flush())
-        {
-            // Whoever reads has enough, as `head` does.
-            Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
-            written => Ok(written?),
-        }
-    })
-}
-
-/// Returns what is to be printed.
-async fn answer(options: &Options) -> Result<String> {
-    let client = connect(options).await?;
-    let kind = kinds::find(&client, &options.kind).await?;
-    let namespace = match (&options.namespace, kind.resource.scope()) {
-        (_, Scope::Cluster) => None,
-        _ if options.is_everywhere => None,
-        (Some(namespace), _) => Some(namespace.clone()),
-        (None, _) => Some(client.default_namespace().to_owned()),
-    };
-    let columns = columns::columns(&client, &kind.resource, options).await?;
-    let schemas = openapi::Schemas::of(&client, kind.resource.gvk()).await?;
-    let fields = fields::fields(options, &columns, &schemas)?;
-    let asked = read::Asked {
-        kind: kind.resource.clone(),
-        namespace: namespace.clone(),
-        fields,
-        patience: options.timeout,
-    };
-    let answer = read::answer(client, asked, &options.query).await?;
-    let shown = output::Shown {
-        kind: &kind,
-        namespace: namespace.as_deref(),
-        columns: &columns,
-        options,
-    };
-    shown.text(&answer)
-}
-
-async fn connect(options: &Options) -> Result<Client> {
-    Ok(match &options.kubeconfig {
-        Some(path) => lariat_cache::from_kubeconfig(path).await?,
-        None => lariat_cache::connect().await?,
-    })
-}
+pub(crate) use ask::run;
+pub(crate) use options::Options;

@@ -8,9 +8,9 @@ use lariat_core::Scope;
 use lariat_sql::{Answer, Count, Subject};
 use serde_json::{Value as Json, json};
 
-use super::arguments::{Options, Output};
 use super::columns::Column;
 use super::kinds::Kind;
+use super::options::{Options, Output};
 
 /// What stands where an object has no value.
 const NONE: &str = "<none>";

@@ -5,7 +5,8 @@ use std::time::SystemTime;
 
 use lariat_flight::{Controlled, Entry, Lanes, Queued, Record, Recording, Reflected, Stored, What};
 
-use super::{Options, When};
+use super::options::Options;
+use super::when::When;
 
 /// Which entries are shown, and what is known about lanes.
 #[derive(Debug)]

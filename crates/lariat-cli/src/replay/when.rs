@@ -42,10 +42,11 @@ impl FromStr for When {
         match span.and_then(|span| Duration::try_from(span).ok()) {
             Some(span) if is_before => Ok(Self::Before(span)),
             Some(span) => Ok(Self::After(span)),
-            None => Err(format!(
-                "{text:?} is no time; give one such as 2026-11-22T02:13:00Z, a time since the start of the process \
+            None => Err(
+                "it is no time; give one such as 2026-11-22T02:13:00Z, a time since the start of the process \
                  such as 90s or 1h5m, or one before the end of the recording such as -10m"
-            )),
+                    .to_owned(),
+            ),
         }
     }
 }

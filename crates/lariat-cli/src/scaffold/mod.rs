@@ -1,83 +1,14 @@
 //! `lariat new`: an operator to begin with.
 
 mod names;
+mod options;
 mod permissions;
 mod project;
 mod source;
 mod taken;
+mod write;
 
-use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-
-use anyhow::{Context, Result, bail};
-
+#[cfg(test)]
 pub(crate) use names::{Group, Kind, Name};
-use project::{PERMISSIONS, Project};
-pub(crate) use source::Source;
-
-/// The options of `lariat new`.
-#[derive(Debug, PartialEq)]
-pub(crate) struct Options {
-    pub(crate) name: Name,
-    pub(crate) kind: Kind,
-    pub(crate) group: Group,
-    /// The folder to make; the name's, where the program is called, without it.
-    pub(crate) path: Option<PathBuf>,
-    /// Where the project takes Lariat from; the checkout this program was built from, without it.
-    pub(crate) lariat: Option<Source>,
-}
-
-/// Writes the project, and says what to do with it.
-pub(crate) fn run(options: &Options) -> Result<String> {
-    let given = options.path.clone();
-    let folder = given.unwrap_or_else(|| PathBuf::from(options.name.as_str()));
-    let source = options.lariat.clone();
-    let source = source.map_or_else(Source::default, Ok)?;
-    source.check()?;
-    let permissions = permissions::manifests(options)?;
-    make(&folder)?;
-    let project = Project::new(options, &source.seen_from(&folder)?);
-    write(&folder.join(PERMISSIONS), &permissions)?;
-    for (path, text) in project.files() {
-        write(&folder.join(path), &text)?;
-    }
-    format(&folder);
-    Ok(project.next_steps(&folder))
-}
-
-/// Breaks lines as long as the names make them; without rustfmt they stay as they are.
-fn format(folder: &Path) {
-    let files = [
-        "src/lib.rs",
-        "src/main.rs",
-        "tests/health.rs",
-        "tests/manifests.rs",
-        "tests/operator.rs",
-    ];
-    let mut rustfmt = Command::new("rustfmt");
-    rustfmt
-        .args(["--edition", "2024"])
-        .args(files.map(|file| folder.join(file)));
-    let _ = rustfmt.stdout(Stdio::null()).stderr(Stdio::null()).status();
-}
-
-/// Makes a folder; one that is there has to be empty.
-fn make(folder: &Path) -> Result<()> {
-    let entries = fs::read_dir(folder).map(Iterator::count);
-    match entries {
-        Ok(0) => Ok(()),
-        Ok(_) => bail!(
-            "{} is not empty; give another folder with --path",
-            folder.display()
-        ),
-        Err(_) => fs::create_dir_all(folder)
-            .with_context(|| format!("cannot make the folder {}", folder.display())),
-    }
-}
-
-fn write(path: &Path, text: &str) -> Result<()> {
-    let parent = path.parent().unwrap_or(Path::new(""));
-    let written = fs::create_dir_all(parent).and_then(|()| fs::write(path, text));
-    written.with_context(|| format!("cannot write {}", path.display()))
-}
+pub(crate) use options::Options;
+pub(crate) use write::run;

@@ -49,8 +49,7 @@ impl Name {
             .is_some_and(|byte| byte.is_ascii_lowercase());
         if !is_word || !begins || text.len() > LONGEST_NAME {
             return Err(format!(
-                "{text:?} cannot be the name of an operator: small letters, digits and single dashes, a letter first, \
-                 at most {LONGEST_NAME}, such as shop-operator"
+                "small letters, digits and single dashes, a letter first, at most {LONGEST_NAME}, such as shop-operator"
             ));
         }
         for (taken, what) in [
@@ -61,7 +60,7 @@ impl Name {
             (taken::PACKAGES, "a package the operator uses"),
         ] {
             if taken.contains(&text) {
-                return Err(format!("{text:?} is {what}; choose another name"));
+                return Err(format!("it is {what}; choose another name"));
             }
         }
         Ok(Self(text.to_owned()))
@@ -95,19 +94,13 @@ impl Kind {
             .is_some_and(|byte| byte.is_ascii_uppercase());
         let is_word = text.bytes().all(|byte| byte.is_ascii_alphanumeric());
         if !begins || !is_word || text.len() > LONGEST_KIND {
-            return Err(format!(
-                "--kind {text:?} is no kind: letters and digits, a capital first, such as Shop"
-            ));
+            return Err("letters and digits, a capital first, such as Shop".to_owned());
         }
         if taken::BUILT_IN.contains(&text) {
-            return Err(format!(
-                "--kind {text:?} is a kind of Kubernetes itself; choose another"
-            ));
+            return Err("it is a kind of Kubernetes itself; choose another".to_owned());
         }
         if taken::TYPES.contains(&text) {
-            return Err(format!(
-                "--kind {text:?} is taken by something the operator uses; choose another"
-            ));
+            return Err("it is taken by something the operator uses; choose another".to_owned());
         }
         Ok(Self(text.to_owned()))
     }
@@ -150,18 +143,16 @@ impl Group {
         };
         let is_domain = text.contains('.') && text.split('.').all(is_label);
         if !is_domain || text.len() > LONGEST_GROUP {
-            return Err(format!(
-                "--group {text:?} is no API group: a domain of yours in small letters, such as demo.dev"
-            ));
+            return Err("a domain of yours in small letters, such as demo.dev".to_owned());
         }
         let is_below = |domain: &str| {
             let rest = text.strip_suffix(domain);
             rest.is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
         };
         if is_below("k8s.io") || is_below("kubernetes.io") {
-            return Err(format!(
-                "--group {text:?} is protected: groups of k8s.io and kubernetes.io need an approval; use a domain of yours"
-            ));
+            let error =
+                "groups of k8s.io and kubernetes.io need an approval; use a domain of yours";
+            return Err(error.to_owned());
         }
         Ok(Self(text.to_owned()))
     }
@@ -269,7 +260,8 @@ mod tests {
             "tokio",
         ] {
             let error = Name::new(name).unwrap_err();
-            assert!(error.contains(&format!("{name:?}")), "{error}");
+            let expected = ["such as shop-operator", "choose another name"];
+            assert!(expected.iter().any(|it| error.contains(it)), "{error}");
         }
         assert!(Name::new(&"a".repeat(LONGEST_NAME + 1)).is_err());
         for kind in [
@@ -282,7 +274,7 @@ mod tests {
             "PodList",
             "Vec",
         ] {
-            assert!(Kind::new(kind).unwrap_err().contains("--kind"), "{kind}");
+            assert!(Kind::new(kind).is_err(), "{kind}");
         }
         for group in [
             "",
@@ -294,7 +286,7 @@ mod tests {
             "x.kubernetes.io",
         ] {
             assert!(
-                Group::new(group).unwrap_err().contains("--group"),
+                Group::new(group).unwrap_err().contains("a domain of yours"),
                 "{group}"
             );
         }

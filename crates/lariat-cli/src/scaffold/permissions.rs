@@ -8,7 +8,7 @@ use lariat_core::{Gvk, ObjectKey, ResourceKind, Scope};
 use lariat_operator::{Operator, Rule};
 use serde_json::json;
 
-use super::Options;
+use super::options::Options;
 
 /// Returns the manifests of the account and its role, as the project's own program prints them.
 pub(super) fn manifests(options: &Options) -> Result<String> {
@@ -28,9 +28,7 @@ pub(super) fn manifests(options: &Options) -> Result<String> {
 
 /// Registers what `template/src/lib.rs.in` does.
 fn operator(client: Client, options: &Options) -> Result<Operator> {
-    let Options {
-        name, kind, group, ..
-    } = options;
+    let (name, kind, group) = (&options.name, options.kind(), &options.group);
     let lease = Lease::new(name.as_str()).namespace(name.as_str());
     let factory = SharedControllerFactory::builder(client)
         .leader_election(lease)

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::Options;
+use super::options::Options;
 use super::source::Place;
 use crate::quote::shell;
 
@@ -46,9 +46,7 @@ impl Project {
     pub(super) fn new(options: &Options, lariat: &Place) -> Self {
         let (before, command) = lariat.command();
         let before = before.map(|line| format!("{line}\n"));
-        let Options {
-            name, kind, group, ..
-        } = options;
+        let (name, kind, group) = (&options.name, options.kind(), &options.group);
         Self {
             names: vec![
                 ("{{name}}", name.as_str().to_owned()),
@@ -108,7 +106,8 @@ impl Project {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scaffold::{Group, Name};
+    use crate::scaffold::names::Kind;
+    use crate::testing::parsed;
 
     /// Kinds of these names would be something else in the project.
     #[test]
@@ -118,24 +117,14 @@ mod tests {
             let words = imports.flat_map(|line| line.split(|c: char| !c.is_ascii_alphanumeric()));
             for word in words.filter(|word| word.starts_with(|c: char| c.is_ascii_uppercase())) {
                 let is_own = matches!(word, "Spec" | "Status");
-                assert!(
-                    is_own || crate::scaffold::Kind::new(word).is_err(),
-                    "{path}: {word}"
-                );
+                assert!(is_own || Kind::new(word).is_err(), "{path}: {word}");
             }
         }
     }
 
     #[test]
     fn every_name_is_filled_in() {
-        let name = Name::new("shop-operator").unwrap();
-        let options = Options {
-            kind: name.kind(),
-            name,
-            group: Group::new("demo.dev").unwrap(),
-            path: None,
-            lariat: None,
-        };
+        let options: Options = parsed(&["shop-operator"]).unwrap();
         let place = Place::Path("../lariat".to_owned());
         let project = Project::new(&options, &place);
         for (path, text) in project.files() {

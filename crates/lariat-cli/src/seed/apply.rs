@@ -11,7 +11,7 @@ use lariat_cluster::testing::wait_for_condition;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::Document;
+use super::document::Document;
 
 /// The namespace of objects that name none.
 const NAMESPACE: &str = "default";

@@ -1,51 +1,9 @@
 //! `--seed`: objects from files.
 
 mod apply;
+mod document;
 mod read;
 
-use std::fmt;
-use std::path::PathBuf;
-
-use serde_json::Value;
-
 pub(crate) use apply::apply;
+pub(crate) use document::Document;
 pub(crate) use read::read;
-
-/// One object of a file, and where it stands.
-#[derive(Debug, PartialEq)]
-pub(crate) struct Document {
-    pub(crate) place: Place,
-    pub(crate) object: Value,
-}
-
-/// Where an object stands.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Place {
-    file: PathBuf,
-    /// The number of its document in the file, from 1.
-    document: usize,
-    /// Its number in a `List`, from 1.
-    item: Option<usize>,
-}
-
-impl fmt::Display for Place {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}, document {}", self.file.display(), self.document)?;
-        self.item.map_or(Ok(()), |item| write!(f, ", item {item}"))
-    }
-}
-
-impl Document {
-    pub(crate) fn text(&self, pointer: &str) -> &str {
-        let value = self.object.pointer(pointer).and_then(Value::as_str);
-        value.unwrap_or_default()
-    }
-
-    /// Names the object for errors: where it stands, its kind and its name.
-    pub(crate) fn title(&self) -> String {
-        let (kind, name) = (self.text("/kind"), self.text("/metadata/name"));
-        let title = format!("{}, {kind} {name}", self.place);
-        // A document without a name, or without either, has less to say.
-        title.trim_end_matches([' ', ',']).to_owned()
-    }
-}

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, anyhow, ensure};
 use serde_json::Value;
 
-use super::{Document, Place};
+use super::document::{Document, Place};
 
 /// What files in a folder are read by.
 const EXTENSIONS: [&str; 3] = ["yaml", "yml", "json"];

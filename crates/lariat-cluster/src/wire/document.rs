@@ -8,7 +8,6 @@ use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 use serde_saphyr::options::DuplicateKeyPolicy;
 
-use crate::status::ApiError;
 
 /// A document, and the paths of members that were there more than once.
 #[derive(Debug)]
@@ -48,8 +47,7 @@ impl Document {
         let value = if levels <= SHALLOW {
             read_yaml(text)
         } else if levels <= OVERESTIMATE {
-            with_stack(|| Ok(read_yaml(text)))
-                .unwrap_or_else(|_| Err("there is no memory to read so deep a document".to_owned()))
+            with_stack(|| read_yaml(text))
         } else {
             Err("exceeded max depth".to_owned())
         };
@@ -77,27 +75,8 @@ pub(crate) fn is_deep(body: &[u8]) -> bool {
 }
 
 /// Works with a stack that is large enough for the deepest document.
-///
-/// # Panics
-///
-/// If the work does.
-pub(crate) fn with_stack<T: Send>(
-    work: impl FnOnce() -> Result<T, ApiError> + Send,
-) -> Result<T, ApiError> {
-    // Time is that of the runtime, which the other thread must know for it.
-    let runtime = tokio::runtime::Handle::try_current().ok();
-    let work = move || {
-        let _entered = runtime.as_ref().map(tokio::runtime::Handle::enter);
-        work()
-    };
-    std::thread::scope(|scope| {
-        let thread = std::thread::Builder::new().stack_size(STACK);
-        let thread = thread.spawn_scoped(scope, work);
-        let thread = thread.map_err(|error| ApiError::internal(error.to_string()))?;
-        thread
-            .join()
-            .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-    })
+pub(crate) fn with_stack<T>(work: impl FnOnce() -> T) -> T {
+    stacker::grow(STACK, work)
 }
 
 fn read_yaml(text: &str) -> Result<Value, String> {

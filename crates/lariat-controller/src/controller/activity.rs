@@ -1,4 +1,4 @@
-//! Which calls are under way, for the log of a stop.
+//! Tracks which handler calls are running, so that a stop can log them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,27 +7,27 @@ use lariat_core::ObjectKey;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-/// What the workers of a kind are doing.
+/// The keys and handlers that the workers of a kind are processing.
 #[derive(Default)]
 pub(crate) struct Activity(Mutex<Vec<Arc<Mutex<Option<InProgress>>>>>);
 
-/// A key that a worker handles, or was handling when it was stopped.
+/// A key that a worker is processing, or was processing when it was aborted.
 #[derive(Debug, Clone)]
 pub(crate) struct InProgress {
     pub(crate) key: ObjectKey,
-    /// The handler that is being called, or is about to be.
+    /// The handler that is being called, or is called next.
     pub(crate) handler: Option<Arc<str>>,
     began: Instant,
 }
 
 impl InProgress {
-    /// Returns how long the handler has taken by now.
+    /// Returns how long the handler has been running.
     pub(crate) fn lasts(&self) -> Duration {
         self.began.elapsed()
     }
 }
 
-/// What one worker is doing.
+/// The entry of one worker. Dropping it removes the entry, unless the worker was aborted.
 pub(super) struct WorkerActivity<'a> {
     activity: &'a Activity,
     doing: Arc<Mutex<Option<InProgress>>>,
@@ -38,7 +38,8 @@ impl Activity {
     pub(super) fn add_worker(&self) -> WorkerActivity<'_> {
         let doing = Arc::default();
         let mut activity = self.0.lock();
-        // A stop that was dropped leaves what its workers were doing, and nothing asks for that any more.
+        // An aborted worker leaves its entry behind for the error of the stop. If the future of that stop was dropped,
+        // nothing reads the entry, so it is removed here.
         activity.retain(|worker| Arc::strong_count(worker) > 1);
         activity.push(Arc::clone(&doing));
         drop(activity);
@@ -48,7 +49,7 @@ impl Activity {
         }
     }
 
-    /// Returns what is under way, or was when workers were stopped.
+    /// Returns the calls that are running, and those that were aborted.
     pub(crate) fn in_progress(&self) -> Vec<InProgress> {
         let activity = self.0.lock();
         activity
@@ -57,14 +58,14 @@ impl Activity {
             .collect()
     }
 
-    /// Forgets what was under way when workers were stopped.
+    /// Removes the entries of aborted workers.
     pub(crate) fn clear(&self) {
         self.0.lock().retain(|worker| Arc::strong_count(worker) > 1);
     }
 }
 
 impl WorkerActivity<'_> {
-    /// Notes that work on a key begins.
+    /// Records that the worker starts to process a key.
     pub(super) fn begin(&self, key: &ObjectKey) {
         *self.doing.lock() = Some(InProgress {
             key: key.clone(),
@@ -73,7 +74,7 @@ impl WorkerActivity<'_> {
         });
     }
 
-    /// Notes that a handler is about to be called.
+    /// Records that a handler is called next.
     pub(super) fn calls(&self, handler: &Arc<str>) {
         if let Some(doing) = &mut *self.doing.lock() {
             doing.handler = Some(Arc::clone(handler));
@@ -81,7 +82,7 @@ impl WorkerActivity<'_> {
         }
     }
 
-    /// Notes that work on the key has ended.
+    /// Records that the worker is done with the key.
     pub(super) fn end(&self) {
         *self.doing.lock() = None;
     }
@@ -89,7 +90,7 @@ impl WorkerActivity<'_> {
 
 impl Drop for WorkerActivity<'_> {
     fn drop(&mut self) {
-        // What was stopped in the middle is left to be seen.
+        // The entry of an aborted worker stays, because the stop reports it as unfinished.
         if self.doing.lock().is_none() || std::thread::panicking() {
             let mut activity = self.activity.0.lock();
             activity.retain(|worker| !Arc::ptr_eq(worker, &self.doing));

@@ -1,4 +1,4 @@
-//! The caches a controller waits for: its own, those of related kinds, and content.
+//! The caches a controller waits for: its own kind's, those of related kinds, and object content.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,29 +14,29 @@ use crate::lane::{Lane, Lanes};
 use crate::payload::Queue;
 use crate::sentinel::Watchman;
 
-/// How long calls wait for a watch that is being upgraded to content, before objects are fetched one by one.
+/// How long calls wait while the watch is upgraded from metadata to content. Afterwards objects are fetched one by one.
 const UPGRADE_PATIENCE: Duration = Duration::from_secs(20);
 
-/// How often a related kind that is not served is looked at again.
+/// How often a related kind that is not served is checked again.
 const MISSING_PERIOD: Duration = Duration::from_secs(1);
 
-/// How long a handler waits for a related kind that is not served, before that counts as one without objects. API
-/// servers do not know their custom resources for a while when they start.
+/// How long a handler waits for a related kind that is not served. Afterwards the kind counts as one without objects.
+/// An API server that has just started does not serve its custom resources for a while.
 const MISSING_PATIENCE: Duration = Duration::from_secs(30);
 
 /// How long a handler waits before a warning is logged.
 const LONG: Duration = Duration::from_secs(30);
 
-/// The caches of a controller, and the keys of handlers that wait for them.
+/// The caches of a controller, and the release of keys that wait for them.
 pub(crate) struct Caches {
     /// The cache of the kind.
     informer: Informer,
     queue: Queue,
     lanes: Arc<Lanes>,
     watchman: Arc<Watchman>,
-    /// What else keys are enqueued for.
+    /// The related kinds whose changes enqueue keys of this kind.
     related: Mutex<Vec<Joined>>,
-    /// Since when calls wait for the watch to be upgraded to content.
+    /// When calls began to wait for the upgrade of the watch to content.
     content_awaited: Mutex<Option<Instant>>,
 }
 
@@ -57,7 +57,7 @@ impl Caches {
         }
     }
 
-    /// Begins to enqueue keys for changes of another kind.
+    /// Starts to enqueue keys when objects of a related kind change.
     pub(crate) fn relate(&self, relation: &Arc<dyn AnyRelation>) {
         let is_it = |joined: &Joined| joined.relation.number() == relation.number();
         if self.related.lock().iter().any(is_it) {
@@ -70,7 +70,8 @@ impl Caches {
             watchman: Arc::clone(&self.watchman),
         });
         let mut related = self.related.lock();
-        // Somebody else may have done so meanwhile.
+        // Joining subscribes to a cache and calls the user's map, so it runs without the lock. Another task may have
+        // joined the same relation in between; then ours is dropped.
         if related.iter().any(is_it) {
             drop(related);
             return drop(joined);
@@ -91,12 +92,13 @@ impl Caches {
             .extract_if(.., |each| each.relation.number() == number)
             .collect();
         drop(related);
-        // Subscriptions are dropped behind the lock.
+        // Dropping a subscription may wait for a publisher, so it happens after unlocking.
         drop(ended);
     }
 
-    /// Waits until the cache of the kind and those of related kinds are filled; `false` if some kind is not
-    /// served and not waited for.
+    /// Waits until the caches of the kind and of its related kinds are synced.
+    ///
+    /// Returns `false` if one of the kinds is not served and its options do not make it wait.
     pub(crate) async fn synced(&self) -> bool {
         let related: Vec<Informer> = self
             .related
@@ -112,7 +114,7 @@ impl Caches {
         true
     }
 
-    /// Returns whether the cache of the kind and those of related kinds are filled now.
+    /// Returns whether the caches of the kind and of its related kinds are synced.
     pub(crate) fn is_synced(&self) -> bool {
         let related = self.related.lock();
         let informers = related.iter().map(Joined::informer).chain([&self.informer]);
@@ -120,14 +122,16 @@ impl Caches {
         phases.into_iter().all(|phase| phase == Phase::Synced)
     }
 
-    /// Enqueues owners that were set aside because it was not known whether the kind has namespaces. To be called once
-    /// the cache of the kind is filled, when that is known if it ever will be.
+    /// Enqueues the owners that wait until the scope of the kind is known.
+    ///
+    /// Call it once the cache of the kind is synced: the scope is known by then.
     pub(crate) fn place_owners(&self) {
         self.related.lock().iter().for_each(Joined::place_owners);
     }
 
-    /// Tells related objects again whose content was not there when they were told first. Ends once it is, or
-    /// never if there are none.
+    /// Publishes related objects again that were published without their content.
+    ///
+    /// Resolves once the content of one such kind is cached. It never resolves if no relation waits for content.
     pub(crate) async fn read_unread(&self) {
         let unread: Vec<(u64, Informer)> = self
             .related
@@ -140,7 +144,7 @@ impl Caches {
             return std::future::pending().await;
         }
         for (number, informer) in unread {
-            // A kind that is not served is looked at again when it is.
+            // The kind is not served; check again later.
             if !informer.synced().await {
                 time::sleep(MISSING_PERIOD).await;
                 continue;
@@ -153,7 +157,7 @@ impl Caches {
         }
     }
 
-    /// Returns the numbers of the relations that concern a handler and whose kinds are not filled now.
+    /// Returns the relations that call a handler and whose caches are not synced.
     pub(crate) fn unfilled(&self, handler: &str) -> Vec<u64> {
         let related = self.related.lock();
         let concerning = related
@@ -169,8 +173,9 @@ impl Caches {
         unfilled.map(|(number, _)| number).collect()
     }
 
-    /// Returns whether calls that need content should wait, because the watch is being upgraded to content. They wait
-    /// without a worker, which other handlers need.
+    /// Returns whether calls that need content wait for the upgrade of the watch.
+    ///
+    /// They wait without occupying a worker, so other handlers are called meanwhile.
     pub(crate) fn is_content_coming(&self) -> bool {
         let mut since = self.content_awaited.lock();
         if !self.informer.is_upgrading() {
@@ -180,7 +185,9 @@ impl Caches {
         since.get_or_insert_with(Instant::now).elapsed() < UPGRADE_PATIENCE
     }
 
-    /// Waits until a handler that waits for caches can be called, and queues its keys. Never ends if there is none.
+    /// Waits until the caches of a waiting handler are synced, and queues its keys.
+    ///
+    /// It never resolves if no handler waits.
     pub(crate) async fn release_held(&self) {
         let lanes = self.lanes.list();
         let held = lanes.iter().filter(|lane| lane.hold().is_waiting());
@@ -188,10 +195,11 @@ impl Caches {
         if released.is_empty() {
             return std::future::pending().await;
         }
+        // The first one suffices: the supervisor calls this again for the others.
         drop(select_all(released).await);
     }
 
-    /// Waits until a handler can be called, and queues its keys.
+    /// Waits for the caches of a handler, and queues the keys that waited for it.
     async fn release(&self, lane: &Arc<Lane>) {
         self.related_filled(lane).await;
         if lane.handler().needs_content() {
@@ -200,7 +208,7 @@ impl Caches {
         self.open(lane);
     }
 
-    /// Lets a handler be called, and queues the keys that waited for it.
+    /// Allows calls of a handler, and queues the keys that waited for it.
     pub(crate) fn open(&self, lane: &Lane) {
         for waiting in lane.hold().open() {
             let (key, add) = waiting.into_add(lane.id());
@@ -208,7 +216,9 @@ impl Caches {
         }
     }
 
-    /// Waits until the related caches of a handler are filled, and warns if that takes long.
+    /// Waits until the related caches of a handler are synced.
+    ///
+    /// Logs a warning after a while.
     async fn related_filled(&self, lane: &Arc<Lane>) {
         while let Some(closed) = lane.hold().closed() {
             let passed = closed.since.elapsed();
@@ -226,7 +236,7 @@ impl Caches {
                 let error = informer.status().last_error;
                 self.warn_of_wait(lane, informer.gvk(), error.as_deref());
             }
-            // The relation may end meanwhile, and the kind may turn out not to be served.
+            // The timeout is for a relation that is removed meanwhile, and for a kind that turns out not to be served.
             tokio::select! {
                 true = informer.synced() => {}
                 () = time::sleep(MISSING_PERIOD) => {}
@@ -240,11 +250,11 @@ impl Caches {
             handler = %lane.name(),
             %related,
             error,
-            "a handler is not called before the cache of a related kind is filled"
+            "a handler waits for the cache of a related kind"
         );
     }
 
-    /// Returns the informers of relations, of those there still are.
+    /// Returns the informers of those relations that still exist.
     fn related_of(&self, numbers: &[u64]) -> Vec<Informer> {
         let related = self.related.lock();
         let wanted = related
@@ -253,7 +263,7 @@ impl Caches {
         wanted.map(|joined| joined.informer().clone()).collect()
     }
 
-    /// Waits until the watch is upgraded to content, or its time is over.
+    /// Waits until the watch is upgraded to content, or the timeout has passed.
     async fn content_settled(&self) {
         let Some(since) = *self.content_awaited.lock() else {
             return;
@@ -263,7 +273,7 @@ impl Caches {
         }
     }
 
-    /// Returns how many relations are joined, and how many owners are set aside, of how many at most.
+    /// Returns how many relations are joined, how many owners wait, and their bound.
     pub(super) fn remembered(&self) -> (usize, (usize, usize)) {
         let related = self.related.lock();
         let aside = related.iter().map(Joined::aside);

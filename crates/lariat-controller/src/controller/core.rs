@@ -1,4 +1,4 @@
-//! What all handles of a controller share.
+//! The state that all handles of a controller share.
 
 use std::fmt;
 use std::sync::Arc;
@@ -29,15 +29,16 @@ use crate::payload::{Payload, Queue};
 use crate::sentinel::Watchman;
 use crate::status::ControllerStatus;
 
-/// A controller that is in use.
+/// A controller that is in use: it has a cache, a queue and lanes.
 pub(crate) struct ControllerCore {
-    /// As an optional use: see `required`.
+    /// The informer as an optional use, for which starts do not wait; see `required`.
     informer: Informer,
-    /// Makes starts wait for the kind, as long as a handler wants that, or nobody has come yet.
+    /// A required use, which makes starts wait for the kind. Present while a handler requires the kind, and until the
+    /// first handler is registered.
     required: Mutex<Option<Informer>>,
-    /// Its tasks, for the controller after this one.
+    /// The tasks of this controller. A successor of the same kind waits for them.
     tasks: TaskTracker,
-    /// Those of the one before.
+    /// The tasks of the predecessor, until they have ended.
     predecessor: Mutex<Option<TaskTracker>>,
     clients: SharedClientFactory,
     /// The number of the factory's next run.
@@ -52,11 +53,11 @@ pub(crate) struct ControllerCore {
     options: ControllerOptions,
     own_keys: OwnKeys,
     caches: Caches,
-    /// How many keys are handled at a time; zero while it does not run.
+    /// The number of workers; zero while the controller does not run.
     working: AtomicUsize,
-    /// Cancelled when nobody needs the controller any more.
+    /// Cancelled once the controller has no handlers any more.
     ended: CancellationToken,
-    /// Feeds the queue for as long as the controller lives.
+    /// The subscription that feeds the queue, for the life of the controller.
     _feed: Subscription,
 }
 
@@ -121,12 +122,12 @@ impl ControllerCore {
         &self.informer
     }
 
-    /// Returns the caches that are waited for.
+    /// Returns the caches this controller waits for.
     pub(crate) fn caches(&self) -> &Caches {
         &self.caches
     }
 
-    /// Numbers a run.
+    /// Returns the number of the next run.
     pub(super) fn next_run(&self) -> u64 {
         self.runs.fetch_add(1, Ordering::Relaxed)
     }
@@ -163,14 +164,14 @@ impl ControllerCore {
         &self.ended
     }
 
-    /// Enqueues a key as a request says.
+    /// Enqueues a key according to a request.
     pub(crate) fn enqueue(&self, key: &ObjectKey, request: &Enqueue) -> Result<(), EnqueueError> {
         let lanes = self.lanes_of(request, Some(key))?;
         self.enqueue_for(lanes, key, request);
         Ok(())
     }
 
-    /// Enqueues a key for some lanes, with the rest as a request says.
+    /// Enqueues a key for the given lanes, otherwise according to a request.
     pub(crate) fn enqueue_for(&self, lanes: Due, key: &ObjectKey, request: &Enqueue) {
         let caller = current::caller();
         let payload = Payload::from(self.cause(request, caller.as_ref()));
@@ -185,7 +186,7 @@ impl ControllerCore {
         }
     }
 
-    /// Enqueues the key of every object of this process as a request says; returns how many there are.
+    /// Enqueues the key of every object in this process's shard; returns their number.
     pub(crate) fn enqueue_all(&self, request: &Enqueue) -> Result<usize, EnqueueError> {
         let lanes = self.lanes_of(request, None)?;
         let cause = self.cause(request, current::caller().as_ref());
@@ -206,9 +207,11 @@ impl ControllerCore {
         Ok(count)
     }
 
-    /// Returns a request, made in the call of a handler or outside of any, as a cause of work.
+    /// Returns the cause of a run that a request leads to.
+    ///
+    /// `caller` is the call of a handler in which the request was made, if any.
     fn cause(&self, request: &Enqueue, caller: Option<&Caller>) -> Cause {
-        // Who asks for later means to come again.
+        // A delayed request is a schedule rather than a reaction, so it does not extend the chain.
         let leads_on = |caller: &Caller| {
             if request.after.is_zero() {
                 caller.leads_to()
@@ -224,7 +227,7 @@ impl ControllerCore {
         }
     }
 
-    /// Adds many keys, so that others get at the queue meanwhile.
+    /// Adds keys in chunks, so that others can take the queue's lock in between.
     pub(super) fn add_in_pieces(&self, adds: impl Iterator<Item = (ObjectKey, Add<Payload>)>) {
         let mut adds = adds.peekable();
         while adds.peek().is_some() {
@@ -232,7 +235,7 @@ impl ControllerCore {
         }
     }
 
-    /// Returns which lanes a request is for.
+    /// Returns the lanes that a request selects.
     fn lanes_of(&self, request: &Enqueue, key: Option<&ObjectKey>) -> Result<Due, EnqueueError> {
         let Some(name) = &request.to else {
             return Ok(Due::ALL);
@@ -247,18 +250,21 @@ impl ControllerCore {
         })
     }
 
-    /// Calls a handler that was added, alone, for every object there is.
+    /// Enqueues every object for a new handler, and for no other.
     pub(crate) fn welcome(&self, lane: &Lane) {
         self.update_use();
         let cause = Cause::LateHandler {
             handler: Arc::clone(lane.name()),
         };
-        // Before the cache is filled there is nothing to replay: every object will come for all lanes.
-        // Afterwards, what was queued before this point may have been taken for the earlier lanes.
+        // While the cache is not synced there is nothing to replay, for every object will be published to all lanes.
+        // Afterwards a worker may already have dequeued a key for the earlier lanes, so all keys are enqueued for this
+        // one.
         self.replay(lane, &cause, true);
     }
 
-    /// Calls one handler for every object there is.
+    /// Enqueues every object for one handler.
+    ///
+    /// With `as_new` objects are left out whose creation the handler's predicate would refuse.
     pub(crate) fn replay(&self, lane: &Lane, cause: &Cause, as_new: bool) {
         let priority = lane.priority(Priority::Low);
         let snapshot = self.informer.store().snapshot();
@@ -266,7 +272,7 @@ impl ControllerCore {
             .iter()
             .filter(self.own_keys.filter())
             .filter(|object| {
-                // A predicate that would have refused its creation refuses it now.
+                // As the initial list would have been filtered.
                 !as_new || lane.wants(&Feed::initial(object))
             });
         let add = |object: &Arc<CachedObject>| {
@@ -276,7 +282,7 @@ impl ControllerCore {
         self.add_in_pieces(objects.map(add));
     }
 
-    /// Makes starts wait for the kind or not, by the handlers there are.
+    /// Updates whether starts wait for the kind, from the present handlers.
     pub(crate) fn update_use(&self) {
         let lanes = self.lanes.list();
         let is_required = lanes.is_empty() || lanes.iter().any(|lane| !lane.is_optional());
@@ -286,7 +292,7 @@ impl ControllerCore {
         self.failures.forget_gone(&lanes);
     }
 
-    /// Notes whose tasks have to end before this controller takes keys.
+    /// Sets the tasks that must end before this controller dequeues keys.
     pub(crate) fn follow(&self, predecessor: Option<TaskTracker>) {
         *self.predecessor.lock() = predecessor;
     }
@@ -296,7 +302,7 @@ impl ControllerCore {
         &self.tasks
     }
 
-    /// Waits until no worker of the controller before this one has a key.
+    /// Waits until the workers of the predecessor have ended.
     pub(crate) async fn is_alone(&self) {
         let predecessor = self.predecessor.lock().clone();
         if let Some(predecessor) = predecessor {
@@ -305,20 +311,20 @@ impl ControllerCore {
         }
     }
 
-    /// Lets the workers end; returns what tells when they have.
+    /// Stops the workers; the returned tracker waits for them.
     pub(crate) fn end(&self) -> TaskTracker {
         self.ended.cancel();
         self.tasks.close();
         self.tasks.clone()
     }
 
-    /// Gives up the place that is kept for a key at the limit of a handler, if one is.
+    /// Releases the slot that is reserved for a key at a handler's limit, if any.
     pub(super) fn pass(&self, lane: &Lane, key: &ObjectKey) {
         let waiting = lane.limit().and_then(|limit| limit.pass(key));
         self.queue_waiting(lane, waiting);
     }
 
-    /// Queues a key whose turn has come in the line before a handler.
+    /// Queues a key that has reached the head of a handler's line.
     pub(super) fn queue_waiting(&self, lane: &Lane, waiting: Option<Waiting>) {
         if let Some(waiting) = waiting {
             let (key, add) = waiting.into_add(lane.id());
@@ -326,7 +332,7 @@ impl ControllerCore {
         }
     }
 
-    /// Queues everything that waits for its turn, so that a drain finds it.
+    /// Queues all keys that wait at a handler's limit, so that a drain processes them.
     pub(crate) fn queue_all_waiting(&self) {
         for lane in self.lanes.list().iter() {
             for waiting in lane.limit().into_iter().flat_map(Limit::drain) {
@@ -335,48 +341,49 @@ impl ControllerCore {
         }
     }
 
-    /// Returns whether there is no handler.
+    /// Returns whether no handler is registered.
     pub(crate) fn is_unused(&self) -> bool {
         self.lanes.list().is_empty()
     }
 
-    /// Returns whether there is no object, and nothing to do.
+    /// Returns whether the cache is empty and no key is queued or being processed.
     pub(crate) fn is_idle(&self) -> bool {
         let queue = self.queue.stats();
         let to_do = queue.depth() + queue.delayed + queue.processing + self.waiting();
         self.informer.store().is_empty() && to_do == 0
     }
 
-    /// Returns how many keys wait in the lanes, at the limit of a handler or for caches.
+    /// Returns how many keys wait at the limit of a handler or for caches.
     pub(crate) fn waiting(&self) -> usize {
         let lanes = self.lanes.list();
         lanes.iter().map(|lane| lane.waiting()).sum()
     }
 
-    /// Returns which keys of the kind this process handles.
+    /// Returns the keys of the kind that belong to this process.
     pub(super) fn own_keys(&self) -> &OwnKeys {
         &self.own_keys
     }
 
-    /// Returns the election of the kind; none if every replica handles the kind.
+    /// Returns the leadership the kind depends on; none if every replica handles it.
     pub(crate) fn leadership(&self) -> Option<&Leadership> {
         self.options.leadership.as_ref()
     }
 
-    /// Returns whether this process may call a handler at this moment.
+    /// Returns whether this process may call a handler now.
     ///
-    /// One that was suspended beyond its deadline may not, and asks before the task that holds the lease has noticed.
+    /// A process that was suspended past the renew deadline may not. This check finds that before the task that renews
+    /// the lease does.
     pub(super) fn may_call(&self) -> bool {
         self.leadership().is_none_or(Leadership::leads)
     }
 
-    /// Returns how many keys are handled at a time, if the factory is started with so many for each kind.
+    /// Returns the number of workers: the kind's own, the start's, or the default.
     pub(crate) fn workers(&self, started_with: Option<usize>, default: Option<usize>) -> usize {
         let own = self.options.workers;
         own.or(started_with).or(default).unwrap_or(DEFAULT_WORKERS)
     }
 
-    /// Notes how many workers the controller has; zero when they have ended.
+    /// Records the number of workers; zero when they have ended.
     pub(crate) fn set_working(&self, workers: usize) {
         self.working.store(workers, Ordering::Relaxed);
         if let Some(flight) = &self.flight {
@@ -400,7 +407,9 @@ impl ControllerCore {
         }
     }
 
-    /// Adds how much is remembered, of a controller whose kind has so many relations.
+    /// Appends the sizes of what the controller remembers.
+    ///
+    /// `relations` is the number of relations of the kind, the bound of those joined.
     pub(crate) fn remembered(&self, relations: usize, all: &mut Vec<Remembered>) {
         let kind = self.gvk();
         let queue = self.queue.memory();
@@ -441,10 +450,10 @@ impl CallKind for ControllerCore {
     }
 }
 
-/// lasso's.
+/// The default number of workers, as in lasso.
 const DEFAULT_WORKERS: usize = 5;
 
-/// How many keys are queued at a time when a handler is called for all of them.
+/// How many keys are added under one lock when all objects are enqueued.
 const REPLAY_CHUNK: usize = 256;
 
 impl fmt::Debug for ControllerCore {

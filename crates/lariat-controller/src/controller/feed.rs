@@ -1,4 +1,4 @@
-//! From the cache to the queue.
+//! Feeds changes of the cache into the work queue.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,15 +13,15 @@ use crate::lane::Lanes;
 use crate::payload::{Payload, Queue};
 use crate::sentinel::Watchman;
 
-/// Puts what the cache tells into the queue.
+/// Enqueues the keys of changed objects; the controller's cache subscriber.
 pub(super) struct Feed {
     pub(super) gvk: Gvk,
     pub(super) queue: Queue,
     pub(super) lanes: Arc<Lanes>,
     pub(super) watchman: Arc<Watchman>,
-    /// The ring that divides the keys; what belongs to others is not queued.
+    /// The ring that divides the keys. Keys of other members are not queued.
     pub(super) shards: Option<Shards>,
-    /// How many deletions there were.
+    /// The number of deletions so far; it numbers the next one.
     pub(super) deletions: AtomicU64,
 }
 
@@ -31,6 +31,7 @@ impl Subscriber for Feed {
         let lanes = self.lanes.list();
         let caller = current::caller();
         let share = self.shards.as_ref().map(Shards::share);
+        // The whole batch is added under one lock of the queue.
         self.queue.add_all(changes.iter().filter_map(|change| {
             let key = || ShardKey::of_object(&self.gvk, change.object());
             if share.as_ref().is_some_and(|share| !share.holds(key())) {
@@ -55,8 +56,9 @@ impl Subscriber for Feed {
     }
 }
 
-/// Returns a change of one kind as a cause of work for another. A change that is published on the task of a handler is
-/// what the handler wrote: reflectors have tasks of their own.
+/// Returns a change as the cause of a run.
+///
+/// A change that is published on a handler's task is the handler's own write, for reflectors have tasks of their own.
 pub(crate) fn cause(
     change: &Change,
     caller: Option<&Caller>,
@@ -66,7 +68,7 @@ pub(crate) fn cause(
         return change.cause();
     };
     let (old, new) = match change {
-        // What a handler sees first by subscribing is told on its task too.
+        // A handler that subscribes gets the initial objects on its own task; it did not write them.
         Change::Added {
             object,
             initial: false,
@@ -84,7 +86,7 @@ pub(crate) fn cause(
 }
 
 impl Feed {
-    /// Returns an object as if it had just come into sight.
+    /// Returns the change by which the initial list publishes an object.
     pub(super) fn initial(object: &Arc<CachedObject>) -> Change {
         Change::Added {
             object: Arc::clone(object),

@@ -1,4 +1,4 @@
-//! Calling a handler so that nothing it does reaches the worker.
+//! Isolates workers from what handlers do.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -14,34 +14,37 @@ use crate::handler::{Call, Class, HandlerError, HandlerResult, Updated, through}
 use crate::panics::{self, Panicked};
 use crate::totals::Ended;
 
-/// What a handler answered.
+/// The result of a call.
 pub(super) struct Answer {
     pub(super) ended: Ended,
     pub(super) result: Result<Again, Failure>,
-    /// The newest state, for the handlers after it; also of one that failed.
+    /// The newest state that the handler returned, for the handlers after it.
+    ///
+    /// Set for failed calls too.
     pub(super) updated: Option<Arc<CachedObject>>,
 }
 
-/// Whether a handler wants to be called again, and how urgent that is.
+/// Whether a handler asked to be called again, and with which priority.
 pub(super) struct Again {
     pub(super) after: Option<Duration>,
     pub(super) priority: Option<Priority>,
 }
 
-/// What is told of an error. The error itself stays where it was made: it is the user's, and even dropping or
-/// printing it may panic.
+/// What is kept of a handler's error.
+///
+/// The error itself does not leave the call: it is the user's type, and even dropping or formatting it may panic.
 pub(super) struct Failure {
     pub(super) text: Arc<str>,
     pub(super) class: Class,
     pub(super) is_conflict: bool,
-    /// Whether it is not counted among the failures in a row.
+    /// The failure is not counted among the failures in a row.
     pub(super) is_held: bool,
     pub(super) priority: Option<Priority>,
-    /// When the next attempt is, if the error says so.
+    /// The delay before the next attempt, if the error sets one.
     pub(super) after: Option<Duration>,
-    /// How long the next attempt is put off at least.
+    /// The least delay before the next attempt, set by the API server.
     pub(super) not_before: Option<Duration>,
-    /// Where the handler panicked.
+    /// Where the handler panicked, if it did.
     pub(super) panicked: Option<Panicked>,
 }
 
@@ -70,10 +73,10 @@ impl Answer {
     }
 }
 
-/// Calls a handler through its middleware, so that a panic does not reach the worker.
+/// Calls a handler through its middleware, and catches panics.
 pub(super) async fn guarded(call: Call, caller: Caller) -> Answer {
     let (gvk, key) = (call.gvk().clone(), call.key().clone());
-    // What was returned is encoded by code of the user's too.
+    // Encoding the returned object runs the user's code too, so it is inside the guard.
     let calling = async { answer(&gvk, &key, through(call).await) };
     let calling = panics::noting(calling, Panicked::log_caught);
     let calling = AssertUnwindSafe(calling).catch_unwind();
@@ -94,7 +97,9 @@ pub(super) async fn guarded(call: Call, caller: Caller) -> Answer {
     }
 }
 
-/// Makes out what a handler returned; an object that cannot be is its failure.
+/// Converts what a handler returned.
+///
+/// A returned object that cannot be encoded turns a success into a failure.
 fn answer(gvk: &Gvk, key: &ObjectKey, result: HandlerResult) -> Answer {
     let make_out = |updated: Option<Updated>| match updated {
         Some(updated) => updated.encode(gvk, key),

@@ -1,4 +1,4 @@
-//! Relations as a controller has them: what else its keys are enqueued for.
+//! The relations of a controller: other kinds whose changes enqueue its keys.
 
 use std::sync::Arc;
 
@@ -8,18 +8,18 @@ use crate::lane::Lanes;
 use crate::payload::Queue;
 use crate::sentinel::Watchman;
 
-/// A relation whose view is forgotten.
+/// A relation, with its view type erased.
 pub(crate) trait AnyRelation: Send + Sync {
     fn number(&self) -> u64;
 
-    /// Returns whether a handler of some name is called because of it.
+    /// Returns whether the relation calls the handler of this name.
     fn concerns(&self, handler: &str) -> bool;
 
-    /// Begins to enqueue.
+    /// Subscribes to the related kind and starts to enqueue keys.
     fn join(self: Arc<Self>, target: Enqueuer) -> Joined;
 }
 
-/// A relation at work, until it is dropped.
+/// An active relation. Dropping it ends the subscription.
 pub(crate) struct Joined {
     pub(crate) relation: Arc<dyn AnyRelation>,
     pub(crate) informer: Informer,
@@ -27,7 +27,7 @@ pub(crate) struct Joined {
     pub(crate) _subscription: Subscription,
 }
 
-/// What keys are enqueued with.
+/// What a relation needs to enqueue keys.
 pub(crate) struct Enqueuer {
     pub(crate) client: Arc<KindClient>,
     pub(crate) queue: Queue,
@@ -35,44 +35,45 @@ pub(crate) struct Enqueuer {
     pub(crate) watchman: Arc<Watchman>,
 }
 
-/// What could not be enqueued yet, because of some objects only the metadata was there, or because it was not known
-/// whether their owners have a namespace.
+/// A relation's subscriber, and what it could not enqueue yet.
+///
+/// Either only the metadata of a related object was cached, or it was not known whether the owners have a namespace.
 pub(crate) trait Unread: Subscriber {
     fn has_unread(&self) -> bool;
 
     fn forget_unread(&self);
 
-    /// Reads of this kind what can be read of metadata, from now on.
+    /// From now on maps related objects by their metadata if they have no content.
     fn give_up(&self);
 
-    /// Enqueues the owners that were set aside, by what is known of their kind now, and sets none aside from now on.
+    /// Enqueues the owners that wait for the scope of their kind, and keeps none waiting from now on.
     fn place_owners(&self);
     /// Returns how many owners are set aside, and how many at most.
     fn aside(&self) -> (usize, usize);
 }
 
 impl Joined {
-    /// Returns the cache that is watched for the sake of another kind.
+    /// Returns the informer of the related kind.
     pub(crate) fn informer(&self) -> &Informer {
         &self.informer
     }
 
-    /// Enqueues the owners that were set aside because it was not known whether they have a namespace.
+    /// Enqueues the owners that wait until the scope of their kind is known.
     pub(crate) fn place_owners(&self) {
         self.feed.place_owners();
     }
 
-    /// Returns how many owners are set aside, and how many at most.
+    /// Returns how many owners wait, and their bound.
     pub(crate) fn aside(&self) -> (usize, usize) {
         self.feed.aside()
     }
 
-    /// Returns whether objects have to be reported again once their content is there.
+    /// Returns whether objects must be published again once their content is cached.
     pub(crate) fn has_unread(&self) -> bool {
         self.feed.has_unread()
     }
 
-    /// Tells every object again.
+    /// Publishes every object of the related kind again.
     pub(crate) fn replay(&self) {
         let snapshot = self.informer.store().snapshot();
         let initial = |object: &Arc<CachedObject>| Change::Added {
@@ -82,12 +83,12 @@ impl Joined {
         let changes: Vec<Change> = snapshot.iter().map(initial).collect();
         self.feed.forget_unread();
         self.feed.changed(&changes);
-        // A kind that is kept on demand has no content to wait for.
+        // A kind that is stored on demand never caches content, so waiting for it would not end.
         if self.feed.has_unread() {
             self.feed.give_up();
             self.feed.forget_unread();
             let kind = self.informer.gvk();
-            tracing::warn!(%kind, "a relation reads content that is not cached; let it read Metadata");
+            tracing::warn!(%kind, "a relation reads content that is not cached; make it read Metadata");
         }
     }
 }

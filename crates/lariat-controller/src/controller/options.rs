@@ -13,9 +13,10 @@ use crate::handler::{HandlerOptions, Resync};
 use crate::payload::Queue;
 use crate::sentinel::Sentinel;
 
-/// The options of a kind's controller; also the defaults for all kinds of a factory.
+/// Options of the controller of a kind, or defaults for all kinds of a factory.
 ///
-/// What is not set for a kind is as the factory says; how it is cached is taken as a whole.
+/// An option that is not set for a kind is taken from the factory's defaults. [`cache`](Self::cache) is taken as a
+/// whole, not option by option.
 ///
 /// ```
 /// use std::time::Duration;
@@ -32,7 +33,7 @@ use crate::sentinel::Sentinel;
 #[must_use = "options do nothing until a factory has them"]
 pub struct ControllerOptions {
     pub(crate) workers: Option<usize>,
-    /// Makes the limiter of one controller; lasso's curve without it.
+    /// Creates the rate limiter of one controller; without it lasso's curve applies.
     limiter: Option<Arc<SetLimiter>>,
     fair_namespaces: Option<bool>,
     ageing: Option<Ageing>,
@@ -42,32 +43,43 @@ pub struct ControllerOptions {
     history: Option<usize>,
     sentinel: Option<Sentinel>,
     needs_leader: Option<bool>,
-    /// The election whose leader alone has workers of the kind; the factory sets it.
+    /// The election whose leader alone runs workers of the kind; set by the factory.
     pub(crate) leadership: Option<Leadership>,
-    /// The ring among whose members the keys of the kind are divided; the factory sets it.
+    /// The ring whose members share the keys of the kind; set by the factory.
     pub(crate) shards: Option<Shards>,
 }
 
 type SetLimiter = dyn Fn(QueueBuilder<ObjectKey>) -> QueueBuilder<ObjectKey> + Send + Sync;
 
-/// How many runs a controller remembers.
+/// The default number of runs a controller remembers.
 const HISTORY: usize = 256;
 
 impl ControllerOptions {
-    /// Sets how many keys of the kind are handled at a time (default 5, as in lasso; zero makes a start fail).
+    /// Sets how many workers the kind has (default 5).
     ///
-    /// For a kind it counts more than what [`start`](crate::SharedControllerFactory::start) is given, for the
-    /// defaults of a factory less.
+    /// That is the number of keys processed at a time, controller-runtime's `MaxConcurrentReconciles`. The default is
+    /// lasso's. Zero makes a start fail.
+    ///
+    /// Set for a kind, it overrides what [`start`](crate::SharedControllerFactory::start) is given; set in the
+    /// factory's defaults, `start` overrides it.
     pub fn workers(self, workers: usize) -> Self {
         let workers = Some(workers);
         Self { workers, ..self }
     }
 
-    /// Sets how long failed handlers wait (default:
-    /// [`lasso_default`](lariat_queue::lasso_default), 5 ms doubling up to 30 s, and 2 minutes from the
-    /// 31st failure on).
+    /// Sets the rate limiter for retries of failed handlers.
     ///
-    /// `limiter` is called once for each kind, so that kinds never share one by accident.
+    /// The default is [`lasso_default`](lariat_queue::lasso_default): 5 ms, doubled by each further failure up to 30 s,
+    /// and 2 minutes from the 31st failure on.
+    ///
+    /// `limiter` is called once per kind, so kinds do not share a limiter by accident.
+    ///
+    /// ```
+    /// use lariat_controller::ControllerOptions;
+    ///
+    /// let options = ControllerOptions::default().rate_limiter(lariat_queue::controller_runtime_default);
+    /// # let _ = options;
+    /// ```
     pub fn rate_limiter<L: RateLimiter>(
         self,
         limiter: impl Fn() -> L + Send + Sync + 'static,
@@ -77,15 +89,36 @@ impl ControllerOptions {
         Self { limiter, ..self }
     }
 
-    /// Sets how long initial lists and other low priorities wait behind fresh changes (default: a second,
-    /// then every fourth hand-out; see [`Ageing`]).
+    /// Sets how long low priorities wait behind fresh changes.
+    ///
+    /// Initial lists and resyncs have low priority. The default is one second, then every fourth dequeue; see
+    /// [`Ageing`].
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use lariat_controller::ControllerOptions;
+    /// use lariat_queue::Ageing;
+    ///
+    /// let ageing = Ageing::new(Duration::from_secs(5), 4);
+    /// let options = ControllerOptions::default().ageing(ageing);
+    /// # let _ = options;
+    /// ```
     pub fn ageing(self, ageing: Ageing) -> Self {
         let ageing = Some(ageing);
         Self { ageing, ..self }
     }
 
-    /// Lets the namespaces of the kind take turns, or not, so that one in which much happens does not hold
-    /// back the others (default: first come first served over all namespaces).
+    /// Sets fair queuing between namespaces (default false).
+    ///
+    /// With `true` namespaces are dequeued in turn, so that a busy one does not hold back the others. By default keys
+    /// are dequeued first come, first served.
+    ///
+    /// ```
+    /// use lariat_controller::ControllerOptions;
+    ///
+    /// let options = ControllerOptions::default().workers(10).fair_namespaces(true);
+    /// # let _ = options;
+    /// ```
     pub fn fair_namespaces(self, fair: bool) -> Self {
         let fair_namespaces = Some(fair);
         Self {
@@ -94,13 +127,14 @@ impl ControllerOptions {
         }
     }
 
-    /// Sets what holds for handlers that do not say otherwise, and what is wrapped around all of them.
+    /// Sets the default options of handlers, and middleware around all of them.
     pub fn handlers(self, handlers: HandlerOptions) -> Self {
         Self { handlers, ..self }
     }
 
-    /// Calls handlers only for what has changed, not for resyncs, unless they ask for some of their own:
-    /// lasso's `SyncOnlyChangedObjects`.
+    /// Calls handlers for changes only, not for resyncs.
+    ///
+    /// A handler with a resync period of its own still gets its resyncs. This is lasso's `SyncOnlyChangedObjects`.
     pub fn only_changed(self) -> Self {
         let only_changed = Some(true);
         Self {
@@ -109,25 +143,29 @@ impl ControllerOptions {
         }
     }
 
-    /// Sets how the kind is cached: which namespaces and labels, in which form, how often it resyncs, how long
-    /// a start waits for it, and what happens if it is not served (default: see [`KindOptions`]).
+    /// Sets how the kind is cached (default: see [`KindOptions`]).
+    ///
+    /// That is: namespaces and selectors, what is stored of objects, the resync period, the sync timeout, and what
+    /// happens if the kind is not served.
     pub fn cache(self, cache: KindOptions) -> Self {
         let cache = Some(cache);
         Self { cache, ..self }
     }
 
-    /// Sets how many runs of the kind are remembered (default 256; zero for none). A run takes about 200 bytes, and 100
-    /// for each handler that was called.
+    /// Sets how many runs of the kind are remembered (default 256; zero for none).
     ///
-    /// Besides, unless it is zero, up to four earlier runs are kept of each key that ran lately: 4096 runs and one MiB
-    /// at most for the kind, of which the oldest go first.
+    /// A run takes about 200 bytes, plus 100 for each handler that was called.
+    ///
+    /// Unless it is zero, up to four earlier runs of each recent key are kept in addition, at most 4096 runs and one
+    /// MiB per kind. The oldest are evicted first.
     pub fn history(self, runs: usize) -> Self {
         let history = Some(runs);
         Self { history, ..self }
     }
 
-    /// Sets when a key counts as going round in circles, and how it is slowed down (default:
-    /// [`Sentinel::default`]).
+    /// Sets how hot loops are detected and slowed down.
+    ///
+    /// The default is [`Sentinel::default`].
     pub fn sentinel(self, sentinel: Sentinel) -> Self {
         let sentinel = Some(sentinel);
         Self { sentinel, ..self }
@@ -135,11 +173,17 @@ impl ControllerOptions {
 
     /// Sets whether only the leader handles the kind (default true).
     ///
-    /// It has an effect where the factory elects a leader: see
-    /// [`leader_election`](crate::FactoryBuilder::leader_election), or divides its keys: see
+    /// It takes effect with [`leader_election`](crate::FactoryBuilder::leader_election) or
     /// [`sharding`](crate::FactoryBuilder::sharding). controller-runtime calls it `NeedLeaderElection`.
     ///
-    /// With `false` every replica handles all of the kind, as what only reads or serves does.
+    /// With `false` every replica handles all objects of the kind. Use it for controllers that only read or serve.
+    ///
+    /// ```
+    /// use lariat_controller::ControllerOptions;
+    ///
+    /// let read_only = ControllerOptions::default().needs_leader(false);
+    /// # let _ = read_only;
+    /// ```
     pub fn needs_leader(self, needs: bool) -> Self {
         let needs_leader = Some(needs);
         Self {
@@ -148,7 +192,7 @@ impl ControllerOptions {
         }
     }
 
-    /// Adds the election and the ring of the factory, unless every replica handles the kind.
+    /// Sets the factory's election and ring, unless every replica handles the kind.
     pub(crate) fn elected(
         mut self,
         leadership: Option<Leadership>,
@@ -161,12 +205,12 @@ impl ControllerOptions {
         self
     }
 
-    /// Returns whether an election or a ring decides who handles the kind.
+    /// Returns whether an election or a ring decides which replica handles the kind.
     pub(crate) fn is_led_or(&self, default: bool) -> bool {
         self.needs_leader.unwrap_or(default)
     }
 
-    /// Returns these options, with others for what is not set.
+    /// Returns these options, completed from `others`.
     pub(crate) fn or(self, others: &Self) -> Self {
         Self {
             workers: self.workers.or(others.workers),
@@ -184,7 +228,7 @@ impl ControllerOptions {
         }
     }
 
-    /// Returns the options of a handler, completed by what holds for all of the kind.
+    /// Returns the options of a handler, completed from the kind's defaults.
     pub(super) fn complete(&self, options: HandlerOptions) -> HandlerOptions {
         let mut options = options.or(&self.handlers);
         if self.only_changed == Some(true) {
@@ -201,13 +245,13 @@ impl ControllerOptions {
         self.sentinel.clone().unwrap_or_default()
     }
 
-    /// Returns how low priorities rise in the queue, and whether namespaces take turns.
+    /// Returns the ageing of low priorities, and whether namespaces are dequeued fairly.
     pub(super) fn turns(&self) -> (Ageing, bool) {
         let ageing = self.ageing.unwrap_or_default();
         (ageing, self.fair_namespaces == Some(true))
     }
 
-    /// Makes the queue of one controller.
+    /// Creates the work queue of one controller.
     pub(super) fn queue(&self, flight: Option<&ControllerFlight>) -> Queue {
         let (ageing, fair) = self.turns();
         let mut builder = WorkQueue::<ObjectKey>::builder().ageing(ageing);

@@ -1,4 +1,4 @@
-//! The life of a registered handler.
+//! The handle of a registered handler.
 
 use std::fmt;
 use std::sync::{Arc, Weak};
@@ -12,16 +12,31 @@ use crate::enqueue::Enqueue;
 use crate::lane::Lane;
 use crate::status::HandlerStatus;
 
-/// A registered handler. Dropping this changes nothing: the handler stays registered.
+/// A registered handler. Dropping this handle leaves the handler registered.
+///
+/// ```no_run
+/// use k8s_openapi::api::core::v1::Pod;
+/// use lariat_controller::{Context, Outcome, RegisterError, SharedController};
+///
+/// # async fn example(pods: &SharedController<Pod>) -> Result<(), RegisterError> {
+/// let log = |cx: Context<Pod>| async move {
+///     println!("{}", cx.key());
+///     Ok(Outcome::done())
+/// };
+/// let registration = pods.register_handler("log", log)?;
+/// println!("{} calls so far", registration.status().runs);
+/// registration.deregister().await;
+/// # Ok(()) }
+/// ```
 pub struct Registration {
     slot: Arc<Slot>,
-    /// Weak, because a registration that is kept must not keep a kind in use whose handlers are gone.
+    /// Weak, so that a registration does not keep a controller without handlers in use.
     core: Weak<ControllerCore>,
     lane: Arc<Lane>,
 }
 
 impl Registration {
-    /// Registers a handler that was checked, with nobody else registering meanwhile.
+    /// Registers a checked handler. The caller holds the `registering` lock.
     pub(crate) fn begin<V: View>(slot: &Arc<Slot>, new: NewHandler) -> Self {
         let (core, lane) = slot.register::<V>(new);
         Self {
@@ -43,19 +58,23 @@ impl Registration {
         self.lane.name()
     }
 
-    /// Returns what is counted of the handler.
+    /// Returns the counters of the handler.
     #[must_use]
     pub fn status(&self) -> HandlerStatus {
         self.lane.status()
     }
 
-    /// Returns as whom the handler writes, by its options or those of its kind; `None` if as the factory's client does.
+    /// Returns the identity the handler writes with.
+    ///
+    /// `None` means that of the factory's client.
     #[must_use]
     pub fn identity(&self) -> Option<&ClientIdentity> {
         self.lane.identity()
     }
 
-    /// Enqueues a key for this handler alone, now; nothing happens once it is deregistered.
+    /// Enqueues a key for this handler alone, immediately.
+    ///
+    /// It does nothing once the handler is deregistered.
     #[track_caller]
     pub fn enqueue(&self, key: &ObjectKey) {
         let lane = self.lane.id().into();
@@ -64,23 +83,25 @@ impl Registration {
         }
     }
 
-    /// Takes the handler away; once this returns it is not running and will never be called again.
+    /// Deregisters the handler, and waits for its running calls.
     ///
-    /// Its name is free at once. With the last handler of a kind the controller ends, and what was enqueued
-    /// for it is forgotten; when nobody else uses the kind's cache, its watch ends after a while and its
-    /// memory is freed. Called from the handler itself this would wait for itself, for ever: spawn it
-    /// instead.
+    /// Once this returns the handler is not running and is never called again.
+    ///
+    /// Its name can be reused immediately. With the last handler of a kind its controller ends and its queued keys are
+    /// dropped. If nothing else uses the kind's cache, the watch ends after a while and its memory is freed.
+    ///
+    /// Called from the handler itself it would wait for itself, forever: spawn it instead.
     ///
     /// # Cancel safety
     ///
-    /// No further call begins from the first poll on. If the future is dropped, only the wait for the
-    /// call under way is lost.
+    /// From the first poll on no further call begins. Dropping the future only gives up waiting for calls that are
+    /// running.
     pub async fn deregister(self) {
         self.remove();
         self.lane.ended().await;
     }
 
-    /// Takes the handler away without waiting for calls that are under way.
+    /// Deregisters the handler without waiting for running calls.
     pub(crate) fn remove(&self) {
         if let Some(core) = self.core.upgrade() {
             core.lanes().remove(&self.lane);

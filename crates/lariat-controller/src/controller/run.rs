@@ -1,4 +1,4 @@
-//! One run: the handlers that are due for one key, one after the other.
+//! One run of a key: calls the handlers that are due, one after the other.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -22,10 +22,12 @@ use crate::lane::{Admission, Lane, LaneList, Waiting};
 use crate::payload::{Payload, Taken};
 use crate::sentinel::Step;
 
-/// A key that is to be given back, with what became of the handlers that were due.
+/// A processed key, with a verdict for each lane that was called.
 pub(super) type Done = (Taken, Vec<(LaneId, Verdict<Payload>)>);
 
-/// Calls the handlers that are due; returns none where the key has gone back into the queue undone.
+/// Calls the handlers that are due for a key.
+///
+/// Returns none if the key was not processed; it is back in the queue then.
 pub(super) async fn run(
     core: &Arc<ControllerCore>,
     work: Taken,
@@ -34,17 +36,18 @@ pub(super) async fn run(
 ) -> Option<Done> {
     let lanes = core.lanes().list();
     if lanes.is_over() {
-        // The last handler was deregistered just now; the key is kept for the next.
+        // The last handler was deregistered just now. The key stays queued for the next one.
         return None;
     }
+    // Judged before any call, so that a key in a hot loop waits without calling a handler.
     let judgement = core.watchman().judge(work.key(), &work.payload().ask());
     if let Some(pause) = judgement.wait {
         put_off(core, &lanes, &work, pause);
-        // Without verdicts, so that failures stay as they are.
+        // Without verdicts the lanes' failure counts stay as they are.
         return Some((work, Vec::new()));
     }
     warn_of_lost_deletions(core, &work);
-    // A change is usually for all lanes, a retry for one.
+    // The expected number of calls: a change is usually for all lanes, a retry for one.
     let due = if work.lanes().is_all() {
         lanes.len()
     } else {
@@ -75,13 +78,14 @@ pub(super) async fn run(
         }
         let _admitted = Admitted { lane, core };
         if !core.may_call() {
-            // The whole key goes back into the queue.
+            // This process may not lead any more: give the whole key back to the queue.
             return None;
         }
-        // A handler that is being deregistered is not called any more.
+        // `enter` refuses a handler that is being deregistered.
         if let Some(_inside) = lane.enter()
             && let Some(verdict) = runner.call(lane).await
         {
+            // A lane without a verdict keeps its key: the key is kept in `Hold` for it.
             verdicts.push((lane.id(), verdict));
         }
     }
@@ -92,13 +96,14 @@ fn warn_of_lost_deletions(core: &ControllerCore, work: &Taken) {
     let lost = work.payload().lost_deletions();
     if lost > 0 {
         let (kind, key) = (core.gvk(), work.key());
-        tracing::warn!(%kind, %key, lost, "too many deletions wait for handlers: the first are left out");
+        tracing::warn!(%kind, %key, lost, "too many deletions wait for handlers: the oldest are dropped");
     }
 }
 
-/// Lets a key that goes round in circles wait.
+/// Delays a key that is in a hot loop.
 fn put_off(core: &Arc<ControllerCore>, lanes: &LaneList, work: &Taken, pause: Duration) {
     for lane in lanes.iter() {
+        // A slot reserved for this key would stay unused during the delay.
         core.pass(lane, work.key());
     }
     let add = Add::after(pause)
@@ -108,14 +113,14 @@ fn put_off(core: &Arc<ControllerCore>, lanes: &LaneList, work: &Taken, pause: Du
     core.queue().add(work.key().clone(), add);
 }
 
-/// The newest state that is known of an object.
+/// The newest known state of an object.
 enum Newest {
     Known(Option<Arc<CachedObject>>),
-    /// Only its metadata is cached, and the watch is being upgraded to content.
+    /// Only the metadata is cached, and the watch is being upgraded to content.
     Awaited,
 }
 
-/// A call of a handler that its limit, if it has one, has let in; dropping it lets the next in.
+/// A call that the handler's concurrency limit admitted. Dropping it admits the next key.
 struct Admitted<'a> {
     lane: &'a Lane,
     core: &'a ControllerCore,
@@ -134,25 +139,27 @@ struct Runner<'a> {
     work: Taken,
     number: u64,
     causes: Arc<Causes>,
-    /// How many runs in a row, each caused by the write of the one before, led to this one, counted from the last that
-    /// made progress.
+    /// The length of the chain of runs that led to this one, each caused by a write of the run before. Counted from the
+    /// last run that made progress.
     chain: u32,
-    /// This run, if it is one of such a chain.
+    /// This run as a step of that chain, if it is part of one.
     step: Option<Arc<Step>>,
     began: Instant,
     stopping: &'a Arc<CancellationToken>,
     decoded: Decoded,
-    /// What a handler of this run returned as the newest state.
+    /// The newest state that a handler of this run returned.
     returned: Option<Arc<CachedObject>>,
-    /// The object as it was fetched for a handler of this run that needs content.
+    /// The object as fetched for a handler of this run that needs content.
     ///
-    /// None if the cache has the content, or no handler has needed it so far.
+    /// None if the cache has the content, or no handler needed it yet.
     fetched: Option<Arc<CachedObject>>,
     calls: Vec<CallRecord>,
 }
 
 impl Runner<'_> {
-    /// Returns whether the limit of a handler lets the call in; otherwise its key waits in line.
+    /// Returns whether a handler's limit admits the call.
+    ///
+    /// Otherwise the key waits in line.
     async fn admits(&self, lane: &Lane) -> bool {
         let Some(limit) = lane.limit() else {
             return true;
@@ -168,7 +175,9 @@ impl Runner<'_> {
         }
     }
 
-    /// Returns whether a handler waits for the caches of related kinds; then the key is kept for it.
+    /// Returns whether a handler waits for related caches.
+    ///
+    /// If so, the key is kept for it.
     fn is_held(&self, lane: &Lane) -> bool {
         let kept = lane.hold().keep_if_closed(|| self.waiting(lane));
         if kept == Some(true) {
@@ -177,7 +186,7 @@ impl Runner<'_> {
         kept.is_some()
     }
 
-    /// Returns the key with what a handler needs to be called for it later.
+    /// Returns the key with what a later call of the handler needs.
     fn waiting(&self, lane: &Lane) -> Waiting {
         Waiting {
             key: self.work.key().clone(),
@@ -187,15 +196,18 @@ impl Runner<'_> {
         }
     }
 
-    /// Calls one handler; none if the content it needs is being read, and the key is kept for it.
+    /// Calls one handler.
+    ///
+    /// Returns none if the content it needs is being loaded; the key is kept for it then.
     async fn call(&mut self, lane: &Arc<Lane>) -> Option<Verdict<Payload>> {
         let failures = self.work.failures(lane.id());
         let began = Instant::now();
+        // Retries and requests do not react to a change, so they have no lag.
         if failures == 0 && self.causes.iter().any(is_change) {
             lane.count_lag(self.work.waited() + (began - self.began));
         }
         let answer = match self.object_for(lane).await {
-            // It ended while the object was fetched.
+            // The handler was deregistered while the object was fetched.
             _ if lane.is_over() => return Some(Verdict::Done),
             Ok(Newest::Awaited) => {
                 if lane.hold().keep(self.waiting(lane)) {
@@ -203,7 +215,8 @@ impl Runner<'_> {
                 }
                 return None;
             }
-            // What was fetched may have another controlling owner than what is cached, and so another holder, which handles it.
+            // The fetched object may have another controlling owner than the cached one. Then it belongs to another
+            // member of the ring, which handles it.
             Ok(Newest::Known(Some(object))) if !self.core.own_keys().hold(&object) => {
                 return Some(Verdict::Done);
             }
@@ -278,16 +291,18 @@ impl Runner<'_> {
         }
     }
 
-    /// Returns the newest state that is known, with what was fetched of it.
+    /// Returns the newest known state, with its content if it was fetched.
     fn newest(&self) -> Option<Arc<CachedObject>> {
         let known = self.known()?;
-        // What was fetched stands for a state that is known, never for one that a handler of this run deleted since.
+        // A fetched object only replaces a known state: it must not bring back one that a handler of this run deleted.
         let fetched = self.fetched.as_ref();
         let fetched = fetched.filter(|fetched| !is_better(&known, fetched));
         Some(fetched.cloned().unwrap_or(known))
     }
 
-    /// Returns the newest state that is known: the cache's, or what a handler of this run returned.
+    /// Returns the newest known state.
+    ///
+    /// That is the cache's, or the one that a handler of this run returned.
     fn known(&self) -> Option<Arc<CachedObject>> {
         let cached = self.core.informer().store().get(self.work.key());
         let Some(returned) = &self.returned else {
@@ -295,16 +310,19 @@ impl Runner<'_> {
         };
         match cached {
             Some(cached) if is_better(&cached, returned) => Some(cached),
-            // The answer to a write that removed the last finalizer.
+            // This is the response to a write that removed the last finalizer, so the object is deleted.
             None if returned.is_deleting() && returned.finalizers().next().is_none() => None,
+            // Also if the cache does not contain the object yet: the watch may be behind the response.
             _ => Some(Arc::clone(returned)),
         }
     }
 
-    /// Returns the newest state as a handler needs it: with its content, even if only metadata is cached.
+    /// Returns the newest state as the handler needs it.
+    ///
+    /// It has content if the handler reads content.
     async fn object_for(&mut self, lane: &Lane) -> Result<Newest, LoadError> {
-        // What was fetched may be ahead of the cache. In the next run, where nothing may be fetched for it, a handler that
-        // needs no content would be called with an older state than in this one.
+        // Such a handler never sees a fetched object, for that may be newer than the cache. In its next run nothing may
+        // be fetched, and it would then see an older state than before.
         if !lane.handler().needs_content() {
             return Ok(Newest::Known(self.known()));
         }
@@ -320,12 +338,12 @@ impl Runner<'_> {
         let loaded = informer
             .load_within(self.work.key(), Duration::ZERO)
             .await?;
-        // The handlers after it need not fetch it again.
+        // Kept for the handlers after this one.
         self.fetched.clone_from(&loaded);
         Ok(Newest::Known(loaded))
     }
 
-    /// Writes down what happened, and returns the key.
+    /// Adds the run to the history, and returns the key.
     fn end(self) -> Taken {
         if self.core.history().is_kept() && !self.calls.is_empty() {
             self.core.history().push(RunRecord {
@@ -342,7 +360,7 @@ impl Runner<'_> {
     }
 }
 
-/// Returns whether a cause is something that happened, rather than something that was asked for.
+/// Returns whether a cause is a change of an object, rather than a request.
 fn is_change(cause: &Cause) -> bool {
     matches!(
         cause,
@@ -354,10 +372,10 @@ fn is_change(cause: &Cause) -> bool {
     )
 }
 
-/// Returns whether the cache has something newer than what a handler returned, or was fetched for it.
+/// Returns whether the cached state is newer than one returned by a handler or fetched.
 ///
-/// Where versions cannot be compared, what was returned is believed: it is the answer to a write of
-/// this very run. Of two states of one version so is what was returned, unless it lacks the content.
+/// If versions cannot be compared, the returned state wins: it is the response to a write of this run. Of two states
+/// with the same version the returned one wins too, unless only the cached one has content.
 fn is_better(cached: &CachedObject, returned: &CachedObject) -> bool {
     match cached.version().compare(returned.version()) {
         _ if cached.uid() != returned.uid() => true,

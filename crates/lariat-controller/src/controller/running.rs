@@ -1,4 +1,4 @@
-//! A controller that runs, from the start to the stop.
+//! A running controller, from start to stop.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,28 +18,29 @@ use super::slot::Slot;
 use super::worker::{Stopping, work};
 use crate::lane::{Lane, LaneList, Limit};
 
-/// How often a kind that is not served is looked at again.
+/// How often a kind that is not served is checked again.
 const MISSING_PERIOD: Duration = Duration::from_secs(1);
 
-/// How long a controller goes on that has no handler: somebody enqueued a key, and may register one.
+/// How long a controller without handlers keeps running. A key was enqueued, and a handler may be registered for it.
 const UNUSED: Duration = Duration::from_secs(60);
 
 /// How long to wait before a worker that died is replaced.
 const RESPAWN_PAUSE: Duration = Duration::from_secs(1);
 
-/// A controller that runs.
+/// A controller between start and stop.
 pub(crate) struct Running {
     pub(crate) slot: Arc<Slot>,
     pub(crate) core: Arc<ControllerCore>,
     pub(crate) workers: usize,
     pub(crate) stopping: Stopping,
-    /// Cancelled if the caches were filled when a stop began: then what is due is drained, even if nobody was
-    /// at work yet.
+    /// Cancelled when a stop begins, if the caches are synced by then.
+    ///
+    /// Due keys are drained then, even if no worker has started yet.
     pub(crate) filled: CancellationToken,
 }
 
 impl Running {
-    /// Runs the workers once the cache is filled, until told to stop or until nobody needs the controller.
+    /// Runs the workers once the caches are synced, until a stop or the last handler's end.
     pub(crate) async fn run(self) {
         for lane in self.core.lanes().list().iter() {
             lane.limit().into_iter().for_each(Limit::open);
@@ -52,16 +53,20 @@ impl Running {
             () = self.core.ended().cancelled() => {}
             () = ending.cancelled() => {}
         }
+        // A worker that dies during a drain is replaced too, so that the drain goes on.
         while let Some(ended) = workers.join_next().await {
             self.replace_dead(&ended, &mut workers);
         }
         self.core.set_working(0);
         self.core.failures().flush();
-        // Whoever comes after this controller waits for the one before it too.
+        // A successor waits for this task only, so this task must outlast the predecessor's tasks.
         self.core.is_alone().await;
     }
 
-    /// Keeps workers at work, resyncs handlers, enqueues what a share gains, and takes handlers out whose time is over.
+    /// Supervises the workers and all periodic work of the controller.
+    ///
+    /// That is: replacing workers that died, resyncs, keys that the shard gains, related content, keys that wait for
+    /// caches, handlers whose token is cancelled, and failure summaries.
     async fn supervise(&self, workers: &mut JoinSet<()>) {
         tokio::select! {
             biased;
@@ -75,7 +80,7 @@ impl Running {
         }
         self.core.is_alone().await;
         if self.filled.is_cancelled() {
-            // The caches were filled when the stop began, so what is due is drained.
+            // The caches were synced when the stop began, so due keys are drained, those that wait for caches included.
             let lanes = self.core.lanes().list();
             lanes.iter().for_each(|lane| self.core.caches().open(lane));
         }
@@ -88,8 +93,9 @@ impl Running {
         let mut resyncs = Resyncs::default();
         let mut gains = Gains::new(&self.core);
         loop {
+            // Created before the state is read, so that a change in between is not missed.
             let changed = self.core.lanes().changed();
-            // Those of a relation that was added meanwhile.
+            // Again, for relations that were added in the meantime.
             self.core.caches().place_owners();
             let unused: OptionFuture<_> = self.core.is_unused().then(|| time::sleep(UNUSED)).into();
             let next = resyncs.follow(&self.core.lanes().list());
@@ -108,7 +114,7 @@ impl Running {
         }
     }
 
-    /// Waits for the caches, also of kinds that are not served yet.
+    /// Waits until the caches are synced, also of kinds that are not served yet.
     async fn filled(&self) {
         let synced = async {
             while !self.core.caches().synced().await {
@@ -123,19 +129,19 @@ impl Running {
 
     /// Waits until this process leads, if only the leader handles the kind.
     ///
-    /// The queue fills meanwhile.
+    /// Keys are queued in the meantime.
     async fn leads(&self) {
         if let Some(leadership) = self.core.leadership()
             && !leadership.acquired().await
         {
-            // The election has ended; the factory is going to be stopped.
+            // The election has ended, so the factory is about to stop.
             std::future::pending().await
         }
     }
 
-    /// Removes handlers that end before the workers begin.
+    /// Removes handlers whose token is cancelled before the workers start.
     ///
-    /// Workers wait for the caches, and for this process to lead.
+    /// Workers start when the caches are synced and this process leads, which may take long.
     async fn sweep_meanwhile(&self) {
         loop {
             self.slot.sweep(&self.core);
@@ -147,7 +153,7 @@ impl Running {
         }
     }
 
-    /// Waits until the time of some handler is over.
+    /// Waits until the token of some handler is cancelled.
     async fn some_is_over(&self) {
         let lanes = self.core.lanes().list();
         let tokens = lanes.iter().filter_map(|lane| lane.until());
@@ -162,8 +168,10 @@ impl Running {
         workers.spawn(work(Arc::clone(&self.core), self.stopping.clone()));
     }
 
-    /// Handlers' panics are caught where they are called, so a dead worker is a defect of ours, or a panic in
-    /// the drop of a handler's future. It must not leave the kind without workers.
+    /// Replaces a worker that panicked.
+    ///
+    /// Panics of handlers are caught where they are called. So this is a defect of ours, or a panic in the drop of a
+    /// handler's future. It must not leave the kind without workers.
     fn replace_dead(&self, ended: &Result<(), JoinError>, workers: &mut JoinSet<()>) {
         if let Err(error) = ended
             && error.is_panic()
@@ -178,19 +186,19 @@ impl Running {
     }
 }
 
-/// When which handler is called for every object there is.
+/// The next resync of each handler that has a resync period.
 #[derive(Debug, Default)]
 struct Resyncs(Vec<(LaneId, Instant)>);
 
 impl Resyncs {
-    /// Takes in which handlers there are; returns when the next is due.
+    /// Updates the handlers; returns when the next resync is due.
     fn follow(&mut self, lanes: &LaneList) -> Option<Instant> {
         self.0
             .retain(|(id, _)| lanes.iter().any(|lane| lane.id() == *id));
         for lane in lanes.iter() {
             if let Some(period) = lane.resync_period()
                 && !self.0.iter().any(|(id, _)| *id == lane.id())
-                // What no clock can hold is never.
+                // An instant that overflows the clock means never.
                 && let Some(first) = Instant::now().checked_add(period)
             {
                 self.0.push((lane.id(), first));
@@ -199,7 +207,7 @@ impl Resyncs {
         self.0.iter().map(|(_, at)| *at).min()
     }
 
-    /// Calls those that are due.
+    /// Enqueues all objects for the handlers whose resync is due.
     fn replay(&mut self, core: &ControllerCore) {
         let (lanes, now) = (core.lanes().list(), Instant::now());
         for (id, at) in self.0.iter_mut().filter(|(_, at)| *at <= now) {
@@ -213,9 +221,9 @@ impl Resyncs {
     }
 }
 
-/// The objects that come to this process when the ring changes.
+/// Enqueues the objects that this process gains when the ring changes.
 struct Gains {
-    /// What shows the share; none without a ring.
+    /// The current share; none without a ring.
     share: Option<watch::Receiver<Share>>,
     before: Share,
 }
@@ -223,7 +231,7 @@ struct Gains {
 impl Gains {
     fn new(core: &ControllerCore) -> Self {
         let mut share = core.own_keys().follow();
-        // The present one is enqueued too: what came before this process had a share was not.
+        // The current share counts as gained: changes before this process had a share were not queued.
         share.iter_mut().for_each(watch::Receiver::mark_changed);
         Self {
             share,
@@ -231,7 +239,7 @@ impl Gains {
         }
     }
 
-    /// Waits for another share, and enqueues what it gains.
+    /// Waits for a change of the share, and enqueues what it gains.
     async fn enqueued(&mut self, core: &ControllerCore) {
         let Some(follow) = &mut self.share else {
             return std::future::pending().await;
@@ -245,7 +253,7 @@ impl Gains {
     }
 }
 
-/// Enqueues the objects that a new share holds and the one before did not, as if they had just come into sight.
+/// Enqueues the objects of a new share that were not in the old one, as an initial list.
 fn enqueue_gained(core: &ControllerCore, before: &Share, share: &Share) {
     let (gvk, lanes) = (core.gvk(), core.lanes().list());
     let snapshot = core.informer().store().snapshot();

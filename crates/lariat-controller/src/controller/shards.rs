@@ -1,4 +1,4 @@
-//! Which keys of a kind this process handles, where a ring of processes divides them.
+//! The keys of a kind that belong to this process, if a ring divides them.
 
 use std::sync::Arc;
 
@@ -9,10 +9,10 @@ use tokio::sync::watch;
 
 use crate::payload::Taken;
 
-/// The part of a kind's keys that this process handles.
+/// The part of a kind's keys that belongs to this process.
 pub(crate) struct OwnKeys {
     gvk: Gvk,
-    /// The ring that divides the keys of the kind; none if this process handles all of them.
+    /// The ring that divides the keys; none if this process handles all of them.
     shards: Option<Shards>,
 }
 
@@ -22,7 +22,7 @@ impl OwnKeys {
         Self { gvk, shards }
     }
 
-    /// Returns what tells objects of this process from those of other members of the ring.
+    /// Returns a predicate for the objects that belong to this process.
     pub(super) fn filter(&self) -> impl Fn(&&Arc<CachedObject>) -> bool + use<> {
         let (gvk, share) = (self.gvk.clone(), self.shards.as_ref().map(Shards::share));
         move |object| {
@@ -31,23 +31,23 @@ impl OwnKeys {
         }
     }
 
-    /// Returns whether an object belongs to this process by its present state.
+    /// Returns whether an object belongs to this process in the given state.
     pub(super) fn hold(&self, object: &CachedObject) -> bool {
         let key = || ShardKey::of_object(&self.gvk, object);
         let shards = self.shards.as_ref();
         shards.is_none_or(|shards| shards.share().holds(key()))
     }
 
-    /// Returns what shows the share as it changes; none without a ring.
+    /// Returns a receiver of the share; none without a ring.
     pub(super) fn follow(&self) -> Option<watch::Receiver<Share>> {
         self.shards.as_ref().map(Shards::follow)
     }
 
-    /// Returns the right to handle a key that was taken, if a ring divides the keys; none of it if the key belongs to
-    /// another member.
+    /// Returns the permit to process a dequeued key; none without a ring.
     ///
-    /// A key belongs where its object does, or did when it was deleted. Of one that was neither seen nor deleted nothing
-    /// but the name is known.
+    /// The inner option is none if the key belongs to another member.
+    ///
+    /// A key belongs to the member of its object, or of its last deleted state. Without either, only the name decides.
     pub(super) fn permit(&self, store: &Store, taken: &Taken) -> Option<Option<Permit>> {
         let shards = self.shards.as_ref()?;
         let (gvk, key) = (&self.gvk, taken.key());

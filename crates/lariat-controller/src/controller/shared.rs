@@ -1,4 +1,4 @@
-//! The handle of a controller.
+//! The public handle of a controller.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -16,11 +16,25 @@ use crate::error::RegisterError;
 use crate::handler::{Handler, HandlerOptions, Viewed};
 use crate::status::ControllerStatus;
 
-/// The controller of a kind, read as `K`; every handle of a kind is the same controller.
+/// The controller of a kind, whose objects are read as `K`.
 ///
-/// Getting one opens nothing. The watch and the cache come into being with the first handler, the first key
-/// that is enqueued, or the first look at the cache, and the queue with the first two. With the last handler
-/// the controller ends; the next brings it back.
+/// All handles of a kind are the same controller: one watch, one cache, one work queue, any number of handlers.
+///
+/// Getting a handle opens nothing. The first handler or the first enqueued key creates the cache and the queue; reading
+/// the cache creates the cache alone. The controller ends with its last handler, and the next handler creates it again.
+///
+/// ```no_run
+/// use k8s_openapi::api::core::v1::Pod;
+/// use lariat_controller::SharedControllerFactory;
+///
+/// # fn example(factory: &SharedControllerFactory) -> Result<(), lariat_controller::EnqueueError> {
+/// let pods = factory.for_object::<Pod>();
+/// pods.enqueue_key("default/web-0")?;
+/// for run in pods.history() {
+///     println!("{run}");
+/// }
+/// # Ok(()) }
+/// ```
 pub struct SharedController<K> {
     slot: Arc<Slot>,
     identity: Option<ClientIdentity>,
@@ -46,7 +60,7 @@ impl<K: View> SharedController<K> {
         self.slot.gvk()
     }
 
-    /// Returns the same controller, read as another type.
+    /// Returns the same controller with objects read as another type.
     #[must_use]
     pub fn view<V: View>(&self) -> SharedController<V> {
         SharedController {
@@ -56,12 +70,14 @@ impl<K: View> SharedController<K> {
         }
     }
 
-    /// Returns the same controller, whose [`client`](Self::client), and the clients of handlers that are
-    /// registered through it, act under an identity. There is still one watch.
+    /// Returns the same controller with an identity for writes.
+    ///
+    /// The handle's [`client`](Self::client), and the clients of handlers registered through it, act under this
+    /// identity. There is still only one watch.
     ///
     /// # Errors
     ///
-    /// The identity cannot be sent.
+    /// The identity cannot be sent in HTTP headers.
     pub fn with_identity(&self, identity: ClientIdentity) -> Result<Self, IdentityError> {
         let clients = self.slot.caches().clients();
         clients.for_kind_as(self.gvk(), identity.clone())?;
@@ -71,27 +87,45 @@ impl<K: View> SharedController<K> {
         })
     }
 
-    /// Registers a handler under a name of its own, with the options of the kind.
+    /// Registers a handler with the default options of the kind.
     ///
-    /// Handlers are called one after the other in the order of their registration, so one that takes long keeps those
-    /// behind it waiting for this key, until its [timeout](HandlerOptions::timeout). Each has its own retries: after 5 ms,
-    /// twice as long after each further failure up to 30 s, and after 2 minutes from the 31st on, unless
-    /// other [options](crate::ControllerOptions) say otherwise. Failures are logged
-    /// through `tracing`: the first at once as a warning, or as an error if it is not tried again; those that follow
-    /// with the same error, of whatever key, are summed up after 1, 10 and 60 seconds, then every ten minutes; a line
-    /// says when the handler works again. Each failure is logged at debug level. A handler reads the kind as the `K` of
-    /// this handle; for another type, register it on [`view`](Self::view).
+    /// The name must be unique among the handlers of the kind.
     ///
-    /// A handler that is registered while the controller runs is called, alone, for every object there
-    /// is, and for every change from then on.
+    /// For one key, handlers are called one after the other in the order of registration. A slow handler delays those
+    /// after it for this key, until its [timeout](HandlerOptions::timeout). Each handler is retried separately: after 5
+    /// ms, doubled by each further failure up to 30 s, and after 2 minutes from the 31st failure on.
+    /// [Options](crate::ControllerOptions) change this.
+    ///
+    /// Failures are logged through `tracing`. The first is logged immediately, as a warning, or as an error if it is
+    /// not retried. Further failures with the same error, of whatever key, are summarised after 1, 10 and 60 seconds,
+    /// then every ten minutes. The recovery is logged too. At debug level every failure is logged.
+    ///
+    /// A handler reads objects as the `K` of this handle; for another type, register it on [`view`](Self::view).
+    ///
+    /// A handler that is registered while the controller runs is called for every existing object, without the other
+    /// handlers, and for every change from then on.
+    ///
+    /// ```no_run
+    /// use k8s_openapi::api::core::v1::Pod;
+    /// use lariat_controller::{Context, HandlerResult, Outcome, RegisterError, SharedController};
+    ///
+    /// async fn log(cx: Context<Pod>) -> HandlerResult {
+    ///     println!("{} because {}", cx.key(), cx.causes());
+    ///     Ok(Outcome::done())
+    /// }
+    ///
+    /// # fn example(pods: &SharedController<Pod>) -> Result<(), RegisterError> {
+    /// pods.register_handler("log", log)?;
+    /// # Ok(()) }
+    /// ```
     ///
     /// # Errors
     ///
-    /// The name is empty, or another handler of the kind has it, or an option makes no sense.
+    /// The name is empty or taken, or an option is invalid. Nothing is registered then.
     ///
     /// # Panics
     ///
-    /// If the factory runs and this is the first use of the kind: outside a tokio runtime.
+    /// If called outside a tokio runtime while the factory runs, and this is the first use of the kind.
     pub fn register_handler(
         &self,
         name: &str,
@@ -100,7 +134,22 @@ impl<K: View> SharedController<K> {
         self.register_handler_with(name, HandlerOptions::default(), handler)
     }
 
-    /// Registers a handler with options of its own.
+    /// Registers a handler with its own options.
+    ///
+    /// ```no_run
+    /// use std::time::Duration;
+    ///
+    /// use k8s_openapi::api::core::v1::Pod;
+    /// use lariat_controller::{Context, HandlerOptions, Outcome, RegisterError, SharedController};
+    ///
+    /// # fn example(pods: &SharedController<Pod>) -> Result<(), RegisterError> {
+    /// let options = HandlerOptions::default().timeout(Duration::from_secs(30)).max_retries(5);
+    /// pods.register_handler_with("log", options, |cx: Context<Pod>| async move {
+    ///     println!("{}", cx.key());
+    ///     Ok(Outcome::done())
+    /// })?;
+    /// # Ok(()) }
+    /// ```
     ///
     /// # Errors
     ///
@@ -116,14 +165,14 @@ impl<K: View> SharedController<K> {
         handler: impl Handler<K>,
     ) -> Result<Registration, RegisterError> {
         let new = self.new_handler(name, options, handler);
-        // Without its factory the controller never runs, and nobody else registers at the same time.
+        // If the factory was dropped, the controller never runs, so nothing else registers at the same time.
         let factory = self.slot.factory().upgrade();
         let _alone = factory.as_ref().map(|factory| factory.registering());
         self.slot.check(&new)?;
         Ok(Registration::begin::<K>(&self.slot, new))
     }
 
-    /// Makes a handler that is to be registered on this handle.
+    /// Creates a handler for registration on this handle.
     pub(crate) fn new_handler(
         &self,
         name: &str,
@@ -139,50 +188,68 @@ impl<K: View> SharedController<K> {
         }
     }
 
-    /// Takes away now the handlers whose [token](HandlerOptions::until) is cancelled, which the factory does by itself soon
-    /// if it runs.
+    /// Deregisters the handlers whose [token](HandlerOptions::until) is cancelled.
+    ///
+    /// A running factory does so by itself shortly after the cancellation.
     pub fn sweep(&self) {
         if let Some(core) = self.slot.in_use() {
             self.slot.sweep(&core);
         }
     }
 
-    /// Enqueues a key for all handlers, now, whether or not there is such an object.
+    /// Enqueues a key for all handlers, immediately.
     ///
-    /// Keys that are enqueued before the start are kept. A key is queued at most once, however often
-    /// it is enqueued. This is lasso's `EnqueueKey`; its `Enqueue` is
-    /// [`enqueue_rate_limited`](Self::enqueue_rate_limited).
+    /// The object need not exist.
     ///
-    /// A kind without handlers to which keys are enqueued is watched for a minute, and the keys are kept, for a
-    /// handler that is registered meanwhile.
+    /// Keys that are enqueued before the start are kept. A key is queued at most once, however often it is added. This
+    /// is lasso's `EnqueueKey`; its `Enqueue` is [`enqueue_rate_limited`](Self::enqueue_rate_limited).
+    ///
+    /// If the kind has no handler, it is watched and its keys are kept for one minute, for a handler that is registered
+    /// in that time.
     ///
     /// # Panics
     ///
-    /// If the factory runs and this is the first use of the kind: outside a tokio runtime. So do all ways to
-    /// enqueue.
+    /// If called outside a tokio runtime while the factory runs, and this is the first use of the kind. The same holds
+    /// for all methods that enqueue.
     #[track_caller]
     pub fn enqueue(&self, key: &ObjectKey) {
         self.enqueue_after(key, Duration::ZERO);
     }
 
-    /// Enqueues a key for all handlers, after a delay that begins now; zero means now.
+    /// Enqueues a key for all handlers after a delay; zero means immediately.
     ///
-    /// The delay is kept, whatever calls the handlers meanwhile; of two delays of one key the earlier
-    /// wins. One that no clock can hold means never.
+    /// As with client-go's `AddAfter`, the delayed call happens even if the handlers are called before. If the key is
+    /// delayed already, the earlier time wins. A delay that overflows the clock means never.
+    ///
+    /// ```no_run
+    /// use std::time::Duration;
+    ///
+    /// use k8s_openapi::api::core::v1::Pod;
+    /// use lariat_controller::SharedController;
+    /// use lariat_core::ObjectKey;
+    ///
+    /// # fn example(pods: &SharedController<Pod>) {
+    /// let key = ObjectKey::namespaced("default", "web-0");
+    /// pods.enqueue_after(&key, Duration::from_secs(30));
+    /// # }
+    /// ```
     #[track_caller]
     pub fn enqueue_after(&self, key: &ObjectKey, delay: Duration) {
-        // Only a request to a handler of some name can fail.
+        // Only a request that names a handler can fail.
         let _ = self.slot.core().enqueue(key, &Enqueue::after(delay));
     }
 
-    /// Enqueues a key for all handlers, after a delay that grows with every such call for the key; see
-    /// [`Enqueue::rate_limited`].
+    /// Enqueues a key for all handlers after a growing delay.
+    ///
+    /// The delay grows with every such call for the key; see [`Enqueue::rate_limited`].
     #[track_caller]
     pub fn enqueue_rate_limited(&self, key: &ObjectKey) {
         let _ = self.slot.core().enqueue(key, &Enqueue::rate_limited());
     }
 
-    /// Enqueues a key, written as `namespace/name` or `name`, for all handlers, now.
+    /// Enqueues a key, written as `namespace/name` or `name`, immediately.
+    ///
+    /// All handlers are called.
     ///
     /// # Errors
     ///
@@ -193,7 +260,7 @@ impl<K: View> SharedController<K> {
         self.slot.core().enqueue(&key, &Enqueue::now())
     }
 
-    /// Enqueues a key as a request says.
+    /// Enqueues a key according to a request.
     ///
     /// # Errors
     ///
@@ -206,13 +273,15 @@ impl<K: View> SharedController<K> {
         }
     }
 
-    /// Enqueues every key in the cache as a request says, at low priority unless it says otherwise, and returns how
-    /// many there are; for what all objects depend on and no watch covers, such as a configuration file.
+    /// Enqueues every key in the cache according to a request; returns their number.
     ///
-    /// All are due at once, or after the request's delay, and fresh changes overtake them, as they do a resync. They
-    /// are enqueued as one by one with [`enqueue_with`](Self::enqueue_with): whatever a handler's predicate says, and
-    /// with the place in the code among the causes. Keys that come into the cache later call the handlers by
-    /// themselves. kube-rs has `Controller::reconcile_all_on` for this.
+    /// The default priority is low. Use it for inputs that all objects depend on and no watch covers, such as a
+    /// configuration file.
+    ///
+    /// All keys are due immediately, or after the request's delay. Fresh changes overtake them, as they overtake a
+    /// resync. Handlers are called regardless of their predicates, as with [`enqueue_with`](Self::enqueue_with), and
+    /// the place in the code is among the causes. Objects that are added later call the handlers anyway. In a sharded
+    /// factory only this process's keys are enqueued. In kube-rs this is `Controller::reconcile_all_on`.
     ///
     /// ```no_run
     /// use k8s_openapi::api::core::v1::Pod;
@@ -244,45 +313,75 @@ impl<K: View> SharedController<K> {
         }
     }
 
-    /// Returns the cache of the kind, which is filled and kept up to date for as long as somebody has it; this
-    /// needs no handler.
+    /// Returns the cache of the kind; no handler is needed.
+    ///
+    /// The cache is filled and kept up to date while the returned value or a clone of it exists.
+    ///
+    /// ```no_run
+    /// use k8s_openapi::api::core::v1::Pod;
+    /// use lariat_controller::SharedController;
+    /// use lariat_core::ObjectKey;
+    ///
+    /// # fn example(pods: &SharedController<Pod>) -> Result<(), lariat_cache::DecodeError> {
+    /// let cache = pods.cache();
+    /// let pod = cache.get(&ObjectKey::namespaced("default", "web-0"))?;
+    /// println!("{} pods, web-0 is cached: {}", cache.len(), pod.is_some());
+    /// # Ok(()) }
+    /// ```
     ///
     /// # Panics
     ///
-    /// If the factory runs and this is the first use of the kind: outside a tokio runtime.
+    /// If called outside a tokio runtime while the factory runs, and this is the first use of the kind.
     #[must_use]
     pub fn cache(&self) -> Cache<K> {
         self.slot.informer().cache()
     }
 
-    /// Returns the client of the kind; this opens nothing.
+    /// Returns the client of the kind; nothing is opened.
     #[must_use]
     pub fn client(&self) -> Arc<KindClient> {
         let clients = self.slot.caches().clients();
         let identity = self.identity.clone();
-        // It was tried when the handle was made.
+        // The identity was checked when the handle was created.
         let own = identity.and_then(|identity| clients.for_kind_as(self.gvk(), identity).ok());
         own.unwrap_or_else(|| clients.for_kind(self.gvk()))
     }
 
-    /// Returns state and totals, or `None` if the controller is not in use.
+    /// Returns state and counters; `None` if the controller is not in use.
     #[must_use]
     pub fn status(&self) -> Option<ControllerStatus> {
         self.slot.in_use().map(|core| core.status())
     }
 
-    /// Returns the last runs, oldest first, as many as [are kept](crate::ControllerOptions::history).
+    /// Returns the last runs of the kind, oldest first.
+    ///
+    /// [`ControllerOptions::history`](crate::ControllerOptions::history) says how many are kept.
     #[must_use]
     pub fn history(&self) -> Vec<RunRecord> {
         let core = self.slot.in_use();
         core.map_or_else(Vec::new, |core| core.history().all())
     }
 
-    /// Returns the last runs of a key, oldest first: why each happened, who was called, and what came of it.
+    /// Returns the last runs of a key, oldest first.
     ///
-    /// They are those among the last runs of the kind, and up to four before them, so that a kind of which many keys
-    /// run, or one key very often, does not drive out the others; see [`history`](crate::ControllerOptions::history)
-    /// for how many keys that holds.
+    /// Each says why it happened, which handlers were called, and with which result.
+    ///
+    /// These are the key's runs among the last of the kind, plus up to four earlier ones, so that busy keys do not
+    /// evict the runs of quiet ones. See [`history`](crate::ControllerOptions::history) for the bounds.
+    ///
+    /// ```no_run
+    /// use k8s_openapi::api::core::v1::Pod;
+    /// use lariat_controller::SharedController;
+    /// use lariat_core::ObjectKey;
+    ///
+    /// # fn example(pods: &SharedController<Pod>) {
+    /// for run in pods.why(&ObjectKey::namespaced("default", "web-0")) {
+    ///     for call in &run.calls {
+    ///         println!("{} {}: {}", call.handler, call.ended.as_str(), run.causes);
+    ///     }
+    /// }
+    /// # }
+    /// ```
     #[must_use]
     pub fn why(&self, key: &ObjectKey) -> Vec<RunRecord> {
         let core = self.slot.in_use();

@@ -1,4 +1,4 @@
-//! A kind somebody asked for, in use or not.
+//! The place of a kind's controller, in use or not.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Weak};
@@ -15,30 +15,31 @@ use crate::error::RegisterError;
 use crate::handler::{AnyHandler, HandlerOptions};
 use crate::lane::Lane;
 
-/// What a kind needs of its factory, which has all kinds.
+/// What a slot needs from its factory.
 pub(crate) trait Kinds: Send + Sync {
     fn caches(&self) -> &SharedCacheFactory;
 
-    /// Returns the place of a kind's controller, the same for all who ask.
+    /// Returns the slot of a kind, the same for all callers.
     fn slot(self: Arc<Self>, gvk: Gvk) -> Arc<Slot>;
 
-    /// Keeps others from registering handlers, so that a transaction registers all or none.
+    /// Locks registration, so that a transaction registers all handlers or none.
     fn registering(&self) -> MutexGuard<'_, ()>;
 
-    /// Starts a controller that came into use while the factory runs.
+    /// Starts a controller that is created while the factory runs.
     fn start_late(&self, slot: &Arc<Slot>, core: &Arc<ControllerCore>);
 
-    /// Forgets a controller that nobody needs any more.
+    /// Forgets a controller that has ended.
     fn forget(&self, core: &Arc<ControllerCore>);
 }
 
-/// The place of a kind's controller, which comes into being when it is first needed and ends with its last
-/// handler.
+/// The place of a kind's controller.
+///
+/// The controller is created when it is first needed, and ends with its last handler.
 pub(crate) struct Slot {
     gvk: Gvk,
     caches: SharedCacheFactory,
     options: ControllerOptions,
-    /// Locked for moments only: nothing of a user's is called, and no other lock is taken, meanwhile.
+    /// Held briefly: no user code is called and no other lock is taken under it.
     state: Mutex<State>,
     factory: Weak<dyn Kinds>,
     /// The number of the factory's next run.
@@ -47,21 +48,21 @@ pub(crate) struct Slot {
 
 #[derive(Default)]
 struct State {
-    /// Where the kind is served, if that was told.
+    /// The resource of the kind, if it was set.
     resource: Option<ResourceKind>,
     core: Option<Arc<ControllerCore>>,
-    /// The tasks of the controller before this one, which may have a key still.
+    /// The tasks of the predecessor, which may still be processing a key.
     predecessor: Option<TaskTracker>,
-    /// What else keys of the kind are enqueued for, while the controller is in use.
+    /// The relations of the kind; joined while the controller is in use.
     relations: Vec<Arc<dyn AnyRelation>>,
 }
 
-/// A handler that is to be registered.
+/// A handler to register.
 pub(crate) struct NewHandler {
     pub(crate) name: String,
     pub(crate) handler: Box<dyn AnyHandler>,
     pub(crate) options: HandlerOptions,
-    /// A start does not wait for the kind on its account.
+    /// Starts do not wait for the kind because of this handler.
     pub(crate) is_optional: bool,
 }
 
@@ -87,12 +88,12 @@ impl Slot {
         &self.gvk
     }
 
-    /// Tells where the kind is served; whoever tells first is believed.
+    /// Sets the resource of the kind, unless it is set already.
     pub(crate) fn set_resource(&self, resource: ResourceKind) {
         self.state.lock().resource.get_or_insert(resource);
     }
 
-    /// Tells where the kind is served by now.
+    /// Replaces the resource of the kind, after discovery has found a new one.
     pub(crate) fn replace_resource(&self, resource: &ResourceKind) {
         self.state.lock().resource = Some(resource.clone());
         let client = self.caches.clients().for_kind(&self.gvk);
@@ -116,8 +117,9 @@ impl Slot {
         }
     }
 
-    /// Returns whether nothing would be lost with it: nothing is in use, nothing is related, and the tasks of the last
-    /// controller have ended.
+    /// Returns whether the slot can be dropped without losing anything.
+    ///
+    /// That is: no controller is in use, there are no relations, and the predecessor's tasks have ended.
     pub(crate) fn is_unused(&self) -> bool {
         let state = self.state.lock();
         let is_idle = |tasks: &TaskTracker| tasks.is_empty();
@@ -126,7 +128,7 @@ impl Slot {
             && state.predecessor.as_ref().is_none_or(is_idle)
     }
 
-    /// Returns how much the controller remembers, if it is in use.
+    /// Appends the sizes of what the controller remembers, if it is in use.
     pub(crate) fn remembered(&self, all: &mut Vec<Remembered>) {
         let state = self.state.lock();
         let (core, relations) = (state.core.clone(), state.relations.len());
@@ -141,13 +143,16 @@ impl Slot {
         self.state.lock().core.clone()
     }
 
-    /// Returns the controller; it comes into being, and starts if the factory runs, with the first call.
+    /// Returns the controller.
+    ///
+    /// The first call creates it, and starts it if the factory runs.
     pub(crate) fn core(self: &Arc<Self>) -> Arc<ControllerCore> {
         if let Some(core) = self.in_use() {
             return core;
         }
-        // Made before anything is locked, because subscribing waits for whoever changes the cache, and that
-        // may be somebody who is told of a change and enqueues a key. Of two that are made one is dropped.
+        // Created before the lock is taken. Subscribing waits for the task that is publishing a change, and that task
+        // may run a subscriber that enqueues a key here. If two tasks create a controller at the same time, one is
+        // dropped.
         let clients = self.caches.clients().clone();
         let (options, runs) = (self.options.clone(), Arc::clone(&self.runs));
         let flight = self.caches.flight().cloned();
@@ -156,6 +161,7 @@ impl Slot {
         let (core, is_new) = {
             let mut state = self.state.lock();
             match &state.core {
+                // Another task was faster. Ours is dropped at the end, without the lock.
                 Some(core) => (Arc::clone(core), false),
                 None => {
                     made.follow(state.predecessor.take());
@@ -173,7 +179,7 @@ impl Slot {
         core
     }
 
-    /// Checks whether a handler could be registered; nothing is created.
+    /// Checks whether a handler can be registered; nothing is created.
     pub(crate) fn check(&self, new: &NewHandler) -> Result<(), RegisterError> {
         let (gvk, name) = (&self.gvk, &new.name);
         let options = self.options.complete(new.options.clone());
@@ -184,7 +190,7 @@ impl Slot {
         }
     }
 
-    /// Registers a handler that was checked, with nobody else registering meanwhile.
+    /// Registers a checked handler. The caller holds the `registering` lock.
     pub(crate) fn register<V: View>(
         self: &Arc<Self>,
         new: NewHandler,
@@ -194,7 +200,7 @@ impl Slot {
         let core = loop {
             let core = self.core();
             let swept = core.lanes().sweep();
-            // Before any worker sees it. The caches of what is registered before the start are filled by then anyway.
+            // Closed before a worker can see the lane. Before the start all related caches are waited for anyway.
             lane.hold().close(core.caches().unfilled(&new.name));
             let state = self.state.lock();
             let is_current = |current: &Arc<ControllerCore>| Arc::ptr_eq(current, &core);
@@ -204,7 +210,7 @@ impl Slot {
             }
             drop(state);
             drop(swept);
-            // Otherwise it ended at this very moment.
+            // The controller may have ended since it was looked up; then try again with its successor.
             if added {
                 break core;
             }
@@ -214,15 +220,17 @@ impl Slot {
         (core, lane)
     }
 
-    /// Ends a controller if it has no handler any more.
+    /// Ends a controller that has no handlers any more.
     pub(crate) fn end_if_unused(&self, core: &Arc<ControllerCore>) {
         core.update_use();
         let mut state = self.state.lock();
         let is_current = |current: &Arc<ControllerCore>| Arc::ptr_eq(current, core);
+        // Checked under the lock under which `register` adds a lane, so that no lane is added to an ended controller.
         if !state.core.as_ref().is_some_and(is_current) || !core.lanes().list().is_empty() {
             return;
         }
         let ended = state.core.take();
+        // The next controller waits for these tasks, so that no key is processed by two workers.
         state.predecessor = Some(core.end());
         drop(state);
         if let Some(factory) = self.factory.upgrade() {
@@ -231,14 +239,16 @@ impl Slot {
         drop(ended);
     }
 
-    /// Takes out handlers whose time is over.
+    /// Removes handlers whose token is cancelled.
     pub(crate) fn sweep(&self, core: &Arc<ControllerCore>) {
         if !core.lanes().sweep().is_empty() {
             self.end_if_unused(core);
         }
     }
 
-    /// Enqueues keys of the kind for something else too, from now on and whenever it is in use.
+    /// Adds a relation.
+    ///
+    /// From now on, whenever the controller is in use, it enqueues keys.
     pub(crate) fn add_relation(&self, relation: Arc<dyn AnyRelation>) {
         let mut state = self.state.lock();
         state.relations.push(relation);
@@ -253,7 +263,7 @@ impl Slot {
         let relations = self.state.lock().relations.clone();
         for relation in relations {
             core.caches().relate(&relation);
-            // It may have been taken away meanwhile.
+            // It may have been removed while it was being joined; then it is left again.
             let state = self.state.lock();
             let stays = |each: &Arc<dyn AnyRelation>| each.number() == relation.number();
             let stays = state.relations.iter().any(stays);
@@ -277,7 +287,9 @@ impl Slot {
         }
     }
 
-    /// Lets everything go when the factory does: handlers and relations may hold handles of controllers.
+    /// Drops everything with the factory.
+    ///
+    /// Handlers and relations may hold handles of controllers.
     pub(crate) fn close(&self) {
         let mut state = self.state.lock();
         let (core, relations) = (state.core.take(), std::mem::take(&mut state.relations));
@@ -291,7 +303,7 @@ impl Slot {
     }
 }
 
-/// Checks what can be wrong with a handler of a kind.
+/// Checks the name and the options of a handler.
 pub(crate) fn check_options(
     gvk: &Gvk,
     name: &str,

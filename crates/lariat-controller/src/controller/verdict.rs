@@ -1,4 +1,4 @@
-//! What becomes of a key for a handler that was called.
+//! The verdict on a call: whether and when the handler is called again for the key.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -19,16 +19,16 @@ use crate::payload::{Payload, Taken};
 use crate::sentinel::Step;
 use crate::totals::Ended;
 
-/// How long a handler waits whose rate limiter panics.
+/// The retry delay if the rate limiter panics.
 const BROKEN_LIMITER: Duration = Duration::from_secs(30);
 
-/// How one call went.
+/// How a call ended.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Report {
     pub(super) ended: Ended,
     pub(super) attempt: u32,
     pub(super) took: Duration,
-    /// The API server refused a write because the object had changed since.
+    /// A write was refused with 409 Conflict.
     pub(super) is_conflict: bool,
 }
 
@@ -57,14 +57,16 @@ pub(super) struct EndedCall<'a> {
     pub(super) work: &'a Taken,
     pub(super) lane: &'a Lane,
     pub(super) report: Report,
-    /// The chain that led to the run, and which run of it this is.
+    /// The length of the chain that led to the run, and the run as a step of it.
     pub(super) step: (u32, Option<Arc<Step>>),
 }
 
 impl EndedCall<'_> {
-    /// Returns whether and when the handler is called again, and what is written down; logs a failure.
+    /// Returns the verdict for the queue and the record for the history.
     ///
-    /// `newest` is the object as it is known, for what decides after the last retry.
+    /// Logs a failure.
+    ///
+    /// `newest` returns the newest known state, for the function that decides after the last retry.
     pub(super) fn judge(
         &self,
         result: Result<Again, Failure>,
@@ -86,12 +88,12 @@ impl EndedCall<'_> {
         (self.with_later_deletions(verdict), record)
     }
 
-    /// Has a handler called at once for the next deletion, if it is done with one of several.
+    /// Requeues immediately for the next deletion, if the handler is done with one of several.
     fn with_later_deletions(&self, verdict: Verdict<Payload>) -> Verdict<Payload> {
         let is_done = matches!(verdict, Verdict::Done | Verdict::Again { .. });
         let payload = self.work.payload();
         match payload.later_deletions(self.lane.id()).filter(|_| is_done) {
-            // A requeue that the handler asked for is satisfied by that call, as by every earlier one.
+            // That call satisfies a requeue the handler asked for, as any earlier call does.
             Some(payload) => Verdict::Again {
                 after: self.delay_of_deletion(payload.deletion_tries(self.lane.id())),
                 payload,
@@ -101,7 +103,9 @@ impl EndedCall<'_> {
         }
     }
 
-    /// A deletion whose calls have failed keeps its delay, however many others are handled meanwhile.
+    /// Returns the delay before a deletion is handled.
+    ///
+    /// A deletion whose calls failed keeps its backoff, whatever other deletions are handled meanwhile.
     fn delay_of_deletion(&self, tries: u32) -> Duration {
         if tries == 0 {
             return Duration::ZERO;
@@ -130,6 +134,7 @@ impl EndedCall<'_> {
             return (requeued(lane, failure.after, priority), record);
         }
         let is_terminal = failure.class == Class::Terminal;
+        // Held failures never use up the retries.
         let given_up = !is_terminal && !is_held && lane.gives_up(failures);
         if given_up {
             lane.count_given_up();
@@ -149,6 +154,7 @@ impl EndedCall<'_> {
         let cause = Cause::Retry { handler, failures };
         let payload = self.work.payload();
         let payload = payload.for_retry(lane.id(), cause, self.step.clone());
+        // A held failure keeps the count of failures in a row; any other raises it.
         let verdict = if is_held {
             Verdict::Postponed {
                 after,
@@ -165,8 +171,9 @@ impl EndedCall<'_> {
         (verdict, record)
     }
 
-    /// Returns when a failed handler is called again: when the error says, or when its limiter does, but no sooner than
-    /// the API server asked for.
+    /// Returns the delay before the retry.
+    ///
+    /// It is the error's own delay, or else the backoff, but at least what the API server asked for.
     fn retry_in(&self, failure: &Failure) -> Duration {
         failure.after.unwrap_or_else(|| {
             let least = failure.not_before.unwrap_or_default();
@@ -174,7 +181,7 @@ impl EndedCall<'_> {
         })
     }
 
-    /// Asks the limiter, which may be the user's.
+    /// Returns the limiter's delay. The limiter may be the user's, so a panic is caught.
     fn backoff(&self, failures: u32) -> Duration {
         let lane = self.lane;
         let ask = || {
@@ -183,24 +190,24 @@ impl EndedCall<'_> {
         };
         catch_unwind(AssertUnwindSafe(ask)).unwrap_or_else(|_| {
             let (kind, handler) = (self.core.gvk(), lane.name());
-            tracing::error!(%kind, %handler, "a rate limiter panicked");
+            tracing::error!(%kind, %handler, "rate limiter panicked");
             BROKEN_LIMITER
         })
     }
 
     fn log_ignored(&self, error: &str) {
         let (kind, key, handler) = (self.core.gvk(), self.work.key(), self.lane.name());
-        tracing::debug!(%kind, %key, %handler, error, "an error is ignored");
+        tracing::debug!(%kind, %key, %handler, error, "handler error ignored");
     }
 
-    /// Logs a failure; returns what it says.
+    /// Logs a failure; returns its text.
     fn log_failed(&self, next: Next, failure: Failure) -> Arc<str> {
         let (kind, key, handler) = (self.core.gvk(), self.work.key(), self.lane.name());
         let (error, attempt) = (failure.text, self.report.attempt);
-        // The next attempt sees the new state, so a conflict is everyday life and not worth a warning.
+        // The retry sees the new state, so a conflict is expected and not worth a warning.
         if let (true, Next::Retry(retry_in)) = (failure.is_conflict, next) {
             let retry_in = tracing::field::debug(retry_in);
-            tracing::debug!(%kind, %key, %handler, %error, attempt, retry_in, "a conflict, to be tried again");
+            tracing::debug!(%kind, %key, %handler, %error, attempt, retry_in, "conflict, retrying");
             return error;
         }
         self.core.failures().failed(&Failed {
@@ -215,12 +222,12 @@ impl EndedCall<'_> {
     }
 }
 
-/// Returns what comes of a success that asks for another call, if it does.
+/// Returns the verdict on a success: done, or again if the handler asked for it.
 fn requeued(lane: &Lane, after: Option<Duration>, priority: Option<Priority>) -> Verdict<Payload> {
     let Some(after) = after else {
         return Verdict::Done;
     };
-    // What no clock can hold is never, and no cause of any run.
+    // A delay that overflows the clock means never, so it causes no run.
     let payload = Instant::now().checked_add(after).map(|due| {
         Payload::from(Cause::Requeued {
             handler: Arc::clone(lane.name()),

@@ -1,4 +1,4 @@
-//! Workers: get a key, run its handlers, give it back.
+//! Workers: get a key, run its handlers, mark it done.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,12 +12,12 @@ use super::core::ControllerCore;
 use super::run::run;
 use crate::payload::Taken;
 
-/// The two steps of a stop.
+/// The two stages of a stop.
 #[derive(Debug, Clone)]
 pub(crate) struct Stopping {
-    /// Finish what is due, then end.
+    /// Process what is due, then end.
     pub(crate) drain: CancellationToken,
-    /// End now; calls under way are dropped.
+    /// End immediately; running calls are dropped.
     pub(crate) abort: CancellationToken,
 }
 
@@ -30,7 +30,7 @@ impl Stopping {
     }
 }
 
-/// How long a worker waits that may not call a handler, because the deadline of the lease has passed.
+/// The pause of a worker that may not call handlers because the renew deadline has passed.
 const FENCED_PAUSE: Duration = Duration::from_millis(100);
 
 pub(super) async fn work(core: Arc<ControllerCore>, stopping: Stopping) {
@@ -40,7 +40,7 @@ pub(super) async fn work(core: Arc<ControllerCore>, stopping: Stopping) {
     loop {
         let work = match next.take() {
             Some(work) => {
-                // A worker that never waits would keep its thread from all other tasks.
+                // A worker that always finds a next key would never yield to other tasks.
                 task::consume_budget().await;
                 work
             }
@@ -58,7 +58,8 @@ pub(super) async fn work(core: Arc<ControllerCore>, stopping: Stopping) {
             return;
         }
         if !core.may_call() {
-            // The key stays in line. What ends the workers is about to come, or the answer to a renewal that was under way.
+            // The key keeps its place in the queue. Soon either the workers are aborted, or a renewal that is on its
+            // way succeeds.
             drop(work);
             tokio::select! {
                 biased;
@@ -76,14 +77,14 @@ pub(super) async fn work(core: Arc<ControllerCore>, stopping: Stopping) {
         };
         worker.begin(work.key());
         let run = run(&core, work, &draining, &worker);
-        // The run comes first: one that is done at once waits for nothing, and its worker looks at `abort` above. The others are
-        // polled while a handler waits; all workers of all kinds share what they wait for.
+        // The run is polled first: one that completes immediately registers no wakers, and `abort` is checked above.
+        // The other futures are polled only while a handler waits; all workers of all kinds share them.
         let done = tokio::select! {
             biased;
             done = run => done,
-            // The activity shows what was dropped.
+            // The activity entry stays and shows what was dropped.
             () = stopping.abort.cancelled() => return,
-            // What is dropped goes back into the queue, and is passed on when it is handed out again.
+            // The dropped key goes back into the queue, and is passed on when it is dequeued again.
             () = revoked(permit.as_ref()) => None,
         };
         worker.end();
@@ -91,7 +92,7 @@ pub(super) async fn work(core: Arc<ControllerCore>, stopping: Stopping) {
     }
 }
 
-/// Gives back a key that belongs to another member of the ring, which enqueues it when it gets it.
+/// Drops a key that belongs to another member, which enqueues it when it gains it.
 fn pass_on(core: &ControllerCore, work: Taken) {
     for lane in core.lanes().list().iter() {
         core.pass(lane, work.key());
@@ -106,7 +107,9 @@ async fn revoked(permit: Option<&Permit>) {
     }
 }
 
-/// Waits for the next key. While there is no handler keys stay in the queue, for one that may be registered.
+/// Waits for the next key.
+///
+/// While no handler is registered, keys stay in the queue for one that may come.
 async fn get(core: &ControllerCore, stopping: &Stopping) -> Option<Taken> {
     tokio::select! {
         biased;

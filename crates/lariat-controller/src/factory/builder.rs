@@ -16,10 +16,10 @@ use super::SharedControllerFactory;
 use crate::controller::ControllerOptions;
 use crate::error::StartError;
 
-/// How long a start waits for caches: controller-runtime's `CacheSyncTimeout`.
+/// The default sync timeout of a start, controller-runtime's `CacheSyncTimeout`.
 const SYNC_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// How long a stop waits for handlers: controller-runtime's `GracefulShutdownTimeout`.
+/// The default grace period of a stop, controller-runtime's `GracefulShutdownTimeout`.
 const GRACE_PERIOD: Duration = Duration::from_secs(30);
 
 #[derive(Debug, Clone)]
@@ -31,19 +31,19 @@ pub(super) struct Options {
     pub(super) election: Option<Election>,
 }
 
-/// What a factory takes part in with other replicas.
+/// How a factory shares work with other replicas.
 #[derive(Debug, Clone)]
 pub(super) enum Election {
     /// One replica leads.
     Leader(Arc<Elector>),
     /// Each replica has a share.
     Ring(Arc<RingMember>),
-    /// Every start fails with it.
+    /// The configuration is invalid; every start fails with this error.
     Invalid(LeaseError),
 }
 
 impl Election {
-    /// Lets the leadership stand by, before the tasks of a run begin to wait for it.
+    /// Resets the leadership to standby, before the tasks of a run start to wait for it.
     pub(super) fn stand_by(&self) {
         match self {
             Self::Leader(elector) => elector.stand_by(),
@@ -54,7 +54,7 @@ impl Election {
 }
 
 impl Options {
-    /// Returns what shows whether this process leads; none without an election.
+    /// Returns the leadership of this process; none without an election.
     pub(super) fn leadership(&self) -> Option<Leadership> {
         match &self.election {
             Some(Election::Leader(elector)) => Some(elector.leadership()),
@@ -63,7 +63,7 @@ impl Options {
         }
     }
 
-    /// Returns what shows which keys this process has; none without a ring.
+    /// Returns the shards of this process; none without a ring.
     pub(super) fn shards(&self) -> Option<Shards> {
         match &self.election {
             Some(Election::Ring(member)) => Some(member.shards()),
@@ -71,7 +71,9 @@ impl Options {
         }
     }
 
-    /// Returns the options of a kind; its workers are its own, not the default.
+    /// Returns the options of a kind, completed from the defaults.
+    ///
+    /// `workers` is left as the kind sets it, because the argument of `start` ranks between the two.
     pub(super) fn of(&self, gvk: &Gvk) -> ControllerOptions {
         let own = self.kinds.get(gvk).cloned().unwrap_or_default();
         let workers = own.workers;
@@ -80,7 +82,9 @@ impl Options {
         options.elected(self.leadership(), self.shards())
     }
 
-    /// Returns which content this process caches: all of the kinds that every replica handles, its share of others.
+    /// Returns the filter of cached content.
+    ///
+    /// All of kinds every replica handles, the share of others.
     fn content_of(&self, shards: Shards) -> ContentFilter {
         let default = self.default.is_led_or(true);
         let differs = |options: &ControllerOptions| options.is_led_or(default) != default;
@@ -96,7 +100,7 @@ impl Options {
         self.default.workers
     }
 
-    /// Checks that no kind is told to have no workers.
+    /// Checks that no option sets zero workers.
     pub(super) fn check_workers(&self, started_with: Option<usize>) -> Result<(), StartError> {
         if started_with.or(self.default.workers) == Some(0) {
             return Err(StartError::NoWorkers { gvk: None });
@@ -112,11 +116,25 @@ impl Options {
 }
 
 /// Configures a [`SharedControllerFactory`].
+///
+/// Created by [`SharedControllerFactory::builder`].
+///
+/// ```no_run
+/// use std::time::Duration;
+/// use lariat_controller::SharedControllerFactory;
+///
+/// # fn example(client: kube::Client) {
+/// let factory = SharedControllerFactory::builder(client)
+///     .sync_timeout(Duration::from_secs(60))
+///     .grace_period(Duration::from_secs(20))
+///     .build();
+/// # let _ = factory; }
+/// ```
 #[must_use = "a builder does nothing until it is built"]
 pub struct FactoryBuilder {
-    /// The client the factory was made with.
+    /// The client the factory was created with.
     ///
-    /// Clients of the factory ask gates before they write; a lease is renewed without asking them.
+    /// The factory's own clients ask gates before they write. A lease must be renewed without asking them.
     client: Client,
     caches: CacheFactoryBuilder,
     options: Options,
@@ -137,7 +155,9 @@ impl FactoryBuilder {
         }
     }
 
-    /// Sets the options of all kinds, as far as they do not have others of their own.
+    /// Sets the default options of all kinds.
+    ///
+    /// Options of [a kind](Self::kind_options) take precedence.
     ///
     /// ```no_run
     /// use std::time::Duration;
@@ -160,7 +180,7 @@ impl FactoryBuilder {
         self
     }
 
-    /// Sets the options of a kind.
+    /// Sets the options of a kind. A second call for the kind replaces the first.
     pub fn kind_options(mut self, gvk: impl Into<Gvk>, options: ControllerOptions) -> Self {
         let gvk = gvk.into();
         if let Some(cache) = &options.cache {
@@ -170,39 +190,40 @@ impl FactoryBuilder {
         self
     }
 
-    /// Sets how long a start waits until all caches are filled (default 2 minutes; zero fails unless
-    /// they are filled already).
+    /// Sets how long a start waits until all caches are synced (default 2 minutes).
+    ///
+    /// Zero makes the start fail unless they are synced already.
     pub fn sync_timeout(mut self, timeout: Duration) -> Self {
         self.options.sync_timeout = timeout;
         self
     }
 
-    /// Sets how long a stop lets handlers finish what is due (default 30 seconds; zero drops calls
-    /// under way at once; [`Duration::MAX`] waits for ever).
+    /// Sets how long a stop waits for keys that are due (default 30 seconds).
+    ///
+    /// Zero drops running calls immediately; [`Duration::MAX`] waits forever.
     pub fn grace_period(mut self, grace: Duration) -> Self {
         self.options.grace_period = grace;
         self
     }
 
-    /// Sets what a start does about a kind the API server does not serve (default: it fails at once).
+    /// Sets what a start does about a kind that is not served (default: it fails).
     pub fn missing_kind(self, missing: MissingKind) -> Self {
         self.caches(|caches| caches.missing_kind(missing))
     }
 
-    /// Elects a leader among processes; only the leader has workers.
+    /// Elects a leader among the replicas; only the leader runs workers.
     ///
-    /// By default every process has workers.
+    /// By default every replica runs workers.
     ///
-    /// [`start`](SharedControllerFactory::start) fills the caches and the queues, so that a process on standby handles
-    /// everything at once when it takes over, and workers begin when this process leads. Kinds that every replica
-    /// handles say so by [`needs_leader`](ControllerOptions::needs_leader).
+    /// [`start`](SharedControllerFactory::start) fills caches and queues, so a standby replica has everything at hand
+    /// when it takes over. Workers start once this process leads. [`needs_leader`](ControllerOptions::needs_leader)
+    /// exempts kinds that every replica handles.
     ///
-    /// A process that cannot renew its lease in time drops the calls under way at its renew deadline, before another
-    /// can lead, and [`run`](SharedControllerFactory::run) ends with [`RunError::Lost`](crate::RunError::Lost). From
-    /// the deadline on, what handlers write through the factory's clients is refused with
-    /// [`Fenced`](lariat_lease::Fenced), also in a process that was suspended and goes on. A
-    /// [`stop`](SharedControllerFactory::stop) lets handlers finish, then gives the lease up, and another process takes
-    /// over at once.
+    /// A process that cannot renew its lease drops running calls at its renew deadline, before another can lead, and
+    /// [`run`](SharedControllerFactory::run) ends with [`RunError::Lost`](crate::RunError::Lost). From the deadline on,
+    /// writes of handlers through the factory's clients are refused with [`Fenced`](lariat_lease::Fenced), also in a
+    /// process that was suspended and resumes. A [`stop`](SharedControllerFactory::stop) lets handlers finish and then
+    /// releases the lease, so another process takes over immediately.
     ///
     /// ```no_run
     /// use lariat_controller::{Lease, SharedControllerFactory};
@@ -216,9 +237,9 @@ impl FactoryBuilder {
     ///
     /// # After a loss
     ///
-    /// The loss of the lease never ends the process by itself. By default `run` ends with the error, as controller-runtime's
-    /// manager does: a program that passes it on ends, is started again by Kubernetes, and stands by. A program that goes
-    /// on runs the factory again, which stands by as well; what was left or has changed is handled when it leads again:
+    /// Losing the lease does not exit the process. `run` returns the error, as controller-runtime's manager does. A
+    /// program that passes it on exits, is restarted by Kubernetes, and stands by. A program can also run the factory
+    /// again, which stands by as well. What was left over or has changed is handled when it leads again:
     ///
     /// ```no_run
     /// use lariat_controller::{RunError, SharedControllerFactory};
@@ -235,8 +256,9 @@ impl FactoryBuilder {
     /// # }
     /// ```
     ///
-    /// For anything else, [start](SharedControllerFactory::start) the factory and wait for
-    /// [`lease_lost`](SharedControllerFactory::lease_lost): kinds that need no leader go on until the factory is stopped.
+    /// For other reactions, [start](SharedControllerFactory::start) the factory and await
+    /// [`lease_lost`](SharedControllerFactory::lease_lost). Kinds that need no leader keep running until the factory is
+    /// stopped.
     pub fn leader_election(mut self, lease: Lease) -> Self {
         let elector = Elector::new(self.client.clone(), lease);
         self.options.election = Some(match elector {
@@ -246,26 +268,27 @@ impl FactoryBuilder {
         self
     }
 
-    /// Divides the keys among the processes with this name (default: every process has all).
+    /// Divides the keys among the replicas (default: every replica handles all keys).
     ///
-    /// Each object belongs to one member of the ring, by a hash of its controlling owner's identity or, without one, of its
-    /// own ([`ShardKey`](lariat_lease::ShardKey)), so that a reconciler and what its objects control are in one process.
-    /// A member handles the keys of its share alone. It caches the metadata of all objects, and the content of those of
-    /// its share; content of others is fetched when it is asked for: see [`ContentFilter`]. Objects that no member handles,
-    /// those without a controlling owner of kinds without handlers, are cached whole by all. A member that comes or goes
-    /// costs one list of each kind.
+    /// Each object belongs to one member of the ring. The member follows from a hash of the controlling owner's
+    /// identity or, without an owner, of the object's own ([`ShardKey`](lariat_lease::ShardKey)). So a reconciler and
+    /// the objects it controls are in one process. A member processes only the keys of its share. It caches the
+    /// metadata of all objects and the content of its share; other content is fetched on demand, see [`ContentFilter`].
+    /// Objects that no member handles, those without a controlling owner of kinds without handlers, are cached whole by
+    /// all members. Each member that joins or leaves costs one list of each kind.
     ///
-    /// A process joins when its caches are filled. The others then stop to hand out the keys that move, wait for the calls
-    /// under way, and pass them on; only then are they handled again, all of them, as after a start. A
-    /// [`stop`](SharedControllerFactory::stop) lets handlers finish, then leaves, and the keys move at once; those of a
-    /// process that dies move a lease duration later. What holds for [`leader_election`](Self::leader_election) when a lease
-    /// is lost holds here as well. Of an election and a ring the one that is set last counts.
+    /// A process joins when its caches are synced. The others then stop dequeuing the keys that move, wait for running
+    /// calls, and pass the keys on. Only then does the new member process them, all of them, as after a start. A
+    /// [`stop`](SharedControllerFactory::stop) lets handlers finish and then leaves, and the keys move immediately;
+    /// those of a process that dies move one lease duration later. Losing the lease has the same effect as with
+    /// [`leader_election`](Self::leader_election). If both an election and a ring are configured, the last one set
+    /// applies.
     ///
-    /// An object belongs to the owner it has in the state that a worker takes. One whose controlling owner changes may be
-    /// handled by two members at once, until both have seen the change and have ended what they had begun.
+    /// An object belongs to the owner it has in the state that a worker dequeues. If its controlling owner changes, two
+    /// members may process it at the same time, until both have seen the change and finished what they had begun.
     ///
-    /// A key that is enqueued in a process to which it does not belong is not handled there. A deletion that is not yet
-    /// handled when its key moves, or happens meanwhile, is not handled: cleanup that has to happen takes a finalizer.
+    /// A key that is enqueued in a process it does not belong to is not processed there. A deletion is lost if its key
+    /// moves before it is handled, or if it happens during the move: cleanup that must happen needs a finalizer.
     ///
     /// ```no_run
     /// use lariat_controller::{Lease, Sharding, SharedControllerFactory};
@@ -285,11 +308,13 @@ impl FactoryBuilder {
         self
     }
 
-    /// Records what caches, queues and handlers do, in a file of fixed size (default: nothing is recorded).
+    /// Records what caches, queues and handlers do in a file of fixed size.
     ///
-    /// The file says afterwards what the process saw and decided, also if it was killed: `lariat replay FILE` shows it.
-    /// Contents of objects, labels, annotations and the texts of errors are not recorded. What a record costs and what is
-    /// in the file is said in `docs/flight-recorder.md`.
+    /// By default nothing is recorded.
+    ///
+    /// The file shows afterwards what the process saw and decided, even if it was killed; `lariat replay FILE` prints
+    /// it. It does not contain object contents, labels, annotations or error texts. `docs/flight-recorder.md` describes
+    /// the file and the cost of a record.
     ///
     /// ```no_run
     /// use lariat_controller::{FlightRecorder, SharedControllerFactory};
@@ -304,8 +329,10 @@ impl FactoryBuilder {
         self.caches(|caches| caches.flight_recorder(recorder))
     }
 
-    /// Configures the caches: how much memory they may hold together, whether they are kept for the next start,
-    /// how long a kind nobody uses goes on. For the cache of a kind see [`ControllerOptions::cache`].
+    /// Configures the caches.
+    ///
+    /// That is the memory bound of all caches together, snapshots for the next start, and how long an unused kind is
+    /// kept. For the cache of one kind see [`ControllerOptions::cache`].
     pub fn caches(
         mut self,
         configure: impl FnOnce(CacheFactoryBuilder) -> CacheFactoryBuilder,
@@ -314,7 +341,7 @@ impl FactoryBuilder {
         self
     }
 
-    /// Makes the factory; nothing is sent.
+    /// Builds the factory; nothing is sent.
     #[must_use]
     pub fn build(self) -> SharedControllerFactory {
         let caches = match self.options.shards() {

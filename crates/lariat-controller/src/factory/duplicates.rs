@@ -1,4 +1,4 @@
-//! Other factories of the process that watch the same things.
+//! Detects other factories of the process that watch the same cluster.
 
 use std::sync::{Arc, Weak};
 
@@ -8,15 +8,17 @@ use parking_lot::Mutex;
 use super::Shared;
 use crate::controller::ControllerCore;
 
-/// The factories that were started, some of which are gone.
+/// The factories that were started; some may be dropped already.
 static STARTED: Mutex<Vec<Weak<Shared>>> = Mutex::new(Vec::new());
 
-/// Warns if another running factory watches a kind of the same cluster: two that are meant to be one are a frequent
-/// mistake, and everything is then watched, cached and handled twice.
+/// Warns if another running factory watches a kind of the same cluster.
 ///
-/// Clients do not say which cluster they are of, but objects do: no two clusters have objects of one uid.
+/// Creating two factories instead of sharing one is a frequent mistake, and everything is then watched, cached and
+/// handled twice.
+///
+/// Clients do not say which cluster they connect to, but objects do: no two clusters have objects with the same uid.
 pub(super) fn warn_of_any(shared: &Arc<Shared>) {
-    // A simulation has replicas of a program in one process, and other simulations beside it in other threads.
+    // A simulation runs several replicas of a program in one process, and other simulations in other threads.
     if clock::is_simulated() {
         return;
     }
@@ -32,10 +34,10 @@ pub(super) fn warn_of_any(shared: &Arc<Shared>) {
 }
 
 fn warn(kind: &Gvk) {
-    tracing::warn!(%kind, "another factory of this program watches the same cluster; clones of one factory share watches");
+    tracing::warn!(%kind, "another factory of this program watches the same cluster; share one factory by cloning it");
 }
 
-/// Notes that a factory was started, and returns the others that were.
+/// Registers a started factory, and returns the others.
 fn register(shared: &Arc<Shared>) -> Vec<Arc<Shared>> {
     let mut started = STARTED.lock();
     started.retain(|each| each.strong_count() > 0);
@@ -54,12 +56,8 @@ fn is_running(shared: &Shared) -> bool {
 }
 
 fn in_use(shared: &Shared) -> Vec<Arc<ControllerCore>> {
-    let state = shared.state.lock();
-    state
-        .slots
-        .values()
-        .filter_map(|slot| slot.in_use())
-        .collect()
+    let slots = shared.slots().into_iter();
+    slots.filter_map(|slot| slot.in_use()).collect()
 }
 
 /// Returns whether two controllers have an object in common.

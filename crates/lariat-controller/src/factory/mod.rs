@@ -1,4 +1,4 @@
-//! The factory: one controller per kind.
+//! The factory, which creates and runs one controller per kind.
 
 mod builder;
 mod duplicates;
@@ -11,7 +11,6 @@ use std::any::TypeId;
 use std::fmt;
 use std::future::Future;
 use std::pin::pin;
-use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Weak};
 
 use kube::Client;
@@ -21,7 +20,6 @@ use lariat_cache::{CacheFactoryBuilder, MapperError, SharedCacheFactory, View};
 use lariat_core::{Gvk, Remembered, ResourceKind, Scope};
 use lariat_flight::FactoryStep;
 use lariat_lease::{Leadership, LeaseError, Shards};
-use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use crate::controller::{Kinds, SharedController, Slot};
@@ -37,14 +35,13 @@ pub use builder::FactoryBuilder;
 use builder::{Election, Options};
 pub use transaction::Transaction;
 
-/// Gives out one [`SharedController`] per kind, and runs them; a clone is the same factory.
+/// Creates one [`SharedController`] per kind, and runs them. Clones are the same factory.
 ///
-/// Kinds are told apart by group, version and kind alone: a typed handle and a dynamic one of the same
-/// kind are the same controller, with one watch, one cache and one queue.
+/// A kind is identified by group, version and kind alone. A typed handle and a dynamic one of the same kind are the
+/// same controller, with one watch, one cache and one queue.
 ///
-/// Dropping the last clone drops what runs, also while handles of controllers are left; a handler that
-/// captures a clone of the factory keeps it from ever being the last. [`stop`](Self::stop) finishes what
-/// is due first.
+/// Dropping the last clone aborts the controllers, even if handles of them are left. A handler that captures a clone of
+/// the factory keeps it alive forever. [`stop`](Self::stop) processes the keys that are due first.
 ///
 /// ```no_run
 /// use k8s_openapi::api::core::v1::Pod;
@@ -53,7 +50,7 @@ pub use transaction::Transaction;
 /// async fn log(cx: Context<Pod>) -> HandlerResult {
 ///     match cx.object()? {
 ///         Some(_) => println!("{} exists", cx.key()),
-///         None => println!("{} is gone", cx.key()),
+///         None => println!("{} does not exist", cx.key()),
 ///     }
 ///     Ok(Outcome::done())
 /// }
@@ -71,7 +68,7 @@ pub struct SharedControllerFactory {
 }
 
 impl SharedControllerFactory {
-    /// Begins to configure a factory over a client.
+    /// Returns a builder of a factory that uses `client`.
     pub fn builder(client: Client) -> FactoryBuilder {
         FactoryBuilder::new(client)
     }
@@ -79,21 +76,16 @@ impl SharedControllerFactory {
     fn new(caches: CacheFactoryBuilder, options: Options) -> Self {
         let caches = caches.build();
         let is_first = caches.clients().set_gate(Arc::new(ByHandler));
-        // Otherwise no handler's gate would be asked.
-        debug_assert!(is_first, "caches that were just made have no gate");
+        // If another gate had been set, no handler's gate would be asked.
+        debug_assert!(is_first, "caches that were just built have no gate");
         Self {
-            shared: Arc::new(Shared {
-                caches,
-                options,
-                state: Mutex::default(),
-                lifecycle: tokio::sync::Mutex::default(),
-                registering: Mutex::default(),
-                runs: Arc::new(AtomicU64::new(1)),
-            }),
+            shared: Arc::new(Shared::new(caches, options)),
         }
     }
 
-    /// Returns the controller of a type's kind. The type says where it is served: nothing is sent.
+    /// Returns the controller of a Rust type's kind.
+    ///
+    /// The type says where the kind is served, so nothing is sent.
     #[must_use]
     pub fn for_object<K>(&self) -> SharedController<K>
     where
@@ -111,14 +103,27 @@ impl SharedControllerFactory {
             .view()
     }
 
-    /// Returns the controller of a kind, as dynamic objects. Where it is served, and whether it is, is
-    /// asked when the factory starts.
+    /// Returns the controller of a kind, as dynamic objects.
+    ///
+    /// Nothing is sent now. The REST mapping is looked up when the factory starts.
+    ///
+    /// ```no_run
+    /// use lariat_controller::SharedControllerFactory;
+    /// use lariat_core::Gvk;
+    ///
+    /// # fn example(factory: &SharedControllerFactory) {
+    /// let widgets = factory.for_kind(Gvk::new("example.com", "v1", "Widget"));
+    /// println!("{}", widgets.gvk());
+    /// # }
+    /// ```
     #[must_use]
     pub fn for_kind(&self, gvk: impl Into<Gvk>) -> SharedController<DynamicObject> {
         SharedController::new(self.slot(gvk.into()))
     }
 
-    /// Returns the controller of a kind whose resource is known, as dynamic objects. Nothing is sent.
+    /// Returns the controller of a kind whose resource is known, as dynamic objects.
+    ///
+    /// Nothing is sent.
     #[must_use]
     pub fn for_resource_kind(&self, resource: ResourceKind) -> SharedController<DynamicObject> {
         let slot = self.slot(resource.gvk().clone());
@@ -126,16 +131,17 @@ impl SharedControllerFactory {
         SharedController::new(slot)
     }
 
-    /// Returns the controller of a resource, given its group (empty for core), version and plural, as
-    /// dynamic objects. The kind is asked of the API server, now.
+    /// Returns the controller of a resource, as dynamic objects.
+    ///
+    /// `group` is empty for the core group. The kind is looked up by discovery, now.
     ///
     /// # Errors
     ///
-    /// The resource is not served, or discovery does not answer.
+    /// The resource is not served, or the discovery request failed.
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future loses nothing but the request under way.
+    /// Dropping the future only cancels the discovery request.
     pub async fn for_resource(
         &self,
         group: &str,
@@ -150,11 +156,25 @@ impl SharedControllerFactory {
         Arc::clone(&self.shared).slot(gvk)
     }
 
-    /// Returns all kinds the API server serves that can be listed and watched and that a function wants, as
-    /// dynamic objects: those there are and those that come.
+    /// Returns all listable and watchable kinds that a predicate selects.
     ///
-    /// The function is asked when kinds come, and again after each look at what is served. Nothing is opened
-    /// until a handler is registered.
+    /// Kinds that are served later are included. Objects are dynamic.
+    ///
+    /// ```no_run
+    /// use lariat_cache::Metadata;
+    /// use lariat_controller::{Context, Outcome, RegisterError, SharedControllerFactory};
+    ///
+    /// # fn example(factory: &SharedControllerFactory) -> Result<(), RegisterError> {
+    /// let custom = factory.for_all_kinds(|kind| kind.gvk().group().contains('.'));
+    /// custom.view().register_handler("count", |cx: Context<Metadata>| async move {
+    ///     println!("{} {}", cx.gvk(), cx.key());
+    ///     Ok(Outcome::done())
+    /// })?;
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// The predicate is called for each kind after every discovery; see [`AllKinds`]. Nothing is opened until a handler
+    /// is registered.
     #[must_use]
     pub fn for_all_kinds(
         &self,
@@ -166,50 +186,69 @@ impl SharedControllerFactory {
         }
     }
 
-    /// Begins to register many handlers at once, of whatever kinds; see [`Transaction`].
+    /// Starts a [`Transaction`], which registers several handlers or none.
     pub fn transaction(&self) -> Transaction {
         Transaction::new(Arc::clone(&self.shared))
     }
 
-    /// Returns the factory of caches, for caches without handlers. It runs as long as this factory
-    /// does: dropping the last clone of this one stops the caches too.
+    /// Returns the factory of caches, for caches without handlers.
+    ///
+    /// It runs while this factory does. Dropping the last clone of this factory stops the caches too.
     #[must_use]
     pub fn caches(&self) -> &SharedCacheFactory {
         &self.shared.caches
     }
 
-    /// Returns the client to write through.
+    /// Returns the client to use for writes.
     ///
-    /// Caches and handlers see at once what is written through it, without waiting for a watch.
+    /// What is written through it is visible in the caches immediately, without waiting for the watch.
+    ///
+    /// ```no_run
+    /// use k8s_openapi::api::core::v1::ConfigMap;
+    /// use kube::api::{Api, PostParams};
+    /// use lariat_controller::SharedControllerFactory;
+    ///
+    /// # async fn example(factory: &SharedControllerFactory, config: ConfigMap) -> Result<(), kube::Error> {
+    /// let api: Api<ConfigMap> = Api::namespaced(factory.client(), "default");
+    /// api.create(&PostParams::default(), &config).await?;
+    /// # Ok(()) }
+    /// ```
     ///
     /// # Panics
     ///
-    /// Outside a tokio runtime, if it is asked for the first time.
+    /// If called outside a tokio runtime for the first time.
     #[must_use]
     pub fn client(&self) -> Client {
         self.shared.caches.clients().client()
     }
 
-    /// Starts every controller in use, with this many workers each, and waits for their caches.
+    /// Starts all controllers, and waits until their caches are synced.
     ///
-    /// `start(5)` gives five workers to each kind that has no number of its own
-    /// ([`ControllerOptions::workers`](crate::ControllerOptions::workers)); `start(None)` takes the number of
-    /// the factory's default options, and five if they have none.
+    /// `start(5)` runs five workers for each kind that does not set [`workers`](crate::ControllerOptions::workers)
+    /// itself. `start(None)` takes the number from the factory's default options, or else five.
     ///
-    /// Handlers are called from the moment their own kind's cache is filled. Kinds and handlers that
-    /// come later start by themselves. A factory that was stopped can be started again: what changed
-    /// meanwhile, and what was left, is handled. During a stop this waits for its end.
+    /// ```no_run
+    /// use lariat_controller::{SharedControllerFactory, StartError};
     ///
-    /// The first start in a process adds to the panic hook, so that a handler that panics leaves the place for the log,
-    /// and if `RUST_BACKTRACE` is set a backtrace. Where no panic hook was set before and errors are logged through
-    /// `tracing`, the panic of a handler is not printed on stderr besides; a hook of the program's own is called as
-    /// ever.
+    /// # async fn example(factory: &SharedControllerFactory) -> Result<(), StartError> {
+    /// factory.start(5).await?;
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// A kind's handlers are called as soon as its own cache and those of its relations are synced, even if this method
+    /// still waits for others. Kinds and handlers that are added later start by themselves. A stopped factory can be
+    /// started again: keys that were left over, and objects that changed, are processed then. During a stop this waits
+    /// for its end.
+    ///
+    /// The first start in a process installs a panic hook that records where a handler panicked, with a backtrace if
+    /// `RUST_BACKTRACE` is set. If there was no custom hook before and errors are logged through `tracing`, a handler's
+    /// panic is not printed on stderr as well. A custom hook is still called.
     ///
     /// # Errors
     ///
-    /// `workers` or an option for them is 0, the factory runs already, some cache was not filled in time, or
-    /// [`stop`](Self::stop) was called before all were. When caches are missing, everything has been
-    /// stopped again, and the error names the kinds and what went wrong.
+    /// The number of workers is zero, the factory runs already, a cache did not sync in time, or [`stop`](Self::stop)
+    /// was called before. If caches did not sync, everything is stopped again, and the error names the kinds and their
+    /// errors.
     ///
     /// # Panics
     ///
@@ -217,7 +256,7 @@ impl SharedControllerFactory {
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, what was started by then goes on running.
+    /// If the future is dropped, what has started keeps running.
     pub async fn start(&self, workers: impl Into<Option<usize>>) -> Result<(), StartError> {
         let workers = workers.into();
         self.shared.options.check_workers(workers)?;
@@ -236,15 +275,17 @@ impl SharedControllerFactory {
                 Ok(())
             }
             Some(Err(error)) => {
-                // What was cut short by this is told by the error that caused it.
+                // The sync error is the cause of whatever this stop leaves unfinished, so it alone is returned. A stop
+                // by someone else has cancelled `stopped` already.
                 let _ = self.stop_if(|| !stopped.is_cancelled()).await;
                 Err(error.into())
             }
         }
     }
 
-    /// Starts what is in use; returns the token that is cancelled when this run ends, and the one to cancel when the caches
-    /// are filled.
+    /// Starts the controllers in use.
+    ///
+    /// Returns the token that is cancelled when this run ends, and one to cancel when the caches are synced.
     async fn set_running(
         &self,
         workers: Option<usize>,
@@ -264,25 +305,26 @@ impl SharedControllerFactory {
             running.take_part(election, warm.clone());
         }
         shared.caches.start();
-        for slot in state.slots.values() {
+        for slot in shared.slots() {
             if let Some(core) = slot.in_use() {
-                running.spawn(slot, &core);
+                running.spawn(&slot, &core);
             }
         }
         for follower in &state.followers {
             running.follow(follower);
         }
-        if !state.has_handlers() && shared.caches.status().is_empty() {
+        if !shared.has_handlers(&state) && shared.caches.status().is_empty() {
             tracing::warn!(
-                "the factory is started without handlers: nothing happens until some are registered"
+                "the factory is started without handlers and does nothing until one is registered"
             );
         }
         state.running = Some(running);
         Ok((stopped, warm))
     }
 
-    /// Starts, runs until a shutdown signal, whatever the future resolves to, and stops; the signal
-    /// ends a start that waits for its caches too.
+    /// Starts, runs until `shutdown` resolves, and stops.
+    ///
+    /// A `shutdown` that resolves while the start waits for caches ends the start as well.
     ///
     /// ```no_run
     /// # async fn example(factory: lariat_controller::SharedControllerFactory)
@@ -293,8 +335,8 @@ impl SharedControllerFactory {
     ///
     /// # Errors
     ///
-    /// As for [`start`](Self::start) and [`stop`](Self::stop). A signal that comes before the start has
-    /// failed ends it without its error.
+    /// As for [`start`](Self::start) and [`stop`](Self::stop), or the lease was lost. If `shutdown` resolves before the
+    /// start has failed, the start's error is not returned.
     ///
     /// # Panics
     ///
@@ -302,8 +344,8 @@ impl SharedControllerFactory {
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, what was started by then goes on running, or stops without grace if
-    /// the signal had come.
+    /// If the future is dropped, what has started keeps running; if `shutdown` had resolved, it stops without grace
+    /// period.
     pub async fn run<T>(
         &self,
         workers: impl Into<Option<usize>>,
@@ -313,16 +355,16 @@ impl SharedControllerFactory {
         let mut shutdown = pin!(shutdown);
         tokio::select! {
             biased;
-            // First, so that a signal has who waits for it before a handler does anything.
+            // Polled first, so that a signal handler is installed before any handler is called.
             _ = &mut shutdown => return Ok(self.stop().await?),
             started = self.start(workers) => started?,
         }
         self.run_until(shutdown).await
     }
 
-    /// Waits for a shutdown signal or the loss of the lease, and stops.
+    /// Runs until `shutdown` resolves or the lease is lost, and stops.
     ///
-    /// The signal is any future; what it resolves to is ignored.
+    /// `shutdown` is any future; its output is ignored.
     ///
     /// # Errors
     ///
@@ -330,7 +372,7 @@ impl SharedControllerFactory {
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future before the signal changes nothing; afterwards as for [`stop`](Self::stop).
+    /// Dropping the future before `shutdown` resolves changes nothing; afterwards as for [`stop`](Self::stop).
     pub async fn run_until<T>(&self, shutdown: impl Future<Output = T>) -> Result<(), RunError> {
         let lost = tokio::select! {
             biased;
@@ -339,13 +381,13 @@ impl SharedControllerFactory {
         };
         let stopped = self.stop().await;
         match lost {
-            // Work that was cut short is what the loss means.
+            // Losing the lease implies dropped work, so that error is not returned.
             Some(why) => Err(RunError::Lost(why)),
             None => Ok(stopped?),
         }
     }
 
-    /// Returns the leadership of this process; none without an election.
+    /// Returns the leadership of this process; `None` without an election.
     ///
     /// See [`leader_election`](FactoryBuilder::leader_election).
     #[must_use]
@@ -353,7 +395,7 @@ impl SharedControllerFactory {
         self.shared.options.leadership()
     }
 
-    /// Returns the share of this process; none without a ring.
+    /// Returns the shards of this process; `None` without a ring.
     ///
     /// See [`sharding`](FactoryBuilder::sharding).
     #[must_use]
@@ -361,13 +403,13 @@ impl SharedControllerFactory {
         self.shared.options.shards()
     }
 
-    /// Waits until the lease of this run is lost, and returns why.
+    /// Waits until the lease of this run is lost; returns the reason.
     ///
-    /// Without an election it never resolves.
+    /// Without an election, or if the factory does not run, it never resolves.
     ///
     /// # Cancel safety
     ///
-    /// Nothing is lost: it resolves at once from then on, until the factory is stopped.
+    /// Cancel safe: once the lease is lost, every call resolves immediately until the factory is stopped.
     pub async fn lease_lost(&self) -> LeaseError {
         let lost = self
             .shared
@@ -382,26 +424,26 @@ impl SharedControllerFactory {
         }
     }
 
-    /// Stops: takes no changes in any more, lets handlers finish what is due, and waits for all tasks.
+    /// Stops the factory: ends the watches, drains the queues, joins all tasks.
     ///
-    /// What is due is what the handlers had to do when the stop began. What they make of it, such as
-    /// retries, what is delayed, and what is enqueued from now on, is kept for the next start. A second
-    /// stop meanwhile waits for the first. Stopping a factory that does not run does nothing.
+    /// Keys that are due when the stop begins are processed. Retries, delayed keys, and keys that are enqueued from
+    /// then on are kept for the next start. A second stop in the meantime waits for the first. Stopping a factory that
+    /// does not run does nothing.
     ///
-    /// How many keys are left is logged at the beginning, and every few seconds which calls the stop waits for.
+    /// The number of remaining keys is logged when the stop begins, and the calls it waits for every few seconds.
     ///
     /// # Errors
     ///
-    /// What was due could not be finished within the grace period; it is kept for the next start too.
+    /// Keys that were due were not processed within the grace period. They are kept for the next start too.
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, the stop goes on without grace: calls under way are dropped.
+    /// If the future is dropped, the stop continues without grace period: running calls are dropped.
     pub async fn stop(&self) -> Result<(), StopError> {
         self.stop_if(|| true).await
     }
 
-    /// Stops what runs, if once the lifecycle is at rest there is still reason to.
+    /// Stops the run, if `wanted` still returns true once no other start or stop is in progress.
     async fn stop_if(&self, wanted: impl FnOnce() -> bool) -> Result<(), StopError> {
         let _alone = self.shared.lifecycle.lock().await;
         if !wanted() {
@@ -416,15 +458,15 @@ impl SharedControllerFactory {
         self.shared.caches.stop().await;
         let stopped = running.stop(self.shared.options.grace_period).await;
         self.shared.record(FactoryStep::Stopped, None);
-        // What handlers did since the caches stopped.
+        // Includes what handlers did after the caches had stopped.
         self.shared.caches.flush_flight().await;
         stopped
     }
 
-    /// Returns state and totals of every controller in use, by kind.
+    /// Returns state and counters of every controller in use, sorted by kind.
     #[must_use]
     pub fn status(&self) -> Vec<ControllerStatus> {
-        let slots: Vec<Arc<Slot>> = self.shared.state.lock().slots.values().cloned().collect();
+        let slots = self.shared.slots();
         slots
             .iter()
             .filter_map(|slot| Some(slot.in_use()?.status()))
@@ -433,33 +475,35 @@ impl SharedControllerFactory {
 }
 
 impl SharedControllerFactory {
-    /// Returns how much is remembered beyond the objects, by structure and kind, with the bound of each: for checks, and
-    /// for gauges of programs that run for long. Nothing grows without bound in a program that never stops.
+    /// Returns the size and bound of every internal structure, by kind.
     ///
-    /// Locks are held for moments, and the cost does not grow with the number of objects or keys. To what
-    /// [the caches](SharedCacheFactory::remembered) remember it adds:
+    /// Objects in the caches are not included. Use it for checks, and for gauges of long-running programs. Nothing
+    /// grows without bound.
+    ///
+    /// Locks are held briefly, and the cost does not grow with the number of objects or keys. To what [the
+    /// caches](SharedCacheFactory::remembered) report it adds:
     ///
     /// | `what` | keyed by | bound |
     /// |---|---|---|
-    /// | `queue keys`, `queue tickets`, `queue deadlines`, `queue hand-outs` | object key | by the keys that are due, delayed or with a worker: [`QueueMemory`](lariat_queue::QueueMemory) |
+    /// | `queue keys`, `queue tickets`, `queue deadlines`, `queue hand-outs` | object key | the keys that are due, delayed or being processed: [`QueueMemory`](lariat_queue::QueueMemory) |
     /// | `runs` | run | [`ControllerOptions::history`](crate::ControllerOptions::history) |
     /// | `older runs` | run, at most 4 of a key | 4,096 |
     /// | `failing keys` | handler and object key | 4,096 for each handler |
     /// | `suspects` | object key | 1,024; see [`Sentinel`](crate::Sentinel) |
-    /// | `keys in line` | handler and object key | keys that were enqueued while as many calls of the handler were under way as it allows; otherwise none |
+    /// | `keys in line` | handler and object key | keys that were enqueued while the handler was at its limit; zero while it is below |
     /// | `kept places` | handler and object key | the [concurrency](crate::HandlerOptions::concurrency) of the handlers |
-    /// | `relations` | relation | relations that were not [ended](crate::Related::end) |
+    /// | `relations` | relation | relations that have not [ended](crate::Related::end) |
     /// | `owners set aside` | object key | for each relation 1,024, or twice the owners that objects name |
-    /// | `controllers` | kind | 64, or twice the kinds with handlers, relations or handles |
+    /// | `controllers` | kind | 64, or twice the number of kinds with handlers, relations or handles |
     ///
-    /// All of a kind go with its last handler, but for what the cache has. Bounded without being listed, for they travel
-    /// with a key and leave with it: the deletions that a handler has not handled (32 under one name), the causes of a run, the
-    /// failures of a key's lanes, and what a chain of runs wrote (4,096 objects and fields).
+    /// All entries of a kind are dropped with its last handler, except those of its cache. Some structures are bounded
+    /// but not listed, because they travel with a key: deletions that a handler has not handled (32 per name), the
+    /// causes of a run, the failures of a key's lanes, and what a chain of runs wrote (4,096 objects and fields).
     #[must_use]
     pub fn remembered(&self) -> Vec<Remembered> {
         let state = self.shared.state.lock();
-        let (controllers, most) = (state.slots.len(), state.most_slots());
-        let slots: Vec<Arc<Slot>> = state.slots.values().cloned().collect();
+        let slots = self.shared.slots();
+        let (controllers, most) = (slots.len(), state.most_slots());
         drop(state);
         let mut all = self.shared.caches.remembered();
         slots.iter().for_each(|slot| slot.remembered(&mut all));

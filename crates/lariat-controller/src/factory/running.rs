@@ -1,4 +1,4 @@
-//! What runs between a start and a stop.
+//! The part of a factory that exists between start and stop.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -16,7 +16,7 @@ use crate::many::Follower;
 
 /// The running controllers. Dropping it aborts them.
 pub(super) struct Running {
-    /// How many workers a kind has that does not say otherwise, if that was said at the start.
+    /// The number of workers given to the start, and the factory's default.
     workers: (Option<usize>, Option<usize>),
     pub(super) stopping: Stopping,
     tasks: TaskTracker,
@@ -24,24 +24,24 @@ pub(super) struct Running {
     election: Option<RunningElection>,
 }
 
-/// An election this process takes part in.
+/// The election or ring this process takes part in.
 struct RunningElection {
-    /// Joined after the controllers: the lease is given up when they have ended.
+    /// Joined after the controllers, so that the lease is released when they have ended.
     tasks: TaskTracker,
     release: CancellationToken,
     lost: Lost,
 }
 
-/// Whether the lease of a run is lost, and why.
+/// The loss of a run's lease, and its reason.
 #[derive(Clone)]
 pub(super) struct Lost {
-    /// Ends the controllers of the leader.
+    /// Cancelled to abort the controllers that need the lease.
     abort: CancellationToken,
     why: Arc<OnceLock<LeaseError>>,
 }
 
 impl Lost {
-    /// Waits until the lease is lost; for ever if the run ends otherwise.
+    /// Waits until the lease is lost; never resolves if the run ends otherwise.
     pub(super) async fn why(&self) -> LeaseError {
         self.abort.cancelled().await;
         match self.why.get() {
@@ -51,15 +51,15 @@ impl Lost {
     }
 }
 
-/// A controller that was started.
+/// A started controller.
 struct Started {
     core: Arc<ControllerCore>,
-    /// Tells it that its caches were filled when a stop began.
+    /// Cancelled when a stop begins, if the controller's caches are synced by then.
     filled: CancellationToken,
 }
 
 impl Running {
-    /// `workers` are what the start was given, and the default.
+    /// `workers` is the number given to the start, and the factory's default.
     pub(super) fn new(workers: (Option<usize>, Option<usize>)) -> Self {
         Self {
             workers,
@@ -70,14 +70,16 @@ impl Running {
         }
     }
 
-    /// Takes part in an election or a ring until the run ends; a ring is joined when the caches are warm.
+    /// Takes part in an election or a ring until the run ends.
+    ///
+    /// A ring is joined once `warm` is cancelled, when the caches are synced.
     pub(super) fn take_part(&mut self, election: &Election, warm: CancellationToken) {
         let release = CancellationToken::new();
         let lost = Lost {
             abort: self.stopping.abort.child_token(),
             why: Arc::default(),
         };
-        // Before any controller asks who leads: after an earlier run, that has ended.
+        // Before any controller asks who leads: the leadership of an earlier run has ended, which would read as lost.
         election.stand_by();
         let tasks = TaskTracker::new();
         let (election, stop) = (election.clone(), release.clone().cancelled_owned());
@@ -86,11 +88,11 @@ impl Running {
             let result = match &election {
                 Election::Leader(elector) => elector.run(stop).await,
                 Election::Ring(member) => member.run(warm.cancelled(), stop).await,
-                // Such a factory does not start.
+                // `start` refuses such a factory.
                 Election::Invalid(error) => Err(error.clone()),
             };
             if let Err(error) = result {
-                // First, so that whoever is woken finds it.
+                // Set before the cancellation, so that woken tasks find the reason.
                 let is_first = ended.why.set(error).is_ok();
                 debug_assert!(is_first, "a lease is lost once");
                 ended.abort.cancel();
@@ -104,12 +106,14 @@ impl Running {
         });
     }
 
-    /// Returns what shows whether the lease is lost; none without an election.
+    /// Returns the loss of the lease to wait for; none without an election.
     pub(super) fn lost(&self) -> Option<Lost> {
         Some(self.election.as_ref()?.lost.clone())
     }
 
-    /// Returns what ends a controller: with the lease, if only a leader may have it.
+    /// Returns the tokens that stop a controller.
+    ///
+    /// If it needs the lease, its loss aborts it.
     fn stopping_of(&self, core: &ControllerCore) -> Stopping {
         let mut stopping = self.stopping.clone();
         if let (Some(_), Some(election)) = (core.leadership(), &self.election) {
@@ -141,20 +145,22 @@ impl Running {
         self.tasks.spawn(tasks.track_future(controller.run()));
     }
 
-    /// Starts to follow which kinds there are.
+    /// Starts a task that follows the served kinds.
     pub(super) fn follow(&self, follower: &Arc<Follower>) {
         let follower = Arc::clone(follower);
         let stop = self.stopping.drain.clone();
         self.tasks.spawn(async move { follower.run(stop).await });
     }
 
-    /// Forgets a controller that has ended; its task ends by itself.
+    /// Forgets a controller that has ended. Its task ends by itself.
     pub(super) fn forget(&mut self, core: &Arc<ControllerCore>) {
         self.controllers
             .retain(|each| !Arc::ptr_eq(&each.core, core));
     }
 
-    /// Begins a stop: the caches are going to end.
+    /// Begins a stop, before the caches end.
+    ///
+    /// Controllers whose caches are synced are marked: only these can drain their queues.
     pub(super) fn begin_stop(&self) {
         let filled = self
             .controllers
@@ -164,9 +170,10 @@ impl Running {
         self.stopping.drain.cancel();
     }
 
-    /// Lets handlers finish what is due, for as long as the grace period lasts, and joins every task.
+    /// Drains the queues within the grace period, and joins all tasks.
     pub(super) async fn stop(self, grace: Duration) -> Result<(), StopError> {
         for each in &self.controllers {
+            // Before the drain, which covers only keys that are in the queue by now.
             each.core.queue_all_waiting();
             each.core.queue().drain();
         }
@@ -177,6 +184,7 @@ impl Running {
             self.release().await;
             return Ok(());
         }
+        // The calls are dropped at their next await; their keys go back into the queue and are reported as unfinished.
         stop_log.log_abort();
         self.stopping.abort.cancel();
         stop_log.join().await;
@@ -188,13 +196,13 @@ impl Running {
         Err(StopError { unfinished, grace })
     }
 
-    /// Returns what is left of each controller: the keys under way, and those that are due.
+    /// Returns the controllers with their running calls.
     pub(super) fn left(&self) -> impl Iterator<Item = (&Arc<ControllerCore>, Vec<InProgress>)> {
         let cores = self.controllers.iter().map(|each| &each.core);
         cores.map(|core| (core, core.activity().in_progress()))
     }
 
-    /// Gives the lease up, now that nothing is done under it any more.
+    /// Releases the lease, once nothing runs under it any more.
     async fn release(&self) {
         if let Some(election) = &self.election {
             election.release.cancel();
@@ -235,7 +243,7 @@ impl Drop for Running {
         if let Some(election) = &self.election {
             election.release.cancel();
         }
-        // What came due during the drain waits in line for the next start.
+        // Keys that became due during the drain wait for the next start.
         for each in &self.controllers {
             each.core.queue().resume();
         }

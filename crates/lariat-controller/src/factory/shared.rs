@@ -1,9 +1,9 @@
-//! What all clones of a factory share.
+//! The state that all clones of a factory share.
 
-use std::collections::BTreeMap;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Weak};
 
+use dashmap::DashMap;
 use lariat_cache::SharedCacheFactory;
 use lariat_core::Gvk;
 use lariat_flight::{FactoryStep, Record};
@@ -14,34 +14,82 @@ use super::running::Running;
 use crate::controller::{ControllerCore, Kinds, Slot};
 use crate::many::{Follower, Follows};
 
-/// What all clones of a factory share.
+/// The state that all clones of a factory share.
 pub(crate) struct Shared {
     pub(super) caches: SharedCacheFactory,
     pub(super) options: Options,
+    /// By kind. Who puts one in or takes one out holds `state` besides; `state` is locked first.
+    slots: DashMap<Gvk, Arc<Slot>>,
     pub(super) state: Mutex<State>,
-    /// Held while a start sets up and while a stop drains, so that they do not overlap.
+    /// Held while a start sets up and while a stop drains, so that the two do not overlap.
     pub(super) lifecycle: tokio::sync::Mutex<()>,
     /// Held while handlers are registered, so that a transaction registers all or none.
     pub(super) registering: Mutex<()>,
-    /// The number of the next run, of whatever kind. Counted by factory, because a simulation has many in one process
-    /// and repeats their numbers.
+    /// The number of the next run of any kind. Counted per factory, because a simulation has several factories in one
+    /// process and must repeat their numbers.
     pub(super) runs: Arc<AtomicU64>,
 }
 
-/// How many slots there are before those of no use are cleared away.
+/// The number of slots from which unused ones are removed.
 const SLOTS: usize = 64;
+
+/// How many locks the slots have. Whoever looks through all slots takes each of them.
+const SHARDS: usize = 8;
 
 #[derive(Default)]
 pub(super) struct State {
-    pub(super) slots: BTreeMap<Gvk, Arc<Slot>>,
-    /// How many slots were left when those of no use were cleared away last.
+    /// The number of slots after the last removal of unused ones.
     slots_left: usize,
-    /// Handlers of many kinds.
+    /// The handlers of many kinds.
     pub(super) followers: Vec<Arc<Follower>>,
     pub(super) running: Option<Running>,
 }
 
 impl Shared {
+    pub(super) fn new(caches: SharedCacheFactory, options: Options) -> Self {
+        Self {
+            caches,
+            options,
+            slots: DashMap::with_shard_amount(SHARDS),
+            state: Mutex::default(),
+            lifecycle: tokio::sync::Mutex::default(),
+            registering: Mutex::default(),
+            runs: Arc::new(AtomicU64::new(1)),
+        }
+    }
+
+    /// Returns the slots in the order of their kinds, which is the same in each run.
+    pub(super) fn slots(&self) -> Vec<Arc<Slot>> {
+        let mut slots: Vec<Arc<Slot>> = self.slots.iter().map(|it| Arc::clone(&it)).collect();
+        slots.sort_by(|a, b| a.gvk().cmp(b.gvk()));
+        slots
+    }
+
+    /// Takes out slots of kinds that nothing has to do with any more: who asks again gets another. A program that is
+    /// asked for any kinds must not keep a slot of each.
+    fn make_room_for_slot(&self, state: &mut State) -> Vec<Arc<Slot>> {
+        // After each doubling, so that many kinds are not looked through for each that comes.
+        if self.slots.len() < state.most_slots() {
+            return Vec::new();
+        }
+        // Whoever takes a slot clones it under the lock that this is asked under.
+        let is_unused =
+            |_: &Gvk, slot: &Arc<Slot>| Arc::strong_count(slot) == 1 && slot.is_unused();
+        let gvks: Vec<Gvk> = self.slots.iter().map(|it| it.key().clone()).collect();
+        let unused = gvks
+            .iter()
+            .filter_map(|gvk| self.slots.remove_if(gvk, is_unused));
+        let unused = unused.map(|(_, slot)| slot).collect();
+        state.slots_left = self.slots.len();
+        unused
+    }
+
+    /// Returns whether there is a handler of any kind.
+    pub(super) fn has_handlers(&self, state: &State) -> bool {
+        let cores = self.slots().into_iter().filter_map(|slot| slot.in_use());
+        !state.followers.is_empty() || cores.into_iter().any(|core| !core.is_unused())
+    }
+
     /// Records that the factory starts or stops, if there is a recorder.
     pub(super) fn record(&self, step: FactoryStep, workers: Option<usize>) {
         if let Some(flight) = self.caches.flight() {
@@ -57,17 +105,20 @@ impl Kinds for Shared {
     }
 
     fn slot(self: Arc<Self>, gvk: Gvk) -> Arc<Slot> {
-        let mut state = self.state.lock();
-        if let Some(slot) = state.slots.get(&gvk) {
-            return Arc::clone(slot);
+        if let Some(slot) = self.slots.get(&gvk) {
+            return Arc::clone(&slot);
         }
-        let unused = state.make_room_for_slot();
-        let options = self.options.of(&gvk);
-        let factory: Weak<dyn Kinds> = Arc::<Self>::downgrade(&self);
-        let runs = Arc::clone(&self.runs);
-        let slot = Slot::new(gvk.clone(), self.caches.clone(), options, factory, runs);
-        let slot = Arc::new(slot);
-        state.slots.insert(gvk, Arc::clone(&slot));
+        let mut state = self.state.lock();
+        let unused = self.make_room_for_slot(&mut state);
+        let make = || {
+            let options = self.options.of(&gvk);
+            let factory: Weak<dyn Kinds> = Arc::<Self>::downgrade(&self);
+            let runs = Arc::clone(&self.runs);
+            let slot = Slot::new(gvk.clone(), self.caches.clone(), options, factory, runs);
+            Arc::new(slot)
+        };
+        // Somebody may have been faster.
+        let slot = Arc::clone(&*self.slots.entry(gvk.clone()).or_insert_with(make));
         drop(state);
         drop(unused);
         slot
@@ -98,7 +149,7 @@ impl Follows for Shared {
             .extract_if(.., |follower| follower.has_ended())
             .collect();
         drop(state);
-        // Handlers are dropped with them, and do as they like.
+        // Dropped after unlocking: with them go handlers, whose drop is user code.
         drop(ended);
     }
 
@@ -112,30 +163,10 @@ impl Follows for Shared {
 }
 
 impl State {
-    /// Takes out slots of kinds that nothing has to do with any more: who asks again gets another. A program that is
-    /// asked for any kinds must not keep a slot of each.
-    fn make_room_for_slot(&mut self) -> Vec<Arc<Slot>> {
-        // After each doubling, so that many kinds are not looked through for each that comes.
-        if self.slots.len() < self.most_slots() {
-            return Vec::new();
-        }
-        let is_unused =
-            |_: &Gvk, slot: &mut Arc<Slot>| Arc::strong_count(slot) == 1 && slot.is_unused();
-        let unused = self.slots.extract_if(.., is_unused);
-        let unused: Vec<(Gvk, Arc<Slot>)> = unused.collect();
-        self.slots_left = self.slots.len();
-        unused.into_iter().map(|(_, slot)| slot).collect()
-    }
 
-    /// Returns how many slots there are at most.
+    /// Returns the bound on the number of slots.
     pub(super) fn most_slots(&self) -> usize {
         SLOTS.max(2 * self.slots_left)
-    }
-
-    /// Returns whether there is a handler of any kind.
-    pub(super) fn has_handlers(&self) -> bool {
-        let cores = self.slots.values().filter_map(|slot| slot.in_use());
-        !self.followers.is_empty() || cores.into_iter().any(|core| !core.is_unused())
     }
 }
 
@@ -143,13 +174,12 @@ impl Drop for Shared {
     fn drop(&mut self) {
         if self.state.get_mut().running.is_some() && !std::thread::panicking() {
             tracing::warn!(
-                "the last clone of a running factory was dropped: its handlers are not called any more; keep it, or stop it"
+                "the last clone of a running factory was dropped, so its handlers are not called any more; keep it, or stop it"
             );
         }
-        // Handles of controllers keep the caches, which are nobody's any more.
+        // Handles of controllers keep the caches alive, so these must be stopped.
         self.caches.abort();
         // Handlers may hold handles of controllers, which hold their handlers.
-        let slots = self.state.get_mut().slots.values();
-        slots.for_each(|slot| slot.close());
+        self.slots().iter().for_each(|slot| slot.close());
     }
 }

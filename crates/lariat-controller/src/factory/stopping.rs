@@ -1,4 +1,4 @@
-//! What a stop says while it waits.
+//! The log lines of a stop.
 
 use std::time::Duration;
 
@@ -12,14 +12,14 @@ pub(super) struct StopLog<'a> {
     running: &'a Running,
     grace: Duration,
     began: Instant,
-    /// How many keys were left at the beginning.
+    /// The number of keys that were left when the stop began.
     keys: usize,
 }
 
-/// How long a stop waits before it says more than how much is left.
+/// The delay before the first progress line.
 const FIRST: Duration = Duration::from_secs(2);
 
-/// How often it says what it waits for.
+/// The interval between progress lines.
 const PERIOD: Duration = Duration::from_secs(5);
 
 impl<'a> StopLog<'a> {
@@ -34,7 +34,7 @@ impl<'a> StopLog<'a> {
         stop_log
     }
 
-    /// Waits until every task has ended, and says from time to time what it waits for.
+    /// Waits until every task has ended, and logs the progress.
     pub(super) async fn join(&self) {
         let mut next = Instant::now() + FIRST;
         loop {
@@ -69,7 +69,7 @@ impl<'a> StopLog<'a> {
                     "still shutting down: {left} left, waiting {rest} s more"
                 );
             }
-            // What is dropped ends at its next await.
+            // A dropped call ends at its next await, so only blocking calls are left.
             None => tracing::warn!(
                 under_way,
                 "still shutting down: waiting for calls that block their thread"
@@ -97,7 +97,7 @@ impl<'a> StopLog<'a> {
         );
     }
 
-    /// Names the calls under way, those that take longest first.
+    /// Returns the running calls as text, the longest first.
     fn under_way(&self) -> String {
         let mut doing: Vec<_> = self.running.left().collect();
         let all = doing.iter_mut().flat_map(|(core, doing)| {

@@ -1,4 +1,4 @@
-//! Registering many handlers, or none.
+//! Registering several handlers, or none.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -12,10 +12,10 @@ use crate::controller::{Kinds, NewHandler, Registration, SharedController, Slot}
 use crate::error::RegisterError;
 use crate::handler::{Handler, HandlerOptions};
 
-/// Handlers that are to be registered together, of whatever kinds.
+/// Handlers to register together, of any kinds: all or none.
 ///
-/// Until [`commit`](Self::commit) nothing is created and nobody is called. Dropping it, or
-/// [`rollback`](Self::rollback), forgets what was asked for.
+/// Nothing is created and no handler is called before [`commit`](Self::commit). Dropping the transaction, or
+/// [`rollback`](Self::rollback), discards it.
 ///
 /// ```no_run
 /// use k8s_openapi::api::core::v1::{Pod, Service};
@@ -53,7 +53,7 @@ impl Transaction {
         }
     }
 
-    /// Plans to register a handler.
+    /// Adds a handler to the transaction.
     pub fn register_handler<K: View>(
         &mut self,
         controller: &SharedController<K>,
@@ -63,7 +63,7 @@ impl Transaction {
         self.register_handler_with(controller, name, HandlerOptions::default(), handler);
     }
 
-    /// Plans to register a handler with options of its own.
+    /// Adds a handler with its own options to the transaction.
     pub fn register_handler_with<K: View>(
         &mut self,
         controller: &SharedController<K>,
@@ -78,15 +78,16 @@ impl Transaction {
         });
     }
 
-    /// Registers all handlers, in the order in which they were planned.
+    /// Registers all handlers, in the order in which they were added.
     ///
     /// # Errors
     ///
-    /// As for [`SharedController::register_handler`]; then none is registered, and nothing was created.
+    /// As for [`SharedController::register_handler`], or a controller belongs to another factory. None is registered
+    /// and nothing is created then.
     ///
     /// # Panics
     ///
-    /// If the factory runs and this is the first use of a kind: outside a tokio runtime.
+    /// If called outside a tokio runtime while the factory runs, and this is the first use of a kind.
     pub fn commit(self) -> Result<Vec<Registration>, RegisterError> {
         let _alone = self.shared.registering();
         let mut names: HashSet<(&Gvk, &str)> = HashSet::new();
@@ -108,7 +109,7 @@ impl Transaction {
         Ok(self.planned.into_iter().map(register).collect())
     }
 
-    /// Forgets all handlers; the same as dropping the transaction.
+    /// Discards the transaction; the same as dropping it.
     pub fn rollback(self) {}
 }
 

@@ -1,4 +1,4 @@
-//! A call of a handler: what it is about, and how it gets to the handler.
+//! The call of a handler: its content, and its way through the middleware.
 
 use std::any::Any;
 use std::fmt;
@@ -15,45 +15,47 @@ use super::error::HandlerError;
 use super::outcome::Outcome;
 use crate::enqueue::{Enqueue, EnqueueError};
 
-/// What a handler returns.
+/// The result of a handler: an [`Outcome`](crate::Outcome), or an error.
 pub type HandlerResult = Result<Outcome, HandlerError>;
 
-/// What a call needs of the controller of its kind.
+/// What a call needs from the controller of its kind.
 pub(crate) trait CallKind: Send + Sync {
     fn informer(&self) -> &Informer;
 
     fn clients(&self) -> &SharedClientFactory;
 
-    /// Enqueues a key of the kind as a request says.
+    /// Enqueues a key of the kind according to a request.
     fn enqueue(&self, key: &ObjectKey, request: &Enqueue) -> Result<(), EnqueueError>;
 }
 
-/// A handler under its name, with the middleware around it.
+/// A named handler with the middleware around it.
 pub(crate) struct Callee {
     pub(crate) name: Arc<str>,
     pub(crate) handler: Box<dyn AnyHandler>,
-    /// The outermost first.
+    /// The middleware, outermost first.
     pub(crate) middleware: Vec<Arc<dyn AnyMiddleware>>,
-    /// As whom the handler writes; none for the factory's client.
+    /// The identity the handler writes with; none for the factory's client.
     pub(crate) identity: Option<ClientIdentity>,
 }
 
-/// A handler whose view is forgotten, as a lane keeps it.
+/// A handler with its view type erased.
 pub(crate) trait AnyHandler: Send + Sync {
-    /// Whether it reads objects, rather than their metadata alone.
+    /// Returns whether the handler reads the content of objects, not only metadata.
     fn needs_content(&self) -> bool;
 
     fn handle(&self, call: Call) -> BoxFuture<'_, HandlerResult>;
 }
 
-/// Values that were decoded in a run: the cache itself keeps none, and one decode serves all handlers.
+/// The values decoded in a run.
+///
+/// The cache keeps none itself, and one decode serves all handlers of the run.
 #[derive(Clone, Default)]
 pub(crate) struct Decoded(Arc<Mutex<Vec<Arc<dyn Any + Send + Sync>>>>);
 
 impl Decoded {
-    /// Keeps a value until the run has ended.
+    /// Keeps a value until the run ends.
     pub(super) fn keep<K: View>(&self, value: &Arc<K>) {
-        // Metadata is not decoded.
+        // Metadata costs no decoding, so it is not kept.
         if !K::NEEDS_CONTENT {
             return;
         }
@@ -67,25 +69,37 @@ impl Decoded {
     }
 }
 
-/// One call of one handler: which key, in which state, and why.
+/// A call of a handler: the key, its object, and why it is called.
 ///
-/// [`Middleware`](crate::Middleware) sees calls like this; handlers see them as a
-/// [`Context`](crate::Context), which reads the object as a type.
+/// [`Middleware`](crate::Middleware) gets calls in this form. Handlers get a [`Context`](crate::Context), which decodes
+/// the object.
+///
+/// ```
+/// use lariat_controller::{Call, HandlerResult, Next};
+///
+/// async fn log_retries(call: Call, next: Next) -> HandlerResult {
+///     if call.attempt() > 1 {
+///         println!("attempt {} of {} for {}", call.attempt(), call.handler(), call.key());
+///     }
+///     next.run(call).await
+/// }
+/// # let _ = log_retries;
+/// ```
 pub struct Call {
     pub(crate) kind: Arc<dyn CallKind>,
     pub(crate) callee: Arc<Callee>,
     pub(crate) run: u64,
     pub(crate) key: ObjectKey,
-    /// The newest state, or none if the object does not exist.
+    /// The newest state; none if the object does not exist.
     pub(crate) object: Option<Arc<CachedObject>>,
-    /// The last state of an object that was deleted.
+    /// The last state of a deleted object.
     pub(crate) deleted: Option<Arc<CachedObject>>,
-    /// Whether another one of the same name was deleted, which a call after this one shows.
+    /// Whether further objects of this name were deleted, for which later calls follow.
     pub(crate) has_later_deletions: bool,
-    /// What was decoded in this run, for the handlers after this one.
+    /// The values decoded in this run, for the handlers after this one.
     pub(crate) decoded: Decoded,
     pub(crate) causes: Arc<Causes>,
-    /// Failures in a row before this call.
+    /// The number of failures in a row before this call.
     pub(crate) failures: u32,
     /// Shared, because cloning a token takes a lock.
     pub(crate) stopping: Arc<CancellationToken>,
@@ -98,7 +112,7 @@ impl Call {
         self.kind.informer().gvk()
     }
 
-    /// Returns the key this call is about.
+    /// Returns the key of the object.
     #[must_use]
     pub fn key(&self) -> &ObjectKey {
         &self.key
@@ -110,32 +124,33 @@ impl Call {
         &self.callee.name
     }
 
-    /// Returns the object in its newest state without decoding it, or `None` if it does not exist.
+    /// Returns the newest state of the object, undecoded; `None` if it does not exist.
     #[must_use]
     pub fn object(&self) -> Option<&Arc<CachedObject>> {
         self.object.as_ref()
     }
 
-    /// Returns why this call happens.
+    /// Returns why the handler is called.
     #[must_use]
     pub fn causes(&self) -> &Causes {
         &self.causes
     }
 
-    /// Returns which attempt this is: 1, and one more for every failure in a row before it.
+    /// Returns the number of the attempt: 1 plus the failures in a row before.
     #[must_use]
     pub fn attempt(&self) -> u32 {
         self.failures.saturating_add(1)
     }
 
-    /// Returns the number of the run, counted from 1 and unique in its factory: all handlers that are called for
-    /// one key at one time share it. controller-runtime has a `reconcileID` for that.
+    /// Returns the number of the run, from 1, unique within the factory.
+    ///
+    /// All handlers that are called for a key in one run share it, as controller-runtime's `reconcileID`.
     #[must_use]
     pub fn run(&self) -> u64 {
         self.run
     }
 
-    /// Returns a token that is cancelled when the controllers begin to stop.
+    /// Returns a token that is cancelled when the factory begins to stop.
     #[must_use]
     pub fn stopping(&self) -> &CancellationToken {
         &self.stopping
@@ -143,10 +158,10 @@ impl Call {
 }
 
 impl Callee {
-    /// Returns the client the handler writes through.
+    /// Returns the client for the handler's writes.
     pub(super) fn client(&self, clients: &SharedClientFactory) -> Client {
         let identity = self.identity.clone();
-        // It was tried when the handler was registered.
+        // The identity was checked when the handler was registered.
         let own = identity.and_then(|identity| clients.client_as(identity).ok());
         own.unwrap_or_else(|| clients.client())
     }
@@ -164,7 +179,7 @@ impl fmt::Debug for Call {
     }
 }
 
-/// What a call goes through next: more middleware, and the handler in the end.
+/// The rest of the middleware chain, and the handler at its end.
 #[must_use = "a call that is not passed on does not reach its handler"]
 pub struct Next {
     callee: Arc<Callee>,
@@ -172,15 +187,15 @@ pub struct Next {
 }
 
 impl Next {
-    /// Passes the call on.
+    /// Passes the call on to the next middleware, or to the handler.
     ///
     /// # Errors
     ///
-    /// What the handler, or middleware before it, fails with.
+    /// The error of the handler, or of middleware before it.
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future drops the call of the handler at its present await.
+    /// Dropping the future drops the handler's call at its current await.
     pub async fn run(self, call: Call) -> HandlerResult {
         let Self { callee, at } = self;
         match callee.middleware.get(at) {
@@ -205,7 +220,7 @@ pub(crate) async fn through(call: Call) -> HandlerResult {
     Next { callee, at: 0 }.run(call).await
 }
 
-/// Middleware whose type is forgotten.
+/// Middleware, with its type erased.
 pub(crate) trait AnyMiddleware: Send + Sync {
     fn handle(&self, call: Call, next: Next) -> BoxFuture<'_, HandlerResult>;
 }

@@ -1,4 +1,4 @@
-//! What a handler is told.
+//! The argument of a handler.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -13,7 +13,23 @@ use tokio_util::sync::CancellationToken;
 use super::call::Call;
 use crate::enqueue::{Enqueue, EnqueueError};
 
-/// What a handler is told: which key, in which state, and why.
+/// The argument of a handler: the key, its object, and why it is called.
+///
+/// ```
+/// use k8s_openapi::api::core::v1::Pod;
+/// use lariat_controller::{Context, HandlerResult, Outcome};
+///
+/// async fn log(cx: Context<Pod>) -> HandlerResult {
+///     let Some(pod) = cx.object()? else {
+///         println!("{} does not exist any more", cx.key());
+///         return Ok(Outcome::done());
+///     };
+///     let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());
+///     println!("{}: {phase:?} because {}", cx.key(), cx.causes());
+///     Ok(Outcome::done())
+/// }
+/// # let _ = log;
+/// ```
 pub struct Context<K> {
     call: Call,
     view: PhantomData<fn() -> K>,
@@ -27,7 +43,7 @@ impl<K: View> Context<K> {
         }
     }
 
-    /// Returns the key this call is about.
+    /// Returns the key of the object.
     #[must_use]
     pub fn key(&self) -> &ObjectKey {
         self.call.key()
@@ -39,27 +55,26 @@ impl<K: View> Context<K> {
         self.call.gvk()
     }
 
-    /// Returns the object in its newest state, or `None` if it does not exist.
+    /// Returns the newest state of the object, or `None` if it does not exist.
     ///
-    /// The newest state is the cache's, or what a handler called before this one returned. It does not
-    /// change during the call. The object is decoded when this is first called, and once for all
-    /// handlers that read it as the same type.
+    /// The newest state is the cache's, or what a handler before this one returned. It does not change during the call.
+    /// The object is decoded on first use, once for all handlers that read it as the same type.
     ///
     /// # Errors
     ///
-    /// The object does not fit the type. Passed on with `?`, the error ends the call without a retry:
-    /// only another state of the object can help, and that comes with a call of its own.
+    /// The object does not fit the type. Passed on with `?`, the error ends the call without a retry: only a change of
+    /// the object can help, and that leads to another call.
     pub fn object(&self) -> Result<Option<Arc<K>>, DecodeError> {
         self.read(self.call.object.as_ref())
     }
 
-    /// Returns the last known state of an object that was deleted since the last successful call.
+    /// Returns the last known state of an object deleted since the last success.
     ///
-    /// With [`object`](Self::object) there as well, another object lives under the same name by now.
+    /// If [`object`](Self::object) returns an object as well, another one was created under the same name.
     ///
-    /// Where several objects of the name were deleted since, each has a call of its own, in the order of the
-    /// deletions; one for which the call fails is tried again after the others. At most 32 wait for a handler: beyond
-    /// that the oldest are dropped, and a warning is logged.
+    /// If several objects of this name were deleted, each leads to a call of its own, in the order of the deletions.
+    /// One whose call fails is retried after the others. At most 32 deletions per name wait for a handler: beyond that
+    /// the oldest are dropped, and a warning is logged.
     ///
     /// # Errors
     ///
@@ -75,33 +90,33 @@ impl<K: View> Context<K> {
         Ok(value.inspect(|value| self.call.decoded.keep(value)))
     }
 
-    /// Returns the object without decoding it: its metadata and its JSON.
+    /// Returns the newest state of the object, undecoded: metadata and JSON.
     #[must_use]
     pub fn raw(&self) -> Option<&Arc<CachedObject>> {
         self.call.object()
     }
 
-    /// Returns the last known state of an object that was deleted since the last successful call, without decoding it.
+    /// Returns the state that [`deleted`](Self::deleted) decodes, undecoded.
     #[must_use]
     pub fn last(&self) -> Option<&Arc<CachedObject>> {
         self.call.deleted.as_ref()
     }
 
-    /// Returns whether further objects of the name were deleted than the one that [`deleted`](Self::deleted) returns.
+    /// Returns whether more deletions follow the one in [`deleted`](Self::deleted).
     ///
-    /// The handler is called for the next of them at once, unless this call fails.
+    /// The handler is called for the next one immediately, unless this call fails.
     #[must_use]
     pub fn has_later_deletions(&self) -> bool {
         self.call.has_later_deletions
     }
 
-    /// Returns why this call happens.
+    /// Returns why the handler is called.
     #[must_use]
     pub fn causes(&self) -> &Causes {
         self.call.causes()
     }
 
-    /// Returns which attempt this is: 1, and one more for every failure in a row before it.
+    /// Returns the number of the attempt: 1 plus the failures in a row before.
     #[must_use]
     pub fn attempt(&self) -> u32 {
         self.call.attempt()
@@ -125,50 +140,50 @@ impl<K: View> Context<K> {
         self.call.kind.informer().cache()
     }
 
-    /// Returns the client to write through, for every kind.
+    /// Returns the client to use for writes, of any kind.
     ///
-    /// It has the handler's [`identity`](crate::HandlerOptions::identity), if it was given one. What is
-    /// written through it is in the caches when the write returns.
+    /// It acts under the handler's [`identity`](crate::HandlerOptions::identity), if one is set. What is written
+    /// through it is visible in the caches when the write returns.
     ///
     /// # Panics
     ///
-    /// Outside a tokio runtime, if it is asked for the first time.
+    /// If called outside a tokio runtime for the first time.
     #[must_use]
     pub fn client(&self) -> Client {
         self.call.callee.client(self.call.kind.clients())
     }
 
-    /// Returns a token that is cancelled when the controllers begin to stop.
+    /// Returns a token that is cancelled when the factory begins to stop.
     ///
-    /// A call that is still running when the grace period is over is dropped at its next await.
+    /// A call that still runs when the grace period is over is dropped at its next await.
     ///
-    /// A factory that starts again does not call handlers for objects that did not change meanwhile. Work that a
-    /// handler leaves behind and ties to this token ends with the stop and does not come back by itself: a handler that
-    /// has such work asks to be called again, by [`Outcome::requeue_after`](crate::Outcome::requeue_after), and begins
-    /// it anew.
+    /// A factory that starts again does not call handlers for objects that have not changed. Background work that a
+    /// handler spawns and ties to this token ends with the stop and is not started again by itself. Such a handler
+    /// should ask to be called again, with [`Outcome::requeue_after`](crate::Outcome::requeue_after), and start its
+    /// work again.
     #[must_use]
     pub fn stopping(&self) -> &CancellationToken {
         self.call.stopping()
     }
 
-    /// Enqueues a key of this kind for all handlers, now.
+    /// Enqueues a key of this kind for all handlers, immediately.
     #[track_caller]
     pub fn enqueue(&self, key: &ObjectKey) {
         self.enqueue_after(key, Duration::ZERO);
     }
 
-    /// Enqueues a key of this kind for all handlers, after a delay; zero means now.
+    /// Enqueues a key of this kind after a delay; zero means immediately.
     ///
-    /// The delay is kept, whatever calls the handlers meanwhile; of two delays of one key the earlier
-    /// wins. One that no clock can hold means never.
+    /// As with client-go's `AddAfter`, the delayed call happens even if the handlers are called before. If the key is
+    /// delayed already, the earlier time wins. A delay that overflows the clock means never.
     #[track_caller]
     pub fn enqueue_after(&self, key: &ObjectKey, delay: Duration) {
         let request = Enqueue::after(delay);
-        // Only a request to a handler of some name can fail.
+        // Only a request that names a handler can fail.
         let _ = self.call.kind.enqueue(key, &request);
     }
 
-    /// Enqueues a key of this kind as a request says.
+    /// Enqueues a key of this kind according to a request.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! Gates of handlers: who is asked before a handler writes.
+//! Gates, which are asked before a handler writes.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,13 +6,33 @@ use std::sync::Arc;
 use lariat_cache::{Admission, CachedObject, PendingWrite, WriteEnd, WriteReceipt};
 use lariat_core::{Gvk, ObjectKey};
 
-/// Is asked before a handler writes; see [`HandlerOptions::gate`](crate::HandlerOptions::gate).
+/// Decides on the writes of a handler.
 ///
-/// It sees every write through the factory's clients on the task of the call, whoever made the client and as whoever
-/// it writes: kube's `Api`, requests made by hand, retries. It does not see what is written through a client the
-/// factory did not give out, nor on tasks the handler spawned.
+/// Add it with [`HandlerOptions::gate`](crate::HandlerOptions::gate).
+///
+/// It sees every write through the factory's clients on the task of the call, whichever clone and identity is used:
+/// through kube's `Api`, through hand-made requests, and retries. It does not see writes through other clients, nor
+/// those of tasks the handler spawned.
+///
+/// ```
+/// use lariat_cache::Admission;
+/// use lariat_controller::{Gate, HandlerOptions, HandlerWrite};
+///
+/// struct ReadOnly;
+///
+/// impl Gate for ReadOnly {
+///     fn admit(&self, write: &HandlerWrite<'_>) -> Admission {
+///         Admission::Refuse(format!("{} may only read", write.handler()).into())
+///     }
+/// }
+///
+/// let options = HandlerOptions::default().gate(ReadOnly);
+/// # let _ = options;
+/// ```
 pub trait Gate: Send + Sync + 'static {
-    /// Judges a write. The call waits for it, so it must be prompt; a panic in it is the handler's.
+    /// Decides whether a write is sent.
+    ///
+    /// The write waits for it, so it must be fast. A panic counts as the handler's.
     fn admit(&self, write: &HandlerWrite<'_>) -> Admission;
 }
 
@@ -23,7 +43,7 @@ pub struct HandlerWrite<'a> {
     write: &'a PendingWrite<'a>,
 }
 
-/// A call of a handler that has gates.
+/// The call of a handler that has gates.
 #[derive(Clone)]
 pub(crate) struct Gated {
     handler: Arc<str>,
@@ -33,7 +53,7 @@ pub(crate) struct Gated {
 }
 
 impl HandlerWrite<'_> {
-    /// Returns what is written.
+    /// Returns the request that is about to be sent.
     #[must_use]
     pub fn write(&self) -> &PendingWrite<'_> {
         self.write
@@ -57,7 +77,9 @@ impl HandlerWrite<'_> {
         &self.gated.key
     }
 
-    /// Returns the object the handler is called for, in the state it was shown; the last one if it was deleted.
+    /// Returns the object the handler was called for, as it was passed to the handler.
+    ///
+    /// For a deleted object this is its last state.
     #[must_use]
     pub fn object(&self) -> Option<&Arc<CachedObject>> {
         self.gated.object.as_ref()
@@ -75,7 +97,7 @@ impl fmt::Debug for HandlerWrite<'_> {
 }
 
 impl Gated {
-    /// Makes the call of a handler by its name, its gates and what it is about.
+    /// Creates the call from the handler's name, its gates, and the object.
     pub(crate) fn new(
         handler: &Arc<str>,
         gates: &Arc<[Arc<dyn Gate>]>,
@@ -90,7 +112,7 @@ impl Gated {
         }
     }
 
-    /// Asks all gates; one that refuses decides.
+    /// Asks all gates. The first refusal decides, and the gates before it are notified.
     pub(crate) fn admit(&self, gvk: &Gvk, write: &PendingWrite<'_>) -> Admission {
         let write = HandlerWrite {
             gvk,
@@ -124,7 +146,7 @@ impl Gated {
     }
 }
 
-/// What several gates want to be told.
+/// The receipts of several gates, which are notified together.
 #[derive(Default)]
 struct Receipts(Vec<Box<dyn WriteReceipt>>);
 

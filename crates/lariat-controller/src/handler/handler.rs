@@ -1,4 +1,4 @@
-//! Handlers, which see a kind as a type.
+//! The handler trait.
 
 use std::future::Future;
 use std::marker::PhantomData;
@@ -9,14 +9,14 @@ use lariat_cache::View;
 use super::call::{AnyHandler, Call, HandlerResult};
 use super::context::Context;
 
-/// Code that is called for the keys of a kind, with the object read as `K`.
+/// A function that is called for the keys of a kind, with objects read as `K`.
 ///
-/// Every async function and closure from [`Context<K>`] to [`HandlerResult`] is a handler; implement
-/// the trait for a type that carries more.
+/// Every async function and closure from [`Context<K>`] to [`HandlerResult`] is a handler. Implement the trait for a
+/// type that has state.
 ///
-/// A handler is called at least once after every change, with a state at least as new, and never for
-/// one key twice at the same time. Several changes may come as one call, so it should look at what is,
-/// rather than at what happened. It may be called again although nothing changed.
+/// A handler is called at least once after every change, with a state at least as new, and never twice at the same time
+/// for one key. Several changes may lead to one call, so a handler should compare the present state with the wanted
+/// one, rather than react to events. It may be called although nothing changed.
 ///
 /// ```
 /// use lariat_controller::{Context, Handler, HandlerResult, Outcome};
@@ -37,12 +37,12 @@ use super::context::Context;
             `|cx: Context<{K}>| async move {{ … Ok(Outcome::done()) }}`"
 )]
 pub trait Handler<K>: Send + Sync + 'static {
-    /// Handles a key.
+    /// Handles a key. Errors are retried; see [`HandlerError`](crate::HandlerError).
     ///
     /// # Cancel safety
     ///
-    /// The future is dropped, at whatever await it is, when the handler's timeout is over, or the grace period of a
-    /// stop. The key comes again.
+    /// The future is dropped, at its current await, when the handler's timeout or the grace period of a stop is over.
+    /// The key is processed again later.
     fn handle(&self, cx: Context<K>) -> impl Future<Output = HandlerResult> + Send;
 }
 
@@ -56,7 +56,7 @@ where
     }
 }
 
-/// A handler with its view.
+/// A handler with its view type.
 pub(crate) struct Viewed<K, H> {
     handler: H,
     view: PhantomData<fn(K)>,
@@ -77,7 +77,7 @@ impl<K: View, H: Handler<K>> AnyHandler for Viewed<K, H> {
     }
 
     fn handle(&self, call: Call) -> BoxFuture<'_, HandlerResult> {
-        // Inside the future, so that a handler that panics before its first await is caught too.
+        // Called inside the future, so that a panic before the handler's first await is caught too.
         Box::pin(async move { self.handler.handle(Context::new(call)).await })
     }
 }

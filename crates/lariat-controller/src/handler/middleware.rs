@@ -1,4 +1,4 @@
-//! Middleware: what is wrapped around handlers.
+//! Middleware, which wraps calls of handlers.
 
 use std::future::Future;
 use std::time::Duration;
@@ -10,27 +10,27 @@ use tracing::Instrument;
 use super::call::{AnyMiddleware, Call, HandlerResult, Next};
 use super::error::HandlerError;
 
-/// Code that is wrapped around calls of handlers: kooper calls it a decorator.
+/// Wraps calls of handlers; kooper calls it a decorator.
 ///
-/// It can look at the call, do something before and after, change what the handler said, or not call it
-/// at all. It is given to one handler ([`HandlerOptions::wrap`](crate::HandlerOptions::wrap)), to all of a
-/// kind, or to all of a factory ([`ControllerOptions::handlers`](crate::ControllerOptions::handlers)). The
-/// factory's is outermost, then the kind's, then the handler's own, each in the order in which it was given;
-/// the timeout is innermost. A panic in it counts as the handler's.
+/// Middleware can inspect a call, act before and after it, replace its result, or not make it at all. It applies to one
+/// handler ([`HandlerOptions::wrap`](crate::HandlerOptions::wrap)), to all handlers of a kind, or to all of a factory
+/// ([`ControllerOptions::handlers`](crate::ControllerOptions::handlers)). The factory's is outermost, then the kind's,
+/// then the handler's own, each in the order it was added; the timeout is innermost. A panic in middleware counts as
+/// the handler's.
 ///
 /// Every async function and closure from a [`Call`] and [`Next`] to [`HandlerResult`] is middleware.
 ///
 /// ```
 /// use lariat_controller::{Call, HandlerOptions, HandlerResult, Next};
 ///
-/// async fn quiet_at_night(call: Call, next: Next) -> HandlerResult {
-///     println!("about to call {} for {}", call.handler(), call.key());
+/// async fn log(call: Call, next: Next) -> HandlerResult {
+///     println!("calling {} for {}", call.handler(), call.key());
 ///     let result = next.run(call).await;
-///     println!("it went {}", if result.is_ok() { "well" } else { "wrong" });
+///     println!("ended {}", if result.is_ok() { "well" } else { "with an error" });
 ///     result
 /// }
 ///
-/// let options = HandlerOptions::default().wrap(quiet_at_night);
+/// let options = HandlerOptions::default().wrap(log);
 /// # let _ = options;
 /// ```
 #[diagnostic::on_unimplemented(
@@ -38,7 +38,7 @@ use super::error::HandlerError;
     note = "middleware is `async fn(Call, Next) -> HandlerResult`, or a type that implements `Middleware`"
 )]
 pub trait Middleware: Send + Sync + 'static {
-    /// Handles a call, usually by passing it to `next`.
+    /// Handles a call, usually by passing it on to `next`.
     fn handle(&self, call: Call, next: Next) -> impl Future<Output = HandlerResult> + Send;
 }
 
@@ -58,7 +58,9 @@ impl<M: Middleware> AnyMiddleware for M {
     }
 }
 
-/// Drops calls that take longer than this at their next await; that counts as a failure.
+/// Drops calls that exceed a time limit, which counts as a failure.
+///
+/// A call is dropped at its next await.
 ///
 /// [`HandlerOptions::timeout`](crate::HandlerOptions::timeout) wraps a handler in it. Zero means no limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,7 +69,7 @@ pub struct Timeout {
 }
 
 impl Timeout {
-    /// Makes a limit for calls; zero means none.
+    /// Creates a limit for calls; zero means no limit.
     #[must_use]
     pub fn new(limit: Duration) -> Self {
         Self { limit }
@@ -87,8 +89,16 @@ impl Middleware for Timeout {
     }
 }
 
-/// Puts each call into a `tracing` span that names kind, key, handler, run and attempt, so that everything
-/// the handler logs says what it was about.
+/// Runs each call in a `tracing` span with kind, key, handler, run and attempt.
+///
+/// Everything the handler logs carries these fields.
+///
+/// ```
+/// use lariat_controller::{ControllerOptions, HandlerOptions, Tracing};
+///
+/// let options = ControllerOptions::default().handlers(HandlerOptions::default().wrap(Tracing));
+/// # let _ = options;
+/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Tracing;
 

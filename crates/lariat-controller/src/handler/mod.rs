@@ -1,4 +1,4 @@
-//! Handlers: the code that is called for a key.
+//! Handlers, and what they get, return and are wrapped in.
 
 mod call;
 mod context;

@@ -1,4 +1,4 @@
-//! What can be chosen for a handler.
+//! The options of a handler.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,9 +13,10 @@ use super::gate::Gate;
 use super::middleware::{Middleware, Timeout};
 use super::predicate::Predicate;
 
-/// The options of a handler; also the defaults for all handlers of a kind, or of a factory.
+/// Options of a handler, or defaults for all handlers of a kind or a factory.
 ///
-/// What is not set for a handler is as the kind says, then as the factory says. Middleware, gates and ends add up.
+/// An option that is not set for a handler is taken from the kind, then from the factory. Middleware, gates, end
+/// functions and [`also`](Self::also) add up instead.
 ///
 /// ```
 /// use std::time::Duration;
@@ -48,48 +49,48 @@ pub struct HandlerOptions {
 
 type End = dyn Fn() + Send + Sync;
 
-/// Says when a handler is called again that gave up.
+/// Returns when a handler that gave up is called again.
 pub(crate) type GivenUp = dyn Fn(Option<&CachedObject>) -> Option<Duration> + Send + Sync;
 
 type MakeLimiter = dyn Fn() -> Box<dyn RateLimiter> + Send + Sync;
 
-/// When a handler is called although nothing happened.
+/// When a handler is called for all objects although nothing changed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Resync {
-    /// When the kind resyncs ([`KindOptions::resync`](lariat_cache::KindOptions::resync)), which by default
-    /// it never does.
+    /// When the kind resyncs ([`KindOptions::resync`](lariat_cache::KindOptions::resync)); by default it never does.
     #[default]
     OfKind,
-    /// Never, even if the kind does: lasso's `SyncOnlyChangedObjects`, kooper's `DisableResync`.
+    /// Never, even if the kind does.
+    ///
+    /// Lasso's `SyncOnlyChangedObjects`, kooper's `DisableResync`.
     Never,
-    /// For every object there is, with this period, whatever the kind does. The handler alone is called, at
-    /// low priority, without a request to the API server. Less than a second counts as a second, which is
-    /// client-go's shortest period.
+    /// With this period, independently of the kind. Only this handler is called, at low priority, without a request to
+    /// the API server. Less than a second counts as a second, client-go's shortest period.
     Every(Duration),
 }
 
 impl Resync {
-    /// kooper's default: every three minutes.
+    /// Every three minutes, the default of kooper.
     pub const KOOPER: Self = Self::Every(Duration::from_secs(180));
-    /// The default of lasso and controller-runtime: every ten hours.
+    /// Every ten hours, the default of lasso and controller-runtime.
     pub const TEN_HOURS: Self = Self::Every(Duration::from_secs(36_000));
 }
 
 impl HandlerOptions {
-    /// Sets how long a call may take (default: as long as it likes; zero means so too).
+    /// Sets the time limit of a call (default none; zero means none).
     ///
-    /// A call that takes longer is dropped at its next await and counts as a failure. What the handler is wrapped
-    /// in, and fetching content that is not cached, is not counted.
+    /// A call that takes longer is dropped at its next await and counts as a failure. The time of middleware, and of
+    /// fetching content that is not cached, is not included.
     pub fn timeout(self, timeout: Duration) -> Self {
         let timeout = Some(timeout);
         Self { timeout, ..self }
     }
 
-    /// Sets how many times in a row a failed call is tried again (default: without end; zero: never).
+    /// Sets how often a failed call is retried (default: forever; zero: never).
     ///
-    /// After that the failure is logged as final, and the handler is called again when something happens, or
-    /// [after a while](Self::requeue_given_up).
+    /// After that the failure is logged as final. The handler is called again when the object changes or its key is
+    /// enqueued, or [after a delay](Self::requeue_given_up).
     pub fn max_retries(self, retries: u32) -> Self {
         let max_retries = Some(retries);
         Self {
@@ -98,14 +99,27 @@ impl HandlerOptions {
         }
     }
 
-    /// Sets when the handler is called again for an object for which it failed for good: by a terminal error, or
-    /// because its retries are used up (default: when something happens). Its failures are forgotten then.
+    /// Sets the delay of a call after a final failure (default: no such call).
     ///
-    /// The function is asked after each such failure, with the newest state of the object, or `None` if it is gone;
-    /// `None` means when something happens. It must be quick. A change meanwhile calls the handler earlier, and takes
-    /// the place of this call.
+    /// A failure is final if the error is terminal or the retries are used up. The failures in a row are forgotten
+    /// then.
     ///
-    /// For handlers that look at something of which no watch tells: an outage that outlasts the retries would end that.
+    /// The function is called after each such failure with the newest state of the object, or `None` if it is deleted.
+    /// It returns the delay, or `None` to wait for a change. It must be fast. A change in the meantime calls the
+    /// handler earlier and replaces this call.
+    ///
+    /// Use it for handlers that depend on something outside the cluster: after an outage that outlasts the retries, no
+    /// watch would call them.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use lariat_controller::HandlerOptions;
+    ///
+    /// let options = HandlerOptions::default()
+    ///     .max_retries(5)
+    ///     .requeue_given_up(|object| object.map(|_| Duration::from_secs(3600)));
+    /// # let _ = options;
+    /// ```
     pub fn requeue_given_up(
         self,
         after: impl Fn(Option<&CachedObject>) -> Option<Duration> + Send + Sync + 'static,
@@ -114,11 +128,12 @@ impl HandlerOptions {
         Self { given_up, ..self }
     }
 
-    /// Sets how many calls of the handler may be under way at a time (default: as many as the kind has
-    /// workers; zero is refused when the handler is registered).
+    /// Limits the number of concurrent calls of the handler (default: no own limit).
     ///
-    /// A key that comes when as many are under way waits its turn without holding a worker, so the handler
-    /// is then called after those that are registered behind it.
+    /// Without a limit the number of the kind's workers applies. Zero is refused when the handler is registered.
+    ///
+    /// A key beyond the limit waits without occupying a worker. The handler is then called for it after handlers that
+    /// are registered behind it.
     pub fn concurrency(self, calls: usize) -> Self {
         let concurrency = Some(calls);
         Self {
@@ -127,10 +142,21 @@ impl HandlerOptions {
         }
     }
 
-    /// Sets how long the handler waits after failures (default: as
-    /// [`ControllerOptions::rate_limiter`](crate::ControllerOptions::rate_limiter) says).
+    /// Sets the rate limiter for retries of the handler.
     ///
-    /// `limiter` is called once for each handler, so that handlers never share one by accident.
+    /// The default is that of the kind, [`ControllerOptions::rate_limiter`](crate::ControllerOptions::rate_limiter).
+    ///
+    /// `limiter` is called once per handler, so handlers do not share a limiter by accident.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use lariat_controller::HandlerOptions;
+    /// use lariat_queue::Exponential;
+    ///
+    /// let options = HandlerOptions::default()
+    ///     .rate_limiter(|| Exponential::new(Duration::from_secs(1), Duration::from_secs(300)));
+    /// # let _ = options;
+    /// ```
     pub fn rate_limiter<L: RateLimiter>(
         self,
         limiter: impl Fn() -> L + Send + Sync + 'static,
@@ -140,78 +166,140 @@ impl HandlerOptions {
         Self { limiter, ..self }
     }
 
-    /// Sets for which changes of its own kind the handler is called (default: for all); see [`Predicate`] for what
-    /// else calls it.
+    /// Calls the handler only for changes that a predicate selects (default: for all).
+    ///
+    /// Only changes of its own kind are filtered; see [`Predicate`] for what else calls it.
     pub fn only(self, predicate: Predicate) -> Self {
         let predicate = Some(predicate);
         Self { predicate, ..self }
     }
 
-    /// Sets for which changes of its own kind the handler is called whatever [`only`](Self::only) says, of the
-    /// handler, its kind or its factory (default: for none). Further predicates add to it.
+    /// Calls the handler also for changes that this predicate selects.
+    ///
+    /// They need not pass [`only`](Self::only), whether of the handler, its kind or its factory. Further predicates add
+    /// to it.
+    ///
+    /// ```
+    /// use lariat_controller::{HandlerOptions, Predicate};
+    ///
+    /// let options = HandlerOptions::default()
+    ///     .only(Predicate::generation_changed())
+    ///     .also(Predicate::labels("reload=true".parse()?));
+    /// # let _ = options;
+    /// # Ok::<(), lariat_core::SelectorError>(())
+    /// ```
     pub fn also(self, predicate: Predicate) -> Self {
         let also = Predicate::either(self.also, Some(predicate));
         Self { also, ..self }
     }
 
-    /// Sets how urgent changes are for the handler (default: normal, and low for what was there when the
-    /// cache was filled and for resyncs).
+    /// Sets the priority of changes for the handler.
     ///
-    /// A key has the priority of the most urgent handler that is due for it.
+    /// By default it is normal, and low for the initial list and for resyncs.
+    ///
+    /// A key has the highest priority of the handlers that are due for it.
     pub fn priority(self, priority: Priority) -> Self {
         let priority = Some(priority);
         Self { priority, ..self }
     }
 
-    /// Sets when the handler is called although nothing happened (default [`Resync::OfKind`]).
+    /// Sets when the handler is resynced (default [`Resync::OfKind`]).
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use lariat_controller::{HandlerOptions, Resync};
+    ///
+    /// let options = HandlerOptions::default().resync(Resync::Every(Duration::from_secs(600)));
+    /// # let _ = options;
+    /// ```
     pub fn resync(self, resync: Resync) -> Self {
         let resync = Some(resync);
         Self { resync, ..self }
     }
 
-    /// Sets as whom the handler writes through [`Context::client`](crate::Context::client) (default: as the
-    /// factory's client does). It causes no second watch.
+    /// Sets the identity of the handler's writes.
+    ///
+    /// By default it is that of the factory's client.
+    ///
+    /// It applies to [`Context::client`](crate::Context::client), and causes no second watch.
+    ///
+    /// ```
+    /// use lariat_cache::ClientIdentity;
+    /// use lariat_controller::HandlerOptions;
+    ///
+    /// let options = HandlerOptions::default().identity(ClientIdentity::default().field_manager("shop"));
+    /// # let _ = options;
+    /// ```
     pub fn identity(self, identity: ClientIdentity) -> Self {
         let identity = Some(identity);
         Self { identity, ..self }
     }
 
-    /// Registers the handler until a token is cancelled.
+    /// Deregisters the handler when a token is cancelled.
     ///
-    /// From then on no call begins; one that is under way is not disturbed. What
-    /// [`Registration::deregister`](crate::Registration::deregister) does follows by itself, while the
-    /// factory runs or when it next starts.
+    /// From then on no call begins; running calls are not disturbed. The rest of
+    /// [`Registration::deregister`](crate::Registration::deregister) follows by itself, while the factory runs or at
+    /// its next start.
+    ///
+    /// ```
+    /// use lariat_controller::HandlerOptions;
+    /// use tokio_util::sync::CancellationToken;
+    ///
+    /// let tenant = CancellationToken::new();
+    /// let options = HandlerOptions::default().until(tenant.child_token());
+    /// // Deregisters all handlers of the tenant.
+    /// tenant.cancel();
+    /// # let _ = options;
+    /// ```
     pub fn until(self, token: CancellationToken) -> Self {
         let until = Some(token);
         Self { until, ..self }
     }
 
-    /// Calls a function once the handler is taken away: when it is deregistered, when its [token](Self::until) is
-    /// cancelled, or when its factory is dropped. Its last call may be under way. Further functions add to it.
+    /// Adds a function to call once the handler is deregistered.
     ///
-    /// A handler of several kinds ends in each of them, each time the kind goes; with the options of a kind or of a
-    /// factory each of its handlers calls it.
+    /// That is by [`deregister`](crate::Registration::deregister), by its [token](Self::until), or by the drop of its
+    /// factory. The last call of the handler may still be running.
     ///
-    /// It is called by whoever takes the handler away, which may be somebody who registers another one: it must be
-    /// quick, and must neither register handlers nor ask a [`KindsRegistration`](crate::KindsRegistration).
+    /// A handler of several kinds ends in each of them. Set in the options of a kind or a factory, the function is
+    /// called for each of its handlers.
+    ///
+    /// It is called on the task that removes the handler, which may be one that registers another: it must be fast, and
+    /// must neither register handlers nor use a [`KindsRegistration`](crate::KindsRegistration).
+    ///
+    /// ```
+    /// use lariat_controller::HandlerOptions;
+    ///
+    /// let options = HandlerOptions::default().on_end(|| println!("the handler is deregistered"));
+    /// # let _ = options;
+    /// ```
     pub fn on_end(mut self, end: impl Fn() + Send + Sync + 'static) -> Self {
         self.ends.push(Arc::new(end));
         self
     }
 
-    /// Wraps middleware around the handler, inside of what was wrapped before.
+    /// Wraps middleware around the handler, inside of middleware that was added before.
+    ///
+    /// ```
+    /// use lariat_controller::{HandlerOptions, Tracing};
+    ///
+    /// let options = HandlerOptions::default().wrap(Tracing);
+    /// # let _ = options;
+    /// ```
     pub fn wrap(mut self, middleware: impl Middleware) -> Self {
         self.middleware.push(Arc::new(middleware));
         self
     }
 
-    /// Has a gate asked before each write of the handler, after the gates that were given before; see [`Gate`].
+    /// Adds a gate to ask before each write of the handler; see [`Gate`].
+    ///
+    /// Gates are asked in the order they were added.
     pub fn gate(mut self, gate: impl Gate) -> Self {
         self.gates.push(Arc::new(gate));
         self
     }
 
-    /// Returns these options, with others for what is not set.
+    /// Returns these options, completed from `others`.
     pub(crate) fn or(self, others: &Self) -> Self {
         let outer = others.middleware.iter().cloned();
         Self {
@@ -232,7 +320,7 @@ impl HandlerOptions {
         }
     }
 
-    /// Returns all middleware, the timeout included.
+    /// Returns all middleware, the timeout last.
     pub(crate) fn all_middleware(&self) -> Vec<Arc<dyn AnyMiddleware>> {
         let mut all = self.middleware.clone();
         let limit = self.timeout.filter(|limit| !limit.is_zero());

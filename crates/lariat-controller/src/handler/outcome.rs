@@ -1,4 +1,4 @@
-//! What a handler says when it succeeded.
+//! The outcome of a successful call.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,7 +11,19 @@ use serde::Serialize;
 
 use super::error::HandlerError;
 
-/// A handler's success, with what is to happen next.
+/// The success of a handler, and when to call it again.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use lariat_controller::Outcome;
+///
+/// let outcome = Outcome::done();
+/// assert_eq!(outcome.delay(), None);
+///
+/// let outcome = Outcome::requeue_after(Duration::from_secs(60));
+/// assert_eq!(outcome.delay(), Some(Duration::from_secs(60)));
+/// ```
 #[derive(Default)]
 #[must_use = "an outcome says something only when the handler returns it"]
 pub struct Outcome {
@@ -20,20 +32,21 @@ pub struct Outcome {
     updated: Option<Updated>,
 }
 
-/// An object a handler returns, encoded once the kind is known.
+/// An object that a handler returned, encoded once its kind is known.
 pub(crate) struct Updated(Box<Encode>);
 
 type Encode = dyn FnOnce(&Gvk) -> Result<Arc<CachedObject>, HandlerError> + Send + Sync;
 
 impl Outcome {
-    /// Nothing is left to do until something happens.
+    /// Nothing is left to do until the object changes or its key is enqueued.
     pub fn done() -> Self {
         Self::default()
     }
 
-    /// The handler wants to be called again, alone, after a delay; zero means at once, behind what is
-    /// queued. A change meanwhile calls it earlier, and takes the place of this call. Earlier failures are
-    /// forgotten.
+    /// Calls this handler again after a delay; zero means immediately.
+    ///
+    /// With zero the key goes behind those that are queued. A change in the meantime calls the handler earlier and
+    /// replaces this call. Earlier failures are forgotten.
     pub fn requeue_after(delay: Duration) -> Self {
         Self {
             requeue_after: Some(delay),
@@ -41,7 +54,7 @@ impl Outcome {
         }
     }
 
-    /// Sets when the handler is called again, unless it said so itself.
+    /// Sets a requeue delay, unless the outcome has one already.
     pub fn or_requeue_after(self, delay: Duration) -> Self {
         let requeue_after = self.requeue_after.or(Some(delay));
         Self {
@@ -50,17 +63,32 @@ impl Outcome {
         }
     }
 
-    /// Sets how urgent the next call is (default: as urgent as this one).
+    /// Sets the priority of the next call (default: that of this call).
     pub fn at_priority(self, priority: Priority) -> Self {
         let priority = Some(priority);
         Self { priority, ..self }
     }
 
-    /// Passes an object on to the handlers that are called after this one, as the newest state.
+    /// Passes an updated object on to the handlers after this one, as the newest state.
     ///
-    /// Return what the API server answered to a write, and they need not wait for the watch. It is
-    /// passed on within this run only; a newer state that the cache shows is preferred. An
-    /// object without a uid, which the API server never saw, is not passed on, as in lasso.
+    /// Use it with the API server's response to a write; with the factory's clients the cache has it as well. It is
+    /// passed on within this run only, and a newer state in the cache is preferred. As in lasso, an object without a
+    /// uid, which the API server never saw, is not passed on.
+    ///
+    /// ```
+    /// use k8s_openapi::api::core::v1::ConfigMap;
+    /// use lariat_controller::{Context, HandlerResult, Outcome};
+    ///
+    /// async fn touch(cx: Context<ConfigMap>) -> HandlerResult {
+    ///     let namespace = cx.key().namespace().unwrap_or_default();
+    ///     let api: kube::Api<ConfigMap> = kube::Api::namespaced(cx.client(), namespace);
+    ///     let patch = serde_json::json!({"metadata": {"annotations": {"seen": "true"}}});
+    ///     let params = kube::api::PatchParams::default();
+    ///     let updated = api.patch(cx.key().name(), &params, &kube::api::Patch::Merge(patch)).await?;
+    ///     Ok(Outcome::done().with_updated(updated))
+    /// }
+    /// # let _ = touch;
+    /// ```
     pub fn with_updated<K>(self, object: impl Into<Arc<K>>) -> Self
     where
         K: Serialize + Send + Sync + 'static,
@@ -69,7 +97,7 @@ impl Outcome {
         Self { updated, ..self }
     }
 
-    /// Returns when the handler wants to be called again, if it does.
+    /// Returns the requeue delay, if any.
     #[must_use]
     pub fn delay(&self) -> Option<Duration> {
         self.requeue_after
@@ -96,7 +124,7 @@ impl Updated {
         }))
     }
 
-    /// Makes out the object; `None` if the API server has never seen it.
+    /// Encodes the object; `None` if the API server has never seen it.
     pub(crate) fn encode(
         self,
         gvk: &Gvk,

@@ -1,4 +1,4 @@
-//! Predicates: which changes a handler is called for.
+//! Predicates, which filter the changes a handler is called for.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,15 +9,15 @@ use lariat_cache::{CachedObject, Change};
 use lariat_core::LabelSelector;
 use serde::Deserialize;
 
-/// Says for which changes of the cache a handler is called.
+/// Selects the changes of the cache for which a handler is called.
 ///
-/// It is asked once for every change, with the old and the new state, before anything is queued: what it
-/// refuses costs no call. It is not asked for what code enqueues, for keys that
-/// [related](crate::Relation) objects bring, for retries, and for a resync of the handler's own. A change that came while an earlier one was waiting is judged by itself, so none is lost
-/// because the last one was refused.
+/// It is evaluated once for every change, with the old and the new state, before anything is queued; a change it
+/// refuses costs no call. It does not apply to keys that code enqueues, to keys of [related](crate::Relation) objects,
+/// to retries, and to the handler's own resyncs. Each change is evaluated by itself, also while an earlier one is
+/// queued, so none is lost because a later one was refused.
 ///
-/// The ready-made ones are those of controller-runtime; like there, they let creations and deletions
-/// through and judge updates. A resync is an update in which nothing changed.
+/// The ready-made predicates are those of controller-runtime. As there, they pass creations and deletions and filter
+/// updates. A resync is an update in which nothing changed.
 ///
 /// ```
 /// use lariat_controller::Predicate;
@@ -32,15 +32,32 @@ use serde::Deserialize;
 pub struct Predicate(Arc<dyn Fn(&Change) -> bool + Send + Sync>);
 
 impl Predicate {
-    /// Makes a predicate of a function.
+    /// Creates a predicate from a function.
     ///
-    /// The function is called by the reflector, under locks, so it must be quick, and must not use controllers or
-    /// caches. One that panics counts as a yes.
+    /// The function is called by the reflector, under locks, so it must be fast and must not use controllers or caches.
+    /// If it panics, the change is selected.
+    ///
+    /// ```
+    /// use lariat_cache::Change;
+    /// use lariat_controller::Predicate;
+    ///
+    /// let deletions = Predicate::new(|change| matches!(change, Change::Deleted { .. }));
+    /// # let _ = deletions;
+    /// ```
     pub fn new(wants: impl Fn(&Change) -> bool + Send + Sync + 'static) -> Self {
         Self(Arc::new(wants))
     }
 
-    /// Judges updates by the old and the new state.
+    /// Filters updates by the old and the new state.
+    ///
+    /// Creations and deletions pass.
+    ///
+    /// ```
+    /// use lariat_controller::Predicate;
+    ///
+    /// let moved = Predicate::on_updates(|old, new| old.labels().get("zone") != new.labels().get("zone"));
+    /// # let _ = moved;
+    /// ```
     pub fn on_updates(
         wants: impl Fn(&CachedObject, &CachedObject) -> bool + Send + Sync + 'static,
     ) -> Self {
@@ -51,8 +68,9 @@ impl Predicate {
         })
     }
 
-    /// Wants updates that change `metadata.generation`, which counts changes of the spec. Kinds that have no
-    /// generation are wanted with every change of their version.
+    /// Selects updates that change the generation, which counts changes of the spec.
+    ///
+    /// For kinds without a generation, it selects every change of the resource version.
     pub fn generation_changed() -> Self {
         Self::on_updates(|old, new| match (old.generation(), new.generation()) {
             (None, None) => old.version() != new.version(),
@@ -60,25 +78,28 @@ impl Predicate {
         })
     }
 
-    /// Wants updates that change labels.
+    /// Selects updates that change labels.
     pub fn labels_changed() -> Self {
         Self::on_updates(|old, new| old.labels() != new.labels())
     }
 
-    /// Wants updates that change annotations. They are read from the JSON of both states.
+    /// Selects updates that change annotations.
+    ///
+    /// They are decoded from the JSON of both states.
     pub fn annotations_changed() -> Self {
         Self::on_updates(|old, new| {
             old.version() != new.version() && annotations(old) != annotations(new)
         })
     }
 
-    /// Wants updates that change the resource version, which all do but resyncs.
+    /// Selects updates that change the resource version, which excludes only resyncs.
     pub fn version_changed() -> Self {
         Self::on_updates(|old, new| old.version() != new.version())
     }
 
-    /// Wants objects that a selector matches, and those it matched before an update, so that a handler sees
-    /// them leave.
+    /// Selects objects that match a label selector, before or after an update.
+    ///
+    /// So a handler also sees an object stop matching.
     pub fn labels(selector: LabelSelector) -> Self {
         Self::new(move |change| match change {
             Change::Updated { old, new } => {
@@ -92,17 +113,17 @@ impl Predicate {
         })
     }
 
-    /// Wants what both want.
+    /// Selects changes that both select.
     pub fn and(self, other: Self) -> Self {
         Self::new(move |change| (self.0)(change) && (other.0)(change))
     }
 
-    /// Wants what either wants.
+    /// Selects changes that either selects.
     pub fn or(self, other: Self) -> Self {
         Self::new(move |change| (self.0)(change) || (other.0)(change))
     }
 
-    /// Wants what one of those that are there wants.
+    /// Combines optional predicates with [`or`](Self::or).
     pub(crate) fn either(one: Option<Self>, other: Option<Self>) -> Option<Self> {
         match (one, other) {
             (Some(one), Some(other)) => Some(one.or(other)),
@@ -110,7 +131,7 @@ impl Predicate {
         }
     }
 
-    /// Wants what this one does not, creations and deletions included.
+    /// Selects changes that this one does not, creations and deletions included.
     #[allow(
         clippy::should_implement_trait,
         reason = "a word among words: and, or, not"
@@ -119,19 +140,19 @@ impl Predicate {
         Self::new(move |change| !(self.0)(change))
     }
 
-    /// Returns whether a change is wanted.
+    /// Returns whether the predicate selects a change.
     #[must_use]
     pub fn wants(&self, change: &Change) -> bool {
-        // A panic here would lose the change for every handler.
+        // An uncaught panic would lose the change for every handler.
         let wants = catch_unwind(AssertUnwindSafe(|| (self.0)(change)));
         wants.unwrap_or_else(|_| {
-            tracing::error!(key = %change.key(), "a predicate panicked, which counts as a yes");
+            tracing::error!(key = %change.key(), "predicate panicked; the change is not filtered");
             true
         })
     }
 }
 
-/// Reads the annotations of an object; none if they cannot be read.
+/// Reads the annotations of an object; empty if they cannot be read.
 fn annotations(object: &CachedObject) -> BTreeMap<String, String> {
     #[derive(Deserialize)]
     struct Object {

@@ -1,4 +1,4 @@
-//! One registered handler: what it wants, how it is called, and what came of it.
+//! A lane: one registered handler, its options, limits and counters.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -18,11 +18,11 @@ use crate::handler::{self, AnyHandler, Callee, Gated, HandlerOptions, Resync};
 use crate::status::HandlerStatus;
 use crate::totals::{Ended, Totals};
 
-/// One registered handler.
+/// A registered handler.
 pub(crate) struct Lane {
     pub(super) id: LaneId,
     callee: Arc<Callee>,
-    /// Who is asked before the handler writes.
+    /// The gates to ask before the handler writes.
     gates: Arc<[Arc<dyn handler::Gate>]>,
     pub(super) options: HandlerOptions,
     limiter: Option<Mutex<Box<dyn RateLimiter>>>,
@@ -30,16 +30,16 @@ pub(crate) struct Lane {
     hold: Hold,
     in_flight: InFlight,
     totals: Mutex<Totals>,
-    /// A start does not wait for the kind on its account.
+    /// Starts do not wait for the kind because of this handler.
     is_optional: bool,
-    /// What counts for the handlers of the kind that are gone, once this one is.
+    /// The totals of the kind's removed handlers, once this one is removed.
     gone: OnceLock<Arc<Mutex<Totals>>>,
 }
 
-/// Counts lanes; those of one kind are told apart by their numbers.
+/// The number of the next lane. Unique in the process, so that a removed lane is never mistaken for another.
 static LANES: AtomicU32 = AtomicU32::new(0);
 
-/// The shortest period of a resync: client-go's.
+/// The shortest resync period, as in client-go.
 const SHORTEST_RESYNC: Duration = Duration::from_secs(1);
 
 impl Lane {
@@ -81,12 +81,12 @@ impl Lane {
         &*self.callee.handler
     }
 
-    /// Returns the handler as calls of it know it.
+    /// Returns the handler as its calls know it.
     pub(crate) fn callee(&self) -> &Arc<Callee> {
         &self.callee
     }
 
-    /// Returns the call of the handler for a key, if somebody is to be asked before it writes.
+    /// Returns the call for the handler's gates; none if it has no gate.
     pub(crate) fn gated(
         &self,
         key: &ObjectKey,
@@ -100,27 +100,27 @@ impl Lane {
         self.limit.as_ref()
     }
 
-    /// Returns what keeps keys for which the handler cannot be called yet.
+    /// Returns the keys that wait for caches before the handler can be called.
     pub(crate) fn hold(&self) -> &Hold {
         &self.hold
     }
 
-    /// Returns how many keys wait for the handler without a worker.
+    /// Returns how many keys wait for the handler outside the queue.
     pub(crate) fn waiting(&self) -> usize {
         self.hold.waiting() + self.limit.as_ref().map_or(0, Limit::waiting)
     }
 
-    /// Returns how many keys are in line before the handler, and how many may be.
+    /// Returns how many keys are in line at the handler's limit, and their bound.
     pub(crate) fn in_line(&self) -> (usize, usize) {
         self.limit.as_ref().map_or((0, 0), Limit::in_line)
     }
 
-    /// Returns for how many keys a place is kept, and for how many at most.
+    /// Returns how many slots are reserved for keys, and their bound.
     pub(crate) fn kept(&self) -> (usize, usize) {
         self.limit.as_ref().map_or((0, 0), Limit::kept)
     }
 
-    /// Returns the token whose end is the handler's.
+    /// Returns the token that deregisters the handler when it is cancelled.
     pub(crate) fn until(&self) -> Option<&CancellationToken> {
         self.options.until.as_ref()
     }
@@ -141,17 +141,17 @@ impl Lane {
         self.in_flight.enter()
     }
 
-    /// Lets no further call begin.
+    /// Prevents further calls.
     pub(super) fn close(&self) {
         self.in_flight.close();
     }
 
-    /// Waits until no call is under way; to be taken out of the list before.
+    /// Waits until no call is running. Remove the lane from the list before.
     pub(crate) async fn ended(&self) {
         self.in_flight.empty().await;
     }
 
-    /// Returns whether the handler is called for every change and resync, like most.
+    /// Returns whether the handler is called for every change and every resync of the kind.
     pub(super) fn takes_all(&self) -> bool {
         self.options.predicate.is_none() && self.resync() == Resync::OfKind
     }
@@ -160,7 +160,7 @@ impl Lane {
         self.options.resync.unwrap_or_default()
     }
 
-    /// Returns the period with which the handler wants all objects, if it has one of its own.
+    /// Returns the handler's own resync period, if it has one.
     pub(crate) fn resync_period(&self) -> Option<Duration> {
         match self.resync() {
             Resync::Every(period) => Some(period.max(SHORTEST_RESYNC)),
@@ -168,7 +168,7 @@ impl Lane {
         }
     }
 
-    /// Returns whether the handler is to be called for a change.
+    /// Returns whether the handler is called for a change.
     pub(crate) fn wants(&self, change: &Change) -> bool {
         if matches!(change, Change::Resynced { .. }) && self.resync() != Resync::OfKind {
             return false;
@@ -179,36 +179,38 @@ impl Lane {
             || also.is_some_and(|also| also.wants(change))
     }
 
-    /// Returns how urgent something is for the handler, which usually is this urgent.
+    /// Returns the handler's priority, or else the usual one.
     pub(crate) fn priority(&self, usual: Priority) -> Priority {
         self.options.priority.unwrap_or(usual)
     }
 
-    /// Returns how long to wait after so many failures in a row, if the handler has a limiter of its own.
+    /// Returns the handler's own backoff after a number of failures in a row, if it has a limiter.
     pub(crate) fn backoff(&self, failures: u32) -> Option<Duration> {
         let mut limiter = self.limiter.as_ref()?.lock();
         Some(limiter.delay(failures, Instant::now().into_std()))
     }
 
-    /// Returns whether the retries of the handler are used up after so many failures in a row.
+    /// Returns whether the retries are used up after a number of failures in a row.
     pub(crate) fn gives_up(&self, failures: u32) -> bool {
         let retries = self.options.max_retries;
         retries.is_some_and(|retries| failures > retries)
     }
 
-    /// Returns when the handler is called again for an object for which it failed for good.
+    /// Returns the delay until the next call after a final failure.
+    ///
+    /// None to wait for a change.
     pub(crate) fn after_giving_up(&self, object: Option<&CachedObject>) -> Option<Duration> {
         let ask = self.options.given_up.as_ref()?;
-        // A panic here would be that of the worker.
+        // The function is the user's; its panic must not end the worker.
         let answer = catch_unwind(AssertUnwindSafe(|| ask(object)));
         answer.unwrap_or_else(|_| {
             let handler = &self.callee.name;
-            tracing::error!(%handler, "what says when a handler is called again panicked");
+            tracing::error!(%handler, "requeue_given_up function panicked");
             None
         })
     }
 
-    /// Counts a call; `at_once` tells whether it asked for the next without delay.
+    /// Counts a call; `at_once` is true if it asked for an immediate requeue.
     pub(crate) fn count(&self, ended: Ended, attempt: u32, took: Duration, at_once: bool) {
         self.tally(|totals| totals.count(ended, attempt, took, at_once));
     }
@@ -224,29 +226,29 @@ impl Lane {
     fn tally(&self, count: impl Fn(&mut Totals)) {
         let mut totals = self.totals.lock();
         count(&mut totals);
-        // A call that was under way when the handler went.
+        // The call ended after the lane was removed and its totals handed over.
         if let Some(gone) = self.gone.get() {
             count(&mut gone.lock());
         }
     }
 
-    /// Says that the handler was taken away; to be called once, with no lock of its kind held.
+    /// Calls the end functions. Call it once, without holding a lock of the kind.
     pub(super) fn end(&self) {
         for end in &self.options.ends {
-            // A panic here would be that of whoever takes handlers away.
+            // The function is the user's; its panic must not reach the task that removes the handler.
             if catch_unwind(AssertUnwindSafe(|| end())).is_err() {
                 let handler = &self.callee.name;
-                tracing::error!(%handler, "what was to be called at the end of a handler panicked");
+                tracing::error!(%handler, "on_end function panicked");
             }
         }
     }
 
-    /// Returns as whom the handler writes, if it is not the factory's client.
+    /// Returns the identity of the handler's writes; none for the factory's client.
     pub(crate) fn identity(&self) -> Option<&ClientIdentity> {
         self.callee.identity.as_ref()
     }
 
-    /// Hands over what was counted, and what will be.
+    /// Adds the totals to those of removed handlers, now and for calls that end later.
     pub(super) fn leave(&self, gone: &Arc<Mutex<Totals>>) {
         let totals = self.totals.lock();
         if self.gone.set(Arc::clone(gone)).is_ok() {
@@ -263,7 +265,7 @@ impl Lane {
     }
 }
 
-/// Lets calls in until it is closed, and knows how many are inside.
+/// Counts running calls, and refuses further ones once closed.
 #[derive(Default)]
 struct InFlight {
     calls: Mutex<Calls>,
@@ -276,7 +278,7 @@ struct Calls {
     inside: usize,
 }
 
-/// A call that is under way.
+/// A running call; dropping it ends the call.
 pub(crate) struct Inside<'a>(&'a InFlight);
 
 impl InFlight {
@@ -290,14 +292,15 @@ impl InFlight {
         Some(Inside(self))
     }
 
-    /// Lets no further call begin.
+    /// Prevents further calls.
     fn close(&self) {
         self.calls.lock().closed = true;
     }
 
-    /// Waits until no call is under way; to be closed before.
+    /// Waits until no call is running. Close it before, so that none begins afterwards.
     async fn empty(&self) {
         loop {
+            // Created before the count is read, so that the end of a call in between is not missed.
             let left = self.left.notified();
             if self.calls.lock().inside == 0 {
                 return;

@@ -1,38 +1,39 @@
-//! The line of keys that wait for a lane.
+//! The line of keys that wait at the limit of a lane.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
 
 use lariat_queue::Priority;
 
-/// How many times in a row the key that has waited longest may be overtaken.
+/// How many times in a row the oldest key may be overtaken.
 const OVERTAKEN: u32 = 3;
 
-/// A line that had room for more keys gives its memory back when the last of them has left.
+/// A line with a larger capacity frees its memory when it is empty.
 const LARGE: usize = 1024;
 
-/// Keys in the order in which their turn comes: the highest priority first, and within one the key that has waited
-/// longest. Every fourth turn at the latest goes to the key that has waited longest of all, so a key that joins `n`
-/// others has its turn after at most `4 × (n + 1)`, whatever joins later.
+/// A fair priority queue of keys.
 ///
-/// A key is in line once. One that joins again stays where it is, or rises to the higher priority and keeps its age.
-/// To join costs one look-up in a hash map; a new key, one that rises and a turn cost the logarithm of the length.
+/// The highest priority comes first, and within a priority the oldest key. At least every fourth key is the oldest of
+/// all priorities. So a key that joins `n` others is taken after at most `4 × (n + 1)` keys, whatever joins later.
+///
+/// A key is in line at most once. If it joins again it keeps its age and gets the higher priority. Joining again costs
+/// a hash look-up; a new key, a raised priority and taking a key cost the logarithm of the length.
 #[derive(Debug)]
 pub(super) struct Line<K, T> {
-    /// Every key in line.
+    /// All keys in line.
     places: HashMap<K, Place<T>>,
-    /// The keys of each priority by their number; those of `places` and no others.
+    /// The keys of each priority by number; the same keys as in `places`.
     levels: [BTreeMap<u64, K>; Priority::ALL.len()],
-    /// The number of the next key that joins.
+    /// The number of the next new key.
     next_number: u64,
-    /// Turns in a row in which the oldest key was overtaken.
+    /// How many times in a row the oldest key was overtaken.
     overtaken: u32,
 }
 
 #[derive(Debug)]
 struct Place<T> {
     priority: Priority,
-    /// A lower number has waited longer.
+    /// The age: a lower number is older.
     number: u64,
     value: T,
 }
@@ -47,7 +48,7 @@ impl<K: Eq + Hash + Clone, T> Line<K, T> {
         }
     }
 
-    /// Puts a key in line; `merge` takes a value into that of a key that is there.
+    /// Adds a key; `merge` combines its value with that of a key in line.
     pub(super) fn join(
         &mut self,
         key: K,
@@ -78,12 +79,14 @@ impl<K: Eq + Hash + Clone, T> Line<K, T> {
         self.places.insert(key, place);
     }
 
-    /// Takes the key whose turn it is out of the line.
+    /// Takes the next key.
     pub(super) fn next(&mut self) -> Option<(K, Priority, T)> {
         let first = |level: &BTreeMap<u64, K>| level.keys().next().copied();
+        // The lowest number of a level is its oldest key.
         let heads = self.levels.each_ref().map(first);
         let highest = heads.iter().rposition(Option::is_some)?;
         let oldest = heads.iter().flatten().min().copied();
+        // Taking the oldest key resets the count, whether it was its turn or it was forced.
         let number = if heads[highest] == oldest || self.overtaken == OVERTAKEN {
             self.overtaken = 0;
             oldest
@@ -100,7 +103,7 @@ impl<K: Eq + Hash + Clone, T> Line<K, T> {
         Some((key, place.priority, place.value))
     }
 
-    /// Takes every key out of the line, in the order of their turns without regard to age.
+    /// Takes all keys, by priority and then by age.
     pub(super) fn take_all(&mut self) -> Vec<(K, Priority, T)> {
         let mut places = std::mem::take(&mut self.places);
         let levels = std::mem::take(&mut self.levels);

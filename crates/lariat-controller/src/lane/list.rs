@@ -1,4 +1,4 @@
-//! The list of lanes.
+//! The lanes of a kind, as a list that is replaced as a whole.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -15,23 +15,24 @@ use crate::flight::ControllerFlight;
 use crate::status::HandlerStatus;
 use crate::totals::Totals;
 
-/// The lanes of a kind. A run takes the present list and keeps it, so registering and deregistering
-/// neither wait for runs nor disturb them.
+/// The lanes of a kind.
+///
+/// A run works on a snapshot of the list, so registering and deregistering neither wait for runs nor affect them.
 #[derive(Default)]
 pub(crate) struct Lanes {
     list: RwLock<LaneList>,
-    /// Told when the list has changed.
+    /// Notified when the list has changed, or the supervisor has something new to wait for.
     changed: Notify,
-    /// What was counted of lanes that are not in the list any more.
+    /// The totals of removed lanes.
     gone: Arc<Mutex<Totals>>,
     flight: Option<ControllerFlight>,
 }
 
-/// The lanes there are at some moment, in the order of their registration.
+/// A snapshot of the lanes, in the order of registration.
 #[derive(Clone, Default)]
 pub(crate) struct LaneList {
     lanes: Arc<[Arc<Lane>]>,
-    /// Whether all of them take every change alike.
+    /// Whether all lanes take every change at the usual priority. Spares the check of each.
     alike: bool,
 }
 
@@ -42,7 +43,7 @@ impl LaneList {
         Self { lanes, alike }
     }
 
-    /// Returns which lanes are due for a change, and how urgently.
+    /// Returns the lanes that are due for a change, and the priority.
     pub(crate) fn due(&self, change: &Change) -> (Due, Priority) {
         let usual = priority(change);
         if self.alike {
@@ -60,7 +61,7 @@ impl LaneList {
         (due, urgency.unwrap_or(usual))
     }
 
-    /// Returns whether there is none that can be called.
+    /// Returns whether no lane can be called any more.
     pub(crate) fn is_over(&self) -> bool {
         self.lanes.iter().all(|lane| lane.is_over())
     }
@@ -78,7 +79,7 @@ impl LaneList {
     }
 }
 
-/// What was there when the cache was filled can wait for what happens now, and so can what is told again.
+/// Returns the usual priority of a change: low for initial lists and resyncs.
 fn priority(change: &Change) -> Priority {
     match change {
         Change::Added { initial: true, .. } | Change::Resynced { .. } => Priority::Low,
@@ -106,19 +107,20 @@ impl Lanes {
         self.list.read().clone()
     }
 
-    /// Tells whoever looks after the lanes that there is something new.
+    /// Wakes the tasks that wait for a change of the list, the supervisor among them.
     pub(crate) fn tell(&self) {
         self.changed.notify_waiters();
     }
 
-    /// Waits for the next change of the list.
+    /// Returns a future that resolves at the next change of the list.
     pub(crate) fn changed(&self) -> tokio::sync::futures::Notified<'_> {
         self.changed.notified()
     }
 
-    /// Waits until there is a handler that can be called.
+    /// Waits until some lane can be called.
     pub(crate) async fn any(&self) {
         loop {
+            // Created before the list is read, so that a change in between is not missed.
             let changed = self.changed.notified();
             if !self.list.read().is_over() {
                 return;
@@ -128,7 +130,7 @@ impl Lanes {
     }
 
     pub(crate) fn check(&self, gvk: &Gvk, name: &str) -> Result<(), RegisterError> {
-        // One that is over has lost its name already.
+        // The name of a lane whose token is cancelled is free.
         match self.list.read().named(name) {
             Some(lane) if !lane.is_over() => Err(RegisterError::NameTaken {
                 gvk: gvk.clone(),
@@ -148,12 +150,14 @@ impl Lanes {
         self.changed.notify_waiters();
     }
 
-    /// Takes a lane out of the list; its last call may be under way.
+    /// Removes a lane; its last call may still be running.
     pub(crate) fn remove(&self, lane: &Lane) {
         drop(self.take_out(|each| each.id == lane.id));
     }
 
-    /// Takes out those whose time is over, and returns them: handlers that are dropped do as they like.
+    /// Removes the lanes whose token is cancelled.
+    ///
+    /// They are returned so that the caller drops them without locks: dropping a handler is user code.
     pub(crate) fn sweep(&self) -> Vec<Arc<Lane>> {
         match self.list().iter().any(|lane| lane.is_over()) {
             true => self.take_out(Lane::is_over),
@@ -161,22 +165,24 @@ impl Lanes {
         }
     }
 
-    /// Takes every lane out, without waiting.
+    /// Removes all lanes, without waiting for calls.
     pub(crate) fn clear(&self) {
         drop(self.take_out(|_| true));
     }
 
     fn take_out(&self, chosen: impl Fn(&Lane) -> bool) -> Vec<Arc<Lane>> {
         let mut list = self.list.write();
-        // Asked once: the time of a lane can be over at any moment.
+        // Evaluated once per lane, because a token may be cancelled at any moment.
         let (out, rest): (Vec<_>, Vec<_>) = list.iter().cloned().partition(|lane| chosen(lane));
         for lane in &out {
             lane.close();
+            // Under the lock of the list, so that `status` counts the lane exactly once.
             lane.leave(&self.gone);
             if let Some(flight) = &self.flight {
                 flight.deregistered(lane.id(), lane.name());
             }
         }
+        // The old list may hold the last reference to a handler, so it is dropped after unlocking.
         let before = std::mem::replace(&mut *list, LaneList::new(rest.into()));
         drop(list);
         drop(before);
@@ -185,9 +191,9 @@ impl Lanes {
         out
     }
 
-    /// Returns what was counted of each lane, and of all that are gone.
+    /// Returns the counters of each lane, and of all removed ones together.
     pub(crate) fn status(&self) -> (Vec<HandlerStatus>, HandlerStatus) {
-        // Under the lock, so that a lane that goes is in one of them.
+        // Under the lock, so that a lane that is being removed is counted in exactly one of them.
         let list = self.list.read();
         let gone = self.gone.lock().clone();
         let present = list.iter().map(|lane| lane.status()).collect();

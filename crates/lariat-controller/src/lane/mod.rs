@@ -1,4 +1,4 @@
-//! Lanes: the named handlers of a kind, in the order of their registration.
+//! Lanes: the registered handlers of a kind, in the order of registration.
 
 mod lane;
 mod line;

@@ -1,4 +1,4 @@
-//! Keys that wait for a handler without a worker: for caches, or for a place.
+//! Keys that wait for a handler without a worker: for caches, or at its limit.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,29 +12,29 @@ use tokio::time::Instant;
 use super::line::Line;
 use crate::payload::Payload;
 
-/// A key that waits for a lane.
+/// A key that waits for a lane, with what its next call needs.
 pub(crate) struct Waiting {
     pub(crate) key: ObjectKey,
     pub(crate) payload: Payload,
     pub(crate) priority: Priority,
-    /// How many times in a row the handler has failed for the key.
+    /// The number of failures in a row of the handler for the key.
     pub(crate) failures: u32,
 }
 
 impl Waiting {
-    /// Returns the key with what the queue is to do with it, for the lane it waited for.
+    /// Converts the key into an add to the queue for its lane.
     pub(crate) fn into_add(self, lane: LaneId) -> (ObjectKey, Add<Payload>) {
         let add = Add::now().lanes(lane).priority(self.priority);
-        // Nothing else of the key may be left, and with it went the memory of its failures.
+        // The queue may have dropped all state of the key, its failures included, so they are passed along.
         let add = add.failures(self.failures).payload(self.payload);
         (self.key, add)
     }
 }
 
-/// Those that wait, each once, in the order in which their turn comes; see [`Line`].
+/// The waiting keys; see [`Line`].
 struct WaitingLine(Line<ObjectKey, Rest>);
 
-/// What is known of a key beside its place.
+/// The value of a key in line.
 struct Rest {
     payload: Payload,
     failures: u32,
@@ -51,6 +51,7 @@ impl WaitingLine {
         let rest = Rest { payload, failures };
         self.0.join(key, priority, rest, |mine, later| {
             mine.payload.merge(later.payload);
+            // Both states are of the same lane; the higher count has the longer backoff.
             mine.failures = mine.failures.max(later.failures);
         });
     }
@@ -68,34 +69,37 @@ impl WaitingLine {
     }
 }
 
-/// Lets some number of calls in; keys that come when as many are under way wait in line, without a worker.
+/// Limits the number of concurrent calls.
+///
+/// Further keys wait in line, without a worker.
 pub(crate) struct Limit {
     most: usize,
     places: Mutex<Places>,
-    /// Told when a call has ended.
+    /// Notified when a call has ended or a slot is free.
     left: Notify,
 }
 
-/// While somebody waits, `inside + called` is `most`. During a drain nobody is called or in line.
+/// While keys wait, `inside + called.len()` is `most`. During a drain `called` and `waiting` are empty.
 #[derive(Default)]
 struct Places {
-    /// Calls under way.
+    /// The number of running calls.
     inside: usize,
-    /// Keys that have been sent back to the queue, and whose place is kept.
+    /// Keys that were sent back to the queue and have a reserved slot.
     called: HashSet<ObjectKey>,
     waiting: WaitingLine,
-    /// A drain is under way: no place is kept for anybody.
+    /// A drain is running: no slots are reserved.
     is_draining: bool,
 }
 
-/// Whether a call may begin.
+/// The answer to a call that wants to begin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Admission {
+    /// The call may begin.
     Entered,
-    /// The key is in line, and will be queued when its turn comes.
+    /// The key is in line, and is queued again when it is next.
     InLine,
-    /// A drain is under way: whoever goes back to the queue would not come again before the next start, so
-    /// the call waits on the spot.
+    /// A drain is running. A key that goes back to the queue would not be dequeued before the next start, so the worker
+    /// waits with the key.
     Wait,
 }
 
@@ -108,7 +112,7 @@ impl Limit {
         }
     }
 
-    /// Lets a call for a key in, or puts it in line.
+    /// Admits a call for a key, or puts the key in line.
     pub(crate) fn admit(&self, key: &ObjectKey, waiting: impl FnOnce() -> Waiting) -> Admission {
         let mut places = self.places.lock();
         if places.enter(key, self.most) {
@@ -121,9 +125,10 @@ impl Limit {
         Admission::InLine
     }
 
-    /// Lets a call for a key in, as soon as there is room.
+    /// Waits until a call for a key is admitted.
     pub(crate) async fn enter(&self, key: &ObjectKey) {
         loop {
+            // Created before the slots are checked, so that a release in between is not missed.
             let left = self.left.notified();
             if self.places.lock().enter(key, self.most) {
                 return;
@@ -132,7 +137,7 @@ impl Limit {
         }
     }
 
-    /// Notes that a call has ended; returns the key whose turn it is, which is to be queued again.
+    /// Ends a call; returns the next key, which the caller queues again.
     pub(crate) fn leave(&self) -> Option<Waiting> {
         let mut places = self.places.lock();
         places.inside -= 1;
@@ -140,7 +145,7 @@ impl Limit {
         places.call_next(self.most)
     }
 
-    /// Gives up the place that is kept for a key, if one is; returns whose turn it is then.
+    /// Releases the slot reserved for a key, if any; returns the next key.
     pub(crate) fn pass(&self, key: &ObjectKey) -> Option<Waiting> {
         let mut places = self.places.lock();
         if !places.called.remove(key) {
@@ -150,7 +155,7 @@ impl Limit {
         places.call_next(self.most)
     }
 
-    /// Takes everybody out of the line, and keeps no place for anybody until [`open`](Self::open).
+    /// Takes all keys out of the line, and reserves no slots until [`open`](Self::open).
     pub(crate) fn drain(&self) -> Vec<Waiting> {
         let mut places = self.places.lock();
         places.is_draining = true;
@@ -159,7 +164,7 @@ impl Limit {
         places.waiting.take_all()
     }
 
-    /// Returns how many keys are in line, and how many may be: none, while a call may begin.
+    /// Returns how many keys are in line, and their bound: zero while a call may begin.
     pub(super) fn in_line(&self) -> (usize, usize) {
         let places = self.places.lock();
         let waiting = places.waiting.len();
@@ -167,7 +172,7 @@ impl Limit {
         (waiting, if is_full { waiting } else { 0 })
     }
 
-    /// Returns for how many keys a place is kept, and for how many at most.
+    /// Returns how many slots are reserved for keys, and their bound.
     pub(super) fn kept(&self) -> (usize, usize) {
         (self.places.lock().called.len(), self.most)
     }
@@ -185,6 +190,8 @@ impl Limit {
 
 impl Places {
     fn enter(&mut self, key: &ObjectKey, most: usize) -> bool {
+        // A key with a reserved slot uses it. Any other needs a slot that is neither used nor reserved, so that keys
+        // that waited are not overtaken.
         if !self.called.remove(key) && self.inside + self.called.len() >= most {
             return false;
         }
@@ -197,41 +204,43 @@ impl Places {
             return None;
         }
         let next = self.waiting.next()?;
+        // Reserved until the key is dequeued again, or passed on.
         self.called.insert(next.key.clone());
         Some(next)
     }
 }
 
-/// Keeps the keys of a handler that cannot be called for them yet, without a worker.
+/// Keeps the keys of a handler that cannot be called for them yet.
 ///
-/// All keys wait while the caches of related kinds are filled, some while the content of their objects is read.
+/// All keys wait while the caches of related kinds are synced; single keys wait while content is loaded.
 #[derive(Default)]
 pub(crate) struct Hold {
-    /// Whether all keys wait; `held` says so too.
+    /// Whether all keys wait. A copy of `held.closed`, readable without the lock.
     is_closed: AtomicBool,
     held: Mutex<Held>,
 }
 
 #[derive(Default)]
 struct Held {
-    /// What is waited for before the handler is called first.
+    /// The relations to wait for; none if not all keys wait.
     closed: Option<Closed>,
     waiting: WaitingLine,
 }
 
-/// Why all keys wait.
+/// The reason why all keys wait.
 #[derive(Clone)]
 pub(crate) struct Closed {
-    /// The numbers of the relations whose kinds were not filled.
+    /// The relations whose caches were not synced.
     pub(crate) relations: Vec<u64>,
     pub(crate) since: Instant,
-    /// Whether it was said that this takes long.
+    /// Whether a warning about the wait was logged.
     pub(crate) is_said: bool,
 }
 
 impl Hold {
-    /// Lets all keys wait for relations from now on, or none if there is no relation. To be called before the handler
-    /// can be.
+    /// Makes all keys wait for these relations; none wait if it is empty.
+    ///
+    /// Call it before the handler can be called.
     pub(crate) fn close(&self, relations: Vec<u64>) {
         let closed = (!relations.is_empty()).then(|| Closed {
             relations,
@@ -243,24 +252,27 @@ impl Hold {
         held.closed = closed;
     }
 
-    /// Returns why all keys wait, if they do.
+    /// Returns the reason why all keys wait, if they do.
     pub(crate) fn closed(&self) -> Option<Closed> {
         self.held.lock().closed.clone()
     }
 
-    /// Notes that it was said that this takes long.
+    /// Records that a warning about the wait was logged.
     pub(crate) fn said(&self) {
         if let Some(closed) = &mut self.held.lock().closed {
             closed.is_said = true;
         }
     }
 
-    /// Keeps a key if all keys wait. Returns whether it was kept, and whether it is the first.
+    /// Keeps a key if all keys wait.
+    ///
+    /// Returns none if it was not kept, otherwise whether it is the first.
     pub(crate) fn keep_if_closed(&self, waiting: impl FnOnce() -> Waiting) -> Option<bool> {
         if !self.is_closed.load(Ordering::Relaxed) {
             return None;
         }
         let mut held = self.held.lock();
+        // The flag may be stale: the wait may have ended since it was read.
         held.closed.as_ref()?;
         Some(held.keep(waiting()))
     }
@@ -270,7 +282,7 @@ impl Hold {
         self.held.lock().keep(waiting)
     }
 
-    /// Returns whether anything is waited for.
+    /// Returns whether the handler or some key waits.
     pub(crate) fn is_waiting(&self) -> bool {
         let held = self.held.lock();
         held.closed.is_some() || held.waiting.len() > 0
@@ -281,7 +293,7 @@ impl Hold {
         self.held.lock().waiting.len()
     }
 
-    /// Lets no key wait any more, and returns those that did.
+    /// Ends the wait; returns the keys that waited.
     pub(crate) fn open(&self) -> Vec<Waiting> {
         let mut held = self.held.lock();
         held.closed = None;

@@ -1,4 +1,4 @@
-//! The handle of many kinds.
+//! The public handles of many kinds.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -12,14 +12,13 @@ use crate::controller::{NewHandler, Registration, check_options};
 use crate::error::RegisterError;
 use crate::handler::{Context, Handler, HandlerOptions, HandlerResult, Viewed};
 
-/// All kinds that can be listed and watched and that a function wants, read as `K`: those there are, and those
-/// that come.
+/// All listable and watchable kinds that a predicate selects, read as `K`.
 ///
-/// Custom resource definitions and API services are watched, and half a second after they change, and every
-/// five minutes, the API server is asked what it serves. A kind is handled in the version its group prefers, by
-/// its own controller: the same that everybody else gets for it, with one watch. Kinds that cannot be read do not
-/// hold up the others, and no start waits for them. A group whose server does not answer keeps its kinds; a
-/// kind that vanished keeps its handler until its objects are gone, a minute at most.
+/// CRDs and APIServices are watched. Half a second after one changes, and every five minutes, discovery is asked for
+/// the served kinds. A kind is handled in its group's preferred version, by the one controller that all handles of the
+/// kind share. Kinds that cannot be read do not delay others, and no start waits for them. If a group's server does not
+/// answer, its kinds are kept. A kind that is not served any more keeps its handler until its objects are deleted, at
+/// most a minute.
 ///
 /// ```no_run
 /// use lariat_cache::Metadata;
@@ -41,7 +40,7 @@ pub struct AllKinds<K> {
     view: PhantomData<fn() -> K>,
 }
 
-/// A handler of many kinds. Dropping this changes nothing: the handler stays registered.
+/// A handler of many kinds. Dropping this handle leaves the handler registered.
 pub struct KindsRegistration {
     follower: Arc<Follower>,
 }
@@ -55,23 +54,24 @@ impl<K: View> AllKinds<K> {
         }
     }
 
-    /// Returns the same kinds, read as another type. With [`Metadata`](lariat_cache::Metadata) only metadata
-    /// is watched and kept.
+    /// Returns the same kinds with objects read as another type.
+    ///
+    /// With [`Metadata`](lariat_cache::Metadata) only metadata is watched and cached.
     #[must_use]
     pub fn view<V: View>(&self) -> AllKinds<V> {
         AllKinds::new(Weak::clone(&self.factory), Arc::clone(&self.wanted))
     }
 
-    /// Registers a handler under a name it has for every kind.
+    /// Registers a handler for every kind, under the same name.
     ///
     /// # Errors
     ///
-    /// The name is empty, or an option makes no sense. A kind in which the name is taken is left out, which is
-    /// logged and told by [`KindsRegistration::refused`].
+    /// The name is empty, or an option is invalid. A kind in which the name is taken is skipped; this is logged, and
+    /// [`KindsRegistration::refused`] returns it.
     ///
     /// # Panics
     ///
-    /// If the factory runs: outside a tokio runtime.
+    /// If called outside a tokio runtime while the factory runs.
     pub fn register_handler(
         &self,
         name: &str,
@@ -80,7 +80,7 @@ impl<K: View> AllKinds<K> {
         self.register_handler_with(name, HandlerOptions::default(), handler)
     }
 
-    /// Registers a handler with options that it has for every kind.
+    /// Registers a handler for every kind, with its own options.
     ///
     /// # Errors
     ///
@@ -129,28 +129,39 @@ impl<K: View, H: Handler<K>> Handler<K> for OfMany<H> {
 }
 
 impl KindsRegistration {
-    /// Returns the kinds the handler is registered for at the moment: none until the API server has been asked what
-    /// it serves, which happens after each start.
+    /// Returns the kinds the handler is registered for now.
+    ///
+    /// It is empty until discovery has answered after the start.
+    ///
+    /// ```no_run
+    /// use lariat_controller::KindsRegistration;
+    ///
+    /// # async fn example(audit: KindsRegistration) {
+    /// println!("{} kinds are audited", audit.kinds().len());
+    /// audit.deregister().await;
+    /// # }
+    /// ```
     #[must_use]
     pub fn kinds(&self) -> Vec<Gvk> {
         self.follower.kinds()
     }
 
-    /// Returns the kinds that are wanted and that the handler could not be registered for, and why.
+    /// Returns the selected kinds whose registration failed, with the errors.
     #[must_use]
     pub fn refused(&self) -> Vec<(Gvk, RegisterError)> {
         self.follower.refused()
     }
 
-    /// Takes the handler away from every kind; once this returns it is not running and will never be called
-    /// again.
+    /// Deregisters the handler from every kind, and waits for its running calls.
     ///
-    /// Called from the handler itself this would wait for itself, for ever: spawn it instead.
+    /// Once this returns it is not running and is never called again.
+    ///
+    /// Called from the handler itself it would wait for itself, forever: spawn it instead.
     ///
     /// # Cancel safety
     ///
-    /// The handler is on its way out from the first poll on. If the future is dropped, calls under way
-    /// are not waited for.
+    /// From the first poll on no further call begins. Dropping the future only gives up waiting for calls that are
+    /// running.
     pub async fn deregister(self) {
         self.follower.end().await;
     }

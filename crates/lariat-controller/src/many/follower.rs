@@ -1,4 +1,4 @@
-//! Following which kinds an API server serves.
+//! Follows the kinds that an API server serves.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
@@ -15,33 +15,33 @@ use tokio_util::sync::CancellationToken;
 use crate::controller::{Kinds, NewHandler, Registration, Slot};
 use crate::error::RegisterError;
 
-/// How long after a change of definitions the API server is asked: lasso's delay.
+/// The delay between a change of CRDs or APIServices and discovery, as in lasso.
 const SETTLING: Duration = Duration::from_millis(500);
 
-/// How often the API server is asked although nothing seems to have changed.
+/// The interval of discovery while nothing seems to change.
 const SURVEY_PERIOD: Duration = Duration::from_secs(300);
 
-/// How often it is asked again if it did not answer, or not for all groups; doubling up to eight times as long.
+/// The interval of discovery if the API server or one of its groups did not answer, doubled up to eight times.
 const RETRY_PERIOD: Duration = Duration::from_secs(2);
 
-/// How long a kind that vanished may take until its objects are gone.
+/// How long a kind that is not served any more may keep its objects.
 const LINGERING: Duration = Duration::from_secs(60);
 
 type Register = fn(&Arc<Slot>, NewHandler) -> Registration;
 
-/// Chooses kinds by how they are served.
+/// Selects kinds.
 pub(super) type Wanted = dyn Fn(&ResourceKind) -> bool + Send + Sync;
 
-/// A factory that keeps handlers of many kinds, and follows the kinds while it runs.
+/// The factory, as followers see it.
 pub(crate) trait Follows: Kinds {
-    /// Keeps a handler of many kinds, and starts it if the factory runs.
+    /// Adds a handler of many kinds, and starts it if the factory runs.
     fn follow(&self, follower: &Arc<Follower>);
 
-    /// Forgets handlers of many kinds that have ended.
+    /// Removes handlers of many kinds that have ended.
     fn forget_followers(&self);
 }
 
-/// Registers a handler for kinds that come, and takes it away from those that go.
+/// Registers a handler for kinds that appear, and deregisters it from those that disappear.
 pub(crate) struct Follower {
     factory: Weak<dyn Follows>,
     wanted: Arc<Wanted>,
@@ -52,20 +52,20 @@ pub(crate) struct Follower {
     ended: CancellationToken,
 }
 
-/// A kind that is wanted.
+/// A selected kind.
 struct Followed {
     handler: Result<Registration, RegisterError>,
     slot: Arc<Slot>,
     resource: ResourceKind,
-    /// Since when it is not served.
+    /// Since when the kind is not served; none while it is.
     gone_since: Option<Instant>,
 }
 
-/// Tells when definitions change.
+/// The watches of CRDs and APIServices.
 struct Watch {
     changed: Arc<Notify>,
     definitions: Vec<(Gvk, Subscription)>,
-    /// The groups that did not answer at the last look.
+    /// The groups that did not answer the last discovery.
     unanswered: Vec<String>,
 }
 
@@ -92,7 +92,7 @@ impl Follower {
         self.ended.is_cancelled()
     }
 
-    /// Follows until told to stop; what is registered stays so.
+    /// Follows the kinds until `stop` is cancelled; registered handlers stay.
     pub(crate) async fn run(&self, stop: CancellationToken) {
         tokio::select! {
             () = stop.cancelled() => {}
@@ -102,7 +102,7 @@ impl Follower {
         }
     }
 
-    /// Waits until the scope of the handler ends.
+    /// Waits until the handler's token is cancelled.
     async fn is_over(&self) {
         match &self.until {
             Some(token) => token.cancelled().await,
@@ -138,46 +138,45 @@ impl Follower {
         }
     }
 
-    /// Asks what is served, and acts accordingly; returns whether everything was answered and settled, or none
-    /// without a factory.
+    /// Runs discovery, and adds and removes kinds accordingly.
+    ///
+    /// Returns whether all groups answered and no removed kind has objects left; none if the factory was dropped.
     async fn look(&self, watch: &mut Watch) -> Option<bool> {
         let caches = self.factory.upgrade()?.caches().clone();
         let survey = match caches.clients().mapper().survey().await {
             Ok(survey) => survey,
             Err(error) => {
                 let error = describe(&error);
-                tracing::warn!(
-                    error,
-                    "cannot find out which kinds there are; those that are known go on"
-                );
+                tracing::warn!(error, "discovery failed; known kinds are kept");
                 return Some(false);
             }
         };
         watch.note_unanswered(&survey);
         watch.definitions(&survey, &caches);
         let factory = self.factory.upgrade()?;
-        // Asked before anything is locked: it is the user's.
+        // Called before anything is locked: the predicate is the user's.
         let kinds = survey.kinds.iter();
         let wanted: Vec<&ResourceKind> = kinds.filter(|kind| (self.wanted)(kind)).collect();
         for kind in &wanted {
             self.add(&factory, kind);
         }
         let (gone, lingers) = self.take_gone(&survey, &wanted);
-        // A call that hangs must not keep us from following other kinds.
+        // Not awaited: a handler that hangs must not stop us from following other kinds.
         gone.iter().for_each(Followed::remove);
         Some(!lingers && survey.unanswered.is_empty())
     }
 
     fn add(&self, factory: &Arc<dyn Follows>, kind: &ResourceKind) {
         let mut kinds = self.kinds.lock();
-        // Looked at under the lock, so that nothing is added behind the back of whoever ends this.
+        // Checked under the lock that `take_all` takes after it has cancelled `ended`, so that no kind is added after
+        // its end.
         if self.has_ended() {
             return;
         }
         if let Some(followed) = kinds.get_mut(kind.gvk()) {
             followed.gone_since = None;
             if followed.resource != *kind {
-                tracing::info!(kind = %kind.gvk(), plural = kind.plural(), "it is served elsewhere now");
+                tracing::info!(kind = %kind.gvk(), plural = kind.plural(), "the kind is served under another resource now");
                 followed.slot.replace_resource(kind);
                 followed.resource = kind.clone();
             }
@@ -187,16 +186,16 @@ impl Follower {
         }
         let known = kinds.contains_key(kind.gvk());
         let slot = Arc::clone(factory).slot(kind.gvk().clone());
-        // As it is served by now, whatever it was when somebody asked for it.
+        // Discovery is newer than the resource with which the slot may have been created.
         slot.replace_resource(kind);
         let alone = factory.registering();
         let new = (self.make)();
         let checked = slot.check(&new);
         let handler = checked.map(|()| (self.register)(&slot, new));
         drop(alone);
-        // Told once; it is tried again with each look.
+        // Logged once, but tried again after each discovery.
         if let (Err(error), false) = (&handler, known) {
-            tracing::error!(%error, "a kind is left out");
+            tracing::error!(%error, "the handler is not registered for a kind");
         }
         let followed = Followed {
             handler,
@@ -207,7 +206,9 @@ impl Follower {
         kinds.insert(kind.gvk().clone(), followed);
     }
 
-    /// Takes out kinds that are gone or not wanted any more; returns whether objects of a kind that is gone linger.
+    /// Removes kinds that are not served or not selected any more.
+    ///
+    /// Also returns whether a kind is kept only because it has objects left.
     fn take_gone(&self, survey: &Survey, wanted: &[&ResourceKind]) -> (Vec<Followed>, bool) {
         let now = Instant::now();
         let mut lingers = false;
@@ -216,6 +217,7 @@ impl Follower {
             if survey.kinds.iter().any(|kind| kind.gvk() == gvk) {
                 return !wanted.iter().any(|kind| kind.gvk() == gvk);
             }
+            // A group that did not answer says nothing about its kinds.
             if survey.is_unanswered(gvk) {
                 return false;
             }
@@ -230,14 +232,14 @@ impl Follower {
         (gone, lingers)
     }
 
-    /// Ends following, and takes the handler from every kind.
+    /// Stops following, and deregisters the handler from every kind.
     pub(super) async fn end(&self) {
         let kinds = self.take_all().into_iter();
         let registrations = kinds.filter_map(|followed| followed.handler.ok());
         join_all(registrations.map(Registration::deregister)).await;
     }
 
-    /// Ends following, and lets no further call begin.
+    /// Stops following, and prevents further calls.
     fn take_all(&self) -> Vec<Followed> {
         self.ended.cancel();
         if let Some(factory) = self.factory.upgrade() {
@@ -267,7 +269,7 @@ impl Follower {
 }
 
 impl Followed {
-    /// Takes the handler away; calls under way are not waited for.
+    /// Deregisters the handler without waiting for running calls.
     fn remove(&self) {
         if let Ok(registration) = &self.handler {
             registration.remove();
@@ -276,21 +278,21 @@ impl Followed {
 }
 
 impl Watch {
-    /// Warns of groups that do not answer, when that has changed.
+    /// Logs which groups do not answer, when that has changed.
     fn note_unanswered(&mut self, survey: &Survey) {
         if survey.unanswered != self.unanswered {
             self.unanswered.clone_from(&survey.unanswered);
             let paths = survey.unanswered.join(", ");
             match paths.is_empty() {
-                true => tracing::info!("all groups answer again"),
+                true => tracing::info!("all API groups answer again"),
                 false => {
-                    tracing::warn!(paths, "groups do not answer; their kinds stay as they are")
+                    tracing::warn!(paths, "API groups do not answer; their kinds are kept")
                 }
             }
         }
     }
 
-    /// Watches what defines kinds, if it is served.
+    /// Watches CRDs and APIServices, as far as they are served.
     fn definitions(&mut self, survey: &Survey, caches: &SharedCacheFactory) {
         let definitions = [
             Gvk::new("apiextensions.k8s.io", "v1", "CustomResourceDefinition"),

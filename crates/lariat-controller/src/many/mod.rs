@@ -1,4 +1,4 @@
-//! Handlers of many kinds at once.
+//! Handlers of many kinds.
 
 mod all_kinds;
 mod follower;

@@ -1,4 +1,4 @@
-//! Caches, and the reflectors that fill them.
+//! Metrics of caches and of their reflectors.
 
 use std::fmt;
 
@@ -10,22 +10,22 @@ use super::scrape::{Cached, Label};
 pub(super) fn write(caches: &[Cached], out: &mut Output<'_>) -> fmt::Result {
     out.gauges(
         "lariat_cache_objects",
-        "Objects that are cached.",
+        "Objects in the cache.",
         each(caches, |kind| kind.objects),
     )?;
     out.gauges(
         "lariat_cache_bytes",
-        "Bytes they hold.",
+        "Bytes of the cached objects.",
         each(caches, |kind| kind.bytes),
     )?;
     out.counters(
         "lariat_cache_decodes_total",
-        "Values that had to be decoded from them.",
+        "Objects decoded from the cache.",
         each(caches, |kind| kind.decodes),
     )?;
     out.counters(
         "lariat_cache_lists_total",
-        "Times everything there is was read, by a list or by the beginning of a watch.",
+        "Complete reads of the kind, by a list or a watch list.",
         each(caches, |kind| kind.loads),
     )?;
     reflectors(caches, out)
@@ -34,7 +34,7 @@ pub(super) fn write(caches: &[Cached], out: &mut Output<'_>) -> fmt::Result {
 fn reflectors(caches: &[Cached], out: &mut Output<'_>) -> fmt::Result {
     out.counters(
         "lariat_reflector_lists_total",
-        "Lists begun.",
+        "Lists started.",
         each(caches, |kind| kind.lists),
     )?;
     out.counters(
@@ -49,12 +49,12 @@ fn reflectors(caches: &[Cached], out: &mut Output<'_>) -> fmt::Result {
     });
     out.gauges(
         "lariat_reflector_last_event_age_seconds",
-        "How long ago the API server said anything.",
+        "Time since the API server last sent anything.",
         ages,
     )?;
     out.gauges(
         "lariat_reflector_synced",
-        "Whether the cache is filled and watched.",
+        "Whether the cache is synced.",
         each(caches, |kind| u32::from(kind.phase == Phase::Synced)),
     )?;
     out.counters(
@@ -74,7 +74,7 @@ fn reconnects(caches: &[Cached], out: &mut Output<'_>) -> fmt::Result {
     };
     out.counters(
         "lariat_reflector_reconnects_total",
-        "Requests that followed others, by what ended these.",
+        "Requests that followed another request, by the reason why that one ended.",
         caches.iter().flat_map(by_reason),
     )
 }

@@ -1,4 +1,4 @@
-//! What a registry asks.
+//! The collector, which a registry asks at each scrape.
 
 use std::fmt;
 use std::sync::{Arc, Weak};
@@ -13,10 +13,10 @@ use super::{caches, controllers, handlers, lasso, queues};
 use crate::SharedControllerFactory;
 use crate::factory::Shared;
 
-/// Tells a registry the figures of factories; a clone is the same collector.
+/// Collects the metrics of factories for a registry; clones are the same collector.
 ///
-/// Factories can be added at any time. It does not keep them: a factory that is dropped is told of no more.
-/// See [the module](super) for the series.
+/// Factories can be added at any time. The collector does not keep them alive: a factory that is dropped has no series
+/// any more. See [the module](super) for the series.
 ///
 /// ```no_run
 /// use lariat_controller::SharedControllerFactory;
@@ -32,7 +32,7 @@ use crate::factory::Shared;
 /// ```
 #[derive(Clone, Default)]
 pub struct Collector {
-    /// Each with a context id of its own.
+    /// The factories, each with a different context id.
     members: Arc<Mutex<Vec<Member>>>,
 }
 
@@ -42,17 +42,17 @@ struct Member {
 }
 
 impl Collector {
-    /// Makes a collector without factories.
+    /// Creates a collector without factories.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds a factory under a context id, lasso's `ctx`, which tells its series from those of others.
+    /// Adds a factory under a context id, lasso's label `ctx`.
     ///
-    /// A factory that was added under the same id before is told of no more: two of them would have series of
-    /// the same name and labels, which is not valid. So the factory of a cluster that comes back takes the
-    /// place of the old one, also while that is being stopped.
+    /// A factory that was added under the same id before is removed, because two series with the same name and labels
+    /// are invalid. So the factory of a cluster that comes back replaces the old one, even while that is still being
+    /// stopped.
     pub fn add(&self, context: impl Into<Arc<str>>, factory: &SharedControllerFactory) {
         let context = context.into();
         let mut members = self.members.lock();
@@ -63,7 +63,7 @@ impl Collector {
         });
     }
 
-    /// Returns the factories that are left, with their context ids.
+    /// Returns the factories that still exist, with their context ids.
     fn factories(&self) -> Vec<(Arc<str>, SharedControllerFactory)> {
         let members = self.members.lock();
         let alive = members.iter().filter_map(|member| {
@@ -85,7 +85,7 @@ impl Member {
 
 impl collector::Collector for Collector {
     fn encode(&self, encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        // Everything is read before anything is written, and each family is written once, for all factories.
+        // All factories are read first, for each family must be written once, for all of them.
         let scrape = Scrape::of(&self.factories());
         let mut out = Output::new(encoder);
         queues::write(&scrape.kinds, &mut out)?;

@@ -1,4 +1,4 @@
-//! The calls of all handlers of a kind together, under the names of controller-runtime.
+//! Calls of all handlers of a kind together, under controller-runtime's names.
 
 use std::fmt;
 
@@ -13,46 +13,46 @@ pub(super) fn write(kinds: &[Kind], out: &mut Output<'_>) -> fmt::Result {
     results(kinds, out)?;
     out.counters(
         "controller_runtime_reconcile_errors_total",
-        "Calls of handlers that failed, for whatever reason.",
+        "Handler calls that failed, for any reason.",
         each(kinds, |kind| sum(kind, |handler| handler.failures)),
     )?;
     out.counters(
         "controller_runtime_terminal_reconcile_errors_total",
-        "Calls of handlers that failed with an error that is not worth another try.",
+        "Handler calls that failed with a terminal error.",
         each(kinds, |kind| {
             sum(kind, |handler| handler.ended(Ended::Terminal))
         }),
     )?;
     out.counters(
         "controller_runtime_reconcile_panics_total",
-        "Calls of handlers that panicked.",
+        "Handler calls that panicked.",
         each(kinds, |kind| sum(kind, |handler| handler.panics)),
     )?;
     out.counters(
         "controller_runtime_reconcile_timeouts_total",
-        "Calls of handlers that took longer than allowed.",
+        "Handler calls that timed out.",
         each(kinds, |kind| sum(kind, |handler| handler.timeouts)),
     )?;
     out.histograms(
         "controller_runtime_reconcile_time_seconds",
-        "How long calls of handlers took.",
+        "Duration of handler calls.",
         each(kinds, times),
     )?;
     out.gauges(
         "controller_runtime_max_concurrent_reconciles",
-        "Workers; none while the controller does not run.",
+        "Workers; zero while the controller does not run.",
         each(kinds, |kind| kind.status.workers.unwrap_or(0)),
     )?;
     out.gauges(
         "controller_runtime_active_workers",
-        "Workers that have a key.",
+        "Workers that are processing a key.",
         each(kinds, |kind| kind.status.queue.processing),
     )
 }
 
 type Count = fn(&HandlerStatus) -> u64;
 
-/// What controller-runtime makes of the ways in which a call can end.
+/// controller-runtime's results, from the ways in which a call can end.
 const RESULTS: [(&str, Count); 4] = [
     ("success", |handler| {
         handler.ended(Ended::Done) + handler.ended(Ended::Ignored)
@@ -73,12 +73,14 @@ fn results(kinds: &[Kind], out: &mut Output<'_>) -> fmt::Result {
     };
     out.counters(
         "controller_runtime_reconcile_total",
-        "Calls of handlers, by what came of them.",
+        "Handler calls by result.",
         kinds.iter().flat_map(by_result),
     )
 }
 
-/// Those that are registered, and those that are gone: a sum that went down would look like a new beginning.
+/// Iterates over registered handlers and the sum of removed ones.
+///
+/// Without the latter a counter would decrease, which reads as a reset.
 fn all(kind: &Kind) -> impl Iterator<Item = &HandlerStatus> {
     kind.status.handlers.iter().chain([&kind.status.gone])
 }

@@ -1,4 +1,4 @@
-//! What each handler does, and which keys go round in circles.
+//! Metrics of each handler, and of hot loops.
 
 use std::fmt;
 
@@ -11,28 +11,28 @@ pub(super) fn write(kinds: &[Kind], out: &mut Output<'_>) -> fmt::Result {
     runs(kinds, out)?;
     out.histograms(
         "lariat_handler_time_seconds",
-        "How long calls took.",
+        "Duration of calls.",
         each(kinds, |handler| &handler.times),
     )?;
     out.histograms(
         "lariat_handler_lag_seconds",
-        "How long it took from a change to the call for it.",
+        "Time from a change to the call for it.",
         each(kinds, |handler| &handler.lags),
     )?;
     out.counters(
         "lariat_handler_retries_total",
-        "Calls that came after a failure.",
+        "Calls that were retries.",
         each(kinds, |handler| handler.retries),
     )?;
     out.counters(
         "lariat_handler_given_up_total",
-        "Failures after which the retries were used up.",
+        "Failures after which the retries were exhausted.",
         each(kinds, |handler| handler.given_up),
     )?;
     let circles = |kind| (of_kind(kind), kind.status.circles.len());
     out.gauges(
         "lariat_circles",
-        "Keys that go round in circles.",
+        "Keys in a hot loop.",
         kinds.iter().map(circles),
     )
 }
@@ -45,11 +45,7 @@ fn runs(kinds: &[Kind], out: &mut Output<'_>) -> fmt::Result {
             (labels, handler.ended(ended))
         })
     });
-    out.counters(
-        "lariat_handler_runs_total",
-        "Calls, by how they ended.",
-        by_result,
-    )
+    out.counters("lariat_handler_runs_total", "Calls by result.", by_result)
 }
 
 fn each<'a, V>(

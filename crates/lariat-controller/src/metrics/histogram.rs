@@ -1,13 +1,17 @@
-//! Our histograms as buckets of Prometheus.
+//! Converts histograms to Prometheus buckets.
 
 use lariat_queue::Histogram;
 
-/// How many buckets have a bound: every second power of two of a microsecond, to 1,074 seconds.
+/// The number of bounded buckets.
+///
+/// Every second power of two of a microsecond, up to 1,074 seconds.
 const BOUNDED: usize = 16;
 
-/// Returns the buckets as upper bound in seconds, which is in it, and count; the last is unbounded.
+/// Returns the buckets as inclusive upper bound in seconds and count.
 ///
-/// They are exact, because each bound is one of the histogram's own.
+/// The last is unbounded.
+///
+/// They are exact, because each bound is also a bound of the histogram.
 pub(super) fn buckets(histogram: &Histogram) -> Vec<(f64, u64)> {
     let mut buckets = Vec::with_capacity(BOUNDED + 1);
     let (mut sum, mut rest) = (0, 0);

@@ -1,4 +1,4 @@
-//! What lasso tells, under its names.
+//! The metrics of lasso, under its names.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ pub(super) fn write(scrape: &Scrape, out: &mut Output<'_>) -> fmt::Result {
     // The encoder would append `_total` to the name of a counter.
     out.gauges(
         "lasso_controller_total_handler_execution",
-        "Calls of handlers; a counter, whatever the type says.",
+        "Handler calls; a counter despite its type.",
         by_failure(kinds, |handler, failed| match failed {
             true => handler.failures,
             false => handler.runs - handler.failures,
@@ -19,12 +19,12 @@ pub(super) fn write(scrape: &Scrape, out: &mut Output<'_>) -> fmt::Result {
     )?;
     out.histograms(
         "lasso_controller_reconcile_time_seconds",
-        "How long calls of handlers took.",
+        "Duration of handler calls.",
         by_failure(kinds, HandlerStatus::times_of),
     )?;
     out.gauges(
         "lasso_controller_total_cached_object",
-        "Objects that are cached.",
+        "Objects in the cache.",
         scrape.caches.iter().map(cached),
     )
 }

@@ -1,4 +1,4 @@
-//! Writing families of series.
+//! Writes metric families.
 
 use std::borrow::Borrow;
 use std::fmt;
@@ -12,7 +12,7 @@ use prometheus_client::registry::Unit;
 
 use super::histogram::buckets;
 
-/// Where families are written to. A family without series is left out.
+/// The encoder of families. A family without series is left out.
 pub(super) struct Output<'a>(DescriptorEncoder<'a>);
 
 /// The head of a family.
@@ -28,7 +28,7 @@ impl<'a> Output<'a> {
         Self(encoder)
     }
 
-    /// Writes a family of counters, whose name ends in `_total`.
+    /// Writes a family of counters. The name must end in `_total`.
     pub(super) fn counters<L: EncodeLabelSet>(
         &mut self,
         name: &str,

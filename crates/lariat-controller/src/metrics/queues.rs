@@ -1,4 +1,4 @@
-//! The work queues, under the names of client-go.
+//! Metrics of the work queues, under client-go's names.
 
 use std::fmt;
 
@@ -16,32 +16,32 @@ pub(super) fn write(kinds: &[Kind], out: &mut Output<'_>) -> fmt::Result {
     )?;
     out.histograms(
         "workqueue_queue_duration_seconds",
-        "How long keys were due before a worker had them.",
+        "How long keys were queued.",
         each(kinds, |queue| &queue.waits),
     )?;
     out.histograms(
         "workqueue_work_duration_seconds",
-        "How long workers had keys.",
+        "How long keys were being processed.",
         each(kinds, |queue| &queue.works),
     )?;
     out.gauges(
         "workqueue_unfinished_work_seconds",
-        "How long workers have had the keys they have, together.",
+        "How long the present keys have been processed, summed up.",
         each(kinds, |queue| queue.unfinished.as_secs_f64()),
     )?;
     out.gauges(
         "workqueue_longest_running_processor_seconds",
-        "How long the slowest worker has had its key.",
+        "How long the slowest key has been processed.",
         each(kinds, |queue| queue.longest.as_secs_f64()),
     )?;
     out.counters(
         "workqueue_retries_total",
-        "Failures of handlers after which another attempt was scheduled.",
+        "Failures of handlers after which a retry was scheduled.",
         each(kinds, |queue| queue.retries),
     )
 }
 
-/// The sum over the priorities is the depth.
+/// Writes the depths by priority; their sum is client-go's depth.
 fn depths(kinds: &[Kind], out: &mut Output<'_>) -> fmt::Result {
     let by_priority = |kind| {
         Priority::ALL.map(|priority| {
@@ -52,7 +52,7 @@ fn depths(kinds: &[Kind], out: &mut Output<'_>) -> fmt::Result {
     };
     out.gauges(
         "workqueue_depth",
-        "Keys that are due and with no worker, in line or due again.",
+        "Keys that are due: queued, or due again while being processed.",
         kinds.iter().flat_map(by_priority),
     )
 }

@@ -7,16 +7,16 @@ use lariat_cache::KindStatus;
 use crate::SharedControllerFactory;
 use crate::status::{ControllerStatus, HandlerStatus};
 
-/// What is known of all factories.
+/// The status of all factories.
 #[derive(Default)]
 pub(super) struct Scrape {
-    /// Kinds that are handled.
+    /// The kinds with handlers.
     pub(super) kinds: Vec<Kind>,
-    /// Kinds that are cached, which are more.
+    /// The kinds with a cache; more than those with handlers.
     pub(super) caches: Vec<Cached>,
 }
 
-/// A kind that a factory handles.
+/// The controller of a kind in one factory.
 pub(super) struct Kind {
     pub(super) context: Arc<str>,
     /// The kind as text.
@@ -24,7 +24,7 @@ pub(super) struct Kind {
     pub(super) status: ControllerStatus,
 }
 
-/// A kind that a factory caches.
+/// The cache of a kind in one factory.
 pub(super) struct Cached {
     pub(super) context: Arc<str>,
     /// The kind as text.

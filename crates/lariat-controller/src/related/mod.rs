@@ -1,4 +1,4 @@
-//! Keys that are enqueued because something else changed.
+//! Relations: changes of one kind that enqueue keys of another.
 
 mod relation;
 mod watch;

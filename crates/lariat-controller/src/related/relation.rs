@@ -1,4 +1,4 @@
-//! Which keys an object of another kind has to do with.
+//! Maps objects of one kind to keys of another.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,10 +6,19 @@ use std::sync::Arc;
 use lariat_cache::{CachedObject, Metadata, Store, View};
 use lariat_core::{Gvk, ObjectKey, Scope};
 
-/// Says which keys of one kind an object of another has to do with.
+/// Maps an object of one kind to keys of another.
 ///
-/// The ready-made ones look at metadata only. [`map`](Self::map) reads the object as `V`; it is called where
-/// changes are told, so it should be quick, and a view as [`Metadata`] spares it the decoding.
+/// controller-runtime calls this `handler.MapFunc`. The ready-made relations read metadata only. [`map`](Self::map)
+/// reads the object as `V`. It is called where changes are published, so it should be fast, and [`Metadata`] as a view
+/// spares it the decoding.
+///
+/// ```
+/// use lariat_controller::Relation;
+///
+/// let owned = Relation::controllers();
+/// let labelled = Relation::label("example.com/app").to("deploy");
+/// # let _ = (owned, labelled);
+/// ```
 #[must_use = "a relation does nothing until a controller watches it"]
 pub struct Relation<V> {
     pub(super) map: Map<V>,
@@ -23,29 +32,29 @@ pub(super) enum Map<V> {
 
 type CustomMap<V> = dyn Fn(&V) -> Vec<ObjectKey> + Send + Sync;
 
-/// The kind whose keys are asked for.
+/// The kind whose keys are returned.
 pub(super) struct Target<'a> {
     pub(super) gvk: &'a Gvk,
-    /// Whether it has namespaces, if that is known; otherwise it is taken to have them.
+    /// The scope of the kind, if it is known; otherwise it is treated as namespaced.
     pub(super) scope: Option<Scope>,
 }
 
 impl Relation<Metadata> {
-    /// An object has to do with those it names as owners, of whatever version.
+    /// Maps an object to all its owners, of any version of their kind.
     pub fn owners() -> Self {
         Self::of(Map::Owners {
             controllers_only: false,
         })
     }
 
-    /// An object has to do with the owner that controls it; controller-runtime's `Owns`.
+    /// Maps an object to its controlling owner, as controller-runtime's `Owns`.
     pub fn controllers() -> Self {
         Self::of(Map::Owners {
             controllers_only: true,
         })
     }
 
-    /// An object has to do with the one of its namespace that a label names.
+    /// Maps an object to the name in a label, in its own namespace.
     pub fn label(name: impl Into<String>) -> Self {
         let label = name.into();
         Self::map(move |object: &Metadata| {
@@ -58,7 +67,7 @@ impl Relation<Metadata> {
         })
     }
 
-    /// An object has to do with the one whose namespace and name two labels tell.
+    /// Maps an object to the namespace and name in two labels.
     pub fn labels(namespace: impl Into<String>, name: impl Into<String>) -> Self {
         let (namespace, name) = (namespace.into(), name.into());
         Self::map(move |object: &Metadata| {
@@ -77,26 +86,44 @@ impl<V: View> Relation<V> {
         Self { map, to: None }
     }
 
-    /// An object has to do with whatever keys a function returns.
+    /// Maps an object with a function.
     ///
-    /// The function is called for the old state and for the new one, under locks, so it must not use controllers;
-    /// looking into another kind's cache is fine. One that panics is reported, and counts as none.
+    /// The function is called for the old and the new state, under locks, so it must not use controllers. Reading
+    /// another kind's cache is fine. A panic is logged and counts as no keys.
+    ///
+    /// ```
+    /// use k8s_openapi::api::core::v1::Pod;
+    /// use lariat_controller::Relation;
+    /// use lariat_core::ObjectKey;
+    ///
+    /// let node = Relation::map(|pod: &Pod| {
+    ///     let node = pod.spec.as_ref().and_then(|spec| spec.node_name.as_deref());
+    ///     node.map(ObjectKey::cluster).into_iter().collect()
+    /// });
+    /// # let _ = node;
+    /// ```
     pub fn map(map: impl Fn(&V) -> Vec<ObjectKey> + Send + Sync + 'static) -> Self {
         Self::of(Map::Custom(Arc::new(map)))
     }
 
-    /// Enqueues for one handler only (default: for all). While there is none of this name, nothing is enqueued.
+    /// Enqueues keys for one handler only (default: for all).
+    ///
+    /// While no handler has this name, nothing is enqueued.
     pub fn to(self, handler: impl Into<Arc<str>>) -> Self {
         let to = Some(handler.into());
         Self { to, ..self }
     }
 
-    /// Returns whether its keys are those of owners, whose references do not say whether they have a namespace.
+    /// Returns whether the keys are those of owners.
+    ///
+    /// An owner reference does not say whether the owner has a namespace.
     pub(super) fn names_owners(&self) -> bool {
         matches!(self.map, Map::Owners { .. })
     }
 
-    /// Returns the keys of the target an object of a store and a kind has to do with.
+    /// Returns the keys of `target` that an object maps to.
+    ///
+    /// `store` and `of` are the object's.
     pub(super) fn keys(
         &self,
         object: &Arc<CachedObject>,

@@ -1,4 +1,4 @@
-//! Watching another kind for the sake of one.
+//! Watches a related kind, and enqueues the keys its objects map to.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,10 +17,10 @@ use crate::controller::{AnyRelation, Enqueuer, Joined, SharedController, Slot, U
 use crate::current::{self, Caller};
 use crate::payload::Payload;
 
-/// Counts relations.
+/// The number of the next relation.
 static RELATIONS: AtomicU64 = AtomicU64::new(0);
 
-/// A relation between two kinds. Dropping this changes nothing: the relation stays.
+/// A relation between two kinds. Dropping this handle keeps the relation.
 pub struct Related {
     slot: Weak<Slot>,
     relation: Arc<dyn AnyRelation>,
@@ -46,7 +46,7 @@ impl Related {
         }
     }
 
-    /// Ends the relation; changes of the other kind enqueue nothing any more.
+    /// Ends the relation: changes of the other kind do not enqueue keys any more.
     pub fn end(self) {
         if let Some(slot) = self.slot.upgrade() {
             slot.remove_relation(self.relation.number());
@@ -55,15 +55,15 @@ impl Related {
 }
 
 impl<K: View> SharedController<K> {
-    /// Enqueues keys of this kind when objects of another change, and as long as this kind has handlers.
+    /// Enqueues keys of this kind when objects of another kind change.
     ///
-    /// The relation is asked for the old state and for the new, and for the last state of what is deleted. Nothing is
-    /// opened until this kind is in use. Dropping what is returned changes nothing.
+    /// The relation is applied to the old and the new state of an update, and to the last state of a deleted object.
+    /// Nothing is opened until this kind has a handler. Dropping the returned handle keeps the relation.
     ///
-    /// The other kind's cache is filled before handlers of this one are first called, if the relation is there by
-    /// then. A handler that is registered while the factory runs waits for the relations that concern it, without
-    /// keeping other handlers waiting. As long as it does, its [status](crate::HandlerStatus::is_held) says so; after
-    /// 30 seconds a warning is logged, and a kind that is not served counts as one without objects.
+    /// The other kind's cache is synced before handlers of this kind are called, if the relation was added before. A
+    /// handler that is registered while the factory runs waits for the relations that concern it, without delaying
+    /// other handlers. Its [status](crate::HandlerStatus::is_held) shows that it waits. After 30 seconds a warning is
+    /// logged, and a kind that is not served counts as one without objects.
     ///
     /// ```no_run
     /// use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet};
@@ -119,34 +119,34 @@ impl<V: View> AnyRelation for Relating<V> {
     }
 }
 
-/// Enqueues keys for changes of another kind.
+/// The subscriber of the related kind's cache.
 ///
-/// It does not have the informer of its target, which would then be in use by itself.
+/// It does not hold the informer of its target, which would keep that in use.
 struct Feed<V> {
     of: Gvk,
     store: Arc<Store>,
     target: Enqueuer,
     relation: Arc<Relation<V>>,
     has_unread: AtomicBool,
-    /// The kind is kept without content.
+    /// The kind is cached without content, so content is not waited for.
     is_hopeless: AtomicBool,
-    /// Owners in the namespace of what they own, of which it is not known whether they have one; none any more once the
-    /// cache of their kind is filled. Sorted, because they are queued in this order.
+    /// Owners whose scope is not known yet, keyed with the namespace of the object they own. `None` once the cache of
+    /// their kind is synced. Sorted, because they are queued in this order.
     aside: Mutex<Option<SetAside>>,
 }
 
-/// Owners that were set aside.
+/// Owners that wait until the scope of their kind is known.
 #[derive(Default)]
 struct SetAside {
     owners: BTreeMap<ObjectKey, Aside>,
-    /// How many were left when those that no object names any more were cleared away last.
+    /// The number of owners after the last removal of unreferenced ones.
     left: usize,
 }
 
-/// How many owners are set aside before those that no object names are cleared away. Their kind may never be served.
+/// The number of waiting owners from which unreferenced ones are removed. Their kind may never be served.
 const ASIDE: usize = 1024;
 
-/// What an owner is going to be enqueued with.
+/// What a waiting owner is enqueued with.
 #[derive(Clone)]
 struct Aside {
     lanes: Due,
@@ -245,7 +245,7 @@ impl<V: View> Subscriber for Feed<V> {
 }
 
 impl<V: View> Feed<V> {
-    /// Tells the sentinel of a write that brings back the very key whose handler wrote.
+    /// Reports a write to the sentinel if it enqueues the key whose handler wrote.
     fn wrote_by(&self, written: &Written, caller: &Caller) {
         let is_own = |keys: Vec<ObjectKey>| keys.contains(caller.key());
         if caller.gvk == *self.to() && is_own(self.keys_of(&written.after, self.scope())) {
@@ -259,7 +259,7 @@ impl<V: View> Feed<V> {
         self.target.client.gvk()
     }
 
-    /// Returns for whom keys are enqueued; none if there is nobody.
+    /// Returns the lanes to enqueue for; none if the handler does not exist.
     fn due(&self) -> Option<Due> {
         match &self.relation.to {
             None => Some(Due::ALL),
@@ -274,19 +274,20 @@ impl<V: View> Feed<V> {
         }
     }
 
-    /// Returns whether the target has namespaces, if that is known.
+    /// Returns the scope of the target kind, if it is known.
     fn scope(&self) -> Option<Scope> {
         let resource = self.target.client.known_resource();
         resource.map(|resource| resource.scope())
     }
 
-    /// Keeps owners for later whose kind is not known well enough, and leaves the other keys.
+    /// Moves namespaced keys to the waiting owners; cluster-scoped keys stay.
     fn set_aside(&self, keys: &mut Vec<ObjectKey>, add: &Aside) {
         let mut aside = self.aside.lock();
         let Some(aside) = aside.as_mut() else {
             return;
         };
         for key in keys.extract_if(.., |key| key.namespace().is_some()) {
+            // After each doubling, so that the cost per owner stays constant.
             if aside.owners.len() >= aside.most() {
                 let named = self.named_owners();
                 aside.owners.retain(|key, _| named.contains(key));
@@ -296,7 +297,7 @@ impl<V: View> Feed<V> {
         }
     }
 
-    /// Returns the owners that some object names, as keys with a namespace.
+    /// Returns the owners that cached objects refer to, as keys with a namespace.
     fn named_owners(&self) -> BTreeSet<ObjectKey> {
         let snapshot = self.store.snapshot();
         let keys = snapshot
@@ -305,7 +306,7 @@ impl<V: View> Feed<V> {
         keys.collect()
     }
 
-    /// Returns the keys the object had to do with before the change, and has to do with since.
+    /// Returns the keys that the old and the new state map to, without duplicates.
     fn keys(&self, change: &Change, scope: Option<Scope>) -> Vec<ObjectKey> {
         let mut keys = match change {
             Change::Added { object, .. } | Change::Resynced { object } => {
@@ -334,22 +335,23 @@ impl<V: View> Feed<V> {
         let (kind, key, to) = (&self.of, object.key(), self.to());
         match catch_unwind(find) {
             Ok(Ok(keys)) => keys,
-            // Its content is being read by now, and nobody is told when it is there.
+            // Its content is being loaded, and no change is published when it arrives: wake the supervisor, which
+            // replays the kind then.
             Ok(Err(_)) if !object.has_content() && !self.is_hopeless.load(Ordering::Relaxed) => {
                 if !self.has_unread.swap(true, Ordering::Relaxed) {
                     self.target.lanes.tell();
                 }
                 Vec::new()
             }
-            // Said once.
+            // `Joined::replay` has logged it once.
             Ok(Err(_)) if !object.has_content() => Vec::new(),
             Ok(Err(error)) => {
                 let error = describe(&error);
-                tracing::warn!(%kind, %key, %to, error, "what it has to do with is not known");
+                tracing::warn!(%kind, %key, %to, error, "cannot map a related object");
                 Vec::new()
             }
             Err(_) => {
-                tracing::error!(%kind, %key, %to, "the map of a relation panicked");
+                tracing::error!(%kind, %key, %to, "relation map panicked");
                 Vec::new()
             }
         }

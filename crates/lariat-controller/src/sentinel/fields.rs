@@ -1,26 +1,28 @@
-//! Which fields differ between two states of an object.
+//! Compares two states of an object field by field.
 
 use lariat_cache::CachedObject;
 use serde_json::{Value, json};
 
-/// How many fields are named.
+/// The maximum number of fields reported.
 const MOST: usize = 8;
 
-/// The content of a state.
+/// Returns the content of a state; null if it cannot be read.
 pub(super) fn content(object: &CachedObject) -> Value {
     let json = object.json().unwrap_or_default();
     serde_json::from_slice(&json).unwrap_or_default()
 }
 
-/// The content of a state, its metadata alone.
+/// Returns the metadata of a state, in an object of its own.
 pub(super) fn metadata(object: &CachedObject) -> Value {
     json!({"metadata": content(object)["metadata"].take()})
 }
 
-/// The keys that lead to a field; some of them have dots in them.
+/// The path of a field. A key in it may contain dots.
 pub(super) type Path = Vec<String>;
 
-/// Returns the fields that differ, such as `status.phase`, but for those that differ with every write.
+/// Returns the fields that differ, such as `status.phase`; at most eight.
+///
+/// Fields that differ after every write are left out.
 pub(super) fn changed(before: &Value, after: &Value) -> Vec<Path> {
     let mut paths = all_changed(before, after);
     paths.sort();
@@ -28,7 +30,7 @@ pub(super) fn changed(before: &Value, after: &Value) -> Vec<Path> {
     paths
 }
 
-/// Returns the fields that differ, however many, but for those that differ with every write.
+/// Returns all fields that differ, except those that differ after every write.
 pub(super) fn all_changed(before: &Value, after: &Value) -> Vec<Path> {
     let mut paths = Vec::new();
     compare(&mut Path::new(), before, after, &mut paths);
@@ -36,7 +38,9 @@ pub(super) fn all_changed(before: &Value, after: &Value) -> Vec<Path> {
     paths
 }
 
-/// Returns the fields that somebody else undid after our write, and that we wrote again.
+/// Returns the fields that another writer reverted after our write and that we wrote again.
+///
+/// `ours` is the state after our last write, `before` and `after` are those around the present one.
 pub(super) fn undone(ours: &Value, before: &Value, after: &Value) -> Vec<Path> {
     let theirs = changed(ours, before);
     let mut again = changed(before, after);
@@ -44,7 +48,7 @@ pub(super) fn undone(ours: &Value, before: &Value, after: &Value) -> Vec<Path> {
     again
 }
 
-/// Returns who owns a field, as far as the object says.
+/// Returns the field manager of a field, from `managedFields`.
 pub(super) fn manager(object: &Value, path: &Path) -> Option<String> {
     let entries = object.pointer("/metadata/managedFields")?.as_array()?;
     let owner = entries.iter().rev().find(|entry| {

@@ -1,4 +1,4 @@
-//! The livelock sentinel: finds keys that go round in circles, names what turns them, and slows them down.
+//! The livelock sentinel: detects hot loops, reports their cause, and slows them down.
 
 mod fields;
 mod options;

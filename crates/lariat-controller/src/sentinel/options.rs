@@ -1,21 +1,22 @@
-//! What can be chosen for the sentinel.
+//! The options of the sentinel.
 
 use std::time::Duration;
 
-/// When a key counts as going round in circles, and how it is slowed down then.
+/// Options for detecting and slowing down hot loops.
 ///
-/// Three [patterns](crate::Pattern) are known. Work that is done step by step, by runs that rely on the watch of what
-/// they wrote, is none of them: a run that writes an object or a field that no earlier run of the row wrote makes
-/// progress, and the count begins with it again. Another value of a field is no progress, because a counter or a time
-/// has one in each run; and no more than 4096 objects and fields of a row are progress, so a loop that creates objects
-/// without end is found too. A key that is found out is named in a warning, once in ten minutes, and in the kind's
-/// [status](crate::ControllerStatus::circles), until it has been well for ten minutes. Its runs wait, a second at
-/// first and then twice as long each time; a change by somebody else and a deletion do not wait, unless that somebody
-/// is part of the circle.
+/// A hot loop, or livelock, is a key whose runs cause its next run. Three [patterns](crate::Pattern) are detected. A
+/// detected key is reported in a warning, once in ten minutes, and in the kind's
+/// [status](crate::ControllerStatus::circles), until it has been quiet for ten minutes. Its runs are delayed, by one
+/// second at first and twice as long each time. Changes by other writers and deletions are not delayed, unless the
+/// other writer is part of the loop.
 ///
-/// Seen is what a handler enqueues without delay, and what it writes through the factory's clients, on the task it
-/// is called on. What a handler writes
-/// from tasks it spawns, or through another client, is taken for somebody else's.
+/// Work that proceeds step by step, by runs that rely on the watch of what they wrote, is no hot loop: a run that
+/// writes an object or a field that no earlier run of its chain wrote makes progress, and the count starts again. A new
+/// value of the same field is no progress, because a counter or a timestamp has one in each run. At most 4096 objects
+/// and fields of a chain count as progress, so a loop that creates objects forever is detected too.
+///
+/// The sentinel sees the keys a handler enqueues without delay, and its writes through the factory's clients on the
+/// task of the call. Writes on spawned tasks, or through other clients, count as those of another writer.
 ///
 /// ```
 /// use lariat_controller::{ControllerOptions, Sentinel};
@@ -48,7 +49,7 @@ impl Default for Sentinel {
 }
 
 impl Sentinel {
-    /// Finds nothing, and slows nothing down.
+    /// Disables the sentinel.
     pub fn off() -> Self {
         Self {
             enabled: false,
@@ -56,22 +57,26 @@ impl Sentinel {
         }
     }
 
-    /// Sets how many runs in a row, each caused by what the one before wrote or enqueued and by nothing else, make a
-    /// circle, counted from the last that wrote an object or a field for the first time in the row (default 25; zero
-    /// counts as 1).
+    /// Sets the length of a chain of runs that counts as a hot loop (default 25).
+    ///
+    /// In a chain each run is caused only by what the run before wrote or enqueued. It is counted from the last run
+    /// that made progress. Zero counts as 1.
     pub fn runs(self, runs: u32) -> Self {
         let runs = runs.max(1);
         Self { runs, ..self }
     }
 
-    /// Sets how many times a field has to be undone by somebody else and written again (default 5 times, with
-    /// ten minutes for each; zero counts as 1).
+    /// Sets how often another writer must revert a field (default 5).
+    ///
+    /// Each time the handler must have written it again, within ten minutes. Zero counts as 1.
     pub fn undone(self, times: u32) -> Self {
         let undone = times.max(1);
         Self { undone, ..self }
     }
 
-    /// Sets how many writes in a minute may change nothing (default 60; zero counts as 1).
+    /// Sets how many writes per minute may change nothing (default 60).
+    ///
+    /// Zero counts as 1.
     pub fn idle_writes(self, in_a_minute: u32) -> Self {
         let idle_writes = in_a_minute.max(1);
         Self {
@@ -80,8 +85,9 @@ impl Sentinel {
         }
     }
 
-    /// Sets how long a run waits at first and at most (default 1 second and 1 minute; zero only names what
-    /// is found).
+    /// Sets the first and the longest delay of a run (default 1 second and 1 minute).
+    ///
+    /// Zero as the first delay only reports hot loops.
     pub fn pauses(self, shortest: Duration, longest: Duration) -> Self {
         Self {
             shortest_pause: shortest,

@@ -1,4 +1,4 @@
-//! What is known of a key that this process writes.
+//! The state the sentinel keeps of a written key.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -13,15 +13,15 @@ use super::fields;
 use super::options::Sentinel;
 use super::trail::Step;
 
-/// How a key goes round in circles.
+/// The kind of a hot loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Pattern {
-    /// Its runs are caused by what its runs write or enqueue without delay, and by nothing else.
+    /// The key's runs are caused only by what its runs write or enqueue without delay.
     OwnWrites,
-    /// Somebody else undoes what its handlers write, and they write it again.
+    /// Another writer reverts what the key's handlers write, and they write it again.
     Contested,
-    /// Its handlers write, and nothing changes by it.
+    /// The key's handlers keep writing without changing anything.
     NothingChanges,
 }
 
@@ -29,53 +29,68 @@ impl fmt::Display for Pattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::OwnWrites => "its handlers run because of what they write or enqueue themselves",
-            Self::Contested => "somebody else undoes what its handlers write",
-            Self::NothingChanges => "its handlers write and change nothing",
+            Self::Contested => "another writer reverts what its handlers write",
+            Self::NothingChanges => "its handlers write without changing anything",
         })
     }
 }
 
-/// A key that goes round in circles.
+/// A key in a hot loop.
+///
+/// ```no_run
+/// use lariat_controller::SharedControllerFactory;
+///
+/// # fn example(factory: &SharedControllerFactory) {
+/// for controller in factory.status() {
+///     for circle in controller.circles {
+///         println!("{} {}: {}", controller.cache.gvk, circle.key, circle.pattern);
+///     }
+/// }
+/// # }
+/// ```
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Circle {
     /// The key.
     pub key: ObjectKey,
-    /// How it goes round.
+    /// The kind of the loop.
     pub pattern: Pattern,
-    /// The handlers that write it; none of a key whose runs write or enqueue others.
+    /// The handlers that write the object.
+    ///
+    /// Empty if the key's runs write or enqueue other objects.
     pub handlers: Vec<Arc<str>>,
-    /// What brings it back, if that is no write of its own: the causes of the run that was found out, or the related
-    /// object that somebody else undoes.
+    /// What enqueues the key, if not a write of its own object.
+    ///
+    /// These are the causes of the detected run, or the related object that another writer reverts.
     pub brought_by: Option<Arc<str>>,
-    /// The fields that are written, as far as they are known: eight at most.
+    /// The fields that are written, as far as known; at most eight.
     pub fields: Vec<String>,
-    /// Who undoes them, if the kind keeps `managedFields`.
+    /// The field manager that reverts them, if the cache keeps `managedFields`.
     pub manager: Option<String>,
-    /// How many times it went round.
+    /// The number of runs or writes that were counted as part of the loop.
     pub rounds: u32,
-    /// How long its next run waits.
+    /// The delay of the next run.
     pub pause: Duration,
 }
 
-/// How many versions are remembered: the watch may tell several writes of a run before their answers come.
+/// How many versions are remembered. The watch may publish several writes of a run before their responses arrive.
 const VERSIONS: usize = 4;
 
-/// How many handlers are named.
+/// The maximum number of handlers reported.
 const MOST_HANDLERS: usize = 4;
 
-/// How often one key is warned of.
+/// The least time between two warnings about a key.
 const WARNING_PERIOD: Duration = Duration::from_secs(600);
 
-/// How long a key has to be quiet before it is trusted again.
+/// How long a key must be quiet before it is forgotten.
 const QUIET: Duration = Duration::from_secs(600);
 
-/// A run that asks whether it has to wait.
+/// A run to judge.
 pub(crate) struct Ask<'a> {
     pub(crate) causes: &'a Causes,
-    /// Some handler has not handled a deletion.
+    /// Whether some handler has a deletion to handle.
     pub(crate) has_deletion: bool,
-    /// The run that brought it, if it is one of a chain.
+    /// The run that enqueued the key, if it is part of a chain.
     pub(crate) step: Option<&'a Arc<Step>>,
 }
 
@@ -85,13 +100,13 @@ pub(crate) struct Write<'a> {
     pub(crate) after: &'a Arc<CachedObject>,
     pub(crate) version: &'a ResourceVersion,
     pub(crate) by: &'a Arc<str>,
-    /// The chain of a run that is caused by it.
+    /// The chain length of a run that the write causes.
     pub(crate) chain: u32,
-    /// The run that wrote, if it is one of a chain.
+    /// The run that wrote, if it is part of a chain.
     pub(crate) step: Option<&'a Arc<Step>>,
 }
 
-/// A write that was answered.
+/// A write whose response has arrived.
 #[derive(Debug)]
 struct Answered {
     version: ResourceVersion,
@@ -104,24 +119,24 @@ struct Answered {
 pub(super) struct Suspect {
     pub(super) touched: Instant,
     handlers: Vec<Arc<str>>,
-    /// The writes that were answered last, each with the chain of a run that is caused by it.
+    /// The last writes whose responses have arrived.
     written: VecDeque<Answered>,
     /// The state after the last write that changed something.
     ours: Option<Arc<CachedObject>>,
-    /// How often a write was undone and made again.
+    /// How many times in a row a write was reverted and made again.
     undone: u32,
-    /// How many writes changed nothing in the present minute.
+    /// The start of the current minute, and the writes in it that changed nothing.
     idle: (Instant, u32),
-    /// How it goes round, and when it was last seen to.
+    /// The detected pattern, and when it was last seen.
     found: Option<(Pattern, Instant)>,
-    /// Whether what is contested is a related object, and not the key's own.
+    /// Whether the contested object is a related one, not the key's own.
     is_over_related: bool,
     fields: Vec<String>,
     manager: Option<String>,
     rounds: u32,
     brought_by: Option<Arc<str>>,
     pause: Duration,
-    /// When the next run has waited long enough.
+    /// The end of the delay of the next run.
     until: Option<Instant>,
     warned: Option<Instant>,
 }
@@ -147,7 +162,7 @@ impl Suspect {
         }
     }
 
-    /// Takes a write in; returns whether a warning is due.
+    /// Records a write; returns whether a warning is due.
     pub(super) fn wrote(&mut self, write: &Write<'_>, options: &Sentinel, now: Instant) -> bool {
         self.forget_if_quiet(now);
         self.touched = now;
@@ -175,12 +190,12 @@ impl Suspect {
         warn
     }
 
-    /// Takes in that somebody else undoes what its runs write to a related object.
+    /// Records that another writer reverts what the key's runs write to a related object.
     pub(super) fn contested(&mut self, related: &Self, what: &str, now: Instant) {
         self.forget_if_quiet(now);
         self.touched = now;
         if self.found.is_some() && !self.is_over_related {
-            // It is slowed down as it is.
+            // A loop of the key itself was detected before; it is slowed down for that.
             return;
         }
         self.is_over_related = true;
@@ -192,12 +207,12 @@ impl Suspect {
         self.brought_by = Some(what.into());
     }
 
-    /// Returns whether the last write was found to be undone by somebody else, at a time.
+    /// Returns whether a contested write was detected at exactly this time.
     pub(super) fn is_contested_at(&self, now: Instant) -> bool {
         self.found == Some((Pattern::Contested, now))
     }
 
-    /// Returns whether a write was taken in last.
+    /// Returns whether this version is the last recorded write.
     pub(super) fn has_written(&self, version: &ResourceVersion) -> bool {
         let last = self.written.back();
         last.is_some_and(|last| last.version == *version)
@@ -212,8 +227,9 @@ impl Suspect {
             chain: write.chain,
             step: write.step.cloned(),
         });
+        // Any change ends a series of writes that changed nothing.
         self.idle.1 = 0;
-        // Something changes after all.
+        // This write changed something.
         self.found
             .take_if(|(pattern, _)| *pattern == Pattern::NothingChanges);
         let ours = self.ours.replace(Arc::clone(write.after));
@@ -226,14 +242,14 @@ impl Suspect {
         (write.chain >= options.runs).then_some(Pattern::OwnWrites)
     }
 
-    /// Looks whether somebody else undid our last write, which is made again now; returns how often in a row.
+    /// Counts how many times in a row our write was reverted and made again.
     fn count_undone(
         &mut self,
         ours: &CachedObject,
         before: &CachedObject,
         write: &Write<'_>,
     ) -> u32 {
-        // A watch of metadata leaves out what answers to writes have; nobody undoes that.
+        // If only metadata is cached, comparing content would find differences that no one made.
         let is_whole = [ours, before, write.after]
             .iter()
             .all(|each| each.has_content());
@@ -267,7 +283,7 @@ impl Suspect {
         (self.idle.1 > options.idle_writes).then_some(Pattern::NothingChanges)
     }
 
-    /// Finds out which fields are written, where that is not known yet.
+    /// Determines the written fields, for the pattern that does not know them yet.
     fn name(&mut self, write: &Write<'_>) {
         if self
             .found
@@ -280,10 +296,12 @@ impl Suspect {
         }
     }
 
-    /// Returns how many runs in a row, each caused by the write of the one before, led to a run, counted from the last
-    /// that made progress; and the last of them.
+    /// Returns the length of the chain that leads to a run, and the last run of it.
     ///
-    /// The watch may have shown a write before its answer came: then it is known by its version.
+    /// It is counted from the last run that made progress.
+    ///
+    /// The watch may publish a write before its response arrives. Then its cause is an ordinary update, which is
+    /// recognised by its version.
     pub(super) fn chain<'a>(&'a self, ask: &Ask<'a>) -> (u32, Option<&'a Arc<Step>>) {
         let mut step = ask.step;
         let chain = ask.causes.chain_by(|cause| match cause {
@@ -298,7 +316,7 @@ impl Suspect {
         (since_progress(chain, step), step)
     }
 
-    /// Returns how long a run has to wait; it is asked again when it has.
+    /// Returns the delay of a run. When the delay is over, the run is judged again.
     pub(super) fn pause(
         &mut self,
         ask: &Ask<'_>,
@@ -307,14 +325,14 @@ impl Suspect {
     ) -> Option<Duration> {
         self.forget_if_quiet(now);
         let (chain, _) = self.chain(ask);
-        // Retries have delays of their own.
+        // Retries have their own backoff.
         let goes_on = chain >= options.runs && !ask.causes.is_retry();
         if goes_on {
-            // Also one whose runs write other objects; who writes what is told of those.
+            // Also for a key whose runs write other objects, since its own object is not written.
             self.touched = now;
             self.rounds += 1;
             if self.found.is_none() {
-                // By a write of its own it would have been found before.
+                // A loop by writes of its own object would have been detected at the write.
                 self.brought_by = Some(ask.causes.to_string().into());
             }
             let (_, seen) = self.found.get_or_insert((Pattern::OwnWrites, now));
@@ -325,7 +343,7 @@ impl Suspect {
         let (pattern, _) = self.found?;
         let goes_round = match pattern {
             Pattern::OwnWrites => goes_on,
-            // What somebody does to the object itself does not wait then, nor what was asked for.
+            // Changes of the object itself by other writers are not delayed, nor are explicit requests.
             Pattern::Contested if self.is_over_related => {
                 let is_of_circle =
                     |cause: &Cause| matches!(cause, Cause::Related { .. } | Cause::Wrote { .. });
@@ -337,7 +355,7 @@ impl Suspect {
         if !goes_round || ask.has_deletion || options.shortest_pause.is_zero() {
             return None;
         }
-        // Another change may have brought it early.
+        // Another change may have enqueued the key before the delay was over.
         if let Some(until) = self.until {
             let rest = until.saturating_duration_since(now);
             if rest.is_zero() {
@@ -345,18 +363,19 @@ impl Suspect {
             }
             return Some(rest).filter(|rest| !rest.is_zero());
         }
+        // Doubled with each delayed run, from the shortest to the longest delay.
         self.pause = (self.pause * 2).clamp(options.shortest_pause, options.longest_pause);
         self.until = now.checked_add(self.pause);
         Some(self.pause)
     }
 
-    /// Returns whether it has neither been written nor been found out for long.
+    /// Returns whether the key has been neither written nor detected for long.
     pub(super) fn is_quiet(&self, now: Instant) -> bool {
         let seen = self.found.map_or(self.touched, |(_, seen)| seen);
         now - seen.max(self.touched) >= QUIET
     }
 
-    /// Trusts the key again if it has not gone round for long, whatever else was written.
+    /// Resets the state if the loop has not been seen for long, even if the key is written.
     fn forget_if_quiet(&mut self, now: Instant) {
         let is_over = self.found.is_some_and(|(_, seen)| now - seen >= QUIET);
         if is_over || self.is_quiet(now) {
@@ -364,7 +383,7 @@ impl Suspect {
         }
     }
 
-    /// Returns what is told of it, if it goes round in circles.
+    /// Returns the report about the key, if it is in a hot loop.
     pub(super) fn circle(&self, key: &ObjectKey) -> Option<Circle> {
         Some(Circle {
             key: key.clone(),
@@ -383,7 +402,9 @@ impl Suspect {
     }
 }
 
-/// Returns what counts of a chain: one whose last run made progress is as short as one whose last run was the first.
+/// Returns the length of a chain since the last progress.
+///
+/// If the last run made progress, it counts as the first of the chain.
 pub(crate) fn since_progress(chain: u32, last: Option<&Arc<Step>>) -> u32 {
     if last.is_some_and(|step| step.has_progressed()) {
         chain.min(1)

@@ -1,4 +1,4 @@
-//! The keys that this process writes, as many as are worth remembering.
+//! The keys that this process writes, bounded in number.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,26 +11,26 @@ use super::options::Sentinel;
 use super::suspect::{Ask, Circle, Suspect, Write, since_progress};
 use super::trail::Step;
 
-/// How many keys are remembered.
+/// The maximum number of keys that are remembered.
 const MOST: usize = 1024;
 
-/// How long a key that is not written is worth remembering when there are too many.
+/// How long an unwritten key is kept if there are too many.
 const RECENT: Duration = Duration::from_secs(60);
 
-/// What is known of a run before it begins.
+/// The judgement of a run before it begins.
 #[derive(Debug, Clone)]
 pub(crate) struct Judgement {
-    /// How many runs in a row, each caused by the write of the one before, led to it, counted from the last that made
-    /// progress.
+    /// The length of the chain that leads to the run, each run caused by a write of the run before. Counted from the
+    /// last run that made progress.
     pub(crate) chain: u32,
-    /// How long it has to wait.
+    /// The delay of the run, if it must wait.
     pub(crate) wait: Option<Duration>,
-    /// The run itself, if it is one of a chain.
+    /// The run as a step of its chain, if it is part of one.
     pub(crate) step: Option<Arc<Step>>,
 }
 
 impl Judgement {
-    /// Makes the judgement of a run that need not wait, from its chain and the last run of that.
+    /// Creates the judgement of a run that need not wait.
     pub(super) fn of(chain: u32, last: Option<&Arc<Step>>) -> Self {
         Self {
             chain,
@@ -43,12 +43,12 @@ impl Judgement {
 #[derive(Debug, Default)]
 pub(super) struct Suspects {
     keys: HashMap<ObjectKey, Suspect>,
-    /// The objects of other kinds that runs write and that bring their keys back.
+    /// Objects of other kinds that runs write and whose changes enqueue the runs' keys.
     related: HashMap<(Gvk, ObjectKey), Suspect>,
 }
 
 impl Suspects {
-    /// Takes a write in; returns what there is to warn of.
+    /// Records a write; returns a hot loop to warn about.
     pub(super) fn wrote(
         &mut self,
         write: &Write<'_>,
@@ -67,7 +67,9 @@ impl Suspects {
         }
     }
 
-    /// Takes in a write of a run of a key to a related object; returns what there is to warn of.
+    /// Records a write of a key's run to a related object.
+    ///
+    /// Returns a hot loop to warn about.
     pub(super) fn wrote_related(
         &mut self,
         (key, of): (&ObjectKey, &Gvk),
@@ -81,7 +83,7 @@ impl Suspects {
         }
         let related = self.related.entry(object);
         let related = related.or_insert_with(|| Suspect::new(now));
-        // Each relation between two kinds reports it.
+        // Every relation between the two kinds reports the same write.
         if related.has_written(write.version) {
             return None;
         }
@@ -99,7 +101,7 @@ impl Suspects {
         warns.then(|| suspect.circle(key)).flatten()
     }
 
-    /// Judges a run, and returns what there is to warn of.
+    /// Judges a run; also returns a hot loop to warn about.
     pub(super) fn judge(
         &mut self,
         key: &ObjectKey,
@@ -109,7 +111,7 @@ impl Suspects {
     ) -> (Judgement, Option<Circle>) {
         let chain = since_progress(ask.causes.chain(), ask.step);
         if chain >= options.runs && !self.keys.contains_key(key) {
-            // Its runs write other objects, whose changes bring it back.
+            // The key's runs write other objects, whose changes enqueue it.
             make_room(&mut self.keys, now);
             self.keys.insert(key.clone(), Suspect::new(now));
         }
@@ -121,7 +123,7 @@ impl Suspects {
         let judgement = Judgement::of(chain, last);
         let wait = suspect.pause(ask, options, now);
         let judgement = Judgement { wait, ..judgement };
-        // Of one that is written itself, the write warns.
+        // If the object itself is written, the write has warned.
         let warning = (!was_found).then(|| suspect.circle(key)).flatten();
         (
             judgement,
@@ -129,12 +131,12 @@ impl Suspects {
         )
     }
 
-    /// Returns how many keys are remembered, and how many at most.
+    /// Returns how many keys are remembered, and their bound.
     pub(super) fn remembered(&self) -> (usize, usize) {
         (self.keys.len() + self.related.len(), 2 * MOST)
     }
 
-    /// Returns the keys that go round in circles, and forgets those that have been quiet.
+    /// Returns the keys in hot loops, and forgets quiet ones.
     pub(super) fn circles(&mut self, now: Instant) -> Vec<Circle> {
         self.keys.retain(|_, suspect| !suspect.is_quiet(now));
         self.related.retain(|_, suspect| !suspect.is_quiet(now));
@@ -148,7 +150,7 @@ impl Suspects {
     }
 }
 
-/// Forgets keys when there are too many: those found out last.
+/// Forgets keys if there are too many, those in hot loops last.
 fn make_room<K>(keys: &mut HashMap<K, Suspect>, now: Instant) {
     if keys.len() < MOST {
         return;

@@ -1,4 +1,4 @@
-//! What the runs of a chain wrote that none of them had written before.
+//! What the runs of a chain have written, to detect progress.
 
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -11,15 +11,15 @@ use parking_lot::Mutex;
 
 use super::fields;
 
-/// How many objects and fields of a chain count as progress. A chain that goes on beyond is taken for a loop that
-/// creates objects without end. This bounds the memory, too.
+/// How many objects and fields of a chain count as progress. A chain beyond that is treated as a loop that creates
+/// objects forever. This also bounds the memory.
 const MOST: usize = 4096;
 
-/// A run in a chain of runs, each caused by what the one before wrote or enqueued.
+/// A run in a chain of runs, each caused by what the run before wrote or enqueued.
 ///
-/// It makes progress if it writes an object or a field that no run of its chain wrote before. Work that is done step
-/// by step does; a hot loop writes the same fields again. Values do not count: a counter or a time has another in each
-/// run.
+/// A run makes progress if it writes an object or a field that no run of its chain wrote before. Step-by-step work does
+/// so; a hot loop writes the same fields again. Values do not count, because a counter or a timestamp has a new one in
+/// each run.
 #[derive(Debug)]
 pub(crate) struct Step {
     /// Shared by all runs of the chain.
@@ -29,14 +29,14 @@ pub(crate) struct Step {
 
 #[derive(Debug, Default)]
 struct Trail {
-    /// Hashes of the objects and fields that were written.
+    /// Hashes of the written objects and fields.
     written: HashSet<u64>,
-    /// The write that was noted last: it is published to several subscribers.
+    /// The last recorded write. One write is published to several subscribers.
     last: Option<(ObjectKey, ResourceVersion)>,
 }
 
 impl Step {
-    /// Makes a run of the chain that another run belongs to, or the first of a chain.
+    /// Creates the next run of another run's chain, or the first of a new chain.
     pub(crate) fn after(previous: Option<&Arc<Self>>) -> Arc<Self> {
         let trail = previous.map(|step| Arc::clone(&step.trail));
         Arc::new(Self {
@@ -45,12 +45,12 @@ impl Step {
         })
     }
 
-    /// Returns whether the run wrote something that was not written before.
+    /// Returns whether the run wrote something that its chain had not written before.
     pub(crate) fn has_progressed(&self) -> bool {
         self.progressed.load(Ordering::Relaxed)
     }
 
-    /// Notes that the run wrote an object of a kind, or created it if there is no state before.
+    /// Records a write of the run; it is a creation if there is no state before.
     pub(crate) fn wrote(
         &self,
         gvk: &Gvk,
@@ -91,7 +91,7 @@ fn hashes(gvk: &Gvk, before: Option<&Arc<CachedObject>>, after: &Arc<CachedObjec
     }
     let changed = fields::all_changed(&fields::content(before), &fields::content(after));
     match changed.is_empty() {
-        // The field is not known where only metadata is cached.
+        // If only metadata is cached, the changed field is not known.
         true => vec![hash(&whole)],
         false => changed.iter().map(hash).collect(),
     }
@@ -115,7 +115,9 @@ mod tests {
         Arc::new(CachedObject::new(raw))
     }
 
-    /// Runs a chain in which each run changes one object, or creates it; returns which of them made progress.
+    /// Runs a chain in which each run changes one object, or creates it.
+    ///
+    /// Returns which of them made progress.
     fn chain(writes: &[(&str, Option<Value>, Value)]) -> Vec<bool> {
         let mut step = Step::after(None);
         let mut progressed = Vec::new();

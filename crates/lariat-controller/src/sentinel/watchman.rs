@@ -10,12 +10,12 @@ use super::options::Sentinel;
 use super::suspect::{Ask, Circle, Write, since_progress};
 use super::suspects::{Judgement, Suspects};
 
-/// Watches the keys of a kind that this process writes.
+/// Detects hot loops among the keys of a kind.
 pub(crate) struct Watchman {
     gvk: Gvk,
     options: Sentinel,
     suspects: Mutex<Suspects>,
-    /// Whether any key was ever written: most kinds are only read.
+    /// Whether there may be suspects. Spares the lock, for most kinds are only read.
     has_suspects: AtomicBool,
 }
 
@@ -29,19 +29,20 @@ impl Watchman {
         }
     }
 
-    /// Takes in what a handler wrote.
+    /// Records a write of a handler.
     pub(crate) fn wrote(&self, write: &Write<'_>) {
         if !self.options.enabled {
             return;
         }
         if let Some(step) = write.step {
-            // A write that the watch showed before its answer came was not published on this task.
+            // If the watch published the write before its response arrived, it was not published on this task, so the
+            // step does not know it yet.
             step.wrote(&self.gvk, write.before, write.after);
         }
         self.take_in(|suspects| suspects.wrote(write, &self.options, Instant::now()));
     }
 
-    /// Takes in what the handler of a key wrote to an object of another kind, whose changes bring the key back.
+    /// Records a handler's write to an object of another kind whose changes enqueue the handler's key.
     pub(crate) fn wrote_related(&self, key: &ObjectKey, of: &Gvk, write: &Write<'_>) {
         if self.options.enabled {
             let (place, options) = ((key, of), &self.options);
@@ -66,7 +67,7 @@ impl Watchman {
             fields = circle.fields.join(", "),
             manager = circle.manager,
             brought_by = circle.brought_by.as_deref(),
-            "a key goes round in circles and is slowed down"
+            "a key is in a hot loop and is slowed down"
         );
     }
 
@@ -91,7 +92,7 @@ impl Watchman {
         judgement
     }
 
-    /// Returns how many keys are remembered, and how many at most.
+    /// Returns how many keys are remembered, and their bound.
     pub(crate) fn remembered(&self) -> (usize, usize) {
         self.suspects.lock().remembered()
     }

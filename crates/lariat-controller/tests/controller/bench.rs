@@ -217,7 +217,7 @@ impl Calls {
         self.0.lock().last().cloned().expect("there was a call")
     }
 
-    /// Returns the values, `-` for an object without one, `gone` for no object, in the order of the calls.
+    /// Returns the values, `-` for an object without one, `gone` for a deleted object, in the order of the calls.
     pub(crate) fn values(&self) -> Vec<String> {
         let calls = self.0.lock();
         let value = |call: &Call| call.value.clone().unwrap_or_else(|| "gone".to_owned());

@@ -1,4 +1,4 @@
-//! Keys that go round in circles.
+//! Hot loops: how they are detected, reported and slowed down.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -70,7 +70,7 @@ async fn a_key_that_runs_because_of_its_own_writes_is_named_and_slowed_down() {
     let text = logs.text();
     let warnings = text
         .lines()
-        .filter(|line| line.contains("goes round in circles"))
+        .filter(|line| line.contains("is in a hot loop"))
         .count();
     assert_eq!(warnings, 1, "{text}");
     for part in [
@@ -87,7 +87,7 @@ async fn a_key_that_runs_because_of_its_own_writes_is_named_and_slowed_down() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn somebody_else_s_change_does_not_wait_and_other_keys_are_not_slowed() {
+async fn another_writers_change_does_not_wait_and_other_keys_are_not_slowed() {
     let bench = Bench::new().await;
     let count = writes(
         &bench,
@@ -140,7 +140,7 @@ async fn writes_that_change_nothing_are_found() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_field_somebody_else_undoes_is_named() {
+async fn a_field_that_another_writer_reverts_is_named() {
     let bench = Bench::new().await;
     let count = writes(&bench, |_| json!({"data": {"owner": "us", "other": "x"}}));
     bench.start().await;
@@ -162,9 +162,9 @@ async fn a_field_somebody_else_undoes_is_named() {
     assert!(runs < 60, "{runs} runs instead of 400");
 }
 
-/// As when two replicas without an election want different things of a child, because the cache of one is behind.
+/// As when two replicas without an election apply different states of a child, because the cache of one is behind.
 #[tokio::test(start_paused = true)]
-async fn a_field_of_a_related_object_that_somebody_else_undoes_slows_the_runs_it_brings() {
+async fn a_reverted_field_of_a_related_object_slows_the_runs_it_causes() {
     let bench = Bench::new().await;
     let secrets = bench.factory.for_object::<Secret>();
     let rival: Api<Secret> = Api::namespaced(bench.cluster.client(), "default");
@@ -186,7 +186,7 @@ async fn a_field_of_a_related_object_that_somebody_else_undoes_slows_the_runs_it
             }
         })
         .unwrap();
-    // Each of them tells of every write.
+    // Each relation reports every write.
     for _ in 0..2 {
         bench
             .config_maps
@@ -207,13 +207,13 @@ async fn a_field_of_a_related_object_that_somebody_else_undoes_slows_the_runs_it
     assert_eq!(circles[0].pattern, Pattern::Contested);
     assert_eq!(circles[0].fields, ["metadata.labels.by"]);
     assert_eq!(circles[0].brought_by.as_deref(), Some("Secret default/s"));
-    // What happens to the object itself does not wait.
+    // A change of the object itself is not delayed.
     bench.change("a", "x").await;
     time::sleep(SECOND / 10).await;
     assert!(count.load(Ordering::SeqCst) > runs);
 }
 
-/// The watch of metadata and the answers to writes differ in what is in neither's metadata.
+/// The watch of metadata and the responses to writes differ in more than metadata.
 #[tokio::test(start_paused = true)]
 async fn a_related_object_of_which_others_write_other_fields_is_not_contested() {
     let bench = Bench::new().await;
@@ -259,7 +259,7 @@ async fn a_related_object_of_which_others_write_other_fields_is_not_contested() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_circle_over_two_kinds_is_found() {
+async fn a_hot_loop_over_two_kinds_is_found() {
     let logs = Logs::begin();
     let bench = Bench::new().await;
     let secrets = bench.factory.for_object::<Secret>();
@@ -301,13 +301,13 @@ async fn a_circle_over_two_kinds_is_found() {
     );
     let text = logs.text();
     assert!(
-        text.contains("goes round in circles") && text.contains("Secret default/s"),
+        text.contains("is in a hot loop") && text.contains("Secret default/s"),
         "{text}"
     );
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_handler_whose_wish_to_come_again_is_fulfilled_by_its_own_write_is_found() {
+async fn a_handler_whose_requeue_is_satisfied_by_its_own_write_is_found() {
     let bench = Bench::new().await;
     let handler = |cx: Context<ConfigMap>| async move {
         write(&cx, json!({"data": {"at": cx.run().to_string()}})).await?;
@@ -370,7 +370,7 @@ async fn honest_work_is_not_suspected() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_sentinel_can_be_sent_away_or_told_to_look_only() {
+async fn the_sentinel_can_be_disabled_or_only_report() {
     for (sentinel, found) in [
         (Sentinel::off(), 0),
         (
@@ -422,7 +422,7 @@ async fn a_field_that_is_no_longer_contested_is_not_slowed_for_ever() {
             .unwrap();
     }
     assert_eq!(bench.status().circles.len(), 1);
-    // The rival is gone; others change other fields, and we write on.
+    // The rival has ended; others change other fields, and we keep writing.
     for number in 0..20 {
         time::sleep(60 * SECOND).await;
         bench.change("a", &number.to_string()).await;
@@ -435,7 +435,7 @@ async fn a_field_that_is_no_longer_contested_is_not_slowed_for_ever() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_circle_over_two_kinds_is_slowed_also_if_the_key_was_written_before() {
+async fn a_hot_loop_over_two_kinds_is_slowed_also_if_the_key_was_written_before() {
     let bench = Bench::new().await;
     let secrets = bench.factory.for_object::<Secret>();
     let api: Api<Secret> = Api::namespaced(bench.cluster.client(), "default");
@@ -626,7 +626,7 @@ async fn a_handler_that_fails_for_another_reason_keeps_its_delays() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_circle_is_found_although_the_watch_is_faster_than_the_answers() {
+async fn a_hot_loop_is_found_although_the_watch_is_faster_than_the_responses() {
     let bench = Bench::new().await;
     let slow = Rule::new(Action::Bandwidth(1000)).verb("patch");
     bench.cluster.faults().add(slow);

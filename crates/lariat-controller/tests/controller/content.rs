@@ -85,7 +85,7 @@ async fn content_on_demand_is_fetched_once_for_all_handlers_of_a_run() {
 
 /// The second handler of a run was called with what had been fetched for the first, which deleted the object.
 #[tokio::test(start_paused = true)]
-async fn what_a_handler_deletes_is_gone_for_those_after_it_whatever_was_fetched() {
+async fn an_object_a_handler_deletes_does_not_exist_for_those_after_it_even_if_it_was_fetched() {
     let on_demand = KindOptions::default().storage(Storage::OnDemand);
     let bench =
         Bench::with(|builder| builder.caches(|caches| caches.default_options(on_demand))).await;

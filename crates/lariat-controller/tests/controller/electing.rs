@@ -90,7 +90,7 @@ fn elected(cluster: &Cluster, name: &'static str) -> FactoryBuilder {
 }
 
 #[tokio::test(start_paused = true)]
-async fn only_the_leader_calls_handlers_and_the_next_one_begins_with_all_objects_at_once() {
+async fn only_the_leader_calls_handlers_and_the_next_one_starts_with_all_objects() {
     let bench = Bench::new().await;
     let mut one = Replica::start(&bench.cluster, "one");
     sleep(SECOND).await;
@@ -295,11 +295,11 @@ fn secret(name: &str) -> Secret {
     }
 }
 
-/// A process that was suspended past its lease goes on where it was.
+/// A process that was suspended past its lease resumes where it was.
 ///
 /// All of its timers are late.
 #[tokio::test(start_paused = true)]
-async fn a_handler_that_goes_on_after_the_deadline_cannot_write() {
+async fn a_handler_that_continues_after_the_deadline_cannot_write() {
     let bench = Bench::new().await;
     let factory = elected(&bench.cluster, "one").build();
     let seen = Arc::new(Mutex::new(Vec::new()));
@@ -359,7 +359,7 @@ async fn a_handler_that_goes_on_after_the_deadline_cannot_write() {
 
 /// A worker is woken before the election is, as in a process that was suspended.
 #[tokio::test(start_paused = true)]
-async fn no_call_begins_in_a_process_that_goes_on_after_its_deadline() {
+async fn no_call_begins_in_a_process_that_resumes_after_its_deadline() {
     let bench = Bench::new().await;
     let factory = elected(&bench.cluster, "one").build();
     let config_maps = factory.for_object::<ConfigMap>();

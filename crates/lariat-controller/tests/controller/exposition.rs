@@ -236,7 +236,7 @@ pub(crate) fn scrape(registry: &Registry) -> Exposition {
     Exposition::of(&body)
 }
 
-/// A registry that is told of a bench's factory.
+/// A registry with a collector of a bench's factory.
 pub(crate) fn registry_of(bench: &Bench) -> Registry {
     let mut registry = Registry::default();
     metrics::register(&mut registry, &bench.factory);

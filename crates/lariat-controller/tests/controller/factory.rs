@@ -193,7 +193,7 @@ async fn a_name_is_used_once_on_a_kind() {
         .unwrap_err();
     assert_eq!(
         error.to_string(),
-        "v1 ConfigMap has a handler named \"log\" already; names tell handlers apart, choose another"
+        "v1 ConfigMap already has a handler named \"log\"; choose another name"
     );
     let error = bench.config_maps.register_handler("", nothing).unwrap_err();
     assert!(matches!(error, RegisterError::EmptyName { .. }));
@@ -322,7 +322,7 @@ async fn dropping_the_factory_ends_everything_also_when_handlers_hold_handles() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_type_whose_kind_is_not_installed_fails_the_start_at_once() {
+async fn a_type_whose_kind_is_not_installed_fails_the_start_immediately() {
     let bench = Bench::new().await;
     let widgets = ResourceKind::new(
         Gvk::new("demo.dev", "v1", "Widget"),

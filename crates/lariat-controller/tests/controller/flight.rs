@@ -16,7 +16,7 @@ use tokio::time;
 
 use crate::bench::{Bench, SECOND, key};
 
-/// A folder of the test's own, which goes with it.
+/// A temporary folder, which is removed with the value.
 pub(crate) struct Folder(PathBuf);
 
 impl Folder {
@@ -43,7 +43,7 @@ async fn recorded(folder: &Folder) -> Bench {
     Bench::with(|builder| builder.flight_recorder(FlightRecorder::file(folder.file()))).await
 }
 
-/// Returns a word for each record of a kind of which a test wants to see the order.
+/// Returns a word for each record whose order a test checks.
 fn words(recording: &Recording) -> Vec<String> {
     let word = |entry: Entry<'_>| {
         let What::Record(record) = entry.what else {
@@ -198,7 +198,7 @@ async fn a_stop_and_a_start_are_recorded_one_after_the_other() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_outcomes_of_calls_are_told_apart() {
+async fn the_outcomes_of_calls_are_recorded() {
     let folder = Folder::new();
     let bench = Bench::with(|builder| {
         let handlers = HandlerOptions::default().timeout(2 * SECOND);

@@ -113,7 +113,7 @@ fn asked(names: &[&str]) -> Vec<String> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn all_gates_are_asked_and_told_the_end() {
+async fn all_gates_are_asked_and_notified_of_the_end() {
     let (lines, is_labelled) = run(&[Answer::Send, Answer::Send]).await;
     let mut expected = asked(&["first", "second"]);
     expected.extend(["first", "second"].map(|name| format!("{name}: Answered(200)")));
@@ -125,7 +125,7 @@ async fn all_gates_are_asked_and_told_the_end() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_that_refuses_decides_and_those_before_are_told() {
+async fn a_refusal_decides_and_gates_before_it_are_notified() {
     let (lines, is_labelled) = run(&[Answer::Send, Answer::Refuse]).await;
     let mut expected = asked(&["first", "second"]);
     expected.push("first: NotSent".to_owned());

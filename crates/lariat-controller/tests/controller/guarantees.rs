@@ -86,7 +86,7 @@ fn last_values(calls: &Calls) -> BTreeMap<String, Option<String>> {
         .collect()
 }
 
-/// What the API server has, in the same form; objects that are gone have no value.
+/// What the API server has, in the same form; deleted objects have no value.
 struct Truth(BTreeMap<String, Option<String>>);
 
 impl Truth {
@@ -129,7 +129,7 @@ async fn guarantee_2_nothing_is_lost_whatever_happens_to_watches_and_starts() {
                 0 => bench.cluster.cut_watches(),
                 1 => bench.cluster.end_watches(),
                 2 => {
-                    // What expires while nobody watches makes the next watch end with 410.
+                    // Events that expire while nothing watches end the next watch with 410.
                     bench.cluster.compact();
                     bench.cluster.cut_watches();
                 }
@@ -153,7 +153,7 @@ async fn guarantee_2_nothing_is_lost_whatever_happens_to_watches_and_starts() {
             bench.start().await;
         }
         time::sleep(120 * SECOND).await;
-        // Those that were gone before anybody saw them are no news to anybody.
+        // Objects that were deleted before they were seen need no call.
         let seen = last_values(&always);
         for (name, value) in &truth.0 {
             if value.is_some() || seen.contains_key(name) {

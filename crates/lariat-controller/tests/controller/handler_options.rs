@@ -134,7 +134,7 @@ async fn every_handler_has_as_many_retries_as_it_was_given() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn failures_that_are_held_use_up_no_retries() {
+async fn held_failures_use_up_no_retries() {
     let bench = Bench::new().await;
     let number = Arc::new(AtomicUsize::new(0));
     let options = HandlerOptions::default().max_retries(1);
@@ -250,7 +250,7 @@ async fn guarantee_5_a_change_overtakes_the_initial_list_before_a_handler_at_its
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stop_finishes_those_who_wait_for_their_turn() {
+async fn a_stop_processes_keys_that_wait_at_the_limit() {
     let bench = Bench::new().await;
     let calls = bench.on_with(
         "limited",
@@ -412,7 +412,7 @@ async fn a_handler_that_failed_for_good_is_called_again_when_its_options_say() {
     assert_eq!(calls.swap(0, Ordering::Relaxed), 22, "two calls a minute");
     let last = bench.config_maps.why(&key("a")).pop().unwrap();
     assert_eq!(last.calls[0].again, Some(60 * SECOND));
-    // It is gone, so nothing is called for any more.
+    // It is deleted, so no handler is called.
     bench.delete("a").await;
     time::sleep(3600 * SECOND).await;
     assert_eq!(calls.swap(0, Ordering::Relaxed), 2);

@@ -1,4 +1,4 @@
-//! What handlers are told, and what they tell.
+//! What handlers get, and what they return.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -255,7 +255,7 @@ async fn what_a_handler_returns_is_seen_by_those_after_it() {
                 .data
                 .get_or_insert_default()
                 .insert("value".into(), "written".into());
-            // As if the API server had answered this, long before the watch tells it.
+            // As if the API server had responded with this, long before the watch publishes it.
             object.metadata.resource_version = Some("999999".into());
             Ok(Outcome::done().with_updated(object))
         })
@@ -351,7 +351,7 @@ async fn an_object_returned_for_another_key_is_the_handler_s_error() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_object_that_does_not_decode_concerns_only_who_reads_it_so() {
+async fn an_object_that_does_not_decode_fails_only_handlers_of_that_type() {
     #[derive(Debug, serde::Deserialize)]
     struct Strict {
         data: Option<std::collections::BTreeMap<String, u64>>,

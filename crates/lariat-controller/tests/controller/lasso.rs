@@ -53,7 +53,7 @@ async fn deregistering_during_a_run_neither_skips_nor_repeats_the_others() {
 
 /// §2, 2: lasso's memory of deletions starves what lives on while it is being deleted.
 #[tokio::test(start_paused = true)]
-async fn terminating_pods_are_handled_at_once_with_every_change() {
+async fn terminating_pods_are_handled_immediately_with_every_change() {
     let bench = Bench::new().await;
     let pods = bench.factory.for_object::<Pod>();
     let seen: Arc<Mutex<Vec<(bool, String)>>> = Arc::default();
@@ -96,7 +96,7 @@ async fn terminating_pods_are_handled_at_once_with_every_change() {
 
 /// §2, 2, for Namespaces, whose finalizers are in the spec.
 #[tokio::test(start_paused = true)]
-async fn terminating_namespaces_are_handled_at_once_with_every_change() {
+async fn terminating_namespaces_are_handled_immediately_with_every_change() {
     let bench = Bench::new().await;
     let namespaces = bench.factory.for_object::<Namespace>();
     let changes = Arc::new(AtomicUsize::new(0));
@@ -188,7 +188,7 @@ async fn two_finalizers_are_taken_off_once_each_and_the_last_call_has_no_object(
 
 /// §3, `no_registered_handlers`.
 #[tokio::test(start_paused = true)]
-async fn a_deletion_without_handlers_is_nobody_s_trouble() {
+async fn a_deletion_without_handlers_is_dropped() {
     let bench = Bench::new().await;
     bench.config_maps.enqueue(&key("a"));
     bench.start().await;
@@ -214,9 +214,9 @@ async fn what_comes_before_the_start_takes_no_more_room_than_its_keys() {
     assert_eq!((queue.depth(), queue.delayed), (10, 0));
 }
 
-/// §2, 5: lasso's health loop outlives the factory of a cluster that is gone.
+/// §2, 5: lasso's health loop outlives the factory of a removed cluster.
 #[tokio::test(start_paused = true)]
-async fn an_unreachable_cluster_leaves_nothing_behind_when_its_factory_goes() {
+async fn an_unreachable_cluster_leaves_nothing_behind_when_its_factory_is_dropped() {
     let bench = Bench::new().await;
     let tasks = Handle::current().metrics().num_alive_tasks();
     let down = Refusal::new(http::StatusCode::SERVICE_UNAVAILABLE);
@@ -366,7 +366,7 @@ async fn objects_of_lists_know_their_kind() {
 
 /// "Dynamic": lasso's dynamic controller blocks all reads while a new kind is being filled.
 #[tokio::test(start_paused = true)]
-async fn a_kind_that_is_being_filled_blocks_nobody() {
+async fn a_kind_that_is_syncing_blocks_no_other() {
     let bench = Bench::new().await;
     let slow = Rule::new(Action::Delay(900 * SECOND)).resource("secrets");
     bench.cluster.faults().add(slow);
@@ -388,8 +388,7 @@ async fn a_kind_that_is_being_filled_blocks_nobody() {
     assert_eq!(bench.config_maps.cache().len(), 1);
 }
 
-/// "Dynamic": in lasso one who comes later is told nothing of what there is, and a look that failed is not
-/// taken again.
+/// "Dynamic": in lasso a later handler gets no existing objects, and a failed discovery is not repeated.
 #[tokio::test(start_paused = true)]
 async fn later_handlers_of_all_kinds_see_what_there_is_also_if_the_first_look_failed() {
     let bench = Bench::new().await;

@@ -42,7 +42,7 @@ async fn a_scoped_handler_is_called_until_its_token_is_cancelled() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_end_of_a_handler_is_told_once_however_it_ends() {
+async fn on_end_is_called_once_however_a_handler_ends() {
     let bench = Bench::new().await;
     let scope = CancellationToken::new();
     let ends: Arc<Mutex<Vec<&'static str>>> = Arc::default();
@@ -151,7 +151,7 @@ async fn a_kind_ends_with_its_last_handler_and_comes_back_with_the_next() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_returns_within_the_time_of_grace_finds_the_same_watch() {
+async fn a_kind_used_again_within_the_grace_period_keeps_its_watch() {
     let bench = Bench::new().await;
     let (_, handler) = recorder(|_| async { Ok(Outcome::done()) });
     let first = bench.config_maps.register_handler("one", handler).unwrap();

@@ -44,7 +44,7 @@ impl Seen {
     }
 }
 
-fn definition(kind: &str) -> CustomResourceDefinition {
+fn crd(kind: &str) -> CustomResourceDefinition {
     let plural = format!("{}s", kind.to_lowercase());
     serde_json::from_value(json!({
         "metadata": {"name": format!("{plural}.demo.dev")},
@@ -61,7 +61,7 @@ fn definition(kind: &str) -> CustomResourceDefinition {
 
 async fn define(bench: &Bench, kind: &str) {
     let api: Api<CustomResourceDefinition> = Api::all(bench.cluster.client());
-    api.create(&PostParams::default(), &definition(kind))
+    api.create(&PostParams::default(), &crd(kind))
         .await
         .expect("defined");
 }
@@ -222,7 +222,7 @@ async fn a_name_that_is_taken_in_one_kind_leaves_that_kind_out_and_says_so() {
         refused[0]
             .1
             .to_string()
-            .contains("ConfigMap has a handler named \"audit\"")
+            .contains("ConfigMap already has a handler named \"audit\"")
     );
 }
 

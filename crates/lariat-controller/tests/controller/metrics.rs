@@ -1,4 +1,4 @@
-//! The figures a registry is told.
+//! The metrics of a registry.
 
 use std::panic::resume_unwind;
 use std::time::Duration;
@@ -210,7 +210,7 @@ async fn durations_are_in_the_bucket_of_their_length() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_cache_tells_of_its_requests_and_of_what_is_decoded() {
+async fn a_cache_counts_its_requests_and_decodes() {
     let bench = Bench::new().await;
     let registry = registry_of(&bench);
     let of = |name: &str| scrape(&registry).sum(name, &[KIND]);
@@ -263,7 +263,7 @@ async fn names_are_escaped_and_a_thread_without_runtime_can_ask() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn keys_that_go_round_in_circles_are_a_number_and_not_a_label() {
+async fn keys_in_hot_loops_are_a_number_and_not_a_label() {
     let bench = Bench::new().await;
     let writes = |cx: Context<ConfigMap>| async move {
         let api: Api<ConfigMap> = Api::namespaced(cx.client(), "default");

@@ -14,7 +14,7 @@ use crate::bench::{Bench, SECOND, recorder, settle};
 use crate::exposition::{KIND, SHAPE, registry_of, scrape, shape};
 
 #[tokio::test(start_paused = true)]
-async fn a_handler_that_goes_takes_its_series_and_leaves_its_share_of_the_kind() {
+async fn a_removed_handler_has_no_series_but_still_counts_for_its_kind() {
     let bench = Bench::new().await;
     let registry = registry_of(&bench);
     let (_, handler) = recorder(|_| async {
@@ -52,7 +52,7 @@ async fn a_handler_that_goes_takes_its_series_and_leaves_its_share_of_the_kind()
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_handler_whose_time_is_over_is_told_of_no_more() {
+async fn a_handler_whose_token_is_cancelled_has_no_series() {
     let bench = Bench::new().await;
     let registry = registry_of(&bench);
     let scope = CancellationToken::new();
@@ -150,7 +150,7 @@ async fn a_dropped_factory_leaves_nothing_and_is_not_kept() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn factories_in_one_registry_are_told_apart_and_the_newest_of_a_name_counts() {
+async fn factories_in_one_registry_have_their_own_series_and_the_newest_of_a_name_counts() {
     let (local, remote, newer) = (Bench::new().await, Bench::new().await, Bench::new().await);
     let collector = Collector::new();
     let mut registry = Registry::default();

@@ -83,8 +83,8 @@ async fn no_workers_are_an_error_wherever_they_are_asked_for() {
     assert_eq!(error, StartError::NoWorkers { gvk });
     assert_eq!(
         error.to_string(),
-        "v1 ConfigMap has 0 workers and would never call a handler; give the number of keys it shall \
-         handle at a time"
+        "v1 ConfigMap has 0 workers and would never call a handler; set the number of keys to \
+         process at a time"
     );
     let many = |builder: FactoryBuilder| {
         let gvks = ('a'..='z').map(|kind| Gvk::new("", "v1", &kind.to_string()));
@@ -217,7 +217,7 @@ async fn options_that_make_no_sense_are_refused_by_name() {
     let error = bench.config_maps.register_handler_with("log", bad, nothing);
     assert_eq!(
         error.unwrap_err().to_string(),
-        "handler \"log\" of v1 ConfigMap cannot write as it should"
+        "the identity of handler \"log\" of v1 ConfigMap is invalid"
     );
     assert!(bench.config_maps.status().is_none(), "nothing was created");
 }

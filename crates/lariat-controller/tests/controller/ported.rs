@@ -129,7 +129,7 @@ async fn the_grace_may_be_nothing_or_without_end() {
 
 /// client-go: after a watch was lost, what changed is delivered, and what did not only to those who resync.
 #[tokio::test(start_paused = true)]
-async fn a_relist_tells_what_changed_and_nothing_else() {
+async fn a_relist_publishes_what_changed_and_nothing_else() {
     let bench = Bench::new().await;
     let calls = bench.record("log");
     let resyncs = HandlerOptions::default().resync(Resync::Every(60 * SECOND));
@@ -188,7 +188,7 @@ async fn all_handlers_see_the_transformed_object() {
     );
 }
 
-/// client-go: one function may be registered twice, and each is taken away by itself.
+/// client-go: one function may be registered twice, and each is removed by itself.
 #[tokio::test(start_paused = true)]
 async fn the_same_function_twice_is_two_handlers() {
     let bench = Bench::new().await;
@@ -211,9 +211,9 @@ async fn the_same_function_twice_is_two_handlers() {
     assert_eq!(count.load(Ordering::SeqCst), 3);
 }
 
-/// client-go: an object that is deleted and made again may come as one call, and its uid tells.
+/// client-go: an object that is deleted and created again may lead to one call, and its uid shows it.
 #[tokio::test(start_paused = true)]
-async fn what_is_made_again_under_one_name_is_told_apart() {
+async fn an_object_created_again_under_one_name_has_another_uid() {
     let bench = Bench::new().await;
     let (tell, seen) = (
         Arc::new(Mutex::new(Vec::new())),

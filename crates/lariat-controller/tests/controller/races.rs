@@ -234,7 +234,7 @@ async fn requests_to_one_handler_do_not_use_up_its_retries() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_unused_kind_that_somebody_enqueues_to_does_not_live_for_ever() {
+async fn an_unused_kind_with_an_enqueued_key_ends_after_a_while() {
     let bench = Bench::with(|builder| builder.caches(|caches| caches.idle_grace(SECOND))).await;
     bench.start().await;
     let request = Enqueue::now().to("nobody");
@@ -336,7 +336,7 @@ async fn a_start_does_not_wait_for_kinds_that_linger_or_are_followed() {
     bench.start().await;
     settle().await;
     bench.factory.stop().await.unwrap();
-    // Somebody who wants definitions is waited for, although they are followed.
+    // A start waits for a handler of CRDs, although they are followed too.
     bench
         .factory
         .for_kind(crds)

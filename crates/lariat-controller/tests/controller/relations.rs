@@ -264,7 +264,7 @@ async fn a_map_that_needs_content_gets_it_although_only_metadata_was_watched() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_map_that_cannot_have_content_or_panics_says_so_and_stops_nobody() {
+async fn a_map_that_cannot_have_content_or_panics_is_logged_and_stops_no_other() {
     let logs = crate::logs::Logs::begin();
     let bench = Bench::with(|builder| {
         let on_demand = KindOptions::default().storage(Storage::OnDemand);
@@ -294,7 +294,7 @@ async fn a_map_that_cannot_have_content_or_panics_says_so_and_stops_nobody() {
         text.contains("a relation reads content that is not cached"),
         "{text}"
     );
-    assert!(text.contains("the map of a relation panicked"), "{text}");
+    assert!(text.contains("relation map panicked"), "{text}");
 }
 
 /// Begins with a ConfigMap, a Secret of it and a handler, and then makes everything about Secrets meet a fault.
@@ -367,7 +367,7 @@ async fn a_handler_whose_related_kind_cannot_be_read_is_named_and_disturbs_no_ot
     let text = logs.text();
     let warnings = text
         .lines()
-        .filter(|line| line.contains("is not called before the cache"));
+        .filter(|line| line.contains("waits for the cache"));
     let warnings: Vec<&str> = warnings.collect();
     assert_eq!(warnings.len(), 1, "{text}");
     for part in ["ConfigMap", "second", "Secret", "403"] {

@@ -71,7 +71,7 @@ impl Ledger {
         counts
     }
 
-    /// Returns who handled each key, after checking that nobody did twice and no two did.
+    /// Returns the replica that handled each key, after checking that each key was handled once.
     fn holders(&self) -> BTreeMap<ObjectKey, &'static str> {
         let mut holders = BTreeMap::new();
         for ((key, by), count) in self.counts() {
@@ -242,7 +242,7 @@ async fn what_moves_to_a_new_replica_is_handled_there_and_nothing_else_is() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn keys_of_a_replica_that_stops_are_handled_by_the_others_at_once() {
+async fn keys_of_a_stopping_replica_are_handled_by_the_others_immediately() {
     let bench = Bench::new().await;
     create_many(&bench, 60).await;
     let program = Program::new(&bench.cluster);

@@ -70,7 +70,7 @@ async fn a_stop_drops_what_is_not_finished_within_the_grace_period_and_names_it(
 }
 
 #[tokio::test(start_paused = true)]
-async fn handlers_are_told_that_a_stop_has_begun() {
+async fn handlers_are_notified_that_a_stop_has_begun() {
     let bench = Bench::new().await;
     bench
         .config_maps
@@ -145,7 +145,7 @@ async fn nothing_is_lost_between_a_stop_and_the_next_start() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_was_there_before_the_first_start_and_goes_during_a_stop_is_told_as_deleted() {
+async fn an_object_deleted_during_a_stop_is_reported_as_deleted_after_the_next_start() {
     let bench = Bench::new().await;
     let calls = bench.record("log");
     bench.create("a").await;
@@ -196,7 +196,7 @@ async fn a_stop_that_is_given_up_and_a_start_leave_one_reflector() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_factory_runs_until_it_is_told_to_stop() {
+async fn a_factory_runs_until_it_is_stopped() {
     let bench = Bench::new().await;
     let calls = bench.record("log");
     bench.start().await;

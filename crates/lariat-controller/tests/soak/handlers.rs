@@ -70,12 +70,12 @@ impl Crew {
         self.counter
     }
 
-    /// From now on nobody misbehaves.
+    /// Ends all misbehaviour of handlers.
     pub(crate) fn be_good(&self) {
         self.shared.good.store(true, Ordering::Relaxed);
     }
 
-    /// Lets somebody come or go.
+    /// Registers or deregisters a handler.
     pub(crate) async fn step(&mut self, random: &mut fastrand::Rng) {
         match random.u8(..100) {
             0..6 if self.members.len() < 12 => self.hire(random),
@@ -134,7 +134,7 @@ impl Crew {
 
     async fn dismiss(&mut self, random: &mut fastrand::Rng) {
         let mut member = self.members.swap_remove(random.usize(..self.members.len()));
-        // One with a scope is told, the others are taken away.
+        // One with a token is cancelled, the others are deregistered.
         member.scope.cancel();
         if let Some(registration) = member.registration.take() {
             registration.deregister().await;
@@ -172,7 +172,7 @@ impl Crew {
             for (known, value) in of_kind {
                 match seen.get(known) {
                     Some(last) => assert_eq!(last, value, "{known:?}"),
-                    // Those that were gone before it came are no news to it.
+                    // Objects that were deleted before it was registered need no call.
                     None => assert_eq!(value, &None, "{known:?} was never seen"),
                 }
             }

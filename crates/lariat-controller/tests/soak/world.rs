@@ -16,7 +16,7 @@ use tokio::time;
 pub(crate) const BUILT_IN: [&str; 2] = ["ConfigMap", "Secret"];
 pub(crate) const DEFINED: [&str; 2] = ["Widget", "Gadget"];
 
-/// The value of each object by kind and name; none for those that are gone.
+/// The value of each object by kind and name; none for deleted ones.
 pub(crate) type Values = BTreeMap<(String, String), Option<String>>;
 
 pub(crate) fn gvk(kind: &str) -> Gvk {
@@ -84,7 +84,7 @@ impl World {
         let api: Api<CustomResourceDefinition> = Api::all(self.client.clone());
         for kind in DEFINED {
             if !self.defined.contains(&kind) {
-                again(async || api.create(&PostParams::default(), &definition(kind)).await).await;
+                again(async || api.create(&PostParams::default(), &crd(kind)).await).await;
                 self.defined.push(kind);
             }
         }
@@ -128,7 +128,7 @@ fn resource(kind: &str) -> ApiResource {
     ApiResource::from_gvk(&GroupVersionKind::gvk(gvk.group(), gvk.version(), kind))
 }
 
-fn definition(kind: &str) -> CustomResourceDefinition {
+fn crd(kind: &str) -> CustomResourceDefinition {
     let singular = kind.to_lowercase();
     let schema = json!({"openAPIV3Schema":
         {"type": "object", "x-kubernetes-preserve-unknown-fields": true}});

@@ -1,4 +1,4 @@
-//! What is read of an object's JSON without copying, by a parser.
+//! What a parser reads of an object's JSON, without copying.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -15,7 +15,7 @@ use crate::{Labels, StrictObject, Uid};
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Envelope<'a> {
-    /// `None` if there is no such member; a null is one.
+    /// `None` if the member is absent; `Some(None)` if it is null.
     #[serde(borrow, default, deserialize_with = "present")]
     pub(super) api_version: Option<Option<Text<'a>>>,
     #[serde(borrow, default, deserialize_with = "present")]
@@ -24,7 +24,7 @@ pub(super) struct Envelope<'a> {
     pub(super) metadata: StrictObject<Metadata<'a>>,
 }
 
-/// What names an object, and nothing else.
+/// Namespace and name of an object, and nothing else.
 #[derive(Deserialize)]
 pub(super) struct Named<'a> {
     #[serde(borrow)]
@@ -39,7 +39,7 @@ pub(super) struct Name<'a> {
     pub(super) namespace: Cow<'a, str>,
 }
 
-/// The metadata. What needs memory of its own is read only once the object turns out to be news.
+/// The metadata. Members that need an allocation are parsed only if the object is new.
 #[derive(Deserialize)]
 #[cfg_attr(test, derive(Debug, PartialEq))]
 #[serde(rename_all = "camelCase")]
@@ -66,11 +66,11 @@ pub(super) struct Metadata<'a> {
     pub(super) managed_fields: Option<&'a [u8]>,
 }
 
-/// The members of which a `PartialObjectMetadata` is made, as they are written.
+/// The members of a `PartialObjectMetadata`, as they are written.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Partial<'a> {
-    /// `None` if there is no such member; a null is one.
+    /// `None` if the member is absent; a null is present.
     #[serde(borrow, default, deserialize_with = "present")]
     pub(super) api_version: Option<&'a RawValue>,
     #[serde(borrow, default, deserialize_with = "present")]
@@ -106,26 +106,26 @@ impl Owner<'_> {
     }
 }
 
-/// Reads a member that is there, whatever it is.
+/// Reads a member that is present, even if it is null.
 fn present<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<T>, D::Error> {
     T::deserialize(deserializer).map(Some)
 }
 
-/// Reads a text; Go's `null` is the empty one.
+/// Reads a string; Go's `null` is the empty one.
 fn text<'de: 'a, 'a, D: Deserializer<'de>>(deserializer: D) -> Result<Cow<'a, str>, D::Error> {
     let text: Option<Text<'a>> = Option::deserialize(deserializer)?;
     Ok(text.map_or(Cow::Borrowed(""), |text| text.0))
 }
 
-/// Returns whether there is a text, rather than Go's `null`.
+/// Returns whether there is a string, rather than Go's `null`.
 fn is_text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
     let text: Option<Text<'de>> = Option::deserialize(deserializer)?;
     Ok(text.is_some())
 }
 
-/// Passes a value, which is read once it turns out to be wanted; Go's `null` is none.
+/// Skips a value, which is parsed later if needed; Go's `null` is none.
 fn raw<'de: 'a, 'a, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'a [u8]>, D::Error> {
     let value: Option<&'a RawValue> = Option::deserialize(deserializer)?;
     Ok(value.map(|value| value.get().as_bytes()))

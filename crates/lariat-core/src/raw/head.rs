@@ -1,4 +1,4 @@
-//! The quick look at an object: type and metadata, if it is written as API servers write it.
+//! The fast path: type and metadata of an object in the API server's member order.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
@@ -10,9 +10,9 @@ use crate::{JsonCursor, Unclear};
 
 /// The beginning of an object, up to the end of its metadata.
 ///
-/// What is in it is what a parser would find, and a text it does not understand goes to one. It makes sure that what
-/// follows holds no second `metadata`, and no member of the type that was not in front of it; apart from that the rest
-/// may be anything that ends with a brace.
+/// It contains what a parser would find; a text that it does not understand is left to a parser. It checks that no
+/// second `metadata` follows, and no `apiVersion` or `kind` that was missing before the metadata. Apart from that, the
+/// rest may be anything that ends with a brace.
 pub(super) struct Head<'a> {
     pub(super) parts: Parts<'a>,
     pub(super) metadata: Metadata<'a>,
@@ -35,7 +35,7 @@ impl<'a> Head<'a> {
         Ok(head)
     }
 
-    /// Reads an object inside of a text, to its end; returns all of it beside its beginning.
+    /// Reads a whole object within a text; returns its head and all of its bytes.
     pub(super) fn read_within(cursor: &mut JsonCursor<'a>) -> Result<(Self, &'a [u8]), Unclear> {
         cursor.peek()?;
         let start = cursor.position();
@@ -53,6 +53,7 @@ impl<'a> Head<'a> {
             match cursor.next_member()?.ok_or(Unclear)? {
                 b"apiVersion" => once(&mut api_version, type_text(cursor)?)?,
                 b"kind" => once(&mut kind, type_text(cursor)?)?,
+                // Members after the metadata are left to `check_rest`.
                 b"metadata" => break,
                 name => other(name, cursor)?,
             }
@@ -60,7 +61,7 @@ impl<'a> Head<'a> {
         cursor.peek()?;
         let metadata_start = cursor.position();
         let metadata = read_metadata(cursor)?;
-        // The cursor lets them pass inside of strings, where they are an error.
+        // The cursor does not check strings for control characters, which are an error in JSON.
         if has_control_characters(cursor.since(start)) {
             return Err(Unclear);
         }
@@ -137,12 +138,12 @@ struct Members<'a> {
     managed_fields: Option<&'a [u8]>,
 }
 
-/// Notes the value of a member, which is there once.
+/// Stores the value of a member that may occur only once.
 fn once<'a>(place: &mut Option<&'a [u8]>, value: &'a [u8]) -> Result<(), Unclear> {
     place.replace(value).map_or(Ok(()), |_| Err(Unclear))
 }
 
-/// Passes a member that is none of those that are looked for. With escapes it may be one of them.
+/// Skips a member that is not read. Its name must not have escapes, which could hide one that is.
 fn other(name: &[u8], cursor: &mut JsonCursor<'_>) -> Result<(), Unclear> {
     if name.contains(&b'\\') {
         return Err(Unclear);
@@ -150,7 +151,7 @@ fn other(name: &[u8], cursor: &mut JsonCursor<'_>) -> Result<(), Unclear> {
     cursor.skip_value().map(drop)
 }
 
-/// Reads a member of the type: a text or a null.
+/// Reads `apiVersion` or `kind`: a string or a null.
 fn type_text<'a>(cursor: &mut JsonCursor<'a>) -> Result<&'a [u8], Unclear> {
     let json = cursor.skip_value()?;
     if json != b"null" {
@@ -159,12 +160,12 @@ fn type_text<'a>(cursor: &mut JsonCursor<'a>) -> Result<&'a [u8], Unclear> {
     Ok(json)
 }
 
-/// Returns a member unless it is null, which is as good as none.
+/// Returns a member unless it is null, which counts as absent.
 fn present(value: Option<&[u8]>) -> Option<&[u8]> {
     value.filter(|json| *json != b"null")
 }
 
-/// Reads a text without escapes.
+/// Reads a string without escapes.
 fn plain_text(json: &[u8]) -> Result<&str, Unclear> {
     let text = json.strip_prefix(b"\"").ok_or(Unclear)?;
     let text = text.strip_suffix(b"\"").ok_or(Unclear)?;
@@ -174,9 +175,9 @@ fn plain_text(json: &[u8]) -> Result<&str, Unclear> {
     std::str::from_utf8(text).map_err(|_| Unclear)
 }
 
-/// Reads a number without a fraction.
+/// Reads an integer.
 fn integer(json: &[u8]) -> Result<i64, Unclear> {
-    // A parser takes this one for a fraction.
+    // A parser reads this as a floating-point number.
     if json == b"-0" {
         return Err(Unclear);
     }
@@ -184,16 +185,17 @@ fn integer(json: &[u8]) -> Result<i64, Unclear> {
     text.parse().map_err(|_| Unclear)
 }
 
-/// Written so that the compiler makes vector instructions of it: nothing ends it early.
+/// Returns whether there are control characters. Without an early end, it compiles to vector instructions.
 fn has_control_characters(json: &[u8]) -> bool {
     json.iter().fold(false, |has, byte| has | (*byte < b' '))
 }
 
-/// Makes sure that behind the metadata there is content, or the end.
+/// Checks that content or the end follows the metadata.
 fn check_rest(json: &[u8], mut cursor: JsonCursor<'_>, has_type: bool) -> Result<(), Unclear> {
     let Some(first) = cursor.next_member()? else {
         return cursor.end();
     };
+    // The end is checked although the content is not read: a text that was cut off must not pass.
     if counts(first, has_type) || !json.ends_with(b"}") {
         return Err(Unclear);
     }
@@ -201,13 +203,13 @@ fn check_rest(json: &[u8], mut cursor: JsonCursor<'_>, has_type: bool) -> Result
     if !names_what_counts(rest, has_type) {
         return Ok(());
     }
-    // The words are there, be it deeper inside as in the templates of workloads, or in a text.
+    // The words occur, perhaps deeper inside, as in the pod templates of workloads, or in a string.
     cursor.skip_value()?;
     pass_content(&mut cursor, has_type)?;
     cursor.end()
 }
 
-/// Passes the rest of an object, in which there is no member that counts.
+/// Skips the rest of an object, in which no member that counts may occur.
 fn pass_content(cursor: &mut JsonCursor<'_>, has_type: bool) -> Result<(), Unclear> {
     while let Some(name) = cursor.next_member()? {
         if counts(name, has_type) {
@@ -218,7 +220,9 @@ fn pass_content(cursor: &mut JsonCursor<'_>, has_type: bool) -> Result<(), Uncle
     Ok(())
 }
 
-/// Returns whether a member behind the metadata would have to be looked at, or its name cannot be told.
+/// Returns whether a member after the metadata would have to be read.
+///
+/// With escapes, its name may be one that counts.
 fn counts(name: &[u8], has_type: bool) -> bool {
     match name {
         b"metadata" => true,
@@ -227,9 +231,11 @@ fn counts(name: &[u8], has_type: bool) -> bool {
     }
 }
 
-/// Returns whether a member that counts may be somewhere in a text. The search costs a hundredth of parsing.
+/// Returns whether a member that counts may occur in a text.
+///
+/// The search costs a hundredth of a parser's pass.
 fn names_what_counts(json: &[u8], has_type: bool) -> bool {
-    // An escape of a letter; the others stand for none of those in the names.
+    // Only `\u` can stand for letters of the names; the other escapes cannot.
     static ALWAYS: LazyLock<[Finder<'_>; 2]> =
         LazyLock::new(|| [r#""metadata""#, r"\u"].map(Finder::new));
     static OF_THE_TYPE: LazyLock<[Finder<'_>; 2]> =

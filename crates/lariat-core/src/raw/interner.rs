@@ -11,12 +11,20 @@ use super::object::OwnerRef;
 use crate::intern::Texts;
 use crate::{Labels, StrictObject};
 
-/// What objects of a kind have in common, kept once: label sets, owners, finalizers.
+/// Stores what objects of a kind have in common once: labels, owners, finalizers.
 ///
-/// A text that no object holds any more is forgotten when the collection has doubled since it was last looked through,
-/// so it holds at most twice what is in use. Beside that it remembers what the JSON texts of labels, owners and
-/// finalizers say that came lately, at most 128 kB of each: an object whose text is among them shares what was read of
-/// it, and nothing is parsed.
+/// Texts that no object uses are removed when the collection has doubled since the last removal, so it contains at most
+/// twice as many texts as are in use. It also remembers the parsed form of recent JSON texts of labels, owners and
+/// finalizers, at most 128 kB of each: an object with a known text shares the parsed form, and nothing is parsed.
+///
+/// ```
+/// use std::sync::Arc;
+/// use lariat_core::Interner;
+///
+/// let mut interner = Interner::new();
+/// let (one, other) = (interner.intern("apps/v1"), interner.intern("apps/v1"));
+/// assert!(Arc::ptr_eq(&one, &other));
+/// ```
 pub struct Interner {
     texts: Texts,
     labels: Recent<Labels>,
@@ -25,7 +33,7 @@ pub struct Interner {
 }
 
 impl Interner {
-    /// Makes an empty interner.
+    /// Creates an empty interner.
     #[must_use]
     pub fn new() -> Self {
         Self {
@@ -36,12 +44,12 @@ impl Interner {
         }
     }
 
-    /// Returns a text, shared with everybody who asked for an equal one and still has it.
+    /// Returns a text that is shared with all callers that interned an equal one.
     pub fn intern(&mut self, text: &str) -> Arc<str> {
         self.texts.intern(text)
     }
 
-    /// Reads labels.
+    /// Parses labels.
     pub(super) fn labels(&mut self, json: Option<&[u8]>) -> Result<Labels, serde_json::Error> {
         let Some(json) = json else {
             return Ok(Labels::default());
@@ -53,7 +61,7 @@ impl Interner {
         })
     }
 
-    /// Reads references to owners.
+    /// Parses owner references.
     pub(super) fn owners(
         &mut self,
         json: Option<&[u8]>,
@@ -68,7 +76,7 @@ impl Interner {
         })
     }
 
-    /// Reads finalizers.
+    /// Parses finalizers.
     pub(super) fn finalizers(
         &mut self,
         json: Option<&[u8]>,
@@ -110,22 +118,21 @@ impl fmt::Debug for Interner {
     }
 }
 
-/// What was read of the JSON texts that came lately.
+/// The parsed forms of recent JSON texts, in two generations.
 ///
-/// Everything is kept for as long as it is asked for among the last 64 kB of different texts, so at most 128 kB of texts
-/// are held, however many there are.
+/// An entry is kept as long as it is used again within 64 kB of different texts, so at most 128 kB of texts are stored.
 struct Recent<V> {
     young: HashMap<Box<[u8]>, V>,
-    /// What was young before, and is forgotten next unless it is asked for.
+    /// The previous young generation, dropped next; used entries move to the young one.
     old: HashMap<Box<[u8]>, V>,
-    /// The size of what is young.
+    /// The size of the young generation in bytes.
     bytes: usize,
 }
 
-/// How much is young at most.
+/// The maximum size of the young generation in bytes.
 const GENERATION: usize = 64 << 10;
 
-/// What a text costs beside its bytes.
+/// The size of an entry beside its text, in bytes.
 const ENTRY: usize = 64;
 
 impl<V: Clone> Recent<V> {
@@ -137,7 +144,7 @@ impl<V: Clone> Recent<V> {
         }
     }
 
-    /// Returns what a text says, which is read unless it is known; errors are not remembered.
+    /// Returns the parsed form of a text, parsing it if it is unknown. Errors are not stored.
     fn get_or_read<E>(
         &mut self,
         text: &[u8],
@@ -151,11 +158,12 @@ impl<V: Clone> Recent<V> {
             Some(known) => known,
             None => (text.into(), read(text)?),
         };
+        // Two generations instead of an exact order of use: an entry survives if it is used once per generation.
         if self.bytes + size > GENERATION {
             self.old = std::mem::take(&mut self.young);
             self.bytes = 0;
         }
-        // One that is as large as all others together is not worth their place.
+        // A text that large would displace many others.
         if size <= GENERATION / 8 {
             self.bytes += size;
             self.young.insert(text, value.clone());
@@ -172,7 +180,7 @@ impl<V: Clone> Recent<V> {
 mod tests {
     use super::*;
 
-    /// Asks for a text; returns whether it had to be read.
+    /// Looks a text up; returns whether it had to be parsed.
     fn is_read(recent: &mut Recent<usize>, text: &str) -> bool {
         let mut is_read = false;
         let value = recent.get_or_read(text.as_bytes(), |text| {
@@ -197,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn no_more_is_held_than_two_generations() {
+    fn no_more_is_kept_than_two_generations() {
         let mut recent = Recent::new();
         for number in 0..10_000 {
             is_read(&mut recent, &format!("{number:0200}"));

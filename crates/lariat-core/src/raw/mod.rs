@@ -1,4 +1,4 @@
-//! One state of an object as bytes, with the metadata a controller needs beside it.
+//! One state of an object as bytes, with the metadata a controller needs.
 
 mod borrowed;
 mod head;

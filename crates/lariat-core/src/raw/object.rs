@@ -1,4 +1,4 @@
-//! One state of an object: its JSON, and what a controller needs of its metadata.
+//! One state of an object: its JSON and compact metadata.
 
 use std::fmt;
 use std::ops::Deref;
@@ -7,10 +7,20 @@ use std::sync::Arc;
 use super::uid::Uid;
 use crate::{Gvk, Labels, ObjectKey, ResourceVersion, without_values};
 
-/// One state of one object: compact metadata, and the JSON without `metadata.managedFields`.
+/// One state of an object: compact metadata, and the JSON without `managedFields`.
 ///
-/// Typed and dynamic values are decoded from the JSON on demand. [`parse`](Self::parse) makes one pass
-/// over it and one copy of it; a [`Scan`](crate::Scan) makes do with the metadata. It dereferences to its [`ObjectMetadata`].
+/// Typed and dynamic values are decoded from the JSON on demand. [`parse`](Self::parse) makes one pass over the JSON
+/// and one copy of it; a [`Scan`](crate::Scan) reads the metadata only. Dereferences to [`ObjectMetadata`].
+///
+/// ```
+/// use lariat_core::{Gvk, RawObject};
+///
+/// let json = br#"{"metadata":{"name":"web-0","namespace":"shop","labels":{"app":"web"}}}"#;
+/// let pod = RawObject::parse(json, &Gvk::new("", "v1", "Pod"))?;
+/// assert_eq!(pod.labels().get("app"), Some("web"));
+/// assert!(pod.json().starts_with(br#"{"apiVersion":"v1","kind":"Pod","#));
+/// # Ok::<(), lariat_core::RawObjectError>(())
+/// ```
 #[derive(Clone)]
 pub struct RawObject {
     pub(super) metadata: ObjectMetadata,
@@ -24,7 +34,7 @@ impl RawObject {
         &self.json
     }
 
-    /// Puts another JSON in the place of the object's.
+    /// Replaces the JSON; the metadata remains.
     #[must_use]
     pub fn with_json(self, json: impl Into<Box<[u8]>>) -> Self {
         Self {
@@ -33,7 +43,7 @@ impl RawObject {
         }
     }
 
-    /// Takes the object apart.
+    /// Splits the object into metadata and JSON.
     #[must_use]
     pub fn into_parts(self) -> (ObjectMetadata, Box<[u8]>) {
         (self.metadata, self.json)
@@ -49,7 +59,7 @@ impl Deref for RawObject {
 }
 
 impl fmt::Debug for RawObject {
-    /// Names the state; the content stays out of logs.
+    /// Prints the metadata; the content stays out of logs.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RawObject")
             .field("metadata", &self.metadata)
@@ -58,7 +68,7 @@ impl fmt::Debug for RawObject {
     }
 }
 
-/// What a controller needs to know of an object without reading its content.
+/// The metadata of an object that a controller needs.
 #[derive(Clone)]
 pub struct ObjectMetadata {
     pub(super) key: ObjectKey,
@@ -72,13 +82,13 @@ pub struct ObjectMetadata {
 }
 
 impl ObjectMetadata {
-    /// Returns namespace and name.
+    /// Returns the object key: namespace and name.
     #[must_use]
     pub fn key(&self) -> &ObjectKey {
         &self.key
     }
 
-    /// Returns the uid: two objects of one key and different uids are different objects.
+    /// Returns the uid. Objects with the same key and different uids are different objects.
     #[must_use]
     pub fn uid(&self) -> &Uid {
         &self.uid
@@ -96,7 +106,7 @@ impl ObjectMetadata {
         self.generation
     }
 
-    /// Returns whether deletion was asked for and the object waits for finalizers or grace.
+    /// Returns whether the object is being deleted: it has a deletion timestamp.
     #[must_use]
     pub fn is_deleting(&self) -> bool {
         self.deleting
@@ -108,7 +118,18 @@ impl ObjectMetadata {
         &self.labels
     }
 
-    /// Returns the owners.
+    /// Returns the owner references.
+    ///
+    /// ```
+    /// use lariat_core::{Gvk, RawObject};
+    ///
+    /// let json = br#"{"metadata":{"name":"web-0","ownerReferences":[
+    ///     {"apiVersion":"apps/v1","kind":"StatefulSet","name":"web","uid":"u-1","controller":true}]}}"#;
+    /// let pod = RawObject::parse(json, &Gvk::new("", "v1", "Pod"))?;
+    /// let controller = pod.owners().iter().find(|owner| owner.is_controller());
+    /// assert_eq!(controller.map(|owner| owner.name()), Some("web"));
+    /// # Ok::<(), lariat_core::RawObjectError>(())
+    /// ```
     #[must_use]
     pub fn owners(&self) -> &[OwnerRef] {
         &self.owners
@@ -119,8 +140,9 @@ impl ObjectMetadata {
         self.finalizers.iter().map(|name| &**name)
     }
 
-    /// Returns the bytes held on the heap. What is shared with other objects (labels, the kinds of owners)
-    /// counts for each of them.
+    /// Returns the size on the heap in bytes.
+    ///
+    /// What is shared with other objects (labels, the kinds of owners) counts for each of them.
     #[must_use]
     pub fn heap_bytes(&self) -> usize {
         let owners: usize = self.owners.iter().map(OwnerRef::bytes).sum();
@@ -139,7 +161,7 @@ impl fmt::Debug for ObjectMetadata {
     }
 }
 
-/// A reference to an owner of an object.
+/// An owner reference of an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OwnerRef {
     pub(super) api_version: Arc<str>,
@@ -162,7 +184,7 @@ impl OwnerRef {
         &self.kind
     }
 
-    /// Returns the owner's name; its namespace is the object's own, or none.
+    /// Returns the owner's name; its namespace is that of the object, or none.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
@@ -185,7 +207,7 @@ impl OwnerRef {
     }
 }
 
-/// A JSON text that is not an object of its kind.
+/// A JSON text that is not an object of the expected kind.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("not a {gvk}: {detail}")]
 pub struct RawObjectError {

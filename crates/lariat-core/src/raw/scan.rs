@@ -10,28 +10,38 @@ use super::object::{ObjectMetadata, RawObject, RawObjectError};
 use super::uid::Uid;
 use crate::{Gvk, JsonCursor, ObjectKey, ResourceVersion, StrictObject, Unclear};
 
-/// What one borrowed pass over an object's metadata has found, before anything is copied.
+/// The result of one pass over an object's metadata, which copies nothing.
 ///
-/// Most objects of a list are known already; those cost this pass and nothing else. It ends with the metadata where they
-/// are in front of the content, as API servers write them: see [`new`](Self::new).
+/// Most objects of a list are already in the cache; for those this pass is all it takes. It ends after the metadata if
+/// they precede the content, as API servers write them: see [`new`](Self::new).
+///
+/// ```
+/// use lariat_core::{Gvk, ResourceVersion, Scan, Uid};
+///
+/// let json = br#"{"metadata":{"name":"web-0","uid":"u-1","resourceVersion":"7"},"spec":{}}"#;
+/// let scan = Scan::new(json, &Gvk::new("", "v1", "Pod"))?;
+/// assert_eq!(scan.name(), "web-0");
+/// assert!(scan.is_state(&Uid::new("u-1"), &ResourceVersion::new("7")), "it is in the cache");
+/// # Ok::<(), lariat_core::RawObjectError>(())
+/// ```
 pub struct Scan<'a> {
     pub(super) json: &'a [u8],
     pub(super) metadata: Metadata<'a>,
-    /// The members of the type that the object does not have.
+    /// Whether `apiVersion` and `kind` are missing.
     pub(super) missing: MissingType,
     /// Whether it is a `PartialObjectMetadata`.
     pub(super) partial: bool,
-    /// Where the metadata are, if the quick look has found them.
+    /// Type and metadata as written, if the fast path found them.
     pub(super) parts: Option<Parts<'a>>,
-    /// The key, if somebody has it already.
+    /// The key, if the caller has it already.
     pub(super) key: Option<ObjectKey>,
 }
 
-/// What is kept of an object beside its content.
+/// Whether `metadata.managedFields` is kept.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ManagedFields {
-    /// `metadata.managedFields` is cut out: it is large, and few look at it.
+    /// `metadata.managedFields` is cut out: it is large, and few controllers read it.
     #[default]
     Cut,
     /// `metadata.managedFields` stays.
@@ -39,17 +49,17 @@ pub enum ManagedFields {
 }
 
 impl<'a> Scan<'a> {
-    /// Looks at an object.
+    /// Reads type and metadata of an object.
     ///
-    /// Of a text that is JSON it finds what a parser finds that reads all of it, wherever `metadata`, `kind` and
-    /// `apiVersion` are, and it refuses one with two `metadata`. What it does not look at is checked by whoever decodes it:
-    /// that what follows the metadata is JSON, which has to end with a brace; whether a type in front of the metadata
-    /// follows once more; and whether strings that are passed are UTF-8. An object whose content is damaged has its key
-    /// and its metadata, and does not decode.
+    /// In valid JSON it finds what a parser of the whole text finds, wherever `metadata`, `kind` and `apiVersion` are,
+    /// and it rejects an object with two `metadata`. Three things are left to the decoder of the content: that what
+    /// follows the metadata is JSON (it must end with a brace), whether `apiVersion` or `kind` before the metadata are
+    /// repeated after it, and whether skipped strings are UTF-8. So an object with damaged content has a key and
+    /// metadata, but does not decode.
     ///
     /// # Errors
     ///
-    /// The text is not a JSON object, or lacks what every object has: `metadata.name`.
+    /// The text is not a JSON object, or has no `metadata.name`.
     pub fn new(json: &'a [u8], gvk: &Gvk) -> Result<Self, RawObjectError> {
         let json = json.trim_ascii();
         let scan = match Head::read(json) {
@@ -59,14 +69,13 @@ impl<'a> Scan<'a> {
         scan.named(gvk)
     }
 
-    /// Looks at an object inside of a text, such as an item of a list, and moves behind it.
+    /// Reads an object within a text, such as an item of a list, and moves past it.
     ///
-    /// It finds what [`new`](Self::new) finds, and that the content has the syntax of JSON as far as a cursor checks it.
+    /// It finds what [`new`](Self::new) finds, and checks the syntax of the content as far as a cursor does.
     ///
     /// # Errors
     ///
-    /// No object is here, or it is of a form of which only [`new`](Self::new) can tell what is in it or what is wrong with
-    /// it.
+    /// No object is here, or only [`new`](Self::new) can read it or say what is wrong with it.
     pub fn next(cursor: &mut JsonCursor<'a>) -> Result<Self, Unclear> {
         let (head, json) = Head::read_within(cursor)?;
         let scan = Self::of_head(json, head);
@@ -93,11 +102,13 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Looks at all of an object with a parser, which notices damage of the content too.
+    /// Reads an object with a parser of the whole text.
+    ///
+    /// This detects damaged content too.
     ///
     /// # Errors
     ///
-    /// The text is not a JSON object, or lacks what every object has: `metadata.name`.
+    /// The text is not a JSON object, or has no `metadata.name`.
     pub fn whole(json: &'a [u8], gvk: &Gvk) -> Result<Self, RawObjectError> {
         let scan = Self::parse(json.trim_ascii(), gvk)?;
         scan.named(gvk)
@@ -111,7 +122,7 @@ impl<'a> Scan<'a> {
     }
 
     fn parse(json: &'a [u8], gvk: &Gvk) -> Result<Self, RawObjectError> {
-        // serde would read an array as a struct by position.
+        // serde would read an array as a struct, by position.
         if json.first().is_some_and(|byte| *byte != b'{') {
             return Err(RawObjectError::new(gvk, "expected a JSON object"));
         }
@@ -134,7 +145,7 @@ impl<'a> Scan<'a> {
         })
     }
 
-    /// Returns the text of the object.
+    /// Returns the JSON text of the object.
     #[must_use]
     pub fn json(&self) -> &'a [u8] {
         self.json
@@ -152,10 +163,12 @@ impl<'a> Scan<'a> {
         &self.metadata.name
     }
 
-    /// Gives the object a key that somebody has already, so that it shares the text. The key of another object is not
-    /// used.
+    /// Sets the key, so that the object shares its text.
+    ///
+    /// The key of another object is ignored.
     #[must_use]
     pub fn with_key(self, key: Option<ObjectKey>) -> Self {
+        // A wrong key would store the object under the name of another one.
         let key = key.filter(|key| {
             let namespace = key.namespace().unwrap_or_default();
             (namespace, key.name()) == (self.namespace(), self.name())
@@ -163,13 +176,15 @@ impl<'a> Scan<'a> {
         Self { key, ..self }
     }
 
-    /// Returns whether this is the metadata of an object rather than the object.
+    /// Returns whether this is a `PartialObjectMetadata`, without content.
     #[must_use]
     pub fn is_partial(&self) -> bool {
         self.partial
     }
 
-    /// Returns whether this is the state somebody knows. States without a version are never known.
+    /// Returns whether this is the state with the given uid and version.
+    ///
+    /// Always `false` if the version is empty.
     #[must_use]
     pub fn is_state(&self, uid: &Uid, version: &ResourceVersion) -> bool {
         !version.is_empty()
@@ -177,11 +192,11 @@ impl<'a> Scan<'a> {
             && *version == ResourceVersion::new(&self.metadata.resource_version)
     }
 
-    /// Makes the object, with one copy of its JSON.
+    /// Creates the object, with one copy of its JSON.
     ///
     /// # Errors
     ///
-    /// Labels, owners or finalizers are not what they should be.
+    /// Labels, owner references or finalizers have the wrong form.
     pub fn into_object(
         self,
         gvk: &Gvk,
@@ -194,11 +209,11 @@ impl<'a> Scan<'a> {
         Ok(RawObject { metadata, json })
     }
 
-    /// Makes an object of the metadata alone: `apiVersion`, `kind` and `metadata`, copied as they are.
+    /// Creates an object of the metadata alone: `apiVersion`, `kind` and `metadata`.
     ///
     /// # Errors
     ///
-    /// Labels, owners or finalizers are not what they should be.
+    /// Labels, owner references or finalizers have the wrong form.
     pub fn into_metadata(
         self,
         gvk: &Gvk,
@@ -215,7 +230,7 @@ impl<'a> Scan<'a> {
         Ok(RawObject { metadata, json })
     }
 
-    /// Finds the managed fields in a part of the object, if they are to be left out.
+    /// Returns the range of managed fields to be cut from a part of the object.
     fn cut_of(&self, part: &[u8], managed_fields: ManagedFields) -> Range<usize> {
         match (managed_fields, self.metadata.managed_fields) {
             (ManagedFields::Cut, Some(value)) => {
@@ -255,7 +270,16 @@ fn read_parts(json: &[u8]) -> Result<Parts<'_>, serde_json::Error> {
 }
 
 impl RawObject {
-    /// Finds the key of an object whatever else is wrong with it; `None` if that is.
+    /// Returns the key of an object even if other parts of it are invalid.
+    ///
+    /// `None` if namespace or name are invalid, or the text is not a JSON object.
+    ///
+    /// ```
+    /// use lariat_core::{ObjectKey, RawObject};
+    ///
+    /// let json = br#"{"metadata":{"name":"web-0","namespace":"shop","labels":[1]}}"#;
+    /// assert_eq!(RawObject::key_of(json), Some(ObjectKey::namespaced("shop", "web-0")));
+    /// ```
     #[must_use]
     pub fn key_of(json: &[u8]) -> Option<ObjectKey> {
         let StrictObject(named) = serde_json::from_slice::<StrictObject<Named<'_>>>(json).ok()?;
@@ -263,24 +287,32 @@ impl RawObject {
         (!name.is_empty()).then(|| ObjectKey::namespaced(namespace, name))
     }
 
-    /// Reads an object of a kind from its JSON.
+    /// Parses an object of a kind from its JSON.
     ///
-    /// Built-in kinds arrive without `apiVersion` and `kind` inside lists; both are put back, so that
-    /// what is stored can be read as any view. Unknown fields and their order are kept.
+    /// Items in lists of built-in kinds have no `apiVersion` and `kind`; both are added, so that the object can be
+    /// decoded as any type. Unknown fields and their order are kept.
     ///
-    /// All of the text is checked to be JSON; whether content and annotations are of the types that a decoder wants is not.
-    /// Caches look at less of what a server sends: see [`Scan::new`].
+    /// The whole text is checked to be JSON, but not whether content and annotations have the types a decoder expects.
+    /// Caches check less of what a server sends: see [`Scan::new`].
     ///
     /// # Errors
     ///
-    /// The text is not a JSON object, or lacks what every object has: `metadata.name`.
+    /// The text is not a JSON object, or has no `metadata.name`.
     pub fn parse(json: &[u8], gvk: &Gvk) -> Result<Self, RawObjectError> {
         Scan::whole(json, gvk)?.into_object(gvk, &mut Interner::new(), ManagedFields::Cut)
     }
 
     /// Copies the type and the metadata of an object, without its content.
     ///
-    /// `None` if it is not written as API servers do, with type and metadata in front of the content.
+    /// `None` unless type and metadata precede the content, as API servers write them.
+    ///
+    /// ```
+    /// use lariat_core::RawObject;
+    ///
+    /// let json = br#"{"kind":"Pod","metadata":{"name":"web-0"},"spec":{}}"#;
+    /// let metadata = RawObject::metadata_of(json).expect("it is in the usual order");
+    /// assert_eq!(&*metadata, br#"{"kind":"Pod","metadata":{"name":"web-0"}}"#);
+    /// ```
     #[must_use]
     pub fn metadata_of(json: &[u8]) -> Option<Box<[u8]>> {
         let parts = Head::read(json.trim_ascii()).ok()?.parts;
@@ -288,7 +320,9 @@ impl RawObject {
     }
 }
 
-/// The members of an object's type that it does not have, as the items of a list of a built-in kind do not.
+/// Which of `apiVersion` and `kind` are missing.
+///
+/// List items of built-in kinds have neither.
 #[derive(Clone, Copy)]
 #[cfg_attr(test, derive(Debug, PartialEq))]
 pub(super) struct MissingType {
@@ -297,7 +331,7 @@ pub(super) struct MissingType {
 }
 
 impl MissingType {
-    /// Writes the beginning of an object, up to the members it has.
+    /// Writes the beginning of an object, with the missing members.
     fn head(self, gvk: &Gvk) -> Cow<'static, str> {
         if !self.api_version && !self.kind {
             return Cow::Borrowed("{");
@@ -316,11 +350,11 @@ impl MissingType {
         Cow::Owned(head)
     }
 
-    /// Copies a JSON object without the bytes of `cut`, with what is missing of its type put in front.
+    /// Copies a JSON object without the bytes of `cut`, after the missing members.
     fn copy_without(self, gvk: &Gvk, json: &[u8], cut: Range<usize>) -> Box<[u8]> {
         let head = self.head(gvk);
         let (before, behind) = (&json[1..cut.start.max(1)], &json[cut.end.max(1)..]);
-        // Exactly as much as it becomes, or it would be copied once more.
+        // The exact capacity, because `into_boxed_slice` would otherwise copy once more.
         let mut copy = Vec::with_capacity(head.len() + before.len() + behind.len());
         copy.extend_from_slice(head.as_bytes());
         copy.extend_from_slice(before);
@@ -329,10 +363,10 @@ impl MissingType {
     }
 }
 
-/// Finds the bytes of the member `"name": value`, with one of the commas around it.
+/// Returns the range of the member `"name": value`, with one of the commas around it.
 ///
-/// `value` must be borrowed from `json`. Answers `None` where the name is written in a way this does
-/// not recognise (with escapes); such a member is better kept than guessed at.
+/// `value` must be borrowed from `json`. Returns `None` if the name is written with escapes; such a member is kept
+/// rather than guessed at.
 fn member_range(json: &[u8], value: &[u8], name: &str) -> Option<Range<usize>> {
     let start = (value.as_ptr() as usize).checked_sub(json.as_ptr() as usize)?;
     let end = start + value.len();
@@ -355,7 +389,7 @@ fn member_range(json: &[u8], value: &[u8], name: &str) -> Option<Range<usize>> {
 
 const METADATA: &[u8] = br#""metadata":"#;
 
-/// Copies the type and the metadata of an object behind the beginning of one, the metadata without the bytes of `cut`.
+/// Copies the type and the metadata, without the bytes of `cut`, after `head`.
 pub(super) fn copy_metadata(head: &str, parts: Parts<'_>, cut: Range<usize>) -> Box<[u8]> {
     let types = [
         (&br#""apiVersion":"#[..], parts.api_version),

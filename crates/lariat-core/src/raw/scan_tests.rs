@@ -1,4 +1,4 @@
-//! The quick look at an object, against a parser that reads all of it.
+//! The fast path, compared with a parser of the whole text.
 
 use proptest::prelude::*;
 use serde_json::Value;
@@ -12,7 +12,7 @@ fn pod() -> Gvk {
     Gvk::new("", "v1", "Pod")
 }
 
-/// The parser that is asked where the quick look does not understand a text.
+/// The parser that is used where the fast path does not understand a text.
 fn model(json: &[u8]) -> Option<Scan<'_>> {
     Scan::whole(json, &pod()).ok()
 }
@@ -26,7 +26,7 @@ fn read(json: &str) -> Result<RawObject, RawObjectError> {
     scan.into_object(&pod(), &mut Interner::new(), ManagedFields::Cut)
 }
 
-/// Returns an object up to the end of its metadata, if that is how far it was looked at.
+/// Returns an object up to the end of its metadata, if the fast path read it.
 fn head_of(scan: &Scan<'_>) -> Option<Vec<u8>> {
     let metadata = scan.parts?.metadata;
     let start = metadata.as_ptr() as usize - scan.json.as_ptr() as usize;
@@ -98,7 +98,7 @@ fn named(names: &[&str]) -> impl Strategy<Value = String> + use<> {
     prop::sample::select(names)
 }
 
-/// The metadata of an object, or something in their place.
+/// The metadata of an object, or something else in their place.
 fn metadata() -> impl Strategy<Value = String> {
     let texts = [
         "name",
@@ -134,7 +134,7 @@ fn metadata() -> impl Strategy<Value = String> {
     prop_oneof![8 => named_first, 1 => json()]
 }
 
-/// An object with its members in any order, some of them twice or of odd forms.
+/// An object with its members in any order, some of them repeated or of odd forms.
 fn object() -> impl Strategy<Value = String> {
     let types = prop_oneof![
         4 => prop::sample::select(vec![r#""v1""#, r#""Pod""#, r#""PartialObjectMetadata""#, "null"])
@@ -157,7 +157,7 @@ fn object() -> impl Strategy<Value = String> {
         4 => (named(&names), json()),
     ];
     let any = object_of(member.boxed(), 0..6);
-    // The usual form, which is read quickly.
+    // The usual form, which the fast path reads.
     let content = object_of((named(&names[..3]), json()).boxed(), 0..3);
     let usual = (metadata(), content).prop_map(|(metadata, content)| {
         let comma = if content.trim_matches(['{', '}', ' ']).is_empty() {
@@ -171,7 +171,9 @@ fn object() -> impl Strategy<Value = String> {
     prop_oneof![any, usual]
 }
 
-/// A text with some of its bytes replaced, taken out, or cut off; it is UTF-8 as lines and pages are.
+/// A text with some of its bytes replaced, taken out, or cut off.
+///
+/// It is UTF-8 as lines and pages are.
 fn damaged() -> impl Strategy<Value = Vec<u8>> {
     let byte = prop::sample::select(b"\"\\{}[],: \x01a0n-u".to_vec());
     let damage = (
@@ -201,7 +203,7 @@ fn found<'a>(scan: &'a Scan<'_>) -> (&'a borrowed::Metadata<'a>, scan::MissingTy
     (&scan.metadata, scan.missing, scan.partial)
 }
 
-/// Returns what an object is made of, as a text.
+/// Returns the parts of an object as a text.
 fn made(scan: Scan<'_>) -> Result<String, RawObjectError> {
     let object = scan.into_object(&pod(), &mut Interner::new(), ManagedFields::Cut)?;
     let (metadata, json) = object.into_parts();
@@ -213,7 +215,7 @@ fn made(scan: Scan<'_>) -> Result<String, RawObjectError> {
     ))
 }
 
-/// Returns a value without members that are there twice, of which the last counts.
+/// Returns a value; of repeated members the last one counts.
 fn value(json: &[u8]) -> Option<Value> {
     serde_json::from_slice(json).ok()
 }
@@ -231,7 +233,7 @@ proptest! {
             }
             (None, None) => {}
             (None, Some(_)) => prop_assert!(false, "it is refused"),
-            // Nothing but a type that follows once more is overlooked.
+            // Nothing is overlooked but a type that is repeated.
             (Some(quick), None) => {
                 let head = head_of(&quick).expect("the parser refuses the rest");
                 prop_assert!(json.len() > head.len());
@@ -263,7 +265,7 @@ proptest! {
     fn metadata_alone_are_those_of_the_object(json in object(), keep in any::<bool>()) {
         let managed = if keep { ManagedFields::Keep } else { ManagedFields::Cut };
         let mut interner = Interner::new();
-        // One with a type twice has two meanings.
+        // One with a repeated type has two meanings.
         let Some(whole) = model(json.as_bytes())
             .and_then(|_| scan(json.as_bytes()))
             .and_then(|scan| scan.into_object(&pod(), &mut interner, managed).ok())
@@ -329,7 +331,7 @@ proptest! {
 const USUAL: &str = r#"{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a","namespace":"n"}"#;
 
 #[test]
-fn what_follows_the_metadata_is_left_to_those_who_decode_it() {
+fn what_follows_the_metadata_is_left_to_decoders() {
     for rest in [
         r#","spec":{"a":}}"#,
         r#","spec":[}"#,
@@ -378,7 +380,7 @@ fn a_type_behind_the_metadata_is_found() {
     assert_eq!(object.unwrap().json(), json.as_bytes());
 }
 
-/// A type and metadata that come first, and whatever content: the form that costs least.
+/// Type and metadata first, then any content: the form that costs least.
 #[test]
 fn usual_objects_are_not_parsed() {
     for rest in [
@@ -423,7 +425,7 @@ fn objects_with_one_text_share_what_was_read_of_it() {
 }
 
 #[test]
-fn an_object_takes_the_key_that_somebody_has_and_no_other() {
+fn an_object_takes_a_given_key_only_if_it_is_its_own() {
     let json = br#"{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a","namespace":"n"}}"#;
     let own = ObjectKey::namespaced("n", "a");
     for (known, is_shared) in [

@@ -2,19 +2,19 @@
 
 use std::fmt;
 
-/// The uid of an object: sixteen bytes where it is a UUID, as the API server makes them.
+/// The uid of an object: sixteen bytes if it is a UUID, as the API server generates them.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Uid(UidRepr);
 
 #[derive(Clone, PartialEq, Eq, Hash)]
 enum UidRepr {
-    /// A UUID in its canonical lower-case text form.
+    /// A UUID in its canonical lower-case form.
     Uuid([u8; 16]),
     Text(Box<str>),
 }
 
 impl Uid {
-    /// Keeps the text of a uid.
+    /// Stores the text of a uid.
     #[must_use]
     pub fn new(text: &str) -> Self {
         match parse_uuid(text) {
@@ -23,14 +23,14 @@ impl Uid {
         }
     }
 
-    /// Returns whether there is none: the API server has never seen the object.
+    /// Returns whether the uid is empty, as before an object was created.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         matches!(&self.0, UidRepr::Text(text) if text.is_empty())
     }
 }
 
-/// Reads `8-4-4-4-12` lower-case hex digits; anything else is not canonical.
+/// Parses `8-4-4-4-12` lower-case hex digits; anything else is not canonical.
 fn parse_uuid(text: &str) -> Option<[u8; 16]> {
     let mut digits = text
         .bytes()

@@ -5,10 +5,10 @@ use std::str::FromStr;
 
 use super::SelectorError;
 
-/// A field selector: `path=value`, `path==value` and `path!=value`, all of which must hold.
+/// A field selector: `path=value`, `path==value` and `path!=value` terms, all of which must match.
 ///
-/// Which paths exist is a matter of the kind, so matching asks a function for the value of a path.
-/// A backslash escapes `,`, `=` and itself inside a value.
+/// Which paths exist depends on the kind, so matching takes a function that returns the value at a path. In a value, a
+/// backslash escapes `,`, `=` and itself.
 ///
 /// ```
 /// use lariat_core::FieldSelector;
@@ -31,19 +31,28 @@ struct Term {
 }
 
 impl FieldSelector {
-    /// Returns whether an object is selected whose field at a path has the value `field` returns.
+    /// Returns whether an object matches; `field` returns its value at a path.
     pub fn matches<'a>(&self, field: impl Fn(&str) -> &'a str) -> bool {
         self.terms
             .iter()
             .all(|term| (field(&term.path) == term.value) == term.equal)
     }
 
-    /// Iterates over the paths the selector looks at.
+    /// Iterates over the paths in the selector.
     pub fn paths(&self) -> impl Iterator<Item = &str> {
         self.terms.iter().map(|term| &*term.path)
     }
 
-    /// Returns the value a path is required to equal, if the selector says so.
+    /// Returns the value that a path must equal, if the selector requires one.
+    ///
+    /// ```
+    /// use lariat_core::FieldSelector;
+    ///
+    /// let selector: FieldSelector = "metadata.name=web,status.phase!=Failed".parse()?;
+    /// assert_eq!(selector.required("metadata.name"), Some("web"));
+    /// assert_eq!(selector.required("status.phase"), None);
+    /// # Ok::<(), lariat_core::SelectorError>(())
+    /// ```
     #[must_use]
     pub fn required(&self, path: &str) -> Option<&str> {
         let term = self
@@ -53,7 +62,7 @@ impl FieldSelector {
         Some(&term.value)
     }
 
-    /// Returns whether the selector selects everything.
+    /// Returns whether the selector is empty and matches everything.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.terms.is_empty()
@@ -94,7 +103,7 @@ impl FromStr for FieldSelector {
     }
 }
 
-/// Splits at the commas that no backslash escapes.
+/// Splits at the commas that are not escaped.
 fn split_unescaped(text: &str) -> impl Iterator<Item = &str> {
     let mut escaped = false;
     text.split(move |c| {
@@ -121,7 +130,7 @@ fn term(text: &str) -> Option<Term> {
     })
 }
 
-/// Resolves escapes; an unescaped `=` or any other escape has no meaning.
+/// Resolves escapes; `None` for an unescaped `=` or an unknown escape.
 fn unescape(value: &str) -> Option<String> {
     let mut plain = String::with_capacity(value.len());
     let mut chars = value.chars();

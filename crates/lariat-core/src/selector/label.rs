@@ -7,10 +7,10 @@ use super::SelectorError;
 use super::lexer::{Lexer, Token};
 use crate::Labels;
 
-/// A label selector: every requirement must hold.
+/// A label selector: all of its requirements must match.
 ///
-/// Parses the query form (`app=web,tier in (front,back),!canary,weight>3`), and prints it. The empty
-/// selector matches everything.
+/// Parses the form of URL queries (`app=web,tier in (front,back),!canary,weight>3`), and prints it. The empty selector
+/// matches everything.
 ///
 /// ```
 /// use lariat_core::{LabelSelector, Labels};
@@ -42,7 +42,7 @@ enum Test {
 }
 
 impl LabelSelector {
-    /// Returns whether an object with these labels is selected.
+    /// Returns whether an object with these labels matches.
     #[must_use]
     pub fn matches(&self, labels: &Labels) -> bool {
         self.requirements
@@ -50,13 +50,24 @@ impl LabelSelector {
             .all(|requirement| requirement.holds(labels.get(&requirement.key)))
     }
 
-    /// Returns whether the selector selects everything.
+    /// Returns whether the selector is empty and matches everything.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.requirements.is_empty()
     }
 
-    /// Iterates over the labels that must have one of several values, for whoever keeps an index of them.
+    /// Iterates over the labels that must have one of several values.
+    ///
+    /// For index lookups.
+    ///
+    /// ```
+    /// use lariat_core::LabelSelector;
+    ///
+    /// let selector: LabelSelector = "app in (api,web),!canary".parse()?;
+    /// let required: Vec<_> = selector.required().collect();
+    /// assert_eq!(required, [("app", &["api".to_owned(), "web".to_owned()][..])]);
+    /// # Ok::<(), lariat_core::SelectorError>(())
+    /// ```
     pub fn required(&self) -> impl Iterator<Item = (&str, &[String])> {
         self.requirements
             .iter()
@@ -192,7 +203,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Reads the one value of a comparison, which may be empty.
+    /// Reads the single value of a comparison, which may be empty.
     fn value(&mut self) -> Result<String, String> {
         if matches!(self.lexer.peek().0, Token::End | Token::Comma) {
             return Ok(String::new());
@@ -211,7 +222,7 @@ impl Parser<'_> {
         })
     }
 
-    /// Reads a parenthesised set; an empty place between commas is the empty value.
+    /// Reads a parenthesised set; nothing between two commas is the empty value.
     fn values(&mut self) -> Result<Vec<String>, String> {
         match self.lexer.next() {
             (Token::OpenParenthesis, _) => {}

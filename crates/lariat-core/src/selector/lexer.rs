@@ -12,13 +12,13 @@ pub(super) enum Token {
     NotEquals,
     GreaterThan,
     LessThan,
-    /// A key, a value, or one of the words `in` and `notin`.
+    /// A key, a value, or `in` or `notin`.
     Word,
-    /// A run of symbols that is no operator.
+    /// A run of symbols that is not an operator.
     Unknown,
 }
 
-/// Cuts a selector into tokens; a clone looks ahead.
+/// Splits a selector into tokens; clone it to look ahead.
 #[derive(Debug, Clone)]
 pub(super) struct Lexer<'a> {
     rest: &'a str,
@@ -32,7 +32,7 @@ impl<'a> Lexer<'a> {
         Self { rest: text }
     }
 
-    /// Takes the next token and its text.
+    /// Returns the next token and its text, and moves past it.
     pub(super) fn next(&mut self) -> (Token, &'a str) {
         self.rest = self.rest.trim_start_matches(WHITESPACE);
         let Some(first) = self.rest.chars().next() else {
@@ -46,12 +46,12 @@ impl<'a> Lexer<'a> {
         (Token::Word, self.advance(end))
     }
 
-    /// Looks at the next token without taking it.
+    /// Returns the next token without moving past it.
     pub(super) fn peek(&self) -> (Token, &'a str) {
         self.clone().next()
     }
 
-    /// Takes the longest operator the symbols ahead begin with.
+    /// Returns the longest operator at the beginning of the rest.
     fn symbol(&mut self) -> (Token, &'a str) {
         let operators = [
             ("==", Token::DoubleEquals),

@@ -11,7 +11,7 @@ mod tests;
 pub use field::FieldSelector;
 pub use label::LabelSelector;
 
-/// A selector that cannot be read; the text is the one the API server answers.
+/// A selector that cannot be parsed; the text is the API server's.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct SelectorError(pub(crate) String);

@@ -1,8 +1,8 @@
-//! Enums of which a record has a byte.
+//! Enums that are encoded as one byte.
 
 use crate::code::{Decoder, Encoder, Field};
 
-/// Declares an enum that is written as one byte, with the words for it.
+/// Declares an enum that is encoded as one byte, with the text of each variant.
 macro_rules! codes {
     (
         $(#[$meta:meta])*
@@ -17,10 +17,10 @@ macro_rules! codes {
         }
 
         impl $name {
-            /// All there are.
+            /// All variants.
             pub const ALL: &[Self] = &[$( Self::$variant, )*];
 
-            /// Returns the words for it, in lower case.
+            /// Returns the text of the variant, in lower case.
             #[must_use]
             pub fn as_str(self) -> &'static str {
                 match self {
@@ -47,7 +47,7 @@ macro_rules! codes {
 }
 
 codes! {
-    /// What a factory did.
+    /// A step of a factory.
     FactoryStep {
         /// It started.
         1 Started = "started",
@@ -59,29 +59,29 @@ codes! {
 }
 
 codes! {
-    /// What a line of a watch says about an object.
+    /// The type of a watch line about an object.
     LineType {
-        /// It came into sight.
+        /// The object was added.
         1 Added = "ADDED",
-        /// It has another state.
+        /// The object changed.
         2 Modified = "MODIFIED",
-        /// It is gone.
+        /// The object was deleted.
         3 Deleted = "DELETED",
     }
 }
 
 codes! {
-    /// What a store says happened to an object.
+    /// The type of a change in a store.
     ChangeType {
-        /// It came into sight.
+        /// The object was added.
         1 Added = "added",
-        /// It was there when the cache was filled.
+        /// The object existed when the cache synced.
         2 Found = "found",
-        /// It has another version.
+        /// The object has another version.
         3 Updated = "updated",
-        /// It is gone.
+        /// The object was deleted.
         4 Deleted = "deleted",
-        /// Nothing happened: it is published again by schedule.
+        /// A scheduled resync published the object again.
         5 Resynced = "resynced",
     }
 }
@@ -91,19 +91,19 @@ codes! {
     Stage {
         /// Reading a list.
         1 List = "list",
-        /// Reading a watch that begins with everything there is, before the end of that.
-        2 Stream = "initial stream",
+        /// Reading the initial objects of a watch list.
+        2 Stream = "watch list",
         /// Watching.
         3 Watch = "watch",
-        /// Asking the server for its history.
+        /// Checking the server's history.
         4 Check = "check of the history",
     }
 }
 
 codes! {
-    /// What a reflector does next.
+    /// The next step of a reflector.
     NextStep {
-        /// Reads everything there is.
+        /// Reads all objects again.
         1 Load = "everything is read again",
         /// Watches from the version it has reached.
         2 Watch = "a watch goes on from the last version",
@@ -113,13 +113,13 @@ codes! {
 }
 
 codes! {
-    /// How urgent a key is.
+    /// The priority of a key.
     Urgency {
-        /// Work that can wait.
+        /// Work without urgency.
         1 Low = "low",
         /// Fresh changes.
         2 Normal = "normal",
-        /// What overtakes fresh changes.
+        /// Work that overtakes fresh changes.
         3 High = "high",
     }
 }
@@ -127,25 +127,25 @@ codes! {
 codes! {
     /// Why a key was enqueued.
     CauseType {
-        /// It was not said.
-        1 Unknown = "not said",
-        /// The object came into sight.
+        /// No reason is known.
+        1 Unknown = "unknown",
+        /// The object was added.
         2 Added = "added",
         /// The object changed.
         3 Updated = "updated",
-        /// The object is gone.
+        /// The object was deleted.
         4 Deleted = "deleted",
         /// A handler of this process wrote the object.
         5 Wrote = "written",
         /// A related object changed.
         6 Related = "related",
-        /// The store is published again by schedule.
+        /// A scheduled resync.
         7 Resync = "resync",
-        /// Code asked for the key.
+        /// A call enqueued the key.
         8 Enqueued = "enqueued",
-        /// A handler failed and is tried again.
+        /// A handler failed and is retried.
         9 Retry = "retry",
-        /// A handler asked to be called again.
+        /// A handler asked for another run.
         10 Requeued = "requeued",
         /// A handler was registered late.
         11 LateHandler = "late handler",
@@ -153,15 +153,15 @@ codes! {
 }
 
 codes! {
-    /// What became of a lane.
+    /// The result of a lane.
     VerdictType {
-        /// Nothing is left to do.
+        /// The lane is done.
         1 Done = "done",
-        /// It asked to come again.
+        /// The lane asked for another run.
         2 Again = "again",
-        /// It failed, and is tried again.
+        /// The lane failed, and is retried.
         3 Failed = "failed",
-        /// It is tried again, and not counted among its failures.
+        /// The lane is retried without counting a failure.
         4 Held = "held",
     }
 }
@@ -169,21 +169,21 @@ codes! {
 codes! {
     /// How a call of a handler ended.
     CallEnd {
-        /// Nothing is left to do.
+        /// The handler is done.
         1 Done = "done",
-        /// The handler asked to be called again after a delay.
+        /// The handler asked for another run after a delay.
         2 Requeued = "requeued",
-        /// Its error is to be ignored.
+        /// The handler's error is ignored.
         3 Ignored = "ignored",
-        /// It failed, and is tried again.
+        /// The handler failed, and is retried.
         4 Failed = "failed",
-        /// It failed, and trying again is of no use.
+        /// The handler failed, and a retry is of no use.
         5 Terminal = "terminal",
-        /// It panicked.
+        /// The handler panicked.
         6 Panicked = "panicked",
-        /// It took longer than its timeout.
+        /// The handler took longer than its timeout.
         7 TimedOut = "timed out",
-        /// It is tried again, and not counted among the failures in a row.
+        /// The handler is retried without counting a failure.
         8 Held = "held",
     }
 }

@@ -5,68 +5,75 @@ use std::time::Duration;
 
 use crate::code::{Decoder, Encoder, Field};
 
-/// Why a list, a watch or a check of the history ended, without the texts that errors have.
+/// Why a list, a watch or a check of the history ended, without error texts.
+///
+/// ```
+/// use lariat_flight::End;
+///
+/// let busy = End::Refused { status: 429, retry_after: Some(std::time::Duration::from_secs(7)) };
+/// assert_eq!(busy.to_string(), "refused with 429, to be asked again after 7s");
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum End {
-    /// It was read to its end, or answered as hoped.
+    /// It was read to its end, or answered as expected.
     Complete,
     /// The server ended the watch, as servers do after some minutes.
     Closed,
-    /// The watch ended at once, without an event.
+    /// The watch ended immediately, without an event.
     EndedAtOnce,
     /// The version is not in the server's history any more (410).
     Expired,
-    /// The answer broke off.
+    /// The answer was cut off.
     Cut,
-    /// Nothing came for too long.
+    /// Nothing arrived for too long.
     Silent,
     /// The request could not be sent, or was not answered.
     Unreachable,
     /// The request was sent, and no answer came in time.
     Unanswered,
-    /// The answer is not what the API says it is.
+    /// The answer does not follow the API.
     Malformed,
     /// The server answered with an error.
     Refused {
         /// The HTTP status.
         status: u16,
-        /// How long the server asks to be left alone.
+        /// The `Retry-After` of the server.
         retry_after: Option<Duration>,
     },
     /// The server does not serve the kind.
     NotServed,
-    /// A watch with an initial list had no bookmark at its end.
+    /// A watch list had no end marker.
     NoEndMarker,
-    /// The server went back in time.
+    /// The server returned an earlier version than before.
     WentBack,
     /// The server has another history than the one from which the store was read.
     OtherHistory,
-    /// The server's answers do not say which history it has.
+    /// The server's answers do not show which history it has.
     UnknownHistory,
-    /// The server does not answer which history it has.
+    /// The server does not answer a check of its history.
     NoHistory,
 }
 
-/// The ends that have no fields, with their codes and words.
+/// The ends without fields, with their codes and texts.
 const PLAIN: [(u8, End, &str); 15] = [
     (1, End::Complete, "read to its end"),
     (2, End::Closed, "closed by the server"),
     (3, End::EndedAtOnce, "ended at once"),
     (4, End::Expired, "the version has expired (410)"),
-    (5, End::Cut, "the connection broke off"),
+    (5, End::Cut, "the connection was cut off"),
     (6, End::Silent, "silent for too long"),
     (7, End::Unreachable, "the server cannot be reached"),
     (8, End::Unanswered, "no answer in time"),
     (9, End::Malformed, "the answer is not understood"),
     (11, End::NotServed, "the kind is not served"),
-    (12, End::NoEndMarker, "the initial list had no end"),
-    (13, End::WentBack, "the server went back in time"),
+    (12, End::NoEndMarker, "the watch list had no end marker"),
+    (13, End::WentBack, "the server returned an earlier version"),
     (14, End::OtherHistory, "the server has another history"),
     (15, End::UnknownHistory, "the server's history is uncertain"),
     (
         16,
         End::NoHistory,
-        "the server does not answer what its history is",
+        "the server does not answer checks of its history",
     ),
 ];
 

@@ -1,4 +1,4 @@
-//! What is recorded.
+//! The records.
 
 mod codes;
 mod end;
@@ -15,19 +15,28 @@ pub use codes::{
 };
 pub use end::End;
 
-/// Lanes by their numbers; [`u32::MAX`] is all of them.
+/// Lanes by their numbers; [`u32::MAX`] stands for all of them.
 pub type Lanes = SmallVec<[u32; 4]>;
 
-/// Numbers of which only their owner knows the meaning.
+/// Numbers whose meaning only their owner knows.
 pub type Numbers = SmallVec<[u32; 12]>;
 
-/// What became of the lanes of a key.
+/// The results of a key's lanes.
 pub type Verdicts = SmallVec<[LaneVerdict; 2]>;
 
-/// A resource version: a number where it is one.
+/// A resource version, as a number if it is one.
+///
+/// ```
+/// use lariat_core::ResourceVersion;
+/// use lariat_flight::Version;
+///
+/// let version = ResourceVersion::new("42");
+/// assert_eq!(Version::from(&version), Version::Number(42));
+/// assert_eq!(Version::Text("").to_string(), "(none)");
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Version<'a> {
-    /// As all API servers have it that pass conformance.
+    /// A number, as conformant API servers use.
     Number(u64),
     /// Anything else; empty for none.
     Text(&'a str),
@@ -84,16 +93,16 @@ impl<'a> Field<'a> for Version<'a> {
     }
 }
 
-/// What became of one lane of a key.
+/// The result of one lane of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LaneVerdict {
     /// The lane; [`u32::MAX`] for the key as a whole.
     pub lane: u32,
-    /// What became of it.
+    /// The result.
     pub what: VerdictType,
-    /// When it comes again, if it does.
+    /// The delay until the next run, if there is one.
     pub after: Duration,
-    /// How urgent it is then; none for as urgent as the key was.
+    /// The priority of the next run; `None` keeps that of the key.
     pub priority: Option<Urgency>,
 }
 
@@ -122,9 +131,9 @@ impl Field<'_> for LaneVerdict {
     }
 }
 
-/// Declares an enum of records with what writes and reads it: a tag, then the fields in their order.
+/// Declares an enum of records with its encoding: a tag, then the fields in their order.
 ///
-/// A tag that is in use keeps its meaning and its fields; what is added gets the next.
+/// A tag that is in use keeps its meaning and its fields; a new variant gets the next tag.
 macro_rules! records {
     (
         $(#[$meta:meta])*
@@ -161,93 +170,95 @@ macro_rules! records {
 }
 
 records! {
-    /// Something that happened.
+    /// A record of an event.
     Record<'a> {
         /// A factory started or stopped.
         1 Factory {
-            /// Which of these.
+            /// The step.
             step: FactoryStep,
-            /// How many workers each kind has that says nothing else; none if the factory is of caches.
+            /// The default number of workers per kind; `None` for a factory of caches.
             workers: Option<u32>,
         }
         /// A reflector read, or decided what to read next.
         2 Reflector {
             /// The kind.
             kind: &'a str,
-            /// Which reflector of the process; a kind that is restricted to namespaces has several.
+            /// The number of the reflector.
+            ///
+            /// A kind that is restricted to namespaces has several.
             reflector: u32,
-            /// What it did.
+            /// The event.
             what: Reflected<'a>,
         }
         /// The cache of a kind changed.
         3 Store {
             /// The kind.
             kind: &'a str,
-            /// How.
+            /// The event.
             what: Stored<'a>,
         }
         /// A work queue was used.
         4 Queue {
             /// The kind.
             kind: &'a str,
-            /// Which queue of the process; the controller of a kind may end and begin again.
+            /// The number of the queue; the controller of a kind may end and begin again.
             queue: u32,
-            /// What happened to it.
+            /// The event.
             what: Queued<'a>,
         }
         /// A controller called a handler, or its handlers changed.
         5 Controller {
             /// The kind.
             kind: &'a str,
-            /// What it did.
+            /// The event.
             what: Controlled<'a>,
         }
     }
 }
 
 records! {
-    /// What a reflector did.
+    /// An event of a reflector.
     Reflected<'a> {
         /// It began.
         1 Began {
             /// The namespace it reads; empty for all.
             namespace: &'a str,
-            /// Whether it loads by watches that begin with everything there is, where the server can do that.
+            /// Whether it loads by watch lists, if the server supports them.
             streams: bool,
-            /// Whether the server needs not be asked for its history before a watch goes on.
+            /// Whether a watch may continue without a check of the server's history.
             verified: bool,
-            /// The version it goes on from.
+            /// The version from which it continues.
             since: Option<Version<'a>>,
         }
-        /// It begins to list.
+        /// It began to list.
         2 ListBegan {
             /// Whether in one piece, rather than in pages.
             whole: bool,
         }
-        /// It begins a watch that begins with everything there is.
+        /// It began a watch list.
         3 StreamBegan {}
-        /// It begins to watch.
+        /// It began to watch.
         4 WatchBegan {
-            /// The version it goes on from.
+            /// The version from which it continues.
             since: Version<'a>,
         }
-        /// It asks the server whether it has the history still from which the store was read.
+        /// It began to check whether the server still has the history of the store.
         5 CheckBegan {
-            /// The version the watch is to go on from.
+            /// The version from which the watch is to continue.
             since: Version<'a>,
         }
-        /// A page of a list came.
+        /// A page of a list was read.
         6 Page {
-            /// How many objects it has.
+            /// The number of its objects.
             items: u32,
             /// Its version.
             version: Version<'a>,
-            /// Whether another follows.
+            /// Whether another page follows.
             more: bool,
         }
-        /// A line of a watch came that is about an object.
+        /// A line of a watch about an object was read.
         7 Line {
-            /// What it says.
+            /// The type of the line.
             line: LineType,
             /// The object.
             key: &'a str,
@@ -256,68 +267,68 @@ records! {
             /// The version of the state.
             version: Version<'a>,
         }
-        /// A bookmark came.
+        /// A bookmark was read.
         8 Bookmark {
-            /// The version the watch has reached.
+            /// The version that the watch has reached.
             version: Version<'a>,
             /// Whether it ends the initial list.
             ends_initial: bool,
         }
-        /// Everything there is was read.
+        /// All objects were read.
         9 Loaded {
-            /// At which version.
+            /// The version.
             version: Version<'a>,
-            /// How many objects there are.
+            /// The number of objects.
             objects: u32,
         }
-        /// It found, or another reflector did, that the server has another history.
+        /// It, or another reflector, found that the server has another history.
         10 Doubted {}
         /// A list or a watch ended.
         11 Ended {
-            /// Which of these.
+            /// The stage that ended.
             stage: Stage,
-            /// Why.
+            /// How it ended.
             end: End,
-            /// Whether any event was received before.
+            /// Whether an event was received before.
             received: bool,
-            /// How long it lasted since it was open.
+            /// How long it was open.
             lasted: Duration,
-            /// The state of the reflector's policy before, as it writes it.
+            /// The previous state of the reflector's policy, as the policy encodes it.
             state: Numbers,
         }
-        /// It decided how to go on.
+        /// It decided about its next step.
         12 Decided {
-            /// With what.
+            /// The step.
             next: NextStep,
-            /// After which pause.
+            /// The delay before it.
             delay: Duration,
-            /// The bits of the random number, from 0 to 1, by which the pause varies.
+            /// The bits of the random number, from 0 to 1, that varies the delay.
             jitter: u64,
         }
         /// It was stopped.
         13 Stopped {}
-        /// A line of a watch came that cannot be read.
+        /// A line of a watch could not be read.
         14 Unreadable {}
     }
 }
 
 records! {
-    /// What happened to a cache.
+    /// An event of a cache.
     Stored<'a> {
         /// A change was published to all subscribers.
         1 Changed {
-            /// What happened.
+            /// The type of the change.
             change: ChangeType,
-            /// To which object.
+            /// The object.
             key: &'a str,
-            /// The version of the state; of a deleted object the last.
+            /// The version of the state; the last one of a deleted object.
             version: Version<'a>,
         }
-        /// The answer to a write of this process came, and is taken in before the event of the watch.
+        /// The answer to a write of this process was applied, ahead of the watch.
         2 Wrote {
             /// The object.
             key: &'a str,
-            /// The version the server answered with.
+            /// The version in the server's answer.
             version: Version<'a>,
         }
         /// The answer to a deletion by this process came.
@@ -329,88 +340,88 @@ records! {
 }
 
 records! {
-    /// What happened to a work queue.
+    /// An event of a work queue.
     Queued<'a> {
-        /// It was made.
+        /// It was created.
         1 Opened {
             /// How long a lower priority waits before it gets a share.
             patience: Duration,
-            /// Which share of hand-outs it gets then: one of so many.
+            /// The share of aged keys: one of so many dequeues.
             share: u32,
-            /// Whether groups of keys take turns.
+            /// Whether it has fair queuing between groups of keys.
             fair: bool,
         }
         /// A key was added.
         2 Added {
             /// The key.
             key: &'a str,
-            /// For which lanes.
+            /// The lanes.
             lanes: Lanes,
-            /// After which delay.
+            /// The delay.
             after: Duration,
-            /// Whether the delay is kept, also if the key comes earlier for another reason.
+            /// Whether the delay is kept if the key runs earlier for another reason.
             kept: bool,
-            /// How urgently.
+            /// The priority.
             priority: Urgency,
-            /// How many times in a row the lanes failed, if the caller knows.
+            /// How many times in a row the lanes failed, if the caller set it.
             failures: u32,
-            /// The delay the rate limiter chose, if it was asked; the shorter one counts.
+            /// The delay of the rate limiter, if it was asked; the shorter one counts.
             limited: Option<Duration>,
-            /// The group of the key, where groups take turns.
+            /// The group of the key, with fair queuing.
             group: Option<u64>,
-            /// Why; the first of the causes.
+            /// The first of the causes.
             cause: CauseType,
-            /// The handler that caused it; empty if it was none.
+            /// The handler that caused it; empty if there is none.
             by: &'a str,
             /// The version that is the cause; empty for none.
             version: Version<'a>,
         }
-        /// Delays were found to have ended, by someone who did not take a key.
+        /// Delays had ended by the time of a call that got no key.
         3 Released {}
-        /// A worker got a key.
+        /// A key was dequeued.
         4 HandedOut {
             /// The key.
             key: &'a str,
             /// The lanes that are due.
             lanes: Lanes,
-            /// How urgent it was.
+            /// The priority.
             priority: Urgency,
-            /// How long it had been due.
+            /// How long it was ready.
             waited: Duration,
         }
-        /// A worker gave a key back.
+        /// A worker finished a key.
         5 Finished {
             /// The key.
             key: &'a str,
-            /// What became of its lanes; the others are done.
+            /// The results of its lanes; others are done.
             verdicts: Verdicts,
         }
-        /// A worker gave a key back without having done the work.
+        /// A worker gave a key back without processing it.
         6 GivenBack {
             /// The key.
             key: &'a str,
         }
-        /// A drain began: what comes due from now on is kept for later.
+        /// A drain began: keys that become due later are kept for after it.
         7 DrainBegan {}
         /// A drain ended.
         8 DrainEnded {}
         /// It was shut down.
         9 ShutDown {
-            /// Whether what was due is dropped.
+            /// Whether ready keys were dropped.
             now: bool,
         }
         /// It accepts keys again.
         10 Reopened {}
-        /// The failures of a lane were forgotten.
+        /// The failures of a lane were reset.
         11 Forgot {
             /// The key.
             key: &'a str,
             /// The lane; [`u32::MAX`] for all.
             lane: u32,
         }
-        /// Nothing at all is in the queue since: it does what a new one would.
+        /// The queue is empty, and behaves like a new one from now on.
         12 Emptied {
-            /// As for [`Opened`](Self::Opened), of which the record may be gone by now.
+            /// As for [`Opened`](Self::Opened), whose record may have been overwritten.
             patience: Duration,
             /// As for [`Opened`](Self::Opened).
             share: u32,
@@ -421,7 +432,7 @@ records! {
 }
 
 records! {
-    /// What a controller did.
+    /// An event of a controller.
     Controlled<'a> {
         /// A handler was registered.
         1 Registered {
@@ -430,21 +441,21 @@ records! {
             /// Its name.
             handler: &'a str,
         }
-        /// A handler was taken away.
+        /// A handler was deregistered.
         2 Deregistered {
             /// Its lane.
             lane: u32,
             /// Its name.
             handler: &'a str,
         }
-        /// Its workers began.
+        /// Its workers were started.
         3 Started {
-            /// How many keys are handled at a time.
+            /// The number of workers.
             workers: u32,
         }
-        /// Its workers ended.
+        /// Its workers have ended.
         4 Stopped {}
-        /// A handler is called.
+        /// A call of a handler began.
         5 CallBegan {
             /// The run of the key, unique in the process.
             run: u64,
@@ -454,7 +465,7 @@ records! {
             handler: &'a str,
             /// Its lane.
             lane: u32,
-            /// Which attempt it is.
+            /// The number of the attempt.
             attempt: u32,
         }
         /// A call ended.
@@ -465,11 +476,11 @@ records! {
             key: &'a str,
             /// The handler.
             handler: &'a str,
-            /// How.
+            /// How it ended.
             end: CallEnd,
             /// How long it took.
             took: Duration,
-            /// When the handler is called again by itself.
+            /// The delay until the handler's next run, if it has one.
             again: Option<Duration>,
         }
     }

@@ -10,11 +10,24 @@ use crate::frame::{self, Frame};
 use crate::record::Record;
 use crate::ring::Header;
 
-/// What a file of a [`FlightRecorder`](crate::FlightRecorder) has, also after a crash.
+/// The contents of a flight recorder's file, also after a crash.
+///
+/// ```no_run
+/// use lariat_flight::{Recording, What};
+///
+/// # fn example() -> Result<(), lariat_flight::ReadError> {
+/// let recording = Recording::read("/var/run/op.flight".as_ref())?;
+/// for entry in recording.entries() {
+///     if let What::Record(record) = entry.what {
+///         println!("{:?} {record:?}", entry.at);
+///     }
+/// }
+/// # Ok(()) }
+/// ```
 #[derive(Debug)]
 pub struct Recording {
     bytes: Vec<u8>,
-    /// Where frames begin, in the order in which they were written.
+    /// Positions of frames, in the order in which they were written.
     frames: Vec<usize>,
 }
 
@@ -27,11 +40,11 @@ pub enum ReadError {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The error.
         source: io::Error,
     },
-    /// The file is something else.
-    #[error("{} is no flight recording", path.display())]
+    /// The file is not a recording.
+    #[error("{} is not a flight recording", path.display())]
     Foreign {
         /// The file.
         path: PathBuf,
@@ -46,7 +59,7 @@ pub enum ReadError {
         /// Its format.
         format: u32,
     },
-    /// Nothing was recorded yet, or nothing of it is readable.
+    /// Nothing was recorded yet, or no record is readable.
     #[error(
         "{} has no records; they are written a second after they come, so look again once the process runs", path.display()
     )]
@@ -56,58 +69,66 @@ pub enum ReadError {
     },
 }
 
-/// A start of the process that records.
+/// A start of the recorded process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Session<'a> {
-    /// Counts the starts in this file.
+    /// The number of the start in this file.
     pub number: u32,
-    /// When its first record was made, by the wall clock.
+    /// When its first record was written, by the wall clock.
     pub began: SystemTime,
-    /// The process.
+    /// The process id.
     pub process: u32,
     /// The version of Lariat.
     pub version: &'a str,
 }
 
-/// Something in a recording.
+/// An entry of a recording.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entry<'a> {
-    /// In which session.
+    /// Its session.
     pub session: Session<'a>,
-    /// How long after its beginning.
+    /// How long after the beginning of the session.
     pub at: Duration,
-    /// What.
+    /// The contents.
     pub what: What<'a>,
 }
 
-/// What an entry is.
+/// The contents of an entry.
 #[derive(Debug, Clone, PartialEq)]
 pub enum What<'a> {
     /// A record.
     Record(Record<'a>),
-    /// Records were made here and dropped, because they came faster than they could be written.
+    /// Records were dropped here, because they came faster than they could be written.
     Lost {
-        /// How many.
+        /// The number of records.
         records: u32,
     },
     /// Frames are missing here: they are damaged.
     Missing {
-        /// How many.
+        /// The number of frames.
         frames: u64,
     },
-    /// The rest of a frame cannot be read: it was written by another version of Lariat.
+    /// The rest of a frame is unknown: another version of Lariat wrote it.
     Unknown {
-        /// How many records that are.
+        /// The number of records.
         records: u32,
     },
 }
 
 impl Recording {
-    /// Reads a file; what is damaged in it is left out.
+    /// Reads a file; damaged parts are skipped.
+    ///
+    /// ```
+    /// use lariat_flight::{ReadError, Recording};
+    ///
+    /// let error = Recording::read("/no/such/file".as_ref()).unwrap_err();
+    /// assert!(matches!(error, ReadError::Unreadable { .. }));
+    /// assert_eq!(error.to_string(), "cannot read /no/such/file");
+    /// ```
     ///
     /// # Errors
     ///
-    /// The file is not there or cannot be read, is no recording, or has no record that can be read.
+    /// The file cannot be read, is not a recording, or has no readable record.
     pub fn read(path: &Path) -> Result<Self, ReadError> {
         let bytes = fs::read(path).map_err(|source| ReadError::Unreadable {
             path: path.to_owned(),
@@ -123,13 +144,13 @@ impl Recording {
         })
     }
 
-    /// Finds the frames in the bytes of a file; where there are none, the header says what it is.
+    /// Finds the frames in the bytes of a file; without any, returns the header.
     pub(crate) fn of(bytes: Vec<u8>) -> Result<Self, Header> {
         let mut frames: Vec<(u64, usize)> = frame::find(&bytes)
             .map(|(at, frame)| (frame.sequence, at))
             .collect();
         frames.sort_unstable();
-        // Half of an older ring can be left where one with the same numbers was written.
+        // A part of an older ring can remain where frames with the same numbers were written.
         frames.dedup_by_key(|(sequence, _)| *sequence);
         let header = Header::read(&bytes);
         if frames.is_empty() || matches!(header, Header::Later { .. }) {
@@ -139,10 +160,10 @@ impl Recording {
         Ok(Self { bytes, frames })
     }
 
-    /// Returns what is in the recording, in the order in which it was recorded.
+    /// Returns the entries, in the order in which they were recorded.
     ///
-    /// Times may go back by a little where threads met. The first entry is not the first of its session, if the ring has
-    /// come round.
+    /// Times may go back a little where threads met. If the ring has wrapped, the first entry is not the first of its
+    /// session.
     pub fn entries(&self) -> impl Iterator<Item = Entry<'_>> {
         let mut before: Option<u64> = None;
         self.frames().flat_map(move |frame| {
@@ -158,7 +179,7 @@ impl Recording {
         self.frames.iter().filter_map(at).map(|(_, frame)| frame)
     }
 
-    /// Returns how many frames could be read.
+    /// Returns the number of readable frames.
     #[must_use]
     pub fn frame_count(&self) -> usize {
         self.frames.len()
@@ -170,9 +191,9 @@ struct Entries<'a> {
     decoder: Decoder<'a>,
     session: Option<Session<'a>>,
     nanos: i64,
-    /// When the first record was made.
+    /// The time of the first record.
     first: i64,
-    /// Records that are to come.
+    /// The number of records that follow.
     rest: u32,
     missing: u64,
     lost: u32,

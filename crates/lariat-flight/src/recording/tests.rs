@@ -8,7 +8,7 @@ use super::*;
 use crate::record::tests::draw;
 use crate::{Controlled, FactoryStep, FlightRecorder, Recorder};
 
-/// A folder of the test's own, which goes with it.
+/// A folder of the test's own, which is removed with it.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -230,7 +230,7 @@ fn a_file_of_something_else_is_left_as_it_is() {
     assert!(
         error
             .to_string()
-            .ends_with("op.flight is no flight recording")
+            .ends_with("op.flight is not a flight recording")
     );
 }
 
@@ -383,7 +383,7 @@ async fn records_are_written_a_second_after_the_first_and_at_the_end() {
     tokio::time::sleep(Duration::from_millis(101)).await;
     assert_eq!(recorded(), 5);
 
-    // A frame that is full is written at once.
+    // A complete frame is written immediately.
     record(&recorder, 5..5000);
     tokio::task::yield_now().await;
     tokio::time::sleep(Duration::from_millis(1)).await;

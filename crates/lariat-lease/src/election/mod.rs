@@ -10,66 +10,68 @@ use crate::clock::Moment;
 use crate::record::Record;
 use crate::request::Answer;
 
-/// A request that has to be sent.
+/// A request to send.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Request {
     Get,
     Create(Record),
-    /// An update of the object that was seen last, with its resource version.
+    /// An update of the object that was last seen, with its resource version.
     Update(Box<Object>),
 }
 
-/// What follows an answer.
+/// What to do after an answer.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Next {
     Send(Request),
-    /// The lease is held; the renewal counts from the moment at which it was sent.
+    /// This process holds the lease; the renewal counts from when its request was sent.
     Held,
     /// Another process holds the lease, as far as is known.
     HeldBy(Arc<str>),
-    /// The try has failed; another may succeed.
+    /// The attempt has failed; another may succeed.
     Failed,
-    /// The lease is given up, or was not held.
+    /// The lease was released, or was not held.
     Released,
 }
 
-/// What was seen of the lease last.
+/// The last observed state of the lease.
 #[derive(Debug)]
 struct Observed {
     object: Object,
     record: Record,
-    /// When the record was seen to change, by the local clock.
+    /// When the record was last seen to change, by the local clock.
     at: Instant,
-    /// When it was seen, or a try to read it began, last.
+    /// When the lease was last seen, or an attempt to read it last began.
     looked: Instant,
     /// Since when the lease is missing.
     missing: Option<Instant>,
 }
 
-/// The request whose answer is waited for.
+/// The request whose answer is awaited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Pending {
     Nothing,
-    /// A renewal that skips the read.
+    /// A renewal without a prior read.
     FastRenewal,
     Read,
     Creation,
     /// A renewal, or an acquisition, after a read.
     Update,
-    /// Another write came first: the read shows whose.
+    /// Another process wrote first; the read shows which one.
     ReadAfterConflict,
     ReadToRelease,
     Release,
 }
 
-/// What is known of one lease, and what is waited for.
+/// The state of one election.
 #[derive(Debug)]
 pub(crate) struct Election {
     identity: Arc<str>,
     seconds: i32,
     observed: Option<Observed>,
     pending: Pending,
-    /// Whether a write without an answer may have acquired the lease; the next read shows whether it has.
+    /// Whether an unanswered write may have acquired the lease.
+    ///
+    /// The next read shows that.
     is_in_doubt: bool,
     /// The number of renewals that had to read the lease first.
     slow_renewals: u64,
@@ -87,15 +89,16 @@ impl Election {
         }
     }
 
-    /// Begins a try to acquire or renew the lease.
+    /// Begins an attempt to acquire or renew the lease.
     ///
-    /// A request without an answer by now gets none.
+    /// An earlier request that is still unanswered counts as failed.
     pub(crate) fn attempt(&mut self, at: Moment) -> Request {
         self.give_up_pending();
         if let Some(observed) = &mut self.observed {
             observed.look(at.now);
         }
         match &self.observed {
+            // The holder renews without reading first; a conflict shows if the lease was changed.
             Some(observed) if self.is_mine(&observed.record) && observed.is_valid(at.now) => {
                 let renewed = self.next_record(at.wall).replace(&observed.object);
                 self.pending = Pending::FastRenewal;
@@ -108,9 +111,9 @@ impl Election {
         }
     }
 
-    /// Begins to release the lease; none if there is nothing to release.
+    /// Begins to release the lease; `None` if there is nothing to release.
     ///
-    /// The lease is read first, for another process may hold it by now. An acquisition without an answer may have reached
+    /// The lease is read first, because another process may hold it by now. An unanswered acquisition may have reached
     /// the server, so it is released as well.
     pub(crate) fn release(&mut self) -> Option<Request> {
         self.give_up_pending();
@@ -120,7 +123,7 @@ impl Election {
         })
     }
 
-    /// Takes the answer to the request that was sent last.
+    /// Processes the answer to the last request.
     pub(crate) fn answered(&mut self, answer: Answer, at: Moment) -> Next {
         match std::mem::replace(&mut self.pending, Pending::Nothing) {
             Pending::Nothing => Next::Failed,
@@ -133,11 +136,11 @@ impl Election {
         }
     }
 
-    /// Takes a state of the lease that was read or watched.
+    /// Processes a state of the lease that was read or watched.
     pub(crate) fn observe(&mut self, object: Object, now: Instant) {
         let record = Record::of(&object);
         match &mut self.observed {
-            // A change of labels, say, is no sign of life.
+            // A change of labels, for example, is not a renewal.
             Some(observed) if observed.record == record => {
                 observed.look(now);
                 observed.object = object;
@@ -160,29 +163,31 @@ impl Election {
         self.observed = None;
     }
 
-    /// Notes that the lease does not exist, although its holder was not seen to give it up.
+    /// Notes that the lease does not exist, although it was not released.
     ///
-    /// It was deleted by hand, or by a server that was restored from a backup. The holder may not know yet, so it counts as
-    /// held for its duration from now on.
+    /// It was deleted by hand, or by a server that was restored from a backup. The holder may not know yet, so the
+    /// lease counts as held for its duration from now on.
     pub(crate) fn missing(&mut self, now: Instant) {
         if let Some(observed) = &mut self.observed {
             observed.missing.get_or_insert(now);
         }
     }
 
-    /// Returns whether the lease names this process as its holder, as far as is known.
+    /// Returns whether this process holds the lease, as far as is known.
     pub(crate) fn holds(&self) -> bool {
         let observed = self.observed.as_ref();
         observed.is_some_and(|observed| self.is_mine(&observed.record))
     }
 
-    /// Returns who holds the lease as far as is known; none if it is free, or unknown.
+    /// Returns the holder of the lease as far as is known.
+    ///
+    /// `None` if it is free or unknown.
     pub(crate) fn holder(&self) -> Option<&Arc<str>> {
         let observed = self.observed.as_ref()?;
         Some(&observed.record.holder).filter(|holder| !holder.is_empty())
     }
 
-    /// Returns how often the lease has passed from one holder to another.
+    /// Returns how often the lease has changed its holder.
     pub(crate) fn transitions(&self) -> i32 {
         let observed = self.observed.as_ref();
         observed.map_or(0, |observed| observed.record.transitions)
@@ -190,7 +195,7 @@ impl Election {
 
     /// Returns when the lease expires if it does not change.
     ///
-    /// None if it is free, or unknown.
+    /// `None` if it is free or unknown.
     pub(crate) fn expires(&self) -> Option<Instant> {
         let observed = self.observed.as_ref()?;
         (!observed.record.holder.is_empty()).then(|| observed.expires())
@@ -198,14 +203,14 @@ impl Election {
 
     /// Returns until when a watch may be silent before the lease is read again.
     ///
-    /// A holder renews its lease more often. None if the lease is free, or unknown.
+    /// A holder renews its lease more often. `None` if the lease is free or unknown.
     pub(crate) fn silent_until(&self) -> Option<Instant> {
         let observed = self.observed.as_ref()?;
         let silence = observed.record.duration() / 3;
         Some(self.expires()?.min(observed.looked + silence))
     }
 
-    /// Returns the resource version that was seen last.
+    /// Returns the last seen resource version.
     pub(crate) fn version(&self) -> Option<&str> {
         self.observed
             .as_ref()?
@@ -220,7 +225,7 @@ impl Election {
         self.slow_renewals
     }
 
-    /// Waits no more for an answer: a write may have acquired the lease.
+    /// Stops waiting for an answer; the write may have acquired the lease.
     fn give_up_pending(&mut self) {
         let pending = std::mem::replace(&mut self.pending, Pending::Nothing);
         self.is_in_doubt |= matches!(pending, Pending::Creation | Pending::Update);
@@ -230,7 +235,7 @@ impl Election {
         record.holder == self.identity
     }
 
-    /// Makes the record by which this process acquires or renews the lease.
+    /// Returns the record with which this process acquires or renews the lease.
     fn next_record(&self, wall: Timestamp) -> Record {
         let record = Record::new(&self.identity, self.seconds, wall);
         match self.observed.as_ref().map(|observed| &observed.record) {
@@ -250,7 +255,7 @@ impl Election {
     fn fast_renewal_ended(&mut self, answer: Answer, at: Moment) -> Next {
         match answer {
             Answer::Object(object) => self.held(*object, at.now),
-            // The lease may have changed hands, or this very renewal may have reached the server.
+            // The lease may have another holder, or this very renewal may have reached the server.
             Answer::Absent | Answer::Conflict | Answer::Failed => {
                 self.pending = Pending::Read;
                 Next::Send(Request::Get)
@@ -264,6 +269,7 @@ impl Election {
             Answer::Absent => {
                 self.is_in_doubt = false;
                 self.missing(at.now);
+                // A deleted lease may still be held: its holder does not know yet.
                 if let Some(holder) = self.other_holder(at.now) {
                     return Next::HeldBy(holder);
                 }
@@ -282,6 +288,7 @@ impl Election {
         let Some(observed) = &self.observed else {
             return Next::Failed;
         };
+        // Only a renewal counts, not an acquisition.
         self.slow_renewals += u64::from(self.is_mine(&observed.record));
         let record = self.next_record(at.wall);
         let update = Request::Update(Box::new(record.replace(&observed.object)));
@@ -293,11 +300,13 @@ impl Election {
         match answer {
             Answer::Object(object) => self.held(*object, at.now),
             Answer::Absent => Next::Failed,
-            // A process that lost the race for a free lease so watches the winner at once, and sees it release the lease.
+            // So a process that lost the race for a free lease watches the winner immediately, and sees it release the
+            // lease.
             Answer::Conflict => {
                 self.pending = Pending::ReadAfterConflict;
                 Next::Send(Request::Get)
             }
+            // Without an answer the write may have been stored, so the lease may be ours.
             Answer::Failed => {
                 self.is_in_doubt = true;
                 Next::Failed
@@ -313,11 +322,12 @@ impl Election {
         }
         self.is_in_doubt = false;
         let holder = self.other_holder(at.now);
-        // What is free still, or again, is left to the next try: a server that always refuses is asked no more often.
+        // A lease that is free, still or again, is left to the next attempt: a server that always refuses must not be
+        // asked more often.
         holder.map_or(Next::Failed, Next::HeldBy)
     }
 
-    /// Returns the process that holds the lease, if it is another and its time is not over.
+    /// Returns the other process that holds the lease, unless the lease has expired.
     fn other_holder(&self, now: Instant) -> Option<Arc<str>> {
         let observed = self.observed.as_ref()?;
         let holder = &observed.record.holder;
@@ -370,13 +380,14 @@ impl Observed {
         self.missing.unwrap_or(self.at) + self.record.duration()
     }
 
-    /// Notes that the process looks at the lease; its record counts from now on if it has not looked for too long.
+    /// Notes that the process looks at the lease.
     ///
-    /// A process that was suspended cannot say that the record has not changed meanwhile: a server that was restored from a
-    /// backup shows the one of an earlier leader again. One that stands by looks every third of the duration, and as much is
-    /// left for a try that fails.
+    /// After too long a time without a look, the record counts from now on. A process that was suspended cannot know
+    /// whether the record has changed meanwhile: a server that was restored from a backup shows that of an earlier
+    /// leader again. A process on standby looks every third of the duration, which leaves as much for a failed attempt.
     fn look(&mut self, now: Instant) {
         let away = now.saturating_duration_since(self.looked);
+        // The observed age of the record is worthless after a suspension, so it starts over.
         if away > self.record.duration() * 2 / 3 {
             self.at = now;
             self.missing = self.missing.map(|_| now);
@@ -384,7 +395,7 @@ impl Observed {
         self.looked = now;
     }
 
-    /// Returns whether the record was seen to change, or is missing, for less than its lease duration.
+    /// Returns whether the record changed, or went missing, less than its duration ago.
     fn is_valid(&self, now: Instant) -> bool {
         self.expires() > now
     }

@@ -140,7 +140,7 @@ fn a_conflict_of_a_renewal_leads_to_a_read_and_another_update() {
 }
 
 #[test]
-fn a_lease_without_a_holder_is_taken_at_once() {
+fn a_lease_without_a_holder_is_acquired_immediately() {
     for transitions in [0, 7] {
         let mut stage = Stage::new();
         let free = stage.lease("", transitions);
@@ -278,7 +278,7 @@ fn a_lease_of_another_that_is_deleted_counts_as_held_for_its_duration() {
 }
 
 #[test]
-fn a_lease_that_was_released_and_is_deleted_is_created_at_once() {
+fn a_lease_that_was_released_and_is_deleted_is_created_immediately() {
     let mut stage = Stage::new();
     let free = stage.lease("", 3);
     stage.election.observe(*free, stage.at.now);
@@ -352,8 +352,7 @@ fn an_acquisition_that_was_never_answered_is_given_up_as_well() {
 
 /// The server may have applied a write whose answer is lost, by a time limit or an error on the way.
 #[test]
-fn an_acquisition_that_failed_without_an_answer_is_released_until_a_read_shows_who_holds_the_lease()
-{
+fn an_unanswered_acquisition_is_released_until_a_read_shows_the_holder() {
     for found in [None, Some("")] {
         let mut stage = Stage::new();
         let free = found.map(|holder| stage.lease(holder, 3));

@@ -1,15 +1,15 @@
-//! How a ring is configured.
+//! The configuration of a ring.
 
 use std::time::Duration;
 
 use crate::config::Lease;
 
-/// How long a hand-over waits for the calls under way.
+/// How long a hand-over waits for running calls.
 const DRAIN: Duration = Duration::from_secs(30);
 
 const YEAR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
-/// A ring of replicas that share the work: its name, and the times of its leases.
+/// The configuration of a ring of replicas that share the work.
 ///
 /// All replicas use the same name and the same times. Each has a lease of its own, `NAME-xxxxxxxx`, with the label
 /// `lariat.dev/ring=NAME`, in one namespace.
@@ -29,7 +29,9 @@ pub struct Sharding {
 }
 
 impl Sharding {
-    /// Makes a ring with the name, namespace, identity and times of a lease.
+    /// Creates the configuration of a ring.
+    ///
+    /// Name, namespace, identity and times are those of a lease.
     pub fn new(lease: Lease) -> Self {
         Self {
             lease,
@@ -37,17 +39,25 @@ impl Sharding {
         }
     }
 
-    /// Sets how long a key that moves waits for the call that is under way (default 30 seconds; zero drops it at once).
+    /// Sets how long a key that moves waits for its running call (default 30 seconds).
     ///
-    /// A call that takes longer is dropped. Its key is handed over after the difference of lease duration and renew
-    /// deadline, so that a write it had sent has arrived by then.
+    /// A call that takes longer is dropped; zero drops it immediately. Its key is then handed over after the difference
+    /// of lease duration and renew deadline, so that a write it had sent has arrived by then.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use lariat_lease::{Lease, Sharding};
+    ///
+    /// let at_most_a_minute = Sharding::new(Lease::new("shop")).drain_timeout(Duration::from_secs(60));
+    /// # let _ = at_most_a_minute;
+    /// ```
     pub fn drain_timeout(self, drain: Duration) -> Self {
-        // A year is as good as for ever, and a time that no clock can hold is no trouble.
+        // A year is as good as for ever, and no clock overflows by it.
         let drain = drain.min(YEAR);
         Self { drain, ..self }
     }
 
-    /// Returns how long a write may be on its way that was sent before its call was dropped.
+    /// Returns how long a write of a dropped call may be on its way.
     pub(crate) fn margin(&self) -> Duration {
         self.lease.duration - self.lease.renew_deadline
     }

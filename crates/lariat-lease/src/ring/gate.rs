@@ -1,4 +1,4 @@
-//! What a member of a ring may handle at this moment, and what it is handling.
+//! Which keys a member of a ring may handle, and which it is handling.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,10 +8,10 @@ use tokio::sync::watch;
 
 use super::share::{ShardKey, Share};
 
-/// Lets a member handle the keys of its share; a clone is the same gate.
+/// Admits the keys of a member's share; a clone is the same gate.
 ///
-/// A share that gets smaller closes the gate for what it lost at once. What is under way goes on, and
-/// [`drained`](Self::drained) waits for it, or [`revoke`](Self::revoke) ends it.
+/// If the share becomes smaller, the gate closes for the lost keys immediately. Running calls continue;
+/// [`drained`](Self::drained) waits for them, and [`revoke`](Self::revoke) ends them.
 #[derive(Debug, Clone)]
 pub(crate) struct Gate {
     inner: Arc<Inner>,
@@ -20,30 +20,30 @@ pub(crate) struct Gate {
 #[derive(Debug)]
 struct Inner {
     state: Mutex<State>,
-    /// The share, for those who follow it.
+    /// The share, for its followers.
     share: watch::Sender<Share>,
-    /// Raised when work under way has ended, or a share is revoked.
+    /// Notifies when a call for a lost key has ended, and when calls are revoked.
     moves: watch::Sender<()>,
 }
 
 #[derive(Debug)]
 struct State {
     share: Share,
-    /// What calls under way may go on with.
+    /// Which running calls may continue.
     allowed: Allowed,
-    /// How many calls are under way for a key.
+    /// How many calls are running for a key.
     under_way: BTreeMap<ShardKey, u32>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Allowed {
-    /// Whatever was begun.
+    /// All that were begun.
     All,
-    /// What is in the share.
+    /// Those of keys in the share.
     Share,
 }
 
-/// The right to handle a key, until it is dropped.
+/// The permission to handle a key, until it is dropped.
 #[derive(Debug)]
 #[must_use = "a permit that is dropped permits nothing"]
 pub struct Permit {
@@ -67,7 +67,7 @@ impl Gate {
         }
     }
 
-    /// Sets the share; returns whether it lost keys that are under way.
+    /// Sets the share; returns whether it lost keys with running calls.
     pub(crate) fn set(&self, share: &Share) -> bool {
         let mut state = self.inner.state.lock();
         state.share = share.clone();
@@ -82,12 +82,12 @@ impl Gate {
         !is_drained
     }
 
-    /// Returns the share, and what shows its changes.
+    /// Returns a receiver of the share and its changes.
     pub(crate) fn follow(&self) -> watch::Receiver<Share> {
         self.inner.share.subscribe()
     }
 
-    /// Lets a key in if it is in the share.
+    /// Admits a key if it is in the share.
     pub(crate) fn enter(&self, key: ShardKey) -> Option<Permit> {
         let mut state = self.inner.state.lock();
         if !state.share.holds(key) {
@@ -100,21 +100,21 @@ impl Gate {
         })
     }
 
-    /// Waits until nothing outside of the share is under way.
+    /// Waits until no call outside the share is running.
     pub(crate) async fn drained(&self) {
         let mut moves = self.inner.moves.subscribe();
         while !self.inner.state.lock().is_drained() {
-            // The sender is held by this gate.
+            // The gate owns the sender, so this cannot fail.
             let _ = moves.changed().await;
         }
     }
 
-    /// Returns whether nothing outside of the share is under way.
+    /// Returns whether no call outside the share is running.
     pub(crate) fn is_drained(&self) -> bool {
         self.inner.state.lock().is_drained()
     }
 
-    /// Ends what is under way outside of the share.
+    /// Ends the running calls outside the share.
     pub(crate) fn revoke(&self) {
         self.inner.state.lock().allowed = Allowed::Share;
         self.inner.moves.send_replace(());
@@ -128,11 +128,23 @@ impl State {
 }
 
 impl Permit {
-    /// Waits until the key has to be given up, because another member waits for it.
+    /// Waits until the key must be given up, because another member waits for it.
+    ///
+    /// ```
+    /// use lariat_lease::Permit;
+    ///
+    /// async fn guarded(permit: Permit, work: impl Future<Output = ()>) {
+    ///     tokio::select! {
+    ///         () = work => {}
+    ///         () = permit.revoked() => println!("another member waits for the key"),
+    ///     }
+    /// }
+    /// # let _ = |permit| guarded(permit, async {});
+    /// ```
     ///
     /// # Cancel safety
     ///
-    /// Nothing is lost: a later call resolves as well.
+    /// Dropping the future loses nothing.
     pub async fn revoked(&self) {
         let mut moves = self.inner.moves.subscribe();
         loop {
@@ -142,7 +154,7 @@ impl Permit {
                     return;
                 }
             }
-            // The sender is held by this permit.
+            // The permit owns the sender, so this cannot fail.
             let _ = moves.changed().await;
         }
     }
@@ -159,6 +171,7 @@ impl Drop for Permit {
         }
         let is_lost = !state.share.holds(self.key);
         drop(state);
+        // Only calls for lost keys are waited for.
         if is_lost {
             self.inner.moves.send_replace(());
         }
@@ -177,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_enters_before_there_is_a_share() {
+    fn no_key_is_admitted_before_there_is_a_share() {
         let gate = Gate::new();
         assert!(gate.enter(key("a")).is_none());
         gate.set(&Share::of("me", []));
@@ -201,7 +214,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_waits_is_woken() {
+    async fn waiting_tasks_are_woken() {
         let gate = Gate::new();
         gate.set(&Share::of("me", []));
         let permit = gate.enter(key("a")).expect("it is in the share");

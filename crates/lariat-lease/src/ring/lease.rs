@@ -1,4 +1,4 @@
-//! The requests of a member: about its own lease, and those others left behind.
+//! The requests of a member: for its own lease, and for expired ones of others.
 
 use std::collections::BTreeSet;
 use std::future::Future;
@@ -19,7 +19,7 @@ use crate::request::{Answer, Refusals};
 pub(super) struct OwnLease<'a> {
     pub(super) api: &'a Api<Object>,
     pub(super) config: &'a Lease,
-    /// Its name: no other member ever has it, and neither has this process after it lost it.
+    /// Its name, which is unique: this process does not use it again after it lost the lease.
     pub(super) name: Arc<str>,
     pub(super) namespace: &'a str,
     pub(super) identity: Arc<str>,
@@ -29,14 +29,14 @@ pub(super) struct OwnLease<'a> {
     pub(super) slow: u64,
 }
 
-/// What came of a try to create or renew the lease.
+/// The result of an attempt to create or renew the lease.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Renewal {
     /// The lease is held; its time counts from when the request was sent.
     Held { sent: Instant },
-    /// Another try may succeed.
+    /// Another attempt may succeed.
     Failed,
-    /// The lease belongs to this member no more.
+    /// The lease does not belong to this member any more.
     Lost(String),
 }
 
@@ -58,7 +58,7 @@ impl<'a> OwnLease<'a> {
         }
     }
 
-    /// Tries once to create the lease, or to renew it and say whom its keys were handed over to.
+    /// Makes one attempt to create or renew the lease, with the members to acknowledge.
     pub(super) async fn renew(&mut self, acks: &BTreeSet<Arc<str>>) -> Renewal {
         let (sent, answer) = match &self.known {
             None => self.create().await,
@@ -66,7 +66,7 @@ impl<'a> OwnLease<'a> {
         };
         match answer {
             Answer::Object(object) => self.held(*object, sent),
-            // An earlier try may have reached the server, or the lease changed hands.
+            // An earlier attempt may have reached the server, or the lease has another holder.
             _ => self.read_and_renew(acks).await,
         }
     }
@@ -121,9 +121,9 @@ impl<'a> OwnLease<'a> {
         (sent, self.replace(&renewed(&record, known, acks)).await)
     }
 
-    /// Takes a lease from a holder that has let it expire; returns the lease without a holder.
+    /// Takes a lease from a holder that has let it expire; returns the released lease.
     ///
-    /// The holder may have renewed it just now. Then it is another state, or the update meets a conflict.
+    /// The holder may have renewed it just now. Then its state differs, or the update meets a conflict.
     pub(super) async fn take_away(&self, expired: &Object) -> Option<Object> {
         let name = expired.metadata.name.as_deref()?;
         let Answer::Object(now) = self.get(name).await else {
@@ -143,7 +143,7 @@ impl<'a> OwnLease<'a> {
         }
     }
 
-    /// Gives the lease up, within the renew deadline.
+    /// Releases the lease, within the renew deadline.
     pub(super) async fn release(&mut self) {
         let tries = async {
             while !self.is_released().await {
@@ -157,7 +157,9 @@ impl<'a> OwnLease<'a> {
         }
     }
 
-    /// Reads the lease, and gives it up if it is still held; returns whether it is not held any more.
+    /// Reads and releases the lease if it is held.
+    ///
+    /// Returns whether it is not held any more.
     async fn is_released(&self) -> bool {
         let object = match self.get(&self.name).await {
             Answer::Object(object) => object,
@@ -175,7 +177,7 @@ impl<'a> OwnLease<'a> {
         )
     }
 
-    /// Deletes a lease without a holder; it does no harm if that fails.
+    /// Deletes a released lease; a failure does no harm.
     pub(super) async fn clear_away(&self, released: &Object) {
         let metadata = &released.metadata;
         let params = DeleteParams {

@@ -1,4 +1,4 @@
-//! The task by which a process joins a ring, stays in it, and leaves.
+//! The task by which a process joins a ring, stays in it, and leaves it.
 
 use std::future::Future;
 use std::pin::pin;
@@ -14,13 +14,13 @@ use crate::config::{own_identity, own_namespace};
 use crate::error::LeaseError;
 use crate::leadership::Leadership;
 
-/// Joins a ring, holds a share of its keys, and leaves.
+/// A member of a ring: joins it, handles a share of its keys, and leaves it.
 ///
-/// Its [`Leadership`] says whether this process is a member: from when it has joined until it leaves or cannot renew its
-/// lease in time. Its [`Shards`] say which keys belong to it. At any moment at most one process has a key, under the
-/// same conditions as in an election: no clock runs faster than the ratio of lease duration to renew deadline, and leases
-/// are not edited by hand. A server that is restored from a backup that is older than a lease is noticed by its holder with
-/// the next renewal; only a process that joins an otherwise empty ring in between can meet it.
+/// Its [`Leadership`] shows whether this process is a member: from when it has joined until it leaves or cannot renew
+/// its lease in time. Its [`Shards`] shows which keys belong to it. At any moment at most one process has a key, under
+/// the same conditions as in an election: no clock runs faster than the ratio of lease duration to renew deadline, and
+/// leases are not edited by hand. If a server is restored from a backup that is older than a lease, the lease's holder
+/// notices with its next renewal; only a process that joins an otherwise empty ring in between can meet it.
 ///
 /// ```no_run
 /// use lariat_core::{Gvk, ObjectKey};
@@ -46,12 +46,12 @@ pub struct RingMember {
 }
 
 impl RingMember {
-    /// Makes a member, which does nothing until it runs.
+    /// Creates a member, which does nothing until it runs.
     ///
     /// # Errors
     ///
-    /// The configuration is invalid: see [`Lease::validate`](crate::Lease::validate); or the name of the ring cannot be a
-    /// label's value.
+    /// The configuration is invalid: see [`Lease::validate`](crate::Lease::validate); or the name of the ring is too
+    /// long for the value of a label.
     pub fn new(client: Client, config: Sharding) -> Result<Self, LeaseError> {
         let lease = &config.lease;
         lease.validate()?;
@@ -76,38 +76,38 @@ impl RingMember {
         })
     }
 
-    /// Returns what shows whether this process is a member.
+    /// Returns the membership of this process.
     #[must_use]
     pub fn leadership(&self) -> Leadership {
         self.membership.leadership.clone()
     }
 
-    /// Returns what shows which keys belong to this process.
+    /// Returns the share of this process.
     #[must_use]
     pub fn shards(&self) -> Shards {
         self.membership.shards.clone()
     }
 
-    /// Lets the leadership stand by from now on, before a [run](Self::run) begins.
+    /// Sets the membership to standby, before a [run](Self::run) begins.
     ///
-    /// After a run it has ended until the next one is polled first. Tasks that wait for it meanwhile would take that for
-    /// the end of the next run.
+    /// After a run the membership has ended, until the next run is first polled. A task that waits for the membership
+    /// meanwhile would take that for the end of the next run.
     pub fn stand_by(&self) {
         self.membership.leadership.stands_by(None);
     }
 
-    /// Joins the ring once `warm` resolves, stays in it until `stop` does, and leaves.
+    /// Joins the ring once `warm` resolves, and leaves it once `stop` does.
     ///
-    /// Until `warm` resolves it looks at the ring without being in it, so that [`Shards::keeps`] knows about what share it
-    /// is going to have. When `stop` resolves nothing may be under way any more.
+    /// Until `warm` resolves, it observes the ring without joining it, so that [`Shards::keeps`] knows the approximate
+    /// share in advance. When `stop` resolves, no call may be running any more.
     ///
     /// # Errors
     ///
-    /// The process was a member and is no more: its lease was not renewed in time, or another process took it.
+    /// The membership was lost: the lease was not renewed in time, or another process took it.
     ///
     /// # Cancel safety
     ///
-    /// A run that is dropped leaves the lease as it is, and its keys wait until it expires.
+    /// Dropping the future leaves the lease as it is; its keys wait until it expires.
     pub async fn run(
         &self,
         warm: impl Future<Output = ()>,
@@ -130,7 +130,7 @@ impl RingMember {
                 why = term.run() => Some(why),
             };
             match why {
-                // It held nothing yet.
+                // It had no keys yet.
                 Some(why) if !term.has_joined() => {
                     tracing::debug!(
                         ring = self.membership.config.lease.name,
@@ -141,7 +141,7 @@ impl RingMember {
                 }
                 Some(why) => return Err(self.lost(why)),
                 None => {
-                    // Nothing may take itself for a member's work while the lease is given away.
+                    // Ended before the release, so that nothing acts as a member while the lease is given away.
                     self.end();
                     if self.membership.config.lease.releases {
                         term.release().await;

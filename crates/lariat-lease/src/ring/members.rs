@@ -1,4 +1,4 @@
-//! Who is in a ring, as one of its members sees it: a state machine without requests and without a clock.
+//! The members of a ring as one of them sees it: a state machine without requests and clock.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -9,11 +9,11 @@ use tokio::time::Instant;
 use super::record::acks_of;
 use crate::record::Record;
 
-/// The other members of a ring, as the server shows their leases.
+/// The other members of a ring, by their leases on the server.
 ///
-/// A member is there from the moment its lease is seen until the lease names no holder: released by the member itself, or
-/// taken from it by another that saw it expire. A lease that is missing, deleted by hand or by a server that was restored
-/// from a backup, counts for its duration after that was noticed, for its holder may not know yet.
+/// A member counts from when its lease is first seen until the lease has no holder: released by the member itself, or
+/// taken from it by another that saw it expire. A missing lease, deleted by hand or by a server that was restored from
+/// a backup, counts for its duration from when that was noticed, because its holder may not know yet.
 #[derive(Debug)]
 pub(crate) struct Members {
     me: Arc<str>,
@@ -24,10 +24,10 @@ pub(crate) struct Members {
 struct Other {
     object: Object,
     record: Record,
-    /// When the record was seen to change, by the local clock.
+    /// When the record was last seen to change, by the local clock.
     at: Instant,
     acks: BTreeSet<Arc<str>>,
-    /// Since when the lease is missing although nobody gave it up.
+    /// Since when the lease is missing without having been released.
     missing: Option<Instant>,
 }
 
@@ -42,14 +42,14 @@ impl Other {
         }
     }
 
-    /// Returns when the lease expires, or stops to count if it is missing.
+    /// Returns when the lease expires, or no longer counts if it is missing.
     fn ends(&self) -> Instant {
         self.missing.unwrap_or(self.at) + self.record.duration()
     }
 }
 
 impl Members {
-    /// Makes the view of a member that has seen no other.
+    /// Creates the view of a member that has seen no other.
     pub(crate) fn new(me: Arc<str>) -> Self {
         Self {
             me,
@@ -57,7 +57,9 @@ impl Members {
         }
     }
 
-    /// Takes in all leases of the ring, as a list that began after the own lease was created shows them.
+    /// Processes a list of the ring's leases.
+    ///
+    /// The list began after the own lease was created.
     pub(crate) fn listed(&mut self, leases: Vec<Object>, now: Instant) {
         let mut unseen: BTreeSet<Arc<str>> = self.others.keys().cloned().collect();
         for lease in leases {
@@ -69,7 +71,7 @@ impl Members {
         unseen.iter().for_each(|name| self.missing(name, now));
     }
 
-    /// Takes in a state of a lease.
+    /// Processes a state of a lease.
     pub(crate) fn seen(&mut self, object: Object, now: Instant) {
         let Some(name) = object
             .metadata
@@ -80,6 +82,7 @@ impl Members {
             return;
         };
         let record = Record::of(&object);
+        // Released by its holder, or taken away after it had expired: its keys are free.
         if record.holder.is_empty() {
             self.others.remove(name);
             return;
@@ -101,14 +104,16 @@ impl Members {
         }
     }
 
-    /// Notes that a lease does not exist, although it was not seen to be given up.
+    /// Notes that a lease does not exist, although it was not released.
     pub(crate) fn missing(&mut self, name: &str, now: Instant) {
         if let Some(known) = self.others.get_mut(name) {
             known.missing.get_or_insert(now);
         }
     }
 
-    /// Forgets members whose lease has been missing for as long as it lasts; returns whether there were any.
+    /// Removes members whose lease has been missing for its duration.
+    ///
+    /// Returns whether there were any.
     pub(crate) fn forget_missing(&mut self, now: Instant) -> bool {
         let before = self.others.len();
         self.others
@@ -116,14 +121,14 @@ impl Members {
         self.others.len() != before
     }
 
-    /// Returns a lease that was not seen to change for as long as it lasts, so that it can be taken from its holder.
+    /// Returns a lease that has expired, so that it can be taken from its holder.
     pub(crate) fn expired(&self, now: Instant) -> Option<&Object> {
         let mut others = self.others.values();
         let expired = others.find(|other| other.missing.is_none() && other.ends() <= now);
         expired.map(|other| &other.object)
     }
 
-    /// Returns when the next member expires or is forgotten if nothing is seen of it.
+    /// Returns when the next member expires or is removed, unless its lease changes.
     pub(crate) fn next_end(&self) -> Option<Instant> {
         self.others.values().map(Other::ends).min()
     }
@@ -133,12 +138,14 @@ impl Members {
         self.others.keys()
     }
 
-    /// Returns whether all other members have given up the keys that belong to this one.
+    /// Returns whether all other members have handed over the keys of this one.
     pub(crate) fn all_acked(&self) -> bool {
         self.others.values().all(|it| it.acks.contains(&self.me))
     }
 
-    /// Returns whether keys may be handed over: not while a member that nobody else may know of is possibly at work.
+    /// Returns whether keys may be handed over.
+    ///
+    /// They may not while a member with a missing lease, which new members cannot see, may be running.
     pub(crate) fn may_ack(&self) -> bool {
         self.others.values().all(|other| other.missing.is_none())
     }

@@ -11,31 +11,31 @@ use tokio::time;
 use super::record::RING;
 use crate::request::Refusals;
 
-/// How long a watch stays open, in seconds; the server's own limit is above it.
+/// How long a watch stays open, in seconds; the server's own limit is higher.
 const WATCH_SECONDS: u32 = 290;
 
-/// What is seen of a ring's leases.
+/// An observation of a ring's leases.
 #[derive(Debug)]
 pub(super) enum Sight {
-    /// All there are.
+    /// All leases.
     All(Vec<Object>),
     Seen(Box<Object>),
     Deleted(String),
 }
 
-/// Reads the leases of a ring.
+/// Lists and watches the leases of a ring.
 pub(super) struct Observer {
     pub(super) api: Api<Object>,
     pub(super) ring: String,
-    /// How long a request may take, and a watch may be silent: the own renewals are in it.
+    /// The time limit of a request, and of a watch's silence: it shows the own renewals too.
     pub(super) patience: Duration,
-    /// How long it waits after a failure.
+    /// The delay after a failure.
     pub(super) pause: Duration,
     pub(super) refusals: Refusals,
 }
 
 impl Observer {
-    /// Lists and watches until nobody wants to know.
+    /// Lists and watches until the receiver is dropped.
     pub(super) async fn run(self, sights: mpsc::Sender<Sight>) {
         let ended = sights.closed();
         tokio::select! {
@@ -60,7 +60,7 @@ impl Observer {
 
     async fn list_and_watch(&self, sights: &mpsc::Sender<Sight>) -> Result<(), String> {
         let selector = format!("{RING}={}", self.ring);
-        // Without a version: what is read is no older than the request.
+        // Without a version, so that the result is no older than the request.
         let params = ListParams::default().labels(&selector);
         let list = time::timeout(self.patience, self.api.list(&params)).await;
         let list = list.map_err(|_| "no answer to a list".to_owned())?;
@@ -84,7 +84,7 @@ impl Observer {
                 }
                 Some(WatchEvent::Bookmark(_)) => continue,
                 Some(WatchEvent::Error(status)) => return Err(status.message),
-                // It has ended in time: the list finds what was missed meanwhile.
+                // It has ended as usual; the list finds what was missed meanwhile.
                 None => return Ok(()),
             };
             send(sights, sight).await?;
@@ -101,5 +101,5 @@ impl Observer {
 
 async fn send(sights: &mpsc::Sender<Sight>, sight: Sight) -> Result<(), String> {
     let sent = sights.send(sight).await;
-    sent.map_err(|_| "nobody wants to know".to_owned())
+    sent.map_err(|_| "the receiver was dropped".to_owned())
 }

@@ -1,4 +1,4 @@
-//! What a program sees of its membership in a ring.
+//! The share of a process in a ring.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -12,9 +12,21 @@ use super::gate::{Gate, Permit};
 use super::share::{ShardKey, Share};
 use crate::leadership::Leadership;
 
-/// The share of this process in a ring; a clone shows the same.
+/// The share of this process in a ring; a clone is the same.
 ///
-/// It holds nothing until the process has joined, and after it has left or lost its lease.
+/// It is empty until the process has joined, and after it has left or lost its lease.
+///
+/// ```no_run
+/// use lariat_core::{Gvk, ObjectKey};
+/// use lariat_lease::{ShardKey, Shards};
+///
+/// # fn example(shards: &Shards) {
+/// let key = ShardKey::of_key(&Gvk::new("", "v1", "Pod"), &ObjectKey::namespaced("shop", "web-0"));
+/// if let Some(_permit) = shards.enter(key) {
+///     // No other process handles the key until the permit is dropped.
+/// }
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct Shards {
     inner: Arc<Inner>,
@@ -29,10 +41,10 @@ struct Inner {
     content_changes: watch::Sender<u64>,
 }
 
-/// Of which keys the content is worth to be kept.
+/// The shares whose content is cached.
 struct Content {
     share: Share,
-    /// The share before, while what left it is under way.
+    /// The previous share, while calls for the keys it lost are running.
     before: Share,
 }
 
@@ -59,33 +71,33 @@ impl Shards {
         self.inner.gate.follow().borrow().clone()
     }
 
-    /// Returns what shows each new share, from the present one on.
+    /// Returns a receiver of the share and its changes.
     #[must_use]
     pub fn follow(&self) -> watch::Receiver<Share> {
         self.inner.gate.follow()
     }
 
-    /// Returns the right to handle a key, or none if it belongs to another process.
+    /// Returns the permission to handle a key; `None` if it belongs to another process.
     ///
-    /// While it is held, no other process is given the key. It has to be dropped when the work has ended, and soon after
+    /// While the permit exists, no other process gets the key. Drop it when the work has ended, and soon after
     /// [`Permit::revoked`] resolves.
     #[must_use]
     pub fn enter(&self, key: ShardKey) -> Option<Permit> {
-        // A process that was suspended may be a member no more before its task has come to say so.
+        // A process that was suspended may not be a member any more before its task has noticed.
         let is_member = self.inner.leadership.leads();
         is_member.then(|| self.inner.gate.enter(key)).flatten()
     }
 
-    /// Notes that members handle the keys of a kind.
+    /// Declares that members handle the keys of a kind.
     pub fn divide(&self, gvk: &Gvk) {
         self.inner.divided.write().insert(gvk.clone());
     }
 
-    /// Returns whether the content of an object is worth to be cached by this process.
+    /// Returns whether this process should cache the content of an object.
     ///
-    /// That is so for the share that it has, is going to have once it has joined, or is about to hand over. Objects that no
-    /// member handles belong to all: those without a controlling owner, of kinds that are not
-    /// [divided](Self::divide).
+    /// That is so for the share that it has, will have once it has joined, or is about to hand over. Objects that no
+    /// member handles belong to all: those of kinds that are not [divided](Self::divide), if they have no controlling
+    /// owner.
     #[must_use]
     pub fn keeps(&self, gvk: &Gvk, object: &ObjectMetadata) -> bool {
         let is_controlled = || object.owners().iter().any(OwnerRef::is_controller);
@@ -97,7 +109,7 @@ impl Shards {
         content.share.holds(key) || content.before.holds(key)
     }
 
-    /// Returns what changes whenever [`keeps`](Self::keeps) may answer otherwise.
+    /// Returns a receiver that changes whenever [`keeps`](Self::keeps) may change.
     #[must_use]
     pub fn content_changes(&self) -> watch::Receiver<u64> {
         self.inner.content_changes.subscribe()
@@ -107,7 +119,9 @@ impl Shards {
         &self.inner.gate
     }
 
-    /// Keeps the content of a share from now on, and what leaves the share before until [`let_go`](Self::let_go).
+    /// Keeps the content of a new share.
+    ///
+    /// That of lost keys is kept until [`let_go`](Self::let_go).
     pub(super) fn keep(&self, share: &Share, grows: bool, shrinks: bool) {
         let mut content = self.inner.content.write();
         let before = std::mem::replace(&mut content.share, share.clone());
@@ -118,7 +132,7 @@ impl Shards {
         }
     }
 
-    /// Keeps the content of the present share alone.
+    /// Keeps only the content of the present share.
     pub(super) fn let_go(&self) {
         let mut content = self.inner.content.write();
         if content.before == Share::none() {
@@ -129,7 +143,7 @@ impl Shards {
         self.inner.content_changes.send_modify(|count| *count += 1);
     }
 
-    /// Handles nothing any more.
+    /// Admits no key any more.
     pub(super) fn end(&self) {
         self.inner.gate.set(&Share::none());
     }

@@ -1,14 +1,14 @@
-//! Which keys belong to which member: rendezvous hashing.
+//! The assignment of keys to members: rendezvous hashing.
 
 use std::sync::Arc;
 
 use lariat_core::{Gvk, ObjectKey, ObjectMetadata};
 
-/// The hash of the identity by which an object belongs to a member of a ring.
+/// The hash by which an object is assigned to a member of a ring.
 ///
-/// The identity is group, kind, namespace and name of the object's controlling owner, or of the object itself if it
-/// has none, so that an object and what it controls belong to the same member. Versions are left out: one object has
-/// one hash, whatever version it is read in. The hash is the same in all processes and builds.
+/// It is computed from group, kind, namespace and name of the object's controlling owner, or of the object itself if it
+/// has none. So an object and what it controls belong to the same member. Versions are left out: one object has one
+/// hash, whatever version it is read in. The hash is the same in all processes and builds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ShardKey(u64);
 
@@ -24,11 +24,11 @@ impl ShardKey {
         )
     }
 
-    /// Returns the hash of the identity of an object's controlling owner, or of its own if it has none.
+    /// Returns the hash of an object's controlling owner, else of the object.
     ///
-    /// An owner is taken to be in the object's namespace, for an owner reference does not say whether its kind is
-    /// namespaced. So what a cluster-scoped owner controls in a namespace belongs to one member per namespace, which
-    /// may be another one than the owner's.
+    /// The owner is assumed to be in the object's namespace, because an owner reference does not say whether its kind
+    /// is namespaced. So what a cluster-scoped owner controls in a namespace belongs to one member per namespace, which
+    /// may differ from the owner's.
     #[must_use]
     pub fn of_object(gvk: &Gvk, object: &ObjectMetadata) -> Self {
         let owner = object.owners().iter().find(|owner| owner.is_controller());
@@ -44,7 +44,7 @@ impl ShardKey {
     fn of(group: &str, kind: &str, namespace: &str, name: &str) -> Self {
         let parts = [group, kind, namespace, name];
         Self(mixed(parts.iter().fold(FNV_OFFSET, |hash, part| {
-            // The separator is in no name.
+            // No name contains the separator.
             fnv(fnv(hash, part.as_bytes()), b"/")
         })))
     }
@@ -52,17 +52,26 @@ impl ShardKey {
 
 /// The keys of one member of a ring, by rendezvous hashing.
 ///
-/// Each key has a score with each member, and belongs to the one with the highest. When a member joins, the keys it gets
-/// are a fair part of everybody's, and no others move; when one leaves, its keys are spread over all the others.
+/// Each key has a score with each member, and belongs to the member with the highest. When a member joins, it gets a
+/// fair part of all others' keys, and no other keys move; when one leaves, its keys are spread over all others.
+///
+/// ```
+/// use lariat_core::{Gvk, ObjectKey};
+/// use lariat_lease::{ShardKey, Share};
+///
+/// let (a, b) = (Share::of("a", ["b"]), Share::of("b", ["a"]));
+/// let key = ShardKey::of_key(&Gvk::new("", "v1", "Pod"), &ObjectKey::namespaced("shop", "web-0"));
+/// assert_ne!(a.holds(key), b.holds(key), "exactly one member has the key");
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Share {
-    /// The own name's hash; none for a share that holds nothing.
+    /// The hash of the own name; `None` for the empty share.
     me: Option<u64>,
     others: Arc<[u64]>,
 }
 
 impl Share {
-    /// Returns a share that holds no key.
+    /// Returns the empty share.
     #[must_use]
     pub fn none() -> Self {
         Self {
@@ -71,7 +80,7 @@ impl Share {
         }
     }
 
-    /// Returns the share of a member among others, by their names.
+    /// Returns the share of a member, given its name and those of the others.
     #[must_use]
     pub fn of<'a>(me: &str, others: impl IntoIterator<Item = &'a str>) -> Self {
         Self {
@@ -86,12 +95,12 @@ impl Share {
         let Some(me) = self.me else {
             return false;
         };
-        // Two names with one hash would both win or both lose; a tie is lost by both, and one in 2^64.
+        // On a tie, both members would win or lose. It is lost by both, with a probability of one in 2^64.
         let mine = mixed(me ^ key.0);
         self.others.iter().all(|other| mixed(other ^ key.0) < mine)
     }
 
-    /// Returns of how many members, this one included, the share is one; zero for one that holds nothing.
+    /// Returns the number of members, including this one; zero for the empty share.
     #[must_use]
     pub fn members(&self) -> usize {
         self.me.map_or(0, |_| self.others.len() + 1)
@@ -136,7 +145,7 @@ mod tests {
         shares.collect()
     }
 
-    /// Returns the place in the list of the one member that holds a key.
+    /// Returns the index of the one member that has a key.
     fn holder(shares: &[Share], key: ShardKey) -> usize {
         let holders: Vec<usize> = (0..shares.len())
             .filter(|member| shares[*member].holds(key))

@@ -20,7 +20,7 @@ use crate::leadership::Leadership;
 use crate::record::Record;
 use crate::request::Refusals;
 
-/// How many sights may wait to be taken in.
+/// How many observations may wait to be processed.
 const SIGHTS: usize = 64;
 
 /// What a member of a ring works with.
@@ -32,33 +32,35 @@ pub(super) struct Membership {
     pub(super) shards: Shards,
 }
 
-/// A process as a member of a ring, or about to be one.
+/// A process as a member of a ring, or about to become one.
 pub(super) struct Term<'a> {
     member: &'a Membership,
     lease: OwnLease<'a>,
     members: Members,
     share: Share,
-    /// The others as the share counts them.
+    /// The other members of the current share.
     counted: BTreeSet<Arc<str>>,
     /// The members to which their keys were handed over.
     acked: BTreeSet<Arc<str>>,
-    /// Since when a hand-over waits for calls under way.
+    /// Since when a hand-over waits for running calls.
     drain: Option<Instant>,
-    /// When calls were dropped last that had taken too long: what they sent may be under way for a while.
+    /// When calls that took too long were last dropped.
+    ///
+    /// Their requests may be under way for a while.
     revoked: Option<Instant>,
     /// Whether the other members are known.
     has_listed: bool,
     has_joined: bool,
-    /// When the last renewal that was answered was sent.
+    /// When the last answered renewal was sent.
     sent: Instant,
     renew_at: Instant,
-    /// Not before this is another lease taken away: the last try has failed.
+    /// The earliest time to take another lease away, after a failed attempt.
     take_away_at: Instant,
     /// Leases without a holder, and when they are deleted.
     released: BTreeMap<String, (Object, Instant)>,
 }
 
-/// What a member waits for has come.
+/// An event that a member waits for.
 enum Event {
     Sight(Option<Sight>),
     Drained,
@@ -94,7 +96,7 @@ impl<'a> Term<'a> {
         self.has_joined
     }
 
-    /// Looks at the ring without being in it; never ends.
+    /// Observes the ring without joining it; never ends.
     pub(super) async fn look_on(&mut self) {
         let (_observer, mut sights) = self.observe();
         while let Some(sight) = sights.recv().await {
@@ -104,7 +106,7 @@ impl<'a> Term<'a> {
         std::future::pending().await
     }
 
-    /// Joins the ring and stays in it; returns why that is over.
+    /// Joins the ring and stays in it; returns why the membership has ended.
     pub(super) async fn run(&mut self) -> String {
         loop {
             match self.lease_renewed().await {
@@ -114,8 +116,9 @@ impl<'a> Term<'a> {
             }
         }
         self.has_listed = false;
+        // What was observed before the lease existed does not show who joined at the same time.
         self.members = Members::new(Arc::clone(&self.lease.name));
-        // After the lease was created, so that of two that join at once one sees the other.
+        // After the lease was created, so that of two members that join at the same time one sees the other.
         let (_observer, mut sights) = self.observe();
         loop {
             self.settle();
@@ -133,7 +136,7 @@ impl<'a> Term<'a> {
         }
     }
 
-    /// Gives the lease up. Nothing may be under way any more.
+    /// Releases the lease. No call may be running any more.
     pub(super) async fn release(&mut self) {
         self.lease.release().await;
     }
@@ -163,7 +166,7 @@ impl<'a> Term<'a> {
         }
     }
 
-    /// Returns when something has to be done without anything being seen.
+    /// Returns when something is due if no event comes.
     fn next_timer(&self) -> Instant {
         let config = &self.member.config;
         let ends = self
@@ -180,7 +183,7 @@ impl<'a> Term<'a> {
             .fold(self.renew_at, Instant::min)
     }
 
-    /// Does what it is time for.
+    /// Does what is due.
     async fn attend(&mut self) {
         let now = Instant::now();
         if let Some(since) = self.drain {
@@ -197,12 +200,14 @@ impl<'a> Term<'a> {
             && let Some((lease, _)) = self.released.remove(&name)
         {
             let patience = self.member.config.lease.renew_deadline / 4;
-            // Another member may do it.
+            // Another member may delete it.
             let _ = time::timeout(patience, self.lease.clear_away(&lease)).await;
         }
     }
 
-    /// Returns until when writes of calls that were dropped may be under way; none if none were dropped.
+    /// Returns until when writes of dropped calls may be under way.
+    ///
+    /// `None` if none were dropped.
     fn waits_until(&self) -> Option<Instant> {
         self.revoked
             .map(|revoked| revoked + self.member.config.margin())
@@ -213,7 +218,7 @@ impl<'a> Term<'a> {
         if self.waits_until() > Some(now) {
             return;
         }
-        // First, for the timeout may be zero, or as long as the call was.
+        // First, because the timeout may be zero, or as long as the call took.
         if self.member.shards.gate().is_drained() {
             return self.drained();
         }
@@ -227,7 +232,7 @@ impl<'a> Term<'a> {
 
     async fn take_away(&mut self, expired: &Object) {
         let name = expired.metadata.name.as_deref().unwrap_or_default();
-        // The own renewals come first.
+        // The own renewals take precedence.
         let patience = self.member.config.lease.renew_deadline / 4;
         let taken = time::timeout(patience, self.lease.take_away(expired)).await;
         match taken.ok().flatten() {
@@ -263,7 +268,9 @@ impl<'a> Term<'a> {
         }
     }
 
-    /// Notes a lease without a holder, to be deleted when all members have seen that it was given up.
+    /// Schedules the deletion of a released lease.
+    ///
+    /// By then all members have seen its release.
     fn note_released(&mut self, lease: &Object, now: Instant) {
         let name = lease.metadata.name.clone().unwrap_or_default();
         if Record::of(lease).holder.is_empty() {
@@ -273,7 +280,7 @@ impl<'a> Term<'a> {
         }
     }
 
-    /// Draws the consequences of what was seen.
+    /// Acts on what was observed.
     fn settle(&mut self) {
         self.count();
         let now = Instant::now();
@@ -286,7 +293,7 @@ impl<'a> Term<'a> {
         self.drain = drains.then(|| self.drain.unwrap_or_else(Instant::now));
     }
 
-    /// Counts the members, and takes the share that follows.
+    /// Updates the members and the share.
     fn count(&mut self) {
         let others: BTreeSet<Arc<str>> = self.members.others().cloned().collect();
         if !self.has_listed || others == self.counted && self.share != Share::none() {
@@ -300,6 +307,7 @@ impl<'a> Term<'a> {
         self.counted = others;
         self.member.shards.keep(&self.share, grows, shrinks);
         if self.has_joined {
+            // The gate closes for lost keys before the acknowledgement is written.
             self.member.shards.gate().set(&self.share);
             let (ring, members) = (&self.member.config.lease.name, self.share.members());
             tracing::info!(%ring, members, "the ring has changed");
@@ -317,7 +325,7 @@ impl<'a> Term<'a> {
         tracing::info!(%ring, %lease, members, "joined the ring");
     }
 
-    /// Notes that nothing is under way that belongs to others, and says so in the lease.
+    /// Notes that no call for lost keys is running, and acknowledges that in the lease.
     fn drained(&mut self) {
         self.drain = None;
         self.acked = self.members.others().cloned().collect();
@@ -329,7 +337,7 @@ impl<'a> Term<'a> {
         self.sent + self.member.config.lease.renew_deadline
     }
 
-    /// Renews the lease, with as many tries as there is time for.
+    /// Renews the lease, with as many attempts as there is time for.
     async fn renew(&mut self) -> Result<(), String> {
         let (deadline, after) = (self.deadline(), self.member.config.lease.renew_deadline);
         let tries = async {
@@ -345,14 +353,14 @@ impl<'a> Term<'a> {
         renewed.unwrap_or_else(|_| Err(format!("its lease was not renewed within {after:?}")))
     }
 
-    /// Tries once to renew the lease.
+    /// Makes one attempt to renew the lease.
     async fn lease_renewed(&mut self) -> Renewal {
         let renewal = self.lease.renew(&self.acked).await;
         if let Renewal::Held { sent } = renewal {
             self.sent = sent;
             self.renew_at = Instant::now() + self.member.config.lease.retry_period;
             if self.deadline() <= Instant::now() {
-                // The process was paused, or the answer came late: others may wait no more.
+                // The process was paused, or the answer came late: another process may have taken over.
                 return Renewal::Failed;
             }
             if self.has_joined {
@@ -367,7 +375,7 @@ impl<'a> Term<'a> {
         leadership.renewed(0, self.sent, self.deadline(), slow);
     }
 
-    /// Waits between two tries to create the lease, each process for a different time.
+    /// Waits between two attempts to create the lease; the time is random.
     pub(super) async fn pause(&self) {
         let period = self.member.config.lease.retry_period;
         time::sleep(period.mul_f64(1.0 + JITTER * fastrand::f64())).await;

@@ -177,7 +177,7 @@ async fn a_lease_that_is_deleted_by_hand_is_created_again() {
     let two = bench.replica_with("two", |lease| lease);
     sleep(9 * SECOND).await;
     bench.delete().await;
-    // Its holder does not know yet, so nobody else takes it.
+    // Its holder does not know yet, so no other process takes it.
     for _ in 0..600 {
         assert!(one.leads() && !two.leads());
         sleep(SECOND / 10).await;

@@ -35,7 +35,7 @@ fn fenced(error: kube::Error) -> Fenced {
 }
 
 #[tokio::test(start_paused = true)]
-async fn whoever_leads_writes_and_others_only_read() {
+async fn the_leader_writes_and_others_only_read() {
     let bench = Bench::new().await;
     let one = bench.led_by("one").await;
     let two = bench.replica("two");

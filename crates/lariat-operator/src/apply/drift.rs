@@ -13,15 +13,12 @@
 use lariat_core::Gvk;
 use serde_json::{Map, Value, json};
 
-use super::resolve::Target;
+use crate::annotations::APPLIED;
 use crate::names::Fnv;
 use crate::secrets::is_secret;
 
 /// The annotation of an applied object with the lease under which it was written last.
 pub(super) const LEASE: &str = "lariat.dev/lease";
-
-/// The annotation of an applied object with the hash of what was applied.
-pub(crate) const APPLIED: &str = "lariat.dev/applied";
 
 /// What every object has, whoever manages it.
 const OF_ALL: [&str; 2] = ["apiVersion", "kind"];
@@ -57,16 +54,16 @@ pub(super) fn mark_of(object: &Value) -> Option<&str> {
         .as_str()
 }
 
-/// Returns whether an object is as wanted for certain.
-pub(super) fn is_as_wanted(target: &Target, object: &Value, manager: &str) -> bool {
-    if mark_of(object) != mark_of(&target.object) {
+/// Returns whether an object of a kind is as wanted for certain.
+pub(super) fn is_as_wanted(gvk: &Gvk, wanted: &Value, object: &Value, manager: &str) -> bool {
+    if mark_of(object) != mark_of(wanted) {
         return false;
     }
-    if is_secret(target.gvk()) {
+    if is_secret(gvk) {
         // The annotation says nothing of the values.
-        return shows(object, &with_data(target.object.clone()));
+        return shows(object, &with_data(wanted.clone()));
     }
-    shows(object, &target.object) || is_owned(object, &target.object, manager)
+    shows(object, wanted) || is_owned(object, wanted, manager)
 }
 
 /// Returns whether all that is wanted of an object is there with its value.
@@ -130,15 +127,15 @@ fn is_owned(object: &Value, wanted: &Value, manager: &str) -> bool {
             let mut members = metadata.iter();
             members.all(|(name, value)| {
                 METADATA_OF_ALL.contains(&&**name)
-                    || owns_member(fields, object.get("metadata"), (name, value))
+                    || owns_member(fields, object.get("metadata"), name, value)
             })
         }
-        (name, value) => owns_member(fields, Some(object), (name, value)),
+        (name, value) => owns_member(fields, Some(object), name, value),
     })
 }
 
 /// Returns whether a set of fields has a member of an object, and what is wanted below. `there` is the present object.
-fn owns_member(fields: &Value, there: Option<&Value>, (name, wanted): (&str, &Value)) -> bool {
+fn owns_member(fields: &Value, there: Option<&Value>, name: &str, wanted: &Value) -> bool {
     match fields.get(format!("f:{name}")) {
         Some(below) => owns(below, there.and_then(|there| there.get(name)), wanted),
         None => wanted.is_null(),
@@ -154,7 +151,7 @@ fn owns(fields: &Value, there: Option<&Value>, wanted: &Value) -> bool {
     match wanted {
         Value::Object(wanted) => {
             let mut members = wanted.iter();
-            members.all(|(name, value)| owns_member(fields, there, (name, value)))
+            members.all(|(name, value)| owns_member(fields, there, name, value))
         }
         Value::Array(wanted) => below.is_some_and(|below| owns_elements(below, there, wanted)),
         _ => false,

@@ -9,7 +9,7 @@ use lariat_controller::{RetryAfter, Terminal};
 use lariat_core::{Gvk, ObjectKey, debug_as_description, describe};
 
 use super::report::Applied;
-use crate::guard::GuardError;
+use crate::refusal::GuardError;
 
 /// How many failures an error writes out.
 const WRITTEN: usize = 5;
@@ -184,7 +184,7 @@ fn conflicts_text(conflicts: &[FieldConflict]) -> String {
 impl ObjectError {
     /// Returns whether trying again cannot help: what is wanted has to be changed first.
     ///
-    /// What the API server finds invalid or immutable may be accepted later, because a definition, a quota or the
+    /// What the API server finds invalid or immutable may be accepted later, because a CRD, a quota or the
     /// object itself changes. What is too large for it is not.
     #[must_use]
     pub fn is_terminal(&self) -> bool {

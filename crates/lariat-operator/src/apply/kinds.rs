@@ -17,12 +17,10 @@ use serde_json::{Map, Value, json};
 use super::error::ObjectError;
 use super::marks::with_hash;
 use super::resolve::Target;
-use super::send::Endpoint;
-use super::set::{Apply, Run};
+use super::run::Run;
+use super::set::Apply;
+use crate::annotations::NOTES;
 use crate::wire;
-
-/// How the keys of the annotations begin; the names of operator and set follow.
-pub(crate) const NOTES: &str = "applied.lariat.dev/";
 
 /// In place of more namespaces than can be noted: members can be anywhere.
 pub(super) const EVERYWHERE: &str = "*";
@@ -133,9 +131,11 @@ impl Run<'_> {
     /// asked.
     async fn note(&self) -> Result<Note, ObjectError> {
         let Apply {
-            shared, owner_gvk, ..
+            operator,
+            owner_gvk,
+            ..
         } = self.set;
-        let is_shown = wire::is_shown(&shared.caches, owner_gvk, "/metadata/annotations");
+        let is_shown = wire::is_shown(&operator.caches, owner_gvk, "/metadata/annotations");
         if self.set.options.annotates
             && !is_shown
             && let Some(note) = self.live_note().await?
@@ -245,14 +245,14 @@ impl Run<'_> {
         let uid = self.set.owner.uid().to_string();
         let metadata = json!({"uid": uid, "resourceVersion": version, "annotations": values});
         let patch = json!({"metadata": metadata});
-        let clients = self.set.shared.caches.clients();
+        let clients = self.set.operator.caches.clients();
         let resource = clients.for_kind(&self.set.owner_gvk).resource().await?;
         let key = self.set.owner.key();
         let params = PatchParams {
-            field_manager: Some(self.set.shared.name.to_string()),
+            field_manager: Some(self.set.operator.name.to_string()),
             ..PatchParams::default()
         };
-        let endpoint = Endpoint::new(&self.set.client, &resource, key);
+        let endpoint = self.endpoint(&resource, key);
         let answer = endpoint.merge(key.name(), &patch, &params).await?;
         self.saw_owner(&answer, version);
         Ok(())
@@ -260,35 +260,31 @@ impl Run<'_> {
 
     /// Has the reconcile go on with the owner as it is since the note was written, if nothing else has changed it.
     fn saw_owner(&self, answer: &str, version: &str) {
-        // What was only rehearsed is not so.
+        // What was a dry run is not so.
         if self.is_planning() {
             return;
         }
         let Ok(raw) = RawObject::parse(answer.as_bytes(), &self.set.owner_gvk) else {
             return;
         };
-        let now = CachedObject::new(raw);
-        let mut own = self.set.own.lock();
-        if now.uid() == own.newest.uid() && own.newest.version().to_string() == version {
-            own.newest = Arc::new(now);
-        }
+        self.set.call.saw_next(version, CachedObject::new(raw));
     }
 
     /// Asks the API server which object has the owner's name; returns its uid, `None` if there is none.
     pub(super) async fn live_owner(&self) -> Result<Option<String>, ObjectError> {
-        let clients = self.set.shared.caches.clients();
+        let clients = self.set.operator.caches.clients();
         let resource = clients.for_kind(&self.set.owner_gvk).resource().await?;
         let key = self.set.owner.key();
-        let endpoint = Endpoint::new(&self.set.client, &resource, key);
+        let endpoint = self.endpoint(&resource, key);
         Ok(endpoint.metadata(key.name()).await?.map(|meta| meta.uid))
     }
 
     /// Asks the API server what the owner notes; `None` if it is gone, or another.
     async fn live_note(&self) -> Result<Option<Note>, ObjectError> {
-        let clients = self.set.shared.caches.clients();
+        let clients = self.set.operator.caches.clients();
         let resource = clients.for_kind(&self.set.owner_gvk).resource().await?;
         let key = self.set.owner.key();
-        let endpoint = Endpoint::new(&self.set.client, &resource, key);
+        let endpoint = self.endpoint(&resource, key);
         let json = endpoint.get(key.name()).await?.unwrap_or_default();
         let is_owner = metadata(json.as_bytes()).uid == self.set.owner.uid().to_string();
         Ok(is_owner.then(|| self.read_note(json.as_bytes())))

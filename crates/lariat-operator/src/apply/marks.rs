@@ -3,7 +3,6 @@
 use lariat_cache::CachedObject;
 use lariat_core::{Labels, Uid};
 
-use super::meta::Meta;
 use crate::names::fnv;
 
 /// The uid of the owner.
@@ -95,7 +94,7 @@ pub(super) struct Found {
 }
 
 impl Found {
-    fn new<'a>(get: impl Fn(&str) -> Option<&'a str>) -> Self {
+    pub(super) fn new<'a>(get: impl Fn(&str) -> Option<&'a str>) -> Self {
         let get = |name| get(name).map(str::to_owned);
         Self {
             owner_uid: get(OWNER_UID),
@@ -108,12 +107,6 @@ impl Found {
 impl From<&CachedObject> for Found {
     fn from(object: &CachedObject) -> Self {
         Self::new(|name| object.labels().get(name))
-    }
-}
-
-impl From<&Meta> for Found {
-    fn from(meta: &Meta) -> Self {
-        Self::new(|name| meta.labels.get(name).map(|value| &**value))
     }
 }
 
@@ -131,8 +124,11 @@ pub(super) fn label_value(name: &str) -> String {
 pub(super) fn with_hash(name: &str, hashed: &str) -> String {
     let hash = format!("{:016x}", fnv(hashed));
     let keep = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-    let kept = name.chars().map(|c| if keep(c) { c } else { '-' });
-    let kept: String = kept.take(LONGEST - hash.len() - 1).collect();
+    let kept: String = name
+        .chars()
+        .map(|c| if keep(c) { c } else { '-' })
+        .take(LONGEST - hash.len() - 1)
+        .collect();
     let kept = kept.trim_start_matches(|c: char| !c.is_ascii_alphanumeric());
     match kept {
         "" => hash,

@@ -12,7 +12,7 @@ use serde_json::Value;
 use tokio::sync::Mutex as AsyncMutex;
 use tokio::time::Instant;
 
-/// The memory of an operator. It is as large as the sets of the owners that exist.
+/// What an operator remembers of the sets of all owners. It is as large as the sets of the owners that exist.
 #[derive(Default)]
 pub(crate) struct Memory {
     /// By the kind of the owners, as long as there are reconcilers of it.
@@ -49,14 +49,14 @@ struct OfKind {
 struct OfOwner {
     uid: Uid,
     /// By name, each with an object at least.
-    sets: HashMap<String, HashMap<(Gvk, ObjectKey), Entry>>,
+    sets: HashMap<String, HashMap<(Gvk, ObjectKey), AppliedState>>,
     /// Objects that were not deleted because nothing says who applied them, of which a warning was logged.
     unclear: HashSet<Uid>,
 }
 
 /// What was wanted of an object, and its state when it was just so.
 #[derive(Clone)]
-struct Entry {
+struct AppliedState {
     wanted: u64,
     uid: Uid,
     version: ResourceVersion,
@@ -73,10 +73,19 @@ struct Content {
     whole: Option<u64>,
 }
 
-/// The place of a set in the memory.
-pub(super) struct Place<'a> {
+/// A state of an object, as the API server answered it or a cache shows it.
+#[derive(Clone, Copy)]
+pub(super) struct ObjectState<'a> {
+    pub(super) uid: &'a Uid,
+    pub(super) version: &'a ResourceVersion,
+    pub(super) json: &'a [u8],
+}
+
+/// What is remembered of one set.
+pub(super) struct SetMemory<'a> {
     pub(super) memory: &'a Memory,
-    pub(super) owner: (&'a Gvk, &'a CachedObject),
+    pub(super) owner_gvk: &'a Gvk,
+    pub(super) owner: &'a CachedObject,
     /// The cached objects of the owner's kind.
     pub(super) owners: &'a Store,
     pub(super) set: &'a str,
@@ -214,23 +223,22 @@ impl OfOwner {
     }
 }
 
-impl Place<'_> {
+impl SetMemory<'_> {
     fn with_owner<T>(&self, look: impl FnOnce(&mut OfOwner) -> T) -> T {
-        let (gvk, owner) = self.owner;
         let mut kinds = self.memory.owners.lock();
-        match kinds.get_mut(gvk) {
-            Some(of_kind) => look(of_kind.owner(owner, self.owners)),
+        match kinds.get_mut(self.owner_gvk) {
+            Some(of_kind) => look(of_kind.owner(self.owner, self.owners)),
             // A call that goes on after its reconciler was taken away.
-            None => look(&mut OfOwner::of(owner)),
+            None => look(&mut OfOwner::of(self.owner)),
         }
     }
 
     /// Returns what is remembered of an object.
-    fn entry(&self, id: &(Gvk, ObjectKey)) -> Option<Entry> {
+    fn entry(&self, id: &(Gvk, ObjectKey)) -> Option<AppliedState> {
         self.with_owner(|of_owner| of_owner.sets.get(self.set)?.get(id).cloned())
     }
 
-    fn insert(&self, id: &(Gvk, ObjectKey), entry: Entry) {
+    fn insert(&self, id: &(Gvk, ObjectKey), entry: AppliedState) {
         self.with_owner(|of_owner| {
             let set = of_owner.sets.entry(self.set.to_owned()).or_default();
             set.insert(id.clone(), entry);
@@ -268,7 +276,7 @@ impl Place<'_> {
             return false;
         }
         let version = now.version().clone();
-        self.insert(id, Entry { version, ..entry });
+        self.insert(id, AppliedState { version, ..entry });
         true
     }
 
@@ -283,18 +291,12 @@ impl Place<'_> {
     }
 
     /// Remembers a state that is as wanted, such as the answer to what was applied.
-    pub(super) fn remember(
-        &self,
-        id: &(Gvk, ObjectKey),
-        wanted: u64,
-        answer: (&Uid, &ResourceVersion, &[u8]),
-    ) {
-        let (uid, version, json) = answer;
-        let entry = Entry {
+    pub(super) fn remember(&self, id: &(Gvk, ObjectKey), wanted: u64, state: ObjectState<'_>) {
+        let entry = AppliedState {
             wanted,
-            uid: uid.clone(),
-            version: version.clone(),
-            content: Content::of(json),
+            uid: state.uid.clone(),
+            version: state.version.clone(),
+            content: Content::of(state.json),
         };
         self.insert(id, entry);
         let kind = (id.0.group().to_owned(), id.0.kind().to_owned());
@@ -377,6 +379,10 @@ mod tests {
     use lariat_core::RawObject;
     use serde_json::json;
 
+    fn state<'a>(uid: &'a Uid, version: &'a ResourceVersion, json: &'a [u8]) -> ObjectState<'a> {
+        ObjectState { uid, version, json }
+    }
+
     /// A memory with a reconciler of a kind.
     fn memory_of(gvk: &Gvk) -> Memory {
         let memory = Memory::default();
@@ -400,21 +406,19 @@ mod tests {
         let gvk = Gvk::new("", "v1", "Pod");
         let (memory, owners) = (memory_of(&gvk), Store::default());
         let owner = object(&pod("owner", "1", "x", "y"));
-        let place = Place {
+        let set = SetMemory {
             memory: &memory,
-            owner: (&gvk, &owner),
+            owner_gvk: &gvk,
+            owner: &owner,
             owners: &owners,
             set: "s",
         };
         let id = (gvk.clone(), ObjectKey::namespaced("n", "a"));
+        let (uid, version) = (Uid::new("u"), ResourceVersion::new("5"));
         let answer = pod("u", "5", "one", "Pending");
-        let version = ResourceVersion::new("5");
-        place.remember(
-            &id,
-            7,
-            (&Uid::new("u"), &version, answer.to_string().as_bytes()),
-        );
-        let is_as_applied = |wanted, value| place.is_as_applied(&id, wanted, &object(&value));
+        let json = answer.to_string();
+        set.remember(&id, 7, state(&uid, &version, json.as_bytes()));
+        let is_as_applied = |wanted, value| set.is_as_applied(&id, wanted, &object(&value));
         assert!(is_as_applied(7, pod("u", "5", "one", "Pending")));
         assert!(is_as_applied(7, pod("u", "6", "one", "Running")));
         assert!(!is_as_applied(8, pod("u", "6", "one", "Running")));
@@ -422,11 +426,11 @@ mod tests {
         assert!(!is_as_applied(7, pod("v", "6", "one", "Running")));
         // Another owner under the same name knows nothing of it.
         let recreated = object(&pod("again", "9", "x", "y"));
-        let place = Place {
-            owner: (&gvk, &recreated),
-            ..place
+        let set = SetMemory {
+            owner: &recreated,
+            ..set
         };
-        assert!(!place.is_as_applied(&id, 7, &object(&pod("u", "6", "one", "Running"))));
+        assert!(!set.is_as_applied(&id, 7, &object(&pod("u", "6", "one", "Running"))));
     }
 
     #[test]
@@ -469,19 +473,20 @@ mod tests {
         let gvk = Gvk::new("", "v1", "Pod");
         let (memory, owners) = (memory_of(&gvk), Store::default());
         let owner = object(&pod("owner", "1", "x", "y"));
-        let place = Place {
+        let set = SetMemory {
             memory: &memory,
-            owner: (&gvk, &owner),
+            owner_gvk: &gvk,
+            owner: &owner,
             owners: &owners,
             set: "s",
         };
         for name in ["a", "b"] {
             let id = (gvk.clone(), ObjectKey::cluster(name));
-            let version = ResourceVersion::new("1");
-            place.remember(&id, 7, (&Uid::new("u"), &version, b"{}"));
+            let (uid, version) = (Uid::new("u"), ResourceVersion::new("1"));
+            set.remember(&id, 7, state(&uid, &version, b"{}"));
         }
         assert_eq!(memory.len(), 2);
-        place.keep(|(_, key)| key.name() == "a");
+        set.keep(|(_, key)| key.name() == "a");
         assert_eq!(memory.len(), 1);
         memory.forget(&gvk, owner.key());
         assert_eq!(memory.len(), 0);
@@ -496,15 +501,16 @@ mod tests {
             let mut owner = pod(&format!("u{number}"), "1", "x", "y");
             owner["metadata"]["name"] = format!("o{number}").into();
             let owner = object(&owner);
-            let place = Place {
+            let set = SetMemory {
                 memory: &memory,
-                owner: (&gvk, &owner),
+                owner_gvk: &gvk,
+                owner: &owner,
                 owners: &owners,
                 set: "s",
             };
             let id = (gvk.clone(), ObjectKey::cluster("a"));
-            let version = ResourceVersion::new("1");
-            place.remember(&id, 7, (&Uid::new("u"), &version, b"{}"));
+            let (uid, version) = (Uid::new("u"), ResourceVersion::new("1"));
+            set.remember(&id, 7, state(&uid, &version, b"{}"));
         };
         let remembered = || {
             let mut all = Vec::new();

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use kube::api::Preconditions;
+use lariat_cache::CachedObject;
 use lariat_core::{OwnerRef, ResourceVersion, Uid};
 use serde::Deserialize;
 
 use super::marks::Found;
-use lariat_cache::CachedObject;
 
 /// The metadata of an object.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -122,6 +122,12 @@ impl Meta {
                 let time = each.time.as_deref();
                 each.subresource.is_empty() && time.is_some() && time <= created
             })
+    }
+}
+
+impl From<&Meta> for Found {
+    fn from(meta: &Meta) -> Self {
+        Self::new(|name| meta.labels.get(name).map(|value| &**value))
     }
 }
 

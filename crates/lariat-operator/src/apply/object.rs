@@ -2,27 +2,23 @@
 
 use std::sync::Arc;
 
-use futures::future::BoxFuture;
-use futures::{FutureExt, StreamExt, stream};
-use kube::api::PatchParams;
-use lariat_cache::{CachedObject, Informer};
+use futures::FutureExt;
+use lariat_cache::CachedObject;
 use lariat_controller::Leadership;
-use lariat_core::{ResourceKind, ResourceVersion, Scope, Uid};
+use lariat_core::{ResourceVersion, Uid};
 use serde_json::Value;
 
 use super::drift::{self, LEASE};
 use super::error::{ObjectError, ObjectFailure};
 use super::marks::Membership;
-use super::memory;
+use super::memory::{self, ObjectState};
 use super::meta::{Existing, Partial};
 use super::report::{Action, Applied};
 use super::resolve::{Target, set_annotation};
-use super::send::{Endpoint, parse};
-use super::set::{Immutable, Run};
+use super::run::{Run, bounded};
+use super::send::parse;
+use super::set::Immutable;
 use crate::wire::{self, json_of};
-
-/// How many requests of a call are under way at a time.
-const AT_A_TIME: usize = 8;
 
 /// A version that no object has: the greatest that fits what any store counts in.
 ///
@@ -43,11 +39,6 @@ struct Look {
 struct Answer {
     version: ResourceVersion,
     json: String,
-}
-
-/// Runs futures, a few at a time; returns what they answer, in order.
-pub(super) async fn bounded<T>(calls: Vec<BoxFuture<'_, T>>) -> Vec<T> {
-    stream::iter(calls).buffered(AT_A_TIME).collect().await
 }
 
 impl Run<'_> {
@@ -95,21 +86,22 @@ impl Run<'_> {
         self.apply_to(look, target).await
     }
 
-    /// Returns whether an object may well be as wanted, which only its live state can tell: this process has not
+    /// Returns whether an object may well be as wanted, which only its live state shows: this process has not
     /// applied it yet, and the cache does not show all of it, or not as the set wrote it. Then it is read first, since
     /// a write is dearer, and is counted by guards and plans.
     fn is_undecided(&self, look: &Look, target: &Target) -> bool {
         let (Some(existing), Some(cached)) = (&look.existing, &look.cached) else {
             return false;
         };
-        if self.claim(existing).is_err() || self.set.place().knows(&target.id(), cached.uid()) {
+        if self.claim(existing).is_err() || self.set.remembered().knows(&target.id(), cached.uid())
+        {
             return false;
         }
         if self.is_as_wanted(look, target) {
             return false;
         }
-        let shared = &self.set.shared;
-        let is_shown = wire::is_shown(&shared.caches, target.gvk(), "/metadata/annotations");
+        let caches = &self.set.operator.caches;
+        let is_shown = wire::is_shown(caches, target.gvk(), "/metadata/annotations");
         !is_shown || drift::mark_of(&json_of(cached)) == drift::mark_of(&target.object)
     }
 
@@ -121,8 +113,8 @@ impl Run<'_> {
             cached,
             live,
         } = look;
-        let (place, id) = (self.set.place(), target.id());
-        let is_as_applied = |now: &Arc<CachedObject>| place.is_as_applied(&id, target.hash, now);
+        let (set, id) = (self.set.remembered(), target.id());
+        let is_as_applied = |now: &Arc<CachedObject>| set.is_as_applied(&id, target.hash, now);
         if cached.as_ref().is_some_and(is_as_applied) {
             return true;
         }
@@ -139,9 +131,15 @@ impl Run<'_> {
             return false;
         };
         let object = serde_json::from_slice(json).unwrap_or_default();
-        let is_as_wanted = drift::is_as_wanted(target, &object, &self.set.shared.name);
+        let manager = &self.set.operator.name;
+        let is_as_wanted = drift::is_as_wanted(target.gvk(), &target.object, &object, manager);
         if is_as_wanted {
-            place.remember(&id, target.hash, (&existing.uid, &existing.version, json));
+            let state = ObjectState {
+                uid: &existing.uid,
+                version: &existing.version,
+                json,
+            };
+            set.remember(&id, target.hash, state);
         }
         is_as_wanted
     }
@@ -154,16 +152,16 @@ impl Run<'_> {
                 return Ok(Action::Unchanged);
             }
         }
-        if look.existing.is_none() && self.set.place().has(&target.id()) {
+        if look.existing.is_none() && self.set.remembered().has(&target.id()) {
             self.check_owner().await?;
         }
         let Look {
             existing, cached, ..
         } = look;
         let is_as_applied = || {
-            let (place, id) = (self.set.place(), target.id());
+            let (set, id) = (self.set.remembered(), target.id());
             let now = cached.as_ref();
-            now.is_some_and(|now| place.is_as_applied(&id, target.hash, now))
+            now.is_some_and(|now| set.is_as_applied(&id, target.hash, now))
         };
         match (self.send(target, existing.as_ref()).await, existing) {
             (Ok(_), None) => Ok(Action::Created),
@@ -200,7 +198,10 @@ impl Run<'_> {
         target: &Target,
         existing: Option<&Existing>,
     ) -> Result<Answer, ObjectError> {
-        let (endpoint, name) = (self.endpoint(target), target.key.name());
+        let (endpoint, name) = (
+            self.endpoint(&target.resource, &target.key),
+            target.key.name(),
+        );
         let object = self.signed_for_now(target)?;
         let object = match existing {
             // For this very object: another of its name has not been looked at, and may be anybody's.
@@ -212,12 +213,16 @@ impl Run<'_> {
         let json = endpoint.apply(name, &object, &self.params()).await?;
         let Partial { metadata } = parse("apply", &json)?;
         let version = ResourceVersion::new(&metadata.resource_version);
-        // What was only rehearsed is not so.
+        // What was a dry run is not so.
         if !self.is_planning() {
-            let uid = Uid::new(&metadata.uid);
-            let place = self.set.place();
-            let answer = (&uid, &version, json.as_bytes());
-            place.remember(&target.id(), target.hash, answer);
+            let state = ObjectState {
+                uid: &Uid::new(&metadata.uid),
+                version: &version,
+                json: json.as_bytes(),
+            };
+            self.set
+                .remembered()
+                .remember(&target.id(), target.hash, state);
         }
         Ok(Answer { version, json })
     }
@@ -227,7 +232,7 @@ impl Run<'_> {
     /// What is wanted does not include it, so a take-over alone writes nothing.
     fn signed_for_now(&self, target: &Target) -> Result<Value, ObjectError> {
         let mut object = target.object.clone();
-        let leadership = self.set.shared.leadership.as_ref();
+        let leadership = self.set.operator.leadership.as_ref();
         let signature = leadership.and_then(Leadership::signature);
         if let Some(signature) = signature.filter(|_| !self.is_planning()) {
             set_annotation(&mut object, LEASE, &signature)?;
@@ -235,31 +240,18 @@ impl Run<'_> {
         Ok(object)
     }
 
-    /// Returns whether the operator only plans, so that what is sent is rehearsed.
-    pub(super) fn is_planning(&self) -> bool {
-        self.set.shared.plan.get().is_some()
-    }
-
-    /// Returns what would have happened to an object: rehearsals leave the version as it is.
+    /// Returns what would have happened to an object: dry runs leave the version as it is.
     async fn planned(&self, target: &Target, answer: &Answer) -> Result<Action, ObjectError> {
-        let now = self.endpoint(target).get(target.key.name()).await?;
+        let now = self
+            .endpoint(&target.resource, &target.key)
+            .get(target.key.name())
+            .await?;
         let is_same = now.is_some_and(|now| memory::is_same(&now, &answer.json));
-        Ok(match is_same {
-            true => Action::Unchanged,
-            false => Action::Changed,
+        Ok(if is_same {
+            Action::Unchanged
+        } else {
+            Action::Changed
         })
-    }
-
-    pub(super) fn params(&self) -> PatchParams {
-        let params = PatchParams::apply(&self.set.shared.name);
-        match self.set.options.force {
-            true => params.force(),
-            false => params,
-        }
-    }
-
-    pub(super) fn endpoint<'b>(&'b self, target: &'b Target) -> Endpoint<'b> {
-        Endpoint::new(&self.set.client, &target.resource, &target.key)
     }
 
     /// Looks into the cache, if the object would be there, else asks the API server. So it does for what the cache does
@@ -278,7 +270,10 @@ impl Run<'_> {
     }
 
     async fn look_live(&self, target: &Target) -> Result<Look, ObjectError> {
-        let live = self.endpoint(target).get(target.key.name()).await?;
+        let live = self
+            .endpoint(&target.resource, &target.key)
+            .get(target.key.name())
+            .await?;
         let existing = match &live {
             Some(text) => Some(Existing::from(&parse::<Partial>("get", text)?.metadata)),
             None => None,
@@ -288,24 +283,6 @@ impl Run<'_> {
             cached: None,
             live,
         })
-    }
-
-    /// Returns the cache of a kind, if it holds all objects of a namespace, or of all for `None`.
-    pub(super) fn cache_of(
-        &self,
-        resource: &ResourceKind,
-        namespace: Option<&str>,
-    ) -> Option<Informer> {
-        let informer = self.informer(resource.gvk())?;
-        let selection = informer.selection();
-        let namespaces = selection.namespaces();
-        let covered = match namespace {
-            _ if namespaces.is_empty() || resource.scope() == Scope::Cluster => true,
-            Some(namespace) => namespaces.iter().any(|each| &**each == namespace),
-            None => false,
-        };
-        let everything = selection.labels().is_empty() && selection.fields().is_empty();
-        (covered && everything).then_some(informer)
     }
 
     /// Checks that an object which exists may be written.
@@ -329,10 +306,12 @@ impl Run<'_> {
             Membership::Ours => is_ours = true,
             Membership::None | Membership::OfAnotherOwner { .. } => {}
         }
-        match existing.is_deleting {
-            _ if !is_ours && !self.set.options.adopts => Err(ObjectError::NotOurs),
-            true => Err(ObjectError::Deleting),
-            false => Ok(()),
+        if !is_ours && !self.set.options.adopts {
+            Err(ObjectError::NotOurs)
+        } else if existing.is_deleting {
+            Err(ObjectError::Deleting)
+        } else {
+            Ok(())
         }
     }
 
@@ -351,7 +330,7 @@ impl Run<'_> {
         uid: &Uid,
         why: ObjectError,
     ) -> Result<Action, ObjectError> {
-        let endpoint = self.endpoint(target);
+        let endpoint = self.endpoint(&target.resource, &target.key);
         let name = target.key.name();
         if let Some(meta) = endpoint.metadata(name).await? {
             if !self.may_delete(&meta) {

@@ -41,7 +41,7 @@ const RANKS: [&[&str]; 8] = [
         "CronJob",
         "Ingress",
     ],
-    // Kinds of others, whose definitions and controllers are among the above.
+    // Kinds of others, whose CRDs and controllers are among the above.
     &[],
 ];
 

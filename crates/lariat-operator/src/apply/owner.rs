@@ -2,70 +2,8 @@
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::api::ObjectMeta;
-use lariat_cache::{CachedObject, View};
+use lariat_cache::CachedObject;
 use lariat_core::{Gvk, ObjectKey, debug_as_description};
-
-use crate::reconciler::Reconcile;
-
-impl<K: View> Reconcile<K> {
-    /// Returns the reference by which an object says that the reconciled one is its controller: `controller` and
-    /// `blockOwnerDeletion` are true.
-    ///
-    /// For objects that are written by hand; [`apply`](Self::apply) adds it by itself. An object in a namespace can
-    /// only own objects of that namespace, and one without a namespace any: the garbage collector deletes an object
-    /// whose reference leads elsewhere, and the API server refuses a second controller. This does not know the object;
-    /// [`set_controller`](Self::set_controller) checks both. Who sets `blockOwnerDeletion` needs to be allowed to on
-    /// clusters that enforce it: say so with [`Rule::owner`](crate::Rule::owner).
-    #[must_use]
-    pub fn owner_reference(&self) -> OwnerReference {
-        controller_reference(self.gvk(), self.raw())
-    }
-
-    /// Makes the reconciled object the controller of another, before that is written.
-    ///
-    /// The other one's metadata has its namespace by then. A reference to the reconciled object that is there already
-    /// becomes the one of a controller, and other owners stay. This is controller-runtime's `SetControllerReference`.
-    ///
-    /// # Errors
-    ///
-    /// The other object is in another namespace, or in none although the reconciled one is in one: the garbage
-    /// collector would delete it. Or another object is its controller. Nothing is changed.
-    ///
-    /// # Examples
-    ///
-    /// ```no_run
-    /// use k8s_openapi::api::apps::v1::Deployment;
-    /// use k8s_openapi::api::core::v1::ConfigMap;
-    /// use kube::api::ObjectMeta;
-    /// use lariat_controller::{HandlerResult, Outcome, SharedControllerFactory};
-    /// use lariat_operator::{CachedApi, Operator, Reconcile, Rule};
-    ///
-    /// async fn reconcile(cx: Reconcile<Deployment>, config_maps: CachedApi<ConfigMap>) -> HandlerResult {
-    ///     let mut metadata = ObjectMeta {
-    ///         name: Some(format!("{}-config", cx.key().name())),
-    ///         namespace: cx.key().namespace().map(str::to_owned),
-    ///         ..ObjectMeta::default()
-    ///     };
-    ///     cx.set_controller(&mut metadata)?;
-    ///     config_maps.create(&ConfigMap { metadata, ..ConfigMap::default() }).await?;
-    ///     Ok(Outcome::done())
-    /// }
-    ///
-    /// # fn example(factory: SharedControllerFactory) -> Result<(), Box<dyn std::error::Error>> {
-    /// # let operator = Operator::new("configurer", &factory);
-    /// let deployments = factory.for_object::<Deployment>();
-    /// let config_maps = operator.api::<ConfigMap>();
-    /// operator
-    ///     .reconciler("configs", &deployments)
-    ///     .needs(Rule::owner(&deployments))
-    ///     .needs(Rule::of(&factory.for_object::<ConfigMap>()).verbs(["create"]))
-    ///     .register(move |cx| reconcile(cx, config_maps.clone()))?;
-    /// # Ok(()) }
-    /// ```
-    pub fn set_controller(&self, of: &mut ObjectMeta) -> Result<(), OwnerError> {
-        set_controller(self.owner_reference(), self.key(), of)
-    }
-}
 
 /// An object that cannot be controlled by the one that is reconciled.
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
@@ -103,7 +41,8 @@ pub enum OwnerError {
 
 debug_as_description!(OwnerError);
 
-fn set_controller(
+/// Makes an object, given its reference, the controller of another.
+pub(super) fn set_controller(
     reference: OwnerReference,
     owner: &ObjectKey,
     of: &mut ObjectMeta,

@@ -2,19 +2,10 @@
 
 use std::fmt;
 
-use futures::FutureExt;
 use lariat_core::{Gvk, ObjectKey, describe};
-use serde_json::Value;
 
-use super::desired::Desired;
 use super::error::{ObjectError, ObjectFailure};
-use super::meta::{Existing, Partial};
-use super::object::bounded;
-use super::resolve::Target;
-use super::send::parse;
-use super::set::Run;
 use crate::diff::{Diff, FieldChange};
-use crate::secrets::is_secret;
 
 /// What applying a set would do, object by object, in the order in which it would be done. Its `Display` is for
 /// people: a line for each object, and one for each field that would change.
@@ -79,7 +70,7 @@ impl SetPlan {
         self.count(PlannedAction::Unchanged) == self.steps.len()
     }
 
-    fn fail(&mut self, failure: ObjectFailure) {
+    pub(super) fn fail(&mut self, failure: ObjectFailure) {
         let ObjectFailure { gvk, key, error } = failure;
         self.steps.push(PlanStep {
             gvk,
@@ -91,7 +82,8 @@ impl SetPlan {
         });
     }
 
-    fn add(&mut self, gvk: &Gvk, key: &ObjectKey, (action, diff): Planned) {
+    pub(super) fn add(&mut self, gvk: &Gvk, key: &ObjectKey, planned: Planned) {
+        let Planned { action, diff } = planned;
         self.steps.push(PlanStep {
             gvk: gvk.clone(),
             key: Some(key.clone()),
@@ -103,7 +95,18 @@ impl SetPlan {
     }
 }
 
-type Planned = (PlannedAction, Diff);
+/// What would happen to an object, and which of its fields would change.
+pub(super) struct Planned {
+    pub(super) action: PlannedAction,
+    pub(super) diff: Diff,
+}
+
+impl From<PlannedAction> for Planned {
+    fn from(action: PlannedAction) -> Self {
+        let diff = Diff::default();
+        Self { action, diff }
+    }
+}
 
 impl fmt::Display for PlannedAction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -140,87 +143,4 @@ impl fmt::Display for SetPlan {
         }
         Ok(())
     }
-}
-
-impl Run<'_> {
-    /// Rehearses what is wanted.
-    pub(super) async fn plan(&self, desired: Desired) -> SetPlan {
-        let mut plan = SetPlan::default();
-        let (targets, failures) = self.resolve(desired).await;
-        failures.into_iter().for_each(|failure| plan.fail(failure));
-        let calls = targets.iter().map(|target| self.rehearse(target).boxed());
-        let results = bounded(calls.collect()).await;
-        for (target, result) in targets.iter().zip(results) {
-            match result {
-                Ok(planned) => plan.add(target.gvk(), &target.key, planned),
-                Err(error) => plan.fail(target.failed(error)),
-            }
-        }
-        if plan.count(PlannedAction::Fail) == 0 {
-            self.plan_prunes(&targets, &mut plan).await;
-        }
-        plan
-    }
-
-    async fn plan_prunes(&self, targets: &[Target], plan: &mut SetPlan) {
-        let known = match self.known_extent().await {
-            Ok(known) => known,
-            Err(error) => return plan.fail(self.of_owner(error)),
-        };
-        let surplus = self.surplus(&known, targets).await;
-        surplus
-            .failures
-            .into_iter()
-            .for_each(|failure| plan.fail(failure));
-        for each in surplus.objects {
-            let gvk = each.resource.gvk();
-            match self.would_delete(&each).await {
-                Ok(true) => plan.add(gvk, &each.key, (PlannedAction::Prune, Diff::default())),
-                Ok(false) => {}
-                Err(error) if self.is_lost(gvk, &error, targets) => {}
-                Err(error) => plan.fail(ObjectFailure::new(gvk, &each.key, error)),
-            }
-        }
-    }
-
-    async fn rehearse(&self, target: &Target) -> Result<Planned, ObjectError> {
-        let (endpoint, name) = (self.endpoint(target), target.key.name());
-        let before = endpoint.get(name).await?;
-        let existing = match &before {
-            Some(text) => Some(Existing::from(&parse::<Partial>("get", text)?.metadata)),
-            None => None,
-        };
-        if let Some(existing) = &existing {
-            self.claim(existing)?;
-        }
-        let params = self.params().dry_run();
-        let after = match endpoint.apply(name, &target.object, &params).await {
-            Err(ObjectError::Immutable { .. })
-                if existing.as_ref().is_some_and(|is| self.replaces(is)) =>
-            {
-                return Ok((PlannedAction::Replace, Diff::default()));
-            }
-            answer => answer?,
-        };
-        let Some(before) = before else {
-            return Ok((PlannedAction::Create, Diff::default()));
-        };
-        let (before, after) = (parse("get", &before)?, parse("apply", &after)?);
-        let is_secret = is_secret(target.gvk());
-        let (before, after) = (without_status(before), without_status(after));
-        let diff = Diff::of(&before, &after, is_secret);
-        let action = match diff.changes.is_empty() {
-            true => PlannedAction::Unchanged,
-            false => PlannedAction::Change,
-        };
-        Ok((action, diff))
-    }
-}
-
-/// Takes out what is not for the owner of the set to say.
-fn without_status(mut object: Value) -> Value {
-    if let Some(object) = object.as_object_mut() {
-        object.remove("status");
-    }
-    object
 }

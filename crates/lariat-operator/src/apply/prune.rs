@@ -10,12 +10,12 @@ use super::error::{ObjectError, ObjectFailure};
 use super::kinds::{EVERYWHERE, Extent};
 use super::marks::{Found, Membership};
 use super::meta::{Existing, Meta};
-use super::object::bounded;
 use super::order::rank;
 use super::report::{Action, Applied};
 use super::resolve::{Target, identity};
+use super::run::{Run, bounded};
 use super::send::Endpoint;
-use super::set::{Apply, Run};
+use super::set::Apply;
 
 /// How often a deletion is tried while the object changes.
 const TRIES: usize = 4;
@@ -51,7 +51,7 @@ struct Search<'a> {
 }
 
 /// A namespace to be looked through, or all of them.
-struct Place {
+struct Area {
     namespace: Option<String>,
     /// That a cache has none is not enough.
     is_leaving: bool,
@@ -99,7 +99,7 @@ impl Run<'_> {
                     Ok(Pruned::Gone) => continue,
                     Ok(Pruned::Going) => applied.add(gvk, &each.key, Action::Pruned),
                     Ok(Pruned::LeftAlone(whose, uid)) => {
-                        self.leave_alone(each, (whose, &uid), applied);
+                        self.leave_alone(each, whose, &uid, applied);
                         if whose == Whose::Others {
                             continue;
                         }
@@ -122,10 +122,10 @@ impl Run<'_> {
         failures
     }
 
-    fn leave_alone(&self, surplus: &Surplus, (whose, uid): (Whose, &Uid), applied: &mut Applied) {
+    fn leave_alone(&self, surplus: &Surplus, whose: Whose, uid: &Uid, applied: &mut Applied) {
         let (gvk, key) = (surplus.resource.gvk(), &surplus.key);
         let set = &self.set.marks.set;
-        if whose == Whose::Unknown && self.set.place().is_first_unclear(uid) {
+        if whose == Whose::Unknown && self.set.remembered().is_first_unclear(uid) {
             tracing::warn!(
                 %gvk, %key, set,
                 "not deleted: it has the labels of the set, but nothing says who applied it; delete it, or take its \
@@ -191,17 +191,18 @@ impl Run<'_> {
     /// fail for ever. Of a kind the program does apply, only not for this owner at the moment, it is a failure.
     pub(super) fn is_lost(&self, gvk: &Gvk, error: &ObjectError, targets: &[Target]) -> bool {
         let Apply {
-            shared,
+            operator,
+            memory,
             owner,
             options,
             ..
         } = self.set;
         let is_said = is_wanted(gvk, targets)
             || options.prunes.contains(gvk)
-            || shared.sets.has_applied(gvk)
-            || shared.needs.has_deletions_of(gvk);
+            || memory.has_applied(gvk)
+            || operator.needs.has_deletions_of(gvk);
         let is_lost = !is_said && error.is_reading_forbidden();
-        if is_lost && shared.sets.is_first_forbidden(gvk, owner.uid()) {
+        if is_lost && memory.is_first_forbidden(gvk, owner.uid()) {
             let (set, error) = (&self.set.marks.set, lariat_core::describe(error));
             tracing::warn!(
                 kind = %gvk, set, error,
@@ -215,7 +216,7 @@ impl Run<'_> {
     /// Returns the objects of a kind that have the labels of the set. If the version is not served any more, another
     /// shows the same objects.
     async fn members(&self, gvk: &Gvk, search: Search<'_>) -> Result<Vec<Surplus>, ObjectError> {
-        let clients = self.set.shared.caches.clients();
+        let clients = self.set.operator.caches.clients();
         let members = match clients.for_kind(gvk).resource().await {
             Ok(resource) => self.members_of(resource, search).await,
             Err(error) => Err(error.into()),
@@ -224,7 +225,7 @@ impl Run<'_> {
             Err(error) if is_unserved(&error) => error,
             members => return members,
         };
-        let survey = self.set.shared.sets.survey(clients.mapper()).await?;
+        let survey = self.set.memory.survey(clients.mapper()).await?;
         let is_it = |kind: &&ResourceKind| {
             let other = kind.gvk();
             other.group() == gvk.group() && other.kind() == gvk.kind() && other != gvk
@@ -243,8 +244,8 @@ impl Run<'_> {
         search: Search<'_>,
     ) -> Result<Vec<Surplus>, ObjectError> {
         let mut members = BTreeMap::new();
-        for place in self.places(&resource, search) {
-            for member in self.members_in(&resource, &place).await? {
+        for area in self.areas(&resource, search) {
+            for member in self.members_in(&resource, &area).await? {
                 members.insert(member.key.clone(), member);
             }
         }
@@ -255,8 +256,8 @@ impl Run<'_> {
     ///
     /// Of a kind whose cache is restricted to some namespaces no others are looked through: that would take a request
     /// in each call, and a right nobody asks for.
-    fn places(&self, resource: &ResourceKind, search: Search<'_>) -> Vec<Place> {
-        let everywhere = Place {
+    fn areas(&self, resource: &ResourceKind, search: Search<'_>) -> Vec<Area> {
+        let everywhere = Area {
             namespace: None,
             is_leaving: search.is_leaving,
         };
@@ -274,7 +275,7 @@ impl Run<'_> {
         } else {
             places.extend(known.union(wanted).cloned());
         }
-        let named = places.into_iter().map(|namespace| Place {
+        let named = places.into_iter().map(|namespace| Area {
             is_leaving: search.is_leaving || leaving.contains(&*namespace),
             namespace: Some(namespace),
         });
@@ -285,7 +286,7 @@ impl Run<'_> {
     /// Returns the namespaces in which members of a kind are looked for, whatever is noted; none stands for all.
     fn usual_places(&self, resource: &ResourceKind) -> BTreeSet<String> {
         let Apply {
-            shared, options, ..
+            operator, options, ..
         } = self.set;
         let owner = self.set.owner.key().namespace();
         let mut places = options.places.clone();
@@ -294,7 +295,7 @@ impl Run<'_> {
             return places;
         }
         // Whether it is filled or not: what may be listed is the same.
-        let informer = shared.caches.existing(resource.gvk());
+        let informer = operator.caches.existing(resource.gvk());
         let selection = informer.map(|informer| informer.selection());
         let selected: BTreeSet<String> = selection
             .iter()
@@ -312,9 +313,9 @@ impl Run<'_> {
     async fn members_in(
         &self,
         resource: &ResourceKind,
-        place: &Place,
+        area: &Area,
     ) -> Result<Vec<Surplus>, ObjectError> {
-        let namespace = place.namespace.as_deref();
+        let namespace = area.namespace.as_deref();
         let selector = self.set.marks.selector();
         if let Some(informer) = self.cache_of(resource, namespace)
             && let Ok(labels) = selector.parse::<LabelSelector>()
@@ -326,18 +327,14 @@ impl Run<'_> {
                 key: key.clone(),
                 meta: None,
             };
-            if !members.is_empty() || !place.is_leaving {
+            if !members.is_empty() || !area.is_leaving {
                 return Ok(members.iter().map(|each| surplus(each.key())).collect());
             }
         }
-        let endpoint = Endpoint {
-            client: &self.set.client,
-            resource,
-            namespace,
-        };
+        let endpoint = Endpoint::within(&self.set.client, resource, namespace);
         let members = endpoint.list(&selector).await?;
-        let Apply { shared, owner, .. } = self.set;
-        shared.sets.was_read(resource.gvk(), owner.uid());
+        let Apply { memory, owner, .. } = self.set;
+        memory.was_read(resource.gvk(), owner.uid());
         let surplus = |meta: Meta| Surplus {
             resource: resource.clone(),
             key: ObjectKey::namespaced(meta.namespace.as_deref().unwrap_or_default(), &meta.name),
@@ -348,11 +345,11 @@ impl Run<'_> {
 
     /// Deletes an object, if it is the set's.
     async fn prune_object(&self, surplus: &Surplus) -> Result<Pruned, ObjectError> {
-        let endpoint = Endpoint::new(&self.set.client, &surplus.resource, &surplus.key);
+        let endpoint = self.endpoint(&surplus.resource, &surplus.key);
         let name = surplus.key.name();
-        let mut told = surplus.meta.clone();
+        let mut listed = surplus.meta.clone();
         for _ in 0..TRIES {
-            let meta = match told.take() {
+            let meta = match listed.take() {
                 Some(meta) => Some(meta),
                 None => endpoint.metadata(name).await?,
             };
@@ -385,13 +382,14 @@ impl Run<'_> {
         if !self.is_member(meta) || controller.is_some_and(|(_, uid)| uid != *owner) {
             return Whose::Others;
         }
-        let name = &self.set.shared.name;
+        let name = &self.set.operator.name;
         if meta.is_applied_by(name) {
             return Whose::Ours;
         }
-        match meta.is_managed_since_creation() {
-            true => Whose::Others,
-            false => Whose::Unknown,
+        if meta.is_managed_since_creation() {
+            Whose::Others
+        } else {
+            Whose::Unknown
         }
     }
 
@@ -405,7 +403,7 @@ impl Run<'_> {
         let meta = match &surplus.meta {
             Some(meta) => Some(meta.clone()),
             None => {
-                let endpoint = Endpoint::new(&self.set.client, &surplus.resource, &surplus.key);
+                let endpoint = self.endpoint(&surplus.resource, &surplus.key);
                 endpoint.metadata(surplus.key.name()).await?
             }
         };

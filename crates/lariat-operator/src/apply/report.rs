@@ -14,7 +14,7 @@ pub enum Action {
     Changed,
     /// It was deleted and created again, because a field that cannot be changed differed.
     Replaced,
-    /// It was as it should be. Whether that took a request is not told.
+    /// It was as it should be. Whether that took a request is not said.
     Unchanged,
     /// It is not wanted any more, and its deletion has begun, now or before.
     Pruned,
@@ -50,7 +50,7 @@ pub struct AppliedObject {
     pub action: Action,
 }
 
-/// An object with the labels of a set that was not deleted, because it cannot be told to be the set's.
+/// An object with the labels of a set that was not deleted, because it is not known to be the set's.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LeftAlone {
@@ -114,7 +114,7 @@ impl Applied {
     /// [without annotation](super::Apply::without_annotation) it is only as complete as the kinds and namespaces given.
     ///
     /// Of a kind the API server says it does not serve, in any version, nothing can be left: its objects went with its
-    /// definition. The kind stays noted on the owner. A server of a group that does not answer is an error instead.
+    /// CRD. The kind stays noted on the owner. A server of a group that does not answer is an error instead.
     #[must_use]
     pub fn is_gone(&self) -> bool {
         let is_unclear = self.left_alone.iter().any(|each| !each.is_of_others);
@@ -146,8 +146,9 @@ impl fmt::Display for Applied {
             Action::Unchanged,
             Action::Pruned,
         ];
-        let counts = ALL.iter().map(|action| (self.count(*action), action));
-        let mut counts: Vec<String> = counts
+        let mut counts: Vec<String> = ALL
+            .iter()
+            .map(|action| (self.count(*action), action))
             .filter(|(count, _)| *count > 0)
             .map(|(count, action)| format!("{count} {action}"))
             .collect();
@@ -158,9 +159,10 @@ impl fmt::Display for Applied {
         for kind in &self.forbidden {
             counts.push(format!("{kind} not looked through"));
         }
-        match counts.is_empty() {
-            true => f.write_str("nothing"),
-            false => f.write_str(&counts.join(", ")),
+        if counts.is_empty() {
+            f.write_str("nothing")
+        } else {
+            f.write_str(&counts.join(", "))
         }
     }
 }

@@ -11,7 +11,9 @@ use super::drift;
 use super::error::{ObjectError, ObjectFailure};
 use super::order::rank;
 use super::owner::controller_reference;
-use super::set::{Apply, Run};
+use super::run::Run;
+use super::set::Apply;
+use crate::annotations::APPLIED;
 
 /// An object that is to be applied.
 #[derive(Debug)]
@@ -19,7 +21,7 @@ pub(super) struct Target {
     pub(super) resource: ResourceKind,
     pub(super) key: ObjectKey,
     pub(super) object: Value,
-    /// A hash of the object, without the annotation that tells of it.
+    /// A hash of the object, without the annotation that has it.
     pub(super) hash: u64,
     pub(super) rank: usize,
 }
@@ -33,7 +35,7 @@ impl Target {
         (self.gvk().clone(), self.key.clone())
     }
 
-    /// Returns what tells the object from others: the versions of a kind show the same objects.
+    /// Returns what distinguishes the object from others: the versions of a kind show the same objects.
     pub(super) fn identity(&self) -> (&str, &str, &str) {
         identity(self.gvk(), &self.key)
     }
@@ -48,7 +50,7 @@ pub(super) fn identity<'a>(gvk: &'a Gvk, key: &'a ObjectKey) -> (&'a str, &'a st
 }
 
 impl Run<'_> {
-    /// Makes out all objects; those for which that fails are told.
+    /// Makes out all objects; returns those for which that fails as failures.
     pub(super) async fn resolve(&self, desired: Desired) -> (Vec<Target>, Vec<ObjectFailure>) {
         let (mut targets, mut failures) = (Vec::new(), Vec::new());
         for wanted in desired.into_wanted() {
@@ -77,20 +79,24 @@ impl Run<'_> {
         } = wanted;
         let as_written = key_of(namespace.as_deref(), &name);
         let failed = |error| ObjectFailure::new(&gvk, &as_written, error);
-        let client = self.set.shared.caches.clients().for_kind(&gvk);
-        let resource = client.resource().await;
-        let resource = resource.map_err(|error| failed(error.into()))?;
+        let client = self.set.operator.caches.clients().for_kind(&gvk);
+        let resource = client
+            .resource()
+            .await
+            .map_err(|error| failed(error.into()))?;
         let owner_namespace = self.set.owner.key().namespace();
         let key = match (resource.scope(), namespace.as_deref().or(owner_namespace)) {
             (Scope::Cluster, _) => ObjectKey::cluster(&name),
             (Scope::Namespaced, Some(namespace)) => ObjectKey::namespaced(namespace, &name),
             (Scope::Namespaced, None) => return Err(failed(ObjectError::NoNamespace)),
         };
-        let object = self.set.signed(object, &key);
-        let mut object = object.map_err(|error| ObjectFailure::new(&gvk, &key, error))?;
+        let mut object = self
+            .set
+            .signed(object, &key)
+            .map_err(|error| ObjectFailure::new(&gvk, &key, error))?;
         let hash = drift::hash(&object);
         let mark = drift::mark(&gvk, &object, hash);
-        set_annotation(&mut object, drift::APPLIED, &mark)
+        set_annotation(&mut object, APPLIED, &mark)
             .map_err(|error| ObjectFailure::new(&gvk, &key, error))?;
         Ok(Target {
             hash,
@@ -128,7 +134,7 @@ impl Apply {
         }
         // It comes from an object that was applied; to hash it would make another hash, and so another object, each time.
         if let Some(Value::Object(annotations)) = metadata.get_mut("annotations") {
-            annotations.remove(drift::APPLIED);
+            annotations.remove(APPLIED);
         }
         self.add_reference(metadata, key)?;
         Ok(Value::Object(object))
@@ -204,12 +210,12 @@ fn without_duplicates(targets: Vec<Target>, failures: &mut Vec<ObjectFailure>) -
         .map(|target| counts[&target.identity()] > 1)
         .collect();
     let mut once = Vec::with_capacity(targets.len());
-    let mut told: Vec<(Gvk, ObjectKey)> = Vec::new();
+    let mut reported: Vec<(Gvk, ObjectKey)> = Vec::new();
     for (target, twice) in targets.into_iter().zip(twice) {
         if !twice {
             once.push(target);
-        } else if !told.contains(&target.id()) {
-            told.push(target.id());
+        } else if !reported.contains(&target.id()) {
+            reported.push(target.id());
             failures.push(target.failed(ObjectError::Duplicate));
         }
     }

@@ -3,33 +3,37 @@
 use kube::Client;
 use kube::api::{DeleteParams, GetParams, ListParams, Patch, PatchParams, Preconditions};
 use kube::core::response::StatusCause;
-use kube::core::{Request, Status, request};
-use lariat_core::{ObjectKey, ResourceKind, path_segment};
+use kube::core::{Request, Status};
+use lariat_core::{ResourceKind, path_segment};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::error::{FieldConflict, ObjectError};
 use super::meta::{Meta, Page, Partial};
 use crate::secrets::{is_secret, without_words};
-
-type Built = Result<http::Request<Vec<u8>>, request::Error>;
+use crate::wire::{Built, Sender};
 
 /// How many objects a page of a list has at most.
 const PAGE: u32 = 500;
 
 /// What is sent to, and as whom.
 pub(super) struct Endpoint<'a> {
-    pub(super) client: &'a Client,
-    pub(super) resource: &'a ResourceKind,
-    pub(super) namespace: Option<&'a str>,
+    sender: Sender,
+    resource: &'a ResourceKind,
+    namespace: Option<&'a str>,
 }
 
 impl<'a> Endpoint<'a> {
-    pub(super) fn new(client: &'a Client, resource: &'a ResourceKind, key: &'a ObjectKey) -> Self {
+    /// Is about the objects in a namespace, or about all.
+    pub(super) fn within(
+        client: &Client,
+        resource: &'a ResourceKind,
+        namespace: Option<&'a str>,
+    ) -> Self {
         Self {
-            client,
+            sender: Sender::new(client.clone()),
             resource,
-            namespace: key.namespace(),
+            namespace,
         }
     }
 
@@ -38,14 +42,11 @@ impl<'a> Endpoint<'a> {
     }
 
     async fn send(&self, verb: &'static str, request: Built) -> Result<String, ObjectError> {
-        let sent = match request {
-            Ok(request) => self.client.request_text(request).await,
-            Err(error) => Err(kube::Error::BuildRequest(error)),
-        };
-        sent.map_err(|error| self.explain(verb, error))
+        let answer = self.sender.text(request).await;
+        answer.map_err(|error| self.explain(verb, error))
     }
 
-    /// Applies an object, or rehearses that; returns its JSON since then.
+    /// Applies an object, or makes a dry run of that; returns its JSON since then.
     pub(super) async fn apply(
         &self,
         name: &str,
@@ -142,10 +143,12 @@ impl<'a> Endpoint<'a> {
         if verb == "apply" && status.code == 422 && !is_of_another_uid(status) {
             return invalid(status, is_secret);
         }
-        let source = Box::new(match is_secret {
-            true => kube::Error::Api(Box::new(without_words(status))),
-            false => error,
-        });
+        let source = if is_secret {
+            kube::Error::Api(Box::new(without_words(status)))
+        } else {
+            error
+        };
+        let source = Box::new(source);
         ObjectError::Refused { verb, source }
     }
 }
@@ -247,7 +250,7 @@ fn immutable_fields(status: &Status) -> Vec<String> {
 }
 
 /// Returns whether the API server says that a field cannot be changed. There is no code for it, only words, and these
-/// are those of the kinds of Kubernetes; definitions of others say what they like, mostly "immutable".
+/// are those of the kinds of Kubernetes; CRDs of others say what they like, mostly "immutable".
 fn is_immutable(cause: &StatusCause) -> bool {
     const WORDS: [&str; 6] = [
         "immutable",

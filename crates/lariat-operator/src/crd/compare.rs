@@ -1,4 +1,4 @@
-//! What this program says of a definition beside what is installed.
+//! What this program says of a CRD beside what is installed.
 
 use serde_json::{Map, Value, json};
 
@@ -7,7 +7,7 @@ use super::options::VERSION;
 use super::report::Skew;
 use super::versions::{self, Versions};
 
-/// What is different about an installed definition.
+/// What is different about an installed CRD.
 #[derive(Debug, Default)]
 pub(super) struct Comparison {
     /// Where it differs from what it should be.
@@ -206,7 +206,7 @@ fn unserved(ours: &Value, theirs: &Value) -> Vec<String> {
         .collect()
 }
 
-/// Returns the versions a definition says are served.
+/// Returns the versions a CRD says are served.
 pub(super) fn served(definition: &Value) -> impl Iterator<Item = &str> {
     let versions = list(definition, "/spec/versions").iter();
     let served = versions.filter(|version| is_true(version, "/served"));
@@ -216,10 +216,11 @@ pub(super) fn served(definition: &Value) -> impl Iterator<Item = &str> {
 /// Returns the older versions as which objects may be stored, and that ours does not have.
 fn still_stored(ours: &[Value], theirs: &Value) -> Vec<Skew> {
     let storage = versions::storage(ours).unwrap_or_default();
-    let stored = list(theirs, "/status/storedVersions").iter();
-    let stored = stored.filter_map(Value::as_str);
-    let stored = stored.filter(|version| versions::named(ours, version).is_none());
-    let stored = stored.filter(|version| !versions::is_newer(version, storage));
+    let stored = list(theirs, "/status/storedVersions")
+        .iter()
+        .filter_map(Value::as_str)
+        .filter(|version| versions::named(ours, version).is_none())
+        .filter(|version| !versions::is_newer(version, storage));
     let skew = |version: &str| Skew::StillStored {
         version: version.to_owned(),
     };
@@ -235,10 +236,11 @@ fn newer(ours: &Value, theirs: &Value) -> Option<(u64, u64)> {
     (installed > ours).then_some((installed, ours))
 }
 
-/// Returns whether a condition of a definition has a status.
+/// Returns whether a condition of a CRD has a status.
 pub(super) fn is_condition(definition: &Value, condition: &str, status: &str) -> bool {
-    let conditions = list(definition, "/status/conditions").iter();
-    let mut conditions = conditions.filter(|each| text(each, "/type") == condition);
+    let mut conditions = list(definition, "/status/conditions")
+        .iter()
+        .filter(|each| text(each, "/type") == condition);
     conditions.any(|each| text(each, "/status") == status)
 }
 

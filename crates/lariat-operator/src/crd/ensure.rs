@@ -1,4 +1,4 @@
-//! From a definition to a kind that is served.
+//! From a CRD to a kind that is served.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -19,10 +19,11 @@ use super::requests::{Failure, Requests};
 /// The first pause between two looks, and the longest.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(1));
 
-/// Makes sure that definitions are installed, established and served, all at the same time; returns what became of
-/// each, in their order.
+/// Makes sure that CRDs are installed, established and served.
 ///
-/// A definition is created if it is missing and patched where it differs, on the condition that nobody has changed it
+/// This is done for all at the same time; returns what became of each, in their order.
+///
+/// A CRD is created if it is missing and patched where it differs, on the condition that nobody has changed it
 /// since it was read. Only what it says itself is written; what others said stays:
 ///
 /// - labels and annotations of others, members of the specification it does not have, the status;
@@ -31,11 +32,11 @@ const PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_
 ///   as one that is newer than all of its own, that stays so.
 ///
 /// One that is as it should be is not written, so replicas that start at the same time do not fight. Which of two
-/// programs is the newer one can be told by a number, see
+/// programs is the newer one can be said by a number, see
 /// [`with_definition_version`](crate::with_definition_version); without it the last one writes. [`Install`] says
 /// whether anything is written at all.
 ///
-/// A definition that is being deleted is waited for, and created anew. What the API server may answer differently
+/// A CRD that is being deleted is waited for, and created anew. What the API server may answer differently
 /// soon, such as a conflict or an overload, is tried again until the time is over. This needs no operator:
 ///
 /// ```no_run
@@ -52,24 +53,26 @@ const PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_
 ///
 /// # Errors
 ///
-/// Some definitions are not installed; all of them are named, with what is missing and what to do. The others may
+/// Some CRDs are not installed; all of them are named, with what is missing and what to do. The others may
 /// have been written.
 ///
 /// # Cancel safety
 ///
-/// If the future is dropped, each definition may have been written or not; calling this again goes on.
+/// If the future is dropped, each CRD may have been written or not; calling this again goes on.
 pub async fn ensure_definitions(
     client: &Client,
     definitions: &[CustomResourceDefinition],
     options: &DefinitionOptions,
 ) -> Result<Vec<DefinitionReport>, InstallError> {
     let mut seen = BTreeSet::new();
-    let tasks = definitions.iter().map(|definition| {
-        let name = definition.metadata.name.clone().unwrap_or_default();
-        let is_new = seen.insert(name.clone());
-        ensure(client, definition, name, (is_new, options))
-    });
-    let tasks: Vec<_> = tasks.collect();
+    let tasks: Vec<_> = definitions
+        .iter()
+        .map(|definition| {
+            let name = definition.metadata.name.clone().unwrap_or_default();
+            let is_new = seen.insert(name.clone());
+            ensure(client, definition, name, is_new, options)
+        })
+        .collect();
     let (mut reports, mut failures) = (Vec::new(), Vec::new());
     for result in join_all(tasks).await {
         match result {
@@ -77,9 +80,10 @@ pub async fn ensure_definitions(
             Err(error) => failures.push(error),
         }
     }
-    match failures.is_empty() {
-        true => Ok(reports),
-        false => Err(InstallError { failures }),
+    if failures.is_empty() {
+        Ok(reports)
+    } else {
+        Err(InstallError { failures })
     }
 }
 
@@ -87,7 +91,8 @@ async fn ensure(
     client: &Client,
     definition: &CustomResourceDefinition,
     name: String,
-    (is_new, options): (bool, &DefinitionOptions),
+    is_new: bool,
+    options: &DefinitionOptions,
 ) -> Result<DefinitionReport, DefinitionError> {
     let invalid = |why| {
         Err(DefinitionError::Invalid {
@@ -109,19 +114,14 @@ async fn ensure(
     if let Some(members) = ours.as_object_mut() {
         members.remove("status");
     }
-    let manager = options.manager();
     let mut task = Task {
-        requests: Requests {
-            client,
-            name: &name,
-            manager,
-        },
+        requests: Requests::new(client, &name, options.manager()),
         ours: &ours,
         install: options.install,
         change: DefinitionChange::Unchanged,
         patched: None,
         waiting: "the API server was not asked yet".to_owned(),
-        told: false,
+        is_logged: false,
     };
     let limit = options.timeout;
     let Ok(result) = time::timeout(limit, task.run()).await else {
@@ -137,7 +137,7 @@ async fn ensure(
     Ok(report)
 }
 
-/// One definition on its way.
+/// One CRD on its way.
 struct Task<'a> {
     requests: Requests<'a>,
     ours: &'a Value,
@@ -148,7 +148,7 @@ struct Task<'a> {
     /// What is missing, for the error.
     waiting: String,
     /// Whether it was logged that it is waited for.
-    told: bool,
+    is_logged: bool,
 }
 
 /// What a look leads to.
@@ -175,10 +175,10 @@ impl Task<'_> {
                 Ok(Next::Look) => continue,
                 Ok(Next::Wait(missing)) | Err(Failure::Again(missing)) => {
                     // What takes a moment is not worth a line.
-                    if pause >= PAUSES.1 && !self.told {
+                    if pause >= PAUSES.1 && !self.is_logged {
                         let definition = self.requests.name;
                         tracing::warn!(definition, missing, "a definition is waited for");
-                        self.told = true;
+                        self.is_logged = true;
                     }
                     self.waiting = missing;
                 }
@@ -262,9 +262,10 @@ impl Task<'_> {
         let wanted = [("Established", "True"), ("NamesAccepted", "True")];
         let complaints = complaints(theirs, &wanted).join(", ");
         if !is_condition(theirs, "Established", "True") {
-            return Ok(Next::Wait(match complaints.is_empty() {
-                true => "the API server has not said that it is established".to_owned(),
-                false => complaints,
+            return Ok(Next::Wait(if complaints.is_empty() {
+                "the API server has not said that it is established".to_owned()
+            } else {
+                complaints
             }));
         }
         if !complaints.is_empty() {

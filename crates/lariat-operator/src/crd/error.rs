@@ -1,4 +1,4 @@
-//! Why definitions are not installed.
+//! Why CRDs are not installed.
 
 use std::fmt;
 use std::time::Duration;
@@ -32,7 +32,7 @@ impl std::error::Error for InstallError {}
 
 debug_as_description!(InstallError, DefinitionError);
 
-/// Why a definition is not installed.
+/// Why a CRD is not installed.
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum DefinitionError {
@@ -97,7 +97,7 @@ pub enum DefinitionError {
 }
 
 impl DefinitionError {
-    /// Returns the name of the definition, empty if it has none.
+    /// Returns the name of the CRD, empty if it has none.
     #[must_use]
     pub fn name(&self) -> &str {
         match self {

@@ -29,7 +29,7 @@ const NAMES: [&str; 4] = [
     "dependencies",
 ];
 
-/// Brings a part of a definition into the form the API server answers with: without nulls, empty lists, and
+/// Brings a part of a CRD into the form the API server answers with: without nulls, empty lists, and
 /// what is as it is without being said; with whole numbers written as such.
 pub(super) fn normal(value: &Value) -> Value {
     part(value, false)
@@ -39,14 +39,16 @@ fn part(value: &Value, has_names: bool) -> Value {
     match value {
         Value::Object(members) => {
             let members = members.iter();
-            let kept = members.filter(|(name, value)| has_names || !is_nothing(name, value));
-            let kept = kept.map(|(name, value)| {
-                let value = match !has_names && VALUES.contains(&name.as_str()) {
-                    true => with_numbers(value),
-                    false => part(value, !has_names && NAMES.contains(&name.as_str())),
-                };
-                (name.clone(), value)
-            });
+            let kept = members
+                .filter(|(name, value)| has_names || !is_nothing(name, value))
+                .map(|(name, value)| {
+                    let value = if !has_names && VALUES.contains(&name.as_str()) {
+                        with_numbers(value)
+                    } else {
+                        part(value, !has_names && NAMES.contains(&name.as_str()))
+                    };
+                    (name.clone(), value)
+                });
             Value::Object(kept.collect())
         }
         Value::Array(items) => items.iter().map(|item| part(item, false)).collect(),
@@ -72,8 +74,9 @@ fn with_numbers(value: &Value) -> Value {
         Value::Number(number) => Value::Number(whole(number)),
         Value::Array(items) => items.iter().map(with_numbers).collect(),
         Value::Object(members) => {
-            let members = members.iter();
-            let members = members.map(|(name, value)| (name.clone(), with_numbers(value)));
+            let members = members
+                .iter()
+                .map(|(name, value)| (name.clone(), with_numbers(value)));
             Value::Object(members.collect())
         }
         value => value.clone(),

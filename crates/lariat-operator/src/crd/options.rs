@@ -1,10 +1,10 @@
-//! How definitions are installed.
+//! How CRDs are installed.
 
 use std::time::Duration;
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 
-/// The annotation that tells newer definitions from older ones.
+/// The annotation with the number by which a newer CRD is known from an older one.
 pub(super) const VERSION: &str = "lariat.dev/definition-version";
 
 /// What may be written.
@@ -16,12 +16,12 @@ pub enum Install {
     CreateOrUpdate,
     /// Creates what is missing; what is there must do as it is. Takes `create` and `get`.
     CreateOnly,
-    /// Writes nothing: what is missing is an error. For clusters where somebody else installs definitions. Takes
+    /// Writes nothing: what is missing is an error. For clusters where somebody else installs CRDs. Takes
     /// `get`.
     Verify,
 }
 
-/// How definitions are installed.
+/// How CRDs are installed.
 ///
 /// ```
 /// use std::time::Duration;
@@ -35,7 +35,7 @@ pub enum Install {
 #[derive(Debug, Clone)]
 #[must_use = "options do nothing until they are used"]
 pub struct DefinitionOptions {
-    pub(super) install: Install,
+    pub(crate) install: Install,
     pub(super) timeout: Duration,
     field_manager: Option<String>,
 }
@@ -56,7 +56,7 @@ impl DefinitionOptions {
         Self { install, ..self }
     }
 
-    /// Sets how long may pass until all definitions are served (default 60 s; zero fails at once). What the API server
+    /// Sets how long may pass until all CRDs are served (default 60 s; zero fails at once). What the API server
     /// refuses for good fails earlier.
     pub fn timeout(self, timeout: Duration) -> Self {
         Self { timeout, ..self }
@@ -71,7 +71,7 @@ impl DefinitionOptions {
         }
     }
 
-    pub(super) fn or_field_manager(mut self, name: &str) -> Self {
+    pub(crate) fn or_field_manager(mut self, name: &str) -> Self {
         self.field_manager.get_or_insert_with(|| name.to_owned());
         self
     }
@@ -81,11 +81,11 @@ impl DefinitionOptions {
     }
 }
 
-/// Numbers a definition, in an annotation: one with a smaller number, or with none, never overwrites one with a
+/// Numbers a CRD, in an annotation: one with a smaller number, or with none, never overwrites one with a
 /// greater.
 ///
 /// For schemas that change without a new version: while replicas of two releases run side by side, the older one
-/// leaves the definition of the newer alone. Count it up with every change. It holds among programs that use it.
+/// leaves the CRD of the newer alone. Count it up with every change. It holds among programs that use it.
 ///
 /// ```
 /// use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;

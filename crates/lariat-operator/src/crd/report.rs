@@ -1,8 +1,8 @@
-//! What became of a definition.
+//! What became of a CRD.
 
 use std::fmt;
 
-/// What became of one definition.
+/// What became of one CRD.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DefinitionReport {
@@ -14,7 +14,7 @@ pub struct DefinitionReport {
     pub skews: Vec<Skew>,
 }
 
-/// What was written to a definition.
+/// What was written to a CRD.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DefinitionChange {
@@ -26,7 +26,7 @@ pub enum DefinitionChange {
     Unchanged,
 }
 
-/// A way in which an installed definition is not what this program says; its text says what to do.
+/// A way in which an installed CRD is not what this program says; its text says what to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Skew {
@@ -47,11 +47,11 @@ pub enum Skew {
         /// The version.
         version: String,
     },
-    /// The definition is numbered, and greater than this program's; nothing was written.
+    /// The CRD is numbered, and greater than this program's; nothing was written.
     NewerDefinition {
         /// The number of what is installed.
         installed: u64,
-        /// The number of this program's definition; zero if it has none.
+        /// The number of this program's CRD; zero if it has none.
         ours: u64,
     },
     /// What is installed differs, and may not be written.
@@ -64,7 +64,7 @@ pub enum Skew {
         /// Where.
         paths: Vec<String>,
     },
-    /// Some of the names are taken by another definition; the kind is served under the others.
+    /// Some of the names are taken by another CRD; the kind is served under the others.
     NamesNotAccepted {
         /// What the API server says.
         message: String,

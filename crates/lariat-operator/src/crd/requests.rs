@@ -1,4 +1,4 @@
-//! What is asked of the API server about a definition.
+//! Requests about a CRD.
 
 use std::time::Duration;
 
@@ -8,10 +8,10 @@ use kube::core::Request;
 use kube::core::request::Error as RequestError;
 use lariat_core::describe;
 use serde_json::Value;
-use tokio::time;
 
 use super::error::DefinitionError;
 use super::json::{list, text};
+use crate::wire::{Built, SendError, Sender, code_of};
 
 /// How long one answer may take.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(15);
@@ -26,18 +26,26 @@ pub(super) enum Failure {
     Final(DefinitionError),
 }
 
-/// Requests about one definition.
+/// Requests about one CRD.
 pub(super) struct Requests<'a> {
-    pub(super) client: &'a Client,
+    sender: Sender,
     pub(super) name: &'a str,
-    pub(super) manager: &'a str,
+    manager: &'a str,
 }
 
-impl Requests<'_> {
+impl<'a> Requests<'a> {
+    pub(super) fn new(client: &Client, name: &'a str, manager: &'a str) -> Self {
+        Self {
+            sender: Sender::new(client.clone()).within(ANSWER_TIMEOUT),
+            name,
+            manager,
+        }
+    }
+
     pub(super) async fn get(&self) -> Result<Option<Value>, Failure> {
         let answer = self.send(Request::new(PATH).get(self.name, &GetParams::default()));
         match answer.await {
-            Some(Err(error)) if code(&error) == Some(404) => Ok(None),
+            Err(error) if code(&error) == Some(404) => Ok(None),
             answer => self.judge("get", answer).map(Some),
         }
     }
@@ -69,54 +77,45 @@ impl Requests<'_> {
         let problem = |verb, error| Some(format!("cannot {verb} {plural}: {}", describe(error)));
         let request = http::Request::get(&path).body(Vec::new());
         match self.send(request.map_err(RequestError::BuildRequest)).await {
-            Some(Ok(answer)) => {
+            Ok(answer) => {
                 let mut resources = list(&answer, "/resources").iter();
                 if !resources.any(|each| text(each, "/name") == plural) {
                     return missing();
                 }
             }
-            Some(Err(error)) if code(&error) == Some(404) => return missing(),
+            Err(error) if code(&error) == Some(404) => return missing(),
             // Somebody may have taken the role for discovery away; a list says as much.
-            Some(Err(error)) if code(&error) == Some(403) => {}
-            Some(Err(error)) => return problem("discover", &error),
-            None => return Some(unanswered("discover")),
+            Err(error) if code(&error) == Some(403) => {}
+            Err(SendError::Kube(error)) => return problem("discover", &error),
+            Err(silence) => return Some(format!("cannot discover it: {silence}")),
         }
         let params = ListParams::default().limit(1);
         let request = Request::new(format!("{path}/{plural}")).list(&params);
         match self.send(request).await {
-            Some(Ok(_)) => None,
+            Ok(_) => None,
             // Those who may list in some namespaces only have discovery to go by.
-            Some(Err(error)) if code(&error) == Some(403) => None,
-            Some(Err(error)) if code(&error) == Some(404) => missing(),
+            Err(error) if code(&error) == Some(403) => None,
+            Err(error) if code(&error) == Some(404) => missing(),
             // Discovery knows it. Objects may have to be converted by a webhook that this very program serves.
-            Some(Err(error)) if code(&error) == Some(500) => None,
-            Some(Err(error)) => problem("list", &error),
-            None => Some(unanswered("list")),
+            Err(error) if code(&error) == Some(500) => None,
+            Err(SendError::Kube(error)) => problem("list", &error),
+            Err(silence) => Some(format!("cannot list it: {silence}")),
         }
     }
 
-    /// Sends a request; `None` if there is no answer.
-    async fn send(
-        &self,
-        request: Result<http::Request<Vec<u8>>, RequestError>,
-    ) -> Option<Result<Value, kube::Error>> {
-        let request = match request {
-            Ok(request) => request,
-            Err(error) => return Some(Err(kube::Error::BuildRequest(error))),
-        };
-        let answer = time::timeout(ANSWER_TIMEOUT, self.client.request::<Value>(request));
-        answer.await.ok()
+    async fn send(&self, request: Built) -> Result<Value, SendError> {
+        self.sender.json(request).await
     }
 
     fn judge(
         &self,
         verb: &'static str,
-        answer: Option<Result<Value, kube::Error>>,
+        answer: Result<Value, SendError>,
     ) -> Result<Value, Failure> {
         let error = match answer {
-            None => return Err(Failure::Again(unanswered(verb))),
-            Some(Ok(object)) => return Ok(object),
-            Some(Err(error)) => error,
+            Ok(object) => return Ok(object),
+            Err(SendError::Kube(error)) => error,
+            Err(silence) => return Err(Failure::Again(format!("cannot {verb} it: {silence}"))),
         };
         let name = self.name.to_owned();
         let is_final = match &error {
@@ -133,22 +132,19 @@ impl Requests<'_> {
                 describe(&error)
             )));
         }
-        let is_forbidden = code(&error) == Some(403);
+        let is_forbidden = code_of(&error) == Some(403);
         let source = Box::new(error);
-        Err(Failure::Final(match is_forbidden {
-            true => DefinitionError::Forbidden { name, verb, source },
-            false => DefinitionError::Refused { name, verb, source },
+        Err(Failure::Final(if is_forbidden {
+            DefinitionError::Forbidden { name, verb, source }
+        } else {
+            DefinitionError::Refused { name, verb, source }
         }))
     }
 }
 
-fn code(error: &kube::Error) -> Option<u16> {
+fn code(error: &SendError) -> Option<u16> {
     match error {
-        kube::Error::Api(status) => Some(status.code),
-        _ => None,
+        SendError::Kube(error) => code_of(error),
+        SendError::NoAnswer(_) => None,
     }
-}
-
-fn unanswered(verb: &str) -> String {
-    format!("cannot {verb} it: no answer from the API server within {ANSWER_TIMEOUT:?}")
 }

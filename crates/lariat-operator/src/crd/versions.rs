@@ -1,4 +1,4 @@
-//! The versions of a definition: ours, and those somebody else brought.
+//! The versions of a CRD: ours, and those somebody else brought.
 
 use kube::core::Version;
 use serde_json::Value;
@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::json::{is_true, text};
 use super::report::Skew;
 
-/// The versions a definition is to have.
+/// The versions a CRD is to have.
 pub(super) struct Versions {
     pub(super) merged: Vec<Value>,
     pub(super) skews: Vec<Skew>,
@@ -43,10 +43,12 @@ pub(super) fn merge(ours: &[Value], theirs: &[Value]) -> Versions {
         skews.push(Skew::StoredAsNewer { version });
     }
     let storage = newer.or(our_storage);
-    let replaced = theirs.iter();
-    let replaced = replaced.map(|version| named(ours, name(version)).unwrap_or(version));
-    let added = ours.iter();
-    let added = added.filter(|version| named(theirs, name(version)).is_none());
+    let replaced = theirs
+        .iter()
+        .map(|version| named(ours, name(version)).unwrap_or(version));
+    let added = ours
+        .iter()
+        .filter(|version| named(theirs, name(version)).is_none());
     let mut merged: Vec<Value> = replaced.chain(added).cloned().collect();
     for version in &mut merged {
         let is_storage = Some(name(version)) == storage;

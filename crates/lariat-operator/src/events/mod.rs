@@ -2,6 +2,7 @@
 
 mod correlator;
 mod event;
+mod methods;
 mod options;
 mod record;
 mod recorder;
@@ -9,56 +10,6 @@ mod sink;
 mod task;
 mod text;
 
-use k8s_openapi::api::core::v1::ObjectReference;
-use lariat_cache::View;
-
 pub use event::Event;
 pub use options::{EventApi, EventOptions};
 pub use recorder::{EventStatus, Recorder};
-
-use crate::operator::Operator;
-use crate::reconciler::Reconcile;
-
-impl Operator {
-    /// Returns the recorder of Events, for use outside reconcilers; inside there is [`Reconcile::event`].
-    #[must_use]
-    pub fn events(&self) -> Recorder {
-        self.shared().events.clone()
-    }
-}
-
-impl<K: View> Reconcile<K> {
-    /// Records an event about the object that is reconciled. It never waits and never fails; see [`Recorder`].
-    ///
-    /// An operator that [only plans](Operator::plan_only) logs it instead.
-    ///
-    /// ```
-    /// use k8s_openapi::api::apps::v1::Deployment;
-    /// use lariat_controller::{HandlerResult, Outcome};
-    /// use lariat_operator::{Event, Reconcile};
-    ///
-    /// async fn reconcile(cx: Reconcile<Deployment>) -> HandlerResult {
-    ///     cx.event(Event::normal("Scaled", "scaled to 3 pods").action("Scaling"));
-    ///     Ok(Outcome::done())
-    /// }
-    /// ```
-    pub fn event(&self, event: Event) {
-        let some = |text: String| Some(text).filter(|text| !text.is_empty());
-        let (gvk, raw) = (self.gvk(), self.raw());
-        if self.shared().plan.get().is_some() {
-            let (key, reason, note) = (raw.key(), event.reason(), event.note());
-            tracing::info!(kind = %gvk, %key, reason, note, "would publish an Event");
-            return;
-        }
-        let about = ObjectReference {
-            api_version: some(gvk.api_version()),
-            kind: some(gvk.kind().to_owned()),
-            name: some(raw.key().name().to_owned()),
-            namespace: raw.key().namespace().map(str::to_owned),
-            uid: some(raw.uid().to_string()),
-            resource_version: some(raw.version().to_string()),
-            field_path: None,
-        };
-        self.shared().events.publish(&about, event);
-    }
-}

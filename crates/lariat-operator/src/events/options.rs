@@ -1,4 +1,4 @@
-//! What a recorder can be told.
+//! The options of a recorder.
 
 use std::fmt;
 use std::sync::Arc;

@@ -20,6 +20,7 @@ use super::record::{Pending, Source};
 use super::sink::{Counts, Sink};
 use super::{Event, EventApi, EventOptions, task};
 use crate::clock;
+use crate::reconcile::OperatorState;
 
 /// How many events wait to be written.
 const QUEUE: usize = 1000;
@@ -30,7 +31,7 @@ const HOST: &str = "HOSTNAME";
 ///
 /// Publishing puts an event into a queue of 1000 and returns: it never waits and never fails. One task, begun with the
 /// first event, writes what is in the queue, one after the other, after it was combined, counted and limited as
-/// [`EventOptions`] say. Events are told to people; they are not delivered: what does not fit into the queue, is over
+/// [`EventOptions`] say. Events are for people; they are not delivered: what does not fit into the queue, is over
 /// the limit, or is refused by the API server is not written, and [`status`](Self::status) counts it.
 ///
 /// A server that does not answer or is overloaded is tried 12 times, 10 seconds apart, while the others wait. When
@@ -60,13 +61,13 @@ struct Core {
     source: Arc<Source>,
     correlator: Arc<Mutex<Correlator>>,
     counts: Arc<Counts>,
-    state: Mutex<State>,
+    state: Mutex<TaskState>,
 }
 
 #[derive(Default)]
-struct State {
+struct TaskState {
     is_closed: bool,
-    running: Option<Running>,
+    running: Option<WriterTask>,
     /// How far the task is that a close waits for, or waited for.
     closing: Option<Progress>,
 }
@@ -83,7 +84,7 @@ struct Progress {
 }
 
 /// The task, and the way to it. Dropped, the task ends, and what waited for it counts as dropped.
-struct Running {
+struct WriterTask {
     queue: Option<mpsc::Sender<Box<Pending>>>,
     task: JoinSet<()>,
     counts: Arc<Counts>,
@@ -107,7 +108,12 @@ pub struct EventStatus {
 }
 
 impl Recorder {
-    pub(crate) fn new(name: &Arc<str>, clients: &SharedClientFactory) -> Self {
+    /// Returns the recorder of an operator, which is made if this is the first time.
+    pub(crate) fn of(operator: &OperatorState) -> Arc<Self> {
+        operator.feature_or(|| Self::new(&operator.name, operator.caches.clients()))
+    }
+
+    fn new(name: &Arc<str>, clients: &SharedClientFactory) -> Self {
         Self {
             core: Arc::new(Core {
                 clients: clients.clone(),
@@ -249,7 +255,7 @@ impl Core {
     }
 
     /// Gives an event to the task, or back if there is none.
-    fn offer(&self, state: &mut State, pending: Box<Pending>) -> Result<(), Box<Pending>> {
+    fn offer(&self, state: &mut TaskState, pending: Box<Pending>) -> Result<(), Box<Pending>> {
         let Some(running) = &mut state.running else {
             return Err(pending);
         };
@@ -267,7 +273,7 @@ impl Core {
             TrySendError::Closed(pending) => Err(pending),
             TrySendError::Full(_) => {
                 self.drop_one();
-                if !self.counts.told.full.swap(true, Ordering::Relaxed) {
+                if !self.counts.logged.full.swap(true, Ordering::Relaxed) {
                     let operator = &self.name;
                     tracing::warn!(%operator, "Events are dropped, there are more than can be written; said once");
                 }
@@ -277,12 +283,13 @@ impl Core {
     }
 
     /// Begins the task, inside a runtime.
-    fn begin(&self) -> Option<Running> {
+    fn begin(&self) -> Option<WriterTask> {
         let runtime = Handle::try_current().ok()?;
         let identity = ClientIdentity::default().field_manager(&*self.name);
         let client = self.clients.client_as(identity);
+        let client = client.unwrap_or_else(|_| self.clients.client());
         let sink = Sink {
-            client: client.unwrap_or_else(|_| self.clients.client()),
+            sender: Sink::sender(client),
             source: Arc::clone(&self.source),
             correlator: Arc::clone(&self.correlator),
             counts: Arc::clone(&self.counts),
@@ -293,7 +300,7 @@ impl Core {
         let (counting, done) = watch::channel(0);
         let task = task::run(sink, events, Arc::clone(&queued), counting);
         tasks.spawn_on(task, &runtime);
-        Some(Running {
+        Some(WriterTask {
             queue: Some(queue),
             task: tasks,
             counts: Arc::clone(&self.counts),
@@ -310,7 +317,7 @@ impl Core {
     }
 }
 
-impl State {
+impl TaskState {
     /// Returns how far the tasks are that may have something to write.
     fn progress(&self) -> impl Iterator<Item = &Progress> {
         let running = self.running.iter().map(|running| &running.progress);
@@ -318,7 +325,7 @@ impl State {
     }
 }
 
-impl Drop for Running {
+impl Drop for WriterTask {
     fn drop(&mut self) {
         let waiting = self.progress.queued.load(Ordering::Relaxed);
         let waiting = u64::try_from(waiting).unwrap_or(u64::MAX);

@@ -43,7 +43,7 @@ async fn until(moment: Option<Instant>) {
     }
 }
 
-/// Writes what has to be written by now; all that was not, if no time is told.
+/// Writes what has to be written by now; all that was not, if no time is given.
 async fn write_due(sink: &Sink, now: Option<Instant>) {
     loop {
         let record = sink.correlator.lock().take_due(now);

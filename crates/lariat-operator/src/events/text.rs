@@ -80,8 +80,11 @@ fn dns_name(text: &str, limit: usize) -> String {
     let mut name: String = text.chars().map(valid).collect();
     name.truncate(limit);
     // Each part between dots has to begin and end with a letter or a digit.
-    let parts = name.split('.').map(|part| part.trim_matches('-'));
-    let parts: Vec<&str> = parts.filter(|part| !part.is_empty()).collect();
+    let parts: Vec<&str> = name
+        .split('.')
+        .map(|part| part.trim_matches('-'))
+        .filter(|part| !part.is_empty())
+        .collect();
     parts.join(".")
 }
 

@@ -2,7 +2,7 @@
 
 use lariat_core::{Gvk, debug_as_description};
 
-use crate::api::ApiError;
+use crate::wire::ApiError;
 
 /// A finalizer whose name the API server would refuse.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -10,11 +10,11 @@ use serde_json::json;
 
 use super::cleaned::{Cleaned, Deletion};
 use super::error::FinalizerNameError;
-use super::{Finalizer, name};
-use crate::api::ApiError;
-use crate::guard::Guard;
-use crate::reconciler::{Callback, Reconcile};
-use crate::wire::{Attempt, Changed, Wire};
+use super::finalizer::Finalizer;
+use super::name;
+use crate::reconcile::{Callback, Reconcile};
+use crate::refusal::exempt;
+use crate::wire::{ApiError, Attempt, Changed, Wire};
 
 /// A finalizer, what cleans up, and for whom that is done.
 pub(crate) struct Held<K> {
@@ -24,7 +24,7 @@ pub(crate) struct Held<K> {
 }
 
 impl<K: View> Held<K> {
-    pub(super) fn new(finalizer: Finalizer<K>, cleanup: Callback<K>) -> Self {
+    pub(crate) fn new(finalizer: Finalizer<K>, cleanup: Callback<K>) -> Self {
         Self {
             finalizer,
             cleanup,
@@ -40,13 +40,13 @@ impl<K: View> Held<K> {
         Arc::clone(&self.finalizer.name)
     }
 
-    /// Wants the changes a reconciler must not miss.
-    pub(crate) fn told(&self) -> Predicate {
-        self.finalizer.told()
+    /// Accepts the changes a reconciler must not miss.
+    pub(crate) fn needed(&self) -> Predicate {
+        self.finalizer.needed()
     }
 
     /// Makes sure an object has the finalizer if it is to have it, and returns with which state reconciling goes on;
-    /// `None` if the object goes by now, of which another call tells.
+    /// `None` if the object goes by now, for which there is another call.
     pub(crate) async fn put_on(
         &self,
         cx: &Reconcile<K>,
@@ -55,8 +55,8 @@ impl<K: View> Held<K> {
         if finalizer.is_on(cx.raw()) || !finalizer.wants(cx.object()) {
             return Ok(Some(cx.clone()));
         }
-        let wire = Wire::of(cx).await?;
-        let manager = &cx.shared().name;
+        let wire = cx.wire().await?;
+        let manager = &cx.operator().name;
         let changed = wire.change(None, Arc::clone(cx.raw()), |state| {
             let lacks = !state.is_deleting() && !finalizer.is_on(state);
             if !lacks || !finalizer.wants(&*K::view(state, cx.gvk())?) {
@@ -65,7 +65,7 @@ impl<K: View> Held<K> {
             let names: Vec<&str> = state.finalizers().chain([finalizer.name()]).collect();
             Ok(Some(set(manager, &names, state)))
         });
-        match Guard::exempt(changed).await? {
+        match exempt(changed).await? {
             Changed::Made(state) | Changed::Unneeded(state) if !state.is_deleting() => {
                 Ok(Some(cx.with_state(K::view(&state, cx.gvk())?, state)))
             }
@@ -103,14 +103,14 @@ impl<K: View> Held<K> {
         cx: &Reconcile<K>,
         deletion: &Deletion,
     ) -> Result<Changed, HandlerError> {
-        let (wire, name) = (Wire::of(cx).await?, self.finalizer.name());
+        let (wire, name) = (cx.wire().await?, self.finalizer.name());
         let removal = wire.change(None, cx.newest(), |state| {
             // A server that was restored may have it alive by now.
             let is_same = Deletion::of(state).as_ref() == Some(deletion);
-            let removal = is_same.then(|| without(name, &cx.shared().name, state));
+            let removal = is_same.then(|| without(name, &cx.operator().name, state));
             Ok::<_, ApiError>(removal.flatten())
         });
-        Ok(Guard::exempt(removal).await?)
+        Ok(exempt(removal).await?)
     }
 
     /// Returns how much is remembered.

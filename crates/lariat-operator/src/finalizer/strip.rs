@@ -9,9 +9,9 @@ use lariat_core::ObjectKey;
 use serde_json::{Value, json};
 
 use super::error::StripError;
-use super::{Finalizer, held, name};
-use crate::api::ApiError;
-use crate::wire::Wire;
+use super::finalizer::Finalizer;
+use super::{held, name};
+use crate::wire::{ApiError, Wire};
 
 /// How many objects are asked for at a time.
 const PAGE: u32 = 500;
@@ -92,10 +92,9 @@ impl<K: View> Finalizer<K> {
                     });
                 }
             };
-            let (objects, token) = page;
-            self.strip_page(&wire, objects, &mut stripped).await;
-            match token {
-                Some(token) => params.continue_token = Some(token),
+            self.strip_page(&wire, page.objects, &mut stripped).await;
+            match page.next {
+                Some(next) => params.continue_token = Some(next),
                 None => return Ok(stripped),
             }
         }
@@ -126,7 +125,7 @@ impl<K: View> Finalizer<K> {
     async fn strip_page(&self, wire: &Wire, page: Vec<Arc<CachedObject>>, stripped: &mut Stripped) {
         for object in page {
             let key = object.key().clone();
-            // A list that was begun anew tells of those that failed once more.
+            // A list that was begun anew has those that failed once more.
             stripped.failed.retain(|(failed, _)| *failed != key);
             match self.strip_one(wire, object).await {
                 Ok(true) => stripped.removed += 1,

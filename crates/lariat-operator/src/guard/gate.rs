@@ -1,69 +1,17 @@
-//! Guards and plan at the gate of a reconciler.
-
-use std::sync::Arc;
+//! Guards at the gate of a handler.
 
 use http::StatusCode;
-use k8s_openapi::api::core::v1::ObjectReference;
 use lariat_cache::{Admission, PendingWrite, WriteEnd, WriteReceipt, WriteVerb};
 use lariat_controller::{Gate, HandlerWrite};
 use lariat_core::ResourceVersion;
 use serde::Deserialize;
 use tokio::time::Instant;
 
+use super::guard::Guard;
+use super::refused;
 use super::rules::Act;
 use super::state::{Request, Ruling, Ticket, Trip};
-use super::{Guard, GuardError};
-use crate::events::Event;
-use crate::operator::Shared;
-use crate::reconciler::Setup;
-
-/// The reason of the Event that tells of a trip.
-const TRIPPED: &str = "GuardTripped";
-
-/// What judges the writes of a reconciler: the plan, if its operator only plans, or else its guards.
-pub(crate) struct ReconcilerGate {
-    shared: Arc<Shared>,
-    guards: Vec<Guard>,
-}
-
-impl ReconcilerGate {
-    pub(crate) fn of<K>(setup: &Setup<K>) -> Self {
-        Self {
-            shared: Arc::clone(&setup.shared),
-            guards: setup.guards.clone(),
-        }
-    }
-}
-
-impl ReconcilerGate {
-    /// Tells of a trip in an Event on the object that was being reconciled.
-    fn publish(&self, write: &HandlerWrite<'_>, trip: &Trip) {
-        let (gvk, key) = (write.gvk(), write.key());
-        let reference = ObjectReference {
-            api_version: Some(gvk.api_version()),
-            kind: Some(gvk.kind().to_owned()),
-            namespace: key.namespace().map(ToOwned::to_owned),
-            name: Some(key.name().to_owned()),
-            uid: write.object().map(|object| object.uid().to_string()),
-            ..ObjectReference::default()
-        };
-        let note = format!("writes of {} are refused: {}", write.handler(), trip.why());
-        let event = Event::warning(TRIPPED, note);
-        self.shared.events.publish(&reference, event);
-    }
-}
-
-impl Gate for ReconcilerGate {
-    fn admit(&self, write: &HandlerWrite<'_>) -> Admission {
-        match self.shared.plan.get() {
-            Some(book) => book.rehearse(write),
-            None => judge(&self.guards, write, |trip| {
-                announce(write, trip);
-                self.publish(write, trip);
-            }),
-        }
-    }
-}
+use crate::refusal::is_exempt;
 
 /// A guard can be the [gate](lariat_controller::HandlerOptions::gate) of any handler.
 impl Gate for Guard {
@@ -74,17 +22,22 @@ impl Gate for Guard {
     }
 }
 
-/// Asks guards about a write; `tripped` is told of each that trips over it.
-fn judge(guards: &[Guard], write: &HandlerWrite<'_>, tripped: impl Fn(&Trip)) -> Admission {
+/// Asks guards about a write; `tripped` is called for each that trips over it.
+pub(crate) fn judge(
+    guards: &[Guard],
+    write: &HandlerWrite<'_>,
+    tripped: impl Fn(&Trip),
+) -> Admission {
     let pending = write.write();
-    let Some(act) = Act::of(pending).filter(|_| !guards.is_empty() && !Guard::is_exempt()) else {
+    let Some(act) = Act::of(pending).filter(|_| !guards.is_empty() && !is_exempt()) else {
         return Admission::Pass;
     };
     let mut request = Request {
         act,
         weight: None,
         what: pending,
-        kind: (pending.api_path(), pending.plural()),
+        api_path: pending.api_path(),
+        plural: pending.plural(),
         objects: pending.objects(),
         cached: pending.store().map_or(0, |store| store.len()),
     };
@@ -106,22 +59,23 @@ fn judge(guards: &[Guard], write: &HandlerWrite<'_>, tripped: impl Fn(&Trip)) ->
                     tripped(&trip);
                 }
                 let now = Instant::now();
-                GuardError::tripped(write.handler(), pending.to_string(), &trip, now)
+                refused::tripped(write.handler(), pending.to_string(), &trip, now)
             }
-            Ruling::Unknown => GuardError::unknown(write.handler(), pending.to_string()),
-            Ruling::NoWeight => GuardError::no_weight(write.handler(), pending.to_string()),
+            Ruling::Unknown => refused::unknown(write.handler(), pending.to_string()),
+            Ruling::NoWeight => refused::no_weight(write.handler(), pending.to_string()),
         };
         counted.give_back();
         return Admission::Refuse(error.into());
     }
-    match counted.tickets.is_empty() {
-        true => Admission::Pass,
-        false => Admission::Send(Box::new(counted)),
+    if counted.tickets.is_empty() {
+        Admission::Pass
+    } else {
+        Admission::Send(Box::new(counted))
     }
 }
 
 /// Logs that a guard has tripped.
-fn announce(write: &HandlerWrite<'_>, trip: &Trip) {
+pub(crate) fn announce(write: &HandlerWrite<'_>, trip: &Trip) {
     let (kind, key, handler) = (write.gvk(), write.key(), write.handler());
     let why = trip.why();
     tracing::error!(%kind, %key, handler, why, "a guard has tripped: writes are refused");

@@ -69,7 +69,7 @@ pub(super) enum Verbs {
     All,
 }
 
-/// What a write does, as budgets tell writes apart.
+/// What a write does, as far as budgets distinguish writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Act {
     Delete,

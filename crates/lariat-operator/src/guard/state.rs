@@ -34,8 +34,9 @@ pub(super) struct Request<'a> {
     pub(super) act: Act,
     /// What is written, for people.
     pub(super) what: &'a dyn fmt::Display,
-    /// The kind; what it is made of is the same for all writes of a kind.
-    pub(super) kind: (&'a str, &'a str),
+    /// Where the kind is served, and its plural; both are the same for all writes of a kind.
+    pub(super) api_path: &'a str,
+    pub(super) plural: &'a str,
     /// How many objects are written, if that is known.
     pub(super) objects: Option<usize>,
     /// As how many each counts; none if it is a deletion that has to be weighed.
@@ -52,7 +53,7 @@ pub(super) enum Ruling {
     Counted(Ticket),
     /// It is refused, because of this; `is_first` if it is what made the guard trip.
     Tripped { trip: Trip, is_first: bool },
-    /// It is refused for itself: how many objects it deletes cannot be told.
+    /// It is refused for itself: how many objects it deletes is not known.
     Unknown,
     /// It is refused for itself: it deletes a kind of which each object takes others along, and that has no weight.
     NoWeight,
@@ -77,7 +78,7 @@ const CLEAR_AT: usize = 64;
 
 /// What a guard has counted since it was reset.
 #[derive(Default)]
-pub(super) struct State {
+pub(super) struct Counts {
     tripped: Option<Trip>,
     /// By rule, and by kind where each counts by itself.
     windows: HashMap<(usize, Option<Kind>), Window>,
@@ -144,7 +145,7 @@ impl fmt::Display for GuardState {
     }
 }
 
-impl State {
+impl Counts {
     /// Resets it if it is time; returns whether it was.
     pub(super) fn reset_if_due(&mut self, now: Instant) -> bool {
         let until = self.tripped.as_ref().and_then(|trip| trip.until);
@@ -194,11 +195,13 @@ impl State {
     pub(super) fn admit(
         &mut self,
         now: Instant,
-        (rules, reset_after): (&[Rule], Option<Duration>),
+        rules: &[Rule],
+        reset_after: Option<Duration>,
         request: &Request<'_>,
     ) -> Ruling {
-        let covering = rules.iter().enumerate();
-        let covering: Vec<_> = covering
+        let covering: Vec<_> = rules
+            .iter()
+            .enumerate()
             .filter(|(_, rule)| rule.verbs.cover(request.act))
             .collect();
         if covering.is_empty() {
@@ -222,9 +225,9 @@ impl State {
         if self.windows.len() + covering.len() > self.clear_at() {
             self.clear_away(now);
         }
-        let kind = self.kind(request.kind);
+        let kind = self.kind(request.api_path, request.plural);
         for (number, rule) in &covering {
-            let window = self.window((*number, rule), &kind);
+            let window = self.window(*number, rule, &kind);
             window.forget(now);
             let cached = window.cached(request.cached);
             let (used, allowed) = (window.used(), rule.budget.allows(cached));
@@ -237,7 +240,7 @@ impl State {
             }
         }
         let count = |(number, rule)| {
-            let window = self.window((number, rule), &kind);
+            let window = self.window(number, rule, &kind);
             (number, window.add(now, objects, request.cached))
         };
         let slots = covering.into_iter().map(count).collect();
@@ -276,14 +279,14 @@ impl State {
         }
     }
 
-    fn window(&mut self, (number, rule): (usize, &Rule), kind: &Kind) -> &mut Window {
+    fn window(&mut self, number: usize, rule: &Rule, kind: &Kind) -> &mut Window {
         let kind = rule.is_by_kind().then(|| Kind::clone(kind));
         let window = || Window::new(rule.budget.per);
         self.windows.entry((number, kind)).or_insert_with(window)
     }
 
     /// Returns the one text of a kind.
-    fn kind(&mut self, (api_path, plural): (&str, &str)) -> Kind {
+    fn kind(&mut self, api_path: &str, plural: &str) -> Kind {
         let kinds = self.kinds.entry(api_path.to_owned()).or_default();
         if let Some(kind) = kinds.iter().find(|kind| kind.1 == plural) {
             return Kind::clone(kind);

@@ -7,13 +7,13 @@ use tokio::time::Instant;
 
 use super::budget::Budget;
 use super::rules::{Act, Rule, Verbs};
-use super::state::{Request, Ruling, State, Ticket};
+use super::state::{Counts, Request, Ruling, Ticket};
 
 const MINUTE: Duration = Duration::from_secs(60);
 
 /// A state with its rules, and a clock that is set by hand.
 struct Bench {
-    state: State,
+    state: Counts,
     rules: Vec<Rule>,
     reset_after: Option<Duration>,
     now: Instant,
@@ -21,10 +21,9 @@ struct Bench {
 
 impl Bench {
     fn new(rules: &[(Verbs, Budget)]) -> Self {
-        let rules = rules.iter();
-        let rules = rules.map(|&(verbs, budget)| Rule { verbs, budget });
+        let rules = rules.iter().map(|&(verbs, budget)| Rule { verbs, budget });
         Self {
-            state: State::default(),
+            state: Counts::default(),
             rules: rules.collect(),
             reset_after: None,
             now: Instant::now(),
@@ -36,12 +35,13 @@ impl Bench {
             weight: Some(1),
             act,
             what: &"write it",
-            kind: ("/api/v1", plural),
+            api_path: "/api/v1",
+            plural,
             objects,
             cached,
         };
-        let rules = (&*self.rules, self.reset_after);
-        self.state.admit(self.now, rules, &request)
+        self.state
+            .admit(self.now, &self.rules, self.reset_after, &request)
     }
 
     fn delete(&mut self) -> Ruling {

@@ -9,10 +9,10 @@ use kube::api::PostParams;
 use kube::core::Request;
 use lariat_core::describe;
 use serde_json::{Value, json};
-use tokio::time;
 
 use super::error::AccessError;
 use super::permission::Permission;
+use crate::wire::Sender;
 
 const PATH: &str = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
 
@@ -21,7 +21,7 @@ const AT_A_TIME: usize = 8;
 
 /// How long an answer may take, how often a question is asked, and how long is waited in between.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
-const TRIES: usize = 3;
+const TRIES: u32 = 3;
 const PAUSE: Duration = Duration::from_millis(500);
 
 /// A question about one deed, of one of the permissions.
@@ -32,11 +32,13 @@ struct Question {
 }
 
 /// Finds out what is missing; what is not answered is not.
-pub(super) async fn check(
+pub(crate) async fn check(
     client: &Client,
     permissions: Vec<Permission>,
 ) -> Result<(), AccessError> {
-    match may(client, &json!({"group": "*", "resource": "*", "verb": "*"})).await {
+    let sender = Sender::new(client.clone());
+    let sender = &sender.within(ANSWER_TIMEOUT).trying(TRIES, PAUSE);
+    match may(sender, &json!({"group": "*", "resource": "*", "verb": "*"})).await {
         Ok(true) => return Ok(()),
         Ok(false) => {}
         Err(error) => {
@@ -44,15 +46,17 @@ pub(super) async fn check(
             return Ok(());
         }
     }
-    let questions = permissions.iter().enumerate();
-    let questions: Vec<Question> = questions
+    let questions: Vec<Question> = permissions
+        .iter()
+        .enumerate()
         .flat_map(|(n, each)| questions_of(n, each))
         .collect();
-    let answers = stream::iter(questions).map(|question| async move {
-        let answer = may(client, &question.attributes).await;
-        (question, answer)
-    });
-    let mut answers = answers.buffer_unordered(AT_A_TIME);
+    let mut answers = stream::iter(questions)
+        .map(|question| async move {
+            let answer = may(sender, &question.attributes).await;
+            (question, answer)
+        })
+        .buffer_unordered(AT_A_TIME);
     let mut missing = BTreeSet::new();
     while let Some((question, answer)) = answers.next().await {
         match answer {
@@ -69,9 +73,10 @@ pub(super) async fn check(
         .enumerate()
         .filter_map(|(n, each)| each.with_verbs(|verb| missing.contains(&(n, verb.to_owned()))))
         .collect();
-    match missing.is_empty() {
-        true => Ok(()),
-        false => Err(AccessError::new(missing)),
+    if missing.is_empty() {
+        Ok(())
+    } else {
+        Err(AccessError::new(missing))
     }
 }
 
@@ -102,35 +107,16 @@ fn questions_of(number: usize, permission: &Permission) -> Vec<Question> {
 }
 
 /// Asks whether this program may do something.
-async fn may(client: &Client, attributes: &Value) -> Result<bool, String> {
-    let mut problem = String::new();
-    for attempt in 0..TRIES {
-        if attempt > 0 {
-            time::sleep(PAUSE).await;
-        }
-        match time::timeout(ANSWER_TIMEOUT, ask(client, attributes)).await {
-            Ok(Ok(review)) => return Ok(review["status"]["allowed"] == Value::Bool(true)),
-            Ok(Err(error)) => {
-                problem = describe(&error);
-                if matches!(&error, kube::Error::Api(status) if status.code < 500 && status.code != 429)
-                {
-                    break;
-                }
-            }
-            Err(_) => problem = format!("no answer from the API server within {ANSWER_TIMEOUT:?}"),
-        }
-    }
-    Err(problem)
-}
-
-async fn ask(client: &Client, attributes: &Value) -> Result<Value, kube::Error> {
+async fn may(sender: &Sender, attributes: &Value) -> Result<bool, String> {
     let review = json!({
         "apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview",
         "spec": {"resourceAttributes": attributes},
     });
-    let request =
-        Request::new(PATH).create(&PostParams::default(), review.to_string().into_bytes());
-    client
-        .request(request.map_err(kube::Error::BuildRequest)?)
+    let body = review.to_string().into_bytes();
+    let request = Request::new(PATH).create(&PostParams::default(), body);
+    let review = sender
+        .json::<Value>(request)
         .await
+        .map_err(|error| describe(&error))?;
+    Ok(review["status"]["allowed"] == Value::Bool(true))
 }

@@ -1,69 +1,52 @@
 //! What is needed, from all who need something.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use lariat_cache::{MapperError, Storage};
+use lariat_controller::SharedControllerFactory;
 use lariat_core::{Gvk, Scope};
-use parking_lot::Mutex;
 
 use super::permission::Permission;
-use super::rule::{Rule, Target};
-use crate::crd::Install;
-use crate::events::EventApi;
-use crate::operator::{Operator, Shared};
+use crate::needs::{Rule, Target};
 
-/// What was said to be needed.
-#[derive(Default)]
-pub(crate) struct Needs {
-    /// Each with the number of the reconciler that needs it; 0 is the operator.
-    rules: Mutex<Vec<(u64, Rule)>>,
-    checked_at_start: AtomicBool,
-}
-
-impl Needs {
-    /// Notes what a reconciler needs.
-    pub(crate) fn add(&self, number: u64, rules: impl IntoIterator<Item = Rule>) {
-        let rules = rules.into_iter().map(|rule| (number, rule));
-        self.rules.lock().extend(rules);
-    }
-
-    /// Forgets what a reconciler needed.
-    pub(crate) fn remove(&self, number: u64) {
-        self.rules.lock().retain(|(of, _)| *of != number);
-    }
-
-    /// Returns whether somebody needs to delete objects of a kind, in whichever version: who applies or prunes it.
-    pub(crate) fn has_deletions_of(&self, gvk: &Gvk) -> bool {
-        let rules = self.rules.lock();
-        rules.iter().any(|(_, rule)| rule.is_of_deletions(gvk))
-    }
-
-    pub(super) fn check_at_start(&self) {
-        self.checked_at_start.store(true, Ordering::Relaxed);
-    }
-
-    pub(super) fn is_checked_at_start(&self) -> bool {
-        self.checked_at_start.load(Ordering::Relaxed)
-    }
-}
-
-impl Shared {
-    /// Notes that something is needed; the rule should say [why](Rule::because).
-    pub(crate) fn need(&self, rule: Rule) {
-        self.needs.add(0, [rule]);
-    }
+/// Whose permissions are gathered.
+pub(crate) struct Gathering<'a> {
+    pub(crate) factory: &'a SharedControllerFactory,
+    /// What reconcilers and the operator say they need.
+    pub(crate) rules: Vec<Rule>,
+    /// The API group in which Events are written.
+    pub(crate) events_group: &'static str,
 }
 
 /// What is needed.
-pub(super) struct Gathered {
-    pub(super) permissions: Vec<Permission>,
+pub(crate) struct Gathered {
+    pub(crate) permissions: Vec<Permission>,
     /// The kinds whose resources are not known, and what is needed of them neither.
-    pub(super) unknown: Vec<MapperError>,
+    pub(crate) unknown: Vec<MapperError>,
+}
+
+/// Where a permission holds.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct PermissionScope {
+    group: String,
+    resource: String,
+    subresource: String,
+    names: Vec<String>,
+    namespaces: Vec<String>,
+}
+
+/// Verbs, each with those who need it.
+type Verbs = BTreeMap<String, BTreeSet<String>>;
+
+/// A resource, as roles name it.
+struct Resource {
+    group: String,
+    plural: String,
+    is_namespaced: bool,
 }
 
 impl Gathered {
-    pub(super) fn complete(mut self) -> Result<Vec<Permission>, MapperError> {
+    pub(crate) fn complete(mut self) -> Result<Vec<Permission>, MapperError> {
         match self.unknown.pop() {
             Some(error) => Err(error),
             None => Ok(self.permissions),
@@ -71,95 +54,97 @@ impl Gathered {
     }
 }
 
-/// Where a permission holds: group, resource, subresource, names, namespaces.
-type Place = (String, String, String, Vec<String>, Vec<String>);
-
-/// Asks everybody.
-pub(super) async fn permissions(operator: &Operator) -> Gathered {
-    let rules = operator.shared().needs.rules.lock().clone();
-    let mut rules: Vec<Rule> = rules.into_iter().map(|(_, rule)| rule).collect();
-    rules.extend(definitions(operator));
-    rules.extend(warm_restart(operator));
-    rules.extend(leases(operator));
-    let caches = caches(operator);
-    // At last, so that those who say why come first.
-    rules.extend(caches.rules);
-    let mut places: BTreeMap<Place, BTreeMap<String, BTreeSet<String>>> = BTreeMap::new();
-    let mut unknown = BTreeMap::new();
-    for rule in rules {
-        let (is_implied, gvk) = (rule.because.is_none(), rule.gvk().cloned());
-        let (group, plural, is_namespaced) = match resource(operator, &rule.target).await {
-            Ok(resource) => resource,
-            Err(error) => {
-                unknown.insert(gvk, error);
-                continue;
-            }
-        };
-        let selected = gvk.as_ref().and_then(|gvk| caches.namespaces.get(gvk));
-        let mut namespaces = match (rule.namespaces.is_empty(), is_namespaced) {
-            (true, true) => selected.cloned().unwrap_or_default(),
-            _ => rule.namespaces,
-        };
-        namespaces.sort();
-        namespaces.dedup();
-        let mut names = rule.names;
-        names.sort();
-        names.dedup();
-        let place = (group, plural.clone(), rule.subresource, names, namespaces);
-        let verbs = places.entry(place).or_default();
-        for verb in rule.verbs {
-            let because = verbs.entry(verb).or_default();
-            if !is_implied || because.is_empty() {
-                because.insert(
-                    rule.because
-                        .clone()
-                        .unwrap_or_else(|| format!("the cache of {plural}")),
-                );
+impl Gathering<'_> {
+    /// Asks everybody.
+    pub(crate) async fn permissions(self) -> Gathered {
+        let mut rules = self.rules;
+        rules.extend(warm_restart(self.factory));
+        rules.extend(leases(self.factory));
+        let caches = caches(self.factory);
+        // At last, so that those who say why come first.
+        rules.extend(caches.rules);
+        let mut scopes: BTreeMap<PermissionScope, Verbs> = BTreeMap::new();
+        let mut unknown = BTreeMap::new();
+        for rule in rules {
+            let gvk = rule.gvk().cloned();
+            let resource = match Resource::of(&rule.target, self.events_group).await {
+                Ok(resource) => resource,
+                Err(error) => {
+                    unknown.insert(gvk, error);
+                    continue;
+                }
+            };
+            let selected = gvk.as_ref().and_then(|gvk| caches.namespaces.get(gvk));
+            let namespaces = if rule.namespaces.is_empty() && resource.is_namespaced {
+                selected.cloned().unwrap_or_default()
+            } else {
+                rule.namespaces
+            };
+            let because = rule.because;
+            let cache = format!("the cache of {}", resource.plural);
+            let scope = PermissionScope {
+                group: resource.group,
+                resource: resource.plural,
+                subresource: rule.subresource,
+                names: sorted(rule.names),
+                namespaces: sorted(namespaces),
+            };
+            let verbs = scopes.entry(scope).or_default();
+            for verb in rule.verbs {
+                let all = verbs.entry(verb).or_default();
+                match &because {
+                    Some(because) => _ = all.insert(because.clone()),
+                    // It needs no other reason where there is one.
+                    None if all.is_empty() => _ = all.insert(cache.clone()),
+                    None => {}
+                }
             }
         }
-    }
-    Gathered {
-        permissions: places.into_iter().filter_map(permission).collect(),
-        unknown: unknown.into_values().collect(),
+        Gathered {
+            permissions: scopes
+                .into_iter()
+                .filter_map(|(scope, verbs)| permission(scope, verbs))
+                .collect(),
+            unknown: unknown.into_values().collect(),
+        }
     }
 }
 
-fn permission((place, verbs): (Place, BTreeMap<String, BTreeSet<String>>)) -> Option<Permission> {
-    let (group, resource, subresource, names, namespaces) = place;
+fn sorted(mut names: Vec<String>) -> Vec<String> {
+    names.sort();
+    names.dedup();
+    names
+}
+
+fn permission(scope: PermissionScope, verbs: Verbs) -> Option<Permission> {
     let some = !verbs.is_empty();
     some.then_some(Permission {
-        group,
-        resource,
-        subresource,
-        names,
-        namespaces,
+        group: scope.group,
+        resource: scope.resource,
+        subresource: scope.subresource,
+        names: scope.names,
+        namespaces: scope.namespaces,
         verbs,
     })
 }
 
-/// Returns group and plural, and whether objects are in namespaces.
-async fn resource(
-    operator: &Operator,
-    target: &Target,
-) -> Result<(String, String, bool), MapperError> {
-    match target {
-        Target::Resource { group, plural } => Ok((group.clone(), plural.clone(), true)),
-        Target::Events => {
-            let group = match operator.shared().events.api() {
-                EventApi::Core => "",
-                EventApi::Events => "events.k8s.io",
-            };
-            Ok((group.to_owned(), "events".to_owned(), true))
-        }
-        Target::Kind(client) => {
-            let resource = client.resource().await?;
-            let is_namespaced = resource.scope() == Scope::Namespaced;
-            Ok((
-                resource.gvk().group().to_owned(),
-                resource.plural().to_owned(),
-                is_namespaced,
-            ))
-        }
+impl Resource {
+    async fn of(target: &Target, events_group: &str) -> Result<Self, MapperError> {
+        let (group, plural, is_namespaced) = match target {
+            Target::Resource { group, plural } => (group.clone(), plural.clone(), true),
+            Target::Events => (events_group.to_owned(), "events".to_owned(), true),
+            Target::Kind(client) => {
+                let resource = client.resource().await?;
+                let is_namespaced = resource.scope() == Scope::Namespaced;
+                let (gvk, plural) = (resource.gvk(), resource.plural());
+                (gvk.group().to_owned(), plural.to_owned(), is_namespaced)
+            }
+        };
+        Ok(Self {
+            group,
+            plural,
+            is_namespaced,
+        })
     }
 }
 
@@ -170,11 +155,11 @@ struct Caches {
     namespaces: HashMap<Gvk, Vec<String>>,
 }
 
-fn caches(operator: &Operator) -> Caches {
-    let caches = operator.factory().caches();
+fn caches(factory: &SharedControllerFactory) -> Caches {
+    let caches = factory.caches();
     let (mut rules, mut namespaces) = (Vec::new(), HashMap::new());
     for status in caches.status() {
-        let kind = operator.factory().for_kind(&status.gvk);
+        let kind = factory.for_kind(&status.gvk);
         let mut rule = Rule::of(&kind).verbs(["list", "watch"]);
         if status.storage == Storage::OnDemand {
             rule = rule.verbs(["get"]);
@@ -188,18 +173,17 @@ fn caches(operator: &Operator) -> Caches {
 }
 
 /// Returns the rule for caches that are kept between two runs, which need to know which cluster they are of.
-fn warm_restart(operator: &Operator) -> Option<Rule> {
+fn warm_restart(factory: &SharedControllerFactory) -> Option<Rule> {
     let rule = || {
         let rule = Rule::on("", "namespaces").named(["kube-system"]);
         rule.verbs(["get"]).because("warm restarts")
     };
-    let is_warm = operator.factory().caches().restarts_warm();
+    let is_warm = factory.caches().restarts_warm();
     is_warm.then(rule)
 }
 
 /// Returns the rules for the leases of the factory.
-fn leases(operator: &Operator) -> Vec<Rule> {
-    let factory = operator.factory();
+fn leases(factory: &SharedControllerFactory) -> Vec<Rule> {
     let Some(leadership) = factory.leadership() else {
         return Vec::new();
     };
@@ -218,27 +202,4 @@ fn leases(operator: &Operator) -> Vec<Rule> {
         // What is created has no name yet when permission is asked for.
         rule("the leader election").verbs(["create"]),
     ]
-}
-
-/// Returns the rules for what is installed.
-fn definitions(operator: &Operator) -> Vec<Rule> {
-    let (install, names) = operator.shared().definitions.names();
-    if names.is_empty() {
-        return Vec::new();
-    }
-    let rule = || {
-        let rule = Rule::on("apiextensions.k8s.io", "customresourcedefinitions");
-        rule.because("the definitions it installs")
-    };
-    let (create, named): (bool, &[&str]) = match install {
-        Install::CreateOrUpdate => (true, &["get", "patch"]),
-        Install::CreateOnly => (true, &["get"]),
-        Install::Verify => (false, &["get"]),
-    };
-    let mut rules = vec![rule().named(names).verbs(named.iter().copied())];
-    if create {
-        // What is created has no name yet when permission is asked for.
-        rules.push(rule().verbs(["create"]));
-    }
-    rules
 }

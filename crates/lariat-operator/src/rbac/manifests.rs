@@ -36,7 +36,7 @@ const GIVES_AWAY: [([&str; 2], &str, &str); 2] = [
 ];
 
 impl Manifests {
-    pub(super) fn new(name: &str, account: &ObjectKey, permissions: &[Permission]) -> Self {
+    pub(crate) fn new(name: &str, account: &ObjectKey, permissions: &[Permission]) -> Self {
         let subject = json!({
             "kind": "ServiceAccount", "name": account.name(), "namespace": account.namespace().unwrap_or("default"),
         });
@@ -91,14 +91,11 @@ fn hints(permissions: &[Permission]) -> Vec<String> {
 fn by_namespace(permissions: &[Permission]) -> BTreeMap<Option<&str>, Vec<Permission>> {
     let mut found: BTreeMap<Option<&str>, Vec<Permission>> = BTreeMap::new();
     for permission in permissions {
-        let namespaces: BTreeSet<Option<&str>> = match permission.namespaces.is_empty() {
-            true => [None].into(),
-            false => permission
-                .namespaces
-                .iter()
-                .map(|name| Some(name.as_str()))
-                .collect(),
-        };
+        let named = permission.namespaces.iter();
+        let mut namespaces: BTreeSet<Option<&str>> = named.map(|name| Some(&**name)).collect();
+        if namespaces.is_empty() {
+            namespaces.insert(None);
+        }
         for namespace in namespaces {
             found.entry(namespace).or_default().push(permission.clone());
         }

@@ -65,9 +65,10 @@ impl fmt::Display for Permission {
             write!(f, " in {}", self.namespaces.join(", "))?;
         }
         let because: Vec<&str> = self.because().into_iter().collect();
-        match because.is_empty() {
-            true => Ok(()),
-            false => write!(f, " (for {})", because.join(", ")),
+        if because.is_empty() {
+            Ok(())
+        } else {
+            write!(f, " (for {})", because.join(", "))
         }
     }
 }

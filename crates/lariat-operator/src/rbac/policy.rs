@@ -8,7 +8,7 @@ use super::permission::Permission;
 
 /// Writes permissions as rules: resources of a group with the same verbs are one, in order. Where they hold is for
 /// the role to say.
-pub(super) fn rules(permissions: &[Permission]) -> Vec<PolicyRule> {
+pub(crate) fn rules(permissions: &[Permission]) -> Vec<PolicyRule> {
     let mut merged: BTreeMap<Same<'_>, Vec<String>> = BTreeMap::new();
     for (place, verbs) in verbs(permissions) {
         let (group, path, names) = place;

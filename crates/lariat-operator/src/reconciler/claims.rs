@@ -7,18 +7,18 @@ use lariat_controller::Related;
 use lariat_core::Gvk;
 use parking_lot::Mutex;
 
-use super::ReconcilerError;
-use super::claimed::Claim;
-use crate::operator::Shared;
-use crate::rbac::Rule;
-use crate::remembered::Remembers;
+use super::error::ReconcilerError;
+use super::remembered::{Reconcilers, Remembers};
+use super::sets;
+use crate::needs::Rule;
+use crate::reconcile::{Claim, OperatorState};
 
 /// Counts reconcilers.
 static RECONCILERS: AtomicU64 = AtomicU64::new(1);
 
 /// What a reconciler watches, the rules it needs, and what it alone has.
 pub(super) struct Claims {
-    shared: Arc<Shared>,
+    operator: Arc<OperatorState>,
     number: u64,
     gvk: Gvk,
     claims: Vec<Claim>,
@@ -29,15 +29,16 @@ pub(super) struct Claims {
 impl Claims {
     /// Begins with what no other reconciler of the kind may have.
     pub(super) fn begin(
-        shared: &Arc<Shared>,
-        (gvk, name): (&Gvk, &str),
+        operator: &Arc<OperatorState>,
+        gvk: &Gvk,
+        name: &str,
         claims: Vec<Claim>,
     ) -> Result<Arc<Self>, ReconcilerError> {
-        let taken = shared.claimed.take(gvk, &claims);
+        let taken = operator.claimed.take(gvk, &claims);
         taken.map_err(|claim| ReconcilerError::taken(gvk, name, &claim))?;
-        shared.sets.begin(gvk);
+        sets::begin(operator, gvk);
         Ok(Arc::new(Self {
-            shared: Arc::clone(shared),
+            operator: Arc::clone(operator),
             number: RECONCILERS.fetch_add(1, Ordering::Relaxed),
             gvk: gvk.clone(),
             claims,
@@ -57,7 +58,7 @@ impl Claims {
         // Locked meanwhile, so that an end comes before or after.
         let related = self.related.lock();
         if related.is_some() {
-            self.shared.needs.add(self.number, rules);
+            self.operator.needs.add(self.number, rules);
         }
     }
 
@@ -65,7 +66,8 @@ impl Claims {
     pub(super) fn count(&self, reconciler: Weak<dyn Remembers>) {
         let related = self.related.lock();
         if related.is_some() {
-            self.shared.reconcilers.add(self.number, reconciler);
+            let reconcilers = self.operator.feature::<Reconcilers>();
+            reconcilers.add(self.number, reconciler);
         }
     }
 
@@ -75,9 +77,10 @@ impl Claims {
             return;
         };
         related.into_iter().for_each(Related::end);
-        self.shared.needs.remove(self.number);
-        self.shared.reconcilers.remove(self.number);
-        self.shared.claimed.release(&self.gvk, &self.claims);
-        self.shared.sets.end(&self.gvk);
+        let operator = &self.operator;
+        operator.needs.remove(self.number);
+        operator.feature::<Reconcilers>().remove(self.number);
+        operator.claimed.release(&self.gvk, &self.claims);
+        sets::end(operator, &self.gvk);
     }
 }

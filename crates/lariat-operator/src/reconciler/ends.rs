@@ -10,10 +10,10 @@ const MOST: usize = 1024;
 
 /// The ends that a reconciler is notified of, until they are forgotten.
 #[derive(Debug, Default)]
-pub(super) struct Ends(Mutex<State>);
+pub(super) struct Ends(Mutex<EndSets>);
 
 #[derive(Debug, Default)]
-struct State {
+struct EndSets {
     /// A call began the notification, and has not succeeded.
     begun: Latest,
     /// The notification succeeded, in a call that has to come again for another reason. Apart from the others, which

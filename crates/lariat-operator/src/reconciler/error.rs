@@ -3,8 +3,8 @@
 use lariat_controller::RegisterError;
 use lariat_core::{Gvk, debug_as_description};
 
-use super::claimed::Claim;
 use crate::finalizer::FinalizerNameError;
+use crate::reconcile::Claim;
 use crate::status::ConditionError;
 
 /// A reconciler that was not registered. Nothing is left behind.
@@ -46,7 +46,7 @@ pub enum ReconcilerError {
         /// What is wrong.
         source: ConditionError,
     },
-    /// Another reconciler of the kind tells in this condition.
+    /// Another reconciler of the kind reports in this condition.
     #[error(
         "reconciler {name:?} of {gvk} cannot report errors in the condition {condition:?}, in which another does; \
          give each a condition of its own"

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use lariat_controller::HandlerError;
 
-use super::Reconcile;
+use crate::reconcile::Reconcile;
 
 pub(crate) type ErrorPolicy<K> = dyn Fn(&HandlerError, &Reconcile<K>) -> Retry + Send + Sync;
 

@@ -1,41 +1,22 @@
 //! One call of a reconciler: which of its functions it is for, and what comes of the answer.
 
 use std::any::Any;
-use std::future::Future;
 use std::panic::{AssertUnwindSafe, resume_unwind};
 use std::sync::Arc;
 
 use futures::FutureExt;
-use futures::future::BoxFuture;
 use lariat_cache::View;
 use lariat_controller::{Context, Enqueue, HandlerError, HandlerResult, Outcome};
 use lariat_core::Remembered;
 
 use super::ends::Ends;
-use super::{Reconcile, Setup};
+use super::remembered::Remembers;
+use super::sets;
+use super::setup::Setup;
 use crate::finalizer::Held;
-use crate::guard::{self, Guard};
-use crate::remembered::Remembers;
+use crate::reconcile::{Callback, Reconcile};
+use crate::refusal::paced;
 use crate::status::Report;
-
-/// A function of the user's whose type is forgotten.
-pub(crate) struct Callback<K>(Box<Function<K>>);
-
-type Function<K> = dyn Fn(Reconcile<K>) -> BoxFuture<'static, HandlerResult> + Send + Sync;
-
-impl<K> Callback<K> {
-    pub(crate) fn new<F, Fut>(function: F) -> Self
-    where
-        F: Fn(Reconcile<K>) -> Fut + Send + Sync + 'static,
-        Fut: Future<Output = HandlerResult> + Send + 'static,
-    {
-        Self(Box::new(move |cx| function(cx).boxed()))
-    }
-
-    pub(crate) async fn call(&self, cx: Reconcile<K>) -> HandlerResult {
-        (self.0)(cx).await
-    }
-}
 
 /// What a reconciler is made of, once it is registered.
 pub(crate) struct Call<K> {
@@ -61,9 +42,9 @@ impl<K: View> Call<K> {
         if let (Some(finalizer), Some(last)) = (&self.setup.finalizer, cx.last()) {
             finalizer.forget(last.uid());
         }
-        // Whatever comes of telling that it is gone.
+        // Whatever comes of the notification of its end.
         if cx.last().is_some() || cx.raw().is_none() {
-            self.setup.shared.sets.forget(cx.gvk(), cx.key());
+            self.forget_sets(&cx);
         }
         let last = cx.last().map(|last| last.uid().clone());
         let is_begun = last.as_ref().is_some_and(|uid| self.ends.is_begun(uid));
@@ -99,18 +80,24 @@ impl<K: View> Call<K> {
         result
     }
 
+    fn forget_sets(&self, cx: &Context<K>) {
+        sets::forget(&self.setup.operator, cx.gvk(), cx.key());
+    }
+
     /// Goes on with the object that exists, whatever came of the end of another.
     async fn after(&self, cx: &Arc<Context<K>>) -> HandlerResult {
         let raw = cx.raw().cloned();
-        let Some(object) = cx.object()?.zip(raw) else {
-            self.setup.shared.sets.forget(cx.gvk(), cx.key());
+        let Some((object, raw)) = cx.object()?.zip(raw) else {
+            self.forget_sets(cx);
             return Ok(Outcome::done());
         };
-        let cx = Reconcile::new(Arc::clone(cx), object, Arc::clone(&self.setup.shared));
-        cx.own().lock().reported = self.setup.report.as_ref().map(Report::kind);
-        let result = match cx.raw().is_deleting() {
-            true => self.goes(&cx).await,
-            false => self.exists(cx.clone()).await,
+        let reported = self.setup.report.as_ref().map(Report::kind);
+        let operator = Arc::clone(&self.setup.operator);
+        let cx = Reconcile::new(Arc::clone(cx), object, raw, operator, reported);
+        let result = if cx.raw().is_deleting() {
+            self.goes(&cx).await
+        } else {
+            self.exists(cx.clone()).await
         };
         result.map_err(|error| self.decide(error, &cx))
     }
@@ -127,7 +114,7 @@ impl<K: View> Call<K> {
             Err(error) => (cx, Err(error)),
         };
         if let Some(report) = &self.setup.report {
-            result = report.tell(&cx, result).await;
+            result = report.report(&cx, result).await;
         }
         match (self.setup.requeue_after, result) {
             (Some(period), Ok(outcome)) => Ok(outcome.or_requeue_after(period)),
@@ -145,7 +132,7 @@ impl<K: View> Call<K> {
         };
         let result = finalizer.take_off(cx).await;
         match &self.setup.report {
-            Some(report) => report.tell(cx, result).await,
+            Some(report) => report.report(cx, result).await,
             None => result,
         }
     }
@@ -154,7 +141,7 @@ impl<K: View> Call<K> {
         AssertUnwindSafe(self.gone(cx)).catch_unwind().await
     }
 
-    /// Tells of an object that is gone, once.
+    /// Notifies of an object that is gone, once.
     async fn gone(&self, cx: &Arc<Context<K>>) -> Result<(), HandlerError> {
         let (Some(gone), Some(raw)) = (&self.setup.on_gone, cx.last().cloned()) else {
             return Ok(());
@@ -164,16 +151,17 @@ impl<K: View> Call<K> {
             return Ok(());
         }
         let last = match cx.deleted() {
-            Ok(Some(last)) => (last, raw),
+            Ok(Some(last)) => last,
             Ok(None) => return Ok(()),
             Err(error) if error.is_no_content() => {
                 let (kind, key, handler) = (cx.gvk(), cx.key(), cx.handler());
-                tracing::warn!(%kind, %key, handler, "the last state of an object was not kept: its end is not told");
+                tracing::warn!(%kind, %key, handler, "the last state of an object was not kept: nobody is notified of its end");
                 return Ok(());
             }
             Err(error) => return Err(error.into()),
         };
-        let cx = Reconcile::new(Arc::clone(cx), last, Arc::clone(&self.setup.shared));
+        let operator = Arc::clone(&self.setup.operator);
+        let cx = Reconcile::new(Arc::clone(cx), last, raw, operator, None);
         self.ends.begin(&uid);
         match gone.call(cx.clone()).await {
             Ok(_) => {
@@ -187,7 +175,7 @@ impl<K: View> Call<K> {
     fn decide(&self, error: HandlerError, cx: &Reconcile<K>) -> HandlerError {
         match &self.setup.on_error {
             Some(policy) if error.is_retryable() => policy(&error, cx).apply(error),
-            _ => guard::paced(error),
+            _ => paced(error),
         }
     }
 }
@@ -196,7 +184,7 @@ impl<K: View> Remembers for Call<K> {
     fn remembered(&self, all: &mut Vec<Remembered>) {
         all.push(self.ends.remembered());
         all.extend(self.setup.finalizer.iter().map(Held::remembered));
-        all.extend(self.setup.guards.iter().map(Guard::remembered));
+        self.setup.guards.remembered(all);
     }
 }
 
@@ -221,8 +209,9 @@ fn after_failure<K: View>(
     };
     if let Some(delay) = delay {
         // Beside the retry, which may be given up.
-        let request = Enqueue::after(delay).to(handler);
-        let request = request.because("it asked to be called again");
+        let request = Enqueue::after(delay)
+            .to(handler)
+            .because("it asked to be called again");
         // Only a handler that was taken away is not found.
         let _ = cx.enqueue_with(key, &request);
     }

@@ -150,7 +150,7 @@ impl Conditions {
         Self::set_at(conditions, update, clock::now())
     }
 
-    /// Sets a condition at a time; otherwise as [`set`](Self::set). Conditions tell time in whole seconds.
+    /// Sets a condition at a time; otherwise as [`set`](Self::set). Conditions have times in whole seconds.
     ///
     /// # Errors
     ///
@@ -220,11 +220,12 @@ fn is_reason(text: &str) -> bool {
 /// A word with `-`, `_` and `.` inside, after a domain and a slash or alone.
 pub(super) fn check_type(kind: &str) -> Result<(), ConditionError> {
     let (domain, word) = kind.split_once('/').unwrap_or(("a", kind));
-    match kind.len() <= LONGEST_TYPE && is_domain(domain) && is_word(word) {
-        true => Ok(()),
-        false => Err(ConditionError::Type {
+    if kind.len() <= LONGEST_TYPE && is_domain(domain) && is_word(word) {
+        Ok(())
+    } else {
+        Err(ConditionError::Type {
             kind: kind.to_owned(),
-        }),
+        })
     }
 }
 

@@ -4,14 +4,14 @@ use lariat_controller::Ignore;
 use lariat_core::{Gvk, ObjectKey, debug_as_description};
 
 use super::condition::ConditionError;
-use crate::api::ApiError;
+use crate::wire::ApiError;
 
 /// A status that was not written.
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum StatusError {
     /// The object is gone, or another one has its name by now. Passed on with `?` it ends the call, and is
-    /// [ignored](lariat_controller::HandlerError::ignore): the end of the object is told by itself.
+    /// [ignored](lariat_controller::HandlerError::ignore): the reconciler is notified of the end of the object by itself.
     #[error("{gvk} {key} has no status to write any more")]
     Gone {
         /// The kind.

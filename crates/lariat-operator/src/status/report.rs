@@ -1,4 +1,4 @@
-//! Telling of failures and success in a condition.
+//! Reports of failures and success in a condition.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,9 +12,10 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use super::condition::{ConditionError, ConditionUpdate, LONGEST_MESSAGE, check_type};
+use super::decisions::Decisions;
 use super::error::StatusError;
 use super::unwritten::Unwritten;
-use crate::reconciler::Reconcile;
+use crate::reconcile::Reconcile;
 
 const FAILED: &str = "ReconcileError";
 const RECONCILED: &str = "Reconciled";
@@ -26,22 +27,22 @@ const MESSAGE_PERIOD: Duration = Duration::from_secs(60);
 /// How many times are kept before those that no longer matter are thrown away.
 const CLEAR_AT: usize = 1024;
 
-/// From which attempt on a conflict is worth telling: most are over with the next state.
-const TOLD_CONFLICT: u32 = 3;
+/// From which attempt on a conflict is worth a report: most are over with the next state.
+const REPORTED_CONFLICT: u32 = 3;
 
-/// Tells how reconciling went in a condition of one type.
+/// Reports how reconciling went in a condition of one type.
 pub(crate) struct Report {
     kind: Arc<str>,
-    /// When failures of an object were last told.
-    told: Mutex<HashMap<Uid, Instant>>,
+    /// When failures of an object were last reported.
+    reported: Mutex<HashMap<Uid, Instant>>,
     unwritten: Unwritten,
 }
 
 impl Report {
-    pub(super) fn new(kind: &str) -> Self {
+    pub(crate) fn new(kind: &str) -> Self {
         Self {
             kind: kind.into(),
-            told: Mutex::default(),
+            reported: Mutex::default(),
             unwritten: Unwritten::default(),
         }
     }
@@ -58,15 +59,15 @@ impl Report {
     /// Reports how a call ended, and returns that. An error of this write does not hide the error reported, nor a
     /// success; what the call itself said in the condition is its own write, though, without which it has not
     /// succeeded.
-    pub(crate) async fn tell<K: View>(
+    pub(crate) async fn report<K: View>(
         &self,
         cx: &Reconcile<K>,
         result: HandlerResult,
     ) -> HandlerResult {
-        let held = cx.own().lock().held.take();
+        let held = Decisions::of(cx).lock().held.take();
         match (result, held) {
             (Err(error), _) if !error.is_ignored() => {
-                self.note(cx, self.tell_failure(cx, &error).await);
+                self.note(cx, self.report_failure(cx, &error).await);
                 Err(error)
             }
             // It goes with the object, after a cleanup that is done.
@@ -76,7 +77,7 @@ impl Report {
                 _ => result,
             },
             (Ok(outcome), None) if !cx.raw().is_deleting() => {
-                self.note(cx, self.tell_success(cx).await);
+                self.note(cx, self.report_success(cx).await);
                 Ok(outcome)
             }
             (result, None) => result,
@@ -89,24 +90,24 @@ impl Report {
             Ok(false) => {}
             Err(error) if error.is_not_found() => {}
             Err(error) => {
-                let object = (cx.gvk(), cx.key());
-                self.unwritten.failed(object, &self.kind, &error);
+                self.unwritten
+                    .failed(cx.gvk(), cx.key(), &self.kind, &error);
             }
         }
     }
 
-    async fn tell_failure<K: View>(
+    async fn report_failure<K: View>(
         &self,
         cx: &Reconcile<K>,
         error: &HandlerError,
     ) -> Result<bool, StatusError> {
-        if error.is_conflict() && cx.attempt() < TOLD_CONFLICT {
+        if error.is_conflict() && cx.attempt() < REPORTED_CONFLICT {
             return Ok(false);
         }
         let update = ConditionUpdate::is_false(&self.kind, FAILED).message(one_line(error));
         let uid = cx.raw().uid();
-        let told = self.told.lock().get(uid).copied();
-        let is_fresh = told.is_some_and(|told| told.elapsed() < MESSAGE_PERIOD);
+        let reported = self.reported.lock().get(uid).copied();
+        let is_fresh = reported.is_some_and(|at| at.elapsed() < MESSAGE_PERIOD);
         let generation = cx.raw().generation();
         // A message alone can wait; that it fails, or that another spec does, cannot.
         let worth = |was: Option<&Value>| {
@@ -123,8 +124,8 @@ impl Report {
         Ok(written)
     }
 
-    async fn tell_success<K: View>(&self, cx: &Reconcile<K>) -> Result<bool, StatusError> {
-        if cx.own().lock().conditions.contains(&*self.kind) {
+    async fn report_success<K: View>(&self, cx: &Reconcile<K>) -> Result<bool, StatusError> {
+        if Decisions::of(cx).lock().has(&self.kind) {
             return Ok(false);
         }
         let update = ConditionUpdate::is_true(&self.kind, RECONCILED);
@@ -132,15 +133,15 @@ impl Report {
     }
 
     fn remember(&self, uid: &Uid) {
-        let mut told = self.told.lock();
-        if told.len() >= CLEAR_AT {
-            told.retain(|_, at| at.elapsed() < MESSAGE_PERIOD);
+        let mut reported = self.reported.lock();
+        if reported.len() >= CLEAR_AT {
+            reported.retain(|_, at| at.elapsed() < MESSAGE_PERIOD);
         }
-        told.insert(uid.clone(), Instant::now());
+        reported.insert(uid.clone(), Instant::now());
     }
 }
 
-/// Returns whether a condition tells a failure.
+/// Returns whether a condition reports a failure.
 pub(super) fn is_failure(condition: &Value) -> bool {
     condition["status"] == "False" && condition["reason"] == FAILED
 }

@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use super::error::StatusError;
-use crate::api::ApiError;
+use crate::wire::ApiError;
 
 /// How long no write must have failed before one that succeeds means that all is well again: what fails in one
 /// namespace may go on to succeed in another.
@@ -30,12 +30,7 @@ struct Failures {
 impl Unwritten {
     /// Says that a condition was not written: of one error the first time, the second, the fourth and so on as a
     /// warning.
-    pub(super) fn failed(
-        &self,
-        (kind, key): (&Gvk, &ObjectKey),
-        condition: &str,
-        error: &StatusError,
-    ) {
+    pub(super) fn failed(&self, kind: &Gvk, key: &ObjectKey, condition: &str, error: &StatusError) {
         let times = self.count(error);
         let error = describe(error);
         if times.is_power_of_two() {

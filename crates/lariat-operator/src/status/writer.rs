@@ -9,14 +9,16 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
+use super::applied::Applied;
 use super::condition::ConditionUpdate;
+use super::decisions::{Decisions, Held};
 use super::diff::{changed, contains, merge_patch, without_nulls};
 use super::error::StatusError;
 use super::listed::{self, Reported, Settled};
-use crate::apply::NOTES;
+use crate::annotations::NOTES;
 use crate::clock;
-use crate::reconciler::{Held, Reconcile};
-use crate::wire::{self, Attempt, Changed, Managers, Wire, identity_of, json_of};
+use crate::reconcile::Reconcile;
+use crate::wire::{Attempt, Changed, Managers, identity_of, is_shown, json_of};
 
 /// Writes the status of the object a reconcile is about; [`Reconcile::status`] begins it.
 ///
@@ -57,7 +59,7 @@ impl<K: View> StatusWriter<K> {
     /// it, fields it applied earlier and that are not given any more are removed, and those of others are left alone.
     ///
     /// The field manager is `operator/reconciler`, with a hash in place of what does not fit into 128 bytes. Fields
-    /// that the operator owns by its merges are taken: the defaults that a definition has for the status belong to
+    /// that the operator owns by its merges are taken: the defaults that a CRD has for the status belong to
     /// whoever writes it first, which may be [a condition that reports errors](crate::Reconciler::report_errors). A
     /// field that another reconciler applies, or another program manages, is a [conflict](StatusError::is_conflict).
     /// What an earlier release applied under the operator's name alone is given up when the reconciler first applies.
@@ -153,22 +155,22 @@ impl<K: View> StatusWriter<K> {
             ..self.reported()
         };
         let mut said = Sayings::default();
-        let written = self.merge(|now| {
-            let is_empty = now.as_object().is_none_or(serde_json::Map::is_empty);
-            let mut status: S = match is_empty {
-                true => S::default(),
-                false => S::deserialize(now).map_err(|error| self.unfit(&error))?,
-            };
-            let before = match is_empty {
-                true => json!({}),
-                false => self.encode(&status)?,
-            };
-            change(&mut status);
-            let after = changed(now, &before, &self.encode(&status)?);
-            let settled = said.note(now, reported.settle(now, after));
-            Ok(merge_patch(now, &settled))
-        });
-        let written = written.await?;
+        let written = self
+            .merge(|now| {
+                let is_empty = now.as_object().is_none_or(serde_json::Map::is_empty);
+                let (mut status, before) = if is_empty {
+                    (S::default(), json!({}))
+                } else {
+                    let status = S::deserialize(now).map_err(|error| self.unfit(&error))?;
+                    let before = self.encode(&status)?;
+                    (status, before)
+                };
+                change(&mut status);
+                let after = changed(now, &before, &self.encode(&status)?);
+                let settled = said.note(now, reported.settle(now, after));
+                Ok(merge_patch(now, &settled))
+            })
+            .await?;
         self.keep(said);
         Ok(written)
     }
@@ -181,7 +183,7 @@ impl<K: View> StatusWriter<K> {
     ) -> Result<bool, StatusError> {
         let update = self.observed(update);
         let now = clock::now();
-        let manager = &self.cx.shared().name;
+        let manager = &self.cx.operator().name;
         self.change(|state| {
             let status = status_of(state);
             let was = listed::find(&status, update.kind());
@@ -189,9 +191,9 @@ impl<K: View> StatusWriter<K> {
             if was.is_some_and(|was| listed::is_newer(was, &update, state.generation())) {
                 return Ok(None);
             }
-            let patch = listed::set(&status, &update, now);
-            let patch = patch.map_err(|detail| self.says(detail))?;
-            let patch = patch.filter(|_| worth(was));
+            let patch = listed::set(&status, &update, now)
+                .map_err(|detail| self.says(detail))?
+                .filter(|_| worth(was));
             Ok(patch.map(|patch| Attempt::merge(manager, json!({"status": patch}), state)))
         })
         .await
@@ -202,11 +204,12 @@ impl<K: View> StatusWriter<K> {
     pub(super) fn hold(self, update: &ConditionUpdate) -> Result<bool, StatusError> {
         let update = self.observed(update);
         let status = status_of(&self.cx.newest());
-        let patch = listed::set(&status, &update, clock::now());
-        let patch = patch.map_err(|detail| self.says(detail))?;
-        let mut own = self.cx.own().lock();
-        own.conditions.insert(update.kind().to_owned());
-        own.held = Some(Held::Update(update));
+        let patch =
+            listed::set(&status, &update, clock::now()).map_err(|detail| self.says(detail))?;
+        let of_call = Decisions::of(&self.cx);
+        let mut decisions = of_call.lock();
+        decisions.decide(update.kind());
+        decisions.held = Some(Held::Update(update));
         Ok(patch.is_some())
     }
 
@@ -231,25 +234,27 @@ impl<K: View> StatusWriter<K> {
 
     /// Returns the conditions in which reconcilers of the kind report errors.
     fn reported(&self) -> Reported {
-        let own = self.cx.own().lock().reported.clone();
-        let mut others = self.cx.shared().claimed.conditions(self.cx.gvk());
+        let own = self.cx.call().reported().cloned();
+        let mut others = self.cx.operator().claimed.conditions(self.cx.gvk());
         others.retain(|kind| own.as_ref() != Some(kind));
         Reported { own, others }
     }
 
     /// Notes what a write that was made says of conditions.
     fn keep(&self, said: Sayings) {
-        let mut own = self.cx.own().lock();
-        let reported = own.reported.as_deref();
+        let reported = self.cx.call().reported();
+        let is_decided = |kind: &Arc<str>| said.decided.iter().any(|each| **each == **kind);
+        let of_call = Decisions::of(&self.cx);
+        let mut decisions = of_call.lock();
         match said.held {
-            Some(held) => own.held = Some(Held::Whole(held)),
+            Some(held) => decisions.held = Some(Held::Whole(held)),
             // It was written just now, and says so in place of what was held.
-            None if reported.is_some_and(|kind| said.decided.iter().any(|each| each == kind)) => {
-                own.held = None;
-            }
+            None if reported.is_some_and(is_decided) => decisions.held = None,
             None => {}
         }
-        own.conditions.extend(said.decided);
+        for kind in said.decided {
+            decisions.decide(kind);
+        }
     }
 
     /// Merges a patch that is worked out from the status.
@@ -257,7 +262,7 @@ impl<K: View> StatusWriter<K> {
         &self,
         mut work_out: impl FnMut(&Value) -> Result<Option<Value>, StatusError> + Send,
     ) -> Result<bool, StatusError> {
-        let manager = &self.cx.shared().name;
+        let manager = &self.cx.operator().name;
         self.change(|state| {
             let patch = work_out(&status_of(state))?;
             Ok(patch.map(|patch| Attempt::merge(manager, json!({"status": patch}), state)))
@@ -271,26 +276,28 @@ impl<K: View> StatusWriter<K> {
         force: bool,
         mut settle: impl FnMut(&Value) -> Value + Send,
     ) -> Result<bool, StatusError> {
-        let (shared, handler) = (self.cx.shared(), self.cx.handler());
-        let managers = Managers::new(&shared.name, handler);
+        let (operator, handler) = (self.cx.operator(), self.cx.handler());
+        let managers = Managers::new(&operator.name, handler);
+        let applied = operator.feature::<Applied>();
         let uid = self.cx.raw().uid();
-        let is_first = !shared.applied.has(uid, handler);
-        let written = self.change(|state| {
-            let now = status_of(state);
-            let status = settle(&now);
-            if contains(&now, &status) && shared.applied.is_last(state.uid(), handler, wanted) {
-                return Ok(None);
-            }
-            let mut fields = identity_of(self.cx.gvk(), self.cx.key());
-            // Who applies an empty status owns the status as a whole, and conflicts with everybody who applies a field.
-            if status != json!({}) {
-                fields["status"] = status;
-            }
-            let attempt = Attempt::apply(&managers, fields, state);
-            Ok(Some(attempt.by_force(force).migrating(is_first)))
-        });
-        let written = written.await?;
-        shared.applied.remember(uid, handler, wanted);
+        let is_first = !applied.has(uid, handler);
+        let written = self
+            .change(|state| {
+                let now = status_of(state);
+                let status = settle(&now);
+                if contains(&now, &status) && applied.is_last(state.uid(), handler, wanted) {
+                    return Ok(None);
+                }
+                let mut fields = identity_of(self.cx.gvk(), self.cx.key());
+                // Who applies an empty status owns the status as a whole, and conflicts with everybody who applies a field.
+                if status != json!({}) {
+                    fields["status"] = status;
+                }
+                let attempt = Attempt::apply(&managers, fields, state);
+                Ok(Some(attempt.by_force(force).migrating(is_first)))
+            })
+            .await?;
+        applied.remember(uid, handler, wanted);
         Ok(written)
     }
 
@@ -300,17 +307,17 @@ impl<K: View> StatusWriter<K> {
         mut work_out: impl FnMut(&Arc<CachedObject>) -> Result<Option<Attempt>, StatusError> + Send,
     ) -> Result<bool, StatusError> {
         let cx = &self.cx;
-        let mut wire = Wire::of(cx).await?;
+        let mut wire = cx.wire().await?;
         let mut state = cx.newest();
         if self.unchanged_only {
             wire = wire.once();
-            let seen = Arc::clone(&cx.own().lock().newest);
+            let seen = cx.call().newest();
             if !is_as_seen(&seen, &state) {
                 state = seen;
             }
         }
         let gone = || StatusError::gone(cx.gvk(), cx.key());
-        let is_shown = wire::is_shown(&cx.shared().caches, cx.gvk(), "/status");
+        let is_shown = is_shown(&cx.operator().caches, cx.gvk(), "/status");
         // What is left of the status may be no status of the type's, which says nothing of the whole one.
         if !state.has_content() || !is_shown && !matches!(work_out(&state), Ok(None)) {
             let seen = Arc::clone(&state);
@@ -333,7 +340,7 @@ impl<K: View> StatusWriter<K> {
                 });
             }
         };
-        cx.own().lock().newest = state;
+        cx.call().saw(state);
         Ok(written)
     }
 

@@ -7,9 +7,10 @@ use lariat_cache::CachedObject;
 use lariat_core::ObjectKey;
 use serde_json::Value;
 
+use super::error::ApiError;
 use super::managers::{CONFLICT, Managers};
-use super::{Wire, identity_of, status_of};
-use crate::api::ApiError;
+use super::object::identity_of;
+use super::wire::Wire;
 
 /// One try of a change: what is sent for one state of the object.
 pub(crate) struct Attempt {
@@ -71,7 +72,7 @@ impl Attempt {
     }
 
     fn may_take(&self, error: &ApiError) -> bool {
-        let (Some(managers), Some(status)) = (&self.managers, status_of(error)) else {
+        let (Some(managers), Some(status)) = (&self.managers, error.status()) else {
             return false;
         };
         !self.params.force && managers.own_all(status)
@@ -136,9 +137,7 @@ impl Wire {
             tries += 1;
         }
     }
-}
 
-impl Wire {
     async fn attempt(
         &self,
         key: &ObjectKey,
@@ -179,7 +178,7 @@ impl Wire {
 
 /// Returns whether fields conflict that others apply, rather than states.
 fn is_about_fields(error: &ApiError) -> bool {
-    let details = status_of(error).and_then(|status| status.details.as_ref());
+    let details = error.status().and_then(|status| status.details.as_ref());
     details.is_some_and(|details| {
         let mut causes = details.causes.iter();
         causes.any(|cause| cause.reason == CONFLICT)
@@ -187,5 +186,7 @@ fn is_about_fields(error: &ApiError) -> bool {
 }
 
 fn is_gone(error: &ApiError) -> bool {
-    status_of(error).is_some_and(|status| status.code == 404 || status.reason == "Gone")
+    error
+        .status()
+        .is_some_and(|status| status.code == 404 || status.reason == "Gone")
 }

@@ -34,7 +34,7 @@ impl Managers {
 
     /// Returns whether all fields for which an apply was refused are the operator's own.
     ///
-    /// A merge makes the operator own what it did not give: the defaults a definition has for the status.
+    /// A merge makes the operator own what it did not give: the defaults a CRD has for the status.
     pub(super) fn own_all(&self, refusal: &Status) -> bool {
         let causes = refusal.details.iter().flat_map(|details| &details.causes);
         let mut conflicts = causes
@@ -78,12 +78,12 @@ struct Object<'a> {
 #[serde(default, rename_all = "camelCase")]
 struct Metadata<'a> {
     #[serde(borrow)]
-    managed_fields: Vec<Entry<'a>>,
+    managed_fields: Vec<ManagedFieldsEntry<'a>>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Entry<'a> {
+struct ManagedFieldsEntry<'a> {
     #[serde(borrow)]
     manager: std::borrow::Cow<'a, str>,
     #[serde(borrow)]

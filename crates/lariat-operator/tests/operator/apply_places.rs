@@ -141,8 +141,9 @@ async fn an_object_whose_managed_fields_were_taken_off_is_named_and_not_gone() {
             .unwrap();
         rig.kick().await;
         let last = rig.last().unwrap();
-        let left = last.left_alone().iter();
-        let left: Vec<_> = left
+        let left: Vec<_> = last
+            .left_alone()
+            .iter()
             .map(|each| (each.key.name(), each.is_of_others))
             .collect();
         assert_eq!(left, [("copy", true), ("web", false)]);

@@ -105,8 +105,9 @@ async fn what_is_cached_with_its_content_takes_no_request() {
     };
     let start = async |factory: &SharedControllerFactory| {
         let operator = Operator::new("widgeteer", factory);
-        let reconciler = operator.reconciler("applies", &factory.for_object::<Widget>());
-        let reconciler = reconciler.owns(&factory.for_object::<ConfigMap>());
+        let reconciler = operator
+            .reconciler("applies", &factory.for_object::<Widget>())
+            .owns(&factory.for_object::<ConfigMap>());
         reconciler.register(apply(factory)).expect("registered");
         operator.start(2).await.expect("started");
         settle().await;
@@ -155,8 +156,9 @@ async fn what_others_changed_meanwhile_is_repaired() {
 
 /// Defines Gadgets, whose specs have a map of objects.
 async fn define_gadgets(rig: &Rig) -> Api<DynamicObject> {
-    let definition = lariat_cluster::testing::crd("gadgets.dev", "v1", "Gadget");
-    let mut definition = definition.value().clone();
+    let mut definition = lariat_cluster::testing::crd("gadgets.dev", "v1", "Gadget")
+        .value()
+        .clone();
     let pool = json!({"type": "object", "properties": {"size": {"type": "integer"}}});
     let pools = json!({"type": "object", "additionalProperties": pool});
     let spec = json!({"type": "object", "properties": {"pools": pools}});

@@ -58,7 +58,7 @@ impl Rig {
         rig
     }
 
-    /// As [`watching`](Self::watching), but a watch tells nothing any more after a second, so that its cache falls behind.
+    /// As [`watching`](Self::watching), but a watch sends nothing any more after a second, so that its cache falls behind.
     pub(crate) async fn falling_behind(plural: &str) -> Self {
         let rig = Self::new(Bench::new().await);
         hang_watches(&rig.bench, plural);

@@ -123,8 +123,8 @@ async fn a_release_that_drops_a_kind_goes_on_without_the_right_and_prunes_with_i
             let secrets = factory.for_object::<Secret>();
             let config_maps = factory.for_object::<ConfigMap>();
             reconciler.applies(&config_maps).applies(&secrets)
-        });
-        let first = first.await;
+        })
+        .await;
         assert_eq!(first.last().objects().len(), 2);
         first.operator.stop().await.expect("stopped");
 
@@ -135,8 +135,8 @@ async fn a_release_that_drops_a_kind_goes_on_without_the_right_and_prunes_with_i
                 true => reconciler.owns(&factory.for_object::<Secret>()),
                 false => reconciler,
             }
-        });
-        let second = second.await;
+        })
+        .await;
         let applied = second.last();
         assert_eq!(applied.forbidden(), ["v1/Secret".parse().unwrap()]);
         let applied = second.apply("default/a", one()).await;
@@ -153,8 +153,8 @@ async fn a_release_that_drops_a_kind_goes_on_without_the_right_and_prunes_with_i
         let third = Release::<Widget>::start(&cluster, one(), |reconciler, factory| {
             let reconciler = reconciler.applies(&factory.for_object::<ConfigMap>());
             reconciler.prunes(&factory.for_object::<Secret>())
-        });
-        let third = third.await;
+        })
+        .await;
         assert!(secrets.get_opt("key").await.unwrap().is_none());
         let applied = third.apply("default/a", one()).await;
         assert_eq!(applied.forbidden(), []);
@@ -233,8 +233,8 @@ async fn a_note_on_an_owner_that_changed_meanwhile_needs_no_more_than_is_asked_f
     let one = vec![config("web", "1")];
     let release = Release::<Widget>::start(&cluster, one, |reconciler, factory| {
         reconciler.applies(&factory.for_object::<ConfigMap>())
-    });
-    let release = release.await;
+    })
+    .await;
     assert_eq!(cluster.faults().hits(rule), 1);
     for call in release.calls.lock().iter() {
         assert!(call.is_ok(), "{call:?}");
@@ -259,8 +259,8 @@ async fn an_owner_without_a_namespace_looks_where_the_cache_does() {
                 true => reconciler.owns(&config_maps),
                 false => reconciler,
             }
-        });
-        let release = release.await;
+        })
+        .await;
         release.last();
         cluster.journal().clear();
         let applied = release.apply("default", both).await;

@@ -180,7 +180,7 @@ async fn another_process_prunes_what_an_earlier_one_applied() {
         rig.bench.create("a", 1).await;
         settle().await;
         rig.calls();
-        // It has no ConfigMap any more, and nothing tells it of the kind but the note on the owner.
+        // It has no ConfigMap any more, and nothing names the kind but the note on the owner.
         rig.want([service("web", 80)]);
         rig.restart(watches).await;
         let calls = rig.calls();

@@ -127,7 +127,7 @@ pub(crate) async fn settle() {
     time::sleep(Duration::from_millis(100)).await;
 }
 
-/// Makes watches of a kind tell nothing any more a second after they begin, so that caches fall behind.
+/// Makes watches of a kind send nothing any more a second after they begin, so that caches fall behind.
 pub(crate) fn hang_watches(bench: &Bench, plural: &str) {
     let hang = Action::HangWatch(After::Time(SECOND));
     let rule = Rule::new(hang).resource(plural);

@@ -234,8 +234,11 @@ async fn a_kind_that_is_not_served_is_an_error_that_says_so() {
     let error = gadgets.get(&key("a")).await.unwrap_err().to_string();
     assert!(error.contains("demo.dev/v1 Gadget"), "{error}");
     assert!(error.contains("is its definition installed?"), "{error}");
-    let error = gadgets.delete(&key("a"), &DeleteParams::default()).await;
-    let error = error.unwrap_err().to_string();
+    let error = gadgets
+        .delete(&key("a"), &DeleteParams::default())
+        .await
+        .unwrap_err()
+        .to_string();
     assert!(error.contains("demo.dev/v1 Gadget"), "{error}");
 }
 
@@ -314,7 +317,7 @@ async fn values_of_secrets_stay_out_of_errors_of_writes() {
     );
     assert!(text.contains("may quote the Secret"), "{text}");
     assert!(!text.contains("hunter2"), "{text}");
-    // Of a read it is told which right is missing.
+    // Of a read it is said which right is missing.
     let refuses = Rule::new(Action::Refuse(Refusal::new(http::StatusCode::FORBIDDEN)));
     bench
         .cluster

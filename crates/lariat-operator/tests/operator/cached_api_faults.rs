@@ -53,17 +53,17 @@ async fn a_read_that_waits_for_a_list_that_is_forbidden_fails_and_says_so() {
     }
     assert_eq!(log.take(), [""; 0]);
     time::sleep(31 * SECOND).await;
-    let told = log.take();
+    let lines = log.take();
     assert_eq!(
-        told.iter().filter(|line| *line == "c").count(),
+        lines.iter().filter(|line| *line == "c").count(),
         1,
-        "{told:?}"
+        "{lines:?}"
     );
     for part in [
         "a: cannot read v1 Secret: its cache is not filled after 30s (",
         "403",
     ] {
-        assert!(told.iter().any(|line| line.contains(part)), "{told:?}");
+        assert!(lines.iter().any(|line| line.contains(part)), "{lines:?}");
     }
 }
 
@@ -214,8 +214,11 @@ async fn names_no_object_can_have_are_not_sent() {
         ("..", "a", "its namespace is a path"),
     ] {
         let key = ObjectKey::namespaced(namespace, name);
-        let error = api.delete(&key, &DeleteParams::default()).await;
-        let error = error.unwrap_err().to_string();
+        let error = api
+            .delete(&key, &DeleteParams::default())
+            .await
+            .unwrap_err()
+            .to_string();
         assert!(error.ends_with(wrong), "{error}");
         assert!(api.get_live(&key).await.is_err());
     }

@@ -108,7 +108,7 @@ async fn what_the_api_server_does_not_keep_is_told() {
     let paths = vec!["spec.names.shortNames".to_owned()];
     assert_eq!(report.skews, [Skew::NotKept { paths }], "{report}");
     assert_eq!(writes(&cluster), 2, "it does not fight");
-    // One that keeps what it is told has no skew.
+    // One that keeps what it is given has no skew.
     let report = ensure(&cluster.client(), &ours).await.unwrap();
     assert!(report.skews.is_empty(), "{report}");
 }

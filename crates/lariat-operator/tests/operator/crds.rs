@@ -382,8 +382,14 @@ async fn a_definition_that_is_going_is_waited_for() {
     widget.metadata.finalizers = Some(vec!["demo.dev/hold".to_owned()]);
     api.create(&PostParams::default(), &widget).await.unwrap();
     let all = definitions(&cluster);
-    let before = all.delete(NAME, &DeleteParams::default()).await.unwrap();
-    let before = before.left().unwrap().metadata.uid;
+    let before = all
+        .delete(NAME, &DeleteParams::default())
+        .await
+        .unwrap()
+        .left()
+        .unwrap()
+        .metadata
+        .uid;
     let error = ensure(&client, &Widget::crd()).await.unwrap_err();
     let text = error.to_string();
     assert!(
@@ -409,8 +415,9 @@ async fn definitions_that_make_no_sense_are_named_all() {
     let unnamed = widgets(&json!({"metadata": {"name": null}}));
     let bad = widgets(&json!({"metadata": {"name": "others.demo.dev"}}));
     let all = [Widget::crd(), Widget::crd(), unnamed, bad];
-    let error = ensure_definitions(&cluster.client(), &all, &DefinitionOptions::default()).await;
-    let error = error.unwrap_err();
+    let error = ensure_definitions(&cluster.client(), &all, &DefinitionOptions::default())
+        .await
+        .unwrap_err();
     let names: Vec<&str> = error.failures().iter().map(DefinitionError::name).collect();
     assert_eq!(names, [NAME, "", "others.demo.dev"]);
     let text = error.to_string();

@@ -225,9 +225,9 @@ async fn two_finalizers_of_two_reconcilers_do_not_fight() {
     assert_eq!(patches(&bench), 2);
     bench.delete("a").await;
     time::sleep(SECOND).await;
-    let mut told = log.take();
-    told.sort();
-    assert_eq!(told, ["clean one", "clean two", "gone one", "gone two"]);
+    let mut calls = log.take();
+    calls.sort();
+    assert_eq!(calls, ["clean one", "clean two", "gone one", "gone two"]);
     assert_eq!(patches(&bench), 4);
     assert!(bench.get("a").await.is_none());
 }

@@ -33,11 +33,13 @@ fn counted(operator: &Operator, bench: &Bench) -> (Reconciler<Widget>, Arc<Atomi
     assert_eq!(widgets.gvk(), bench.widgets.gvk());
     let calls = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&calls);
-    let reconciler = operator.reconciler("finalizes", &widgets);
-    let reconciler = reconciler.finalizer(Finalizer::new(OURS), move |cx| {
-        counted.fetch_add(1, Ordering::Relaxed);
-        done(cx)
-    });
+    let reconciler =
+        operator
+            .reconciler("finalizes", &widgets)
+            .finalizer(Finalizer::new(OURS), move |cx| {
+                counted.fetch_add(1, Ordering::Relaxed);
+                done(cx)
+            });
     (reconciler, calls)
 }
 
@@ -285,8 +287,10 @@ async fn an_object_that_does_not_fit_is_not_let_go() {
     time::sleep(SECOND).await;
     assert_eq!(has_ours(&bench).await, Some(true));
     let runs = bench.widgets.why(&crate::bench::key("a"));
-    let error = runs.last().and_then(|run| run.calls[0].error.clone());
-    let error = error.unwrap();
+    let error = runs
+        .last()
+        .and_then(|run| run.calls[0].error.clone())
+        .unwrap();
     assert!(error.contains("default/a cannot be decoded"), "{error}");
     bench.resize("a", 10).await;
     settle().await;

@@ -78,8 +78,10 @@ where
             Ok(Outcome::done())
         }
     };
-    let reconciler = bench.operator.reconciler("once", &bench.widgets);
-    let reconciler = reconciler.guard(guard.clone());
+    let reconciler = bench
+        .operator
+        .reconciler("once", &bench.widgets)
+        .guard(guard.clone());
     let options =
         HandlerOptions::default().only(lariat_controller::Predicate::generation_changed());
     reconciler
@@ -168,8 +170,10 @@ async fn no_client_of_the_factory_gets_past_it() {
                 let patch = Patch::Merge(json!({}));
                 noted.note(api.patch("a", &PatchParams::default(), &patch).await);
             }
-            let refused = cached.delete(cx.key(), &DeleteParams::default()).await;
-            let refused = refused.expect_err("it is refused");
+            let refused = cached
+                .delete(cx.key(), &DeleteParams::default())
+                .await
+                .expect_err("it is refused");
             assert!(GuardError::find(&refused).is_some(), "{refused:?}");
         }
     })
@@ -253,8 +257,9 @@ async fn a_reset_lets_it_go_on() {
 #[tokio::test(start_paused = true)]
 async fn a_guard_that_resets_itself_is_waited_for() {
     let bench = with_widgets(10).await;
-    let guard = Guard::new().deletes(Budget::rate(4, SECOND));
-    let guard = guard.reset_after(10 * MINUTE);
+    let guard = Guard::new()
+        .deletes(Budget::rate(4, SECOND))
+        .reset_after(10 * MINUTE);
     register_reaper(&bench, "reaper", &guard);
     bench.start().await;
     time::sleep(10 * MINUTE - SECOND).await;
@@ -282,7 +287,7 @@ async fn many_workers_do_not_exceed_a_budget_together() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn status_rehearsals_and_what_is_exempt_get_through() {
+async fn status_dry_runs_and_what_is_exempt_get_through() {
     let bench = Bench::new().await;
     let guard = Guard::new().writes(Budget::rate(0, MINUTE));
     let errors = Errors::default();
@@ -300,8 +305,8 @@ async fn status_rehearsals_and_what_is_exempt_get_through() {
                 .expect("status");
             let exempt = Guard::exempt(api.patch("a", &params, &label)).await;
             exempt.expect("exempt");
-            let rehearsal = DeleteParams::default().dry_run();
-            api.delete("a", &rehearsal).await.expect("rehearsed");
+            let dry_run = DeleteParams::default().dry_run();
+            api.delete("a", &dry_run).await.expect("a dry run");
         }
     })
     .await;
@@ -350,9 +355,9 @@ async fn a_trip_is_told_once_in_an_event_on_what_was_reconciled() {
     time::sleep(5 * MINUTE).await;
     assert_eq!(left(&bench).await, 7);
     let events: Api<Event> = Api::namespaced(bench.cluster.client(), "default");
-    let told = events.list(&ListParams::default()).await.unwrap().items;
-    assert_eq!(told.len(), 1, "{told:?}");
-    let event = &told[0];
+    let events_written = events.list(&ListParams::default()).await.unwrap().items;
+    assert_eq!(events_written.len(), 1, "{events_written:?}");
+    let event = &events_written[0];
     assert_eq!(event.reason.as_deref(), Some("GuardTripped"));
     assert_eq!(event.involved_object.kind.as_deref(), Some("Widget"));
     let note = event.message.as_deref().unwrap_or_default();

@@ -98,8 +98,9 @@ async fn a_set_that_waits_for_a_guard_is_not_given_up_because_of_something_else(
 /// Makes a bench whose factory cannot connect for deletions while a switch is on.
 async fn without_connections(bench: Bench, is_down: &Arc<AtomicBool>) -> Bench {
     let nowhere = kube::Config::new(http::Uri::from_static("http://127.0.0.1:1"));
-    let nowhere = from_config(nowhere, Http2::PriorKnowledge).await;
-    let nowhere = nowhere.expect("it is valid");
+    let nowhere = from_config(nowhere, Http2::PriorKnowledge)
+        .await
+        .expect("it is valid");
     let (service, is_down) = (bench.cluster.service(), Arc::clone(is_down));
     let send = move |request: http::Request<kube::client::Body>| {
         let (mut service, nowhere) = (service.clone(), nowhere.clone());

@@ -138,8 +138,8 @@ async fn a_ring_needs_its_leases_and_works_with_what_the_manifests_say() {
     time::sleep(60 * SECOND).await;
     assert!(!membership.leads());
     let refused = "the API server refuses a request about the lease";
-    let said = logs.text();
-    let said: Vec<&str> = said
+    let text = logs.text();
+    let said: Vec<&str> = text
         .lines()
         .filter(|line| line.contains("said once"))
         .collect();

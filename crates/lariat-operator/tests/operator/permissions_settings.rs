@@ -107,19 +107,19 @@ async fn who_a_reconciler_acts_for_is_named() {
         .options(options)
         .register(done)
         .unwrap();
-    let told = async || {
+    let seen = async || {
         let rules = operator.rules().await.unwrap();
         let acts = rules
             .iter()
             .filter(|rule| rule.verbs.contains_key("impersonate"));
-        let told = |rule: &Permission| {
+        let seen = |rule: &Permission| {
             (
                 rule.resource.clone(),
                 rule.names.clone(),
                 rule.namespaces.clone(),
             )
         };
-        acts.map(told).collect::<Vec<_>>()
+        acts.map(seen).collect::<Vec<_>>()
     };
     let rule = |plural: &str, names: &[&str], namespaces: &[&str]| {
         let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
@@ -131,11 +131,11 @@ async fn who_a_reconciler_acts_for_is_named() {
         rule("users", &["jane"], &[]),
     ];
     assert_eq!(
-        told().await,
+        seen().await,
         [of_jane[0].clone(), of_own.clone(), of_jane[1].clone()]
     );
     registered.deregister().await;
-    assert_eq!(told().await, [of_own]);
+    assert_eq!(seen().await, [of_own]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -230,8 +230,10 @@ async fn who_applies_roles_is_reminded_of_what_that_takes() {
         factory.for_object::<Role>(),
         factory.for_object::<RoleBinding>(),
     );
-    let reconciler = operator.reconciler("grants", &widgets);
-    let reconciler = reconciler.applies(&roles).applies(&bindings);
+    let reconciler = operator
+        .reconciler("grants", &widgets)
+        .applies(&roles)
+        .applies(&bindings);
     let registered = reconciler.register(done).unwrap();
     let account = "demo/widgeteer".parse().unwrap();
     let printed = async || {

@@ -251,8 +251,8 @@ async fn reconcilers_that_were_registered_before_only_plan_too_and_guards_are_no
     let reap = |cx: Reconcile<Widget>| async move {
         let api: Api<Widget> = Api::namespaced(cx.client(), "default");
         api.delete("a", &DeleteParams::default()).await?;
-        let rehearsal = DeleteParams::default().dry_run();
-        api.delete("a", &rehearsal).await?;
+        let dry_run = DeleteParams::default().dry_run();
+        api.delete("a", &dry_run).await?;
         Ok(Outcome::done())
     };
     let reconciler = bench.operator.reconciler("reaper", &bench.widgets);
@@ -282,7 +282,7 @@ fn asked_of_web(bench: &Bench) -> Vec<String> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn evictions_are_rehearsed_and_calls_into_pods_refused() {
+async fn evictions_are_dry_runs_and_calls_into_pods_refused() {
     let bench = Bench::new().await;
     bench.create("a", 1).await;
     pod("web").create(&bench.cluster.client()).await.unwrap();
@@ -291,8 +291,12 @@ async fn evictions_are_rehearsed_and_calls_into_pods_refused() {
         api.evict("web", &Default::default()).await?;
         let path = "/api/v1/namespaces/default/pods/web/proxy/shutdown";
         let request = http::Request::post(path).body(Vec::new())?;
-        let refused = cx.client().request_text(request).await;
-        let refused = refused.expect_err("it is refused").to_string();
+        let refused = cx
+            .client()
+            .request_text(request)
+            .await
+            .expect_err("it is refused")
+            .to_string();
         assert!(refused.contains("passed on to a program"), "{refused}");
         Ok(Outcome::done())
     });
@@ -314,7 +318,7 @@ async fn evictions_are_rehearsed_and_calls_into_pods_refused() {
         "{text}"
     );
     assert!(
-        text.contains("(proxy), but is refused: it cannot be rehearsed"),
+        text.contains("(proxy), but is refused: there can be no dry run of it"),
         "{text}"
     );
     assert_eq!(asked_of_web(&bench), ["/eviction"]);
@@ -335,13 +339,21 @@ async fn commands_in_pods_are_not_run_by_a_get_either() {
             let path = format!("/api/v1/namespaces/default/pods/web/{call}");
             // As a WebSocket begins.
             let request = http::Request::get(path).header("upgrade", "websocket");
-            let refused = cx.client().request_text(request.body(Vec::new())?).await;
-            let refused = refused.expect_err("it is refused").to_string();
+            let refused = cx
+                .client()
+                .request_text(request.body(Vec::new())?)
+                .await
+                .expect_err("it is refused")
+                .to_string();
             assert!(refused.contains("passed on to a program"), "{refused}");
         }
         let log = http::Request::get("/api/v1/namespaces/default/pods/web/proxy/x");
-        let read = cx.client().request_text(log.body(Vec::new())?).await;
-        let read = read.expect_err("nobody is there").to_string();
+        let read = cx
+            .client()
+            .request_text(log.body(Vec::new())?)
+            .await
+            .expect_err("nobody is there")
+            .to_string();
         assert!(!read.contains("passed on to a program"), "{read}");
         Ok(Outcome::done())
     });
@@ -386,8 +398,8 @@ async fn a_set_that_is_only_planned_is_planned_again() {
     let bench = Bench::new().await;
     let config_maps = bench.factory.for_object::<ConfigMap>();
     let value = Arc::new(AtomicUsize::new(1));
-    let told: Arc<Mutex<Vec<String>>> = Arc::default();
-    let (wanted, notes) = (Arc::clone(&value), Arc::clone(&told));
+    let results: Arc<Mutex<Vec<String>>> = Arc::default();
+    let (wanted, notes) = (Arc::clone(&value), Arc::clone(&results));
     let applies = move |cx: Reconcile<Widget>| {
         let (value, notes) = (wanted.load(Ordering::Relaxed), Arc::clone(&notes));
         async move {
@@ -398,15 +410,17 @@ async fn a_set_that_is_only_planned_is_planned_again() {
             Ok(Outcome::done())
         }
     };
-    let reconciler = bench.operator.reconciler("applies", &bench.widgets);
-    let reconciler = reconciler.owns(&config_maps);
+    let reconciler = bench
+        .operator
+        .reconciler("applies", &bench.widgets)
+        .owns(&config_maps);
     reconciler.register(applies).unwrap();
     bench.start().await;
     bench.create("a", 1).await;
     settle().await;
     let operator = bench.operator.clone().plan_only();
     value.store(2, Ordering::Relaxed);
-    told.lock().clear();
+    results.lock().clear();
     for _ in 0..2 {
         bench.widgets.enqueue(&crate::bench::key("a"));
         settle().await;
@@ -414,10 +428,10 @@ async fn a_set_that_is_only_planned_is_planned_again() {
         assert_eq!(plan.len(), 1, "{plan}");
         assert!(plan.to_string().contains("→ \"2\""), "{plan}");
     }
-    assert_eq!(*told.lock(), ["1 changed", "1 changed"]);
+    assert_eq!(*results.lock(), ["1 changed", "1 changed"]);
     value.store(1, Ordering::Relaxed);
     bench.widgets.enqueue(&crate::bench::key("a"));
     settle().await;
     assert!(operator.take_planned().is_empty());
-    assert_eq!(told.lock().last().unwrap(), "1 unchanged");
+    assert_eq!(results.lock().last().unwrap(), "1 unchanged");
 }

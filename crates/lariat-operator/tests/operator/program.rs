@@ -167,8 +167,11 @@ impl Program {
 /// Gives the account what the manifests of an operator say, as `kubectl apply` would.
 pub(crate) async fn grant(cluster: &Cluster, operator: &Operator) {
     let account = "demo/widgeteer".parse().expect("a key");
-    let manifests = operator.manifests("widgeteer", &account).await;
-    let manifests = manifests.expect("known").to_string();
+    let manifests = operator
+        .manifests("widgeteer", &account)
+        .await
+        .expect("known")
+        .to_string();
     for document in manifests.split("---\n") {
         let line = |start: &str| document.lines().find_map(|line| line.strip_prefix(start));
         let plural = format!("{}s", line("kind: ").expect("a kind").to_lowercase());

@@ -221,18 +221,20 @@ async fn the_old_and_the_new_relative_are_reconciled() {
     let (log, _) = logging(&bench, |reconciler| {
         reconciler.watches(&config_maps, Relation::label("widget"))
     });
-    let other = bench.widgets.register_handler(
-        "other",
-        |cx: lariat_controller::Context<Widget>| async move {
-            assert!(
-                !cx.causes().to_string().contains("ConfigMap"),
-                "{}",
-                cx.causes()
-            );
-            Ok(Outcome::done())
-        },
-    );
-    let other = other.unwrap();
+    let other = bench
+        .widgets
+        .register_handler(
+            "other",
+            |cx: lariat_controller::Context<Widget>| async move {
+                assert!(
+                    !cx.causes().to_string().contains("ConfigMap"),
+                    "{}",
+                    cx.causes()
+                );
+                Ok(Outcome::done())
+            },
+        )
+        .unwrap();
     bench.start().await;
     for name in ["a", "b"] {
         bench.create(name, 1).await;
@@ -374,9 +376,12 @@ async fn a_reconciler_whose_token_is_cancelled_leaves_nothing_behind() {
         let pods = bench.factory.for_object::<Pod>();
         let register = |token: &CancellationToken| {
             let options = HandlerOptions::default().until(token.clone());
-            let reconciler = bench.operator.reconciler("scoped", &bench.widgets);
-            let reconciler = reconciler.watches(&pods, Relation::label("widget"));
-            let reconciler = reconciler.report_errors("Ready").options(options);
+            let reconciler = bench
+                .operator
+                .reconciler("scoped", &bench.widgets)
+                .watches(&pods, Relation::label("widget"))
+                .report_errors("Ready")
+                .options(options);
             reconciler.register(|_| async { Ok(Outcome::done()) })
         };
         if is_running {
@@ -388,8 +393,8 @@ async fn a_reconciler_whose_token_is_cancelled_leaves_nothing_behind() {
         assert!(register(&tokens[1]).is_err());
         tokens[0].cancel();
         // At once, before anybody has noticed.
-        let second = register(&tokens[1]);
-        let second = second.unwrap_or_else(|error| panic!("running: {is_running}: {error}"));
+        let second =
+            register(&tokens[1]).unwrap_or_else(|error| panic!("running: {is_running}: {error}"));
         tokens[1].cancel();
         if !is_running {
             bench.start().await;
@@ -418,11 +423,11 @@ async fn an_operator_whose_name_cannot_be_written_has_no_reconcilers() {
         let operator = Operator::new(&name, &bench.factory);
         let reconciler = operator.reconciler("named", &bench.widgets);
         let registered = reconciler.register(|_| async { Ok(Outcome::done()) });
-        let told = registered.err().map(|error| error.to_string());
+        let error = registered.err().map(|error| error.to_string());
         let expected = expected.map(|why| {
             format!("operator {name:?} cannot have reconciler \"named\" of demo.dev/v1 Widget: its name {why}")
         });
-        assert_eq!(told, expected);
+        assert_eq!(error, expected);
     }
     // As the API server says.
     let params = PatchParams::apply(&"x".repeat(129));

@@ -75,14 +75,14 @@ async fn each_of_several_objects_of_a_name_is_gone_before_the_last_is_reconciled
     assert_eq!(log.take(), ["is 1", "was 1", "was 2", "was 3", "is 4"]);
 }
 
-/// Registers a reconciler whose `on_gone` and whose first reconciles of big Widgets end as they are told.
+/// Registers a reconciler whose `on_gone` and whose first reconciles of big Widgets end as the log says.
 fn replaced(bench: &Bench, gone: fn() -> HandlerResult, failures: u32) -> Log {
     let log = Log::default();
-    let (seen, told) = (log.clone(), log.clone());
+    let (seen, ended) = (log.clone(), log.clone());
     let reconciler = bench.operator.reconciler("sizes", &bench.widgets);
     let registered = reconciler
         .on_gone(move |cx: Reconcile<Widget>| {
-            told.add(format!("was {}", cx.object().spec.size));
+            ended.add(format!("was {}", cx.object().spec.size));
             async move { gone() }
         })
         .register(move |cx: Reconcile<Widget>| {
@@ -181,7 +181,7 @@ async fn an_end_that_fails_panics_or_hangs_does_not_keep_the_successor_waiting()
     ] {
         let bench = Bench::new().await;
         let log = Log::default();
-        let (seen, told) = (log.clone(), log.clone());
+        let (seen, ended) = (log.clone(), log.clone());
         let mut options = HandlerOptions::default().timeout(5 * SECOND);
         if let Some(retries) = retries {
             options = options.max_retries(retries);
@@ -191,7 +191,7 @@ async fn an_end_that_fails_panics_or_hangs_does_not_keep_the_successor_waiting()
             .reconciler("sizes", &bench.widgets)
             .options(options)
             .on_gone(move |cx: Reconcile<Widget>| {
-                told.add(format!("was {}", cx.object().spec.size));
+                ended.add(format!("was {}", cx.object().spec.size));
                 async move {
                     match end {
                         "panics" => panic!("a defect"),

@@ -65,7 +65,7 @@ async fn an_attempt_that_sets_the_reported_condition_and_fails_waits_for_its_bac
         let (counted, failing) = (Arc::clone(&calls), Arc::clone(&fails));
         bench
             .operator
-            .reconciler("tells", &bench.widgets)
+            .reconciler("reports", &bench.widgets)
             .report_errors("Ready")
             .register(move |cx: Reconcile<Widget>| {
                 let calls = counted.fetch_add(1, Ordering::Relaxed);
@@ -89,17 +89,20 @@ async fn an_attempt_that_sets_the_reported_condition_and_fails_waits_for_its_bac
         let attempts = calls.load(Ordering::Relaxed);
         assert!(attempts <= 16, "{way:?}: {attempts} attempts");
         assert!(writes(&bench) <= most, "{way:?}: {} writes", writes(&bench));
-        let told = text(ready(&bench).await);
-        assert_eq!(told, "False ReconcileError \"no way\" Some(1)", "{way:?}");
+        let reported = text(ready(&bench).await);
+        assert_eq!(
+            reported, "False ReconcileError \"no way\" Some(1)",
+            "{way:?}"
+        );
         fails.store(false, Ordering::Relaxed);
         let before = writes(&bench);
         time::sleep(300 * SECOND).await;
-        let told = text(ready(&bench).await);
+        let reported = text(ready(&bench).await);
         let expected = match way {
             Way::Silent => "True Reconciled",
             _ => "False Progressing",
         };
-        assert!(told.starts_with(expected), "{way:?}: {told}");
+        assert!(reported.starts_with(expected), "{way:?}: {reported}");
         assert!(writes(&bench) - before <= 1, "{way:?}");
     }
 }
@@ -151,7 +154,7 @@ async fn a_reported_condition_that_goes_to_and_fro_within_a_call_is_written_as_i
     let calls = AtomicUsize::new(0);
     bench
         .operator
-        .reconciler("tells", &bench.widgets)
+        .reconciler("reports", &bench.widgets)
         .report_errors("Ready")
         .register(move |cx: Reconcile<Widget>| {
             let calls = calls.fetch_add(1, Ordering::Relaxed);
@@ -183,7 +186,7 @@ async fn a_call_has_not_succeeded_before_what_it_says_in_the_condition_is_writte
     bench.cluster.faults().add(rule.times(3));
     bench
         .operator
-        .reconciler("tells", &bench.widgets)
+        .reconciler("reports", &bench.widgets)
         .report_errors("Ready")
         .register(|cx: Reconcile<Widget>| async move {
             let is = ConditionUpdate::is_true("Ready", "Is");

@@ -1,4 +1,4 @@
-//! Failures and success, told in a condition.
+//! Failures and success, reported in a condition.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,14 +12,14 @@ use tokio::time;
 
 use crate::bench::{Bench, SECOND, Widget, key, settle};
 
-/// Registers a reconciler that tells how it goes, and starts.
+/// Registers a reconciler that reports how it goes, and starts.
 pub(crate) async fn run<F>(bench: &Bench, reconcile: F)
 where
     F: Fn(&Reconcile<Widget>) -> HandlerResult + Send + Sync + 'static,
 {
     let registered = bench
         .operator
-        .reconciler("tells", &bench.widgets)
+        .reconciler("reports", &bench.widgets)
         .report_errors("Ready")
         .register(move |cx| std::future::ready(reconcile(&cx)));
     registered.expect("registered");
@@ -101,9 +101,9 @@ async fn a_text_that_is_another_each_time_makes_no_hot_loop() {
             "{calls} {}",
             writes(&bench)
         );
-        let told = ready(&bench).await.unwrap();
+        let reported = ready(&bench).await.unwrap();
         assert!(
-            terminal || told.message != "failure 0",
+            terminal || reported.message != "failure 0",
             "it is renewed now and then"
         );
     }
@@ -114,7 +114,7 @@ async fn what_the_reconciler_says_itself_is_believed() {
     let bench = Bench::new().await;
     let registered = bench
         .operator
-        .reconciler("tells", &bench.widgets)
+        .reconciler("reports", &bench.widgets)
         .report_errors("Ready")
         .register(|cx: Reconcile<Widget>| async move {
             let waiting = ConditionUpdate::is_false("Ready", "Waiting");
@@ -181,7 +181,7 @@ async fn a_cleanup_that_fails_is_told_and_one_that_is_done_is_not() {
     let calls = Arc::new(AtomicUsize::new(0));
     let registered = bench
         .operator
-        .reconciler("tells", &bench.widgets)
+        .reconciler("reports", &bench.widgets)
         .report_errors("Ready")
         .finalizer(Finalizer::new("demo.dev/cleanup"), move |_| {
             let answer = match calls.fetch_add(1, Ordering::Relaxed) {
@@ -198,10 +198,10 @@ async fn a_cleanup_that_fails_is_told_and_one_that_is_done_is_not() {
     assert_eq!(text(ready(&bench).await), "True Reconciled \"\" Some(1)");
     bench.delete("a").await;
     settle().await;
-    let told = text(ready(&bench).await);
+    let reported = text(ready(&bench).await);
     assert!(
-        told.starts_with("False ReconcileError \"still in use\""),
-        "{told}"
+        reported.starts_with("False ReconcileError \"still in use\""),
+        "{reported}"
     );
     time::sleep(60 * SECOND).await;
     assert!(bench.get("a").await.is_none());
@@ -211,14 +211,14 @@ async fn a_cleanup_that_fails_is_told_and_one_that_is_done_is_not() {
 #[tokio::test(start_paused = true)]
 async fn a_condition_of_no_type_is_refused_at_once() {
     let bench = Bench::new().await;
-    let reconciler = bench.operator.reconciler("tells", &bench.widgets);
+    let reconciler = bench.operator.reconciler("reports", &bench.widgets);
     let registered = reconciler
         .report_errors("not ready")
         .register(|_| std::future::ready(Ok(Outcome::done())));
     let error = registered.unwrap_err();
     assert_eq!(
         error.to_string(),
-        "reconciler \"tells\" of demo.dev/v1 Widget cannot report errors: \"not ready\" is not the type of a \
+        "reconciler \"reports\" of demo.dev/v1 Widget cannot report errors: \"not ready\" is not the type of a \
          condition; write it like \"Ready\" or \"example.com/Ready\""
     );
     assert_eq!(format!("{error:?}"), error.to_string(), "each thing once");
@@ -229,7 +229,7 @@ async fn a_status_that_is_set_whole_keeps_what_is_told_of_errors() {
     let bench = Bench::new().await;
     bench
         .operator
-        .reconciler("tells", &bench.widgets)
+        .reconciler("reports", &bench.widgets)
         .report_errors("Ready")
         .register(|cx: Reconcile<Widget>| async move {
             // Nothing is said of conditions.

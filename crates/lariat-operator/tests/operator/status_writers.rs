@@ -90,8 +90,10 @@ async fn two_reconcilers_that_apply_a_status_do_not_remove_each_other_s_fields()
 /// Returns who manages fields of the status.
 async fn managers(bench: &Bench) -> Vec<String> {
     let fields = bench.get("a").await.expect("there").metadata.managed_fields;
-    let of_status = fields.into_iter().flatten();
-    let of_status = of_status.filter(|entry| entry.subresource.as_deref() == Some("status"));
+    let of_status = fields
+        .into_iter()
+        .flatten()
+        .filter(|entry| entry.subresource.as_deref() == Some("status"));
     let name = |text: Option<String>| text.unwrap_or_default();
     let mut managers: Vec<String> = of_status
         .map(|entry| format!("{} {}", name(entry.manager), name(entry.operation)))
@@ -121,7 +123,7 @@ async fn a_status_that_is_set_whole_keeps_the_conditions_of_other_reconcilers() 
             .unwrap();
         bench
             .operator
-            .reconciler("tells", &bench.widgets)
+            .reconciler("reports", &bench.widgets)
             .report_errors("Ready")
             .register(|cx: Reconcile<Widget>| async move {
                 match cx.object().spec.size {
@@ -249,11 +251,17 @@ async fn defaults_that_came_with_a_reported_error_do_not_keep_a_status_from_bein
         assert_eq!(status.configs, configs);
         assert_eq!(status.conditions[0].reason, "Reconciled");
     }
-    let refused = bench.cluster.journal().select().subresource("status");
-    let refused = refused.requests().into_iter().filter(|request| {
-        let code = request.code.map(|code| code.as_u16());
-        code == Some(409)
-    });
+    let refused = bench
+        .cluster
+        .journal()
+        .select()
+        .subresource("status")
+        .requests()
+        .into_iter()
+        .filter(|request| {
+            let code = request.code.map(|code| code.as_u16());
+            code == Some(409)
+        });
     assert_eq!(refused.count(), 1, "the default is taken once");
 }
 

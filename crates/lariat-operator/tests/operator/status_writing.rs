@@ -201,15 +201,20 @@ async fn what_others_write_meanwhile_is_kept() {
         let (seen, armed) = (Arc::clone(&seen), is_armed.swap(false, Ordering::Relaxed));
         async move {
             if armed {
-                let stale = cx.status().unchanged_only().set(&sized(9)).await;
-                let stale = stale.unwrap_err();
+                let stale = cx
+                    .status()
+                    .unchanged_only()
+                    .set(&sized(9))
+                    .await
+                    .unwrap_err();
                 assert!(stale.is_conflict());
                 seen.lock()
                     .push(lariat_controller::HandlerError::from(stale).is_conflict());
-                let changed = cx.update_status(|status: &mut WidgetStatus| {
-                    status.size = Some(4);
-                });
-                let changed = changed.await?;
+                let changed = cx
+                    .update_status(|status: &mut WidgetStatus| {
+                        status.size = Some(4);
+                    })
+                    .await?;
                 seen.lock().push(changed);
                 let ours = ConditionUpdate::is_false("Ours", "IsNot");
                 let set = cx.set_condition(&ours).await?;

@@ -79,6 +79,7 @@ impl Waiting {
 
     pub(super) fn push(&mut self, deadline: Deadline, slot: u32) {
         let packed = pack(deadline, slot);
+        // Without deadlines there is nothing to keep in order, so the range of the heap may start anywhere.
         if self.len == 0 {
             self.tick = tick_of(packed);
         }
@@ -118,6 +119,8 @@ impl Waiting {
             return;
         }
         let next = self.empty(self.used.trailing_zeros() as usize);
+        // All of the level share the bits above it; relative to its earliest tick, each falls into a lower level or the
+        // heap.
         let tick = next.iter().copied().map(tick_of).min();
         self.tick = tick.unwrap_or(self.tick);
         next.into_iter().for_each(|packed| self.place(packed));
@@ -147,6 +150,7 @@ impl Waiting {
 
     /// Removes the earliest deadline if it has passed.
     pub(super) fn pop_expired(&mut self, now: Stamp) -> Option<(Deadline, u32)> {
+        // The heap is never empty while levels are not, so its first deadline is the earliest of all.
         self.next().filter(|at| *at <= now)?;
         let Reverse(packed) = self.soon.pop()?;
         self.len -= 1;

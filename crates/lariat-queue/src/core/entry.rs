@@ -111,6 +111,7 @@ impl<P: Payload> Entry<P> {
     ///
     /// Returns how many delays ended.
     pub(super) fn mark_dirty(&mut self, lanes: &Lanes, priority: Priority, payload: P) -> usize {
+        // A delay that is not kept is satisfied by an earlier run, as in controller-runtime's priority queue.
         let early = self.absorb(|delayed| !delayed.kept && lanes.contains(delayed.lane));
         self.priority = self.urgency().max(priority);
         self.dirty.merge(lanes);
@@ -126,6 +127,7 @@ impl<P: Payload> Entry<P> {
         if !self.has_delays() {
             return expired;
         }
+        // The run that is due now also satisfies later delays of its lanes.
         let due = self.dirty.clone();
         expired + self.absorb(|delayed| !delayed.kept && due.contains(delayed.lane))
     }
@@ -137,6 +139,7 @@ impl<P: Payload> Entry<P> {
         let Some(mut next) = self.extract_earliest(&chosen) else {
             return 0;
         };
+        // Payloads of delays count as older than that of what is due now.
         let newer = std::mem::take(&mut self.payload);
         let mut count = 0;
         loop {
@@ -181,6 +184,7 @@ impl<P: Payload> Entry<P> {
             known.push(delayed);
             return Some(0);
         };
+        // One delay per lane and sort: the urgency of both, the payloads in order, and the earlier time.
         known.priority = known.priority.max(delayed.priority);
         known.payload.merge(delayed.payload);
         let earlier = delayed.deadline < known.deadline;

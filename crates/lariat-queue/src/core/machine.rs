@@ -129,6 +129,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
         add: Add<P>,
         now: impl FnOnce() -> Instant,
     ) -> Option<Instant> {
+        // As in client-go, adds during a shutdown are ignored, so that a drain ends.
         if self.shutting_down || add.lanes.is_empty() {
             return None;
         }
@@ -192,6 +193,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
         let hash = self.hasher().hash(&key);
         let slot = self.entries.find_or_insert((key, hash), Entry::default);
         let entry = &mut self.entries[slot].value;
+        // Counted before the limiter is asked: the first failure is number 1.
         let delay = delay(entry.count_failure(LaneId::WHOLE));
         let after = if add.after.is_zero() {
             delay
@@ -225,10 +227,12 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
     pub fn get(&mut self, now: Instant) -> Option<Item<K, P>> {
         let now = self.clock.stamp(now);
         self.release_at_most(MOST_RELEASED, now);
+        // Expired delays are in line by now, so that they compete by priority with what was added for now.
         let slot = self.ready.pop(&self.entries, now)?;
         self.read_ahead();
         let slotted = &mut self.entries[slot];
         let entry = &mut slotted.value;
+        // From here on `line_up` leaves the entry alone, so no other worker can get the key.
         entry.phase = Phase::Processing(now);
         entry.promised = false;
         self.processing.begin(slot, now);
@@ -280,6 +284,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
         self.release(slot, now);
         // Payloads of retries count as older than those of adds during the run, so they are merged first.
         let meanwhile = std::mem::take(&mut self.entries[slot].value.payload);
+        // Without any verdict the count of rate-limited adds stays as it is.
         let (mut judged, mut failed) = (false, false);
         for (lane, verdict) in verdicts {
             judged = true;
@@ -303,6 +308,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
     pub fn give_back(&mut self, taken: Item<K, P>, now: Instant) {
         let (slot, now) = (taken.slot, self.clock.stamp(now));
         self.release(slot, now);
+        // After `shut_down_now` there is nothing to be due again.
         if self.dropping {
             return self.settle(slot);
         }
@@ -328,6 +334,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
 
     /// Returns whether [`get`](Self::get) would return a key now.
     pub fn has_ready(&mut self, now: Instant) -> bool {
+        // Delays are looked at only if nothing is ready: the answer is the same, and the common case is cheap.
         if self.ready.is_empty() {
             let now = self.clock.stamp(now);
             self.release_expired(now);
@@ -444,6 +451,20 @@ pub struct Item<K, P> {
 }
 
 /// The result of processing one lane.
+///
+/// ```
+/// use std::time::Duration;
+/// use lariat_queue::{Add, LaneId, Verdict, WorkQueue};
+///
+/// # #[tokio::main(flavor = "current_thread")] async fn main() {
+/// let queue: WorkQueue<&str> = WorkQueue::default();
+/// queue.add("pod-a", Add::now());
+/// let work = queue.try_get().expect("the key is due");
+/// let again = Verdict::Again { after: Duration::ZERO, payload: (), priority: None };
+/// work.done_with([(LaneId::new(1), again)]);
+/// assert!(queue.try_get().is_some());
+/// # }
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict<P> {
     /// The lane is done; its failures are reset.

@@ -29,18 +29,21 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
         let entry = &mut slotted.value;
         let old = match entry.phase {
             Phase::Processing(_) | Phase::Aside => return,
+            // Became due after the drain began, so it is kept for `resume`, in this order.
             Phase::Parked if self.draining && !entry.promised => {
                 entry.phase = Phase::Aside;
                 self.aside.push(slot);
                 return;
             }
             Phase::Parked => None,
+            // A smaller level is a higher priority. A key never moves down.
             Phase::Ready(ticket) if ticket.level() > entry.priority.level() => Some(ticket),
             Phase::Ready(_) => return,
         };
         let group = group_of(self.group.as_ref(), &slotted.key);
         entry.phase = Phase::Ready(self.ready.push(slot, entry.priority, group));
         if let Some(old) = old {
+            // The old ticket stays in its line until it gets to the front; the new one makes it stale.
             self.ready.discard(old);
             self.ready.compact(&self.entries);
         }
@@ -202,11 +205,13 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
             return;
         }
         let now = self.clock.stamp(now);
+        // Delays that have ended belong to the drain.
         self.release_expired(now);
         self.draining = true;
         let slots: Vec<u32> = self.entries.slots().collect();
         for slot in slots {
             let entry = &mut self.entries[slot].value;
+            // A key in processing comes once more in this drain if it was dirty when the drain began.
             entry.promised = !entry.dirty.is_empty();
         }
     }
@@ -215,6 +220,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
     pub fn resume(&mut self) {
         self.draining = false;
         for slot in std::mem::take(&mut self.aside) {
+            // `line_up` decides again, now without a drain.
             self.entries[slot].value.phase = Phase::Parked;
             self.line_up(slot);
         }
@@ -245,6 +251,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
         let slots: Vec<u32> = self.entries.slots().collect();
         for slot in slots {
             let entry = &mut self.entries[slot].value;
+            // Delayed lanes of all keys are dropped, as client-go's `ShutDown` drops waiting items.
             entry.drop_delayed();
             if self.dropping {
                 (entry.dirty, entry.payload) = (Lanes::none(), P::default());

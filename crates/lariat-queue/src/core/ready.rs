@@ -135,6 +135,7 @@ impl Ready {
         entries: &Index<K, Entry<P>>,
         now: Stamp,
     ) -> Option<u32> {
+        // Level 0 is the highest priority.
         let highest = self.levels.iter().position(|level| level.valid > 0)?;
         let level = self.aged_level(highest, entries, now).unwrap_or(highest);
         let (slot, _) = self.first(level, entries)?;
@@ -169,6 +170,7 @@ impl Ready {
             .filter_map(|level| Some((self.first(level, entries)?.1, level)))
             .filter(|(since, _)| now.since(*since) > patience)
             .min();
+        // Without aged keys the count starts over, so that the next aged key waits for a full share.
         let Some((_, level)) = aged else {
             self.passed_over = 0;
             return None;

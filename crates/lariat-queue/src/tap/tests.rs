@@ -255,7 +255,9 @@ proptest! {
     }
 }
 
-/// A worker that waits is woken by a delay that ends; what it is given is a step like any other.
+/// A worker that waits is woken by a delay that ends.
+///
+/// What it is given is a step like any other.
 #[tokio::test(start_paused = true)]
 async fn dequeues_by_waiting_workers_are_seen() {
     let seer = Seer::default();

@@ -13,16 +13,16 @@ use crate::secret::{Cipher, NoRandomness, Secret, random};
 /// With nonces of 96 random bits, the probability that two of them are equal is then below 2^-41.
 pub const SEALS_PER_SALT: u64 = 1 << 28;
 
-/// How many salts of other runs a data key has the ciphers of.
+/// For how many salts of other runs a data key keeps the ciphers.
 const REMEMBERED: usize = 32;
 
 const VALUES: &[u8] = b"lariat-seal values 1";
 const STREAM: &[u8] = b"lariat-seal stream 1";
 
-/// What ciphers are derived with, beside the data key.
+/// What ciphers are derived from, beside the data key.
 pub(crate) type Salt = [u8; 12];
 
-/// The name of a data key, which is part of what it sealed.
+/// The id of a data key, which is part of the data that it sealed.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DataKeyId(pub(crate) [u8; 4]);
 
@@ -50,7 +50,7 @@ pub(crate) struct DataKey {
 #[derive(Debug, Default)]
 struct Opened {
     ciphers: Vec<(Salt, Arc<Cipher>)>,
-    /// The place of the one that is forgotten next.
+    /// The index of the one that is replaced next.
     oldest: usize,
 }
 
@@ -67,7 +67,7 @@ impl DataKey {
         self.id
     }
 
-    /// Returns the cipher of a stream, which nothing else is sealed with.
+    /// Returns the cipher of a stream, which seals nothing else.
     pub(crate) fn for_stream(&self, salt: &Salt) -> Cipher {
         self.secret.derive(STREAM, salt)
     }
@@ -80,6 +80,7 @@ impl DataKey {
         }
         let cipher = Arc::new(self.secret.derive(VALUES, salt));
         let entry = (*salt, Arc::clone(&cipher));
+        // A ring of ciphers: the table of salts must not grow with the number of earlier runs.
         let oldest = opened.oldest;
         match opened.ciphers.get_mut(oldest) {
             Some(place) => *place = entry,
@@ -90,7 +91,7 @@ impl DataKey {
     }
 }
 
-/// A salt that this process drew, and what it seals with it.
+/// A salt that this process drew, and the cipher for it.
 #[derive(Debug)]
 pub(super) struct Session {
     pub(super) key: Arc<DataKey>,
@@ -109,7 +110,7 @@ impl Session {
     }
 }
 
-/// The salt that is in use, and how many values may be sealed under it yet.
+/// The current salt, and how many values may still be sealed under it.
 #[derive(Debug)]
 pub(super) struct InUse {
     pub(super) session: Arc<Session>,

@@ -24,22 +24,22 @@ use data_key::{InUse, Session};
 
 /// The first byte of a sealed value.
 const VALUE: u8 = 1;
-/// The bytes in front of what is encrypted: format, data key, salt, nonce.
+/// The number of bytes before the ciphertext: format, data key, salt, nonce.
 const HEAD: usize = 1 + 4 + 12 + NONCE;
 
 /// Seals and opens data with keys that are stored in an envelope.
 ///
 /// A keyring does not change: [`rotated`](Self::rotated), [`rewrapped`](Self::rewrapped) and [`without`](Self::without)
-/// return another, whose [stored form](Self::stored) has to be kept before it is used. Whoever seals with a keyring that is
-/// not stored loses the data with the process. All of them open what the data keys they share have sealed.
+/// return another one, whose [stored form](Self::stored) must be saved before it is used. Data that is sealed with a
+/// keyring that is not saved is lost with the process. All of them open what the data keys they share have sealed.
 ///
-/// Sealing and opening allocate what they return and nothing else, and never wait.
+/// Sealing and opening allocate only what they return, and never wait.
 ///
 /// # Rotation
 ///
 /// - The wrapping key: give the new key and the old one to the wrapper, and store
-///   [`rewrapped`](Self::rewrapped) where [`is_wrapped_by`](Self::is_wrapped_by) says no. Data stays as it is.
-/// - The data key: store [`rotated`](Self::rotated). What is sealed from then on uses the new key; older data opens as before.
+///   [`rewrapped`](Self::rewrapped) if [`is_wrapped_by`](Self::is_wrapped_by) returns `false`. Data is not changed.
+/// - The data key: store [`rotated`](Self::rotated). New data is sealed with the new key; older data opens as before.
 ///   There is no number of values after which this is needed, since a data key encrypts no value itself; see
 ///   [`SEALS_PER_SALT`].
 /// - After a key has leaked, do both, seal everything again that is not
@@ -71,14 +71,14 @@ pub struct Keyring {
     stored: Box<[u8]>,
     envelope: Arc<Envelope>,
     hashes: Arc<Hashes>,
-    /// Never empty; the last seals.
+    /// Never empty; the last one seals.
     data: Vec<Arc<DataKey>>,
     /// Of the last data key.
     in_use: Mutex<InUse>,
     seals_per_salt: u64,
 }
 
-/// The key that encrypts the data keys, and how it is stored.
+/// The key that encrypts the data keys, and its wrapped form.
 struct Envelope {
     key: Secret,
     wrapped: WrappedKey,
@@ -105,7 +105,7 @@ impl Hashes {
 }
 
 impl Keyring {
-    /// Makes a keyring with a new data key.
+    /// Creates a keyring with a new data key.
     ///
     /// # Errors
     ///
@@ -113,7 +113,7 @@ impl Keyring {
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future loses the new keys, which nobody has used.
+    /// Dropping the future loses the new keys, which have sealed nothing.
     pub async fn create(wrapper: &dyn KeyWrapper) -> Result<Self, SealError> {
         let envelope = Envelope::new(wrapper).await?;
         let hashes = Secret::random().map_err(|NoRandomness| SealError::NoRandomness)?;
@@ -170,13 +170,28 @@ impl Keyring {
 
     /// Returns the bytes from which the keyring can be [loaded](Self::load).
     ///
-    /// All keys in them are encrypted. They are the same at each call.
+    /// All keys in them are encrypted. Every call returns the same bytes.
     #[must_use]
     pub fn stored(&self) -> &[u8] {
         &self.stored
     }
 
-    /// Returns a keyring with one data key more, which seals new data.
+    /// Returns a keyring with one more data key, which seals new data.
+    ///
+    /// ```
+    /// use lariat_seal::{Context, Keyring, LocalKeys};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let keyring = Keyring::create(&LocalKeys::from_bytes(&(0..32).collect::<Vec<u8>>())?).await?;
+    /// let rotated = keyring.rotated()?;
+    /// assert_ne!(rotated.current_data_key(), keyring.current_data_key());
+    ///
+    /// let context = Context::new("example");
+    /// let sealed = keyring.seal(&context, b"older data")?;
+    /// assert_eq!(*rotated.open(&context, &sealed)?, b"older data");
+    /// # Ok(()) }
+    /// ```
     ///
     /// # Errors
     ///
@@ -189,7 +204,7 @@ impl Keyring {
 
     /// Returns a keyring with the same data keys in a new envelope.
     ///
-    /// The wrapper's current key opens it, and what was stored before does not help to.
+    /// The wrapper's current key opens it; the previous stored form does not help to.
     ///
     /// # Errors
     ///
@@ -203,9 +218,9 @@ impl Keyring {
         Self::new(envelope, Arc::clone(&self.hashes), self.data.clone())
     }
 
-    /// Returns a keyring without a data key, which does not open what that key sealed.
+    /// Returns a keyring without a data key, which cannot open what that key sealed.
     ///
-    /// It is a keyring with the same keys if that key is not there.
+    /// If there is no such data key, it is a keyring with the same keys.
     ///
     /// # Errors
     ///
@@ -225,13 +240,13 @@ impl Keyring {
         *self.wrapped_by() == wrapper.current()
     }
 
-    /// Returns the name of the key that opens the envelope.
+    /// Returns the id of the key that opens the envelope.
     #[must_use]
     pub fn wrapped_by(&self) -> &KeyId {
         self.envelope.wrapped.key_id()
     }
 
-    /// Returns the data keys, oldest first.
+    /// Iterates over the data keys, oldest first.
     pub fn data_keys(&self) -> impl Iterator<Item = DataKeyId> + '_ {
         self.data.iter().map(|key| key.id())
     }
@@ -244,7 +259,18 @@ impl Keyring {
 
     /// Returns the data key that sealed a value or a stream.
     ///
-    /// No keyring is needed. What is returned is not authentic before the data has been opened.
+    /// No keyring is needed. The result is not authentic before the data has been opened.
+    ///
+    /// ```
+    /// use lariat_seal::{Context, Keyring, LocalKeys};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let keyring = Keyring::create(&LocalKeys::from_bytes(&(0..32).collect::<Vec<u8>>())?).await?;
+    /// let sealed = keyring.seal(&Context::new("example"), b"a text")?;
+    /// assert_eq!(Keyring::data_key_of(&sealed)?, keyring.current_data_key());
+    /// # Ok(()) }
+    /// ```
     ///
     /// # Errors
     ///
@@ -260,9 +286,9 @@ impl Keyring {
         }
     }
 
-    /// Encrypts a value; it opens with the same context only.
+    /// Encrypts a value, which can be opened with the same context only.
     ///
-    /// The result is 45 bytes longer than the value. Sealing a value twice gives different bytes.
+    /// The result is 45 bytes longer than the value. Sealing a value twice yields different bytes.
     ///
     /// # Errors
     ///
@@ -289,8 +315,8 @@ impl Keyring {
     ///
     /// # Errors
     ///
-    /// [`SealError::Rejected`] if it was changed or is of another context, [`SealError::UnknownDataKey`] if another keyring
-    /// sealed it, [`SealError::Malformed`] and [`SealError::UnknownFormat`] if it is something else.
+    /// [`SealError::Rejected`] if it was changed or is of another context, [`SealError::UnknownDataKey`] if another
+    /// keyring sealed it, [`SealError::Malformed`] and [`SealError::UnknownFormat`] if it is other data.
     pub fn open(&self, context: &Context, sealed: &[u8]) -> Result<Zeroizing<Vec<u8>>, SealError> {
         let key = self.data_key(Self::data_key_of(sealed)?)?;
         if sealed[0] != VALUE {
@@ -312,7 +338,7 @@ impl Keyring {
 
     /// Returns a writer that encrypts what is written to it, in parts of 64 KiB.
     ///
-    /// [`SealedWriter::finish`] has to be called at the end: what was not finished does not open.
+    /// Call [`SealedWriter::finish`] at the end: an unfinished stream cannot be opened.
     ///
     /// # Errors
     ///
@@ -325,14 +351,14 @@ impl Keyring {
         SealedWriter::new(self.current(), *context, to)
     }
 
-    /// Returns a reader of what was sealed as a stream with the same context.
+    /// Returns a reader of a stream that was sealed with the same context.
     ///
-    /// What it returns is authentic, and what comes later may still turn out to be damaged: only at the end of the stream
-    /// is it known to be whole.
+    /// What it returns is authentic, but the rest may still turn out to be damaged: only the end of the stream shows
+    /// that it is complete.
     ///
     /// # Errors
     ///
-    /// As [`open`](Self::open), if the beginning cannot be read. Errors of the reader have a [`SealError`] inside.
+    /// As [`open`](Self::open), if the beginning cannot be read. Errors of the reader wrap a [`SealError`].
     pub fn open_stream<R: Read>(
         &self,
         context: &Context,
@@ -343,8 +369,20 @@ impl Keyring {
 
     /// Hashes bytes with a key of the keyring, to look up sealed values by equality.
     ///
-    /// The same bytes and context give the same hash, over restarts and rotations of any key. Whoever reads hashes learns
-    /// which values of a context are equal, and nothing else. It is HMAC-SHA256, cut to 128 bits.
+    /// The same bytes and context have the same hash, over restarts and rotations of any key. Hashes reveal which
+    /// values of a context are equal, and nothing else. The hash is HMAC-SHA256, cut to 128 bits.
+    ///
+    /// ```
+    /// use lariat_seal::{Context, Keyring, LocalKeys};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let keyring = Keyring::create(&LocalKeys::from_bytes(&(0..32).collect::<Vec<u8>>())?).await?;
+    /// let column = Context::new("users").and("email");
+    /// let hash = keyring.keyed_hash(&column, b"a@example.com");
+    /// assert_eq!(hash, keyring.rotated()?.keyed_hash(&column, b"a@example.com"));
+    /// # Ok(()) }
+    /// ```
     #[must_use]
     pub fn keyed_hash(&self, context: &Context, bytes: &[u8]) -> [u8; 16] {
         self.hashes.hasher.hash(context, bytes)
@@ -359,7 +397,7 @@ impl Keyring {
         key.ok_or(SealError::UnknownDataKey(id))
     }
 
-    /// Counts one more value to seal, and draws a new salt if the last is used up.
+    /// Counts one more value to seal, and draws a new salt if the last one is used up.
     fn session(&self) -> Result<Arc<Session>, SealError> {
         let mut in_use = self.in_use.lock();
         if in_use.left == 0 {
@@ -373,7 +411,7 @@ impl Keyring {
 
 const CUT_OFF: SealError = SealError::Malformed("it is cut off");
 
-/// Makes a data key with a name of its own.
+/// Creates a data key with an id of its own.
 fn new_key(others: &[Arc<DataKey>]) -> Result<Arc<DataKey>, SealError> {
     loop {
         let secret = Secret::random().map_err(|NoRandomness| SealError::NoRandomness)?;

@@ -21,14 +21,14 @@ use crate::wrapper::{KeyId, WrappedKey};
 
 const FORMAT: [u8; 4] = *b"LSK1";
 
-/// What is in the envelope.
+/// The contents of the envelope.
 pub(super) struct Keys {
     pub(super) hashes: Secret,
-    /// Never empty; the last seals.
+    /// Never empty; the last one seals.
     pub(super) data: Vec<Arc<DataKey>>,
 }
 
-/// Puts keys in an envelope.
+/// Puts keys into an envelope.
 pub(super) fn write(
     wrapped: &WrappedKey,
     envelope: &Secret,
@@ -51,7 +51,7 @@ pub(super) fn write(
         &nonce,
     ];
     let mut stored = head.concat();
-    // With its final size: a vector that grows leaves copies behind. It is encrypted where it is.
+    // With its final size, because a vector that grows leaves copies behind. It is encrypted in place.
     let mut keys = Zeroizing::new(Vec::with_capacity(KEY * (1 + data.len())));
     keys.extend_from_slice(hashes.bytes());
     for key in data {
@@ -84,6 +84,7 @@ pub(super) fn read(stored: &[u8]) -> Result<Closed<'_>, SealError> {
         let (wrapped, rest) = rest.split_at_checked(usize::from(u16::from_le_bytes(*length)))?;
         let (nonce, sealed) = rest.split_first_chunk()?;
         let keys = sealed.len().checked_sub(TAG)?;
+        // At least the key of hashes and one data key.
         (keys >= 2 * KEY && keys % KEY == 0).then_some((id, wrapped, *nonce, sealed))
     };
     if !stored.starts_with(&FORMAT[..stored.len().min(FORMAT.len())]) {

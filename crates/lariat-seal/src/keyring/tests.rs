@@ -37,7 +37,7 @@ async fn another_salt_is_drawn_when_one_has_sealed_its_number_of_values() {
 }
 
 #[tokio::test]
-async fn threads_that_seal_at_once_never_exceed_the_number_of_a_salt() {
+async fn concurrent_threads_never_exceed_the_number_of_a_salt() {
     let mut keyring = Keyring::create(&keys()).await.unwrap();
     keyring.seals_per_salt = 7;
     keyring.in_use.lock().left = 7;

@@ -1,4 +1,4 @@
-//! Keys that this process has.
+//! Keys of this process.
 
 use std::fmt::{self, Write};
 use std::path::Path;
@@ -13,13 +13,14 @@ use crate::secret::{Cipher, KEY, NONCE, NoRandomness, Secret, TAG, random};
 
 /// Wraps with a key of this process: from a file, the environment, or bytes.
 ///
-/// The first key wraps; the others unwrap what earlier keys wrapped. A file or variable has keys of 64 hexadecimal digits or
-/// of base64, separated by white space; a file may also be a single key of 32 bytes. `openssl rand -base64 32` makes one.
-/// Keys have to be random: a password is not one. A key may wrap 2^32 times, which no number of restarts comes near.
+/// The first key wraps; the others unwrap what earlier keys wrapped. A file or variable contains keys of 64 hexadecimal
+/// digits or of base64, separated by white space; a file may also be a single key of 32 bytes. `openssl rand -base64
+/// 32` generates one. Keys must be random: a password is not a key. A key may wrap 2^32 times, which no number of
+/// restarts comes near.
 ///
 /// # Rotation
 ///
-/// Put the new key in front and keep the old one behind it, until everything is wrapped with the new one:
+/// Put the new key first and keep the old one after it, until everything is wrapped with the new one:
 ///
 /// ```no_run
 /// use lariat_seal::LocalKeys;
@@ -30,9 +31,9 @@ use crate::secret::{Cipher, KEY, NONCE, NoRandomness, Secret, TAG, random};
 /// # let _ = keys; Ok(()) }
 /// ```
 ///
-/// The name of a key is a hash of it in 16 digits, which is safe to show.
+/// The id of a key is a hash of it in 16 digits, which is safe to show.
 pub struct LocalKeys {
-    /// Never empty; the first wraps.
+    /// Never empty; the first one wraps.
     keys: Vec<Key>,
 }
 
@@ -47,18 +48,19 @@ impl LocalKeys {
     /// # Errors
     ///
     /// [`KeyError::Exposed`] if the group or others have permissions: `chmod 600` it, or use
-    /// [`from_group_file`](Self::from_group_file). [`KeyError::Unreadable`] and [`KeyError::Invalid`] name the file.
+    /// [`from_group_file`](Self::from_group_file). [`KeyError::Unreadable`] and [`KeyError::Invalid`] contain the path.
     pub fn from_file(path: impl AsRef<Path>) -> Result<Self, KeyError> {
         read::file(path.as_ref(), Readers::Owner)
     }
 
     /// Reads keys from a file that its group can read, but not change.
     ///
-    /// The kubelet mounts a Secret so in a Pod with an `fsGroup`, where `defaultMode` is 0440 or 0400.
+    /// The kubelet mounts a Secret like that in a Pod with an `fsGroup`, if `defaultMode` is 0440 or 0400.
     ///
     /// # Errors
     ///
-    /// [`KeyError::Exposed`] if others have permissions, or the group can write; else as [`from_file`](Self::from_file).
+    /// [`KeyError::Exposed`] if others have permissions, or the group can write; else as
+    /// [`from_file`](Self::from_file).
     pub fn from_group_file(path: impl AsRef<Path>) -> Result<Self, KeyError> {
         read::file(path.as_ref(), Readers::Group)
     }
@@ -69,12 +71,18 @@ impl LocalKeys {
     ///
     /// # Errors
     ///
-    /// [`KeyError::NoVariable`] if it is not set, [`KeyError::Invalid`] if it has no key.
+    /// [`KeyError::NoVariable`] if it is not set, [`KeyError::Invalid`] if it contains no key.
     pub fn from_env(variable: &str) -> Result<Self, KeyError> {
         read::variable(variable)
     }
 
     /// Copies a key of 32 random bytes.
+    ///
+    /// ```
+    /// use lariat_seal::LocalKeys;
+    ///
+    /// assert!(LocalKeys::from_bytes(b"too short").is_err());
+    /// ```
     ///
     /// # Errors
     ///

@@ -17,14 +17,14 @@ pub type Wrapping<'a, T> = Pin<Box<dyn Future<Output = Result<T, WrapError>> + S
 
 /// Encrypts the key of a keyring, so that it can be stored.
 ///
-/// [`LocalKeys`] does so with keys of this process. An implementation for a key management service sends the key there; it
-/// has 32 bytes, which every service takes in one request. It is asked once when a keyring is created, loaded or wrapped
-/// again, and never while values are sealed or opened.
+/// [`LocalKeys`] does so with keys of this process. An implementation for a key management service sends the key there;
+/// it has 32 bytes, which every service accepts in one request. It is called once when a keyring is created, loaded or
+/// wrapped again, and never while values are sealed or opened.
 ///
 /// ```
 /// use lariat_seal::{KeyId, KeyWrapper, LocalKeys, WrappedKey, Wrapping, Zeroizing};
 ///
-/// /// A service, which a real program would ask over the network.
+/// /// A service, which a real program would call over the network.
 /// struct Service {
 ///     key: KeyId,
 ///     inside: LocalKeys,
@@ -52,10 +52,10 @@ pub type Wrapping<'a, T> = Pin<Box<dyn Future<Output = Result<T, WrapError>> + S
 /// # let _ = |service: Service| Box::new(service) as Box<dyn KeyWrapper>;
 /// ```
 pub trait KeyWrapper: Send + Sync + 'static {
-    /// Returns the name of the key that [`wrap`](Self::wrap) uses.
+    /// Returns the id of the key that [`wrap`](Self::wrap) uses.
     ///
-    /// It is stored in plain text beside the wrapped key. Where it changes, a keyring
-    /// [has to be wrapped again](crate::Keyring::is_wrapped_by).
+    /// It is stored in plain text beside the wrapped key. If it changes, a keyring [must be wrapped
+    /// again](crate::Keyring::is_wrapped_by).
     fn current(&self) -> KeyId;
 
     /// Encrypts a key with the current key.
@@ -63,16 +63,16 @@ pub trait KeyWrapper: Send + Sync + 'static {
 
     /// Decrypts a key, also one that was wrapped with an earlier key.
     ///
-    /// What was changed has to be refused: [`WrapError::Rejected`].
+    /// It must reject a changed key with [`WrapError::Rejected`].
     fn unwrap<'a>(&'a self, wrapped: &'a WrappedKey) -> Wrapping<'a, Zeroizing<[u8; 32]>>;
 }
 
-/// The name of a key that wraps others; it is no secret.
+/// The id of a key that wraps others; it is not secret.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct KeyId(Box<str>);
 
 impl KeyId {
-    /// Makes a name, such as the resource name of a key in a key management service.
+    /// Creates an id, such as the resource name of a key in a key management service.
     ///
     /// # Errors
     ///
@@ -87,7 +87,7 @@ impl KeyId {
         }
     }
 
-    /// Returns the name.
+    /// Returns the id as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -106,7 +106,7 @@ impl fmt::Debug for KeyId {
     }
 }
 
-/// An encrypted key and the name of the key that decrypts it.
+/// An encrypted key and the id of the key that decrypts it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct WrappedKey {
     key_id: KeyId,
@@ -114,7 +114,7 @@ pub struct WrappedKey {
 }
 
 impl WrappedKey {
-    /// Makes a wrapped key of what a key management service returned.
+    /// Creates a wrapped key from the answer of a key management service.
     ///
     /// # Errors
     ///
@@ -127,7 +127,7 @@ impl WrappedKey {
         Ok(Self { key_id, bytes })
     }
 
-    /// Returns the name of the key that decrypts it.
+    /// Returns the id of the key that decrypts it.
     #[must_use]
     pub fn key_id(&self) -> &KeyId {
         &self.key_id

@@ -22,7 +22,7 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
-/// Who may read a file of keys beside root.
+/// Who may read a file of keys, beside root.
 #[derive(Clone, Copy)]
 pub(super) enum Readers {
     Owner,
@@ -35,10 +35,10 @@ pub(super) fn file(path: &Path, readers: Readers) -> Result<LocalKeys, KeyError>
         source,
     };
     let file = File::open(path).map_err(unreadable)?;
-    // Of the open file, which is the one that is read whatever becomes of the path.
+    // Of the open file, which is the one that is read even if the path changes.
     let metadata = file.metadata().map_err(unreadable)?;
     check_mode(path, &metadata, readers)?;
-    // With room for all of it at once: a vector that grows leaves copies behind.
+    // With room for all of it, because a vector that grows leaves copies behind.
     let mut contents = Zeroizing::new(Vec::with_capacity(LARGEST_FILE as usize + 1));
     let mut file = file.take(LARGEST_FILE + 1);
     file.read_to_end(&mut contents).map_err(unreadable)?;
@@ -77,7 +77,7 @@ fn check_mode(_: &Path, _: &std::fs::Metadata, _: Readers) -> Result<(), KeyErro
 }
 
 pub(super) fn variable(name: &str) -> Result<LocalKeys, KeyError> {
-    // The error of `env::var` shows what is not text.
+    // The error of `env::var` contains a value that is not UTF-8.
     let value = env::var(name).map_err(|_| KeyError::NoVariable(name.to_owned()))?;
     let value = Zeroizing::new(value);
     keys_of(lines(value.as_bytes()), || {
@@ -103,7 +103,7 @@ fn keys_of(
 }
 
 fn raw(key: &[u8]) -> Result<Secret, &'static str> {
-    // As 16 bytes in hexadecimal digits are, which is half a key.
+    // Probably 16 bytes in hexadecimal digits, which is half a key.
     if key.iter().all(|byte| (b' '..=b'~').contains(byte)) {
         Err("32 characters of text are too few; give 64 hexadecimal digits or base64")
     } else {
@@ -111,7 +111,7 @@ fn raw(key: &[u8]) -> Result<Secret, &'static str> {
     }
 }
 
-/// Reads one key or more in text.
+/// Reads one or more keys from text.
 fn lines(text: &[u8]) -> Result<Vec<Secret>, &'static str> {
     let words = text.split(u8::is_ascii_whitespace);
     let keys = words.filter(|word| !word.is_empty()).map(word);
@@ -150,7 +150,7 @@ fn hexadecimal(digits: &[u8], bytes: &mut [u8]) -> Option<usize> {
 
 fn checked(key: &[u8]) -> Result<Secret, &'static str> {
     let secret = Secret::copied(key).ok_or("a key has 32 bytes")?;
-    // What a template or an example has in the place of a key.
+    // Templates and examples have such a value in place of a key.
     if key.iter().all(|byte| *byte == key[0]) {
         Err("it is one byte repeated, where a key is random")
     } else {

@@ -60,7 +60,7 @@ async fn a_new_wrapping_key_opens_old_data_and_the_old_one_opens_nothing_new() {
     ));
 }
 
-/// Else whoever has the old key and an old copy could open what comes later.
+/// Otherwise the old key and an old copy could open later data.
 #[tokio::test]
 async fn a_keyring_that_is_wrapped_again_has_a_new_key_in_its_envelope() {
     /// Shows what it is given to wrap.

@@ -10,20 +10,20 @@ use futures::future::{BoxFuture, Shared, WeakShared};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-/// How many answers are remembered of one user.
+/// The maximum number of answers cached per user.
 const PER_USER: usize = 256;
 
 type Flight<A, E> = Shared<BoxFuture<'static, Result<A, E>>>;
 
 /// Caches the answers to questions about users.
 ///
-/// A question is sent once at a time: callers that ask it meanwhile share the request. No task drives a request, so one
-/// without waiters is dropped.
+/// The same question is never sent twice at a time: callers that ask it meanwhile share the request. No task drives a
+/// request, so one without waiters is dropped.
 #[derive(Clone)]
 pub(super) struct Answers<U, Q, A, E> {
-    /// How long an answer is used after its question was sent; zero: not at all.
+    /// How long an answer is used after its question was sent; zero disables the cache.
     pub(super) ttl: Duration,
-    /// How many users are remembered.
+    /// The maximum number of users with cached answers.
     pub(super) users: usize,
     state: Arc<Mutex<State<U, Q, A, E>>>,
 }
@@ -134,7 +134,7 @@ where
 }
 
 impl<U: Clone + Eq + Hash, Q: Clone + Eq + Hash, A: Clone, E: Clone> State<U, Q, A, E> {
-    /// Finds an answer that is good, or a question under way whose answer will be.
+    /// Finds a fresh answer, or a pending request whose answer will be fresh.
     fn find(&mut self, user: &U, question: &Q, ttl: Duration) -> Option<Result<A, Flight<A, E>>> {
         self.asked += 1;
         let of_user = self.users.get_mut(user)?;
@@ -149,7 +149,7 @@ impl<U: Clone + Eq + Hash, Q: Clone + Eq + Hash, A: Clone, E: Clone> State<U, Q,
         }
     }
 
-    /// Forgets what is too old or too much, so that one more answer has a place.
+    /// Evicts stale and surplus answers to make room for one more.
     fn make_place(&mut self, user: &U, now: Instant, ttl: Duration, users: usize) {
         if let Some(of_user) = self.users.get_mut(user) {
             of_user.entries.retain(|_, entry| entry.is_fresh(now, ttl));
@@ -172,7 +172,7 @@ impl<U: Clone + Eq + Hash, Q: Clone + Eq + Hash, A: Clone, E: Clone> State<U, Q,
         }
     }
 
-    /// Remembers an answer, unless another question has taken its place.
+    /// Stores an answer, unless a later request for the question has replaced this one.
     fn end(&mut self, user: &U, question: &Q, number: u64, answer: &Result<A, E>) {
         let Some(of_user) = self.users.get_mut(user) else {
             return;

@@ -84,7 +84,7 @@ async fn without_a_time_or_users_each_asks_for_itself() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_error_reaches_all_who_wait_and_is_not_remembered() {
+async fn an_error_reaches_all_waiting_calls_and_is_not_cached() {
     let bench = Bench::new(TTL, 10);
     let asked = Arc::clone(&bench.asked);
     let fail = || {
@@ -102,7 +102,7 @@ async fn an_error_reaches_all_who_wait_and_is_not_remembered() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_error_does_not_reach_who_comes_after_it() {
+async fn an_error_does_not_reach_later_calls() {
     let bench = Bench::new(TTL, 10);
     let fail = || {
         bench
@@ -119,7 +119,7 @@ async fn an_error_does_not_reach_who_comes_after_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_goes_away_does_not_take_the_answer_from_others() {
+async fn a_dropped_call_does_not_take_the_answer_from_others() {
     let bench = Bench::new(TTL, 10);
     let mut first = Box::pin(bench.ask("jane", 0, SECOND));
     assert!(first.as_mut().now_or_never().is_none());
@@ -170,7 +170,7 @@ async fn a_late_answer_does_not_replace_a_newer_one() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn users_who_asked_last_stay() {
+async fn the_last_used_users_stay_cached() {
     let bench = Bench::new(TTL, 2);
     assert_eq!(bench.at_once("jane").await, 1);
     assert_eq!(bench.at_once("joe").await, 2);

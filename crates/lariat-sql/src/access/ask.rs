@@ -43,7 +43,7 @@ pub(super) enum Whose {
 /// One question, to be asked for any number of namespaces.
 pub(super) struct Asker {
     pub(super) client: Client,
-    /// One for each review that may be under way.
+    /// Limits the number of pending reviews.
     pub(super) permits: Arc<Semaphore>,
     pub(super) at_a_time: usize,
     pub(super) whose: Whose,
@@ -184,7 +184,7 @@ impl Asker {
         Ok((status.resource_rules, !status.incomplete && !has_failed))
     }
 
-    /// Sends a review when it is its turn.
+    /// Sends a review, after waiting for a permit.
     async fn create<R>(&self, review: &R) -> Result<R, AccessError>
     where
         R: Resource<DynamicType = ()> + k8s_openapi::Resource,
@@ -229,7 +229,7 @@ fn is_own_namespace(verb: Verb, kind: &ResourceKind) -> bool {
     is_namespace && verb == Verb::Get
 }
 
-/// Returns whether a review allows it.
+/// Returns whether a review allows the request.
 ///
 /// An error of evaluation alone does not deny: authorizers report one for every binding to a missing role.
 fn is_allowed(status: &SubjectAccessReviewStatus) -> bool {

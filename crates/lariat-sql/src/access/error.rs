@@ -7,9 +7,9 @@ use lariat_core::Gvk;
 
 use super::review::Verb;
 
-/// Why it is not known what a user may see; until it is, nothing is shown.
+/// The access of a user could not be determined; nothing may be shown then.
 ///
-/// Neither it nor its source has a token in it.
+/// Neither the error nor its source contains a token.
 #[derive(Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum AccessError {
@@ -42,7 +42,7 @@ pub enum AccessError {
         kind: Gvk,
         /// The kind of the review.
         review: &'static str,
-        /// How long it was waited for.
+        /// The timeout.
         after: Duration,
     },
     /// The user has neither a name nor a group.
@@ -77,7 +77,7 @@ impl AccessError {
     }
 }
 
-/// Says what helps, where that is known.
+/// Returns a hint how to fix the error, if there is one.
 fn instead(source: &kube::Error, resource: &str) -> String {
     match source {
         kube::Error::Api(status) if status.code == 403 => {

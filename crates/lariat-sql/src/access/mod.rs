@@ -25,10 +25,11 @@ pub use user::User;
 ///
 /// These are all, none, or the objects in some namespaces and those with some names.
 ///
-/// Equal accesses allow the same objects and are made of the same parts, however they came about: names within a namespace that
-/// is allowed as a whole are left out, and so are empty names. A clone shares the parts. The default allows nothing.
+/// Equal accesses allow the same objects and consist of the same parts, however they were built: names within a
+/// namespace that is allowed as a whole are left out, and so are empty names. A clone shares the parts. The default
+/// allows nothing.
 ///
-/// Names are not shown in debug form, only how many there are.
+/// The debug form shows the number of names, not the names.
 ///
 /// ```
 /// use lariat_core::ObjectKey;
@@ -73,6 +74,15 @@ impl Access {
     }
 
     /// Allows all objects in these namespaces; an empty name allows nothing.
+    ///
+    /// ```
+    /// use lariat_core::ObjectKey;
+    /// use lariat_sql::Access;
+    ///
+    /// let access = Access::of_namespaces(["shop", "bank"]);
+    /// assert!(access.allows(&ObjectKey::namespaced("bank", "till")));
+    /// assert_eq!(access.namespaces().collect::<Vec<_>>(), ["bank", "shop"]);
+    /// ```
     #[must_use]
     pub fn of_namespaces(namespaces: impl IntoIterator<Item = impl AsRef<str>>) -> Self {
         let mut parts = Parts::default();
@@ -86,6 +96,15 @@ impl Access {
     ///
     /// Without a namespace it allows cluster-scoped objects.
     /// An empty name allows nothing. An empty namespace is none, as in [`ObjectKey::namespaced`].
+    ///
+    /// ```
+    /// use lariat_core::ObjectKey;
+    /// use lariat_sql::Access;
+    ///
+    /// let nodes = Access::of_names(None, ["node-1"]);
+    /// assert!(nodes.allows(&ObjectKey::cluster("node-1")));
+    /// assert!(!nodes.allows(&ObjectKey::cluster("node-2")));
+    /// ```
     #[must_use]
     pub fn of_names(
         namespace: Option<&str>,
@@ -97,7 +116,7 @@ impl Access {
         Self(Extent::Parts(Arc::new(parts)))
     }
 
-    /// Allows what either of them allows.
+    /// Allows what either access allows.
     #[must_use]
     pub fn union(mut self, other: &Self) -> Self {
         match (&mut self.0, &other.0) {
@@ -150,9 +169,9 @@ impl Access {
 
     /// Returns the names that are allowed one by one, grouped by namespace.
     ///
-    /// There are none for [`everything`](Self::everything).
-    /// Groups and names are in the order of their bytes, cluster-scoped objects (without a namespace) first. No group is empty,
-    /// and none is of a namespace that is allowed as a whole.
+    /// There are none for [`everything`](Self::everything). Groups and names are in the order of their bytes,
+    /// cluster-scoped objects (without a namespace) first. No group is empty, and none is of a namespace that is
+    /// allowed as a whole.
     pub fn names(
         &self,
     ) -> impl Iterator<Item = (Option<&str>, impl ExactSizeIterator<Item = &str>)> {

@@ -26,7 +26,7 @@ pub enum Verb {
     Get,
     /// To read all objects.
     List,
-    /// To be sent changes.
+    /// To receive changes.
     Watch,
 }
 
@@ -48,23 +48,26 @@ impl fmt::Display for Verb {
     }
 }
 
-/// Finds out from the API server what users may see.
+/// Asks the API server which objects users may see.
 ///
-/// A cache reads with the credentials of its program, so it has to know by itself what to show to others. [`of_user`](Self::of_user)
-/// asks the API server with reviews: first whether all objects of a kind may be seen, then about each namespace. It fits every
-/// authorizer, and its program needs the verb `create` for `subjectaccessreviews.authorization.k8s.io`.
+/// A cache reads with the credentials of its program, so it must determine itself what to show to others.
+/// [`of_user`](Self::of_user) sends reviews to the API server: first whether all objects of a kind may be seen, then
+/// for each namespace. It works with every authorizer, and the program needs the verb `create` for
+/// `subjectaccessreviews.authorization.k8s.io`.
 ///
-/// **Names.** A role may allow single objects only, by `resourceNames`. A `SubjectAccessReview` answers about one name at a time
-/// and cannot list them, so [`of_user`](Self::of_user) does not find such objects: they are not shown. A review without a name is
-/// denied by such a role, so it never shows more. [`own`](Self::own) does find them, from a `SelfSubjectRulesReview`.
+/// **Names.** A role may allow single objects only, by `resourceNames`. A `SubjectAccessReview` answers about one name
+/// at a time and cannot list names, so [`of_user`](Self::of_user) does not find such objects: they are not shown. Such
+/// a role denies a review without a name, so it never shows more. [`own`](Self::own) does find them, from a
+/// `SelfSubjectRulesReview`.
 ///
-/// **Namespaces as objects.** Roles of a namespace may allow [`Verb::Get`] for the namespace itself, which is asked for each namespace
-/// that is given. The API server lists namespaces only to users who may list all of them; ask for [`Verb::Get`] to show others theirs.
+/// **Namespaces as objects.** Roles in a namespace may allow [`Verb::Get`] for the namespace itself, which is reviewed
+/// for each given namespace. The API server lists namespaces only to users who may list all of them; use [`Verb::Get`]
+/// to show other users theirs.
 ///
-/// **Age.** An answer is used for calls that begin within [some time](Self::with_ttl) (30 seconds unless set) after its question was
-/// sent. This is how long a role that is taken away still shows objects, and how long one that is given may not show them yet; what
-/// an authorizer caches by itself comes on top. Calls that begin while the same question is under way wait for its answer. An error
-/// reaches all who wait, and is not remembered.
+/// **Staleness.** An answer is used for calls that begin within [its TTL](Self::with_ttl) (30 seconds by default) after
+/// its question was sent. For that long a revoked role still shows objects, and a new role may not show them yet;
+/// caches of the authorizer add to it. Calls that begin while the same question is pending wait for its answer. An
+/// error is returned to all waiting calls, and is not cached.
 ///
 /// Clones share the cached answers.
 ///
@@ -93,12 +96,12 @@ struct Question {
     verb: Verb,
     gvk: Gvk,
     plural: Arc<str>,
-    /// In their order, each once.
+    /// Sorted, without duplicates.
     namespaces: Arc<[String]>,
 }
 
 impl AccessReviews {
-    /// Asks with this client.
+    /// Creates reviews that are sent with this client.
     ///
     /// [`own`](Self::own) is about the credentials of this client.
     #[must_use]
@@ -118,8 +121,8 @@ impl AccessReviews {
 
     /// Sets for how long an answer is used (default 30 seconds).
     ///
-    /// The time counts from the moment the question is sent. With zero every call sends its own. The cache of answers
-    /// starts empty.
+    /// The time counts from the moment the question is sent. With zero every call sends its own question. The cache of
+    /// answers starts empty.
     #[must_use]
     pub fn with_ttl(mut self, ttl: Duration) -> Self {
         self.answers = Answers::new(ttl, self.answers.users);
@@ -128,15 +131,15 @@ impl AccessReviews {
 
     /// Sets for how many users answers are cached (default 1000).
     ///
-    /// The least recently used are dropped first. Of each user at most 256 answers are kept. With zero every call sends its
-    /// own question. The cache of answers starts empty.
+    /// The least recently used are dropped first. Of each user at most 256 answers are kept. With zero every call sends
+    /// its own question. The cache of answers starts empty.
     #[must_use]
     pub fn with_users(mut self, users: usize) -> Self {
         self.answers = Answers::new(self.answers.ttl, users);
         self
     }
 
-    /// Sets how many reviews are under way at a time (default 16).
+    /// Sets how many reviews may be pending at a time (default 16).
     ///
     /// The limit is for all users together; zero counts as one.
     #[must_use]
@@ -146,20 +149,19 @@ impl AccessReviews {
         self
     }
 
-    /// Finds out which objects of a kind a user may see.
+    /// Returns which objects of a kind a user may see.
     ///
-    /// These are all objects, or those in some of the given namespaces.
-    /// Namespaces that are not given are not part of the answer, unless it is everything. Cluster-scoped kinds need none,
-    /// except `Namespace`. Which
-    /// namespaces there are may be taken from a cache: whether they exist does not matter. Objects that are allowed by name only
-    /// are [not found](Self).
+    /// These are all objects, or those in some of the given namespaces. Namespaces that are not given are not part of
+    /// the answer, unless it is everything. Cluster-scoped kinds need none, except `Namespace`. Which namespaces there
+    /// are may be taken from a cache: whether they exist does not matter. Objects that are allowed by name only are
+    /// [not found](Self).
     ///
     /// It takes one review, and one more for each namespace unless everything is allowed.
     ///
     /// # Errors
     ///
-    /// The user has neither name nor groups, or a review failed or was not answered within 10 seconds. Nothing may be shown then;
-    /// [`AccessError::is_retryable`] says whether to ask again.
+    /// The user has neither name nor groups, or a review failed or was not answered within 10 seconds. Nothing may be
+    /// shown then; [`AccessError::is_retryable`] says whether to ask again.
     ///
     /// # Cancel safety
     ///
@@ -180,15 +182,16 @@ impl AccessReviews {
             .await
     }
 
-    /// Finds out which objects of a kind the program itself may see.
+    /// Returns which objects of a kind the program itself may see.
     ///
-    /// These are all objects, or those in some of the given namespaces and those with some names. The rules of the namespaces
-    /// tell which, with their `resourceNames`. With `list` and `watch` these allow a request that selects one
-    /// object by its name, so showing these objects shows what such requests would. If the API server says that its rules are
-    /// incomplete, as authorizers other than RBAC may, it is asked about the namespace, and about each name in its rules: other names
-    /// are not shown. Names of cluster-scoped objects are asked about one by one.
+    /// These are all objects, or those in some of the given namespaces and those with some names. They are read from
+    /// the rules of the namespaces, with their `resourceNames`. With `list` and `watch` these allow a request that
+    /// selects one object by its name, so showing these objects shows what such requests would. If the API server says
+    /// that its rules are incomplete, as authorizers other than RBAC may, it is asked about the namespace, and about
+    /// each name in its rules: other names are not shown. Names of cluster-scoped objects are asked about one by one.
     ///
-    /// It takes one review, and one more for each namespace unless everything is allowed. Every program may create these reviews.
+    /// It takes one review, and one more for each namespace unless everything is allowed. Every program may create
+    /// these reviews.
     ///
     /// # Errors
     ///

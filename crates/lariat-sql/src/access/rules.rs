@@ -7,7 +7,7 @@ use lariat_core::ResourceKind;
 
 use super::review::Verb;
 
-/// What rules grant.
+/// The access that rules grant.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Granted {
     /// All objects.
@@ -38,8 +38,8 @@ impl Granted {
     fn add(&mut self, names: &[String]) {
         self.is_all |= names.is_empty();
         for name in names {
-            // `*` is all names for the API's description of rules, and for RBAC an object of that name. An empty one is, for
-            // RBAC, that of a request without a name.
+            // `*` is all names for the API's description of rules, and for RBAC an object of that name. An empty one
+            // is, for RBAC, that of a request without a name.
             if name == "*" || name.is_empty() {
                 self.is_open = true;
             } else {

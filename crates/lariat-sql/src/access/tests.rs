@@ -31,7 +31,7 @@ impl Part {
         }
     }
 
-    /// Returns whether it allows an object, by its definition.
+    /// Returns whether it allows an object, computed naively.
     fn allows(&self, namespace: &str, name: &str) -> bool {
         match self {
             Self::Everything => true,

@@ -9,9 +9,9 @@ use k8s_openapi::api::authorization::v1::SubjectAccessReviewSpec;
 
 /// A user as the API server knows it: name, uid, groups and extra values.
 ///
-/// The `UserInfo` that a `TokenReview` returns converts into a complete user. A user that is made by hand also needs the group
-/// `system:authenticated`, to which bindings may refer; it is not added here. The order of groups does not matter, nor do
-/// repeated ones. A clone shares the texts.
+/// The `UserInfo` that a `TokenReview` returns converts into a complete user. A user that is made by hand also needs
+/// the group `system:authenticated`, to which bindings may refer; it is not added here. The order of groups does not
+/// matter, nor do repeated ones. A clone shares the texts.
 ///
 /// ```
 /// use lariat_sql::User;
@@ -31,7 +31,7 @@ struct Info {
 }
 
 impl User {
-    /// Makes a user without groups.
+    /// Creates a user without groups.
     #[must_use]
     pub fn new(name: impl Into<String>) -> Self {
         Self(Arc::new(Info {
@@ -47,14 +47,14 @@ impl User {
         self
     }
 
-    /// Sets the uid, which tells users apart who had one name at different times.
+    /// Sets the uid, which distinguishes users that had the same name at different times.
     #[must_use]
     pub fn uid(mut self, uid: impl Into<String>) -> Self {
         self.info().uid = uid.into();
         self
     }
 
-    /// Sets the values of something else that is known of the user.
+    /// Sets the values of an extra attribute.
     #[must_use]
     pub fn extra(
         mut self,
@@ -76,7 +76,7 @@ impl User {
         &self.0.name
     }
 
-    /// Returns whether there is neither a name nor a group; a review needs one.
+    /// Returns whether there is neither a name nor a group; a review needs one of them.
     pub(super) fn is_unknown(&self) -> bool {
         self.0.name.is_empty() && self.0.groups.is_empty()
     }
@@ -105,7 +105,7 @@ impl From<UserInfo> for User {
     }
 }
 
-/// What else is known of a user may say more than a log should.
+/// Shows counts only: extra values may be confidential.
 impl fmt::Debug for User {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("User")

@@ -13,6 +13,19 @@ use crate::store::Read;
 /// The answer to a query: objects, counts and the revision.
 ///
 /// All of it is from one state of the cache.
+///
+/// ```no_run
+/// use k8s_openapi::api::core::v1::Pod;
+/// use lariat_sql::{Query, SqlKind};
+///
+/// # async fn example(pods: &SqlKind) -> Result<(), Box<dyn std::error::Error>> {
+/// let answer = pods.query(&Query::new().page(1, 20)).await?;
+/// for found in &answer.objects {
+///     let pod: Pod = found.decode()?;
+///     println!("{} on {:?}", found.key, pod.spec.and_then(|spec| spec.node_name));
+/// }
+/// # Ok(()) }
+/// ```
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct Answer {
@@ -26,13 +39,13 @@ pub struct Answer {
     ///
     /// None at the end, and if the query has no limit.
     pub next: Option<String>,
-    /// The revision of this state, from which a watch can go on.
+    /// The revision of this state, from which a watch can start.
     pub revision: Revision,
-    /// What was counted, for each [summary](crate::Query::summarize) of the query.
+    /// The counts of each [summary](crate::Query::summarize) of the query.
     pub summaries: Vec<Vec<Count>>,
 }
 
-/// An object that was found. Its content is not shown in debug form.
+/// An object of an answer. Its debug form does not show the content.
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Found {
@@ -74,7 +87,7 @@ pub struct Count {
     ///
     /// See [`summarize_by_namespace`](crate::Query::summarize_by_namespace).
     pub namespace: Option<String>,
-    /// How many there are.
+    /// The number of objects.
     pub objects: u64,
 }
 
@@ -84,9 +97,9 @@ pub struct Count {
 pub struct SqlStatus {
     /// The kind.
     pub kind: Gvk,
-    /// Whether all objects of the informer's first sync are written.
+    /// Whether all objects of the informer's initial list are written.
     pub is_synced: bool,
-    /// The revision up to which it is written.
+    /// The revision up to which changes are written.
     pub revision: Revision,
     /// How many objects have changes that are not committed yet.
     pub unwritten: usize,
@@ -97,9 +110,9 @@ pub struct SqlStatus {
     pub lag: Duration,
     /// How many objects are cached without their content.
     ///
-    /// Their fields outside the metadata have no value. Their kind is kept
-    /// [on demand](lariat_cache::Storage::OnDemand), or a [`ContentFilter`](lariat_cache::ContentFilter) leaves them out.
-    /// When their content comes, they are written again.
+    /// Their fields outside the metadata have no value. Their kind is stored [on
+    /// demand](lariat_cache::Storage::OnDemand), or a [`ContentFilter`](lariat_cache::ContentFilter) excludes them.
+    /// They are written again when their content is cached.
     pub without_content: usize,
     /// How often the value of a field could not be indexed, by the field's name.
     ///
@@ -109,7 +122,7 @@ pub struct SqlStatus {
     ///
     /// Their type or `jsonPath` is not supported; see [`Schema::with_columns`](crate::Schema::with_columns).
     pub skipped_columns: usize,
-    /// What goes wrong with writing, if anything does.
+    /// The error of the last write, if it failed.
     pub last_error: Option<String>,
 }
 

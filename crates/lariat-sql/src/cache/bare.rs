@@ -24,9 +24,9 @@ impl Bare {
         self.objects.len()
     }
 
-    /// Notes what was written.
+    /// Records what was written.
     ///
-    /// Content that the informer has by now is written next; [`look`](Self::look) finds content that comes later.
+    /// Content that the informer has by now is written next; [`look`](Self::look) finds content that is loaded later.
     pub(super) fn wrote(&mut self, steps: &[Step], informer: &Informer, unread: &Unread) {
         for step in steps {
             match step.new.as_ref().filter(|object| !object.has_content()) {
@@ -41,7 +41,7 @@ impl Bare {
         }
     }
 
-    /// Adds steps for objects whose content the informer has read meanwhile.
+    /// Adds steps for objects whose content the informer has loaded since.
     ///
     /// The informer publishes no change for that.
     pub(super) fn look(&mut self, loads: u64, informer: &Informer, unread: &Unread) {
@@ -54,7 +54,7 @@ impl Bare {
         }
     }
 
-    /// Logs that there are such objects, once.
+    /// Logs once that there are objects without content.
     pub(super) fn report(&mut self, informer: &Informer) {
         if self.objects.is_empty() || self.is_logged || informer.is_upgrading() {
             return;
@@ -69,7 +69,7 @@ impl Bare {
     }
 }
 
-/// Adds a step to the state with content, if the informer has that.
+/// Adds a step for an object whose content the informer has by now.
 fn fill_in(object: &Arc<CachedObject>, informer: &Informer, unread: &Unread) {
     let new = informer.store().get(object.key());
     if let Some(new) = new.filter(|new| new.has_content()) {

@@ -32,7 +32,7 @@ const HISTORY: usize = 1000;
 /// How long a query waits for a revision, by default.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// How often a file that is in use is tried again, and how long after: 2 s in all.
+/// The number of attempts to open a file that is in use, and the pause between them: 2 s in all.
 const IN_USE_TRIES: u32 = 40;
 const IN_USE_PAUSE: Duration = Duration::from_millis(50);
 
@@ -43,6 +43,23 @@ const QUERY_TIMEOUT: Duration = Duration::from_secs(30);
 const READERS: usize = 4;
 
 /// Configures a [`SqlCache`].
+///
+/// ```no_run
+/// use std::time::Duration;
+/// use lariat_cache::SharedCacheFactory;
+/// use lariat_core::Gvk;
+/// use lariat_sql::{Schema, SqlCache};
+///
+/// # async fn example(factory: &SharedCacheFactory) -> Result<(), Box<dyn std::error::Error>> {
+/// let sql = SqlCache::builder(factory)
+///     .kind(Schema::new(Gvk::new("", "v1", "Pod"), [])?)
+///     .in_file("/var/cache/shop/objects.db")
+///     .query_timeout(Duration::from_secs(5))
+///     .start()
+///     .await?;
+/// # let _ = sql;
+/// # Ok(()) }
+/// ```
 #[derive(Debug)]
 #[must_use = "a builder does nothing until it starts"]
 pub struct SqlCacheBuilder {
@@ -81,19 +98,19 @@ impl SqlCacheBuilder {
 
     /// Adds a kind.
     ///
-    /// If a CustomResourceDefinition defines it, its printer columns are fields, too, unless the schema is
-    /// [without them](Schema::without_columns). The definition is read once, when the cache starts; see
-    /// [`Schema::with_columns`]. If it is not there yet, or may not be read, the log says so and the schema is used as it is.
-    /// Replicas that share a cache keep the kind apart while they have read different columns.
+    /// The printer columns of the kind's CRD become fields too, unless the schema is [without
+    /// them](Schema::without_columns). The CRD is read once, when the cache starts; see [`Schema::with_columns`]. If it
+    /// does not exist yet, or may not be read, a warning is logged and the schema is used unchanged. Replicas that
+    /// share a cache keep separate tables of the kind while they have read different columns.
     pub fn kind(mut self, schema: Schema) -> Self {
         self.schemas.push(schema);
         self
     }
 
-    /// Keeps everything in this file, which only its owner can read.
+    /// Keeps everything in this file, readable by its owner only.
     ///
-    /// The next process finds it there, and writes only what has changed meanwhile. Tables of kinds that the cache does not have
-    /// any more are dropped. A second cache cannot have the file: a lock on `<path>-lock` keeps it out.
+    /// The next process reads it, and writes only what has changed since. Tables of kinds that the cache does not have
+    /// any more are dropped. The lock file `<path>-lock` keeps a second cache from using the file.
     pub fn in_file(mut self, path: impl Into<PathBuf>) -> Self {
         self.place = Place::File(path.into());
         self
@@ -101,10 +118,10 @@ impl SqlCacheBuilder {
 
     /// Keeps everything in PostgreSQL, which replicas of the program share.
     ///
-    /// One of them writes, and the others only read: they have no informers of their own for it, and their queries are
-    /// answered as those of the one that writes. A query that waits for a revision looks for it every 20 ms. A watch begins
-    /// only where the cache is written; elsewhere it is refused with an error that says so. All replicas need the same
-    /// fields. When another replica begins to write, queries wait until it has written what differs.
+    /// One replica writes, and the others only read: they run no informers for the cache, and answer queries from the
+    /// same rows. A query that waits for a revision polls for it every 20 ms. Only the writing replica has watches;
+    /// elsewhere they are refused with an error that says so. All replicas need the same fields. When another replica
+    /// takes over writing, queries wait until it has written the differences.
     #[cfg(feature = "postgres")]
     pub fn in_postgres(mut self, options: Postgres) -> Self {
         self.place = Place::Postgres(options);
@@ -117,11 +134,10 @@ impl SqlCacheBuilder {
         self
     }
 
-    /// Encrypts kinds: those which the sealing names, or all, and Secrets in any case.
+    /// Encrypts kinds: those that the sealing names, or all, and always Secrets.
     ///
-    /// Of an encrypted kind the file shows how many objects there are and how long they are, but neither fields nor
-    /// names. Queries decrypt all rows of the kind in memory, some microseconds each. Without a sealing, a cache in a
-    /// file cannot have Secrets.
+    /// The file shows the number and length of encrypted objects, but neither fields nor names. Queries decrypt all
+    /// rows of the kind in memory, some microseconds each. Without a sealing, a cache in a file cannot contain Secrets.
     pub fn sealed(mut self, sealing: Sealing) -> Self {
         self.sealing = Some(Arc::new(sealing));
         self
@@ -129,8 +145,8 @@ impl SqlCacheBuilder {
 
     /// Sets how many changes of each kind are kept for watches (default 1,000).
     ///
-    /// A watch can go on from a revision as long as all changes after it are kept. With zero none is kept, and a watch fails
-    /// at the first change.
+    /// A watch can resume from a revision as long as all changes after it are kept. With zero none is kept, and a watch
+    /// fails at the first change.
     pub fn history(mut self, changes: usize) -> Self {
         self.history = changes;
         self
@@ -138,24 +154,24 @@ impl SqlCacheBuilder {
 
     /// Sets how long queries wait for the first sync and for a revision.
     ///
-    /// The default is 10 s; with zero they fail at once. See [`at_least`](crate::Query::at_least).
+    /// The default is 10 s; with zero they fail immediately. See [`at_least`](crate::Query::at_least).
     pub fn patience(mut self, patience: Duration) -> Self {
         self.patience = patience;
         self
     }
 
-    /// Interrupts queries that take longer (default 30 s; zero: none).
+    /// Sets a timeout for queries (default 30 s; zero: none).
     ///
-    /// It counts from when the cache is new enough for the query, and includes the wait for other queries. A query whose
-    /// future is dropped is interrupted at once.
+    /// The time starts when the cache is new enough for the query, and includes waiting for other queries. A query
+    /// whose future is dropped is interrupted immediately.
     pub fn query_timeout(mut self, timeout: Duration) -> Self {
         self.query_timeout = timeout;
         self
     }
 
-    /// Sets how many queries are answered at a time (default 4; zero counts as one).
+    /// Sets how many queries run at a time (default 4; zero counts as one).
     ///
-    /// Each has a connection of its own, which is opened when it is needed first. With PostgreSQL a replica has one more.
+    /// Each uses its own connection, which is opened on first use. With PostgreSQL a replica has one more connection.
     pub fn readers(mut self, readers: usize) -> Self {
         self.readers = readers.max(1);
         self
@@ -165,9 +181,9 @@ impl SqlCacheBuilder {
     ///
     /// # Errors
     ///
-    /// The file or the server cannot be used, or another cache uses the file (after 2 s); a kind was added twice, or is to be
-    /// encrypted and the key is missing or not the one that was used there; the other kind of an association is not in the
-    /// cache, does not have the field or is encrypted; or printer columns cannot be read.
+    /// The file or the server cannot be used, or another cache uses the file (after 2 s); a kind was added twice, or
+    /// must be encrypted and the key is missing or another one; the other kind of an association is not in the cache,
+    /// lacks the field or is encrypted; or printer columns cannot be read.
     ///
     /// # Cancel safety
     ///
@@ -240,7 +256,7 @@ impl SqlCacheBuilder {
         opened
     }
 
-    /// Makes the kinds of these tables, each with the progress of the others.
+    /// Creates the kinds of these tables, each with the progress of the others.
     fn kinds(
         &self,
         readers: Arc<Readers>,
@@ -312,7 +328,7 @@ impl SqlCacheBuilder {
         })
     }
 
-    /// Returns an error if the kinds cannot be kept so.
+    /// Returns an error if a kind was added twice, or needs a key that is missing.
     fn check(&self) -> Result<(), SqlError> {
         let mut seen = HashSet::new();
         for schema in &self.schemas {
@@ -377,7 +393,7 @@ async fn open(database: &Database) -> Result<Writer, SqlError> {
     }
 }
 
-/// Gives each kind the tables of its associated kinds and of `Namespace`.
+/// Sets the tables of associated kinds and of `Namespace` for each kind.
 ///
 /// The latter are for labels of namespaces, if the cache has that kind and does not encrypt it.
 fn join(opened: &mut [Tables]) {

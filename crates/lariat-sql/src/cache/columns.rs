@@ -11,11 +11,11 @@ use tokio::time::{self, Instant};
 use super::error::SqlError;
 use crate::schema::Schema;
 
-/// How long it is tried, and how long after a failure it is tried again.
+/// How long reading a CRD is tried, and the pause after a failure.
 const ANSWER: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// The groups of kube-apiserver with a dot, which have no definitions; those of definitions have one, too.
+/// The groups of kube-apiserver that contain a dot but have no CRDs. Groups of CRDs contain a dot, too.
 const BUILT_IN: [&str; 18] = [
     "admissionregistration.k8s.io",
     "apiextensions.k8s.io",
@@ -37,9 +37,9 @@ const BUILT_IN: [&str; 18] = [
     "storagemigration.k8s.io",
 ];
 
-/// Adds the printer columns of a kind's CustomResourceDefinition.
+/// Adds the printer columns of a kind's CRD.
 ///
-/// The schema stays as it is if there is none, or it may not be read.
+/// The schema is returned unchanged if there is no CRD, or it may not be read.
 pub(super) async fn add(schema: Schema, clients: &SharedClientFactory) -> Result<Schema, SqlError> {
     let kind = schema.gvk().clone();
     let failed = |why: String| SqlError::Columns {
@@ -60,14 +60,14 @@ pub(super) async fn add(schema: Schema, clients: &SharedClientFactory) -> Result
         Found::NotServed(why) | Found::Forbidden(why) => {
             tracing::warn!(
                 %kind, why,
-                "the printer columns are no fields until the program starts again: name its fields in a Schema without_columns"
+                "the printer columns are not indexed until the program is restarted; to silence this, list the fields in a Schema without_columns"
             );
             Ok(schema)
         }
     }
 }
 
-/// What is found of a kind.
+/// The CRD of a kind, or why there is none.
 enum Found {
     Definition(Box<CustomResourceDefinition>),
     /// It is built in, or served by an aggregated API server.
@@ -76,9 +76,10 @@ enum Found {
     Forbidden(String),
 }
 
-/// Reads the definition of a kind.
+/// Reads the CRD of a kind.
 ///
-/// An API server that has just started answers errors, and may not know its custom kinds yet: it is asked again for a while.
+/// An API server that has just started returns errors, and may not serve custom kinds yet: it is asked repeatedly for a
+/// while.
 async fn find(kind: &Gvk, clients: &SharedClientFactory) -> Result<Found, String> {
     let deadline = Instant::now() + ANSWER;
     loop {

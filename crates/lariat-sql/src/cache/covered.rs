@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 
 /// Versions of the informer, each with the number of steps begun by then.
 ///
-/// All changes up to such a version are in the steps before it, so the version is reached once these are written, however many
-/// have come since.
+/// All changes up to such a version are in the steps before it, so the version is reached once these are written,
+/// whatever steps follow.
 #[derive(Debug, Default)]
 pub(super) struct Covered {
     /// Steps begun and version, both ascending; at most one per pending batch.
@@ -13,7 +13,7 @@ pub(super) struct Covered {
 }
 
 impl Covered {
-    /// Notes a version whose changes are all in the first `begun` steps.
+    /// Records a version whose changes are all in the first `begun` steps.
     pub(super) fn mark(&mut self, begun: u64, version: u64) {
         match self.marks.back_mut() {
             // A later version without a new step.
@@ -24,7 +24,7 @@ impl Covered {
 
     /// Returns the version that is reached once all steps before `first` are written.
     ///
-    /// None if it is not a new one.
+    /// None if it is not new.
     pub(super) fn up_to(&mut self, first: u64) -> Option<u64> {
         let mut version = None;
         while let Some((begun, marked)) = self.marks.front()

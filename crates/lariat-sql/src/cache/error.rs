@@ -1,4 +1,4 @@
-//! What goes wrong with a cache.
+//! Errors of the cache.
 
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ pub enum SqlError {
         /// The kind.
         kind: Gvk,
     },
-    /// An association of a kind cannot be made.
+    /// An association of a kind is invalid.
     #[error("the association {association} of {kind}: {why}")]
     Association {
         /// The kind whose schema has it.
@@ -45,7 +45,7 @@ pub enum SqlError {
         /// What is wrong.
         why: String,
     },
-    /// A kind that is always encrypted is to be kept in a file, and there is no key.
+    /// A kind that is always encrypted has no key, and the cache is in a file.
     #[error(
         "{kind} is kept in a file only if it is encrypted: give a key by SqlCacheBuilder::sealed, or keep the cache in memory"
     )]
@@ -53,33 +53,33 @@ pub enum SqlError {
         /// The kind.
         kind: Gvk,
     },
-    /// A data key is to be rotated, and the cache has none.
+    /// The cache has no data key to rotate.
     #[error("the SQL cache has no key to rotate: give one by SqlCacheBuilder::sealed")]
     NotSealed,
-    /// The query makes no sense.
+    /// The query is invalid.
     #[error(transparent)]
     Query(#[from] QueryError),
     /// The file cannot be opened, read or written.
     #[error(transparent)]
     Storage(#[from] StorageError),
-    /// The kind is not filled yet.
+    /// The kind is not synced yet.
     #[error("{kind} is not in the SQL cache yet, after {waited:?}: its informer is {phase}")]
     NotSynced {
         /// The kind.
         kind: Gvk,
-        /// How long the query has waited.
+        /// The time the query waited.
         waited: Duration,
-        /// What its informer is at.
+        /// The phase of its informer.
         phase: String,
     },
-    /// The query takes too long.
+    /// The query exceeded its timeout.
     #[error(
         "the query of {kind} was interrupted after {after:?}: ask for less at a time, or raise SqlCacheBuilder::query_timeout"
     )]
     Timeout {
         /// The kind.
         kind: Gvk,
-        /// How long it may take.
+        /// The timeout.
         after: Duration,
     },
     /// The cache is stopped, or the runtime is shut down.

@@ -20,10 +20,10 @@ use crate::sql::StorageError;
 use crate::store::{Op, Reached, Writer};
 use crate::watch::{Event, History, State};
 
-/// How many changes are written at a time: a few milliseconds of work.
+/// The maximum number of changes in one write: a few milliseconds of work.
 const BATCH: usize = 500;
 
-/// How often progress is checked while queries wait and nothing changes.
+/// How often progress is checked while queries wait and no changes arrive.
 pub(super) const LOOK: Duration = Duration::from_millis(20);
 
 /// How often the informer's version is checked where replicas share the cache.
@@ -37,7 +37,7 @@ const LOOK_SHARED: Duration = Duration::from_millis(100);
 /// a lower version is accepted: the cluster may have been restored.
 const STALE: Duration = Duration::from_secs(3);
 
-/// The pause before a failed write is tried again: at first, and at most.
+/// The shortest and the longest pause before a failed write is retried.
 pub(super) const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
 
 /// Runs blocking work on a thread that may block.
@@ -76,7 +76,7 @@ pub(super) struct Feed {
     identity: Option<WarmIdentity>,
     /// The token of the whole cache, where replicas share it.
     shared: Option<CancellationToken>,
-    /// Stops the feed; a write that has begun is finished first.
+    /// Stops the feed; a write in progress is finished first.
     stopping: CancellationToken,
 }
 
@@ -101,8 +101,8 @@ impl Feed {
         writer: &Arc<Mutex<Writer>>,
         stopping: &CancellationToken,
     ) -> Self {
-        // Fields are in the content of objects. This is requested here and not in `run`: an informer that starts in between
-        // would fill the cache with metadata alone, and queries would be answered without fields.
+        // Fields are in the content of objects. This is requested here and not in `run`: an informer that starts in
+        // between would fill the cache with metadata alone, and queries would be answered without fields.
         informer.need::<serde_json::Value>();
         let kind = Arc::clone(kind.inner());
         let (history, unread) = kind.begin();
@@ -128,9 +128,9 @@ impl Feed {
 
     /// Lets the feed write a cache that replicas share.
     ///
-    /// `stopping` is the token of the whole cache. The token that was given to [`new`](Self::new) ends only this process's
-    /// turn to write; the feed cancels it when its connection cannot write any more. If the feed ends before `stopping` is
-    /// cancelled, its watches end because another process writes from then on.
+    /// `stopping` is the token of the whole cache. The token that was given to [`new`](Self::new) ends only this
+    /// process's turn to write; the feed cancels it when its connection cannot write any more. If the feed ends before
+    /// `stopping` is cancelled, its watches end because another process writes from then on.
     #[cfg(feature = "postgres")]
     pub(super) fn shared(mut self, stopping: &CancellationToken) -> Self {
         self.shared = Some(stopping.clone());
@@ -169,8 +169,8 @@ impl Feed {
 
     /// Returns the identity that is written with a batch that was taken before.
     ///
-    /// Once it is none, all changes have to be in the batch, and the informer synced, for it to be one again: the rows may be of
-    /// another selection until then.
+    /// After it was none, it is set again only when the informer is synced and all changes are in the batch: until then
+    /// the rows may belong to another selection.
     fn identity(&self) -> Option<WarmIdentity> {
         if !self.kind.is_in_file() || self.bare.len() > 0 {
             return None;
@@ -189,7 +189,7 @@ impl Feed {
         progress.send_modify(|progress| progress.phase = phase);
     }
 
-    /// Writes the first sync, and deletes rows whose objects are gone.
+    /// Writes the initial list, and deletes rows whose objects do not exist.
     ///
     /// Such rows are left by an earlier process.
     async fn fill(&mut self) {
@@ -229,7 +229,7 @@ impl Feed {
             let keys = keys.filter(|key| !unread.has(key));
             let gone = keys.filter(|key| !informer.store().contains(key));
             let ops: Vec<Op> = gone.map(Op::Delete).collect();
-            // What is not selected any more may have gone from the store just now.
+            // Objects that are not selected any more may have been removed from the store just now.
             let identity = identity.as_ref();
             let identity = identity.filter(|it| informer.warm_identity().as_ref() == Some(*it));
             let identity = identity.map(WarmIdentity::as_str);
@@ -246,13 +246,13 @@ impl Feed {
         }
     }
 
-    /// Waits for changes and writes them, or only the informer's new version.
+    /// Waits for changes and writes them, or only the new version.
     async fn turn(&mut self) {
         let mut waiting = self.kind.waiting.subscribe();
         let is_waited_for = *waiting.borrow_and_update() > 0;
         let look = if is_waited_for { LOOK } else { LOOK_SHARED };
         let looks = is_waited_for || self.shared.is_some();
-        // Its content may come, or the next process may be able to go on from the file.
+        // Content may have been loaded, or the file may have become usable for the next process.
         let has_bare = self.bare.len() > 0 || (self.identity.is_none() && self.kind.is_in_file());
         tokio::select! {
             biased;
@@ -268,7 +268,7 @@ impl Feed {
 
     /// Writes the changes that are pending now.
     ///
-    /// Changes that come meanwhile are left for later, since they may never stop.
+    /// Changes that arrive meanwhile are left for later, since they may never stop.
     async fn write_present(&mut self) {
         let mut left = self.unread.unwritten().0.max(1);
         while left > 0 && self.write_next().await {
@@ -280,7 +280,7 @@ impl Feed {
     async fn write_next(&mut self) -> bool {
         let (steps, reached) = self.batch();
         let is_empty = steps.is_empty();
-        // A new version without changes is written, too, so that the answers of all processes have it.
+        // A new version without changes is written, too, so that all processes see it.
         let has_news = || reached != self.reached || self.identity() != self.identity;
         if !is_empty || (self.is_filled && has_news()) {
             self.write(steps.into(), reached).await;
@@ -313,7 +313,7 @@ impl Feed {
 
     async fn write(&mut self, steps: Arc<[Step]>, reached: Reached) {
         let (kind, to_read) = (Arc::clone(&self.kind), Arc::clone(&steps));
-        // Made once, even if the write is tried again: values that cannot be indexed are counted here.
+        // Computed once, even if the write is retried: values that cannot be indexed are counted here.
         let ops = blocking(move || Ok(to_read.iter().map(|step| kind.op(step)).collect()));
         let Ok(ops) = ops.await else { return };
         let ops: Arc<Vec<Op>> = Arc::new(ops);
@@ -358,7 +358,7 @@ impl Feed {
 
     /// Repeats a write until it succeeds; returns false if it is stopped before.
     ///
-    /// After an error, such as a full disk, the write is tried again with growing [pauses](PAUSES).
+    /// After an error, such as a full disk, the write is retried with growing [pauses](PAUSES).
     async fn retry<F>(&self, write: F) -> bool
     where
         F: Fn(&mut Writer) -> Result<(), StorageError> + Clone + Send + 'static,
@@ -377,12 +377,12 @@ impl Feed {
                 Err(error) => (error.to_string(), false),
             };
             if is_lost {
-                // Another process may write by now, and will write what this one could not.
+                // Another process may write by now, and writes what this one could not.
                 self.stopping.cancel();
             }
             let kind = self.kind.tables.schema.gvk();
             if self.kind.progress.borrow().last_error.is_none() {
-                tracing::warn!(%kind, error, "the SQL cache cannot be written; it is tried again");
+                tracing::warn!(%kind, error, "the SQL cache cannot be written, retrying");
             }
             self.kind
                 .progress
@@ -399,7 +399,7 @@ impl Feed {
             .send_if_modified(|progress| progress.last_error.take().is_some());
         if had_error {
             let kind = self.kind.tables.schema.gvk();
-            tracing::info!(%kind, "the SQL cache is written again");
+            tracing::info!(%kind, "the SQL cache can be written again");
         }
         true
     }
@@ -450,7 +450,7 @@ fn events(step: &Step) -> impl Iterator<Item = (Option<State>, Option<State>)> +
     std::iter::once(first).chain(second)
 }
 
-/// Returns how many events a step is.
+/// Returns the number of events of a step.
 fn events_of(step: &Step) -> u64 {
     1 + u64::from(step.is_successor())
 }

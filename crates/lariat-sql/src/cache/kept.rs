@@ -1,4 +1,4 @@
-//! Letting informers go on from the file.
+//! Lets informers resume from the file.
 
 use std::sync::Arc;
 
@@ -39,7 +39,7 @@ impl WarmSource for Kept {
     }
 }
 
-/// Reads the objects behind a row.
+/// Reads the objects after a row.
 async fn page(kind: &Arc<Inner>, after: i64) -> Result<Page, WarmSourceError> {
     let (reader, of) = (kind.reader().await, Arc::clone(kind));
     let page = blocking(move || Ok(reader.kept_page(&of.tables, after)?));

@@ -11,7 +11,7 @@ use crate::sealed::Keys;
 use crate::sql::StorageError;
 use crate::store::{Readers, Writer};
 
-/// How often storing is tried while other processes replace the keys.
+/// The number of attempts to store keys while other processes replace them.
 const TRIES: u32 = 8;
 
 /// The keys of a cache, and where they are stored.
@@ -79,7 +79,7 @@ impl SharedKeys {
         Ok(true)
     }
 
-    /// Makes a new data key, and stores it before it is used.
+    /// Creates a new data key, and stores it before it is used.
     ///
     /// It is stored by the writer, or by a new connection if there is none.
     pub(super) async fn rotate(&self, writer: Option<&Arc<Mutex<Writer>>>) -> Result<(), SqlError> {
@@ -101,7 +101,7 @@ impl SharedKeys {
     }
 }
 
-/// Makes a new data key and stores it; returns false if other keys are stored.
+/// Creates a new data key and stores it; returns false if other keys are stored.
 fn rotate(keys: &Keys, writer: &mut Writer) -> Result<bool, SqlError> {
     let current = keys.current();
     let keyring = current.rotated().map_err(StorageError::from)?;

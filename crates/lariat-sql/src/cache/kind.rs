@@ -27,16 +27,29 @@ use crate::watch::{History, Watch, WatchError};
 /// A kind of a [`SqlCache`](crate::SqlCache), to query and to watch.
 ///
 /// Clones are cheap.
+///
+/// ```no_run
+/// use lariat_core::Gvk;
+/// use lariat_sql::{Query, SqlCache, label};
+///
+/// # async fn example(sql: &SqlCache) -> Result<(), lariat_sql::SqlError> {
+/// let pods = sql.kind(&Gvk::new("", "v1", "Pod"))?;
+/// let query = Query::new().filter(label("app").equals("web")).summarize(label("version")).only_counts();
+/// for count in &pods.query(&query).await?.summaries[0] {
+///     println!("{}: {}", count.value, count.objects);
+/// }
+/// # Ok(()) }
+/// ```
 #[derive(Clone)]
 pub struct SqlKind {
     inner: Arc<Inner>,
-    /// What may be seen.
+    /// The part of the kind that may be seen.
     view: View,
 }
 
 pub(super) struct Inner {
     pub(super) tables: Tables,
-    /// The changes since this process began to write; none while another does.
+    /// The changes since this process started to write; none while another process does.
     history: RwLock<Option<Arc<History>>>,
     /// Changes that the informer has published and that are not written yet.
     ///
@@ -61,18 +74,18 @@ pub(super) struct Common {
     pub(super) history: usize,
     /// Notified when a query begins to wait.
     pub(super) wanted: Arc<Notify>,
-    /// How far each kind is.
+    /// The progress of each kind.
     pub(super) kinds: Arc<HashMap<Gvk, watch::Receiver<Progress>>>,
 }
 
-/// How far a kind is.
+/// The progress of a kind.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Progress {
     pub(super) is_synced: bool,
     pub(super) reached: Reached,
     /// How many objects were written without their content.
     pub(super) without_content: usize,
-    /// What its informer is at.
+    /// The phase of its informer.
     pub(super) phase: String,
     pub(super) last_error: Option<String>,
 }
@@ -95,9 +108,19 @@ impl SqlKind {
 
     /// Returns the kind restricted to what a user may see.
     ///
-    /// Objects that are not allowed are in no answer, total, count or event. A kind that is restricted again allows what
-    /// both do. The access is that of this moment: ask [`AccessReviews`](crate::AccessReviews) again for later queries, and
-    /// end watches when it changes.
+    /// Objects that are not allowed do not appear in answers, totals, counts or events. Restricting a restricted kind
+    /// allows what both accesses allow. The access is a snapshot: ask [`AccessReviews`](crate::AccessReviews) again for
+    /// later queries, and end watches when it changes.
+    ///
+    /// ```no_run
+    /// use lariat_sql::{Access, Query, SqlKind};
+    ///
+    /// # async fn example(pods: &SqlKind) -> Result<(), lariat_sql::SqlError> {
+    /// let visible = pods.restricted(Access::of_namespaces(["shop"]));
+    /// let answer = visible.query(&Query::new()).await?;
+    /// println!("{} pods", answer.objects.len());
+    /// # Ok(()) }
+    /// ```
     #[must_use]
     pub fn restricted(&self, access: Access) -> Self {
         let accesses = self.view.accesses.iter().cloned().chain([access]);
@@ -106,11 +129,11 @@ impl SqlKind {
         kind
     }
 
-    /// Lets queries ask by [associated](crate::Association) objects of another kind.
+    /// Allows queries by [associated](crate::Association) objects of another kind.
     ///
-    /// The access says which of those objects the user may see. A kind that is [restricted](Self::restricted) answers such
-    /// queries with an error otherwise. Objects that are not allowed count as missing, in conditions, orders and summaries.
-    /// Accesses that are given twice allow what both do.
+    /// The access says which of those objects the user may see. Without it a [restricted](Self::restricted) kind
+    /// answers such queries with an error. Objects that are not allowed count as missing, in conditions, orders and
+    /// summaries. Two accesses for one kind allow what both allow.
     #[must_use]
     pub fn restricted_associated(&self, other: &Gvk, access: Access) -> Self {
         let others = self.view.others.iter().cloned();
@@ -132,14 +155,14 @@ impl SqlKind {
 
     /// Answers a query from one state of the cache.
     ///
-    /// It waits for the first sync of the kind and of the other kinds that the query asks about, and for the revision that the
-    /// query asks for, at most as long as the [patience](crate::SqlCacheBuilder::patience) of the cache. The revision of the
-    /// answer is at least that one; it is about this kind only.
+    /// It waits for the initial sync of the kind and of other kinds in the query, and for the revision that the query
+    /// asks for, at most for the [patience](crate::SqlCacheBuilder::patience) of the cache. The revision of the answer
+    /// is at least that one; it applies to this kind only.
     ///
     /// # Errors
     ///
-    /// The query names an unknown field or a value of another type, the cache is not there in time, the query takes longer
-    /// than [it may](crate::SqlCacheBuilder::query_timeout), or the file cannot be read.
+    /// The query names an unknown field or a value of another type, the cache is not synced in time, the query exceeds
+    /// its [timeout](crate::SqlCacheBuilder::query_timeout), or the file cannot be read.
     ///
     /// # Cancel safety
     ///
@@ -160,7 +183,7 @@ impl SqlKind {
             }
         }
         let at_least = match self.at_least(query, &plan) {
-            // Another process may have made new keys, and sealed the cursor with them.
+            // Another process may have created new keys, and sealed the cursor with them.
             Err(QueryError::Cursor(_)) if self.has_new_keys().await? => {
                 self.at_least(query, &plan)?
             }
@@ -179,13 +202,13 @@ impl SqlKind {
             self.reach(at_least, deadline).await?;
             let failed = match self.read(&plan).await? {
                 Ok(read) if read.revision.version() >= at_least => return Ok(read.into()),
-                // It may be at an earlier version again, where the API server was restored or namespaces are read one by one.
+                // The version may have decreased, if the API server was restored or namespaces are read one by one.
                 Ok(read) => self.behind(read.revision, at_least),
-                // Another process has begun to write the kind, which its progress here may not show yet.
+                // Another process has started to write the kind, which the progress here may not show yet.
                 Err(ReadError::Unfilled { kind }) => self.not_synced(kind),
                 Err(ReadError::Storage(error)) => {
                     let is_sealed = matches!(error, StorageError::Seal(_));
-                    // Another process may have made new ones.
+                    // Another process may have created new keys.
                     if is_sealed && self.has_new_keys().await? {
                         continue;
                     }
@@ -205,7 +228,7 @@ impl SqlKind {
         let (inner, plan) = (Arc::clone(&self.inner), Arc::clone(plan));
         let interrupt = CancellationToken::new();
         let interrupted = interrupt.clone();
-        // Whether the time is over or this future is dropped: the database does not go on.
+        // Interrupts the database both after the timeout and if this future is dropped.
         let _interrupts = interrupt.drop_guard();
         let read = async {
             let reader = inner.reader().await;
@@ -233,14 +256,30 @@ impl SqlKind {
         }
     }
 
-    /// Watches what a query finds from a revision of an [`Answer`] or an event on.
+    /// Watches the results of a query, from a revision of an [`Answer`] or an event.
     ///
-    /// Only the conditions of the query count. Without a revision it begins now.
+    /// Only the conditions of the query apply. Without a revision the watch starts now.
+    ///
+    /// ```no_run
+    /// use lariat_sql::{Query, SqlKind, WatchEvent};
+    ///
+    /// # async fn example(pods: &SqlKind) -> Result<(), Box<dyn std::error::Error>> {
+    /// let query = Query::new().namespaces(["shop"]);
+    /// let answer = pods.query(&query).await?;
+    /// let mut watch = pods.watch(&query, Some(answer.revision))?;
+    /// while let Some(event) = watch.next().await {
+    ///     match event? {
+    ///         WatchEvent::Deleted(last) => println!("{} is deleted", last.object.key()),
+    ///         event => println!("{} is changed", event.watched().object.key()),
+    ///     }
+    /// }
+    /// # Ok(()) }
+    /// ```
     ///
     /// # Errors
     ///
-    /// The query names an unknown field or a value of another type, or what happened since the revision is not kept any
-    /// more: list again. Of replicas that share a cache only the one that writes it has watches.
+    /// The query names an unknown field or a value of another type, or the changes since the revision are not kept any
+    /// more: list again. If replicas share the cache, only the writing one has watches.
     pub fn watch(&self, query: &Query, since: Option<Revision>) -> Result<Watch, WatchError> {
         let schema = self.schema();
         if let Some(label) = query.namespaces.as_ref().and_then(|it| it.label.clone()) {
@@ -316,7 +355,7 @@ impl SqlKind {
         else {
             return Ok(asked);
         };
-        // The cursor may come from another replica, which was ahead of this one.
+        // The cursor may be from another replica that was ahead of this one.
         let sealed = self.inner.tables.sealed.as_ref();
         let keys = sealed.map(|sealed| sealed.keys.current());
         let cursor = Cursor::read(cursor, plan, keys.as_deref())?;
@@ -387,12 +426,12 @@ impl SqlKind {
 }
 
 impl Inner {
-    /// Returns whether the cache is in a file, from which the next process goes on.
+    /// Returns whether the cache is in a file, from which the next process resumes.
     pub(super) fn is_in_file(&self) -> bool {
         self.common.readers.database().is_file()
     }
 
-    /// Waits until fewer queries than the limit are answered.
+    /// Waits until fewer queries than the limit run.
     pub(super) async fn reader(&self) -> Reader {
         self.common.readers.reader().await
     }
@@ -401,9 +440,9 @@ impl Inner {
         self.history.read().clone()
     }
 
-    /// Returns the revision from which a watch that begins now goes on.
+    /// Returns the revision at which a watch that starts now begins.
     ///
-    /// Until the first sync is written, its place is the start of the history.
+    /// Until the initial list is written, this is the start of the history.
     fn now(&self, history: &History) -> Revision {
         let reached = self.progress.borrow().reached;
         let is_of_it = reached.history == history.number();
@@ -414,7 +453,7 @@ impl Inner {
         Revision::new(reached.version, Some(place))
     }
 
-    /// Begins to write the kind, with a new history and no pending changes.
+    /// Starts to write the kind, with a new history and no pending changes.
     ///
     /// Changes that an earlier turn of this process left unwritten are dropped.
     pub(super) fn begin(&self) -> (Arc<History>, Arc<Unread>) {
@@ -451,7 +490,7 @@ impl fmt::Debug for SqlKind {
     }
 }
 
-/// Returns when a patience is over; in thirty years if it has no end.
+/// Returns the end of a waiting time; in thirty years if it overflows.
 fn deadline(patience: Duration) -> Instant {
     let now = Instant::now();
     let far = Duration::from_secs(30 * 365 * 86_400);

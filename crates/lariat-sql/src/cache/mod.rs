@@ -37,8 +37,8 @@ use keys::SharedKeys;
 
 /// Keeps some kinds in SQL, filled by the informers of a [`SharedCacheFactory`].
 ///
-/// Each kind is one more reader of its informer, so no second watch is opened for it. Changes are written in batches, by
-/// tasks that the informers never wait for. Several changes of one object that are pending are written as one.
+/// Each kind is a further subscriber of its informer, so no second watch is opened. Changes are written in batches, by
+/// tasks that the informers never wait for. Several pending changes of one object are written as one.
 ///
 /// ```no_run
 /// use lariat_cache::SharedCacheFactory;
@@ -62,9 +62,9 @@ use keys::SharedKeys;
 /// # Ok(()) }
 /// ```
 ///
-/// Dropping it stops the tasks; [`stop`](Self::stop) waits until what they have begun to write is written.
+/// Dropping it stops the tasks; [`stop`](Self::stop) also waits until writes in progress are finished.
 pub struct SqlCache {
-    /// None where replicas take turns to write.
+    /// None if replicas share the database, of which one writes at a time.
     writer: Option<Arc<Mutex<Writer>>>,
     keys: Option<SharedKeys>,
     writes: watch::Receiver<bool>,
@@ -74,7 +74,7 @@ pub struct SqlCache {
 }
 
 impl SqlCache {
-    /// Begins to configure a cache of kinds of a factory.
+    /// Returns a builder of a cache that is filled by a factory's informers.
     pub fn builder(factory: &SharedCacheFactory) -> SqlCacheBuilder {
         SqlCacheBuilder::new(factory)
     }
@@ -106,14 +106,14 @@ impl SqlCache {
         all
     }
 
-    /// Makes a new data key, which encrypts what is written from now on.
+    /// Creates a new data key, which encrypts everything written from now on.
     ///
-    /// Rows that are written already stay unchanged and can still be read. The key that wraps the data keys is not rotated by
-    /// this: after it was, the next start wraps the data keys again.
+    /// Existing rows stay unchanged and readable. This does not rotate the key that wraps the data keys: after that was
+    /// rotated, the next start wraps the data keys again.
     ///
     /// # Errors
     ///
-    /// The cache has no key, or the new key cannot be made or stored; the one before stays in use.
+    /// The cache has no key, or the new key cannot be created or stored; the current key stays in use.
     ///
     /// # Cancel safety
     ///
@@ -134,9 +134,9 @@ impl SqlCache {
         *self.writes.borrow()
     }
 
-    /// Stops the tasks, and waits until what they have begun to write is written.
+    /// Stops the tasks, and waits until writes in progress are finished.
     ///
-    /// Watches end. Queries are still answered, from what was written last.
+    /// Watches end. Queries are still answered, from the last written state.
     ///
     /// # Cancel safety
     ///

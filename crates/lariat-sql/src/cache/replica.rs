@@ -1,4 +1,4 @@
-//! A replica of a shared cache, which reads, and writes when it is its turn.
+//! A replica of a shared cache: it reads, and writes if it is elected.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,13 +23,13 @@ use crate::store::{Database, Stored, Writer};
 /// While a query waits, the progress is read more often.
 const IDLE: Duration = Duration::from_secs(1);
 
-/// How often the replica that writes checks whether it still may.
+/// How often the writing replica checks whether it still may write.
 const BEAT: Duration = Duration::from_secs(3);
 
-/// The pause after an error of the server: at first, and at most.
+/// The shortest and the longest pause after an error of the server.
 const RESTS: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(5));
 
-/// A replica, which takes turns to write with the others.
+/// A replica. One of all replicas writes at a time.
 pub(super) struct Replica {
     pub(super) database: Database,
     pub(super) factory: SharedCacheFactory,
@@ -45,13 +45,13 @@ struct Running {
     replica: Replica,
     writes: watch::Sender<bool>,
     stopping: CancellationToken,
-    /// When it tries again to become the writer.
+    /// The time of the next attempt to become the writer.
     next_try: Instant,
     has_failed: bool,
 }
 
 impl Replica {
-    /// Starts to read, and to write in turn.
+    /// Starts the replica.
     pub(super) fn start(self, writer: Writer) -> SqlCache {
         let stopping = CancellationToken::new();
         let (kinds, keys) = (self.kinds.iter(), self.keys.clone());
@@ -175,8 +175,8 @@ impl Replica {
             let stored = match beat.await {
                 Ok(stored) => stored,
                 Err(error) => {
-                    // After any error a new session finds out which process writes, and makes tables that were dropped.
-                    tracing::warn!(%error, "this process writes the SQL cache no more");
+                    // After any error a new session determines which process writes, and creates dropped tables.
+                    tracing::warn!(%error, "this process does not write the SQL cache any more");
                     return;
                 }
             };
@@ -209,7 +209,7 @@ impl Running {
         }
     }
 
-    /// Reads the stored progress, then writes if it is this process's turn, or waits.
+    /// Reads the stored progress, then writes if this process is elected, or waits.
     ///
     /// After waiting it returns the session for the next turn. After writing there is none.
     async fn turn(&mut self, session: Option<Writer>) -> Result<Option<Writer>, SqlError> {
@@ -271,14 +271,11 @@ impl Running {
         }
     }
 
-    /// Notes what is wrong with the server, and logs it once.
+    /// Records an error of the server, and logs it once.
     fn failed(&mut self, error: &SqlError) {
         let error = error.to_string();
         if !std::mem::replace(&mut self.has_failed, true) {
-            tracing::warn!(
-                error,
-                "the SQL cache cannot be read or written; it is tried again"
-            );
+            tracing::warn!(error, "the SQL cache cannot be read or written, retrying");
         }
         for kind in &self.replica.kinds {
             kind.inner().progress.send_modify(|progress| {

@@ -12,15 +12,14 @@ use tokio::time::Instant;
 
 /// The change of an object since it was last written: states before and after.
 ///
-/// [`lariat_cache::Changes`] would forget the state from which a deletion began, and with it whether a watch had shown the
-/// object.
+/// [`lariat_cache::Changes`] would drop the state before a deletion, and with it whether a watch had shown the object.
 #[derive(Debug, Clone)]
 pub(super) struct Step {
     pub(super) key: ObjectKey,
     /// The state that was written last.
     pub(super) old: Option<Arc<CachedObject>>,
     pub(super) new: Option<Arc<CachedObject>>,
-    /// Whether the object was there when the informer's cache was filled.
+    /// Whether the object is from the informer's initial list.
     pub(super) is_initial: bool,
     /// When the informer published the first change of it.
     since: Instant,
@@ -34,7 +33,7 @@ impl Step {
     }
 }
 
-/// The steps of a kind, one for each object, by the order in which they began.
+/// The steps of a kind, one per object, in the order in which they began.
 #[derive(Debug, Default)]
 pub(super) struct Unread {
     state: Mutex<State>,
@@ -63,7 +62,7 @@ impl Unread {
         }
     }
 
-    /// Takes so many steps at most, to write them.
+    /// Takes up to `most` steps, to write them.
     ///
     /// They count as unwritten until [`written`](Self::written) is called.
     pub(super) fn take(&self, most: usize) -> Vec<Step> {
@@ -78,7 +77,7 @@ impl Unread {
         taken
     }
 
-    /// Notes that the steps that were taken last are written.
+    /// Records that the steps taken last are written.
     pub(super) fn written(&self) {
         self.state.lock().taken = None;
     }
@@ -90,8 +89,8 @@ impl Unread {
 
     /// Returns the number of the oldest step that is not taken.
     ///
-    /// All steps before it were taken, or dropped because the object was created and deleted before it was written. If no
-    /// step is left, it is the number that the next one gets.
+    /// All steps before it were taken, or dropped because the object was created and deleted before it was written. If
+    /// no step is left, it is the number that the next one gets.
     pub(super) fn first(&self) -> u64 {
         let state = self.state.lock();
         let first = state.order.first_key_value();
@@ -112,7 +111,7 @@ impl Unread {
         (unwritten, age.unwrap_or_default())
     }
 
-    /// Adds a step for an object whose content has come without a change.
+    /// Adds a step for an object whose content was loaded without a change.
     ///
     /// An object that already has a step is left out: that step leads to a state at least as new.
     pub(super) fn filled_in(&self, old: Arc<CachedObject>, new: Arc<CachedObject>) {
@@ -151,7 +150,7 @@ impl State {
             Change::Added { object, initial } => (None, Some(object), *initial),
             Change::Updated { old, new } => (Some(old), Some(new), false),
             Change::Deleted { last } => (Some(last), None, false),
-            // Nothing happened, or nothing that is known here.
+            // A resync, or a change unknown to this version.
             _ => return,
         };
         let key = change.key();

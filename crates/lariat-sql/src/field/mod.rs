@@ -1,4 +1,4 @@
-//! The indexed fields of a kind: where they are in an object, and of what type.
+//! The indexed fields of a kind: their paths and types.
 
 mod path;
 mod quantity;
@@ -49,13 +49,13 @@ enum Source {
 }
 
 impl Field {
-    /// Makes a field of what is at a path; queries call it by the path.
+    /// Creates a field from a path, which is also its name.
     ///
     /// A path with `[*]` makes a field with any number of values; see [`many`](Self::many).
     ///
     /// # Errors
     ///
-    /// The text is no [`Path`].
+    /// The text is not a [`Path`].
     pub fn path(path: &str, of: FieldType) -> Result<Self, PathError> {
         let path: Path = path.parse()?;
         Ok(Self {
@@ -67,10 +67,11 @@ impl Field {
         })
     }
 
-    /// Makes a field whose value a function computes from the object.
+    /// Creates a field whose value a function computes from the object.
     ///
-    /// The function returns the value as JSON, as it would be in the object: an array for a field with [many](Self::many)
-    /// values. None, an error of type or a panic leave the object without a value; the last two are counted.
+    /// The function returns the value as JSON, as it would be in the object: an array for a field with
+    /// [many](Self::many) values. None, an error of type or a panic leave the object without a value; the last two are
+    /// counted.
     #[must_use]
     pub fn computed(
         name: &str,
@@ -86,30 +87,40 @@ impl Field {
         }
     }
 
-    /// Gives it another name, by which queries call it.
+    /// Sets the name that queries use.
     #[must_use]
     pub fn named(mut self, name: &str) -> Self {
         self.name = name.into();
         self
     }
 
-    /// Lets it have any number of values; paths with `[*]` do by themselves.
+    /// Allows any number of values; paths with `[*]` do so by default.
     ///
     /// A condition holds if one of the values meets it, and a negated one if none does. Objects cannot be sorted by it.
+    ///
+    /// ```
+    /// use lariat_sql::{Field, FieldType};
+    ///
+    /// let volumes = Field::computed("volumes", FieldType::Text, |pod| {
+    ///     let volumes = pod["spec"]["volumes"].as_array()?;
+    ///     Some(volumes.iter().map(|volume| volume["name"].clone()).collect())
+    /// });
+    /// assert!(volumes.many().is_many());
+    /// ```
     #[must_use]
     pub fn many(mut self) -> Self {
         self.is_many = true;
         self
     }
 
-    /// Lets [`Query::search`](crate::Query::search) find its words.
+    /// Makes its words searchable by [`Query::search`](crate::Query::search).
     #[must_use]
     pub fn searchable(mut self) -> Self {
         self.is_searchable = true;
         self
     }
 
-    /// Returns the name by which queries call it.
+    /// Returns the name that queries use.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
@@ -121,19 +132,19 @@ impl Field {
         self.of
     }
 
-    /// Returns whether it has any number of values.
+    /// Returns whether an object can have any number of values.
     #[must_use]
     pub fn is_many(&self) -> bool {
         self.is_many
     }
 
-    /// Returns whether its words are found by a search.
+    /// Returns whether its words are searchable.
     #[must_use]
     pub fn is_searchable(&self) -> bool {
         self.is_searchable
     }
 
-    /// Returns where it is in an object, unless it is computed.
+    /// Returns the path of the field, unless it is computed.
     pub(crate) fn source_path(&self) -> Option<&Path> {
         match &self.source {
             Source::Path(path) => Some(path),
@@ -145,7 +156,7 @@ impl Field {
     ///
     /// # Errors
     ///
-    /// The object has something else there, or more than one value where one is expected.
+    /// The object has another type of value there, or more values than allowed.
     pub(crate) fn read(&self, object: &Json) -> Result<Vec<Value>, &'static str> {
         let computed;
         let found = match &self.source {

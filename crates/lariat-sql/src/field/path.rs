@@ -1,17 +1,17 @@
-//! Where a field is in an object.
+//! Paths of fields in objects.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde_json::Value as Json;
 
-/// Where a field is in an object, such as `spec.containers[*].image`.
+/// The path of a field in an object, such as `spec.containers[*].image`.
 ///
-/// Other examples are `spec.nodeName` and `status.conditions[?(@.type=="Ready")].status`.
-/// Members are separated by dots. A member whose name has dots or brackets in it is written as `['a.b/c']` or `["a.b/c"]`, or
-/// without quotes if no bracket is in it, as `metadata.annotations[a.b/c]`. `[2]` is the third element of an array, `[*]` stands
-/// for all of them, and `[?(@.type=="Ready")]` for the first whose member is that text. JSONPaths of printer columns, which
-/// begin with a dot, are read as well.
+/// Other examples are `spec.nodeName` and `status.conditions[?(@.type=="Ready")].status`. Members are separated by
+/// dots. A member whose name has dots or brackets in it is written as `['a.b/c']` or `["a.b/c"]`, or without quotes if
+/// no bracket is in it, as `metadata.annotations[a.b/c]`. `[2]` is the third element of an array, `[*]` selects all of
+/// them, and `[?(@.type=="Ready")]` for the first whose member is that text. JSONPaths of printer columns, which begin
+/// with a dot, are read as well.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Path {
     text: String,
@@ -30,7 +30,7 @@ enum Step {
 impl Path {
     /// Returns whether the path can have any number of values.
     ///
-    /// It can if it goes through all elements of an array.
+    /// It can if it contains `[*]`.
     #[must_use]
     pub fn is_many(&self) -> bool {
         self.steps.contains(&Step::All)
@@ -38,8 +38,8 @@ impl Path {
 
     /// Returns the steps of the path as JSON.
     ///
-    /// A step is a text for a member, a number for an element, `null` for all elements, and an object for the first element
-    /// whose member at a path is a text.
+    /// A step is a text for a member, a number for an element, `null` for all elements, and an object for the first
+    /// element whose member at a path is a text.
     ///
     /// ```
     /// let path: lariat_sql::Path = "spec.containers[*].image".parse()?;
@@ -62,6 +62,17 @@ impl Path {
     /// # Errors
     ///
     /// Something on the way is neither what the path says nor missing.
+    ///
+    /// ```
+    /// use lariat_sql::Path;
+    ///
+    /// # fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// let path: Path = "spec.containers[*].image".parse()?;
+    /// let pod = serde_json::json!({"spec": {"containers": [{"image": "nginx"}, {"image": "envoy"}]}});
+    /// assert_eq!(path.find(&pod)?, ["nginx", "envoy"]);
+    /// # Ok(()) }
+    /// # example().unwrap();
+    /// ```
     pub fn find<'a>(&self, object: &'a Json) -> Result<Vec<&'a Json>, &'static str> {
         let mut found = vec![object];
         for step in &self.steps {
@@ -81,7 +92,7 @@ impl Step {
         match (self, value) {
             (_, Json::Null) => {}
             (Self::Member(name), Json::Object(members)) => found.extend(members.get(name)),
-            (Self::Member(_), _) => return Err("a part of its path is no object"),
+            (Self::Member(_), _) => return Err("a part of its path is not an object"),
             // An index past the end finds nothing, as a missing member does.
             (Self::Element(index), Json::Array(elements)) => found.extend(elements.get(*index)),
             (Self::All, Json::Array(elements)) => found.extend(elements),
@@ -93,7 +104,7 @@ impl Step {
                 };
                 found.extend(elements.iter().find(is));
             }
-            _ => return Err("a part of its path is no array"),
+            _ => return Err("a part of its path is not an array"),
         }
         Ok(())
     }
@@ -105,7 +116,7 @@ impl fmt::Display for Path {
     }
 }
 
-/// A text that is no path into an object.
+/// The error of a text that is not a path.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{path:?} is not a path into an object: {why}")]
 pub struct PathError {

@@ -8,8 +8,8 @@ const NANO: i128 = 1_000_000_000;
 
 /// A quantity of Kubernetes, exact down to a billionth.
 ///
-/// Quantities compare by amount, so `1Gi` equals `1024Mi`. What is smaller than a billionth is rounded up, away from zero, as
-/// Kubernetes' `resource.Quantity` does.
+/// Quantities compare by amount, so `1Gi` equals `1024Mi`. What is smaller than a billionth is rounded up, away from
+/// zero, as Kubernetes' `resource.Quantity` does.
 ///
 /// ```
 /// use lariat_sql::Quantity;

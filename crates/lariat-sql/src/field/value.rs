@@ -11,12 +11,22 @@ use serde_json::Value as Json;
 use super::quantity::Quantity;
 
 /// The type of a field: what its values are, and how they compare.
+///
+/// ```
+/// use lariat_sql::FieldType;
+///
+/// let small = FieldType::Quantity.parse("500m")?;
+/// let large = FieldType::Quantity.parse("2Gi")?;
+/// assert!(small < large);
+/// assert!(FieldType::Natural.parse("pod-9")? < FieldType::Natural.parse("pod-10")?);
+/// # Ok::<(), lariat_sql::ValueError>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum FieldType {
     /// Texts, compared by their bytes.
     ///
-    /// Numbers and booleans of JSON are taken as texts.
+    /// JSON numbers and booleans are converted to text.
     Text,
     /// Texts with numbers in them: `pod-9` comes before `pod-10`.
     ///
@@ -30,7 +40,7 @@ pub enum FieldType {
     Boolean,
     /// Amounts such as `500m` and `2Gi`; see [`Quantity`].
     Quantity,
-    /// Moments as RFC 3339 has them, down to a microsecond.
+    /// RFC 3339 timestamps, with microsecond precision.
     Time,
     /// IP addresses, IPv4 before IPv6.
     ///
@@ -39,7 +49,7 @@ pub enum FieldType {
 }
 
 impl FieldType {
-    /// Returns what a text of the type is called in an error.
+    /// Returns the description of the type's texts for errors.
     fn form(self) -> &'static str {
         match self {
             Self::Text | Self::Natural => "a text",
@@ -62,7 +72,7 @@ impl FieldType {
     ///
     /// # Errors
     ///
-    /// The text is no value of the type.
+    /// The text is not a value of the type.
     pub fn parse(self, text: &str) -> Result<Value, ValueError> {
         let failed = || ValueError::new(text, self.form());
         Ok(match self {
@@ -90,13 +100,13 @@ impl FieldType {
     ///
     /// # Errors
     ///
-    /// The JSON is no value of the type.
+    /// The JSON is not a value of the type.
     pub(crate) fn read(self, json: &Json) -> Result<Value, &'static str> {
         let wrong = Err("it has another type");
         match (self, json) {
             (Self::Integer, Json::Number(number)) => match number.as_i64() {
                 Some(number) => Ok(Value::Integer(number)),
-                None => Err("it is no whole number of 64 bits"),
+                None => Err("it is not a whole number of 64 bits"),
             },
             (Self::Real, Json::Number(number)) => {
                 let number = number.as_f64().and_then(Value::real);
@@ -141,7 +151,7 @@ pub enum Value {
 impl Eq for Value {}
 
 impl Value {
-    /// Makes a number, with one zero; none if it is not finite.
+    /// Creates a number, normalising `-0.0`; none if it is not finite.
     fn real(number: f64) -> Option<Self> {
         number.is_finite().then_some(Self::Real(number + 0.0))
     }
@@ -213,8 +223,8 @@ impl fmt::Display for Value {
 
 /// Returns bytes that compare as natural texts do.
 ///
-/// Runs of digits come as their length without leading zeros and then the digits, letters of ASCII in lower case. Texts that
-/// are equal so far follow as they are, so that only equal texts have equal keys.
+/// Runs of digits come as their length without leading zeros and then the digits, letters of ASCII in lower case. Texts
+/// that are equal so far follow as they are, so that only equal texts have equal keys.
 pub(crate) fn natural_key(text: &str) -> Vec<u8> {
     let mut key = Vec::with_capacity(2 * text.len() + 2);
     let mut rest = text.as_bytes();
@@ -245,7 +255,7 @@ pub(crate) fn natural_key(text: &str) -> Vec<u8> {
     key
 }
 
-/// A text that is no value of the type it should have.
+/// The error of a text that is not a value of the expected type.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{text:?} is not {form}")]
 pub struct ValueError {

@@ -8,21 +8,21 @@ use http::{HeaderMap, header};
 use super::reviews::TokenReviews;
 use crate::access::User;
 
-/// How long a token may be, in bytes.
+/// The maximum length of a token, in bytes.
 const LONGEST_TOKEN: usize = 16 * 1024;
 
-/// A request whose user is not known. It has no token in it.
+/// The error of a request whose user is unknown. It does not contain the token.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AuthError {
-    /// The request has no token, or one that is refused.
+    /// The request has no token, or the token was refused.
     ///
-    /// It is answered 401, with this reason.
+    /// The response is 401 with this reason.
     #[error("{0}")]
     Unauthenticated(String),
-    /// The user of the token cannot be found out now.
+    /// The user of the token cannot be determined now.
     ///
-    /// It is answered 503, with this reason.
+    /// The response is 503 with this reason.
     #[error("{0}")]
     Unavailable(String),
 }

@@ -17,15 +17,15 @@ use crate::query::{Query, field};
 use crate::revision::Revision;
 use crate::schema::{NAME, NAMESPACE};
 
-/// How long known namespaces of a kind are used although it has changed.
+/// How long the list of a kind's namespaces is used after the kind has changed.
 const FRESH: Duration = Duration::from_secs(1);
 
-/// How many namespaces a query may name to be reviewed for these alone.
+/// The maximum number of namespaces in a query for which only these are reviewed.
 ///
 /// For a query that names more, all namespaces of the kind are reviewed.
 const MOST_NAMED: usize = 64;
 
-/// Finds out what users may see by reviews.
+/// Determines by reviews what users may see.
 pub(super) struct Authorizer {
     reviews: AccessReviews,
     mapper: RestMapper,
@@ -86,7 +86,7 @@ impl Authorizer {
         let gvk = kind.schema().gvk();
         let resource = self.mapper.kind(gvk).await.map_err(|error| {
             let error = lariat_core::describe(&error);
-            tracing::warn!(kind = %gvk, error, "what users may see is not known");
+            tracing::warn!(kind = %gvk, error, "access of users is unknown");
             VisibleError::new("the kind cannot be looked up; the log of the program says why")
         })?;
         let nowhere: [String; 0] = [];
@@ -96,7 +96,8 @@ impl Authorizer {
 
     /// Returns the namespaces in which a kind has objects.
     ///
-    /// For the kind `Namespace` these are all namespaces. They are those of the revision that a query waits for, or later ones.
+    /// For the kind `Namespace` these are all namespaces. They are those of the revision that a query waits for, or
+    /// later ones.
     async fn namespaces(
         &self,
         kind: &SqlKind,
@@ -119,9 +120,9 @@ impl Authorizer {
         let mut query = Query::new().summarize(field(by)).only_counts();
         query.at_least = at_least;
         let answer = kind.query(&query).await.map_err(|error| {
-            // It may name files and servers.
+            // Not sent to the client: the error may contain names of files and servers.
             let error = lariat_core::describe(&error);
-            tracing::warn!(kind = %gvk, error, "what users may see is not known");
+            tracing::warn!(kind = %gvk, error, "access of users is unknown");
             VisibleError::new("the cache cannot be read; the log of the program says why")
         })?;
         let counts = answer.summaries.into_iter().flatten();

@@ -13,17 +13,17 @@ use super::room::Place;
 use crate::cache::{Answer, Count, Found};
 use crate::query::{Query, Subject};
 
-/// How many bytes are written at a time, about.
+/// The approximate number of bytes written at a time.
 const CHUNK: usize = 64 * 1024;
 
 const END: &[u8] = b"]}\n";
 
 /// A list as JSON.
 ///
-/// The objects are taken from the answer as they are sent, so that they are not copied all at once.
+/// The objects are moved out of the answer as they are sent, so that they are not all copied at once.
 #[derive(Debug)]
 pub(super) struct ListBody {
-    /// What comes before the objects, until it is sent.
+    /// The part before the objects, until it is sent.
     head: Vec<u8>,
     objects: std::vec::IntoIter<Found>,
     is_first: bool,
@@ -49,7 +49,7 @@ impl ListBody {
     }
 }
 
-/// Writes what comes before the objects.
+/// Writes the part before the objects.
 fn head(kind: &Gvk, query: &Query, answer: &Answer) -> Vec<u8> {
     let by = query.summaries.iter().zip(&answer.summaries);
     let summaries: Vec<_> = by.map(|(by, counts)| summary(by, counts)).collect();
@@ -58,7 +58,7 @@ fn head(kind: &Gvk, query: &Query, answer: &Answer) -> Vec<u8> {
         "total": answer.total, "continue": answer.next, "summaries": summaries,
     });
     let mut head = head.to_string().into_bytes();
-    // Its closing brace comes behind the objects.
+    // The closing brace comes after the objects.
     head.pop();
     head.extend_from_slice(b",\"objects\":[");
     head

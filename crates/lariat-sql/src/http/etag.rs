@@ -29,7 +29,8 @@ impl Question {
 
     /// Returns the tag of the answer at a revision of this process.
     ///
-    /// It has the number of the last change and not the resource version, which also rises when the kind has not changed.
+    /// It has the number of the last change and not the resource version, which also rises when the kind has not
+    /// changed.
     pub(super) fn tag(self, revision: Revision) -> Option<HeaderValue> {
         let Place { history, change } = revision.place()?;
         let tag = format!("W/\"{history:08x}-{change}-{:016x}\"", self.0);
@@ -87,7 +88,7 @@ mod tests {
         let (all, some) = (Access::everything(), Access::of_namespaces(["a"]));
         let first = tag("search=a", &all, "7-0000002a-3");
         assert!(first.is_some());
-        // The version goes on without changes.
+        // The version increases without changes.
         assert_eq!(tag("search=a", &all, "9-0000002a-3"), first);
         for other in [
             tag("search=b", &all, "7-0000002a-3"),

@@ -15,22 +15,22 @@ use super::status::Refusal;
 use crate::row::sound;
 use crate::watch::{Watch, WatchError, WatchEvent};
 
-/// After how many milliseconds a client comes again when a watch has ended.
+/// The number of milliseconds after which a client reconnects when a watch has ended.
 const RETRY: u32 = 1_000;
 
-/// What a watch needs beside its query.
+/// The settings of a watch, beside its query.
 #[derive(Debug)]
 pub(super) struct Terms {
     /// How often a heartbeat is sent.
     pub(super) heartbeat: Duration,
-    /// After which time the watch ends; none: never.
+    /// The time after which the watch ends; none: never.
     pub(super) longest: Option<Duration>,
     pub(super) stopping: CancellationToken,
     /// Room for the watch, until it ends.
     pub(super) place: Place,
 }
 
-/// A watch that is sent; it is driven only while its client reads.
+/// A watch that is being sent. It makes progress only while its client reads.
 struct Events {
     watch: Watch,
     beats: Interval,
@@ -42,7 +42,7 @@ struct Events {
 
 /// Returns the body that sends a watch.
 pub(super) fn body(watch: Watch, terms: Terms) -> Body {
-    // The first heartbeat is sent at once, so that the client has a revision to go on from.
+    // The first heartbeat is sent immediately, so that the client has a revision to resume from.
     let mut beats = time::interval(terms.heartbeat);
     beats.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let events = Events {
@@ -61,7 +61,7 @@ pub(super) fn body(watch: Watch, terms: Terms) -> Body {
 }
 
 impl Events {
-    /// Waits for what is sent next.
+    /// Waits for the next part to send.
     async fn next(&mut self) -> Option<Bytes> {
         if self.is_over {
             return None;
@@ -78,7 +78,7 @@ impl Events {
             () = ended => None,
             event = self.watch.next() => match event? {
                 Ok(event) => Some(written(&event)),
-                // The program ends.
+                // The program is stopping.
                 Err(WatchError::Stopped { .. }) => None,
                 Err(error) => {
                     self.is_over = true;
@@ -110,7 +110,7 @@ fn written(event: &WatchEvent) -> Bytes {
     );
     let mut text = Vec::with_capacity(head.len() + json.len() + 3);
     text.extend_from_slice(head.as_bytes());
-    // An end of line would end the data. In JSON it is never part of a text.
+    // A line break would end the data. In JSON it is never part of a string.
     text.extend(json.iter().map(|byte| match byte {
         b'\n' | b'\r' => b' ',
         byte => *byte,

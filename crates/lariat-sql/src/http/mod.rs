@@ -9,23 +9,24 @@
 //! | `GET /v1/{group}/{version}/{kind}/{namespace}/{name}` | one object; without the namespace if its kind has none |
 //! | `GET /openapi.json` | a description of all this as OpenAPI 3.1 |
 //!
-//! A user sees of a kind what [`authorize`](SqlService::authorize) or [`visible`](SqlService::visible) says. A label that names
-//! namespaces, as `projectsornamespaces` has it, finds those namespaces only which the user may see as objects: labels of others
-//! cannot be guessed by it.
+//! [`authorize`](SqlService::authorize) or [`visible`](SqlService::visible) decide what a user sees of a kind. A label
+//! that selects namespaces, as in `projectsornamespaces`, matches only namespaces that the user may see as objects, so
+//! labels of others cannot be guessed.
 //!
-//! All routes but the page need a user, unless the service is [open to everyone](SqlService::open_to_everyone). Errors are
-//! objects of the kind `Status`, as the API server returns them.
+//! All routes except the page need a user, unless the service is [open to everyone](SqlService::open_to_everyone).
+//! Errors are `Status` objects, as the API server returns them.
 //!
-//! **Lists** are JSON with `revision`, `total`, `continue`, `summaries` and `objects`. A query without `pagesize` and `limit` gets
-//! the first [1,000 objects](SqlService::default_page), and `continue` is where the next ones begin. `total` is null if there are
-//! more objects than that and the query has no `pagesize`. Answers have an `ETag`; a request with the same `If-None-Match` is
-//! answered 304 without a query, while the kind has not changed.
+//! **Lists** are JSON with `revision`, `total`, `continue`, `summaries` and `objects`. A query without `pagesize` and
+//! `limit` gets the first [1,000 objects](SqlService::default_page), and `continue` is where the next ones begin.
+//! `total` is null if there are more objects than that and the query has no `pagesize`. Responses have an `ETag`; a
+//! request with the same `If-None-Match` gets 304 without a query while the kind has not changed.
 //!
-//! **Watches** send `{"type": "ADDED", "object": …}` for each change, with `MODIFIED`, `DELETED` or `ERROR` as other types. Only the
-//! conditions of the query count, and `revision` says from where on. The id of an event is a revision; a client that sends it as
-//! `Last-Event-ID` goes on from there, and gets 410 if what has happened since is not kept any more: it lists again. So does one
-//! that gets an `ERROR`, whose object is a `Status`. A watch ends after [a minute](SqlService::longest_watch), unless the service is
-//! open to everyone, so that clients come again and are authenticated again.
+//! **Watches** send `{"type": "ADDED", "object": …}` for each change; the other types are `MODIFIED`, `DELETED` and
+//! `ERROR`. Only the conditions of the query apply, and `revision` sets the start. The id of an event is a revision. A
+//! client that sends it as `Last-Event-ID` resumes there, and gets 410 if later changes are not kept any more; then it
+//! lists again. So does a client that gets an `ERROR`, whose object is a `Status`. A watch ends after [a
+//! minute](SqlService::longest_watch), unless the service is open to everyone, so that clients reconnect and are
+//! authenticated again.
 
 mod auth;
 mod authorize;

@@ -8,10 +8,10 @@ use bytes::Bytes;
 use http::HeaderValue;
 use sha2::{Digest, Sha256};
 
-/// The page: one file, whose style and script are in it.
+/// The page: one file with its style and script.
 const HTML: &str = include_str!("page.html");
 
-/// The page, and what it may do.
+/// The page and its security policy.
 #[derive(Debug)]
 pub(super) struct Page {
     pub(super) html: Bytes,

@@ -10,9 +10,9 @@ use crate::query::{Operator, Query, label};
 impl Shared {
     /// Replaces the namespace label of a query with names of namespaces.
     ///
-    /// They are the namespaces with the label that the user may see. Otherwise a user who sees objects in a namespace, but not
-    /// the namespace itself, could find out its labels by trying them. For a user who may see all namespaces nothing is
-    /// replaced: the cache joins them, in the same state as the objects.
+    /// They are the namespaces with the label that the user may see. Otherwise a user who sees objects in a namespace,
+    /// but not the namespace itself, could find out its labels by trying them. For a user who may see all namespaces
+    /// nothing is replaced: the cache joins them, in the same state as the objects.
     pub(super) async fn without_label(
         &self,
         user: &User,

@@ -17,24 +17,33 @@ use super::auth::AuthError;
 use crate::access::User;
 
 const TTL: Duration = Duration::from_secs(60);
-/// How long a refused token is refused without another review, at most.
+/// The maximum time for which a refused token is refused without another review.
 const REFUSED_TTL: Duration = Duration::from_secs(10);
 const TOKENS: usize = 1_000;
 const CONCURRENCY: usize = 16;
 const TIMEOUT: Duration = Duration::from_secs(10);
 
 const REFUSED: &str =
-    "the token is not good: it is unknown, expired or revoked, or for another audience";
-const UNKNOWN: &str = "whose the token is cannot be found out now: try again";
+    "the token is invalid: it is unknown, expired or revoked, or for another audience";
+const UNKNOWN: &str = "the token cannot be reviewed now: try again";
 
 /// Authenticates bearer tokens by `TokenReview`s of the API server.
 ///
-/// Its program needs the verb `create` for `tokenreviews.authentication.k8s.io`. An answer is used again for
-/// [some time](Self::with_ttl) (60 seconds unless set): this is how long a token that is revoked stays good. A token that was
-/// refused is refused for 10 seconds, or as long as that if it is shorter. A review that fails or takes more than 10 seconds
-/// lets nobody in: the request is answered 503, and nothing is remembered.
+/// The program needs the verb `create` for `tokenreviews.authentication.k8s.io`. An answer is used for its
+/// [TTL](Self::with_ttl) (60 seconds by default): for that long a revoked token still works. A refused token is refused
+/// for 10 seconds, or for the TTL if that is shorter. If a review fails or takes more than 10 seconds, the response is
+/// 503, and nothing is cached.
 ///
-/// Tokens are remembered by a salted SHA-256, and are in no log and no error. Clones share what is remembered.
+/// Tokens are cached as salted SHA-256, and never appear in logs and errors. Clones share the cache.
+///
+/// ```no_run
+/// use std::time::Duration;
+/// use lariat_sql::http::TokenReviews;
+///
+/// # fn example(client: kube::Client) {
+/// let reviews = TokenReviews::new(client).with_ttl(Duration::from_secs(10));
+/// # let _ = reviews; }
+/// ```
 #[derive(Clone)]
 pub struct TokenReviews {
     reviews: Api<TokenReview>,
@@ -47,7 +56,7 @@ pub struct TokenReviews {
 
 type Hash = [u8; 32];
 
-/// What is known of a token.
+/// A cached review.
 #[derive(Clone)]
 struct Known {
     /// None if the token is refused.
@@ -56,7 +65,7 @@ struct Known {
 }
 
 impl TokenReviews {
-    /// Asks with this client.
+    /// Creates reviews that are sent with this client.
     #[must_use]
     pub fn new(client: Client) -> Self {
         Self {
@@ -78,7 +87,7 @@ impl TokenReviews {
         Self { ttl, known, ..self }
     }
 
-    /// Takes only tokens for one of these audiences (default: for the API server).
+    /// Accepts only tokens for one of these audiences (default: for the API server).
     #[must_use]
     pub fn with_audiences(self, audiences: impl IntoIterator<Item = impl Into<String>>) -> Self {
         let audiences = audiences.into_iter().map(Into::into).collect();
@@ -90,7 +99,7 @@ impl TokenReviews {
         }
     }
 
-    /// Returns whose a token is.
+    /// Returns the user of a token.
     pub(super) async fn user(&self, token: &str) -> Result<User, AuthError> {
         let hash = self.hash(token);
         if let Some(known) = self.known(&hash) {
@@ -98,7 +107,7 @@ impl TokenReviews {
         }
         let permit = self.permits.acquire().await;
         let _permit = permit.expect("the semaphore is never closed");
-        // Another request may have asked meanwhile.
+        // Another request may have reviewed it while this one waited for the permit.
         if let Some(known) = self.known(&hash) {
             return known;
         }
@@ -163,7 +172,7 @@ impl TokenReviews {
             Ok(Ok(review)) => review,
             Ok(Err(error)) => {
                 let error = lariat_core::describe(&error);
-                // The API server is not expected to repeat a token, but a log is the wrong place to find out.
+                // The API server should not repeat a token in an error, but it must not get into the log.
                 let error = error.replace(token, "…");
                 tracing::warn!(error, "a TokenReview failed; the request is not answered");
                 return Err(unavailable());
@@ -176,7 +185,7 @@ impl TokenReviews {
             }
         };
         let status = review.status.unwrap_or_default();
-        // An API server that does not know audiences returns none: such a token may be for another program.
+        // An API server without support for audiences returns none: the token may be for another program.
         let is_for_us = self.audiences.is_empty()
             || status
                 .audiences

@@ -1,4 +1,4 @@
-//! Limits on what is under way at a time: in all, and for each user.
+//! Limits on concurrent requests and watches: in total, and per user.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use super::status::Refusal;
 use crate::access::User;
 
-/// How many places each user has, by name; no count is zero.
+/// The number of places each user has, by name; never zero.
 type Users = Arc<Mutex<HashMap<String, usize>>>;
 
 /// A limited number of places, for requests or watches.
@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_user_leaves_room_for_others_and_nothing_stays_of_those_who_leave() {
+    fn one_user_leaves_room_for_others_and_released_places_leave_no_entry() {
         let room = Room::new("watches", 3, 2);
         let (jane, joe) = (User::new("jane"), User::new("joe"));
         // Another token, the same user.

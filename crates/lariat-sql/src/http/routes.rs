@@ -1,4 +1,4 @@
-//! What each route answers.
+//! The routes and their handlers.
 
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ use crate::schema::{NAME, NAMESPACE};
 type Answered = Result<Response, Refusal>;
 type Of<T> = Result<Path<T>, PathRejection>;
 
-/// How many values a summary may have.
+/// The maximum number of values of a summary.
 const COUNTS: usize = 10_000;
 
 const JSON: &str = "application/json";
@@ -90,13 +90,13 @@ async fn kinds(State(shared): State<Arc<Shared>>, request: Request) -> Answered 
     Ok(json_response(Body::from(kinds.to_string())))
 }
 
-/// Describes a kind: its fields, and how far it is.
+/// Describes a kind: its fields and its state.
 ///
-/// Its figures are about all objects, so only a user who may see all of them gets these.
+/// Its counts cover all objects, so only users who may see all of them get the counts.
 fn description(kind: &SqlKind, has_figures: bool) -> Json {
     let (status, gvk) = (kind.status(), kind.schema().gvk());
     let state = match (&status.last_error, status.is_synced) {
-        // The error may name files, so only the log has it.
+        // The error may contain file names, so it is only logged.
         (Some(_), _) => "failing",
         (None, true) => "ready",
         (None, false) => "filling",
@@ -180,7 +180,7 @@ async fn watch(
         Some(revision) => revision,
         None => match query.at_least {
             Some(revision) => revision,
-            // The objects of the first sync are not sent as changes.
+            // Objects of the initial list are not sent as changes.
             None => {
                 let synced = Query::new().limit(1);
                 view.query(&synced).await?.revision
@@ -199,12 +199,12 @@ async fn watch(
     let fixed = HeaderValue::from_static;
     headers.insert(header::CONTENT_TYPE, fixed(EVENT_STREAM));
     headers.insert(header::CACHE_CONTROL, fixed("no-store"));
-    // Proxies that collect answers would hold events back.
+    // Proxies that buffer responses would delay events.
     headers.insert("x-accel-buffering", fixed("no"));
     Ok(response)
 }
 
-/// Reads the revision from which a client goes on that was cut off.
+/// Reads the revision from which a disconnected client resumes.
 fn last_event_id(headers: &HeaderMap) -> Result<Option<Revision>, Refusal> {
     let Some(id) = headers.get("last-event-id").filter(|id| !id.is_empty()) else {
         return Ok(None);
@@ -275,7 +275,7 @@ async fn object(
     };
     let view = shared.view(user, path, &asked).await?;
     let gvk = view.kind();
-    // A user who may not see the object does not learn whether it exists.
+    // A user who may not see the object must not learn whether it exists.
     if !view.access().allows(&key) {
         let name = user.name();
         return Err(Refusal::forbidden(format!(

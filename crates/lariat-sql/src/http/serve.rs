@@ -20,15 +20,15 @@ use tokio_util::sync::CancellationToken;
 use super::shared::LONGEST_URL;
 
 const CONNECTIONS: usize = 1_024;
-/// How long a client may take for the head of a request.
+/// The timeout for the head of a request.
 const HEAD: Duration = Duration::from_secs(30);
-/// How long a client may read nothing of what it is sent.
+/// The timeout for a client that does not read its response.
 const STALLED: Duration = Duration::from_secs(30);
-/// How long requests that are under way may take after a stop.
+/// The grace period of running requests after a stop.
 const GRACE: Duration = Duration::from_secs(10);
 /// The pause after a failed accept, such as without free file descriptors.
 const PAUSE: Duration = Duration::from_millis(100);
-/// How many bytes of a connection are buffered.
+/// The size of a connection's buffer, in bytes.
 ///
 /// The longest URL fits, and at least as many bytes of headers.
 const BUFFER: usize = 4 * LONGEST_URL;
@@ -74,9 +74,9 @@ pub(super) async fn run(listener: TcpListener, router: Router, stopping: Cancell
     }
 }
 
-/// Serves a connection until its client goes away.
+/// Serves a connection until it is closed.
 async fn serve(stream: TcpStream, router: Router, stopping: CancellationToken) {
-    // Events are small, and should be sent at once.
+    // Events are small, and should be sent immediately.
     let _ = stream.set_nodelay(true);
     let io = TokioIo::new(Impatient::new(stream, STALLED));
     let connection = http1::Builder::new()
@@ -97,7 +97,7 @@ async fn serve(stream: TcpStream, router: Router, stopping: CancellationToken) {
     }
 }
 
-/// A connection that fails if its other side does not read for some time.
+/// A connection that fails if the client does not read for some time.
 struct Impatient<S> {
     stream: S,
     limit: Duration,

@@ -1,4 +1,4 @@
-//! The service, as a program configures it.
+//! The service and its options.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -41,8 +41,8 @@ const WATCHES: Limit = Limit {
 
 /// Serves the kinds of a [`SqlCache`] over HTTP; see the [module](super).
 ///
-/// It refuses every request until it has an [authentication](Self::authenticate) and knows [what users may see](Self::authorize), or is
-/// [open to everyone](Self::open_to_everyone). There is no TLS: serve it on a loopback address, or behind a proxy.
+/// It refuses every request until it has [authentication](Self::authenticate) and [authorization](Self::authorize), or
+/// is [open to everyone](Self::open_to_everyone). There is no TLS: serve it on a loopback address, or behind a proxy.
 ///
 /// ```no_run
 /// use lariat_sql::http::{SqlService, TokenReviews};
@@ -69,7 +69,7 @@ pub struct SqlService {
     stopping: CancellationToken,
 }
 
-/// How many there may be at a time.
+/// The maximum number at a time.
 #[derive(Debug, Clone, Copy)]
 struct Limit {
     of_all: usize,
@@ -78,16 +78,16 @@ struct Limit {
 
 impl Limit {
     fn room(self, what: &'static str, is_open: bool) -> Room {
-        // All requests are of one user then.
+        // Without authentication all requests are from one user.
         let of_user = if is_open { self.of_all } else { self.of_user };
         Room::new(what, self.of_all, of_user)
     }
 }
 
 impl SqlService {
-    /// Begins to configure a service of all kinds of a cache.
+    /// Creates a service for all kinds of a cache.
     ///
-    /// It does not keep the cache: when that is stopped or dropped, watches end.
+    /// It does not keep the cache alive: when the cache is stopped or dropped, watches end.
     pub fn new(sql: &SqlCache) -> Self {
         Self {
             kinds: sql.kinds().cloned().collect(),
@@ -104,7 +104,8 @@ impl SqlService {
 
     /// Authenticates requests by bearer tokens that the API server knows.
     ///
-    /// What they see is up to [`authorize`](Self::authorize) or [`visible`](Self::visible); without either that is nothing.
+    /// What users see is up to [`authorize`](Self::authorize) or [`visible`](Self::visible); without either they see
+    /// nothing.
     pub fn authenticate(self, reviews: TokenReviews) -> Self {
         let auth = Auth::Reviews(Box::new(reviews));
         Self { auth, ..self }
@@ -112,8 +113,8 @@ impl SqlService {
 
     /// Authenticates requests by a function of their headers.
     ///
-    /// What they see is up to [`authorize`](Self::authorize) or [`visible`](Self::visible); without either that is nothing. The
-    /// reasons of errors are sent to clients.
+    /// What users see is up to [`authorize`](Self::authorize) or [`visible`](Self::visible); without either they see
+    /// nothing. The reasons of errors are sent to clients.
     pub fn authenticate_with<F, Fut>(self, check: F) -> Self
     where
         F: Fn(&HeaderMap) -> Fut + Send + Sync + 'static,
@@ -125,9 +126,9 @@ impl SqlService {
 
     /// Accepts requests without authentication, as the user `system:anonymous`.
     ///
-    /// Everything is shown unless [`visible`](Self::visible) says otherwise. Anyone who can reach the address can read what
-    /// the program may read. [`serve`](Self::serve) on a loopback address refuses requests
-    /// whose `Host` is neither an IP address nor `localhost`, so that pages of other sites cannot ask in a browser.
+    /// Everything is visible unless [`visible`](Self::visible) restricts it. Anyone who can reach the address can read
+    /// what the program may read. [`serve`](Self::serve) on a loopback address refuses requests whose `Host` is neither
+    /// an IP address nor `localhost`, so that pages of other sites cannot send requests from a browser.
     pub fn open_to_everyone(self) -> Self {
         let auth = Auth::open();
         Self { auth, ..self }
@@ -135,13 +136,13 @@ impl SqlService {
 
     /// Shows users what the API server lets them list, by `SubjectAccessReview`s.
     ///
-    /// Of a kind a user sees everything, or what there is in the namespaces where the user may `list` it; single objects and watches
-    /// are judged by that verb as well. Namespaces themselves are seen by whoever may `get` them. Rights to objects by name
-    /// count for nothing. Plurals and scopes of kinds are looked up by discovery. The program needs the verb `create` for
-    /// `subjectaccessreviews.authorization.k8s.io`.
+    /// A user sees all objects of a kind, or those in the namespaces where the user may `list` it; that verb also
+    /// covers single objects and watches. Namespaces themselves are visible to users who may `get` them. Permissions
+    /// for objects by name are not considered. Plurals and scopes of kinds are looked up by discovery. The program
+    /// needs the verb `create` for `subjectaccessreviews.authorization.k8s.io`.
     ///
-    /// A request about namespaces that it names (64 at most) asks about those, and others about all namespaces in which the kind
-    /// has objects, one review each: [`AccessReviews`] says for how long the answers are used. It takes the place of
+    /// A request that names up to 64 namespaces is reviewed for those, any other for all namespaces in which the kind
+    /// has objects, with one review each; [`AccessReviews`] says how long the answers are used. This replaces
     /// [`visible`](Self::visible).
     pub fn authorize(self, reviews: AccessReviews) -> Self {
         let sight = Some(Sight::Reviews(Arc::new(Authorizer::new(reviews))));
@@ -150,8 +151,8 @@ impl SqlService {
 
     /// Sets what a user may see of a kind, instead of [reviews](Self::authorize).
     ///
-    /// The function is called for each list and object, and at the start of each watch; it should remember what is expensive. An
-    /// error shows nothing and is answered 503.
+    /// The function is called for each list and object, and at the start of each watch; it should cache expensive
+    /// results. An error shows nothing and is answered with 503.
     pub fn visible<F, Fut>(self, look: F) -> Self
     where
         F: Fn(User, Gvk) -> Fut + Send + Sync + 'static,
@@ -161,14 +162,14 @@ impl SqlService {
         Self { sight, ..self }
     }
 
-    /// Sets how many objects a list has by default (1,000; zero counts as one).
+    /// Sets the default number of objects in a list (1,000; zero counts as one).
     pub fn default_page(mut self, objects: u64) -> Self {
         self.pages.default = objects.max(1);
         self.pages.largest = self.pages.largest.max(self.pages.default);
         self
     }
 
-    /// Sets how many objects a list has at most (default 10,000).
+    /// Sets the maximum number of objects in a list (default 10,000).
     ///
     /// It is at least the [default page](Self::default_page). A list that asks for more is refused.
     pub fn largest_page(mut self, objects: u64) -> Self {
@@ -176,10 +177,10 @@ impl SqlService {
         self
     }
 
-    /// Sets how many lists and objects are answered at a time (default 64).
+    /// Sets how many lists and objects are served at a time (default 64).
     ///
-    /// Zero counts as one. Further requests are answered 429.
-    /// A list counts until its client has read it: so many lists are in memory at most.
+    /// Zero counts as one. Further requests get 429. A list counts until its client has read it, so this bounds the
+    /// number of lists in memory.
     pub fn requests(mut self, requests: usize) -> Self {
         self.requests.of_all = requests;
         self
@@ -187,7 +188,7 @@ impl SqlService {
 
     /// Sets how many [requests](Self::requests) one user may have (default 16).
     ///
-    /// Zero counts as one. Further requests are answered 429. Users are identified by their names.
+    /// Zero counts as one. Further requests get 429. Users are identified by their names.
     /// There is no such limit where the service is [open to everyone](Self::open_to_everyone).
     pub fn requests_per_user(mut self, requests: usize) -> Self {
         self.requests.of_user = requests;
@@ -196,7 +197,7 @@ impl SqlService {
 
     /// Sets how many watches there are at a time (default 256).
     ///
-    /// Zero counts as one. Further watches are answered 429.
+    /// Zero counts as one. Further watches get 429.
     pub fn watches(mut self, watches: usize) -> Self {
         self.watches.of_all = watches;
         self
@@ -204,7 +205,7 @@ impl SqlService {
 
     /// Sets how many [watches](Self::watches) one user may have (default 32).
     ///
-    /// Zero counts as one. Further watches are answered 429.
+    /// Zero counts as one. Further watches get 429.
     /// As for [requests](Self::requests_per_user), there is no such limit where the service is open to everyone.
     pub fn watches_per_user(mut self, watches: usize) -> Self {
         self.watches.of_user = watches;
@@ -213,18 +214,17 @@ impl SqlService {
 
     /// Sets how often a watch sends a heartbeat (default 15 seconds).
     ///
-    /// It has the revision from which the client can go on. Zero counts as a millisecond.
+    /// It contains the revision from which the client can resume. Zero counts as a millisecond.
     pub fn heartbeat(self, heartbeat: Duration) -> Self {
         let heartbeat = heartbeat.max(Duration::from_millis(1));
         Self { heartbeat, ..self }
     }
 
-    /// Sets after which time a watch ends (default 60 seconds; zero: never).
+    /// Sets the maximum duration of a watch (default 60 seconds; zero: no limit).
     ///
-    /// Its client connects again and goes on where it was, unless its token was revoked or it may see nothing any more. What it
-    /// may see is checked only then: with a shorter time a right that is taken away ends sooner, at the cost of more requests.
-    /// Watches of a service that is
-    /// [open to everyone](Self::open_to_everyone) do not end, unless [`visible`](Self::visible) says what may be seen.
+    /// Its client reconnects and resumes, unless its token was revoked or it may not see anything any more. Access is
+    /// checked only then: a shorter time revokes access sooner, at the cost of more requests. Watches of a service that
+    /// is [open to everyone](Self::open_to_everyone) do not end, unless [`visible`](Self::visible) restricts access.
     pub fn longest_watch(self, longest_watch: Duration) -> Self {
         Self {
             longest_watch,
@@ -239,16 +239,26 @@ impl SqlService {
 
     /// Returns the routes, for a program that serves them itself.
     ///
-    /// They can be served with others, or [nested](Router::nest) below a path.
-    /// The program has to limit connections, the sizes of heads and how long a client may take to read.
+    /// They can be served with others, or [nested](Router::nest) below a path. The program must then limit connections,
+    /// the sizes of heads and the time a client may take to read.
+    ///
+    /// ```no_run
+    /// use lariat_sql::SqlCache;
+    /// use lariat_sql::http::SqlService;
+    ///
+    /// # fn example(sql: &SqlCache) {
+    /// let service = SqlService::new(sql).open_to_everyone();
+    /// let router: axum::Router = axum::Router::new().nest("/objects", service.into_router());
+    /// # let _ = router; }
+    /// ```
     pub fn into_router(self) -> Router {
         self.router(false)
     }
 
     /// Serves HTTP/1.1 on an address until it is [stopped](Self::stop_with).
     ///
-    /// There are 1,024 connections at most; further ones wait. A client has 30 seconds to send a head and, if it does not read what it
-    /// is sent, 30 seconds until it is cut off. At the end watches are ended, and requests that are under way have 10 seconds.
+    /// There are at most 1,024 connections; further ones wait. A client has 30 seconds to send a head; one that does
+    /// not read for 30 seconds is disconnected. At the end watches are ended, and running requests have 10 seconds.
     ///
     /// # Errors
     ///
@@ -256,7 +266,7 @@ impl SqlService {
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future cuts off all connections.
+    /// Dropping the future closes all connections.
     pub async fn serve(self, address: SocketAddr) -> io::Result<()> {
         let listener = TcpListener::bind(address).await?;
         self.serve_on(listener).await
@@ -270,7 +280,7 @@ impl SqlService {
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future cuts off all connections.
+    /// Dropping the future closes all connections.
     pub async fn serve_on(self, listener: TcpListener) -> io::Result<()> {
         let is_loopback = listener.local_addr()?.ip().is_loopback();
         let stopping = self.stopping.clone();

@@ -20,10 +20,10 @@ use crate::access::{Access, User};
 use crate::cache::SqlKind;
 use crate::query::Query;
 
-/// How long a URL may be, in bytes.
+/// The maximum length of a URL, in bytes.
 pub(super) const LONGEST_URL: usize = 16 * 1024;
 
-/// What all requests share.
+/// The state that all requests share.
 pub(super) struct Shared {
     /// By their paths below `/v1`.
     pub(super) kinds: BTreeMap<String, SqlKind>,
@@ -41,7 +41,7 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    /// Checks a request before anything is done for it, and returns who sends it.
+    /// Checks a request before it is processed, and returns its user.
     pub(super) async fn enter(&self, request: &Parts) -> Result<User, Refusal> {
         self.check(request)?;
         Ok(self.auth.user(&request.headers).await?)
@@ -62,7 +62,7 @@ impl Shared {
 
     /// Returns a kind, by its path, as a user may see it; there is something to see.
     ///
-    /// It may be less than the user sees, if the query is about other namespaces only.
+    /// It may be less than the user sees, if the query names namespaces.
     pub(super) async fn view(
         &self,
         user: &User,

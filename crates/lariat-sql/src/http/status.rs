@@ -1,4 +1,4 @@
-//! The answer to a refused request: a `Status`, as the API server has it.
+//! The response to a refused request: a `Status`, as from the API server.
 
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
@@ -12,7 +12,7 @@ use crate::query::{QueryError, UrlError};
 use crate::sql::StorageError;
 use crate::watch::WatchError;
 
-/// After how many seconds a client may ask again.
+/// The number of seconds after which a client may try again.
 const RETRY_AFTER: u32 = 1;
 
 /// Why a request is refused.
@@ -21,7 +21,7 @@ pub(super) struct Refusal {
     code: StatusCode,
     reason: &'static str,
     message: String,
-    /// The parameter that is wrong.
+    /// The invalid parameter.
     field: Option<String>,
     retry_after: Option<u32>,
 }
@@ -48,7 +48,7 @@ impl Refusal {
         }
     }
 
-    /// A parameter is wrong.
+    /// A parameter is invalid.
     pub(super) fn parameter(name: &str, message: impl Into<String>) -> Self {
         Self {
             field: Some(name.to_owned()),
@@ -91,16 +91,15 @@ impl Refusal {
         Self::forbidden(message)
     }
 
-    /// As many requests or watches as there may be are under way.
+    /// The limit of concurrent requests or watches is reached.
     pub(super) fn busy(what: &str, limit: usize) -> Self {
-        let message = format!("{limit} {what} are under way, which is the limit: try again");
+        let message = format!("the limit of {limit} concurrent {what} is reached: try again");
         Self::new(StatusCode::TOO_MANY_REQUESTS, "TooManyRequests", message).later()
     }
 
-    /// A user has as many requests or watches under way as one may have.
+    /// A user's limit of concurrent requests or watches is reached.
     pub(super) fn busy_user(what: &str, limit: usize) -> Self {
-        let message =
-            format!("you have {limit} {what} under way, which is the limit of a user: try again");
+        let message = format!("your limit of {limit} concurrent {what} is reached: try again");
         Self::new(StatusCode::TOO_MANY_REQUESTS, "TooManyRequests", message).later()
     }
 
@@ -109,7 +108,7 @@ impl Refusal {
     }
 
     fn internal(error: &dyn std::error::Error) -> Self {
-        // It may name files.
+        // Not sent to the client: the error may contain file names.
         let text = lariat_core::describe(error);
         tracing::warn!(error = text, "the SQL cache cannot be read");
         let message = "the cache cannot be read; the log of the program says why";
@@ -217,7 +216,7 @@ impl From<SqlError> for Refusal {
             SqlError::NotSynced { .. } | SqlError::Stopped => {
                 unavailable(error.to_string()).later()
             }
-            // The server of the database cannot be reached, or is busy. Clients do not learn its name.
+            // The database server cannot be reached, or is busy. Clients must not learn its name.
             SqlError::Storage(StorageError::Server { .. } | StorageError::Postgres { .. }) => {
                 tracing::warn!(%error, "a query of the SQL cache failed");
                 unavailable("the database of the SQL cache cannot be read now".to_owned()).later()

@@ -11,10 +11,10 @@ use crate::revision::Revision;
 /// How the core group is written in a path.
 pub(super) const CORE: &str = "core";
 
-/// How many objects a list may have.
+/// Limits on the number of objects in a list.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Pages {
-    /// How many it has if its URL gives no number.
+    /// The number if the URL gives none.
     pub(super) default: u64,
     /// The largest number that a URL may give.
     pub(super) largest: u64,
@@ -36,7 +36,7 @@ impl Target {
             parse(parameters.as_bytes()).any(|(name, value)| name == wanted && !value.is_empty())
         };
         if has("continue") && !has("limit") {
-            // The link goes on from a list that had no limit either.
+            // The link continues a list that had no limit either.
             let separator = if others.is_empty() { "" } else { "&" };
             others = Cow::Owned(format!("{others}{separator}limit={}", pages.default));
         }

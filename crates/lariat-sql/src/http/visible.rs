@@ -18,7 +18,7 @@ use crate::watch::{Watch, WatchError};
 /// A kind as a user may see it.
 #[derive(Debug)]
 pub(super) struct View {
-    /// It is restricted.
+    /// Restricted to the user's access.
     kind: SqlKind,
     access: Access,
 }
@@ -29,7 +29,7 @@ impl View {
         Self { kind, access }
     }
 
-    /// Returns the other kinds that a query asks by.
+    /// Returns the associated kinds that a query refers to.
     pub(super) fn others(&self, query: &Query) -> BTreeSet<Gvk> {
         let known = self.kind.schema().associations();
         let names = query.associations();
@@ -37,7 +37,7 @@ impl View {
         others.map(|other| other.kind().clone()).collect()
     }
 
-    /// Lets queries ask by what the user may see of another kind.
+    /// Allows queries by associated objects of another kind that the user may see.
     pub(super) fn with_other(mut self, kind: &Gvk, access: Access) -> Self {
         self.kind = self.kind.restricted_associated(kind, access);
         self
@@ -47,7 +47,7 @@ impl View {
         self.kind.schema().gvk()
     }
 
-    /// Returns up to where the kind is written.
+    /// Returns the revision of the kind.
     pub(super) fn revision(&self) -> Revision {
         self.kind.revision()
     }
@@ -67,13 +67,13 @@ impl View {
     }
 }
 
-/// It is not known what a user may see; nothing is shown then.
+/// The access of a user could not be determined; nothing is shown then.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("what the user may see is not known: {0}")]
+#[error("the access of the user is unknown: {0}")]
 pub struct VisibleError(String);
 
 impl VisibleError {
-    /// Makes an error that a client reads: it answers 503 with this reason.
+    /// Creates an error that is sent to the client, as 503 with this reason.
     #[must_use]
     pub fn new(why: impl Into<String>) -> Self {
         Self(why.into())
@@ -87,13 +87,13 @@ impl From<AccessError> for VisibleError {
     fn from(error: AccessError) -> Self {
         tracing::warn!(
             error = lariat_core::describe(&error),
-            "what a user may see is not known"
+            "access of a user is unknown"
         );
         Self::new("a review of access failed; the log of the program says why")
     }
 }
 
-/// How the service finds out what a user may see of a kind.
+/// How the service determines what a user may see of a kind.
 #[derive(Clone)]
 pub(super) enum Sight {
     Function(Arc<Look>),
@@ -111,7 +111,7 @@ impl Sight {
         Self::Function(Arc::new(move |user, kind| Box::pin(look(user, kind))))
     }
 
-    /// Finds out what a user may see, at least in the namespaces of a query.
+    /// Returns what a user may see, at least in the namespaces of a query.
     pub(super) async fn look(
         &self,
         user: &User,
@@ -124,7 +124,7 @@ impl Sight {
         }
     }
 
-    /// Finds out whether a user may see all objects of a kind. It does not wait for the cache.
+    /// Returns whether a user may see all objects of a kind. It does not wait for the cache.
     pub(super) async fn sees_all(&self, user: &User, kind: &SqlKind) -> Result<bool, VisibleError> {
         let access = match self {
             Self::Function(look) => look(user.clone(), kind.schema().gvk().clone()).await?,

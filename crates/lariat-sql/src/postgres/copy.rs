@@ -1,11 +1,11 @@
-//! Rows in the binary form of `COPY`, which are written all at once.
+//! Rows in the binary format of `COPY`, for bulk writes.
 
 use bytes::{BufMut, Bytes, BytesMut};
 
 use super::text;
 use crate::sql::Arg;
 
-/// What comes before the first row: a signature, no flags, and nothing more.
+/// The file header: a signature, no flags, no extension.
 const HEADER: &[u8; 19] = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";
 
 /// After how many bytes rows are sent.
@@ -38,7 +38,7 @@ pub(super) fn parts<'a>(rows: &'a [Vec<Arg<'a>>]) -> impl Iterator<Item = Bytes>
 
 fn put(value: &Arg<'_>, out: &mut BytesMut) {
     let mut bytes = |bytes: &[u8]| {
-        // PostgreSQL takes a gigabyte at most, and says so of more.
+        // PostgreSQL accepts at most a gigabyte, and returns an error for more.
         out.put_i32(i32::try_from(bytes.len()).unwrap_or(i32::MAX));
         out.put_slice(bytes);
     };

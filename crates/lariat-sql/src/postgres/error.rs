@@ -1,4 +1,4 @@
-//! What the server says, without values.
+//! Errors of the server, without values of rows.
 
 use std::error::Error as _;
 
@@ -6,7 +6,7 @@ use tokio_postgres::Error;
 
 /// Returns the message and the code of an error.
 ///
-/// Details are left out, for they may have values of rows in them.
+/// Details are left out, because they may contain values of rows.
 pub(super) fn describe(error: &Error) -> String {
     match error.as_db_error() {
         Some(said) => format!("{} ({})", said.message(), said.code().code()),

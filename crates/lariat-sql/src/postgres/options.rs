@@ -13,22 +13,23 @@ use super::tls::Tls;
 /// The schema that tables are in, by default.
 const SCHEMA: &str = "lariat";
 
-/// How long it may take to connect, unless the connection string says so.
+/// The default timeout for connecting; the connection string may set another.
 const CONNECT: Duration = Duration::from_secs(10);
 
-/// How long a server may be silent before its connection is given up.
+/// How long a server may be silent before the connection is closed.
 ///
-/// The connection string may say otherwise.
+/// The connection string may set another time.
 const SILENCE: Duration = Duration::from_secs(30);
 
 /// A database of a PostgreSQL server, in which replicas share one cache.
 ///
-/// Each cluster needs a schema of its own: one process writes it, and deletes what its cluster does not have. The others only
-/// read, open no watch, and answer as the one that writes does. The one that gets an advisory lock of the server writes: the
-/// first to ask, and another once its connection ends. With a [leadership](Self::written_by_leader) it is the leader.
+/// Each cluster needs its own schema: one process writes it, and deletes what its cluster does not have. The others
+/// only read: they open no watch, and answer queries from the same rows. The process that gets an advisory lock of the
+/// server writes: the first to ask, and another one once its connection ends. With a
+/// [leadership](Self::written_by_leader) the leader writes.
 ///
-/// It works with PostgreSQL 13 and later, and encoding `UTF8`. Between it and the server may be a pool of connections only if
-/// it gives each connection one session. The program's user needs the right to create the schema, or to create tables in it.
+/// It works with PostgreSQL 13 and later, and encoding `UTF8`. A connection pool in between must give each connection
+/// its own session. The program's user needs the right to create the schema, or to create tables in it.
 ///
 /// Connections are encrypted only with [certificates](Self::root_certificates) to trust.
 ///
@@ -52,14 +53,14 @@ pub struct Postgres {
 impl Postgres {
     /// Reads a connection string.
     ///
-    /// It has the form `postgresql://user:password@host:5432/database` or `host=… user=… dbname=…`.
-    /// The password, and with it the string, is in no error, log or debug form.
+    /// It has the form `postgresql://user:password@host:5432/database` or `host=… user=… dbname=…`. Neither the
+    /// password nor the string appears in errors, logs or the debug form.
     ///
     /// # Errors
     ///
     /// The string cannot be read, or names no host.
     pub fn new(connection: &str) -> Result<Self, PostgresError> {
-        // The library's error may have a part of a password that is not escaped.
+        // The library's error may contain a part of a password that is not escaped.
         let mut config = Config::from_str(connection).map_err(|_| PostgresError::Connection)?;
         if config.get_hosts().is_empty() && config.get_hostaddrs().is_empty() {
             return Err(PostgresError::Host);
@@ -85,9 +86,9 @@ impl Postgres {
 
     /// Encrypts all connections, and verifies the server by these certificates.
     ///
-    /// The server needs a certificate for its host's name that one of these authorities has signed.
-    /// The certificates are in the form PEM; those of a Debian system are in `/etc/ssl/certs/ca-certificates.crt`. `sslmode` does not count
-    /// then. It speaks TLS 1.3, and shows no certificate of its own.
+    /// The server needs a certificate for its host's name that one of these authorities has signed. The certificates
+    /// are PEM-encoded; those of a Debian system are in `/etc/ssl/certs/ca-certificates.crt`. `sslmode` is ignored
+    /// then. TLS 1.3 is used, without a client certificate.
     ///
     /// # Errors
     ///
@@ -100,7 +101,17 @@ impl Postgres {
 
     /// Keeps the tables in this schema (default `lariat`).
     ///
-    /// Nothing else may use the schema. It is made if it is not there.
+    /// Nothing else may use the schema. It is created if it does not exist.
+    ///
+    /// ```
+    /// use lariat_sql::Postgres;
+    ///
+    /// # fn example() -> Result<(), lariat_sql::PostgresError> {
+    /// let database = Postgres::new("postgresql://shop:secret@db.example.com/shop")?.schema("east")?;
+    /// assert!(!format!("{database:?}").contains("secret"));
+    /// # Ok(()) }
+    /// # example().unwrap();
+    /// ```
     ///
     /// # Errors
     ///
@@ -126,15 +137,15 @@ impl Postgres {
     ///
     /// While none leads, queries are answered with what was written last.
     ///
-    /// It takes over from the one before at once, even if that has been stopped in the middle of a transaction: the server
-    /// ends its connection. The user of the database has to be the same. Each member of a ring of shards leads: do not use it
-    /// with those.
+    /// It takes over from its predecessor immediately, even if that was suspended in the middle of a transaction: the
+    /// server ends its connection. The database user must be the same. Every member of a ring of shards leads, so do
+    /// not use this with sharding.
     pub fn written_by_leader(mut self, leadership: Leadership) -> Self {
         self.leadership = Some(leadership);
         self
     }
 
-    /// Returns the hosts and the database, as errors name them.
+    /// Returns the hosts and the database, as in errors.
     #[must_use]
     pub fn server(&self) -> String {
         let ports = self.config.get_ports();
@@ -190,9 +201,9 @@ pub enum PostgresError {
         "the root certificates for PostgreSQL cannot be read: give one or more in the form PEM, as -----BEGIN CERTIFICATE-----"
     )]
     Certificates,
-    /// The name of the schema is not one that is taken.
+    /// The name of the schema is invalid.
     #[error(
-        "{name:?} is no name for the schema of a cache: take lower case letters, digits and _, 63 at most, no digit first, and not pg_"
+        "{name:?} is not a valid schema name for a cache: use lower case letters, digits and _, 63 at most, no digit first, and not pg_"
     )]
     Schema {
         /// The name.

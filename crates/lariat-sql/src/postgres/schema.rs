@@ -2,10 +2,10 @@
 
 use crate::sql::{Connection, Param, Statement, StorageError, Transaction};
 
-/// The form of the tables; those of another form are refused.
+/// The version of the table layout; tables of other versions are refused.
 const FORM: i64 = 3;
 
-/// The tables that are made before those of the first kind.
+/// The tables that are created before those of the first kind.
 const TABLES: &str = "
     CREATE TABLE kinds (number bigint PRIMARY KEY, kind text COLLATE \"C\" NOT NULL UNIQUE,
         signature text COLLATE \"C\" NOT NULL, version bigint NOT NULL, history bigint NOT NULL, change bigint NOT NULL,
@@ -15,19 +15,19 @@ const TABLES: &str = "
     INSERT INTO writer VALUES (0);
     CREATE TABLE lariat_sql (form bigint NOT NULL);";
 
-/// The oldest version that has all that is used.
+/// The oldest supported version of PostgreSQL.
 const OLDEST: i64 = 13;
 
-/// Looks whether the server can have a cache; returns its version.
+/// Checks whether the server supports the cache; returns its version.
 pub(super) fn check(connection: &mut dyn Connection) -> Result<i64, Refused> {
     let sql = "SELECT current_setting('server_version_num')::bigint / 10000, current_setting('server_encoding')";
     let found = connection.first(&statement(sql))?;
     let Some(mut found) = found else {
-        return Err(Refused::No("it does not say its version".to_owned()));
+        return Err(Refused::No("it does not report its version".to_owned()));
     };
     let (version, encoding) = (found.integer()?, found.text()?);
     if version < OLDEST {
-        let why = format!("it has version {version}: take PostgreSQL {OLDEST} or a later one");
+        let why = format!("it has version {version}: use PostgreSQL {OLDEST} or later");
         return Err(Refused::No(why));
     }
     if encoding != "UTF8" {
@@ -49,7 +49,7 @@ impl From<StorageError> for Refused {
     }
 }
 
-/// Makes the schema and its first tables, unless they are there.
+/// Creates the schema and its first tables, unless they exist.
 ///
 /// A lock lets one process do so at a time.
 pub(super) fn prepare(

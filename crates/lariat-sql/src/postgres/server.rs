@@ -19,7 +19,7 @@ use crate::sql::{Connection, StorageError};
 #[derive(Debug, Clone)]
 pub(crate) struct Server {
     options: Arc<Postgres>,
-    /// How long a statement that reads may take; zero: any time.
+    /// The timeout of statements that read; zero: none.
     timeout: Duration,
     name: String,
 }
@@ -33,12 +33,12 @@ impl Server {
         }
     }
 
-    /// Opens a session that can claim to write, and makes the schema if necessary.
+    /// Opens a session that can claim the right to write, and creates the schema if necessary.
     pub(crate) fn open(&self) -> Result<Session, StorageError> {
         let mut session = self.connect("lariat-sql")?;
         let version = schema::check(&mut session).map_err(|why| self.refused(why))?;
-        // A process that is suspended in a transaction loses its locks after a while. A write waits for reads only where it
-        // drops tables.
+        // A process that is suspended in a transaction loses its locks after a while. A write waits for reads only
+        // where it drops tables.
         let mut settings = "SET idle_in_transaction_session_timeout = '60s'; SET lock_timeout = '10s';
             SET tcp_keepalives_idle = 15; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 3;"
             .to_owned();
@@ -55,7 +55,7 @@ impl Server {
     /// Opens a session that only reads.
     pub(crate) fn open_to_read(&self) -> Result<Session, StorageError> {
         let mut session = self.connect("lariat-sql reader")?;
-        // A process that is killed interrupts nothing itself.
+        // A killed process cannot interrupt its statements itself.
         let timeout = self
             .timeout
             .as_millis()
@@ -112,7 +112,7 @@ impl Server {
     }
 }
 
-/// Connects, and lets a task read and write the socket.
+/// Connects, and spawns a task that drives the socket.
 async fn connect<T>(config: &Config, tls: T) -> Result<(Client, JoinSet<()>), Error>
 where
     T: MakeTlsConnect<Socket, Stream: Send + 'static>,

@@ -22,30 +22,30 @@ use crate::sql::{Arg, Columns, Connection, Dialect, Param, Statement, StorageErr
 /// How many statements a session keeps prepared; the kinds of queries are few.
 const PREPARED: usize = 256;
 
-/// How long it tries to let the server end a statement that is interrupted.
+/// The timeout for asking the server to cancel a statement.
 const CANCEL: Duration = Duration::from_secs(2);
 
 /// A connection to the server, which is used by threads that may block.
 pub(crate) struct Session {
     client: Client,
     canceler: Canceler,
-    /// Ends its statements.
+    /// Cancels its statements.
     interrupt: CancellationToken,
     runtime: Handle,
     prepared: HashMap<String, tokio_postgres::Statement>,
     /// Reads and writes the socket; it ends with the session.
     _driver: JoinSet<()>,
-    /// What the server is called in errors.
+    /// The name of the server in errors.
     server: String,
     /// The lock of the session that writes; none if it only reads.
     lock: Option<i64>,
-    /// The epoch in which it writes, one more for each claim; none before its own.
+    /// The epoch in which it writes, incremented by each claim; none before its own claim.
     epoch: Option<i64>,
     /// Whether another session writes now.
     is_superseded: bool,
 }
 
-/// Asks the server to end what a session waits for.
+/// Asks the server to cancel the statement of a session.
 pub(super) struct Canceler {
     token: CancelToken,
     tls: Option<Tls>,
@@ -71,7 +71,7 @@ impl Canceler {
             Ok(Err(error)) => {
                 tracing::debug!(
                     error = describe(&error),
-                    "a query cannot be cancelled on the server"
+                    "a query could not be cancelled on the server"
                 );
             }
             Err(_) => tracing::debug!("a query cannot be cancelled on the server in time"),
@@ -101,7 +101,7 @@ impl Session {
         }
     }
 
-    /// Lets it claim this lock, to write.
+    /// Sets the lock with which it claims the right to write.
     pub(super) fn lock_by(&mut self, lock: i64) {
         self.lock = Some(lock);
     }
@@ -154,14 +154,14 @@ impl Session {
         Ok(prepared)
     }
 
-    /// Begins a transaction that writes, if the epoch is still the current one.
+    /// Begins a write transaction, if the epoch is still current.
     ///
-    /// No other session can claim to write before it ends.
+    /// No other session can claim the right to write before it ends.
     fn begin_to_write(&mut self, epoch: i64) -> Result<(), StorageError> {
         let begin = "BEGIN; SELECT epoch FROM writer FOR SHARE";
         let said = self.wait(self.client.simple_query(begin));
         if said.is_err() {
-            // It may have begun, and would refuse all that follows.
+            // It may have begun, and would refuse all further statements.
             self.roll_back();
         }
         let said = said?;
@@ -188,7 +188,7 @@ impl Connection for Session {
     }
 
     fn commit(&mut self) -> Result<(), StorageError> {
-        // After an error in the transaction it rolls back, and says so by no error.
+        // After an error in the transaction it rolls back without an error.
         self.run("COMMIT")
     }
 

@@ -1,12 +1,12 @@
-//! Texts as PostgreSQL takes them.
+//! Texts in a form that PostgreSQL accepts.
 //!
-//! It has no text with a NUL in it. Each of the characters 0 to 3 is therefore written as three characters of 1 to 3; texts
-//! without them are not changed. Written texts compare by their bytes as the originals do, and one has another in it if and
-//! only if its original has.
+//! PostgreSQL does not accept texts with a NUL. Each of the characters 0 to 3 is therefore written as three characters
+//! of 1 to 3; other texts are not changed. Written texts compare by their bytes as the originals do, and one contains
+//! another if and only if the originals do.
 
 use std::borrow::Cow;
 
-/// What begins the form of a character, and what stands for a bit of it.
+/// The character that begins an escape, and those for its bits.
 const BEGIN: char = '\u{1}';
 const BITS: [char; 2] = ['\u{2}', '\u{3}'];
 
@@ -29,7 +29,7 @@ pub(super) fn write(text: &str) -> Cow<'_, str> {
     Cow::Owned(written)
 }
 
-/// Returns the text that a form stands for.
+/// Returns the text of a form.
 pub(super) fn read(written: &str) -> String {
     if !written.contains(BEGIN) {
         return written.to_owned();

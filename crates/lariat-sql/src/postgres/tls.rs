@@ -16,7 +16,7 @@ use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, InvalidDnsNameError, ServerName};
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
-/// Makes encrypted connections to servers that some authorities vouch for.
+/// Creates encrypted connections to servers with certificates of trusted authorities.
 #[derive(Clone)]
 pub(super) struct Tls(TlsConnector);
 
@@ -39,7 +39,7 @@ impl Tls {
     }
 }
 
-/// A connection that is about to be encrypted.
+/// A pending TLS handshake.
 pub(super) struct Handshake {
     connector: TlsConnector,
     name: ServerName<'static>,

@@ -1,4 +1,4 @@
-//! Where an answer ended, as text that a client hands back.
+//! Cursors: the end of an answer, as text that a client sends back.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -15,15 +15,15 @@ use crate::sql::Param;
 
 /// The end of an answer: the sort keys of its last row, and its revision.
 ///
-/// It is bound to the kind, and to the conditions and the order of its query, by a hash that is the same in all processes. Of an
-/// encrypted kind it is encrypted as well, with the keys of the kind.
+/// A hash binds it to the kind, and to the conditions and the order of its query; the hash is the same in all
+/// processes. A cursor of an encrypted kind is also encrypted with the keys of the kind.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Cursor {
     pub(crate) revision: Revision,
     pub(crate) keys: Vec<Param>,
 }
 
-/// What is wrong with a cursor that does not open.
+/// The error of a cursor that cannot be decrypted.
 const DAMAGED: QueryError = QueryError::Cursor("it is damaged");
 const ANOTHER: QueryError = QueryError::Cursor("another query made it");
 const NOT_OPENED: QueryError =
@@ -139,7 +139,7 @@ fn write(param: &Param) -> Json {
         Param::Null | Param::List(_) => Json::Null,
         Param::Text(text) => json!(text),
         Param::Integer(number) => json!(number),
-        // By its bits: as a number it could come back as its neighbour.
+        // By its bits: as a decimal number it could be rounded.
         Param::Real(number) => json!([number.to_bits()]),
         Param::Bytes(bytes) => json!({"b": URL_SAFE_NO_PAD.encode(bytes)}),
     }

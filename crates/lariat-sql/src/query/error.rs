@@ -1,4 +1,4 @@
-//! What is wrong with a query.
+//! Errors of queries.
 
 use lariat_core::Gvk;
 
@@ -49,7 +49,7 @@ pub enum QueryError {
         why: ValueError,
     },
     /// An operator does not fit its field, or the number of its values.
-    #[error("the filter {subject} {operator} makes no sense: {why}")]
+    #[error("the filter {subject} {operator} is invalid: {why}")]
     Operator {
         /// The field or label.
         subject: String,
@@ -66,13 +66,13 @@ pub enum QueryError {
         /// The field.
         field: String,
     },
-    /// A group of conditions of which one has to hold is empty.
+    /// A filter has no conditions.
     #[error("a filter without a condition: leave it out, or add a condition")]
     EmptyFilter,
     /// The query has too many parts for one statement.
     #[error("the query has {found} {what}; {most} are possible: ask several queries")]
     TooLarge {
-        /// What there is too much of.
+        /// What there are too many of.
         what: &'static str,
         /// How many there are.
         found: usize,
@@ -116,7 +116,7 @@ pub enum QueryError {
         /// What to do.
         why: &'static str,
     },
-    /// A cursor that was not made by this query.
+    /// The cursor is of another query.
     #[error("the cursor does not fit the query: {0}; ask for the first page again")]
     Cursor(&'static str),
     /// The cache is not at the revision, and did not get there in time.

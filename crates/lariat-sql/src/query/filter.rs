@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// What a condition asks of a value.
+/// The operator of a condition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Operator {
@@ -10,7 +10,7 @@ pub enum Operator {
     Equal,
     /// The opposite of [`Equal`](Self::Equal) (`!=`).
     NotEqual,
-    /// The text has the given one in it; the case of ASCII does not count (`~`).
+    /// The text contains the given one, ignoring ASCII case (`~`).
     Like,
     /// The opposite of [`Like`](Self::Like) (`!~`).
     NotLike,
@@ -59,9 +59,9 @@ impl Operator {
     }
 }
 
-/// What a condition or an order is about: a field or a label.
+/// The subject of a condition or an order: a field or a label.
 ///
-/// It is that of the object, or of an associated one.
+/// It belongs to the object, or to an associated one.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Subject {
     /// A field, by its name.
@@ -72,7 +72,7 @@ pub enum Subject {
     Associated {
         /// The name of the association.
         association: String,
-        /// What of the other objects.
+        /// The field or label of the other objects.
         of: Box<Subject>,
     },
 }
@@ -86,6 +86,13 @@ pub fn field(name: &str) -> Subject {
 }
 
 /// Names a label, for conditions and orders.
+///
+/// ```
+/// use lariat_sql::{Query, label};
+///
+/// let query = Query::new().filter(label("app").is_in(["web", "api"])).sort(label("tier"));
+/// # let _ = query;
+/// ```
 #[must_use]
 pub fn label(key: &str) -> Subject {
     Subject::Label(key.to_owned())
@@ -93,9 +100,15 @@ pub fn label(key: &str) -> Subject {
 
 /// Names a field or label of associated objects.
 ///
-/// It is for conditions, orders and summaries.
-/// A condition holds if one of the objects meets it, and a negated one if none does. In a URL it is written with a colon, as in
-/// `node:status.capacity.memory`.
+/// It is for conditions, orders and summaries. A condition holds if one of the objects meets it, and a negated one if
+/// none does. In a URL it is written with a colon, as in `node:status.capacity.memory`.
+///
+/// ```
+/// use lariat_sql::{Query, associated, field};
+///
+/// let query = Query::new().filter(associated("node", field("status.capacity.memory")).greater_than("64Gi"));
+/// # let _ = query;
+/// ```
 #[must_use]
 pub fn associated(association: &str, of: Subject) -> Subject {
     Subject::Associated {
@@ -121,7 +134,7 @@ impl Subject {
         }
     }
 
-    /// Makes a condition with an operator and the values it takes.
+    /// Creates a condition with an operator and its values.
     ///
     /// [`In`](Operator::In) and [`NotIn`](Operator::NotIn) take any number of values,
     /// [`Exists`](Operator::Exists) and [`Missing`](Operator::Missing) none, and all others one.
@@ -138,49 +151,49 @@ impl Subject {
         }
     }
 
-    /// Asks for a value that equals this one.
+    /// Requires a value that equals this one.
     #[must_use]
     pub fn equals(self, value: impl ToString) -> Condition {
         self.is(Operator::Equal, [value])
     }
 
-    /// Asks for no value that equals this one; objects without a value meet it.
+    /// Requires that no value equals this one; objects without a value meet it.
     #[must_use]
     pub fn differs(self, value: impl ToString) -> Condition {
         self.is(Operator::NotEqual, [value])
     }
 
-    /// Asks for a text with this one in it, in whatever case of letters.
+    /// Requires a text that contains this one, ignoring case.
     #[must_use]
     pub fn like(self, part: impl ToString) -> Condition {
         self.is(Operator::Like, [part])
     }
 
-    /// Asks for one of these values.
+    /// Requires one of these values.
     #[must_use]
     pub fn is_in(self, values: impl IntoIterator<Item = impl ToString>) -> Condition {
         self.is(Operator::In, values)
     }
 
-    /// Asks for a value before this one.
+    /// Requires a value before this one.
     #[must_use]
     pub fn less_than(self, value: impl ToString) -> Condition {
         self.is(Operator::Less, [value])
     }
 
-    /// Asks for a value after this one.
+    /// Requires a value after this one.
     #[must_use]
     pub fn greater_than(self, value: impl ToString) -> Condition {
         self.is(Operator::Greater, [value])
     }
 
-    /// Asks for any value.
+    /// Requires any value.
     #[must_use]
     pub fn exists(self) -> Condition {
         self.is(Operator::Exists, [""; 0])
     }
 
-    /// Asks for a list of values with this one among them.
+    /// Requires a list of values that contains this one.
     #[must_use]
     pub fn contains(self, value: impl ToString) -> Condition {
         self.is(Operator::Contains, [value])
@@ -213,7 +226,15 @@ pub struct Condition {
 }
 
 impl Condition {
-    /// Joins it with another, of which one has to hold.
+    /// Combines two conditions, of which one has to hold.
+    ///
+    /// ```
+    /// use lariat_sql::{Query, field};
+    ///
+    /// let broken = field("status.phase").equals("Failed").or(field("status.phase").equals("Unknown"));
+    /// let query = Query::new().filter(broken);
+    /// # let _ = query;
+    /// ```
     #[must_use]
     pub fn or(self, other: impl Into<AnyOf>) -> AnyOf {
         let mut all = AnyOf(vec![self]);
@@ -223,6 +244,13 @@ impl Condition {
 }
 
 /// Conditions of which one has to hold.
+///
+/// ```
+/// use lariat_sql::{AnyOf, field};
+///
+/// let any: AnyOf = field("spec.nodeName").exists().or(field("status.podIP").exists());
+/// # let _ = any;
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct AnyOf(pub(super) Vec<Condition>);
 

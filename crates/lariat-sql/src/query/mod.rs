@@ -1,4 +1,4 @@
-//! What is asked of a kind.
+//! Queries on a kind.
 
 mod cursor;
 mod error;
@@ -22,10 +22,10 @@ use crate::revision::Revision;
 /// The label by which namespaces belong to a project, in Rancher.
 pub const PROJECT_LABEL: &str = "field.cattle.io/projectId";
 
-/// A question to a kind: which objects, in which order, and how many of them.
+/// A query on a kind: which objects, in which order, and how many.
 ///
-/// Names of fields and values are checked when the query is run. Without conditions it is about all objects, and without an
-/// order it goes by namespace and name, which also decide between objects that are equal otherwise.
+/// Names of fields and values are checked when the query is run. By default it returns all objects, ordered by
+/// namespace and name, which also decide between objects that are equal otherwise.
 ///
 /// ```
 /// use lariat_sql::{Query, field, label};
@@ -73,13 +73,13 @@ pub(crate) struct Namespaces {
 }
 
 impl Query {
-    /// Asks for all objects.
+    /// Creates a query for all objects.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Asks for objects that meet a condition, or one of several.
+    /// Requires that objects meet a condition, or one of several.
     ///
     /// All filters of a query have to hold.
     #[must_use]
@@ -88,7 +88,7 @@ impl Query {
         self
     }
 
-    /// Asks for objects in one of these namespaces.
+    /// Requires that objects are in one of these namespaces.
     #[must_use]
     pub fn namespaces(mut self, names: impl IntoIterator<Item = impl ToString>) -> Self {
         self.namespaces = Some(Namespaces {
@@ -99,11 +99,11 @@ impl Query {
         self
     }
 
-    /// Asks for objects in namespaces with these names or label values.
+    /// Requires that objects are in namespaces with these names or label values.
     ///
-    /// Each value is the name of a namespace, or a value of the label that namespaces have.
-    /// For projects of Rancher the label is [`PROJECT_LABEL`]. The cache needs the kind `Namespace` for this. With
-    /// `is_negated` it asks for the objects in all other namespaces.
+    /// Each value is the name of a namespace, or a value of the label that namespaces have. For projects of Rancher the
+    /// label is [`PROJECT_LABEL`]. The cache needs the kind `Namespace` for this. With `is_negated` it selects the
+    /// objects in all other namespaces.
     #[must_use]
     pub fn projects_or_namespaces(
         mut self,
@@ -119,10 +119,17 @@ impl Query {
         self
     }
 
-    /// Asks for objects that have all these words in their searchable fields.
+    /// Requires that objects have all these words in their searchable fields.
     ///
     /// See [`Field::searchable`](crate::Field::searchable).
     /// Words are runs of letters and digits; case does not count. The last word may be the beginning of one.
+    ///
+    /// ```
+    /// use lariat_sql::Query;
+    ///
+    /// let query = Query::new().search("web ngi").limit(20);
+    /// # let _ = query;
+    /// ```
     #[must_use]
     pub fn search(mut self, words: &str) -> Self {
         self.search = Some(words.to_owned());
@@ -147,14 +154,14 @@ impl Query {
         self
     }
 
-    /// Asks for one page of so many objects; the first page is 1.
+    /// Returns one page of this size; the first page is 1.
     #[must_use]
     pub fn page(mut self, number: u64, size: u64) -> Self {
         self.part = Part::Page { number, size };
         self
     }
 
-    /// Asks for this many objects at most, from the first on.
+    /// Returns at most this many objects, from the first on.
     ///
     /// The answer has a cursor for the objects that [follow](Self::after).
     #[must_use]
@@ -167,10 +174,24 @@ impl Query {
         self
     }
 
-    /// Asks for the objects that follow those of an answer with this cursor.
+    /// Returns the objects that follow an answer with this cursor.
     ///
-    /// A [limit](Self::limit) says how many.
-    /// The query has to be the same otherwise. Objects that are created or deleted meanwhile neither repeat nor hide others.
+    /// A [limit](Self::limit) says how many. The query has to be the same otherwise. Objects that are created or
+    /// deleted meanwhile neither repeat nor hide others.
+    ///
+    /// ```no_run
+    /// use lariat_sql::{Query, SqlKind};
+    ///
+    /// # async fn example(pods: &SqlKind) -> Result<(), lariat_sql::SqlError> {
+    /// let mut query = Query::new().limit(100);
+    /// loop {
+    ///     let answer = pods.query(&query).await?;
+    ///     println!("{} pods", answer.objects.len());
+    ///     let Some(cursor) = answer.next else { break };
+    ///     query = query.after(&cursor);
+    /// }
+    /// # Ok(()) }
+    /// ```
     #[must_use]
     pub fn after(mut self, cursor: &str) -> Self {
         let limit = match self.part {
@@ -182,7 +203,7 @@ impl Query {
         self
     }
 
-    /// Asks for no objects, only for what is counted.
+    /// Returns no objects, only counts.
     #[must_use]
     pub fn only_counts(mut self) -> Self {
         self.part = Part::Nothing;
@@ -190,6 +211,13 @@ impl Query {
     }
 
     /// Counts the objects that meet the conditions by the values of a field or label.
+    ///
+    /// ```
+    /// use lariat_sql::{Query, field, label};
+    ///
+    /// let query = Query::new().summarize(field("spec.nodeName")).summarize(label("app")).only_counts();
+    /// # let _ = query;
+    /// ```
     #[must_use]
     pub fn summarize(mut self, by: Subject) -> Self {
         self.summaries.push(by);
@@ -220,7 +248,7 @@ impl Query {
         by_label || self.associations().next().is_some()
     }
 
-    /// Returns the names of the associations that it asks by.
+    /// Returns the names of the associations that the query uses.
     #[cfg(feature = "http")]
     pub(crate) fn associations(&self) -> impl Iterator<Item = &str> {
         let conditions = self.filters.iter().flat_map(|any| &any.0);
@@ -234,6 +262,16 @@ impl Query {
     }
 
     /// Waits until the cache is at least at a revision.
+    ///
+    /// ```
+    /// use lariat_sql::Query;
+    ///
+    /// # fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// let query = Query::new().at_least("81734".parse()?);
+    /// # let _ = query;
+    /// # Ok(()) }
+    /// # example().unwrap();
+    /// ```
     #[must_use]
     pub fn at_least(mut self, revision: Revision) -> Self {
         self.at_least = Some(revision);

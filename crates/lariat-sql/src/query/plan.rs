@@ -17,18 +17,19 @@ use crate::schema::{NAME, NAMESPACE, Schema};
 
 /// How many conditions a query can have.
 ///
-/// This and the following limits are those of SQLite, which nests expressions a thousand deep and takes 32,766 parameters.
+/// This and the following limits are SQLite's, which nests expressions up to a thousand deep and accepts 32,766
+/// parameters.
 const CONDITIONS: usize = 500;
 const VALUES: usize = 20_000;
 const ORDERS: usize = 20;
 const WORDS: usize = 50;
 
-/// A query that is checked: what SQL is made of, and what rows are compared with.
+/// A checked query, from which SQL is generated and with which rows are compared.
 #[derive(Debug, Clone)]
 pub(crate) struct Plan {
-    /// What may be seen: an object that all of them allow.
+    /// The accesses; an object may be seen if all of them allow it.
     pub(crate) accesses: Arc<[Access]>,
-    /// What may be seen of the kind of each association of the schema.
+    /// The accesses for the kind of each association of the schema.
     ///
     /// An object may be seen if all accesses of its kind allow it.
     pub(crate) associated: Arc<[Vec<Access>]>,
@@ -36,7 +37,7 @@ pub(crate) struct Plan {
     pub(crate) filters: Vec<Vec<Test>>,
     /// The namespaces that objects have to be in, or must not be in.
     pub(crate) namespaces: Option<Namespaces>,
-    /// What may be seen of namespaces that are found by a label.
+    /// The accesses for namespaces that are selected by a label.
     ///
     /// A namespace may be seen if all of them allow it.
     pub(crate) labelled: Vec<Access>,
@@ -76,7 +77,7 @@ pub(crate) struct Test {
     pub(crate) is_negated: bool,
 }
 
-/// What a test or an order is about.
+/// The target of a test or an order.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum Target {
     /// The place of a field in the schema.
@@ -86,12 +87,12 @@ pub(crate) enum Target {
     Associated(usize, Box<Target>),
 }
 
-/// What is asked of the values: that one of them is so.
+/// A check that one of the values has to pass.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Check {
     Exists,
     OneOf(Vec<Value>),
-    /// A text in lower case, as far as ASCII goes.
+    /// A text with its ASCII letters in lower case.
     HasPart(String),
     Compares(Comparison, Value),
 }
@@ -104,9 +105,9 @@ pub(crate) enum Comparison {
     AtLeast,
 }
 
-/// What objects are sorted by.
+/// An order.
 ///
-/// What has no value comes last, or first if it is descending.
+/// Objects without a value come last, or first if it is descending.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Order {
     pub(crate) target: Target,
@@ -116,7 +117,7 @@ pub(crate) struct Order {
 }
 
 impl Plan {
-    /// Returns what objects are sorted by, and whether backwards.
+    /// Returns the sort keys, and whether each is descending.
     ///
     /// These are the orders of the query, then namespace and name.
     pub(crate) fn targets(&self, schema: &Schema) -> Vec<(Target, bool)> {
@@ -215,7 +216,7 @@ fn part(part: &Part) -> Result<Part, QueryError> {
     }
 }
 
-/// What a subject stands for.
+/// A resolved subject.
 struct Found {
     target: Target,
     of: FieldType,

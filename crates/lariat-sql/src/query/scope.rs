@@ -9,20 +9,20 @@ use crate::access::Access;
 use crate::association::Associated;
 use crate::schema::Schema;
 
-/// What of a kind, and of those associated with it, may be seen.
+/// The visible part of a kind and of its associated kinds.
 ///
 /// The default allows everything.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct View {
-    /// What may be seen of the kind: an object that all of them allow.
+    /// The accesses; an object may be seen if all of them allow it.
     pub(crate) accesses: Arc<[Access]>,
-    /// What may be seen of other kinds.
+    /// The accesses for other kinds.
     ///
-    /// If the kind itself is restricted, queries cannot ask by kinds that are not named here.
+    /// If the kind itself is restricted, queries cannot refer to kinds that are not listed here.
     pub(crate) others: Arc<[(Gvk, Access)]>,
 }
 
-/// What a query is checked against.
+/// The schemas and accesses that a query is checked against.
 #[derive(Debug)]
 pub(crate) struct Scope<'a> {
     pub(crate) schema: &'a Schema,
@@ -99,7 +99,7 @@ impl Scope<'_> {
 
 #[cfg(test)]
 impl<'a> Scope<'a> {
-    /// Makes one without associations and restrictions.
+    /// Creates a scope without associations and restrictions.
     pub(crate) fn of(schema: &'a Schema) -> Self {
         static VIEW: std::sync::LazyLock<View> = std::sync::LazyLock::new(View::default);
         Self {

@@ -1,4 +1,4 @@
-//! What a query names.
+//! The fields and labels in a query.
 
 use std::collections::HashSet;
 
@@ -7,7 +7,8 @@ use super::{Query, Subject};
 impl Query {
     /// Returns the fields and labels that the query names, each once.
     ///
-    /// It filters, sorts or counts by them. A program that indexes what is asked for makes a [`Schema`](crate::Schema) of them.
+    /// It filters, sorts or counts by them. A program that indexes fields on demand creates a [`Schema`](crate::Schema)
+    /// from them.
     ///
     /// ```
     /// use lariat_sql::{Query, field, label};

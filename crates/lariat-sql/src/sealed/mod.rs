@@ -1,7 +1,7 @@
 //! Kinds whose rows are encrypted, including the names of objects.
 //!
-//! A row is found by a keyed hash of its key. Conditions, orders and counts are made from the rows in memory, all of which a
-//! query opens: some microseconds each.
+//! A row is found by a keyed hash of its key. Conditions, orders and counts are computed in memory from all rows of the
+//! kind, which a query decrypts: some microseconds each.
 
 mod read;
 mod row;
@@ -31,7 +31,7 @@ impl Keys {
         Arc::clone(&self.0.read())
     }
 
-    /// Encrypts with other keys from now on; they have to be stored already.
+    /// Encrypts with other keys from now on; they must be stored before.
     pub(crate) fn replace(&self, keyring: Keyring) {
         *self.0.write() = Arc::new(keyring);
     }
@@ -47,7 +47,7 @@ pub(crate) struct Sealed {
 }
 
 impl Sealed {
-    /// Returns the statements that make the table.
+    /// Returns the statements that create the table.
     pub(crate) fn create(&self) -> String {
         let table = &self.table;
         let (id, bytes) = match self.dialect {
@@ -59,13 +59,13 @@ impl Sealed {
         )
     }
 
-    /// Returns what stands for a key in the table.
+    /// Returns the hash that represents a key in the table.
     fn hash(&self, key: &str) -> [u8; 16] {
         let context = Context::new("lariat-sql key").and(self.kind.to_string());
         self.keys.current().keyed_hash(&context, key.as_bytes())
     }
 
-    /// Returns what a sealed value belongs to, so that none can stand in for another.
+    /// Returns the context of a sealed value, so that none can be used in place of another.
     fn context(&self, hash: &[u8], column: &str) -> Context {
         let kind = self.kind.to_string();
         Context::new("lariat-sql row")

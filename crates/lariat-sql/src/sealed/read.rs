@@ -14,7 +14,7 @@ use crate::schema::Schema;
 use crate::sql::{Connection, List, Param, Statement, StorageError, Transaction};
 use crate::store::{Count, Found, Page, Read, ReadError};
 
-/// A row that is opened.
+/// A decrypted row.
 struct Opened {
     id: i64,
     hash: Vec<u8>,
@@ -23,7 +23,7 @@ struct Opened {
 
 /// Returns the keys of all rows, and deletes rows that cannot be decrypted.
 ///
-/// The informer brings the objects of deleted rows again.
+/// The informer publishes the objects of deleted rows again.
 pub(crate) fn keys(
     connection: &mut dyn Connection,
     of: &Sealed,
@@ -47,7 +47,7 @@ pub(crate) fn keys(
     Ok(keys)
 }
 
-/// Answers a query; the answer has all but its revision.
+/// Answers a query, except for the revision of the answer.
 pub(crate) fn read(
     connection: &mut dyn Connection,
     of: &Sealed,
@@ -95,7 +95,7 @@ pub(crate) fn read(
     Ok(answer)
 }
 
-/// Opens the objects whose rows come behind one.
+/// Decrypts the objects whose rows come after one.
 pub(crate) fn page(
     connection: &mut dyn Connection,
     of: &Sealed,
@@ -120,7 +120,7 @@ pub(crate) fn page(
     Ok(page)
 }
 
-/// Leaves the rows of the part that the query asks for, in their order.
+/// Reduces rows to the part that the query selects, in their order.
 fn part(
     rows: &mut Vec<Opened>,
     (schema, plan): (&Schema, &Plan),
@@ -165,7 +165,7 @@ fn part(
     Ok(())
 }
 
-/// Opens all rows, one after the other.
+/// Decrypts all rows, one after the other.
 fn each(
     connection: &mut dyn Connection,
     of: &Sealed,
@@ -212,7 +212,7 @@ fn summary(rows: &[Opened], by: &Target, plan: &Plan) -> Vec<Count> {
 }
 
 impl Plan {
-    /// Returns what a row is sorted by, as a cursor has it.
+    /// Returns the sort keys of a row, as in a cursor.
     fn keys_of(&self, schema: &Schema, row: &Row) -> Vec<Param> {
         let keys = self.targets(schema);
         let keys = keys.iter().map(|(target, _)| {
@@ -222,7 +222,7 @@ impl Plan {
         keys.collect()
     }
 
-    /// Compares rows by what they are sorted by.
+    /// Compares rows by their sort keys.
     fn compare_keys(&self, one: &[Param], other: &[Param]) -> Ordering {
         let last = [false, false];
         let orders = self

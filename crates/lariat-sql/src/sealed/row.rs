@@ -39,7 +39,7 @@ pub(super) fn write(row: &Row) -> Vec<u8> {
     serde_json::to_vec(&written).unwrap_or_default()
 }
 
-/// Reads a row; none if it is not one of the schema.
+/// Reads a row; none if it does not fit the schema.
 pub(super) fn read(schema: &Schema, bytes: &[u8]) -> Option<Row> {
     let written: Written = serde_json::from_slice(bytes).ok()?;
     if written.cells.len() != schema.fields().len() {

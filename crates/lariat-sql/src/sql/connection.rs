@@ -1,19 +1,19 @@
-//! What a database has to do for the cache.
+//! The interface of a database.
 
 use tokio_util::sync::CancellationToken;
 
 use super::error::StorageError;
 use super::{Arg, Dialect, Param, Statement};
 
-/// A connection to a database. All of it blocks.
+/// A connection to a database. All methods block.
 pub(crate) trait Connection: Send {
-    /// Begins a transaction; one that reads sees one state from here on.
+    /// Begins a transaction; a read transaction sees one state.
     fn begin(&mut self, access: Transaction) -> Result<(), StorageError>;
 
-    /// Ends the transaction and keeps what it wrote or, after an error, nothing.
+    /// Commits the transaction or, after an error, rolls it back.
     fn commit(&mut self) -> Result<(), StorageError>;
 
-    /// Ends the transaction, and nothing of it is kept.
+    /// Rolls the transaction back.
     fn roll_back(&mut self);
 
     /// Runs statements without parameters.
@@ -40,7 +40,7 @@ pub(crate) trait Connection: Send {
     /// Returns how its statements are written.
     fn dialect(&self) -> Dialect;
 
-    /// Makes sure that what was deleted is in no file any more.
+    /// Makes sure that deleted data is not left in any file.
     fn scrub(&mut self) -> Result<(), StorageError>;
 
     /// Claims the right to write; returns whether this connection has it now.

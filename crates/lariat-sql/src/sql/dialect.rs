@@ -1,4 +1,4 @@
-//! What differs between the databases.
+//! The differences between the databases.
 
 use std::fmt::Write;
 
@@ -32,7 +32,7 @@ impl Dialect {
 
     /// Returns the function that finds a part in a text.
     ///
-    /// Both are in lower case, as far as ASCII goes.
+    /// ASCII letters of both are in lower case.
     pub(super) fn position(self) -> &'static str {
         match self {
             Self::Sqlite => "instr",

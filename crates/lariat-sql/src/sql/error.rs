@@ -1,4 +1,4 @@
-//! What goes wrong with the file of a cache.
+//! Errors of the database.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use lariat_core::Gvk;
 use lariat_seal::SealError;
 
-/// A cache that cannot be opened, read or written.
+/// The error of a database that cannot be opened, read or written.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum StorageError {
@@ -15,14 +15,14 @@ pub enum StorageError {
     File {
         /// The file.
         path: PathBuf,
-        /// What was tried: opened, read, written.
+        /// The operation that failed: opened, read, written.
         what: &'static str,
         /// What the operating system or SQLite says.
         why: String,
     },
     /// Another cache uses the file.
     #[error(
-        "the cache {} is in use{}: stop that cache first, or give this one a file of its own",
+        "the cache {} is in use{}: stop that cache first, or use another file for this one",
         path.display(), of_process(*process)
     )]
     InUse {
@@ -31,10 +31,10 @@ pub enum StorageError {
         /// The process that uses it; none if it cannot be read.
         process: Option<u32>,
     },
-    /// What is encrypted cannot be opened, or not be sealed.
+    /// Encrypted data cannot be decrypted, or data cannot be encrypted.
     #[error("the encrypted part of the SQL cache: {0}")]
     Seal(Arc<SealError>),
-    /// An encrypted row is not one of its kind.
+    /// An encrypted row is damaged.
     #[error("an encrypted row of {kind} is damaged")]
     Row {
         /// The kind.
@@ -46,7 +46,7 @@ pub enum StorageError {
         /// What it should be.
         expected: &'static str,
     },
-    /// The server of the database cannot be reached, or does not let the cache in.
+    /// The database server cannot be reached, or refuses the connection.
     #[error("the PostgreSQL server {server} cannot be used: {why}")]
     Server {
         /// Its hosts and the database, without user and password.
@@ -63,9 +63,9 @@ pub enum StorageError {
         why: String,
     },
     /// Another process writes the cache now.
-    #[error("another process has begun to write the SQL cache: this one only reads it from now on")]
+    #[error("another process writes the SQL cache now: this one only reads it")]
     Superseded,
-    /// A query was given up while the database answered it.
+    /// A query was interrupted.
     #[error("the query was interrupted")]
     Interrupted,
     /// SQLite refuses a statement.

@@ -7,7 +7,7 @@ use crate::association::Link;
 use crate::query::Target;
 use crate::schema::{NAME, UID};
 
-/// What a row is compared with to find the associated ones.
+/// The columns that are compared to find associated rows.
 struct Ends {
     /// A column of this kind's tables, by which `t` and `m` are known.
     own: String,

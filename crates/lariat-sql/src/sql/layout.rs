@@ -42,7 +42,7 @@ pub(crate) struct Column {
 }
 
 impl Column {
-    /// Makes a column of texts that are compared as they are shown.
+    /// Creates a column of texts that are compared as they are shown.
     pub(super) fn of_texts(name: &str, dialect: Dialect) -> Self {
         Self {
             compared: name.to_owned(),
@@ -51,7 +51,7 @@ impl Column {
         }
     }
 
-    /// Makes a column that a statement computes, so no index has it.
+    /// Creates a column that a statement computes, so it has no index.
     pub(super) fn computed(name: &str) -> Self {
         Self {
             compared: name.to_owned(),

@@ -1,6 +1,7 @@
 //! SQL: the tables of a kind, the statements of a query, and connections.
 //!
-//! Names come from numbers alone, and values are always parameters: no text of a user or an object becomes part of a statement.
+//! Names come from numbers alone, and values are always parameters: no text of a user or an object becomes part of a
+//! statement.
 
 mod connection;
 mod dialect;
@@ -22,7 +23,7 @@ pub(crate) use statement::{Arg, List, Param, Statement};
 
 /// The part of a long text or of long bytes that an index has.
 ///
-/// An entry of an index in PostgreSQL has 2,700 bytes at most.
+/// PostgreSQL limits index entries to 2,700 bytes.
 const BEGINNING: &str = "1, 300";
 
 /// Returns a number for a text, a part of its SHA-256.

@@ -9,7 +9,7 @@ use crate::association::Associated;
 use crate::query::{Check, Comparison, Namespaces, Plan, Target, Test};
 use crate::schema::Schema;
 
-/// Makes the statements of a query on a kind.
+/// Generates the statements of a query on a kind.
 pub(crate) struct Select<'a> {
     pub(crate) layout: &'a Layout,
     pub(crate) schema: &'a Schema,
@@ -155,8 +155,8 @@ impl Select<'_> {
 
     /// Returns the ranges of rows behind the row with these keys, in their order.
     ///
-    /// First those that are equal in all keys but the last, then in all but the last two, and so on: each is one range of an
-    /// index, where one condition for all of them would be none.
+    /// First those that are equal in all keys but the last, then in all but the last two, and so on: each is one range
+    /// of an index, where one condition for all of them would be none.
     pub(crate) fn behind(&self, keys: &[Param]) -> Vec<Range> {
         let directions: Vec<bool> = self
             .plan
@@ -325,7 +325,7 @@ impl Select<'_> {
     }
 }
 
-/// Adds that a user may see a row, by whatever name it is known.
+/// Adds the condition that a user may see a row.
 pub(super) fn allowed(access: &Access, row: &str, sql: &mut Statement) {
     let namespaces = access.namespaces().map(str::to_owned);
     let names = access.names().flat_map(|(namespace, names)| {

@@ -99,7 +99,7 @@ impl Statement {
         self.push(after);
     }
 
-    /// Adds what makes a list, with a separator between its parts.
+    /// Adds a list, with a separator between its parts.
     pub(crate) fn join<T>(
         &mut self,
         parts: impl IntoIterator<Item = T>,
@@ -116,7 +116,7 @@ impl Statement {
 }
 
 impl List {
-    /// Makes a list of parameters; gives them back if no list has their type.
+    /// Converts parameters into a list; returns them if no list has their type.
     pub(super) fn of(params: Vec<Param>) -> Result<Self, Vec<Param>> {
         match params.first() {
             Some(Param::Text(_)) => {

@@ -1,4 +1,4 @@
-//! The statements that make the tables of a kind.
+//! The statements that create the tables of a kind.
 
 use std::fmt::Write;
 
@@ -61,7 +61,7 @@ impl Types {
 }
 
 impl Layout {
-    /// Returns the statements that make the tables.
+    /// Returns the statements that create the tables.
     pub(crate) fn create(&self) -> String {
         let mut sql = String::new();
         // Writing to a string does not fail.
@@ -104,7 +104,7 @@ impl Layout {
         )?;
         for place in self.places(false) {
             let column = self.column(place);
-            // With what decides at last, so that a page is read from the index in its order.
+            // With the final sort keys, so that a page is read from the index in its order.
             let last = ["f0", "f1k"].into_iter();
             let last = last.filter(|last| !column.is_long && *last != column.compared);
             let keys = std::iter::once(indexed(&column)).chain(last.map(str::to_owned));

@@ -12,14 +12,14 @@ use crate::sql::{
 
 /// After how many instructions of SQLite a query checks for an interrupt.
 ///
-/// These take well below a millisecond.
+/// They take well below a millisecond.
 const INTERRUPTIBLE: i32 = 1_000;
 
 /// A connection to SQLite.
 #[derive(Debug)]
 pub(crate) struct Sqlite {
     connection: rusqlite::Connection,
-    /// Ends its queries.
+    /// Interrupts its queries.
     interrupt: CancellationToken,
     /// The lock of the connection that writes to a file.
     ///

@@ -10,20 +10,20 @@ use super::connection::Sqlite;
 use super::lock::Lock;
 use crate::sql::StorageError;
 
-/// The form of the tables; a file of another form is made new.
+/// The version of the table layout; a file of another version is created again.
 const FORM: i64 = 4;
 
-/// What there is before the first kind.
+/// The tables that exist before the first kind.
 const KINDS: &str = "
     CREATE TABLE kinds (number INTEGER PRIMARY KEY, kind TEXT NOT NULL UNIQUE, signature TEXT NOT NULL,
         version INTEGER NOT NULL, history INTEGER NOT NULL, change INTEGER NOT NULL, synced INTEGER NOT NULL,
         identity BLOB);
     CREATE TABLE keyring (id INTEGER PRIMARY KEY CHECK (id = 1), stored BLOB NOT NULL);";
 
-/// What SQLite calls the program that owns a file: `lari`.
+/// The SQLite application id of the file: `lari`.
 const APPLICATION: i32 = 0x6c61_7269;
 
-/// How every database of SQLite begins.
+/// The header of every SQLite database.
 const MAGIC: &[u8; 16] = b"SQLite format 3\0";
 
 /// How long a statement waits for another connection.
@@ -70,8 +70,9 @@ impl Database {
 
     /// Opens it for writing.
     ///
-    /// The file is made readable for its owner alone. A cache that is damaged, or of another form, is deleted and created
-    /// again, for the API server has all that is in it. Other files are left alone, and so is one that another cache uses.
+    /// The file is made readable for its owner only. A damaged cache, or one of another version, is deleted and created
+    /// again, because the API server has all its data. Other files are not touched, nor is a file that another cache
+    /// uses.
     pub(crate) fn open(&self) -> Result<Sqlite, StorageError> {
         let lock = match &self.place {
             Place::File(path) => Some(Lock::take(path)?),
@@ -97,7 +98,7 @@ impl Database {
         match opened {
             Err(error) if is_ours && is_damaged(&error) => {
                 let path = path.display();
-                tracing::warn!(%path, %error, "the SQL cache cannot be read: it is deleted and filled again");
+                tracing::warn!(%path, %error, "the SQL cache cannot be read; it is deleted and filled again");
             }
             opened => return opened.map_err(|error| self.failed("opened", &error)),
         }
@@ -161,7 +162,7 @@ pub(super) fn file_error(
     }
 }
 
-/// Makes the file if it is not there, and lets only its owner read it.
+/// Creates the file if it does not exist, readable for its owner only.
 ///
 /// SQLite gives its log the same mode.
 fn restrict(path: &Path) -> Result<(), StorageError> {
@@ -202,7 +203,7 @@ fn is_ours(path: &Path) -> Result<bool, StorageError> {
     Err(file_error(
         path,
         "opened",
-        &"it is no database: give the path of a cache or of a new file",
+        &"it is not a database: use the path of a cache or of a new file",
     ))
 }
 
@@ -228,20 +229,21 @@ fn identify(connection: &Connection) -> rusqlite::Result<()> {
         return connection.pragma_update(None, "application_id", APPLICATION);
     }
     let other = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_CANTOPEN);
-    let why = "it is a database of another program: give the path of a cache or of a new file";
+    let why = "it is a database of another program: use the path of a cache or of a new file";
     Err(rusqlite::Error::SqliteFailure(other, Some(why.to_owned())))
 }
 
-/// Sets how it is written, and makes what is there before the first kind.
+/// Configures the database, and creates the tables that exist before the first kind.
 fn prepare(connection: &Connection) -> rusqlite::Result<()> {
     identify(connection)?;
     connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
-    // A crash of the machine may lose the last transactions, and the informer brings them again; it never damages the file.
+    // A crash of the machine may lose the last transactions, which the informer publishes again; it never damages the
+    // file.
     connection.execute_batch("PRAGMA synchronous = NORMAL;")?;
     connection.execute_batch(LOG)?;
     let form: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
     if form == 0 {
-        // All or nothing, whenever the process is killed.
+        // Atomic, even if the process is killed.
         connection.execute_batch(&format!(
             "BEGIN; {KINDS} PRAGMA user_version = {FORM}; COMMIT;"
         ))?;

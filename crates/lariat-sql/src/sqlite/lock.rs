@@ -10,8 +10,8 @@ use crate::sql::StorageError;
 
 /// The lock on the file of a cache, released on drop or when the process ends.
 ///
-/// It is taken on a file of its own, `<path>-lock`, which has the process id for the error of the next cache. The database
-/// itself is not opened for it: closing any handle of a file ends all of SQLite's own locks on that file.
+/// It is taken on a separate file, `<path>-lock`, which contains the process id for the error of the next cache. The
+/// database itself is not opened for it: closing any handle of a file releases all of SQLite's own locks on that file.
 #[derive(Debug)]
 pub(super) struct Lock {
     _file: File,
@@ -36,7 +36,7 @@ impl Lock {
         let mut file = file.map_err(|error| file_error(path, "opened", &error))?;
         match file.try_lock() {
             Ok(()) => {
-                // Only the error of the next cache needs it: a full disk is no reason to fail.
+                // Only an error message needs it: a full disk is no reason to fail.
                 let _ = note_owner(&mut file);
                 Ok(Self { _file: file })
             }

@@ -331,7 +331,7 @@ pub(super) fn view(own: Vec<Access>, others: Vec<Access>) -> View {
 
 /// Checks that all queries find and count what the rows say.
 ///
-/// They are asked at once and in parts. Queries that cannot be sorted are left out.
+/// They are run as a whole and in parts. Queries that cannot be sorted are left out.
 pub(super) fn agree(stage: &Stage, queries: &[Query], view: &View) -> Result<(), TestCaseError> {
     for query in queries {
         let plan = match stage.plan(query, view) {

@@ -24,7 +24,7 @@ impl Count {
     ) -> Vec<Self> {
         let mut counts: Vec<_> = counts.into_iter().collect();
         counts.sort_by_cached_key(|(value, namespace, objects)| {
-            // The key of a natural text is made once.
+            // The key of a natural text is computed once.
             let (natural, other) = match value {
                 Value::Natural(text) => (Some(natural_key(text)), None),
                 value => (None, Some(value.clone())),
@@ -71,7 +71,7 @@ impl Summary {
     }
 }
 
-/// Returns a value as it was stored to be shown; none if it is not of its type.
+/// Parses a stored value; none if it is not of its type.
 fn value(of: FieldType, shown: &Param) -> Option<Value> {
     Some(match (of, shown) {
         (FieldType::Text, Param::Text(text)) => Value::Text(text.as_str().into()),

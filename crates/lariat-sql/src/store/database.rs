@@ -43,7 +43,7 @@ impl Database {
         self.dialect() == Dialect::Postgres
     }
 
-    /// Returns whether it is a file, which the next process finds.
+    /// Returns whether it is a file, which the next process reads.
     pub(crate) fn is_file(&self) -> bool {
         matches!(self, Self::Sqlite(database) if database.is_file())
     }

@@ -1,4 +1,4 @@
-//! The objects of an earlier run, from which the informer of a kind goes on.
+//! The objects of an earlier run, from which an informer resumes.
 
 use ring::digest::{SHA256, digest};
 
@@ -32,7 +32,7 @@ pub(super) fn version(
     Ok(version.map(i64::unsigned_abs))
 }
 
-/// Reads the objects whose rows come behind one.
+/// Reads the objects whose rows come after one.
 pub(super) fn page(
     connection: &mut dyn Connection,
     of: &Tables,
@@ -56,7 +56,7 @@ pub(super) fn page(
     Ok(page)
 }
 
-/// Returns what is stored of an identity: a hash, which shows no selection.
+/// Returns the stored form of an identity: a hash, which does not reveal the selection.
 pub(super) fn hash(identity: &str) -> Param {
     Param::Bytes(digest(&SHA256, identity.as_bytes()).as_ref().to_vec())
 }

@@ -1,4 +1,4 @@
-//! Which kinds a database has.
+//! The kinds in a database.
 
 use super::reader::Tables;
 use crate::schema::Schema;
@@ -14,8 +14,8 @@ const UNCLEAN: &str = "unclean";
 
 /// Returns the tables of a kind, which is encrypted if there are keys.
 ///
-/// Their number follows from the kind, its fields and whether it is encrypted: all who share a database name the same tables,
-/// or have none in common.
+/// Their number follows from the kind, its fields and whether it is encrypted: all who share a database name the same
+/// tables, or have none in common.
 pub(crate) fn tables(
     dialect: Dialect,
     schema: &Schema,
@@ -41,9 +41,9 @@ fn signature(schema: &Schema, is_sealed: bool) -> String {
     format!("{is_sealed} {}", schema.signature())
 }
 
-/// Finds the tables of a kind, or makes them.
+/// Finds the tables of a kind, or creates them.
 ///
-/// Tables of other fields are made new, those of this kind only; with keys the kind is encrypted.
+/// Tables of this kind with other fields are replaced. With keys the kind is encrypted.
 pub(super) fn open(connection: &mut dyn Connection, tables: &Tables) -> Result<(), StorageError> {
     let Tables {
         layout,

@@ -1,4 +1,4 @@
-//! What is done with a database: kinds, writing and reading.
+//! Operations on a database: kinds, writing and reading.
 
 mod counts;
 mod database;

@@ -193,7 +193,7 @@ fn one_writes_until_another_takes_over() {
 }
 
 #[test]
-fn who_was_superseded_writes_nothing_and_says_so() {
+fn a_superseded_writer_writes_nothing_and_returns_an_error() {
     let place = Place::new();
     let _runtime = place.runtime.enter();
     let database = place.schema();
@@ -208,7 +208,7 @@ fn who_was_superseded_writes_nothing_and_says_so() {
 }
 
 #[test]
-fn who_only_reads_cannot_write() {
+fn a_reader_cannot_write() {
     let place = Place::new();
     let _runtime = place.runtime.enter();
     let database = place.schema();

@@ -19,7 +19,7 @@ use crate::sql::{
 pub(crate) struct Tables {
     pub(crate) layout: Layout,
     pub(crate) schema: Schema,
-    /// The one table of an encrypted kind, which has none of the others.
+    /// The only table of an encrypted kind.
     pub(crate) sealed: Option<Sealed>,
     /// Those of the kind `Namespace`, if the cache has it.
     pub(crate) namespaces: Option<Layout>,
@@ -48,9 +48,9 @@ impl Tables {
 #[derive(Default)]
 pub(crate) struct Read {
     pub(crate) found: Vec<Found>,
-    /// How many there are, with those on other pages; none if that was not asked for.
+    /// The number of objects on all pages; none if it was not requested.
     pub(crate) total: Option<u64>,
-    /// Where the next answer begins; none at the end.
+    /// The cursor of the next answer; none at the end.
     pub(crate) next: Option<String>,
     pub(crate) revision: Revision,
     /// The counts of each summary.
@@ -128,7 +128,7 @@ fn read_within(
     Ok(answer)
 }
 
-/// Returns up to where a kind is.
+/// Returns the revision of a kind.
 fn revision(
     connection: &mut dyn Connection,
     layout: &Layout,

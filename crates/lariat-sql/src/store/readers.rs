@@ -14,14 +14,14 @@ use super::reader::{Read, ReadError, Tables, read};
 use crate::query::Plan;
 use crate::sql::{Connection, StorageError};
 
-/// Connections that read, as many as are used at a time.
+/// A pool of connections that read.
 pub(crate) struct Readers {
     database: Database,
     idle: Mutex<Vec<Box<dyn Connection>>>,
     permits: Arc<Semaphore>,
 }
 
-/// The right to read once.
+/// The permit for one read.
 pub(crate) struct Reader {
     readers: Arc<Readers>,
     _permit: OwnedSemaphorePermit,
@@ -83,7 +83,7 @@ impl Reader {
         })
     }
 
-    /// Returns objects that are kept, behind a row. It blocks.
+    /// Returns the stored objects after a row. It blocks.
     pub(crate) fn kept_page(&self, of: &Tables, after: i64) -> Result<Page, StorageError> {
         self.with(&CancellationToken::new(), |connection| {
             kept::page(connection, of, after)
@@ -107,15 +107,15 @@ impl Reader {
             };
             connection.interrupt_by(interrupt)?;
             let answer = read(&mut *connection);
-            // One that was interrupted after the answer may have an open transaction.
+            // A connection that was interrupted after the answer may have an open transaction.
             if answer.is_ok() && !connection.is_lost() {
                 self.readers.idle.lock().push(connection);
             } else if was_idle && connection.is_lost() && !interrupt.is_cancelled() {
-                // It was lost before, and those beside it, too.
+                // The server was lost before this read, and with it all idle connections.
                 self.readers.idle.lock().clear();
                 continue;
             }
-            // One that has failed is not used again.
+            // A connection with an error is not used again.
             return answer;
         }
     }

@@ -8,7 +8,7 @@ use crate::query::words_of;
 use crate::row::{DIGEST, Row};
 use crate::sql::{Arg, Connection, Layout, List, Statement, StorageError};
 
-/// A row that is there.
+/// An existing row.
 struct Known {
     id: i64,
     version: String,
@@ -35,8 +35,9 @@ pub(super) fn keys(
 
 /// Writes changes of different rows; returns whether anything has changed.
 ///
-/// All rows of a table are written at once, so that a remote server is asked a few times and not for each row. Where nothing that is indexed
-/// has changed, as with most updates of a status, only version and JSON are written, of which there is no index.
+/// All rows of a table are written together, so that a remote server gets a few requests instead of one per row. If
+/// nothing indexed has changed, as with most updates of a status, only version and JSON are written, which are not
+/// indexed.
 pub(super) fn write(
     connection: &mut dyn Connection,
     layout: &Layout,
@@ -212,7 +213,7 @@ fn put_json(
     connection.insert(&layout.json(), &rows.collect::<Vec<_>>())
 }
 
-/// Writes rows that are not there.
+/// Writes new rows.
 fn put(
     connection: &mut dyn Connection,
     layout: &Layout,

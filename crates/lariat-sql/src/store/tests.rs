@@ -347,7 +347,7 @@ pub(super) fn keys(answer: &Read) -> Vec<String> {
     answer.found.iter().map(|found| found.key.clone()).collect()
 }
 
-/// Looks whether all queries find what the rows say, at once and in parts.
+/// Checks that all queries find what the rows say, as a whole and in parts.
 pub(super) fn agree(
     stage: &mut Stage,
     changes: &[Vec<Change>],

@@ -1,4 +1,4 @@
-//! How replicas take turns to write.
+//! How replicas hand over the right to write.
 
 use super::writer::{Reached, Writer};
 use crate::sql::{Connection, List, Statement, StorageError, Transaction};
@@ -32,13 +32,13 @@ impl Writer {
     }
 }
 
-/// What a kind's tables have.
+/// The stored state of a kind's tables.
 #[derive(Debug)]
 pub(crate) struct Stored {
     pub(crate) number: i64,
     pub(crate) kind: String,
     pub(crate) reached: Reached,
-    /// Whether they have one state of the kind, and not a part of the next.
+    /// Whether they contain one complete state of the kind.
     pub(crate) is_synced: bool,
 }
 

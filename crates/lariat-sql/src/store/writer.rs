@@ -31,12 +31,12 @@ impl Op {
     }
 }
 
-/// Up to where a kind is.
+/// The progress of a kind.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Reached {
     /// The resource version up to which nothing is missing.
     pub(crate) version: u64,
-    /// Tells the changes that this writer counts from those of others.
+    /// Distinguishes the changes this writer counts from those of other writers.
     pub(crate) history: u32,
     /// The number of the last change.
     pub(crate) change: u64,
@@ -53,7 +53,7 @@ impl Writer {
         Ok(Self { connection })
     }
 
-    /// Finds or makes the tables of a kind.
+    /// Finds or creates the tables of a kind.
     pub(crate) fn open_kind(&mut self, tables: &Tables) -> Result<(), StorageError> {
         kinds::open(&mut *self.connection, tables)
     }
@@ -68,7 +68,7 @@ impl Writer {
         self.connection.is_lost()
     }
 
-    /// Lets the database look at the tables of a kind, after they were filled.
+    /// Lets the database analyse the tables of a kind, after they were filled.
     pub(crate) fn settle(&mut self, tables: &Tables) -> Result<(), StorageError> {
         let names = match &tables.sealed {
             Some(sealed) => vec![sealed.table.clone()],
@@ -107,9 +107,9 @@ impl Writer {
         }
     }
 
-    /// Writes changes of a kind, all or none of them, and up to where it is then.
+    /// Writes changes of a kind atomically, with its progress.
     ///
-    /// Without the latter, the kind is not to be read until all that follow are written, unless nothing has changed.
+    /// Without a progress the kind must not be read until all further changes are written, unless nothing has changed.
     pub(crate) fn apply(
         &mut self,
         tables: &Tables,
@@ -142,7 +142,7 @@ fn last_of_each(ops: &[Op]) -> Vec<&Op> {
     last
 }
 
-/// Notes up to where a kind is.
+/// Writes the progress of a kind.
 fn note(
     connection: &mut dyn Connection,
     number: i64,

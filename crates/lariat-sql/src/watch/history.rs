@@ -13,7 +13,7 @@ use crate::schema::Schema;
 /// A change of an object, as it was written.
 #[derive(Debug)]
 pub(crate) struct Event {
-    /// The version up to which the kind was then.
+    /// The version of the kind after the change.
     pub(crate) version: u64,
     /// The number of the change.
     pub(crate) change: u64,
@@ -36,7 +36,7 @@ impl State {
         }
     }
 
-    /// Returns what is indexed of it; none if it cannot be read.
+    /// Returns its row; none if it cannot be read.
     pub(crate) fn row(&self, schema: &Schema) -> Option<&Row> {
         let read = || {
             let json = self.object.json()?;
@@ -46,9 +46,9 @@ impl State {
     }
 }
 
-/// The last changes of a kind, as many as it may keep.
+/// The last changes of a kind, up to a limit.
 ///
-/// A write never waits for watches: one that is too slow finds that its next change is not kept any more.
+/// A write never waits for watches: a watch that is too slow finds that its next change is not kept any more.
 #[derive(Debug)]
 pub(crate) struct History {
     /// Distinguishes it from other histories.
@@ -58,12 +58,12 @@ pub(crate) struct History {
     newest: watch::Sender<Newest>,
 }
 
-/// Up to where a history is.
+/// The end of a history.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Newest {
     /// The number of the last change.
     change: u64,
-    /// Why none follows, if none does.
+    /// Why no change follows, if the history has ended.
     over: Option<Over>,
 }
 
@@ -76,12 +76,12 @@ pub(crate) enum Over {
     Elsewhere,
 }
 
-/// What comes after a change.
+/// The successor of a change.
 #[derive(Debug)]
 pub(crate) enum Next {
     Event(Arc<Event>),
     NotYet,
-    /// Nothing comes any more.
+    /// The history has ended.
     Over(Over),
     /// It is not kept any more.
     Gone,
@@ -118,7 +118,7 @@ impl History {
         }
     }
 
-    /// Lets all watches end once they have read the changes that are kept.
+    /// Ends all watches once they have read the changes that are kept.
     pub(crate) fn end(&self, is_elsewhere: bool) {
         let over = if is_elsewhere {
             Over::Elsewhere
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_changes_are_kept_and_those_before_are_gone() {
+    fn the_last_changes_are_kept_and_earlier_ones_dropped() {
         let history = History::new(3);
         assert!(matches!(history.after(0), Next::NotYet));
         history.push((1..=5).map(event));

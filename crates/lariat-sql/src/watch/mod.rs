@@ -1,4 +1,4 @@
-//! Watching what a query finds.
+//! Watches of queries.
 
 mod history;
 
@@ -15,7 +15,7 @@ use crate::query::{Others, Plan, QueryError};
 use crate::revision::{Place, Revision};
 use crate::schema::Schema;
 
-/// What happened to an object that a query finds, or found.
+/// A change of an object that a query selects, or selected.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum WatchEvent {
@@ -29,13 +29,13 @@ pub enum WatchEvent {
     Deleted(Watched),
 }
 
-/// A state of an object that is watched.
+/// The state of an object in a watch event.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Watched {
     /// The object.
     pub object: Arc<CachedObject>,
-    /// From where a watch goes on behind this event.
+    /// The revision from which a watch resumes after this event.
     pub revision: Revision,
 }
 
@@ -49,18 +49,18 @@ impl WatchEvent {
     }
 }
 
-/// A watch that cannot begin or go on.
+/// The error of a watch that cannot start or continue.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum WatchError {
-    /// What happened since the revision is not known any more.
+    /// The changes since the revision are not kept any more.
     #[error(
-        "{kind} does not know what happened since {since}: it is too old, or of another cache; list again"
+        "the changes of {kind} since {since} are not kept: it is too old, or of another cache; list again"
     )]
     TooOld {
         /// The kind.
         kind: Gvk,
-        /// Where the watch should begin.
+        /// The requested revision.
         since: Revision,
     },
     /// The reader was slower than the changes, and has missed some.
@@ -68,7 +68,7 @@ pub enum WatchError {
     TooSlow {
         /// The kind.
         kind: Gvk,
-        /// What was read last.
+        /// The revision that was read last.
         at: Revision,
     },
     /// The query makes no sense.
@@ -90,11 +90,23 @@ pub enum WatchError {
     },
 }
 
-/// The changes of what a query finds, in their order, from a revision on.
+/// The changes of the objects that a query selects, in order, from a revision on.
 ///
-/// Each change comes once it is written, so a list after an event includes it. Nothing is left out: a reader
-/// that is too slow for the history of the kind is cut off with [`WatchError::TooSlow`], and holds up neither the cache nor
-/// others. It ends after an error.
+/// A change is returned once it is written, so a list after an event includes it. No change is skipped: a reader that
+/// is too slow for the history of the kind gets [`WatchError::TooSlow`], and delays neither the cache nor others. The
+/// watch ends after an error.
+///
+/// ```no_run
+/// use lariat_sql::{Query, SqlKind};
+///
+/// # async fn example(pods: &SqlKind) -> Result<(), lariat_sql::WatchError> {
+/// let mut watch = pods.watch(&Query::new(), None)?;
+/// while let Some(event) = watch.next().await {
+///     let event = event?;
+///     println!("{} at {}", event.watched().object.key(), event.watched().revision);
+/// }
+/// # Ok(()) }
+/// ```
 #[derive(Debug)]
 pub struct Watch {
     schema: Schema,
@@ -107,7 +119,7 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Begins behind a revision of this history.
+    /// Starts after a revision of this history.
     ///
     /// # Errors
     ///
@@ -177,13 +189,13 @@ impl Watch {
         None
     }
 
-    /// Returns up to where it has read; another watch can go on from there.
+    /// Returns the revision it has read; another watch can resume there.
     #[must_use]
     pub fn revision(&self) -> Revision {
         Revision::new(self.version, Some(self.at))
     }
 
-    /// Returns what a change means for the query.
+    /// Returns the event of a change, if the query selects the object.
     fn seen(&self, event: &Event) -> Option<WatchEvent> {
         let meets = |state: &State| {
             let row = state.row(&self.schema);

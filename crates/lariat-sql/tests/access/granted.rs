@@ -243,7 +243,7 @@ async fn an_error_shows_nothing_names_user_and_kind_and_is_not_remembered() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_program_that_may_not_review_is_told_what_it_needs() {
+async fn the_error_of_a_program_that_may_not_review_names_the_permission() {
     let bench = Bench::new().await;
     let error = bench
         .robots_reviews()

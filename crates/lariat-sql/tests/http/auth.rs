@@ -38,7 +38,7 @@ fn reviews(bench: &Bench) -> TokenReviews {
 }
 
 #[tokio::test]
-async fn a_service_without_authentication_lets_nobody_in() {
+async fn a_service_without_authentication_refuses_all_requests() {
     let mut bench = with_users().await;
     let client = bench.serve(|service| service).await;
     for path in [
@@ -239,7 +239,7 @@ async fn a_revoked_token_ends_its_watch_and_gets_no_other() {
 }
 
 #[tokio::test]
-async fn an_api_server_that_does_not_answer_lets_nobody_in() {
+async fn without_an_answer_of_the_api_server_all_requests_are_refused() {
     let mut bench = with_users().await;
     let reviews = reviews(&bench).with_ttl(Duration::ZERO);
     let client = bench

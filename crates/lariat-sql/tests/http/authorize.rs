@@ -221,14 +221,14 @@ async fn one_user_cannot_take_all_the_room() {
     let refused = users.jane.get(&url).await.refused(429);
     assert_eq!(
         refused,
-        "you have 2 watches under way, which is the limit of a user: try again"
+        "your limit of 2 concurrent watches is reached: try again"
     );
     let other = users.admin.watch(&url).await;
     assert_eq!(other.status, 200);
     let full = users.admin.get(&url).await.refused(429);
     assert_eq!(
         full,
-        "3 watches are under way, which is the limit: try again"
+        "the limit of 3 concurrent watches is reached: try again"
     );
 }
 

@@ -195,7 +195,7 @@ impl Browser {
 
     async fn read(&mut self) -> Json {
         let mut line = Vec::new();
-        // Later than whoever waits for something gives up, and says for what.
+        // Longer than each single wait, whose error says what it waited for.
         let read = timeout(2 * PATIENCE, self.output.read_until(0, &mut line)).await;
         let read = read.expect("it answers in time").expect("it can be read");
         assert_ne!(

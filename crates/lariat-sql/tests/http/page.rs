@@ -9,7 +9,7 @@ use crate::chromium::Browser;
 
 const COLORS: [&str; 3] = ["red", "green", "blue"];
 
-/// Returns what stands in a column of the table, by its place.
+/// Returns the texts of a column of the table.
 fn column(place: usize) -> String {
     format!(
         "[...document.querySelectorAll('#rows td:nth-child({place})')].map(cell => cell.textContent)"

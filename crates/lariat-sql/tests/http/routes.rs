@@ -62,7 +62,7 @@ async fn lists_are_filtered_sorted_paged_and_counted() {
 }
 
 #[tokio::test]
-async fn a_list_without_a_limit_has_a_page_and_goes_on() {
+async fn a_list_without_a_limit_has_a_page_and_continues() {
     let mut bench = Bench::new().await;
     bench.fill();
     let serve = |service: lariat_sql::http::SqlService| service.open_to_everyone().default_page(2);

@@ -40,7 +40,7 @@ async fn changes_are_sent_from_the_revision_of_a_list_on() {
 }
 
 #[tokio::test]
-async fn a_client_that_was_cut_off_goes_on_behind_its_last_event() {
+async fn a_disconnected_client_resumes_after_its_last_event() {
     let mut bench = Bench::new().await;
     let client = bench.open().await;
     let version = bench.create("zero", json!({})).await;
@@ -62,7 +62,7 @@ async fn a_client_that_was_cut_off_goes_on_behind_its_last_event() {
 }
 
 #[tokio::test]
-async fn a_revision_that_is_too_old_is_gone() {
+async fn a_revision_that_is_too_old_gets_410() {
     let mut bench = Bench::with(|it| it, |sql| sql.history(2)).await;
     let client = bench.open().await;
     let version = bench.create("zero", json!({})).await;
@@ -110,7 +110,7 @@ async fn a_watch_needs_a_client_that_takes_events() {
 }
 
 #[tokio::test]
-async fn a_client_that_goes_away_makes_room_at_once() {
+async fn a_client_that_disconnects_makes_room_immediately() {
     let mut bench = Bench::new().await;
     bench.fill();
     let client = bench.serve(|it| it.open_to_everyone().watches(1)).await;
@@ -128,7 +128,7 @@ async fn a_client_that_goes_away_makes_room_at_once() {
 }
 
 #[tokio::test]
-async fn a_reader_that_is_too_slow_is_told_to_list_again() {
+async fn a_reader_that_is_too_slow_gets_an_error_to_list_again() {
     let mut bench = Bench::with(|it| it, |sql| sql.history(3)).await;
     let client = bench.open().await;
     let version = bench.create("big", json!({"color": "red"})).await;
@@ -154,7 +154,7 @@ async fn a_reader_that_is_too_slow_is_told_to_list_again() {
 }
 
 #[tokio::test]
-async fn a_list_that_nobody_reads_takes_room_until_its_client_goes() {
+async fn an_unread_list_takes_room_until_its_client_disconnects() {
     let mut bench = Bench::new().await;
     bench.fill();
     let serve = |service: SqlService| service.open_to_everyone().requests(1);

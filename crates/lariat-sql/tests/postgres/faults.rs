@@ -1,4 +1,4 @@
-//! A server that is not there, goes away, or is too slow.
+//! A server that does not exist, disappears, or is too slow.
 
 use std::process::{Command, Stdio};
 use std::time::Duration;

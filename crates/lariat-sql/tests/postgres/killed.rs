@@ -87,7 +87,7 @@ async fn another_takes_over_from_one_that_is_killed() {
 }
 
 #[tokio::test]
-async fn one_that_was_stopped_in_the_middle_writes_nothing_when_it_goes_on() {
+async fn a_suspended_writer_writes_nothing_when_it_resumes() {
     let stage = Stage::new().await;
     let version = stage.create("one", red()).await;
     let mut child = child(&stage, 1).await;
@@ -108,7 +108,7 @@ async fn one_that_was_stopped_in_the_middle_writes_nothing_when_it_goes_on() {
     leader.becomes(true).await;
     until_it_is_there(&leader, &version).await;
     signal("CONT");
-    // It finds that another writes, and comes back to read.
+    // It finds that another process writes, and only reads.
     let sessions = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'lariat-sql'";
     while stage.server.sql(sessions) != "2" {
         time::sleep(Duration::from_millis(5)).await;

@@ -112,7 +112,7 @@ async fn one_whose_connection_ends_writes_no_more_until_it_is_its_turn() {
     assert_eq!(one.names(&version).await, ["one"]);
     let mut expected = vec!["one".to_owned()];
     for round in 0..3 {
-        // That of whoever writes, and of whoever waits.
+        // That of the writing replica, and that of a waiting one.
         assert!(stage.terminate("lariat-sql") > 0);
         let name = format!("round-{round}");
         let version = stage.create(&name, red()).await;
@@ -159,7 +159,7 @@ async fn the_leader_writes_and_takes_over_by_force() {
 }
 
 #[tokio::test]
-async fn nobody_sees_a_part_of_what_a_new_one_writes() {
+async fn no_reader_sees_a_part_of_what_a_new_writer_writes() {
     let stage = Stage::new().await;
     let mut version = String::new();
     for number in 0..1200 {

@@ -67,7 +67,7 @@ impl Server {
     /// Ends it and all connections, as a crash does.
     pub(crate) fn kill(&mut self) {
         if let Some(mut running) = self.running.take() {
-            // It ends its processes at once, and nothing is written to the files any more.
+            // It ends its processes immediately, and nothing is written to the files any more.
             let id = running.id().to_string();
             run(Command::new("kill").args(["-s", "QUIT", &id]));
             running.wait().expect("it has ended");

@@ -17,7 +17,7 @@ fn widget() -> Gvk {
     Gvk::new("example.com", "v1", "Widget")
 }
 
-fn definition() -> Json {
+fn crd() -> Json {
     json!({
         "metadata": {"name": "widgets.example.com"},
         "spec": {
@@ -42,7 +42,7 @@ fn definition() -> Json {
 async fn widgets(bench: &Bench) -> String {
     let client = bench.cluster.client();
     let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
-    let definition = serde_json::from_value(definition()).expect("a definition");
+    let definition = serde_json::from_value(crd()).expect("a definition");
     let params = PostParams::default();
     let created = definitions.create(&params, &definition).await;
     drop(created.expect("created"));
@@ -160,7 +160,7 @@ async fn columns_are_left_out_that_are_not_there_or_forbidden_and_no_answer_is_a
 
 #[test]
 fn columns_of_another_kind_or_version_are_refused() {
-    let definition = serde_json::from_value(definition()).expect("a definition");
+    let definition = serde_json::from_value(crd()).expect("a definition");
     for kind in [
         Gvk::new("example.com", "v2", "Widget"),
         Gvk::new("example.com", "v1", "Gadget"),

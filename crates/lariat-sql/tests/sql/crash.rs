@@ -129,7 +129,7 @@ async fn a_child_fills_its_disk() {
 async fn a_full_disk_is_reported_and_the_last_state_is_answered() {
     let folder = Folder::new();
     let file = folder.0.join("cache.db");
-    // No file may be larger than two MB, and whoever tries gets an error.
+    // Files are limited to two MB; larger writes fail.
     let before = "trap '' XFSZ; ulimit -f 4096;";
     let mut child = child(before, "crash::a_child_fills_its_disk", FULL, &file);
     let ended = child.status().expect("started");

@@ -64,7 +64,7 @@ async fn a_file_of_something_else_is_refused_and_left_alone() {
 }
 
 #[tokio::test]
-async fn a_second_cache_is_refused_the_file_until_the_first_is_gone() {
+async fn a_second_cache_is_refused_the_file_until_the_first_is_dropped() {
     let (bench, folder) = (Bench::new().await, Folder::new());
     let file = folder.0.join("cache.db");
     let version = bench.create("one", json!({})).await;

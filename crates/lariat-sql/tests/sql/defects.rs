@@ -63,9 +63,9 @@ fn reds() -> Query {
     Query::new().filter(field("data.color").equals("red"))
 }
 
-// A label that is removed from an object goes on to find it.
+// A removed label still finds the object.
 #[tokio::test]
-async fn a_label_that_is_removed_is_gone() {
+async fn a_removed_label_finds_nothing() {
     let (bench, process) = stage().await;
     bench.create("one", json!({})).await;
     let labelled = || Query::new().filter(label("app").exists());
@@ -241,7 +241,7 @@ async fn pages_neither_repeat_nor_skip_and_an_answer_is_of_one_state() {
     for number in 0.. {
         seen.extend(names(&answer).into_iter().map(str::to_owned));
         let Some(next) = &answer.next else { break };
-        // One comes in front and one of those that were seen goes.
+        // One is added in front, and one that was seen is deleted.
         let version = bench
             .create(&format!("a{number}"), json!({"color": "red"}))
             .await;
@@ -364,7 +364,7 @@ async fn other_kinds_stay_when_the_fields_of_one_change() {
     assert_eq!(before.1, after.1);
 }
 
-// Watches are not told that the cache stops.
+// Watches are not notified that the cache stops.
 #[tokio::test]
 async fn a_stop_ends_watches() {
     let (bench, process) = stage().await;

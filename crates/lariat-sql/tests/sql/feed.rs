@@ -52,7 +52,7 @@ async fn a_cache_is_not_filled_with_metadata_alone() {
 }
 
 #[tokio::test]
-async fn the_next_process_finds_the_file_and_deletes_what_is_gone() {
+async fn the_next_process_finds_the_file_and_deletes_rows_of_deleted_objects() {
     let bench = Bench::new().await;
     let folder = Folder::new();
     let file = folder.0.join("cache.db");

@@ -1,4 +1,4 @@
-//! What the next process takes from the file: the watch goes on, and nothing is listed.
+//! What the next process reads from the file: the watch resumes, and nothing is listed.
 
 use std::path::Path;
 use std::time::Duration;
@@ -71,17 +71,17 @@ async fn goes_on(configure: impl Fn(SqlCacheBuilder) -> SqlCacheBuilder, is_drop
 }
 
 #[tokio::test]
-async fn the_watch_goes_on_where_the_file_ends() {
+async fn the_watch_resumes_where_the_file_ends() {
     goes_on(|builder| builder, false).await;
 }
 
 #[tokio::test]
-async fn the_watch_goes_on_after_a_process_that_did_not_stop() {
+async fn the_watch_resumes_after_a_process_that_did_not_stop() {
     goes_on(|builder| builder, true).await;
 }
 
 #[tokio::test]
-async fn the_watch_goes_on_from_an_encrypted_kind() {
+async fn the_watch_resumes_from_an_encrypted_kind() {
     let key = || LocalKeys::from_bytes(&std::array::from_fn::<u8, 32, _>(|place| place as u8));
     goes_on(
         move |builder| builder.sealed(Sealing::of_everything(key().expect("a key"))),
@@ -90,7 +90,7 @@ async fn the_watch_goes_on_from_an_encrypted_kind() {
     .await;
 }
 
-/// Starts a process, which finds these objects, and lists them or goes on from the file.
+/// Starts a process, which finds these objects, and lists them or resumes from the file.
 async fn finds(bench: &Bench, file: &Path, (version, expected): (&str, &[&str]), is_listed: bool) {
     let before = lists(bench);
     let process = bench.start(Some(file)).await;

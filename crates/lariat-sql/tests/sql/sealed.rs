@@ -127,7 +127,7 @@ async fn nothing_of_a_secret_is_in_any_file_and_queries_find_it() {
 }
 
 #[tokio::test]
-async fn a_cursor_of_an_encrypted_kind_shows_nothing_and_goes_on() {
+async fn a_cursor_of_an_encrypted_kind_shows_nothing_and_works() {
     let (bench, folder) = (Bench::new().await, Folder::new());
     let file = folder.0.join("cache.db");
     let process = open(&bench, &file, Some(key(1))).await.expect("opened");

@@ -47,7 +47,7 @@ async fn objects_come_into_a_filter_and_leave_it() {
     assert_eq!(next(&mut watch).await, "added two");
     bench.delete("two").await;
     assert_eq!(next(&mut watch).await, "deleted two");
-    // Another goes on from where an answer was.
+    // Another one resumes from an answer.
     let mut again = process
         .maps
         .watch(&reds(), Some(answer.revision))
@@ -209,7 +209,7 @@ async fn a_list_and_what_a_watch_says_since_are_the_next_list_and_what_the_store
     let mut known = listed(&answer);
     let version = change(&bench, &mut random).await;
     let answer = process.maps.query(&at(&version)).await.expect("answered");
-    // The version goes on without changes, too.
+    // The version also increases without changes.
     while place(watch.revision()) != place(answer.revision) {
         let event = watch.next().await.expect("it goes on");
         apply(&mut known, &event.expect("an event"));

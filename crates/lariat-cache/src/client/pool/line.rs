@@ -1,4 +1,4 @@
-//! One HTTP/2 connection, and the requests that are under way on it.
+//! One HTTP/2 connection and its requests.
 
 use std::error::Error;
 use std::pin::Pin;
@@ -19,37 +19,41 @@ use tower::BoxError;
 use super::super::request::Length;
 use super::open::{Http2, streams};
 
-/// How many requests share a connection at most, whatever the server takes: the windows below are made for so many.
+/// How many requests share a connection at most.
+///
+/// The windows are sized for that many.
 const SHARED_BY: usize = 100;
 
-/// How long a connection that is not the only one may have nothing to do.
+/// How long a connection may be idle, unless it is the only one.
 const IDLE_FOR: Duration = Duration::from_secs(90);
 
-/// A request that was given up after so long without an answer gives the connection up with it.
+/// After a request was cancelled so late, its connection takes no more requests.
+///
+/// The time without an answer counts.
 const UNANSWERED: Duration = Duration::from_secs(30);
 
 /// A connection.
 pub(super) struct Line {
     send: SendRequest<Body>,
-    /// Driven by a task of its own; here to be asked for the limit of the server.
+    /// Driven by a task of its own; stored here to query the server's stream limit.
     connection: Arc<Http2>,
-    /// The certificates it was opened with.
+    /// The number of the certificates it was opened with.
     number: u64,
     load: Mutex<Load>,
 }
 
-/// What is under way on a connection.
+/// The requests of a connection.
 struct Load {
     brief: usize,
     lasting: usize,
-    /// How many requests it takes, as refusals show.
+    /// The limit that follows from refusals.
     most: usize,
-    /// It takes no more requests, and is closed when the last has ended.
+    /// The connection takes no more requests, and is closed when the last has ended.
     is_retired: bool,
     idle_since: Instant,
 }
 
-/// A place on a connection, held by a request until its answer has been read.
+/// A slot on a connection, reserved for a request until its answer has been read.
 pub(super) struct Share {
     line: Arc<Line>,
     length: Length,
@@ -57,9 +61,9 @@ pub(super) struct Share {
     is_answered: bool,
 }
 
-/// What goes wrong with a request on a connection.
+/// Why a request on a connection failed.
 pub(super) enum SendError {
-    /// It was not looked at: it can be sent again.
+    /// The server did not process it: it can be sent again.
     NotProcessed(BoxError),
     Failed(BoxError),
 }
@@ -74,7 +78,7 @@ impl Line {
         })
     }
 
-    /// Returns whether it can take requests of who shows these certificates.
+    /// Returns whether it is open and has these certificates.
     pub(super) fn is_usable(&self, number: u64) -> bool {
         self.number == number && !self.is_closed()
     }
@@ -83,14 +87,14 @@ impl Line {
         self.send.is_closed()
     }
 
-    /// Returns whether it takes no requests at all, however few are under way.
+    /// Returns whether it takes no requests at all.
     pub(super) fn takes_none(&self) -> bool {
         self.is_closed() || streams(&self.connection) == 0
     }
 
-    /// Takes a place, if there is one.
+    /// Reserves a slot, if there is one.
     pub(super) fn claim(self: &Arc<Self>, length: Length) -> Option<Share> {
-        // The server may change its mind.
+        // The server may change its limit at any time.
         let limit = streams(&self.connection);
         let asked = Instant::now();
         self.load.lock().claim(length, limit).then(|| Share {
@@ -105,7 +109,7 @@ impl Line {
         self.load.lock().used() > 0
     }
 
-    /// Returns whether an idle connection waits for requests.
+    /// Returns whether an idle connection is kept for further requests.
     pub(super) fn waits(&self, has_another: bool) -> bool {
         let load = self.load.lock();
         !load.is_retired && (!has_another || load.idle_since.elapsed() < IDLE_FOR)
@@ -143,9 +147,11 @@ impl Load {
         true
     }
 
-    /// Takes note that a request has ended, and how long it was waited for if it was given up without an answer.
+    /// Notes that a request has ended.
+    ///
+    /// `unanswered` is how long it waited for an answer that did not come.
     fn give_back(&mut self, length: Length, unanswered: Option<Duration>) {
-        // What comes next need not wait there too.
+        // The next request would wait for an answer too.
         self.is_retired |= unanswered.is_some_and(|waited| waited >= UNANSWERED);
         match length {
             Length::Brief => self.brief -= 1,
@@ -156,14 +162,16 @@ impl Load {
         }
     }
 
-    /// Takes note that the server did not take what is under way.
+    /// Notes that the server refused a stream.
     fn refused(&mut self) {
         self.most = self.used().saturating_sub(1);
         self.is_retired |= self.most == 0;
     }
 }
 
-/// Returns how many places watches leave to others, so that these need no connection of their own.
+/// Returns how many slots watches leave to other requests.
+///
+/// Other requests then need no extra connection.
 fn reserve(limit: usize) -> usize {
     if limit > 1 { limit.div_ceil(10) } else { 0 }
 }
@@ -209,21 +217,21 @@ impl Drop for Share {
     }
 }
 
-/// What a server did not look at.
+/// What a server did not process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Refusal {
-    /// One request too many.
+    /// One stream too many.
     Stream,
-    /// All requests after some other: the connection is about to be closed.
+    /// All streams after a certain one: the connection is about to be closed.
     Connection,
 }
 
-/// Returns whether a server says that it did not look at a request.
+/// Returns whether the server says that it did not process a request.
 fn refusal(error: &hyper::Error) -> Option<Refusal> {
     let error = error.source()?.downcast_ref::<h2::Error>()?;
     match error.reason()? {
         h2::Reason::REFUSED_STREAM => Some(Refusal::Stream),
-        // Of the requests before, the connection is read to the end.
+        // Answers to earlier requests are still read to the end.
         h2::Reason::NO_ERROR if error.is_go_away() && error.is_remote() => {
             Some(Refusal::Connection)
         }
@@ -231,7 +239,7 @@ fn refusal(error: &hyper::Error) -> Option<Refusal> {
     }
 }
 
-/// The body of an answer, which keeps its place on the connection until it has been read or dropped.
+/// The body of an answer; keeps its slot until it was read or dropped.
 pub(in crate::client) struct Answer {
     body: Incoming,
     share: Option<Share>,

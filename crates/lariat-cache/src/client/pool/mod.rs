@@ -1,4 +1,4 @@
-//! HTTP/2 connections to one server, each with as many requests as the server takes.
+//! HTTP/2 connections to one server, each filled up to the server's limit.
 
 mod line;
 mod open;
@@ -20,10 +20,10 @@ use super::dial::Dialer;
 use super::request::{Length, copy};
 use super::single::Single;
 
-/// How often a request is sent again that a server did not look at.
+/// How often a request is sent that the server did not process.
 const ATTEMPTS: usize = 3;
 
-/// What came of a request.
+/// The result of a request.
 pub(super) enum Sent {
     Answered(Response<Answer>),
     /// The server does not speak HTTP/2; nothing was sent.
@@ -33,9 +33,9 @@ pub(super) enum Sent {
 /// The connections to one server.
 pub(super) struct Pool {
     lines: Mutex<Vec<Arc<Line>>>,
-    /// By the number of the certificates that are shown.
+    /// Connections that are being opened, by the number of the certificates.
     opening: Single<Result<Opened, OpenError>, u64>,
-    /// Whether HTTP/2 is spoken without asking.
+    /// Whether HTTP/2 is used without negotiation.
     has_prior_knowledge: bool,
 }
 
@@ -48,7 +48,7 @@ impl Pool {
         }
     }
 
-    /// Sends a request on a connection that has room for it, and opens one if there is none.
+    /// Sends a request on a connection with a free slot; opens one if needed.
     pub(super) async fn send(
         &self,
         dialer: &Dialer,
@@ -73,7 +73,7 @@ impl Pool {
         }
     }
 
-    /// Returns a place on a connection, or `None` if the server does not speak HTTP/2.
+    /// Returns a slot on a connection, or `None` if the server does not speak HTTP/2.
     async fn share(
         &self,
         dialer: &Dialer,
@@ -85,8 +85,8 @@ impl Pool {
             if let Some(share) = self.room(number, length) {
                 return Ok(Some(share));
             }
-            // If others have filled it, they are under way, and there will be a place on the next. A server that ends
-            // each connection at once, or takes back how many requests it takes, would have us go on for ever.
+            // If other requests have filled the new connection, the next one has a slot. A server that ends each
+            // connection immediately, or lowers its limit to zero, would cause an endless loop.
             if let Some(line) = opened.filter(|line| line.takes_none()) {
                 return Err(OpenError::of_no_use(dialer, line.is_closed()));
             }
@@ -99,7 +99,7 @@ impl Pool {
                 Opened::NotHttp2 => return Ok(None),
             };
             let mut lines = self.lines.lock();
-            // All who waited for it come here; one of them brings it in.
+            // All requests that waited for the connection get here; the first one adds it.
             if !lines.iter().any(|each| Arc::ptr_eq(each, &line)) {
                 lines.push(Arc::clone(&line));
             }
@@ -107,7 +107,7 @@ impl Pool {
         }
     }
 
-    /// Returns a place on a connection there is, and closes those that are not needed any more.
+    /// Returns a slot on an open connection; closes connections that are not needed.
     fn room(&self, number: u64, length: Length) -> Option<Share> {
         let mut lines = self.lines.lock();
         let usable = |line: &Arc<Line>| line.is_usable(number);

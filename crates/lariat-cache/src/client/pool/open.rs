@@ -19,20 +19,20 @@ use super::super::dial::{Dialer, NotConnected};
 use super::super::socket::Socket;
 use super::line::Line;
 
-/// How long nothing may come on a connection before it is tested, and how long the answer may take: what
-/// client-go does.
+/// How long a connection may be silent before a ping, and the ping's time limit: as in client-go.
 pub(in crate::client) const PING_AFTER: Duration = Duration::from_secs(30);
 pub(in crate::client) const PING_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// How much of an answer may be on its way: enough that lists are not slowed down by distance. The second
-/// is what all answers of a connection share, so that one that is not read cannot hold up the others.
+/// The flow-control windows, in bytes: large enough that distance does not slow lists down.
+///
+/// The second one is shared by all answers of a connection, so an answer that is not read cannot block the others.
 pub(in crate::client) const STREAM_WINDOW: u32 = 1024 * 1024;
 pub(in crate::client) const CONNECTION_WINDOW: u32 = 128 * 1024 * 1024;
 
-/// What the limit of streams is until the server says it. Nothing is sent before, so it is never in force.
+/// The stream limit before the server's settings arrive. Nothing is sent before, so it never applies.
 const NOT_SETTLED: usize = 0;
 
-/// What an attempt to open a connection came to.
+/// The result of opening a connection.
 #[derive(Clone)]
 pub(super) enum Opened {
     Line(Arc<Line>),
@@ -40,24 +40,22 @@ pub(super) enum Opened {
     NotHttp2,
 }
 
-/// A connection that could not be opened, or is of no use.
+/// A connection that could not be opened, or takes no requests.
 #[derive(Debug, Clone, thiserror::Error)]
 pub(in crate::client) enum OpenError {
     #[error(transparent)]
     NotConnected(NotConnected),
-    #[error("the connection to {url} ended before the server said how many requests it takes")]
+    #[error("the connection to {url} ended before the server sent its settings")]
     Ended {
         url: http::Uri,
         source: Option<Arc<hyper::Error>>,
     },
-    #[error(
-        "{url} did not say within {after:?} how many requests it takes on a connection, or takes none"
-    )]
+    #[error("{url} did not announce a stream limit within {after:?}, or allows no streams")]
     NoStreams { url: http::Uri, after: Duration },
 }
 
 impl OpenError {
-    /// Says why a connection that has just been opened takes no requests.
+    /// Returns the error for a new connection that takes no requests.
     pub(super) fn of_no_use(dialer: &Dialer, is_closed: bool) -> Self {
         let url = dialer.url().clone();
         if is_closed {
@@ -68,15 +66,15 @@ impl OpenError {
     }
 }
 
-/// Returns how long a server may take to say how many requests it takes.
+/// Returns the time limit for the server's settings.
 fn settling_timeout(dialer: &Dialer) -> Duration {
     dialer.timeout().unwrap_or(PING_AFTER + PING_TIMEOUT)
 }
 
-/// A connection until it has ended: as long as it is there, it takes requests.
+/// A connection until it has ended; while it is stored here, it takes requests.
 pub(super) type Http2 = Mutex<Option<http2::Connection<Settling, Body, TokioExecutor>>>;
 
-/// Opens a connection, and waits for the server to say how many requests it takes.
+/// Opens a connection, and waits for the server's stream limit.
 pub(super) async fn open(
     dialer: &Dialer,
     number: u64,
@@ -127,8 +125,9 @@ fn builder() -> http2::Builder<TokioExecutor> {
     builder
 }
 
-/// Drives a connection until it ends, which it does when the pool and all answers have let go of it. hyper has
-/// other tasks of the connection on the same executor, which end with it.
+/// Drives a connection until it ends: when the pool and all answers have released it.
+///
+/// hyper runs other tasks of the connection on the same executor, which end with it.
 fn drive(connection: Arc<Http2>, news: Arc<News>) {
     TokioExecutor::new().execute(async move {
         let poll = |cx: &mut Context<'_>| match &mut *connection.lock() {
@@ -144,7 +143,7 @@ fn drive(connection: Arc<Http2>, news: Arc<News>) {
     });
 }
 
-/// Returns how many streams a server takes on a connection; none if it has ended.
+/// Returns the server's stream limit on a connection; 0 if it has ended.
 pub(super) fn streams(connection: &Http2) -> usize {
     let connection = connection.lock();
     connection
@@ -152,17 +151,17 @@ pub(super) fn streams(connection: &Http2) -> usize {
         .map_or(NOT_SETTLED, |each| each.current_max_send_streams())
 }
 
-/// Notifies when the server's settings may have come.
+/// Notifies when the server's settings may have arrived.
 #[derive(Default)]
 struct News {
     notify: Notify,
     is_settled: AtomicBool,
-    /// How the connection ended, if not in good order.
+    /// The error with which the connection ended, if any.
     end: Mutex<Option<Arc<hyper::Error>>>,
 }
 
 impl News {
-    /// Waits until the limit of the server is known, or the connection has ended.
+    /// Waits until the server's stream limit is known, or the connection has ended.
     async fn wait(&self, connection: &Http2, send: &SendRequest<Body>) {
         loop {
             let mut notified = std::pin::pin!(self.notify.notified());
@@ -176,7 +175,7 @@ impl News {
     }
 }
 
-/// A socket that says when it is read again: what was read before has been understood by then.
+/// A socket that notifies on each read: by then, hyper has processed what was read before.
 pub(in crate::client) struct Settling {
     socket: Socket,
     news: Arc<News>,

@@ -1,8 +1,8 @@
-//! Deciding in which form new objects of a kind are kept, and when they are packed.
+//! The form in which new objects of a kind are stored, and when they are packed.
 //!
-//! A handler is about to read what has just changed, and what changes often would be packed for nothing. So objects of a
-//! watch are stored as they came, and packed later, many in a row: the first use of zstd after other work costs ten times
-//! as much as those behind it, for its tables have left the processor's caches.
+//! A handler is about to read what has just changed, and what changes often would be packed for nothing. So objects of
+//! a watch are stored as they arrive and packed later, many in a row: the first use of zstd after other work costs ten
+//! times as much as those after it, because its tables have left the processor's caches.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -12,47 +12,47 @@ use lariat_core::{ObjectKey, ObjectMetadata, ResourceVersion};
 use super::dictionary::Dictionary;
 use super::{Body, Storage};
 
-/// How much a kind holds before compression is worth its dictionary.
+/// How many bytes a kind must have before compression is worth its dictionary.
 const WORTH_IT: usize = 1024 * 1024;
 
-/// The same for kinds that are to be compressed in any case: what a dictionary needs to learn from.
+/// The same for kinds that are compressed in any case: what training a dictionary takes.
 const ENOUGH_TO_LEARN: usize = 64 * 1024;
 
-/// How many objects a dictionary is made from.
+/// How many objects a dictionary is trained from.
 pub(in crate::store) const SAMPLES: usize = 256;
 
-/// Fewer samples than this are no reason to give up.
+/// If training fails with fewer samples than this, it is tried again later.
 const FEW: usize = 64;
 
-/// Automatic compression has to make objects smaller than this share.
+/// Automatic compression must make objects smaller than this share.
 const WORTHWHILE_SHARE: f64 = 0.6;
 
-/// Shorter texts are kept as they are.
+/// Shorter texts are not packed.
 const SHORTEST: usize = 128;
 
-/// How many bytes of JSON wait at most to be packed, and how many are left when that is exceeded.
+/// How many bytes of JSON may wait to be packed, and how many are left over.
 const MOST: usize = 512 * 1024;
 const LEFT: usize = 256 * 1024;
 
-/// Makes bodies in the form that was chosen for the kind.
+/// Creates bodies in the form that was chosen for the kind.
 #[derive(Debug, Default)]
 pub(in crate::store) struct Codec {
     storage: Storage,
-    /// What was learned so far.
+    /// What training has yielded.
     learned: Learned,
-    /// Whether it is learned from metadata alone.
+    /// Whether it is trained from metadata only.
     partial: bool,
-    /// How much the kind has to hold before it is learned from again.
+    /// How many bytes the kind must have before training is tried again.
     again_at: usize,
-    /// The states that came plain.
+    /// The states that are stored plain and wait to be packed.
     young: Young,
 }
 
-/// The states that are to be packed, oldest first.
+/// The states that wait to be packed, oldest first.
 #[derive(Debug, Default)]
 struct Young {
     states: VecDeque<Waiting>,
-    /// The sum of the lengths of their JSON, replaced ones included.
+    /// The sum of the lengths of their JSON, including replaced ones.
     bytes: usize,
 }
 
@@ -64,7 +64,7 @@ pub(in crate::store) struct Waiting {
     bytes: usize,
 }
 
-/// Which of the objects that wait are packed.
+/// Which of the waiting objects are packed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Age {
     /// The oldest, if too many wait.
@@ -86,8 +86,9 @@ impl Codec {
         self.storage = storage;
     }
 
-    /// Says whether metadata alone comes from now on. What was learned from the other is forgotten: content has
-    /// little in common with metadata.
+    /// Sets whether only metadata arrives from now on.
+    ///
+    /// A dictionary for the other form is dropped: content has little in common with metadata.
     pub(in crate::store) fn expect(&mut self, partial: bool) {
         if self.partial != partial {
             self.partial = partial;
@@ -96,7 +97,7 @@ impl Codec {
         }
     }
 
-    /// Returns whether decoded values are to be kept.
+    /// Returns whether decoded values are kept.
     pub(in crate::store) fn retains(&self) -> bool {
         self.storage == Storage::Decoded
     }
@@ -108,7 +109,7 @@ impl Codec {
         )
     }
 
-    /// Returns what the dictionary holds.
+    /// Returns the size of the dictionary.
     pub(in crate::store) fn bytes(&self) -> usize {
         match &self.learned {
             Learned::Dictionary(dictionary) => dictionary.bytes(),
@@ -116,14 +117,14 @@ impl Codec {
         }
     }
 
-    /// Makes a body in the form that is chosen.
+    /// Creates a body in the chosen form.
     pub(in crate::store) fn body(&self, json: Box<[u8]>) -> Body {
         let packed = self.dictionary(json.len());
         let packed = packed.and_then(|dictionary| pack(dictionary, &json));
         packed.unwrap_or_else(|| Body::plain(json))
     }
 
-    /// Returns what a JSON of a length is packed with, if it is.
+    /// Returns the dictionary for a JSON of this length, if it is packed.
     pub(in crate::store) fn dictionary(&self, length: usize) -> Option<&Arc<Dictionary>> {
         match &self.learned {
             Learned::Dictionary(dictionary) if self.compresses() && length >= SHORTEST => {
@@ -133,7 +134,7 @@ impl Codec {
         }
     }
 
-    /// Has a state packed later whose JSON has so many bytes, if it is to be packed at all.
+    /// Queues a state for packing, if it is to be packed at all.
     pub(in crate::store) fn pack_later(&mut self, object: &ObjectMetadata, bytes: usize) {
         if self.dictionary(bytes).is_none() {
             return;
@@ -151,13 +152,15 @@ impl Codec {
         self.young.bytes
     }
 
-    /// Returns how many states wait to be packed, and how many do at most after a batch of a watch.
+    /// Returns how many states wait to be packed, and the upper bound.
+    ///
+    /// The bound holds after a batch of a watch.
     pub(in crate::store) fn young(&self) -> (usize, usize) {
         // None is shorter than what is worth packing.
         (self.young.states.len(), MOST / SHORTEST)
     }
 
-    /// Takes the oldest states, as long as more bytes wait than a limit.
+    /// Removes the oldest states as long as more bytes wait than a limit.
     pub(in crate::store) fn take_young(&mut self, limit: usize) -> impl Iterator<Item = Waiting> {
         let young = &mut self.young;
         std::iter::from_fn(move || {
@@ -170,12 +173,14 @@ impl Codec {
         })
     }
 
-    /// Returns whether the content of objects is kept, rather than their metadata alone.
+    /// Returns whether the content of objects is kept, rather than their metadata only.
     pub(in crate::store) fn keeps_content(&self) -> bool {
         self.storage != Storage::OnDemand
     }
 
-    /// Returns whether a body is in the form that is chosen by now, as far as can be said without making another.
+    /// Returns whether a body is in the chosen form.
+    ///
+    /// As far as can be decided without creating another body.
     pub(in crate::store) fn is_current(&self, body: &Body) -> bool {
         match (body, &self.learned) {
             (Body::Packed { .. }, _) if !self.compresses() => false,
@@ -185,7 +190,7 @@ impl Codec {
                 },
                 Learned::Dictionary(is),
             ) => Arc::ptr_eq(was, is),
-            // Better than nothing, until there is another dictionary.
+            // Better than plain text, until there is another dictionary.
             (Body::Packed { .. }, _) => true,
             (Body::Plain(json), Learned::Dictionary(_)) => {
                 !self.compresses() || json.len() < SHORTEST
@@ -194,7 +199,7 @@ impl Codec {
         }
     }
 
-    /// Returns what there is to be learned, if anything is.
+    /// Returns the training that is due, if any.
     pub(in crate::store) fn course(&self) -> Option<Course> {
         let course = Course {
             storage: self.storage,
@@ -203,7 +208,7 @@ impl Codec {
         (self.compresses() && matches!(self.learned, Learned::Nothing)).then_some(course)
     }
 
-    /// Returns whether it is time to learn from a kind that holds so much.
+    /// Returns whether the kind has enough bytes to train from.
     pub(in crate::store) fn wants_samples(&self, held: usize) -> bool {
         let enough = match self.storage {
             Storage::Auto => WORTH_IT,
@@ -212,8 +217,9 @@ impl Codec {
         self.course().is_some() && held >= enough.max(self.again_at)
     }
 
-    /// Makes bodies by what was learned, unless something else is to be learned by now; returns whether that makes
-    /// them different.
+    /// Adopts the result of a training, unless another one is due by now.
+    ///
+    /// Returns whether bodies are created differently from now on.
     pub(in crate::store) fn adopt(&mut self, course: Course, lesson: Lesson) -> bool {
         if self.course() != Some(course) {
             return false;
@@ -227,7 +233,7 @@ impl Codec {
 }
 
 impl Age {
-    /// Returns how many bytes have to wait for a first row to be packed.
+    /// Returns how many bytes must wait before packing begins.
     pub(in crate::store) fn limit(self) -> usize {
         match self {
             Self::Old => MOST,
@@ -235,34 +241,36 @@ impl Age {
         }
     }
 
-    /// Returns how many bytes stay behind once rows are packed.
+    /// Returns how many bytes are left after packing.
     pub(in crate::store) fn left(self) -> usize {
         self.limit().min(LEFT)
     }
 }
 
-/// What is to be learned. It is done without the codec, because it takes long.
+/// A training of a dictionary. It runs without the codec, because it takes long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::store) struct Course {
     storage: Storage,
     partial: bool,
 }
 
-/// What was learned.
+/// The result of a training.
 #[derive(Debug)]
 pub(in crate::store) enum Lesson {
-    /// A few large objects, of so many bytes, say nothing of what many have in common.
+    /// The samples were a few large objects, of this many bytes.
+    ///
+    /// They show nothing in common.
     TooFew(usize),
     Learned(Learned),
 }
 
 impl Course {
-    /// Returns whether it is about objects of which metadata alone is here.
+    /// Returns whether it is about objects of which only metadata is stored.
     pub(in crate::store) fn is_of_metadata(self) -> bool {
         self.partial
     }
 
-    /// Learns from samples.
+    /// Trains a dictionary from samples.
     pub(in crate::store) fn learn(self, samples: &[Box<[u8]>]) -> Lesson {
         let dictionary = Dictionary::train(samples).filter(|dictionary| {
             self.storage != Storage::Auto || share(dictionary, samples) < WORTHWHILE_SHARE
@@ -286,7 +294,7 @@ pub(in crate::store) fn pack(dictionary: &Arc<Dictionary>, json: &[u8]) -> Optio
     })
 }
 
-/// Returns how large samples are once they are packed, beside how large they were.
+/// Returns the packed size of samples as a share of their size.
 fn share(dictionary: &Dictionary, samples: &[Box<[u8]>]) -> f64 {
     let packed = |sample: &[u8]| dictionary.pack(sample).map_or(sample.len(), |p| p.len());
     let before: usize = samples.iter().map(|sample| sample.len()).sum();

@@ -5,28 +5,28 @@ use std::fmt;
 
 use zstd_safe::{CCtx, CDict, DCtx, DDict, compress_bound, train_from_buffer};
 
-/// How large a dictionary may be. Larger ones gain little and cost the processor's cache.
+/// The maximum size of a dictionary. Larger ones gain little and use the processor's cache.
 const SIZE: usize = 32 * 1024;
 
-/// zstd's fastest regular level: with a dictionary the others gain little.
+/// zstd's fastest regular level: with a dictionary, higher ones gain little.
 const LEVEL: i32 = 1;
 
-/// What the objects of a kind have in common, ready for use.
+/// A dictionary, prepared for compression and decompression.
 pub(in crate::store) struct Dictionary {
     compress: CDict<'static>,
     decompress: DDict<'static>,
-    /// What it holds itself.
+    /// Its size in memory.
     bytes: usize,
 }
 
 thread_local! {
-    /// Contexts hold much memory and no state between calls, so a thread has one of each.
+    /// Contexts use much memory and have no state between calls: one per thread.
     static PACKER: RefCell<(CCtx<'static>, Vec<u8>)> = RefCell::new((CCtx::create(), Vec::new()));
     static UNPACKER: RefCell<DCtx<'static>> = RefCell::new(DCtx::create());
 }
 
 impl Dictionary {
-    /// Makes a dictionary from samples; `None` if they have too little in common.
+    /// Trains a dictionary from samples; `None` if they have too little in common.
     pub(super) fn train(samples: &[Box<[u8]>]) -> Option<Self> {
         let sizes: Vec<usize> = samples.iter().map(|sample| sample.len()).collect();
         let mut buffer = vec![0; SIZE];
@@ -35,7 +35,7 @@ impl Dictionary {
         Some(Self {
             compress: CDict::try_create(content, LEVEL)?,
             decompress: DDict::try_create(content)?,
-            // Both keep a copy; the compressor's tables are about as large again.
+            // Both contain a copy; the compressor's tables are about as large again.
             bytes: 3 * length,
         })
     }
@@ -56,7 +56,7 @@ impl Dictionary {
         })
     }
 
-    /// Restores a text of a known length.
+    /// Decompresses a text of a known length.
     pub(super) fn unpack(&self, packed: &[u8], length: usize) -> Option<Vec<u8>> {
         let mut json = Vec::with_capacity(length);
         let unpacked = UNPACKER.with_borrow_mut(|context| {

@@ -13,39 +13,42 @@ pub(crate) use codec::Age;
 pub(super) use codec::{Codec, Course, SAMPLES, pack};
 pub(super) use dictionary::Dictionary;
 
-/// In which form a kind's objects are kept.
+/// The form in which a kind's objects are stored.
 ///
-/// Whatever the form, every view reads every object; forms differ in memory and in what a first look at an
-/// object costs.
+/// Every view can read every object in any form; the forms differ in memory and in the cost of reading an object for
+/// the first time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Storage {
-    /// Only metadata is watched and kept; content is fetched when somebody asks for it.
+    /// Only metadata is watched and stored; content is fetched on demand.
     ///
-    /// Handlers are given the whole object as always, for one request each. Reads of a cache that are not
-    /// asynchronous fail with [`DecodeError`](super::DecodeError) for want of content.
+    /// Handlers get the whole object as always, for one request each. Synchronous reads of a cache fail with a
+    /// [`DecodeError`](super::DecodeError) that says [`is_no_content`](super::DecodeError::is_no_content).
     OnDemand,
-    /// JSON, compressed with a dictionary that is made from the kind's own objects: small, and a first look
-    /// costs a microsecond or two more.
+    /// JSON, compressed with a dictionary trained from the kind's own objects.
+    ///
+    /// It is small, and the first read costs a microsecond or two more.
     Compressed,
     /// JSON as the server sent it.
     Plain,
-    /// JSON, and every value that was decoded from it, until the object changes: fast to read again and
-    /// again, and several times as large.
+    /// JSON, and every value decoded from it until the object changes.
+    ///
+    /// It is fast to read repeatedly, and several times as large.
     Decoded,
-    /// [`Plain`](Self::Plain) for kinds that hold little, and [`Compressed`](Self::Compressed) once they
-    /// hold more than a megabyte, if that helps.
+    /// [`Plain`](Self::Plain) or, for larger kinds, [`Compressed`](Self::Compressed).
+    ///
+    /// A kind is compressed once it has more than a megabyte, if that makes it smaller.
     #[default]
     Auto,
 }
 
 /// The JSON of an object, in one of two forms.
 pub(super) enum Body {
-    /// Shared with those who read it. Boxed, for it came in a box, and is not copied into another block.
+    /// Shared with its readers. Boxed, because the box of the JSON is used without a copy.
     Plain(Arc<Text>),
     Packed {
         bytes: Box<[u8]>,
-        /// How long the JSON is.
+        /// The length of the JSON.
         length: u32,
         dictionary: Arc<Dictionary>,
     },
@@ -58,7 +61,9 @@ impl Body {
         Self::Plain(Arc::new(Text(json)))
     }
 
-    /// Returns the JSON; `None` if it cannot be unpacked, which would be a defect of the memory.
+    /// Returns the JSON.
+    ///
+    /// `None` if it cannot be unpacked, which would be damaged memory.
     pub(super) fn json(&self) -> Option<ObjectJson> {
         let form = match self {
             Self::Plain(json) => Form::Shared(Arc::clone(json)),
@@ -71,7 +76,7 @@ impl Body {
         Some(ObjectJson(form))
     }
 
-    /// Returns the bytes held.
+    /// Returns the size in bytes.
     pub(super) fn len(&self) -> usize {
         match self {
             // An `Arc` has two counters in front.
@@ -97,7 +102,7 @@ impl Body {
 
 /// The JSON of a cached object, shared with the cache or unpacked from it.
 ///
-/// It dereferences to the bytes. The text stays the same, whatever happens to the object meanwhile.
+/// Dereferences to the bytes. The text stays the same, whatever happens to the object meanwhile.
 #[derive(Clone, Default)]
 pub struct ObjectJson(Form);
 
@@ -108,7 +113,7 @@ enum Form {
 }
 
 impl ObjectJson {
-    /// Returns the bytes, copied if the cache has them, too.
+    /// Returns the bytes, copied if they are shared with the cache.
     #[must_use]
     pub fn into_owned(self) -> Vec<u8> {
         match self.0 {
@@ -158,7 +163,7 @@ impl PartialEq for ObjectJson {
 impl Eq for ObjectJson {}
 
 impl fmt::Debug for ObjectJson {
-    /// Shows the length; the content stays out of logs.
+    /// Prints the length; the content stays out of logs.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ObjectJson")
             .field("bytes", &self.len())

@@ -1,4 +1,4 @@
-//! Indexes by functions of the user's.
+//! Indexes by functions of the user.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -10,17 +10,17 @@ use lariat_core::ObjectKey;
 use super::posting::Postings;
 use crate::store::object::CachedObject;
 
-/// Says under which values an object is found.
+/// Returns the values under which an object is found.
 pub(crate) type IndexFn = dyn Fn(&Arc<CachedObject>) -> Vec<String> + Send + Sync;
 
-/// The values of one object in every custom index, in their order.
+/// The values of one object in every custom index, in the order of the indexes.
 pub(in crate::store) type Values = Vec<Box<[Arc<str>]>>;
 
 /// One index.
 pub(in crate::store) struct CustomIndex {
     name: Arc<str>,
     by_value: Postings<Arc<str>>,
-    /// What each object is found under; those that are found nowhere are not in it.
+    /// The values of each object; objects without values are not in it.
     by_key: HashMap<ObjectKey, Box<[Arc<str>]>>,
 }
 
@@ -37,7 +37,7 @@ impl CustomIndex {
         &self.name
     }
 
-    /// Puts an object under its values, or takes it out with none.
+    /// Sets the values of an object; no values remove it.
     pub(in crate::store) fn put(&mut self, key: &ObjectKey, values: Box<[Arc<str>]>) {
         for value in &values {
             self.by_value.add(&**value, key);
@@ -59,7 +59,7 @@ impl CustomIndex {
         self.by_value.count(value)
     }
 
-    /// Returns how many objects it finds under some value.
+    /// Returns how many objects have a value.
     pub(super) fn len(&self) -> usize {
         self.by_key.len()
     }
@@ -78,7 +78,9 @@ impl fmt::Debug for CustomIndex {
     }
 }
 
-/// Asks a function of the user's; one that panics finds the object nowhere, and is reported.
+/// Calls a function of the user.
+///
+/// If it panics, the object has no values and the error is logged.
 pub(in crate::store) fn values(
     name: &str,
     function: &IndexFn,

@@ -1,4 +1,4 @@
-//! Indexes of labels, made for those that are asked for.
+//! Indexes of labels, created for the labels that selectors use.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,13 +9,13 @@ use lariat_core::{LabelSelector, ObjectKey};
 use super::posting::Postings;
 use crate::store::object::CachedObject;
 
-/// For how many labels there is an index at a time. The one that was not used for longest gives way.
+/// How many labels have an index. The least recently used one is replaced.
 pub(super) const MOST: usize = 8;
 
-/// An index that was not used by so many queries in a row is not in use.
+/// An index that this many queries in a row did not use is not in use.
 const IN_USE: u64 = 64;
 
-/// Objects by the values of those labels that selectors ask for.
+/// Objects by the values of the labels that selectors use.
 #[derive(Debug, Default)]
 pub(in crate::store) struct LabelIndexes {
     by_label: HashMap<Arc<str>, LabelIndex>,
@@ -29,16 +29,16 @@ pub(in crate::store) struct LabelIndex {
     last_used: AtomicU64,
 }
 
-/// The cheapest way to what a selector wants, where an index helps.
+/// The shortest path to the objects of a selector, through an index.
 pub(in crate::store) struct LabelPath<'a> {
     index: &'a LabelIndex,
     values: &'a [String],
-    /// How many objects are on the way.
+    /// How many objects are on the path.
     pub(in crate::store) count: usize,
 }
 
 impl LabelIndexes {
-    /// Returns the shortest way there is an index for.
+    /// Returns the shortest path through an index.
     pub(in crate::store) fn path<'a>(
         &'a self,
         selector: &'a LabelSelector,
@@ -60,7 +60,7 @@ impl LabelIndexes {
         paths.min_by_key(|path| path.count)
     }
 
-    /// Returns how many labels have an index, and how many keys all of them hold.
+    /// Returns how many labels have an index, and how many keys all indexes contain.
     pub(super) fn sizes(&self) -> (usize, usize) {
         let indexes = self.by_label.values();
         (
@@ -69,12 +69,12 @@ impl LabelIndexes {
         )
     }
 
-    /// Returns whether there is an index of a label.
+    /// Returns whether a label has an index.
     pub(in crate::store) fn has(&self, label: &str) -> bool {
         self.by_label.contains_key(label)
     }
 
-    /// Returns whether another index can be kept: there are few, or one of them is not in use.
+    /// Returns whether another index can be kept: there are few, or one is not in use.
     pub(in crate::store) fn has_room(&self) -> bool {
         let now = self.clock.load(Ordering::Relaxed);
         let unused = |index: &LabelIndex| {
@@ -97,7 +97,7 @@ impl LabelIndexes {
         self.by_label.insert(label.into(), index);
     }
 
-    /// Takes in that an object came, changed or went.
+    /// Updates the indexes after an object was added, changed or removed.
     pub(super) fn update(&mut self, old: Option<&CachedObject>, new: Option<&CachedObject>) {
         for (label, index) in &mut self.by_label {
             let value =
@@ -124,7 +124,7 @@ impl LabelIndexes {
 }
 
 impl LabelIndex {
-    /// Makes the index of a label over what there is.
+    /// Creates the index of a label from existing objects.
     pub(in crate::store) fn over<'a>(
         label: &str,
         objects: impl Iterator<Item = &'a Arc<CachedObject>>,
@@ -143,7 +143,7 @@ impl LabelIndex {
 }
 
 impl<'a> LabelPath<'a> {
-    /// Returns the keys on the way, in order.
+    /// Returns the keys on the path, in order.
     pub(in crate::store) fn keys(&self) -> Vec<&'a ObjectKey> {
         let keys = self
             .values

@@ -1,4 +1,4 @@
-//! Ways to objects other than by key.
+//! Indexes: lookups other than by key.
 
 mod custom;
 mod labels;
@@ -16,13 +16,15 @@ use posting::Postings;
 #[derive(Debug, Default)]
 pub(super) struct Indexes {
     pub(super) labels: LabelIndexes,
-    /// Made when an owner is asked for first.
+    /// Created when an owner is first asked for.
     owners: Option<Postings<Uid>>,
     pub(super) custom: Vec<CustomIndex>,
 }
 
 impl Indexes {
-    /// Takes in that an object came, changed or went; `values` are the new state's in the custom indexes.
+    /// Updates the indexes after an object was added, changed or removed.
+    ///
+    /// `values` are those of the new state in the custom indexes.
     pub(super) fn update(
         &mut self,
         old: Option<&CachedObject>,
@@ -63,7 +65,7 @@ impl Indexes {
         self.owners.is_some()
     }
 
-    /// Makes the index of owners over what there is.
+    /// Creates the index of owners from existing objects.
     pub(super) fn index_owners<'a>(&mut self, objects: impl Iterator<Item = &'a CachedObject>) {
         self.owners = Some(Postings::default());
         for object in objects {
@@ -85,8 +87,9 @@ impl Indexes {
         self.owners.as_ref().map_or(0, |owners| owners.count(uid))
     }
 
-    /// Returns how much the indexes of a store of so many objects remember. That of owners is not among them, for it has
-    /// as many entries as objects have owners, and nothing counts these.
+    /// Returns the sizes of the indexes of a store with so many objects.
+    ///
+    /// The index of owners is not included: it has as many entries as objects have owners, which nothing counts.
     pub(super) fn remembered(&self, objects: usize) -> [Remembered; 2] {
         let (labels, keys) = self.labels.sizes();
         let found: usize = self.custom.iter().map(CustomIndex::len).sum();
@@ -97,7 +100,7 @@ impl Indexes {
         ]
     }
 
-    /// Estimates the memory held.
+    /// Estimates the memory use.
     pub(super) fn bytes(&self) -> usize {
         let custom: usize = self.custom.iter().map(CustomIndex::bytes).sum();
         let owners = self.owners.as_ref().map_or(0, Postings::bytes);

@@ -1,4 +1,4 @@
-//! Which objects have a value.
+//! Keys of objects by value.
 
 use std::borrow::Borrow;
 use std::collections::{BTreeSet, HashMap};
@@ -6,11 +6,11 @@ use std::hash::Hash;
 
 use lariat_core::ObjectKey;
 
-/// Keys of objects by something they have in common.
+/// Keys of objects by a value that they have in common.
 #[derive(Debug)]
 pub(super) struct Postings<V> {
     by_value: HashMap<V, Posting>,
-    /// How many keys all of them hold together.
+    /// The number of keys in all postings.
     keys: usize,
 }
 
@@ -106,12 +106,12 @@ impl<V: Eq + Hash> Postings<V> {
         one.into_iter().chain(many.into_iter().flatten())
     }
 
-    /// Returns how many keys all values have together.
+    /// Returns the number of keys in all postings.
     pub(super) fn len(&self) -> usize {
         self.keys
     }
 
-    /// Estimates the memory held: a node of a set has room for eleven keys and is two thirds full.
+    /// Estimates the memory use: a set node has room for eleven keys and is two thirds full.
     pub(super) fn bytes(&self) -> usize {
         self.keys * size_of::<ObjectKey>() * 3 / 2
             + self.by_value.capacity() * (size_of::<V>() + size_of::<Posting>() + 1)

@@ -49,8 +49,8 @@ fn changes(store: &Store, deltas: Vec<Delta>) -> Vec<String> {
         Change::Deleted { last } => format!("deleted {}", last.version()),
         Change::Resynced { .. } => "resynced".to_owned(),
     };
-    let told = store.apply(deltas, Content::Whole);
-    told.iter().map(text).collect()
+    let reported = store.apply(deltas, Content::Whole);
+    reported.iter().map(text).collect()
 }
 
 #[test]
@@ -87,7 +87,7 @@ fn another_object_under_the_same_name_is_a_deletion_and_an_addition() {
 }
 
 #[test]
-fn a_server_restored_from_a_backup_is_believed() {
+fn the_state_of_a_server_restored_from_a_backup_is_used() {
     let store = Store::default();
     changes(
         &store,
@@ -100,8 +100,8 @@ fn a_server_restored_from_a_backup_is_believed() {
         ))],
     );
     let listing = store.begin_listing(false, Content::Whole, None);
-    let told = store.list_page(&listing, vec![object(0, State { uid: 1, version: 7 })]);
-    assert!(matches!(&told[..], [Change::Updated { .. }]));
+    let reported = store.list_page(&listing, vec![object(0, State { uid: 1, version: 7 })]);
+    assert!(matches!(&reported[..], [Change::Updated { .. }]));
 }
 
 #[derive(Debug, serde::Deserialize)]
@@ -121,7 +121,7 @@ fn raw(json: &serde_json::Value) -> Arc<CachedObject> {
 }
 
 #[test]
-fn a_value_is_decoded_once_while_somebody_has_it() {
+fn a_value_is_decoded_once_while_it_is_in_use() {
     let object = raw(&json!({"metadata": {"name": "a"}, "spec": {"size": 5}}));
     let first = object.decode::<Sized>(&gvk()).unwrap();
     let second = object.decode::<Sized>(&gvk()).unwrap();
@@ -293,7 +293,7 @@ fn the_memory_of_decoded_values_is_given_up_as_others_are_decoded() {
     assert_eq!(
         with_links,
         64 + 1,
-        "the last few, and the one that somebody has"
+        "the last few, and the one that is in use"
     );
     drop(held);
 }
@@ -345,7 +345,7 @@ fn content_that_takes_the_place_of_metadata_is_packed_as_well_as_if_it_had_come_
 }
 
 #[test]
-fn content_that_is_given_up_goes_at_once_and_what_comes_after_it_too() {
+fn content_that_is_given_up_is_freed_immediately_and_later_content_too() {
     let store = Store::default();
     store.set_storage(Storage::Plain);
     fill(&store, Content::Whole);

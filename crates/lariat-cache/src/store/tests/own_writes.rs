@@ -26,12 +26,12 @@ fn shown(store: &Store) -> Option<u64> {
 }
 
 #[test]
-fn a_write_of_ours_is_shown_at_once_and_its_echo_changes_nothing() {
+fn a_write_of_ours_is_shown_immediately_and_its_echo_changes_nothing() {
     let store = Store::default();
     let state = |version| state(1, version);
     changes(&store, vec![Delta::Present(state(1))]);
-    let told = store.wrote(state(7), Content::Whole, LAST);
-    assert!(matches!(&told[..], [Change::Updated { .. }]));
+    let reported = store.wrote(state(7), Content::Whole, LAST);
+    assert!(matches!(&reported[..], [Change::Updated { .. }]));
     let late = vec![Delta::Present(state(3)), Delta::Present(state(7))];
     assert_eq!(changes(&store, late), Vec::<String>::new());
     assert_eq!(
@@ -97,7 +97,7 @@ async fn a_watch_after_one_that_was_silent_does_not_bring_back_what_we_deleted()
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_watch_that_said_how_far_it_is_has_told_what_we_deleted() {
+async fn a_watch_that_reported_progress_has_reported_what_we_deleted() {
     for (has_progressed, shown) in [(false, 0), (true, 1)] {
         let watched = |store: &Store| {
             if has_progressed {
@@ -106,13 +106,13 @@ async fn a_watch_that_said_how_far_it_is_has_told_what_we_deleted() {
         };
         let store = deleted_long_ago(watched).await;
         store.watch_opened(None);
-        let told = changes(&store, vec![Delta::Present(state(1, 5))]);
-        assert_eq!(told.len(), shown, "{told:?}");
+        let reported = changes(&store, vec![Delta::Present(state(1, 5))]);
+        assert_eq!(reported.len(), shown, "{reported:?}");
     }
 }
 
 #[test]
-fn where_versions_do_not_compare_the_server_is_believed() {
+fn where_versions_do_not_compare_the_server_s_state_is_used() {
     let store = Store::default();
     let state = |version: &str| {
         let json = json!({"metadata": {"name": "a", "uid": "u", "resourceVersion": version}});
@@ -144,8 +144,8 @@ fn a_list_from_before_a_write_of_ours_does_not_undo_it() {
     store.list_page(&listing, vec![state(1, 5)]);
     store.wrote(state(1, 11), Content::Whole, LAST);
     store.wrote(state(2, 12), Content::Whole, LAST);
-    let told = store.list_page(&listing, vec![state(1, 9)]);
-    assert!(told.is_empty());
+    let reported = store.list_page(&listing, vec![state(1, 9)]);
+    assert!(reported.is_empty());
     assert!(
         store
             .end_listing(&listing, &ResourceVersion::from(10))
@@ -176,7 +176,7 @@ async fn a_list_that_began_before_a_write_does_not_undo_it_however_long_it_takes
 }
 
 #[test]
-fn a_list_that_began_after_a_write_is_believed_at_once() {
+fn a_list_that_began_after_a_write_is_used_immediately() {
     let store = Store::default();
     changes(&store, vec![Delta::Present(state(1, 900))]);
     store.wrote(state(1, 1000), Content::Whole, LAST);
@@ -189,14 +189,14 @@ fn a_list_that_began_after_a_write_is_believed_at_once() {
     );
     store.wrote(other.clone(), Content::Whole, LAST);
     // The server was restored from a backup in which one object is older, and the other is not.
-    let told = list(&store, 7, vec![state(1, 7)]);
+    let reported = list(&store, 7, vec![state(1, 7)]);
     assert!(matches!(
-        &told[..],
+        &reported[..],
         [Change::Updated { .. }, Change::Deleted { .. }]
     ));
     assert_eq!((shown(&store), store.len()), (Some(7), 1));
-    let told = changes(&store, vec![Delta::Present(state(1, 8))]);
-    assert_eq!(told, ["updated 7 8"], "its events are news");
+    let reported = changes(&store, vec![Delta::Present(state(1, 8))]);
+    assert_eq!(reported, ["updated 7 8"], "its events are news");
 }
 
 #[test]
@@ -206,8 +206,8 @@ fn what_we_deleted_is_back_if_a_list_that_began_later_shows_it() {
     let key = state(1, 1).key().clone();
     store.deleted((&key, state(1, 1).uid()), None, LAST);
     assert_eq!(list(&store, 7, vec![state(1, 7)]).len(), 1);
-    let told = changes(&store, vec![Delta::Present(state(1, 8))]);
-    assert_eq!(told, ["updated 7 8"]);
+    let reported = changes(&store, vec![Delta::Present(state(1, 8))]);
+    assert_eq!(reported, ["updated 7 8"]);
 }
 
 #[test]
@@ -225,8 +225,8 @@ fn a_list_in_progress_does_not_show_what_we_deleted_before_it_came() {
     // Nor does the watch that goes on from there.
     assert!(changes(&store, vec![Delta::Present(state(1, 6))]).is_empty());
     assert!(changes(&store, vec![Delta::Gone(state(1, 7))]).is_empty());
-    let told = changes(&store, vec![Delta::Present(state(2, 8))]);
-    assert_eq!(told, ["added 8"], "its successor is another object");
+    let reported = changes(&store, vec![Delta::Present(state(2, 8))]);
+    assert_eq!(reported, ["added 8"], "its successor is another object");
 }
 
 #[test]
@@ -237,7 +237,7 @@ fn what_left_the_selection_by_our_write_and_came_back_by_our_write_is_shown() {
     assert_eq!(shown(&store), None);
     assert_eq!(store.wrote(state(1, 102), Content::Whole, LAST).len(), 1);
     assert_eq!(shown(&store), Some(102));
-    // The watch tells that it left only now.
+    // Only now the watch reports that it left.
     let late = vec![
         Delta::Present(state(1, 100)),
         Delta::Gone(state(1, 101)),
@@ -328,8 +328,8 @@ fn a_late_answer_does_not_take_away_what_came_back_meanwhile() {
 fn an_answer_that_comes_after_the_end_of_the_object_does_not_bring_it_back() {
     let store = Store::default();
     list(&store, 4, Vec::new());
-    let told = vec![Delta::Present(state(1, 5)), Delta::Present(state(1, 6))];
-    changes(&store, told);
+    let reported = vec![Delta::Present(state(1, 5)), Delta::Present(state(1, 6))];
+    changes(&store, reported);
     changes(&store, vec![Delta::Gone(state(1, 7))]);
     assert!(store.wrote(state(1, 6), Content::Whole, LAST).is_empty());
     // Nor one that a list swept away, nor one that no list ever mentioned.
@@ -385,7 +385,7 @@ fn a_creation_is_shown_though_another_namespace_is_further_on() {
 }
 
 #[test]
-fn what_a_watch_tells_while_a_list_is_read_is_not_all_that_happened() {
+fn what_a_watch_reports_while_a_list_is_read_is_not_all_that_happened() {
     let store = Store::default();
     list(&store, 10, Vec::new());
     let listing = store.begin_listing(false, Content::Whole, None);
@@ -491,8 +491,8 @@ async fn deletions_are_forgotten_though_no_watch_lasts_for_a_minute() {
     }
     assert_eq!(own_writes(&store).0, 0);
     // A server that was restored from a backup has the object again.
-    let told = changes(&store, vec![Delta::Present(state(1, 14))]);
-    assert_eq!(told, ["added 14"]);
+    let reported = changes(&store, vec![Delta::Present(state(1, 14))]);
+    assert_eq!(reported, ["added 14"]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -15,7 +15,7 @@ fn state(number: u32, version: u64) -> RawObject {
     RawObject::parse(json.to_string().as_bytes(), &gvk()).unwrap()
 }
 
-/// A store that packs the so many objects it holds.
+/// A store that packs this many objects.
 fn packing(objects: u32) -> Store {
     let store = Store::default();
     store.set_storage(Storage::Compressed);

@@ -1,159 +1,142 @@
 //! When something is due that recurs: the schedules of CronJobs, in UTC.
 //!
-//! Source: `github.com/robfig/cron/v3`, `ParseStandard`.
+//! What a schedule may say is what Kubernetes reads (`github.com/robfig/cron/v3`, `ParseStandard`): no 7 for Sunday, no `L`,
+//! `W` or `#`, no names of months among the days of the week, but `1/5`, `?` everywhere and `@every`. `croner` reads another
+//! dialect, so fields are checked here and given to it as plain numbers; it finds the times.
 
 use std::ops::RangeInclusive;
-use std::time::Duration;
 
-use jiff::civil::{Date, DateTime};
+use croner::Cron;
+use croner::parser::{CronParser, Seconds, Year};
+use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
-use jiff::{Span, Timestamp};
-
-/// A schedule without any time in this many years has none at all.
-const YEARS: i64 = 5;
+use jiff::{SignedDuration, Timestamp};
 
 const MONTHS: [&str; 12] = [
     "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
 ];
 const DAYS: [&str; 7] = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"];
 
+/// The most days that a month ever has.
+const LENGTHS: [u16; 12] = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
+
 /// Points in time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Schedule {
-    Every(Duration),
-    At(Box<Fields>),
-}
-
-/// The five fields, each as a set of numbers.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Fields {
-    minutes: u64,
-    hours: u64,
-    days: u64,
-    months: u64,
-    weekdays: u64,
-    /// One of the fields for days admits all: a day has to be in both, else in one of them.
-    needs_both: bool,
+    /// A whole number of seconds apart, at least one.
+    Every(SignedDuration),
+    /// At least one time ever comes.
+    At(Box<Cron>),
 }
 
 /// What a field may contain.
 struct Bounds {
-    range: RangeInclusive<u32>,
+    range: RangeInclusive<usize>,
     names: &'static [&'static str],
-    /// The number of the first name.
-    first: u32,
 }
 
 impl Schedule {
-    /// Reads five fields, or a descriptor such as `@hourly`; `None` if it is neither.
+    /// Reads five fields, or a descriptor such as `@hourly`; `None` if it is neither, or never comes.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let text = text.trim();
         // Nobody here knows other zones.
         let text = text.strip_prefix("TZ=UTC ").unwrap_or(text).trim_start();
         if let Some(span) = text.strip_prefix("@every ") {
-            let span: jiff::SignedDuration = span.trim().parse().ok()?;
-            let span = Duration::try_from(span).ok()?;
-            // Whole seconds, at least one.
-            let seconds = span.as_secs().max(1);
-            return Some(Self::Every(Duration::from_secs(seconds)));
+            let span: SignedDuration = span.trim().parse().ok()?;
+            let seconds = (!span.is_negative()).then(|| span.as_secs().max(1))?;
+            return Some(Self::Every(SignedDuration::from_secs(seconds)));
         }
-        let text = match text {
+        let cron = numbers(match text {
             "@yearly" | "@annually" => "0 0 1 1 *",
             "@monthly" => "0 0 1 * *",
             "@weekly" => "0 0 * * 0",
             "@daily" | "@midnight" => "0 0 * * *",
             "@hourly" => "0 * * * *",
             other => other,
-        };
-        let fields: Vec<&str> = text.split_whitespace().collect();
-        let [minute, hour, day, month, weekday] = fields[..] else {
-            return None;
-        };
-        let is_star = |field: &str| {
-            let mut parts = field.split(',');
-            parts.any(|part| matches!(part.split('/').next(), Some("*" | "?")))
-        };
-        Some(Self::At(Box::new(Fields {
-            minutes: set(minute, &Bounds::plain(0..=59))?,
-            hours: set(hour, &Bounds::plain(0..=23))?,
-            days: set(day, &Bounds::plain(1..=31))?,
-            months: set(month, &Bounds::named(1..=12, &MONTHS))?,
-            weekdays: set(weekday, &Bounds::named(0..=6, &DAYS))?,
-            needs_both: is_star(day) || is_star(weekday),
-        })))
+        })?;
+        let parser = CronParser::builder().seconds(Seconds::Disallowed);
+        let cron = parser.year(Year::Disallowed).build().parse(&cron).ok()?;
+        comes(&cron).then(|| Self::At(Box::new(cron)))
     }
 
-    /// Returns the first time after another, if there ever is one.
+    /// Returns the first time after another.
     pub(super) fn next(&self, after: Timestamp) -> Option<Timestamp> {
         match self {
             Self::Every(span) => {
                 let whole = Timestamp::from_second(after.as_second()).ok()?;
                 whole.checked_add(*span).ok()
             }
-            Self::At(fields) => fields.next(after),
+            Self::At(cron) => timestamp(cron.find_next_occurrence(&civil(after), false).ok()?),
         }
     }
 
     /// Returns the last time up to now that is after another.
-    ///
-    /// Of many it looks at the last few only, taking the first distance between two for that of all.
     pub(super) fn last(&self, after: Timestamp, now: Timestamp) -> Option<Timestamp> {
-        let first = self.next(after).filter(|first| *first <= now)?;
-        let Some(second) = self.next(first).filter(|second| *second <= now) else {
-            return Some(first);
-        };
-        let distance = (second.as_second() - first.as_second()).max(1);
-        let passed = (now.as_second() - first.as_second()) / distance;
-        let start = first.as_second() + (passed - 1).max(0) * distance;
-        let mut last = first;
-        let mut at = self.next(Timestamp::from_second(start).ok()?.max(first));
-        while let Some(time) = at.filter(|time| *time <= now) {
-            last = time;
-            at = self.next(time);
-        }
-        Some(last.max(second))
-    }
-}
-
-impl Bounds {
-    fn plain(range: RangeInclusive<u32>) -> Self {
-        Self::named(range, &[])
-    }
-
-    fn named(range: RangeInclusive<u32>, names: &'static [&'static str]) -> Self {
-        Self {
-            first: *range.start(),
-            range,
-            names,
+        match self {
+            Self::Every(span) => {
+                let first = self.next(after).filter(|first| *first <= now)?;
+                let passed = now.duration_since(first).as_secs() / span.as_secs();
+                let passed = SignedDuration::from_secs(passed * span.as_secs());
+                first.checked_add(passed).ok()
+            }
+            Self::At(cron) => {
+                let last = cron.find_previous_occurrence(&civil(now), true);
+                timestamp(last.ok()?).filter(|last| *last > after)
+            }
         }
     }
+}
 
-    fn number(&self, text: &str) -> Option<u32> {
-        let name = text.to_lowercase();
-        let named = self.names.iter().position(|each| *each == name);
-        let number = match named {
-            Some(at) => self.first + u32::try_from(at).ok()?,
-            None if text.bytes().all(|byte| byte.is_ascii_digit()) => text.parse().ok()?,
-            None => return None,
-        };
-        self.range.contains(&number).then_some(number)
+fn civil(time: Timestamp) -> DateTime {
+    TimeZone::UTC.to_datetime(time)
+}
+
+fn timestamp(civil: DateTime) -> Option<Timestamp> {
+    TimeZone::UTC.to_timestamp(civil).ok()
+}
+
+/// Returns whether a schedule ever comes: not the 30th of February, for which `croner` would search three thousand years.
+fn comes(cron: &Cron) -> bool {
+    let days = cron.pattern.days.values();
+    let mut months = cron.pattern.months.values().into_iter();
+    let first = days.first().copied().unwrap_or(u16::MAX);
+    !cron.pattern.is_dow_wildcard() || months.any(|month| first <= LENGTHS[usize::from(month) - 1])
+}
+
+/// Writes five fields in numbers, which `croner` reads as Kubernetes does; `None` if Kubernetes reads no such fields.
+fn numbers(text: &str) -> Option<String> {
+    let fields: Vec<&str> = text.split_whitespace().collect();
+    let [minute, hour, day, month, weekday] = fields[..] else {
+        return None;
+    };
+    let fields = [
+        field(minute, &Bounds::plain(0..=59))?,
+        field(hour, &Bounds::plain(0..=23))?,
+        field(day, &Bounds::plain(1..=31))?,
+        field(month, &Bounds::named(1..=12, &MONTHS))?,
+        field(weekday, &Bounds::named(0..=6, &DAYS))?,
+    ];
+    Some(fields.join(" "))
+}
+
+/// Writes a field: parts with commas between them, each `*`, `1`, `1-5`, `*/2`, `1-5/2` or `1/2`.
+fn field(text: &str, bounds: &Bounds) -> Option<String> {
+    let parts: Option<Vec<String>> = text.split(',').map(|part| run(part, bounds)).collect();
+    let parts = parts?;
+    // A day counts if the other field for days admits it, or else one of the two: that is a matter of the star.
+    if parts.iter().any(|part| part == "*") {
+        return Some("*".to_owned());
     }
+    Some(parts.join(","))
 }
 
-/// Reads a field: parts with commas between them, each `*`, `1`, `1-5`, `*/2`, `1-5/2` or `1/2`.
-fn set(field: &str, bounds: &Bounds) -> Option<u64> {
-    field
-        .split(',')
-        .map(|part| run(part, bounds))
-        .try_fold(0, |all, run| Some(all | run?))
-}
-
-fn run(part: &str, bounds: &Bounds) -> Option<u64> {
+fn run(part: &str, bounds: &Bounds) -> Option<String> {
     let (range, step) = match part.split_once('/') {
         Some((range, step)) => (range, Some(step.parse::<usize>().ok()?)),
         None => (part, None),
     };
     let (first, last) = match (range, range.split_once('-')) {
+        ("*" | "?", _) if step.is_none_or(|step| step == 1) => return Some("*".to_owned()),
         ("*" | "?", _) => (*bounds.range.start(), *bounds.range.end()),
         (_, Some((first, last))) => (bounds.number(first)?, bounds.number(last)?),
         (one, None) => {
@@ -166,49 +149,32 @@ fn run(part: &str, bounds: &Bounds) -> Option<u64> {
         return None;
     }
     let numbers = (first..=last).step_by(step.unwrap_or(1));
-    Some(numbers.fold(0, |all, number| all | 1 << number))
+    Some(
+        numbers
+            .map(|number| number.to_string())
+            .collect::<Vec<_>>()
+            .join(","),
+    )
 }
 
-fn has(set: u64, number: i8) -> bool {
-    u32::try_from(number).is_ok_and(|number| set >> number & 1 == 1)
-}
-
-impl Fields {
-    fn next(&self, after: Timestamp) -> Option<Timestamp> {
-        let start = after.to_zoned(TimeZone::UTC).datetime();
-        let last = start.date().checked_add(Span::new().years(YEARS)).ok()?;
-        let mut day = start.date();
-        while day <= last {
-            if self.is_on(day) {
-                let times = self.times(day);
-                for time in times {
-                    let time = time.to_zoned(TimeZone::UTC).ok()?.timestamp();
-                    if time > after {
-                        return Some(time);
-                    }
-                }
-            }
-            day = day.tomorrow().ok()?;
-        }
-        None
+impl Bounds {
+    fn plain(range: RangeInclusive<usize>) -> Self {
+        Self::named(range, &[])
     }
 
-    fn is_on(&self, day: Date) -> bool {
-        let is_day = has(self.days, day.day());
-        let is_weekday = has(self.weekdays, day.weekday().to_sunday_zero_offset());
-        let is_either = match self.needs_both {
-            true => is_day && is_weekday,
-            false => is_day || is_weekday,
+    /// The names are those of the numbers from the first on.
+    fn named(range: RangeInclusive<usize>, names: &'static [&'static str]) -> Self {
+        Self { range, names }
+    }
+
+    fn number(&self, text: &str) -> Option<usize> {
+        let named = |name: &&str| name.eq_ignore_ascii_case(text);
+        let number = match self.names.iter().position(named) {
+            Some(at) => self.range.start() + at,
+            None if text.bytes().all(|byte| byte.is_ascii_digit()) => text.parse().ok()?,
+            None => return None,
         };
-        has(self.months, day.month()) && is_either
-    }
-
-    fn times(&self, day: Date) -> impl Iterator<Item = DateTime> {
-        let hours = (0..24).filter(|hour| has(self.hours, *hour));
-        hours.flat_map(move |hour| {
-            let minutes = (0..60).filter(|minute| has(self.minutes, *minute));
-            minutes.map(move |minute| day.at(hour, minute, 0, 0))
-        })
+        self.range.contains(&number).then_some(number)
     }
 }
 
@@ -252,6 +218,23 @@ mod tests {
                 "2026-01-15T00:00:00Z",
                 "2026-07-01T00:00:00Z",
             ),
+            // A star with a step is none: one of the two fields is enough.
+            (
+                "0 0 */10 * MON",
+                "2026-03-03T00:00:00Z",
+                "2026-03-09T00:00:00Z",
+            ),
+            (
+                "0 0 */1 * MON",
+                "2026-03-03T00:00:00Z",
+                "2026-03-09T00:00:00Z",
+            ),
+            (
+                "0 0 ? * 2-6/2,0",
+                "2026-03-01T00:00:00Z",
+                "2026-03-03T00:00:00Z",
+            ),
+            ("? ? * * *", "2026-03-01T10:00:30Z", "2026-03-01T10:01:00Z"),
             ("@hourly", "2026-12-31T23:00:00Z", "2027-01-01T00:00:00Z"),
             ("@weekly", "2026-03-01T00:00:00Z", "2026-03-08T00:00:00Z"),
             (
@@ -266,9 +249,12 @@ mod tests {
     }
 
     #[test]
-    fn what_never_comes_has_no_next_time() {
-        let schedule = Schedule::parse("0 0 30 2 *").expect("the schedule is well formed");
-        assert_eq!(schedule.next(time("2026-03-01T00:00:00Z")), None);
+    fn what_never_comes_is_no_schedule() {
+        assert_eq!(Schedule::parse("0 0 30 2 *"), None);
+        assert_eq!(Schedule::parse("0 0 31 2,4,6,9,11 *"), None);
+        for comes in ["0 0 29 2 *", "0 0 31 2,3 *", "0 0 31 2 0"] {
+            assert!(Schedule::parse(comes).is_some(), "{comes}");
+        }
     }
 
     #[test]
@@ -287,6 +273,18 @@ mod tests {
             "@often",
             "@every x",
             "1--2 * * * *",
+            // What croner would read.
+            "0 0 * * 5-7",
+            "0 0 L * *",
+            "0 0 15W * *",
+            "0 0 * * 5L",
+            "0 0 * * 1#2",
+            "0 0 1 * +1",
+            "0 0 * * jan",
+            "0 0 * mon *",
+            "/5 * * * *",
+            "@EVERY 1h",
+            "@every -1h",
         ] {
             assert_eq!(Schedule::parse(text), None, "{text}");
         }
@@ -301,6 +299,14 @@ mod tests {
             ("2026-03-01T00:10:00Z", Some("2026-03-01T00:10:00Z")),
             ("2026-03-01T00:29:00Z", Some("2026-03-01T00:20:00Z")),
             ("2036-03-01T00:01:00Z", Some("2036-03-01T00:00:00Z")),
+        ] {
+            assert_eq!(schedule.last(after, time(now)), expected.map(time), "{now}");
+        }
+        let schedule = Schedule::parse("@every 7m").expect("the schedule is well formed");
+        for (now, expected) in [
+            ("2026-03-01T00:06:59Z", None),
+            ("2026-03-01T00:07:00Z", Some("2026-03-01T00:07:00Z")),
+            ("2026-03-01T00:34:59Z", Some("2026-03-01T00:28:00Z")),
         ] {
             assert_eq!(schedule.last(after, time(now)), expected.map(time), "{now}");
         }

@@ -1,4 +1,4 @@
-//! The failures of one handler that have one cause.
+//! Failures of one handler that share an error.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use super::Failed;
 use super::line::{Line, LineKind};
 
-/// When failures are summed up, each counted from the line before.
+/// The intervals between summary lines, each counted from the line before.
 const INTERVALS: [Duration; 4] = [
     Duration::from_secs(1),
     Duration::from_secs(10),
@@ -17,37 +17,40 @@ const INTERVALS: [Duration; 4] = [
     Duration::from_secs(600),
 ];
 
-/// How long after the last key succeeded that is logged: others may begin to fail at the same moment.
+/// The delay between the success of the last key and the log line about it.
+///
+/// Other keys may start to fail at the same moment.
 const RECOVERY: Duration = Duration::from_secs(1);
 
-/// After how long without a failure the next one counts as the first, if it was not summed up more rarely.
+/// After this time without a failure, or after the present interval if that is longer, the next failure counts as the
+/// first again.
 const QUIET: Duration = Duration::from_secs(60);
 
-/// How many keys a line names.
+/// The number of keys a line names as examples.
 const EXAMPLES: usize = 3;
 
 pub(super) struct Group {
     pub(super) signature: u64,
     is_final: bool,
     error: Arc<str>,
-    /// How many keys fail now, as far as they are known one by one.
+    /// The number of keys that fail now, as far as they are tracked.
     keys: usize,
-    /// There are more keys than are known.
+    /// More keys fail than are tracked.
     are_more: bool,
-    /// Keys that failed since the last line.
+    /// Examples of keys that failed since the last line.
     examples: Vec<ObjectKey>,
-    /// Failures since the last line.
+    /// The number of failures since the last line.
     folded: u64,
-    /// All failures since `began`.
+    /// The number of failures since `began`.
     total: u64,
     began: Instant,
     last: Instant,
-    /// Since when no key fails, if the last has succeeded.
+    /// When the last failing key succeeded; none while keys fail.
     recovered: Option<Instant>,
-    /// The last line says that keys fail.
+    /// The last line reported failing keys, not a recovery.
     is_failing_logged: bool,
     next: Instant,
-    /// How many of the intervals are over.
+    /// The index of the current interval.
     step: usize,
 }
 
@@ -71,7 +74,7 @@ impl Group {
         }
     }
 
-    /// Counts a failure; the first is logged.
+    /// Counts a failure; returns a line if it is the first.
     pub(super) fn add(
         &mut self,
         failed: &Failed<'_>,
@@ -91,13 +94,17 @@ impl Group {
         None
     }
 
-    /// Notes that a key is failing: one that is counted already, or one there is no room to know.
+    /// Records that a key fails.
+    ///
+    /// `is_counted`: the key is in this group already. `is_known`: there was room to track the key.
     pub(super) fn holds(&mut self, is_counted: bool, is_known: bool) {
         self.keys += usize::from(is_known && !is_counted);
         self.are_more |= !is_known;
     }
 
-    /// Notes that a key does not fail like this any more; returns whether that was the last and has succeeded.
+    /// Records that a key no longer fails with this error.
+    ///
+    /// Returns whether it was the last key of the group and has succeeded.
     pub(super) fn release(&mut self, success: Option<Instant>) -> bool {
         self.keys = self.keys.saturating_sub(1);
         let Some(now) = success.filter(|_| self.keys == 0) else {
@@ -108,24 +115,24 @@ impl Group {
         true
     }
 
-    /// Returns when there is something to do.
+    /// Returns when [`tick`](Self::tick) has something to do.
     pub(super) fn due(&self) -> Instant {
         match self.recovered {
             Some(at) if self.is_failing_logged => at + RECOVERY,
-            // What fails and succeeds by turns is summed up as rarely as what fails.
+            // A key that alternates between failure and success is logged as rarely as one that only fails.
             Some(at) => self.next.max(at + RECOVERY),
             None if self.is_silent() => self.end(),
             None => self.next,
         }
     }
 
-    /// Returns what is to be logged at some time.
+    /// Returns the line that is due at `now`, if any.
     pub(super) fn tick(&mut self, handler: &Arc<str>, now: Instant) -> Option<Line> {
         if self.due() > now || self.is_silent() && self.recovered.is_none() {
             return None;
         }
         if self.keys == 0 && self.folded == 0 {
-            // Of keys that are not known one by one none has failed for an interval.
+            // No untracked key has failed for an interval.
             self.are_more = false;
         }
         let line = self.flush(handler, now);
@@ -134,7 +141,7 @@ impl Group {
         line
     }
 
-    /// Returns what was counted and not logged.
+    /// Returns a line about failures that were counted but not logged.
     pub(super) fn flush(&mut self, handler: &Arc<str>, now: Instant) -> Option<Line> {
         let has_recovered = self.recovered.take().is_some();
         let line_kind = match self.is_final {
@@ -151,7 +158,7 @@ impl Group {
         Some(line)
     }
 
-    /// Returns whether the next failure would be the first again.
+    /// Returns whether the group can be dropped: the next failure counts as the first.
     pub(super) fn is_over(&self, now: Instant) -> bool {
         self.is_silent() && self.recovered.is_none() && now >= self.end()
     }
@@ -160,7 +167,7 @@ impl Group {
         self.last + QUIET.max(INTERVALS[self.step])
     }
 
-    /// Returns whether nothing fails and nothing is left to be logged.
+    /// Returns whether no key fails and no failure is unlogged.
     fn is_silent(&self) -> bool {
         self.keys == 0 && !self.are_more && self.folded == 0
     }

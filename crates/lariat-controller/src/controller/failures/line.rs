@@ -1,4 +1,4 @@
-//! The lines themselves.
+//! The log lines about failures.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,15 +10,15 @@ use crate::notices;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LineKind {
-    /// The first failure, which is tried again.
+    /// The first failure with an error; it is retried.
     First,
-    /// The first panic.
+    /// The first panic with a message.
     Panicked,
-    /// The first failure that is not tried again.
+    /// The first failure that is not retried.
     Finally,
-    /// More failures that are tried again.
+    /// Further failures that are retried.
     Still,
-    /// More that are not.
+    /// Further failures that are not retried.
     FinallyMore,
     /// No key fails any more.
     Recovered,
@@ -28,11 +28,11 @@ pub(super) struct Line {
     pub(super) line_kind: LineKind,
     pub(super) handler: Arc<str>,
     pub(super) error: Arc<str>,
-    /// The key, or examples.
+    /// The key that failed, or examples of such keys.
     pub(super) keys: Vec<ObjectKey>,
-    /// How many failures the line stands for.
+    /// The number of failures the line reports.
     pub(super) failures: u64,
-    /// How many keys fail now.
+    /// The number of keys that fail now, as text.
     pub(super) failing: String,
     pub(super) lasted: Duration,
     pub(super) attempt: u32,
@@ -91,7 +91,7 @@ impl Line {
         let retry_in = self.retry_in.map(tracing::field::debug);
         match self.line_kind {
             LineKind::First => {
-                tracing::warn!(%kind, key = %keys, %handler, error, attempt, retry_in, "failed, to be tried again");
+                tracing::warn!(%kind, key = %keys, %handler, error, attempt, retry_in, "handler failed, retrying");
             }
             LineKind::Panicked => {
                 let at = self.at.as_ref().map(tracing::field::display);
@@ -99,16 +99,16 @@ impl Line {
                 tracing::error!(%kind, key = %keys, %handler, at, attempt, retry_in, backtrace, "handler {error}");
             }
             LineKind::Finally => {
-                tracing::error!(%kind, key = %keys, %handler, error, attempts = attempt, again_in = retry_in, "handler failed for good");
+                tracing::error!(%kind, key = %keys, %handler, error, attempts = attempt, again_in = retry_in, "handler failed, not retrying");
             }
             LineKind::Still => {
-                tracing::warn!(%kind, %handler, error, failures, %failing, %lasted, examples = %keys, "keeps failing");
+                tracing::warn!(%kind, %handler, error, failures, %failing, %lasted, examples = %keys, "handler keeps failing");
             }
             LineKind::FinallyMore => {
-                tracing::error!(%kind, %handler, error, failures, %lasted, examples = %keys, "handler failed for good for more keys");
+                tracing::error!(%kind, %handler, error, failures, %lasted, examples = %keys, "handler failed for more keys, not retrying");
             }
             LineKind::Recovered => {
-                tracing::info!(%kind, %handler, error, failures, %lasted, "works again");
+                tracing::info!(%kind, %handler, error, failures, %lasted, "handler works again");
             }
         }
         if self.line_kind != LineKind::Recovered {
@@ -122,7 +122,7 @@ impl Line {
     }
 }
 
-/// Logs a failure that is only counted.
+/// Logs a failure, at debug level, that is only counted for the summaries.
 pub(super) fn log_folded(kind: &Gvk, failed: &Failed<'_>) {
     let Failed {
         handler,
@@ -132,5 +132,5 @@ pub(super) fn log_folded(kind: &Gvk, failed: &Failed<'_>) {
         ..
     } = failed;
     let retry_in = failed.next.delay().map(tracing::field::debug);
-    tracing::debug!(%kind, %key, %handler, %error, attempt, retry_in, "failed again, or for another key");
+    tracing::debug!(%kind, %key, %handler, %error, attempt, retry_in, "handler failed again, or for another key");
 }

@@ -1,8 +1,8 @@
-//! Few lines in the log about many failures.
+//! Rate-limited logging of handler failures.
 //!
-//! One cause often makes a handler fail for many keys, many times. The first failure is logged at once; those that
-//! follow, of whatever key, are counted, and summed up after 1, 10 and 60 seconds, then every ten minutes. A second
-//! after the last of the keys succeeded that is logged too.
+//! One cause often makes a handler fail for many keys, many times. The first failure with an error is logged
+//! immediately. Further ones, of whatever key, are counted and summarised after 1, 10 and 60 seconds, then every ten
+//! minutes. One second after the last key succeeded, the recovery is logged too.
 
 mod group;
 mod line;
@@ -34,12 +34,12 @@ pub(super) struct Failed<'a> {
     pub(super) panicked: Option<Panicked>,
 }
 
-/// What follows a failure.
+/// What happens after a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Next {
     /// A retry after a delay.
     Retry(Duration),
-    /// No retry; the handler may want to be called again all the same.
+    /// No retry. The handler may still be called again after a delay.
     Final(Option<Duration>),
 }
 
@@ -48,7 +48,7 @@ impl Next {
         matches!(self, Self::Final(_))
     }
 
-    /// Returns how long it takes until the handler is called again, if it is by itself.
+    /// Returns the delay until the handler is called again; none if it is not.
     pub(super) fn delay(self) -> Option<Duration> {
         match self {
             Self::Retry(after) => Some(after),
@@ -57,31 +57,33 @@ impl Next {
     }
 }
 
-/// The failures of a kind's handlers that were logged lately, or are to be.
+/// The recent failures of a kind's handlers: logged, or still to be summarised.
 pub(crate) struct Failures {
     gvk: Gvk,
-    /// Whether there are any, so that a success costs nothing when there are none.
+    /// Whether `handlers` is not empty. Spares a success the lock while nothing fails.
     are_any: AtomicBool,
     handlers: Mutex<Vec<OfHandler>>,
-    /// Notified when something may have to be logged earlier than before.
+    /// Notified when a line may be due earlier than before.
     changed: Notify,
 }
 
 struct OfHandler {
     handler: Arc<str>,
-    /// The keys it fails for now, with the signature of the error; at most [`KEYS`] of them.
+    /// The keys the handler fails for, with the signature of the error.
+    ///
+    /// At most [`KEYS`].
     failing: HashMap<ObjectKey, u64>,
-    /// At most [`GROUPS`], and one for the rest.
+    /// At most [`GROUPS`], and one for all other errors.
     groups: Vec<Group>,
 }
 
-/// How many failing keys of a handler are known one by one.
+/// How many failing keys of a handler are tracked one by one.
 pub(super) const KEYS: usize = 4096;
 
-/// How many different errors of a handler are counted apart.
+/// How many different errors of a handler are counted separately.
 const GROUPS: usize = 16;
 
-/// The signature of the errors that are not counted apart.
+/// The signature of all errors that are not counted separately.
 const OTHER: u64 = 0;
 
 impl Failures {
@@ -94,7 +96,7 @@ impl Failures {
         }
     }
 
-    /// Logs a failure, or counts it among those that are summed up later.
+    /// Logs a failure, or counts it for the next summary.
     pub(super) fn failed(&self, failed: &Failed<'_>) {
         let (line, is_sooner) = {
             let mut handlers = self.handlers.lock();
@@ -117,9 +119,10 @@ impl Failures {
         }
     }
 
-    /// Notes that a handler does not fail for a key.
+    /// Records that a handler succeeded for a key.
     pub(super) fn succeeded(&self, handler: &Arc<str>, key: &ObjectKey) {
-        // A key is with one worker at a time, so its own failure is seen here.
+        // Relaxed is enough: a key is processed by one worker at a time, and passing it on synchronises, so a failure
+        // of this very key is visible here.
         if !self.are_any.load(Ordering::Relaxed) {
             return;
         }
@@ -132,9 +135,10 @@ impl Failures {
         }
     }
 
-    /// Waits until something is to be summed up, and logs it; to be called again and again.
+    /// Waits until a summary is due, and logs it. Call it in a loop.
     pub(super) async fn sum_up(&self, lanes: &Lanes) {
         loop {
+            // Created before the groups are read, so that a notification in between is not missed.
             let changed = self.changed.notified();
             let Some(next) = self.next() else {
                 changed.await;
@@ -147,7 +151,7 @@ impl Failures {
         }
     }
 
-    /// Logs what was counted and not logged, and forgets everything.
+    /// Logs failures that were counted but not logged, and forgets all.
     pub(super) fn flush(&self) {
         let handlers = std::mem::take(&mut *self.handlers.lock());
         self.are_any.store(false, Ordering::Relaxed);
@@ -165,7 +169,7 @@ impl Failures {
         }
     }
 
-    /// Forgets the failures of handlers that are gone.
+    /// Forgets the failures of deregistered handlers.
     pub(super) fn forget_gone(&self, lanes: &LaneList) {
         if !self.are_any.load(Ordering::Relaxed) {
             return;
@@ -175,7 +179,7 @@ impl Failures {
         self.are_any.store(!handlers.is_empty(), Ordering::Relaxed);
     }
 
-    /// Returns how many failing keys are known one by one.
+    /// Returns how many failing keys are tracked.
     pub(super) fn keys(&self) -> usize {
         let handlers = self.handlers.lock();
         handlers.iter().map(|of| of.failing.len()).sum()
@@ -191,7 +195,7 @@ impl Failures {
         let mut lines = Vec::new();
         {
             let mut handlers = self.handlers.lock();
-            // Of handlers that are gone nothing is to be expected.
+            // Deregistered handlers neither fail nor recover.
             handlers.retain(|of| of.is_one_of(lanes));
             for OfHandler {
                 handler, groups, ..
@@ -207,7 +211,7 @@ impl Failures {
             handlers.retain(|of| !of.groups.is_empty());
             self.are_any.store(!handlers.is_empty(), Ordering::Relaxed);
         }
-        // Whoever collects them may do as they like.
+        // Logged after unlocking: a subscriber of `tracing` is foreign code.
         lines.iter().for_each(|line| line.log(&self.gvk));
     }
 }
@@ -226,15 +230,16 @@ impl OfHandler {
         lanes.any(|lane| Arc::ptr_eq(lane.name(), &self.handler))
     }
 
-    /// Returns what is to be logged now, and whether something is to be logged sooner than before.
+    /// Returns the line to log now, and whether the next one is due earlier than before.
     fn failed(&mut self, failed: &Failed<'_>, now: Instant) -> (Option<Line>, bool) {
         let is_final = failed.next.is_final();
         let wanted = signature(failed.error, failed.key, is_final);
         let (at, is_new) = self.group(wanted, failed, now);
         let (signature, due) = (self.groups[at].signature, self.groups[at].due());
         let before = self.failing.remove(failed.key);
+        // A key is in one group at a time.
         if let Some(before) = before.filter(|before| *before != signature) {
-            // It fails in another way now, which is no success.
+            // The key fails with another error now, which is no success.
             self.release(before, None);
         }
         if !is_final {
@@ -256,14 +261,16 @@ impl OfHandler {
         signature.is_some_and(|signature| self.release(signature, Some(now)))
     }
 
-    /// Takes a key out of its group; returns whether that was the last and has succeeded.
+    /// Removes a key from its group.
+    ///
+    /// Returns whether it was the last key of the group and has succeeded.
     fn release(&mut self, signature: u64, success: Option<Instant>) -> bool {
         let mut groups = self.groups.iter_mut();
         let group = groups.find(|group| group.signature == signature);
         group.is_some_and(|group| group.release(success))
     }
 
-    /// Returns where the group of an error is, and whether it is new.
+    /// Returns the index of an error's group, and whether the group is new.
     fn group(&mut self, signature: u64, failed: &Failed<'_>, now: Instant) -> (usize, bool) {
         let find = |signature| {
             let mut groups = self.groups.iter();

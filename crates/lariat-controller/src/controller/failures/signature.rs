@@ -1,11 +1,13 @@
-//! Which errors are the same but for the key they are about.
+//! Recognises errors that differ only in the key they are about.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use lariat_core::ObjectKey;
 
-/// Returns a number that errors share which differ only in the name and namespace of the key, or in words with digits:
-/// times, counters, addresses, uids, names that were generated.
+/// Returns the same number for errors that differ only in details.
+///
+/// Details are the name and namespace of the key, and words with digits: times, counters, addresses, uids, generated
+/// names.
 pub(super) fn signature(error: &str, key: &ObjectKey, is_final: bool) -> u64 {
     let mut hasher = DefaultHasher::new();
     is_final.hash(&mut hasher);
@@ -30,11 +32,11 @@ pub(super) fn signature(error: &str, key: &ObjectKey, is_final: bool) -> u64 {
             &rest[first.len_utf8()..]
         };
     }
-    // Zero is for the errors that are not counted apart.
+    // Zero is reserved for `OTHER`.
     hasher.finish().max(1)
 }
 
-/// Returns what follows a name with which a text begins, if it does and the name ends there.
+/// Returns the text after `name`, if it starts with that name as a whole word.
 fn without<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     let rest = text.strip_prefix(name).filter(|_| !name.is_empty())?;
     let ends = rest

@@ -35,7 +35,7 @@ impl Rig {
         self.of.succeeded(&ObjectKey::cluster(name), Instant::now());
     }
 
-    /// Lets time pass, and everything be logged that is due meanwhile.
+    /// Advances the time, and logs everything that is due in between.
     async fn pass(&mut self, time: Duration) {
         let end = Instant::now() + time;
         while let Some(next) = self.of.groups.iter().map(Group::due).min() {

@@ -1,4 +1,4 @@
-//! What ran, and why.
+//! The history of runs: what ran, why, and with which result.
 
 mod older;
 
@@ -14,23 +14,37 @@ use tokio::time::Instant;
 use crate::totals::Ended;
 use older::Older;
 
-/// One run of a key: who was called, why, and what came of it.
+/// One run of a key: which handlers were called, why, and with which result.
+///
+/// Its `Display` form is a line for the run and one for each call.
+///
+/// ```no_run
+/// use k8s_openapi::api::core::v1::Pod;
+/// use lariat_controller::SharedController;
+///
+/// # fn example(pods: &SharedController<Pod>) {
+/// let slow = pods.history().into_iter().max_by_key(|run| run.took);
+/// if let Some(run) = slow {
+///     println!("{run}");
+/// }
+/// # }
+/// ```
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct RunRecord {
-    /// The number of the run, unique in its factory.
+    /// The number of the run, unique within its factory.
     pub run: u64,
     /// The key.
     pub key: ObjectKey,
-    /// Why it ran.
+    /// Why the key ran.
     pub causes: Arc<Causes>,
-    /// When it began.
+    /// When the run began.
     pub began: Instant,
-    /// How long the key had been due before.
+    /// How long the key had been due before the run.
     pub waited: Duration,
-    /// How long all handlers took together.
+    /// The duration of the run, all handlers together.
     pub took: Duration,
-    /// The handlers that were called, in their order.
+    /// The calls, in the order of the handlers' registration.
     pub calls: Vec<CallRecord>,
 }
 
@@ -38,23 +52,23 @@ pub struct RunRecord {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct CallRecord {
-    /// The handler.
+    /// The name of the handler.
     pub handler: Arc<str>,
-    /// How it ended.
+    /// How the call ended.
     pub ended: Ended,
-    /// How long it took.
+    /// The duration of the call.
     pub took: Duration,
-    /// Which attempt it was.
+    /// The number of the attempt, from 1.
     pub attempt: u32,
-    /// Whether the API server refused a write because the object had changed since.
+    /// Whether a write was refused with 409 Conflict.
     pub is_conflict: bool,
-    /// What went wrong, if anything did.
+    /// The text of the error, if the call failed.
     pub error: Option<Arc<str>>,
-    /// When it is called again by itself, counted from its end.
+    /// The delay until the handler is called again, from the end of this call.
     pub again: Option<Duration>,
 }
 
-/// The last runs of a controller, and the last of each key that ran lately.
+/// The last runs of a controller, and older runs of recent keys.
 pub(crate) struct History {
     limit: usize,
     runs: Mutex<Runs>,
@@ -62,9 +76,9 @@ pub(crate) struct History {
 
 #[derive(Default)]
 struct Runs {
-    /// The last of the kind.
+    /// The last runs of the kind, oldest first.
     last: VecDeque<RunRecord>,
-    /// Of those before them, the last of each key.
+    /// The runs before those, the last few of each key.
     older: Older,
 }
 
@@ -87,12 +101,11 @@ impl History {
         last.push_back(run);
         let gone = oldest.flatten().map(|oldest| older.push(oldest));
         drop(runs);
-        // Freed behind the lock.
+        // Freed after unlocking.
         drop(gone);
     }
 
-    /// Returns how many runs are remembered, and how many at most: the last of the kind, and of those before them the
-    /// last of each key.
+    /// Returns number and bound of the last runs, and of the older ones.
     pub(super) fn remembered(&self) -> [(usize, usize); 2] {
         let runs = self.runs.lock();
         [
@@ -106,7 +119,7 @@ impl History {
         self.runs.lock().last.iter().cloned().collect()
     }
 
-    /// Returns the runs of a key that are remembered, oldest first.
+    /// Returns the remembered runs of a key, oldest first.
     pub(crate) fn of(&self, key: &ObjectKey) -> Vec<RunRecord> {
         let runs = self.runs.lock();
         let last = runs.last.iter().filter(|run| run.key == *key);

@@ -1,4 +1,4 @@
-//! Runs that are no longer among the last of their kind, but among the last of their key.
+//! Older runs: no longer among the last of their kind, but of their key.
 
 use std::collections::HashMap;
 use std::mem::size_of;
@@ -7,36 +7,38 @@ use lariat_core::ObjectKey;
 
 use super::{CallRecord, RunRecord};
 
-/// How many runs of a key are kept.
+/// The number of older runs kept of one key.
 const RUNS_OF_KEY: u8 = 4;
 
-/// How many runs are kept of all keys together.
+/// The number of older runs kept of all keys together.
 pub(super) const RUNS: usize = 4096;
 
-/// How much memory they take together, about.
+/// The approximate memory they may take together.
 const BYTES: usize = 1 << 20;
 
-/// The runs of keys, each run in two lines: that of its key, and that of all by age. The oldest of all goes when there
-/// are too many, the oldest of a key when that has too many; each takes the same time however many there are.
+/// Older runs, each in two linked lists: the runs of its key, and all runs by age.
+///
+/// The oldest run of all is evicted when there are too many, the oldest of a key when the key has too many. Both take
+/// constant time.
 #[derive(Default)]
 pub(super) struct Older {
-    /// Places, some of them free.
+    /// The slab of nodes, some of them free.
     nodes: Vec<Node>,
-    /// The free ones.
+    /// The indexes of free nodes.
     free: Vec<u32>,
     keys: HashMap<ObjectKey, OfKey>,
-    /// The oldest and the newest run, while there are any.
+    /// The oldest and the newest run; none while empty.
     ends: Option<(u32, u32)>,
     bytes: usize,
 }
 
 struct Node {
-    /// None in a free place.
+    /// None in a free node.
     run: Option<RunRecord>,
-    /// The runs that are next to it by age.
+    /// The neighbours in the list of all runs by age.
     older: Option<u32>,
     newer: Option<u32>,
-    /// The next run of its key.
+    /// The next run of the same key.
     next: Option<u32>,
 }
 
@@ -47,7 +49,9 @@ struct OfKey {
 }
 
 impl Older {
-    /// Keeps a run, which is newer than all others; returns one that had to go, mostly the only one.
+    /// Adds a run, which must be newer than all others.
+    ///
+    /// Returns an evicted run, so that the caller can drop it after unlocking. Rarely more than one is evicted.
     pub(super) fn push(&mut self, run: RunRecord) -> Option<RunRecord> {
         let mut gone = None;
         self.bytes += size(&run);
@@ -72,6 +76,7 @@ impl Older {
                 self.keys.insert(key, of);
             }
         }
+        // The new run is never evicted here unless it alone exceeds the limit.
         while self.bytes > BYTES || self.nodes.len() - self.free.len() > RUNS {
             let Some((oldest, _)) = self.ends else { break };
             gone = self.remove(oldest);
@@ -103,11 +108,11 @@ impl Older {
             return at;
         }
         self.nodes.push(node);
-        // There are at most some thousands.
+        // There are at most a few thousand nodes.
         u32::try_from(self.nodes.len() - 1).unwrap_or(u32::MAX)
     }
 
-    /// Puts a run at the end of the line of all.
+    /// Appends a run to the list of all runs.
     fn append(&mut self, at: u32) {
         let newest = self.ends.map(|(_, newest)| newest);
         self.nodes[at as usize].older = newest;
@@ -118,7 +123,7 @@ impl Older {
         self.ends = Some((oldest, at));
     }
 
-    /// Takes out a run, which is the oldest of its key.
+    /// Removes a run, which must be the oldest of its key.
     fn remove(&mut self, at: u32) -> Option<RunRecord> {
         let node = &mut self.nodes[at as usize];
         let run = node.run.take()?;
@@ -147,11 +152,11 @@ impl Older {
     }
 }
 
-/// Returns how much memory a run takes, about.
+/// Returns the approximate memory a run takes.
 fn size(run: &RunRecord) -> usize {
     let texts = run.calls.iter().filter_map(|call| call.error.as_ref());
     let texts: usize = texts.map(|text| text.len()).sum();
-    // The key is kept twice, and causes are counted by their number.
+    // The key is stored twice; a cause is estimated at 64 bytes.
     let causes = 64 * run.causes.iter().count();
     let calls = run.calls.capacity() * size_of::<CallRecord>();
     size_of::<Node>() + 2 * run.key.as_str().len() + size_of::<OfKey>() + causes + calls + texts

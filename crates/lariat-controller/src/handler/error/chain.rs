@@ -1,4 +1,4 @@
-//! An error and its causes, and what follows from them for the next attempt.
+//! The causes of an error, and what they mean for a retry.
 
 use std::error::Error;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use lariat_core::{Gvk, ObjectKey};
 
 use super::directive::Directive;
 
-/// An error with its causes.
+/// An error with its chain of causes.
 #[derive(Clone, Copy)]
 pub(super) struct ErrorChain<'a>(&'a (dyn Error + 'static));
 
@@ -24,7 +24,9 @@ impl<'a> ErrorChain<'a> {
         std::iter::successors(Some(self.0), |each| (*each).source())
     }
 
-    /// Returns what the first of them says that says whether to try again; that is more than when.
+    /// Returns the first directive in the chain that decides whether to retry.
+    ///
+    /// A mere delay is returned only if there is no such directive.
     pub(super) fn directive(self) -> Option<Directive> {
         let all = || self.directives();
         let is_delay = |each: &Directive| matches!(each, Directive::RetryAfter(_));
@@ -32,7 +34,7 @@ impl<'a> ErrorChain<'a> {
         decided.or_else(|| all().next())
     }
 
-    /// Returns the delay that one of them asks for.
+    /// Returns the delay of the first `RetryAfter` in the chain.
     pub(super) fn delay(self) -> Option<Duration> {
         self.directives().find_map(|directive| match directive {
             Directive::RetryAfter(delay) => Some(delay),
@@ -44,13 +46,12 @@ impl<'a> ErrorChain<'a> {
         self.chain().filter_map(|each| each.downcast_ref().copied())
     }
 
-    /// Returns the object that could not be decoded.
+    /// Returns the object that could not be decoded, if that is the cause.
     pub(super) fn undecodable(self) -> Option<(&'a Gvk, &'a ObjectKey)> {
         DecodeError::object_behind(self.0)
     }
 
-    /// Returns the answer of the API server. It is the cause of `kube::Error::Api`, so it is found where that is
-    /// wrapped.
+    /// Returns the API server's Status. It is the cause of `kube::Error::Api`, so wrappers do not hide it.
     fn status(self) -> Option<&'a Status> {
         self.chain().find_map(|each| {
             let boxed = each.downcast_ref::<Box<Status>>().map(|each| &**each);
@@ -58,20 +59,22 @@ impl<'a> ErrorChain<'a> {
         })
     }
 
-    /// Returns whether the object had changed since it was read.
+    /// Returns whether the error is a conflict.
+    ///
+    /// The object had changed since it was read.
     pub(super) fn is_conflict(self) -> bool {
-        // Another 409 is that the object exists already.
+        // The other 409 is `AlreadyExists`.
         self.status()
             .is_some_and(|status| status.reason == "Conflict")
     }
 
-    /// Returns how long the API server asks to wait at least.
+    /// Returns the least delay that the API server asks for.
     pub(super) fn not_before(self) -> Option<Duration> {
         let seconds = self.status()?.details.as_ref()?.retry_after_seconds;
         (seconds > 0).then(|| Duration::from_secs(seconds.into()))
     }
 
-    /// Returns whether the API server would refuse the same request again, whatever happens in the cluster.
+    /// Returns whether the API server would always refuse the same request.
     pub(super) fn is_refused_for_good(self) -> bool {
         self.status().is_some_and(|status| match status.code {
             413 => true,
@@ -80,8 +83,9 @@ impl<'a> ErrorChain<'a> {
         })
     }
 
-    /// Returns a text about the error without what it says by itself about trying again, which Lariat says in its own
-    /// way.
+    /// Returns `text` without the directive at its end.
+    ///
+    /// Retries are reported separately.
     pub(super) fn without_directive(self, text: &str) -> &str {
         match self.directives().next() {
             Some(directive @ (Directive::Ignore | Directive::Terminal)) => text
@@ -92,11 +96,10 @@ impl<'a> ErrorChain<'a> {
     }
 }
 
-/// What the API server finds wrong with a field that does not depend on the state of anything.
+/// Reasons of causes that do not depend on any state in the cluster.
 ///
-/// `FieldValueInvalid` and `FieldValueForbidden` are not among them: so it says too that a port is taken, a field
-/// immutable, or that a rule of a CRD compares with the present state. A failed test of a JSON patch has no causes at
-/// all.
+/// `FieldValueInvalid` and `FieldValueForbidden` are left out: they are also reported for a taken port, an immutable
+/// field, and a CRD rule that compares with the present state. A failed test of a JSON patch has no causes at all.
 const WRONG_FOR_GOOD: [&str; 5] = [
     "FieldValueRequired",
     "FieldValueNotSupported",
@@ -106,12 +109,12 @@ const WRONG_FOR_GOOD: [&str; 5] = [
 ];
 
 fn is_invalid_for_good(status: &Status) -> bool {
-    // Webhooks and policies write what they like, and may like the same request later.
+    // Webhooks and policies report arbitrary causes, and may accept the same request later.
     let is_denied = ["denied the request", "denied request"]
         .iter()
         .any(|words| status.message.contains(words));
     let mut causes = status.details.iter().flat_map(|details| &details.causes);
-    // A name is right or wrong by itself.
+    // The validity of a name depends on nothing else.
     let is_wrong_for_good = |cause: &StatusCause| {
         WRONG_FOR_GOOD.contains(&&*cause.reason) || cause.field == "metadata.name"
     };

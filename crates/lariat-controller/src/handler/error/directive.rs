@@ -1,23 +1,24 @@
-//! Errors that say what is to be done about them.
+//! Errors that decide how they are retried.
 
 use std::time::Duration;
 
-/// What is to be done about an error.
+/// The decision of an error about its retry.
 ///
-/// It is the error's cause, because wrappers that show an error as if it were their own, `#[error(transparent)]` and
-/// `anyhow::Error`, pass on its causes, but not the error itself.
+/// It is the error's cause rather than the error itself, because transparent wrappers such as `#[error(transparent)]`
+/// and `anyhow::Error` pass on the causes but not the error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Directive {
     #[error("to be ignored")]
     Ignore,
-    #[error("not to be tried again")]
+    #[error("not to be retried")]
     Terminal,
-    #[error("to be tried again after {0:?}")]
+    #[error("to be retried after {0:?}")]
     RetryAfter(Duration),
 }
 
-/// An error that says, from wherever it is returned, that the failure is to be ignored; see
-/// [`HandlerError::ignore`](crate::HandlerError::ignore). It is found as the cause of another error too.
+/// An error that marks a failure to be ignored, from any depth of the call stack.
+///
+/// It is found among the causes of other errors too. See [`HandlerError::ignore`](crate::HandlerError::ignore).
 ///
 /// ```
 /// use lariat_controller::{HandlerError, Ignore};
@@ -38,7 +39,7 @@ pub struct Ignore {
 }
 
 impl Ignore {
-    /// Makes an error that is to be ignored.
+    /// Creates an error that is ignored.
     #[must_use]
     pub fn because(reason: impl Into<String>) -> Self {
         Self {
@@ -48,8 +49,21 @@ impl Ignore {
     }
 }
 
-/// An error that says, from wherever it is returned, that trying again does not help; see
-/// [`HandlerError::terminal`](crate::HandlerError::terminal). It is found as the cause of another error too.
+/// An error that must not be retried, from any depth of the call stack.
+///
+/// It is found among the causes of other errors too. See [`HandlerError::terminal`](crate::HandlerError::terminal).
+///
+/// ```
+/// use lariat_controller::{HandlerError, Terminal};
+///
+/// fn port(text: &str) -> Result<u16, Terminal> {
+///     text.parse().map_err(|_| Terminal::because(format!("{text:?} is not a port")))
+/// }
+///
+/// let error: HandlerError = port("http").unwrap_err().into();
+/// assert!(!error.is_retryable());
+/// assert_eq!(error.to_string(), "\"http\" is not a port");
+/// ```
 #[derive(Debug, thiserror::Error)]
 #[error("{reason}")]
 pub struct Terminal {
@@ -59,7 +73,7 @@ pub struct Terminal {
 }
 
 impl Terminal {
-    /// Makes an error that is not tried again.
+    /// Creates an error that is not retried.
     #[must_use]
     pub fn because(reason: impl Into<String>) -> Self {
         Self {
@@ -69,8 +83,20 @@ impl Terminal {
     }
 }
 
-/// An error that says, from wherever it is returned, when to try again; see
-/// [`HandlerError::retry_after`](crate::HandlerError::retry_after). It is found as the cause of another error too.
+/// An error that sets the retry delay, from any depth of the call stack.
+///
+/// It is found among the causes of other errors too. See
+/// [`HandlerError::retry_after`](crate::HandlerError::retry_after).
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use lariat_controller::{HandlerError, RetryAfter};
+///
+/// let error: HandlerError = RetryAfter::new(Duration::from_secs(30)).into();
+/// assert!(error.is_retryable());
+/// assert_eq!(error.delay(), Some(Duration::from_secs(30)));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("not yet")]
 pub struct RetryAfter {
@@ -79,7 +105,7 @@ pub struct RetryAfter {
 }
 
 impl RetryAfter {
-    /// Makes an error that is tried again after a delay; zero means at once.
+    /// Creates an error that is retried after a delay; zero means immediately.
     #[must_use]
     pub fn new(delay: Duration) -> Self {
         Self {

@@ -1,4 +1,4 @@
-//! What a handler says when it failed.
+//! The error of a handler.
 
 mod chain;
 mod directive;
@@ -21,43 +21,57 @@ use chain::ErrorChain;
 use directive::Directive;
 pub use directive::{Ignore, RetryAfter, Terminal};
 
-/// A handler's failure, of whatever error it was made.
+/// The failure of a handler, created from any error.
 ///
-/// Every error converts into one with `?`, and is tried again: the handler is called once more, alone,
-/// after a delay that grows with its failures. [`terminal`](Self::terminal) is for what trying again
-/// does not help, [`ignore`](Self::ignore) for what is no failure at all.
+/// Every error converts into a `HandlerError` with `?`, and is retried by default: this handler alone is called again
+/// for the key, after a growing delay. Use [`terminal`](Self::terminal) for errors that a retry cannot help, and
+/// [`ignore`](Self::ignore) for what is no failure at all.
 ///
-/// Some errors say themselves what is to be done. They are found among the causes too, at any depth, also where
-/// `anyhow::Error` or `#[error(transparent)]` wraps them:
+/// Some errors decide by themselves. They are found at any depth among the causes, also if `anyhow::Error` or
+/// `#[error(transparent)]` wraps them:
 ///
-/// - A [`Terminal`] is not tried again, an [`Ignore`] counts as a success, a [`RetryAfter`] is tried again after its
-///   delay.
-/// - A [`DecodeError`] of the object the handler was called for is not tried again before that changes. One of another
-///   object is, for nothing else may call the handler when that object is corrected.
-/// - A conflict (409) is tried again, and not logged as a warning.
-/// - What is too large for the API server (413) is not tried again.
-/// - What is invalid (422) is not tried again if the API server says that a field is missing, too long, of the wrong
-///   type or none of the supported values, or that the name is invalid. What is merely an invalid or forbidden value is
-///   tried again: a taken port, an immutable field and a rule that compares with the present state are answered like
-///   that. So is what an admission webhook or policy refuses, and a JSON patch whose test fails.
-/// - Where the API server says how long to wait (`retryAfterSeconds`, mostly with 429, 503 or 504), the next attempt is
-///   no sooner, and later if the delay between attempts has grown longer.
+/// - A [`Terminal`] is not retried, an [`Ignore`] counts as a success, a [`RetryAfter`] is retried after its delay.
+/// - A [`DecodeError`] of the object the handler was called for is not retried until the object changes. One of another
+///   object is retried, because correcting that object may not call this handler.
+/// - A conflict (409) is retried, and not logged as a warning.
+/// - A request that is too large (413) is not retried.
+/// - An invalid object (422) is not retried if the API server reports that a field is missing, too long, of the wrong
+///   type or not a supported value, or that the name is invalid. It is retried if the API server merely reports an
+///   invalid or forbidden value, as it does for a taken port, an immutable field, and a rule that compares with the
+///   present state. Rejections by admission webhooks and policies are retried too, as is a JSON patch whose test fails.
+/// - If the API server sets `retryAfterSeconds`, mostly with 429, 503 or 504, the retry is not earlier, and later if
+///   the handler's backoff is longer.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use lariat_controller::HandlerError;
+///
+/// let error = HandlerError::from("the volume is not attached yet");
+/// assert!(error.is_retryable());
+///
+/// let error = error.retry_after(Duration::from_secs(5));
+/// assert_eq!(error.delay(), Some(Duration::from_secs(5)));
+///
+/// let error = HandlerError::terminal("replicas is negative");
+/// assert!(!error.is_retryable());
+/// ```
 ///
 /// [`DecodeError`]: lariat_cache::DecodeError
 pub struct HandlerError {
     source: Box<dyn Error + Send + Sync>,
     class: Class,
-    /// What few errors have.
+    /// Settings that few errors have, so boxed.
     extra: Option<Box<Extra>>,
 }
 
-/// What is to be done about a failure.
+/// How a failure is treated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Class {
     Retryable,
     Terminal,
     Ignored,
-    /// Our own timeout fired; retryable.
+    /// The handler's timeout fired; retryable.
     TimedOut,
 }
 
@@ -71,14 +85,18 @@ struct Extra {
 }
 
 impl HandlerError {
-    /// Makes an error after which the handler is not called again until something happens.
+    /// Creates an error that is not retried.
+    ///
+    /// The handler is called again when the object changes, or its key is enqueued.
     #[must_use]
     pub fn terminal(error: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self::new(error.into(), Class::Terminal)
     }
 
-    /// Makes an error that counts as a success: nothing is tried again unless it [says when](Self::retry_after), and
-    /// nothing is logged but at debug level. lasso calls it `ErrIgnore`, wrangler `ErrSkip`.
+    /// Creates an error that counts as a success.
+    ///
+    /// It is not retried unless it [sets a delay](Self::retry_after), and logged at debug level only. lasso calls it
+    /// `ErrIgnore`, wrangler `ErrSkip`.
     #[must_use]
     pub fn ignore(error: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self::new(error.into(), Class::Ignored)
@@ -97,8 +115,9 @@ impl HandlerError {
         }
     }
 
-    /// Passes an object on to the handlers that are called after this one, although this one failed; see
-    /// [`Outcome::with_updated`](crate::Outcome::with_updated).
+    /// Passes an updated object on to later handlers, in spite of the failure.
+    ///
+    /// See [`Outcome::with_updated`](crate::Outcome::with_updated).
     #[must_use]
     pub fn with_updated<K>(mut self, object: impl Into<Arc<K>>) -> Self
     where
@@ -108,42 +127,47 @@ impl HandlerError {
         self
     }
 
-    /// Sets how urgent the next attempt is (default: as urgent as this one).
+    /// Sets the priority of the retry (default: that of this call).
     #[must_use]
     pub fn at_priority(mut self, priority: Priority) -> Self {
         self.extra.get_or_insert_default().priority = Some(priority);
         self
     }
 
-    /// Sets when the handler is called again (default: after a delay that grows with its failures); zero means at
-    /// once. It counts as a failure all the same, or as a success if it is [ignored](Self::ignore). An error that is
-    /// terminal stays so.
+    /// Sets the delay of the retry; zero means immediately.
     ///
-    /// Use it where somebody said when: a `Retry-After`, the end of a maintenance window.
+    /// By default it is the rate limiter's.
+    ///
+    /// The call still counts as a failure, or as a success if it is [ignored](Self::ignore). A terminal error stays
+    /// terminal.
+    ///
+    /// Use it if the time is known, such as a `Retry-After` header or the end of a maintenance window.
     #[must_use]
     pub fn retry_after(mut self, delay: Duration) -> Self {
         self.extra.get_or_insert_default().retry_after = Some(delay);
         self
     }
 
-    /// Makes it a failure that is not counted among those in a row: they stay as many as they were, so however often it
-    /// comes, [`max_retries`](crate::HandlerOptions::max_retries) does not give up over it. It is logged, and counted
-    /// in the totals, as ever.
+    /// Excludes the failure from the handler's failures in a row.
     ///
-    /// Use it with [`retry_after`](Self::retry_after) where the handler was not to blame and somebody has to act first.
+    /// The count stays as it was, so [`max_retries`](crate::HandlerOptions::max_retries) never gives up because of it.
+    /// It is still logged and counted in the totals.
+    ///
+    /// Use it with [`retry_after`](Self::retry_after) if the handler is not at fault and something else has to happen
+    /// first.
     #[must_use]
     pub fn held(mut self) -> Self {
         self.extra.get_or_insert_default().is_held = true;
         self
     }
 
-    /// Returns whether the handler is called again for it.
+    /// Returns whether the error is retried.
     #[must_use]
     pub fn is_retryable(&self) -> bool {
         matches!(self.class, Class::Retryable | Class::TimedOut)
     }
 
-    /// Returns whether it counts as a success.
+    /// Returns whether the error counts as a success.
     #[must_use]
     pub fn is_ignored(&self) -> bool {
         self.class == Class::Ignored
@@ -163,7 +187,7 @@ impl HandlerError {
         self.extra.as_ref()?.priority
     }
 
-    /// Returns when the handler wants to be called again, if it was [said](Self::retry_after).
+    /// Returns the delay [set](Self::retry_after) for the retry, if any.
     #[must_use]
     pub fn delay(&self) -> Option<Duration> {
         self.extra.as_ref()?.retry_after
@@ -177,7 +201,7 @@ impl HandlerError {
         self.extra.as_mut()?.updated.take()
     }
 
-    /// Makes it an error after which the handler is not called again until something happens.
+    /// Converts the error into one that is not retried.
     #[must_use]
     pub fn into_terminal(self) -> Self {
         Self {
@@ -186,20 +210,23 @@ impl HandlerError {
         }
     }
 
-    /// Returns whether the API server refused a write because the object had changed since: the next
-    /// attempt sees the new state, so this is everyday life and not worth a warning.
+    /// Returns whether the API server refused a write with a conflict (409).
+    ///
+    /// The retry sees the new state, so a conflict is expected and not logged as a warning.
     #[must_use]
     pub fn is_conflict(&self) -> bool {
         ErrorChain::of(&*self.source).is_conflict()
     }
 
-    /// Returns how long the API server asked to wait at least.
+    /// Returns the least delay that the API server asked for.
     pub(crate) fn not_before(&self) -> Option<Duration> {
         self.extra.as_ref()?.not_before
     }
 
-    /// Makes it terminal if it says that the object the handler was called for cannot be decoded. Errors are classified
-    /// where they are converted, which may be outside of the call, on a task of the handler's.
+    /// Makes the error terminal if it is about decoding the handler's own object.
+    ///
+    /// Errors are classified where they are converted, which may be outside of the call, on a task that the handler
+    /// spawned.
     pub(crate) fn of_call(self, gvk: &Gvk, key: &ObjectKey) -> Self {
         let is_own = || ErrorChain::of(&*self.source).undecodable() == Some((gvk, key));
         match self.class {
@@ -208,7 +235,7 @@ impl HandlerError {
         }
     }
 
-    /// Returns whether it says when it is to be tried again.
+    /// Returns whether the error sets its own retry.
     fn is_decided(&self) -> bool {
         self.delay().is_some() || self.is_held()
     }
@@ -241,7 +268,7 @@ impl<E: Into<Box<dyn Error + Send + Sync>>> From<E> for HandlerError {
 }
 
 impl fmt::Display for HandlerError {
-    /// Writes the error and its causes on one line, each thing said once.
+    /// Writes the error and its causes on one line, without repetitions.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = lariat_core::describe(&*self.source);
         f.write_str(ErrorChain::of(&*self.source).without_directive(&text))

@@ -6,9 +6,11 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use jiff::Timestamp;
 use tokio::time::Instant;
 
+use super::decision::{CAPACITY, Decision};
+use super::names::Names;
 use super::recent::Recent;
 use super::spam::SpamFilter;
-use super::{CAPACITY, Decision, Names, subject};
+use super::subject;
 use crate::events::EventOptions;
 use crate::events::record::{Pending, Record};
 

@@ -4,9 +4,11 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use super::decision::{CAPACITY, Decision};
+use super::names::Names;
 use super::recent::Recent;
 use super::spam::SpamFilter;
-use super::{CAPACITY, Decision, Names, subject};
+use super::subject;
 use crate::events::EventOptions;
 use crate::events::record::{Pending, Record};
 

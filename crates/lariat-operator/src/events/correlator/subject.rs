@@ -4,7 +4,7 @@ use k8s_openapi::api::core::v1::ObjectReference;
 
 use super::super::record::Pending;
 
-/// Returns what tells an object from others. Its version is no part of it.
+/// Returns what distinguishes an object from others. Its version is no part of it.
 pub(super) fn object(about: &ObjectReference) -> String {
     let parts = [
         &about.api_version,

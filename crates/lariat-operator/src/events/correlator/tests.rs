@@ -7,10 +7,12 @@ use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::ObjectReference;
 use tokio::time::Instant;
 
-use super::*;
-use crate::events::Event;
+use super::names::Names;
+use super::{Correlator, Decision};
+use crate::events::record::Pending;
+use crate::events::{Event, EventApi, EventOptions};
 
-/// A correlator, and what it is told.
+/// A correlator, and what it is given.
 struct Bench {
     correlator: Correlator,
     start: Instant,
@@ -59,13 +61,18 @@ impl Bench {
             Decision::Counted => return "counted".to_owned(),
             Decision::Filtered => return "filtered".to_owned(),
         };
-        let place = self.names.iter().position(|name| *name == record.name);
-        let place = place.unwrap_or_else(|| {
-            self.names.push(record.name.clone());
-            self.names.len() - 1
-        });
-        let note = record.event.note();
-        let note = note.replace("(combined from similar events): ", "~");
+        let place = self
+            .names
+            .iter()
+            .position(|name| *name == record.name)
+            .unwrap_or_else(|| {
+                self.names.push(record.name.clone());
+                self.names.len() - 1
+            });
+        let note = record
+            .event
+            .note()
+            .replace("(combined from similar events): ", "~");
         format!("{verb} #{place} x{} {note}", record.count)
     }
 
@@ -165,8 +172,10 @@ fn what_is_over_the_limit_is_counted_by_the_next_write() {
 #[test]
 fn a_key_of_ones_own_decides_what_shares_a_limit() {
     for api in [EventApi::Core, EventApi::Events] {
-        let options = EventOptions::default().api(api).burst(1);
-        let options = options.spam_key(|_, event| event.reason().to_owned());
+        let options = EventOptions::default()
+            .api(api)
+            .burst(1)
+            .spam_key(|_, event| event.reason().to_owned());
         let mut bench = Bench::new(options);
         let mut say =
             |object: &str, reason: &str| bench.say_about(object, Event::normal(reason, ""));
@@ -250,8 +259,9 @@ fn what_is_due_together_is_written_in_the_order_in_which_it_was_last_published()
         }
     }
     bench.say_about(&objects[0], Event::normal("Created", "a"));
-    let due = std::iter::from_fn(|| bench.correlator.take_due(None));
-    let due: Vec<String> = due.filter_map(|record| record.about.name).collect();
+    let due: Vec<String> = std::iter::from_fn(|| bench.correlator.take_due(None))
+        .filter_map(|record| record.about.name)
+        .collect();
     let (first, others) = objects.split_first().expect("there are some");
     assert!(due.iter().eq(others.iter().chain([first])), "{due:?}");
 }
@@ -321,7 +331,7 @@ struct Said {
 }
 
 /// Decides by going through everything that was ever said.
-fn naive(history: &mut Vec<Said>, (at, object, note): (u64, usize, usize)) -> String {
+fn naive(history: &mut Vec<Said>, at: u64, object: usize, note: usize) -> String {
     let mut notes = Vec::new();
     let mut last = at;
     let about = history.iter().rev().filter(|said| said.object == object);
@@ -369,8 +379,10 @@ fn naive(history: &mut Vec<Said>, (at, object, note): (u64, usize, usize)) -> St
 fn it_decides_as_one_that_remembers_everything() {
     for round in 0..100 {
         let mut random = fastrand::Rng::with_seed(round);
-        let options = EventOptions::default().aggregate_after(4).burst(3);
-        let options = options.aggregate_within(Duration::from_secs(20));
+        let options = EventOptions::default()
+            .aggregate_after(4)
+            .burst(3)
+            .aggregate_within(Duration::from_secs(20));
         let mut bench = Bench::new(options.refill(Duration::from_secs(15)));
         let mut history = Vec::new();
         for step in 0..200 {
@@ -383,7 +395,7 @@ fn it_decides_as_one_that_remembers_everything() {
                 [verb, _, count, _] => format!("{verb} {count}"),
                 _ => decided,
             };
-            let expected = naive(&mut history, (bench.seconds, object, note));
+            let expected = naive(&mut history, bench.seconds, object, note);
             assert_eq!(decided, expected, "round {round}, step {step}");
         }
     }

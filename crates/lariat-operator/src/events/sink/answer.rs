@@ -3,6 +3,8 @@
 use kube::core::Status;
 use lariat_core::{debug_as_description, describe};
 
+use crate::wire::SendError;
+
 /// The cause in a Status that says the namespace is being deleted.
 const TERMINATING: &str = "NamespaceTerminating";
 
@@ -31,14 +33,16 @@ pub(super) enum WriteError {
 
 debug_as_description!(WriteError);
 
-impl From<kube::Error> for WriteError {
-    fn from(error: kube::Error) -> Self {
+impl From<SendError> for WriteError {
+    fn from(error: SendError) -> Self {
         match error {
-            kube::Error::Api(status) => Self::Status(status),
-            kube::Error::BuildRequest(_) | kube::Error::HttpError(_) => {
+            SendError::NoAnswer(_) => Self::Silence,
+            SendError::Kube(kube::Error::Api(status)) => Self::Status(status),
+            SendError::Kube(kube::Error::SerdeError(_)) => Self::NotJson,
+            SendError::Kube(error @ (kube::Error::BuildRequest(_) | kube::Error::HttpError(_))) => {
                 Self::Invalid(describe(&error))
             }
-            error => Self::Connection(describe(&error)),
+            SendError::Kube(error) => Self::Connection(describe(&error)),
         }
     }
 }

@@ -13,7 +13,7 @@ use crate::events::{Event, EventOptions};
 fn sink(client: Client) -> Sink {
     fastrand::seed(7);
     Sink {
-        client,
+        sender: Sink::sender(client),
         source: Arc::new(Source::new("demo", None)),
         correlator: Arc::new(Mutex::new(Correlator::new(EventOptions::default()))),
         counts: Arc::default(),
@@ -42,9 +42,14 @@ async fn a_name_that_another_process_took_is_left_to_it() {
     say(&other).await;
     say(&other).await;
     let events: Api<CoreEvent> = Api::namespaced(cluster.client(), "default");
-    let events = events.list(&ListParams::default()).await.unwrap();
-    let events = events.items.iter();
-    let mut events: Vec<_> = events.map(|it| (it.name_any(), it.count)).collect();
+    let mut events: Vec<_> = events
+        .list(&ListParams::default())
+        .await
+        .unwrap()
+        .items
+        .iter()
+        .map(|it| (it.name_any(), it.count))
+        .collect();
     events.sort();
     let counts: Vec<_> = events.iter().map(|(_, count)| *count).collect();
     assert_eq!(counts, [Some(1), Some(2)], "{events:?}");

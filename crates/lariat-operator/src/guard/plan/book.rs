@@ -3,13 +3,10 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use lariat_cache::Admission;
-use lariat_controller::HandlerWrite;
 use parking_lot::Mutex;
 
-use super::receipt::Receipt;
-use super::write::What;
-use super::{Plan, PlannedWrite};
+use super::plan::Plan;
+use super::write::{PlannedWrite, What};
 
 /// Writes down what would be written; a clone is the same book.
 #[derive(Clone, Default)]
@@ -27,15 +24,6 @@ struct Entries {
 const MOST: usize = 10_000;
 
 impl Book {
-    /// Has a write rehearsed, and written down with what comes of it.
-    pub(crate) fn rehearse(&self, write: &HandlerWrite<'_>) -> Admission {
-        // Whoever writes asked for a rehearsal, and plans something by itself.
-        if write.write().is_rehearsal() {
-            return Admission::Pass;
-        }
-        Admission::Rehearse(Box::new(Receipt::new(self, write)))
-    }
-
     /// Writes down what would be written.
     pub(super) fn add(&self, what: What) {
         let mut entries = self.0.lock();
@@ -55,8 +43,11 @@ impl Book {
 
     pub(crate) fn plan(&self) -> Plan {
         let entries = self.0.lock();
-        let writes = entries.writes.iter();
-        let writes = writes.map(|(what, at)| (what.clone(), *at)).collect();
+        let writes = entries
+            .writes
+            .iter()
+            .map(|(what, at)| (what.clone(), *at))
+            .collect();
         plan(writes, entries.left_out)
     }
 
@@ -68,8 +59,9 @@ impl Book {
 
 fn plan(mut writes: Vec<(What, (u64, u64))>, left_out: u64) -> Plan {
     writes.sort_by_key(|(_, (place, _))| *place);
-    let writes = writes.into_iter();
-    let writes = writes.map(|(what, (_, times))| PlannedWrite { what, times });
+    let writes = writes
+        .into_iter()
+        .map(|(what, (_, times))| PlannedWrite { what, times });
     Plan {
         writes: writes.collect(),
         left_out,

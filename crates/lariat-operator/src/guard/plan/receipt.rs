@@ -1,8 +1,8 @@
-//! A rehearsal under way, and what is made of its answer.
+//! A dry run under way, and what is made of its answer.
 
 use std::sync::Arc;
 
-use lariat_cache::{CachedObject, PendingWrite, WriteEnd, WriteReceipt, WriteVerb};
+use lariat_cache::{Admission, CachedObject, PendingWrite, WriteEnd, WriteReceipt, WriteVerb};
 use lariat_controller::HandlerWrite;
 use lariat_core::ObjectKey;
 use serde_json::{Map, Value};
@@ -11,8 +11,8 @@ use super::book::Book;
 use super::write::What;
 use crate::diff::Diff;
 
-/// A rehearsal under way.
-pub(super) struct Receipt {
+/// A dry run under way.
+struct Receipt {
     book: Book,
     what: What,
     namespace: Option<String>,
@@ -21,8 +21,17 @@ pub(super) struct Receipt {
     is_secret: bool,
 }
 
+/// Makes a write a dry run, and writes down what comes of it.
+pub(crate) fn dry_run(book: &Book, write: &HandlerWrite<'_>) -> Admission {
+    // Whoever writes asked for a dry run, and plans something by itself.
+    if write.write().is_rehearsal() {
+        return Admission::Pass;
+    }
+    Admission::Rehearse(Box::new(Receipt::new(book, write)))
+}
+
 impl Receipt {
-    pub(super) fn new(book: &Book, write: &HandlerWrite<'_>) -> Self {
+    fn new(book: &Book, write: &HandlerWrite<'_>) -> Self {
         let pending = write.write();
         let what = What {
             reconciler: write.handler().to_owned(),
@@ -78,9 +87,10 @@ impl Receipt {
 
     /// Takes down what would change, against the live state, or the cached one if that could not be read.
     fn compare(&mut self, answer: &Value, before: Option<Value>, is_created: bool) {
-        let old = match is_created {
-            true => Some(Value::Object(Map::new())),
-            false => before.or_else(|| self.cached.as_ref().and_then(content)),
+        let old = if is_created {
+            Some(Value::Object(Map::new()))
+        } else {
+            before.or_else(|| self.cached.as_ref().and_then(content))
         };
         // Some subresources answer with another kind, which cannot be compared.
         let old = old.filter(|old| is_created || old.get("kind") == answer.get("kind"));
@@ -121,7 +131,7 @@ impl WriteReceipt for Receipt {
                     self.what.refused = Some(format!("{status}{said}"));
                 }
             }
-            _ => self.what.refused = Some("it cannot be rehearsed".to_owned()),
+            _ => self.what.refused = Some("there can be no dry run of it".to_owned()),
         }
         let Self { book, what, .. } = *self;
         book.add(what);
@@ -133,8 +143,10 @@ fn kind(pending: &PendingWrite<'_>) -> String {
     match pending.gvk() {
         Some(gvk) => gvk.to_string(),
         None => {
-            let path = pending.api_path().trim_start_matches("/apis/");
-            let path = path.trim_start_matches("/api/");
+            let path = pending
+                .api_path()
+                .trim_start_matches("/apis/")
+                .trim_start_matches("/api/");
             format!("{path} {}", pending.plural())
         }
     }

@@ -46,7 +46,7 @@ impl PlannedWrite {
         self.what.verb
     }
 
-    /// Returns the kind it would write, as `apps/v1 Deployment`, or by its plural if neither cache nor answer tell.
+    /// Returns the kind it would write, as `apps/v1 Deployment`, or by its plural if neither cache nor answer says.
     #[must_use]
     pub fn kind(&self) -> &str {
         &self.what.kind

@@ -139,7 +139,9 @@ impl Model {
         due.payload.extend(payload);
     }
 
-    /// Makes delayed lanes due, in the order of their deadlines; their payloads count as older.
+    /// Makes delayed lanes due, in the order of their deadlines.
+    ///
+    /// Their payloads count as older.
     pub(super) fn absorb(&mut self, key: u8, chosen: impl Fn(Lane, bool, u64) -> bool) {
         let mut moved: Vec<((u64, u64), Delay)> = self
             .delayed

@@ -26,25 +26,25 @@ const PARAMETERS: [(&str, &str, bool, &str); 17] = [
         "sort",
         "string",
         true,
-        "Names of fields or labels, separated by commas; a minus in front sorts backwards.",
+        "Names of fields or labels, separated by commas; a leading minus sorts in descending order.",
     ),
     (
         "search",
         "string",
         false,
-        "Words that are all in the searchable fields; the last one may be the beginning of a word.",
+        "Words that must all occur in the searchable fields; the last one may be a prefix.",
     ),
     (
         "namespaces",
         "string",
         false,
-        "Names of namespaces, separated by commas; `()` is none of them.",
+        "Names of namespaces, separated by commas; `()` is the empty list.",
     ),
     (
         "namespaces!",
         "string",
         false,
-        "Names of namespaces that are left out.",
+        "Names of namespaces to exclude.",
     ),
     (
         "projectsornamespaces",
@@ -56,7 +56,7 @@ const PARAMETERS: [(&str, &str, bool, &str); 17] = [
         "projectsornamespaces!",
         "string",
         false,
-        "Projects or namespaces that are left out. Not for watches.",
+        "Projects or namespaces to exclude. Not for watches.",
     ),
     (
         "projectlabel",
@@ -68,25 +68,20 @@ const PARAMETERS: [(&str, &str, bool, &str); 17] = [
         "page",
         "integer",
         false,
-        "The number of a page, from 1; needs `pagesize` to have an effect.",
+        "The number of a page, from 1; has no effect without `pagesize`.",
     ),
     (
         "pagesize",
         "integer",
         false,
-        "How many objects a page has. The answer has their total.",
+        "The size of a page. The response has the total.",
     ),
-    (
-        "limit",
-        "integer",
-        false,
-        "How many objects are returned at most.",
-    ),
+    ("limit", "integer", false, "The maximum number of objects."),
     (
         "continue",
         "string",
         false,
-        "What the answer before had as `continue`: the objects behind it are returned.",
+        "The `continue` of the previous response; the objects after it are returned.",
     ),
     (
         "summary",
@@ -99,13 +94,13 @@ const PARAMETERS: [(&str, &str, bool, &str); 17] = [
         "summarynamespaced",
         "boolean",
         false,
-        "Counts each namespace by itself, too.",
+        "Counts by namespace as well.",
     ),
     (
         "revision",
         "string",
         false,
-        "A revision: a list waits until the cache is at least there, and a watch begins behind it.",
+        "A revision: a list waits until the cache has reached it, and a watch starts after it.",
     ),
     (
         "watch",
@@ -135,7 +130,7 @@ pub(super) fn document(kinds: &BTreeMap<String, SqlKind>, pages: Pages, is_open:
         "info": {
             "title": "SQL cache", "version": "v1",
             "description": format!(
-                "Reads the state of a cluster. A list that does not say how many objects it has gets {}, and none has more than {}.",
+                "Reads the state of a cluster. A list returns {} objects by default, and at most {}.",
                 pages.default, pages.largest
             ),
         },
@@ -164,7 +159,7 @@ fn of_kind(paths: &mut Map<String, Json>, path: &str, schema: &Schema) {
     if let Some(parameters) = list["parameters"].as_array_mut() {
         parameters.push(json!({
             "name": "Last-Event-ID", "in": "header", "schema": {"type": "string"},
-            "description": "The id of the last event of a watch, which goes on behind it.",
+            "description": "The id of the last event of a watch, which resumes after it.",
         }));
     }
     paths.insert(format!("/v1/{path}"), json!({"get": list}));
@@ -216,7 +211,7 @@ fn operation(id: &str, summary: &str, answers: &[&str], parameters: &[&str]) -> 
         "operationId": id, "summary": summary, "parameters": parameters,
         "responses": {
             "200": {"description": "What was asked for.", "content": contents},
-            "304": {"description": "What the client has is still good."},
+            "304": {"description": "The client's copy is still current."},
             "default": {"$ref": "#/components/responses/Error"},
         },
     })
@@ -241,7 +236,7 @@ fn parameters() -> Json {
 
 /// Returns the key of a parameter in the components.
 ///
-/// Keys cannot have an exclamation mark.
+/// Keys cannot contain an exclamation mark.
 fn component(name: &str) -> String {
     name.replace('!', ".not")
 }

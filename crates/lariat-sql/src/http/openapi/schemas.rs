@@ -5,7 +5,7 @@ use serde_json::{Value as Json, json};
 /// Returns all schemas, by their names.
 pub(super) fn schemas() -> Json {
     json!({
-        "Object": {"type": "object", "description": "An object as the API server has it."},
+        "Object": {"type": "object", "description": "A Kubernetes object."},
         "Kinds": kinds(),
         "List": list(),
         "Event": {
@@ -78,14 +78,14 @@ fn list() -> Json {
         "required": ["kind", "apiVersion", "revision", "total", "continue", "summaries", "objects"],
         "properties": {
             "kind": text(), "apiVersion": text(),
-            "revision": {"type": "string", "description": "From where a watch goes on behind this list."},
+            "revision": {"type": "string", "description": "The revision from which a watch resumes after this list."},
             "total": {
                 "type": ["integer", "null"],
-                "description": "How many objects meet the conditions, if that is known.",
+                "description": "The number of objects that meet the conditions, if known.",
             },
             "continue": {
                 "type": ["string", "null"],
-                "description": "Where the next objects begin, if there are more.",
+                "description": "The cursor of the next objects, if there are more.",
             },
             "summaries": array(&summary),
             "objects": array(&json!({"$ref": "#/components/schemas/Object"})),

@@ -1,4 +1,4 @@
-//! What is wrong with the URL form of a query.
+//! Errors of the URL form of a query.
 
 /// The parameters that a query has in a URL.
 pub(super) const PARAMETERS: [&str; 16] = [
@@ -20,10 +20,10 @@ pub(super) const PARAMETERS: [&str; 16] = [
     "revision",
 ];
 
-/// How much of a parameter an error repeats.
+/// The maximum length of a parameter's excerpt in an error.
 const EXCERPT: usize = 120;
 
-/// A text that is no URL form of a query.
+/// The error of a text that is not the URL form of a query.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum UrlError {
@@ -33,7 +33,7 @@ pub enum UrlError {
         /// The name, or its beginning.
         parameter: String,
     },
-    /// A parameter other than `filter` and `sort` is there more than once.
+    /// A parameter other than `filter` and `sort` occurs more than once.
     #[error(
         "the parameter {parameter} is there twice, as {first:?} and as {second:?}: give it once"
     )]
@@ -77,7 +77,7 @@ pub enum UrlError {
         /// What is possible there.
         wanted: &'static str,
     },
-    /// What percent signs stand for is not UTF-8.
+    /// The decoded text is not UTF-8.
     #[error(
         "the query string is not UTF-8 behind its first {valid} decoded bytes: encode texts as UTF-8 before percent signs are put in"
     )]
@@ -88,7 +88,7 @@ pub enum UrlError {
 }
 
 impl UrlError {
-    /// Returns the parameter it is about, if it is about one.
+    /// Returns the invalid parameter, if there is one.
     #[must_use]
     pub fn parameter(&self) -> Option<&str> {
         match self {
@@ -101,7 +101,7 @@ impl UrlError {
         }
     }
 
-    /// Says what is wrong at a byte of a decoded value.
+    /// Creates a syntax error at a byte of a decoded value.
     pub(super) fn syntax(
         parameter: &'static str,
         text: &str,

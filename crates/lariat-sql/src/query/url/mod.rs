@@ -1,4 +1,4 @@
-//! The URL form of a query: what stands behind the question mark.
+//! The URL form of a query: the part after the question mark.
 
 mod error;
 #[cfg(test)]
@@ -28,8 +28,8 @@ const REVISION: &str =
 impl Query {
     /// Reads the URL form of a query.
     ///
-    /// An example is `filter=spec.nodeName=node-1&sort=-metadata.name&pagesize=50`.
-    /// The text is what stands behind the question mark, percent-encoded. Parameters are:
+    /// An example is `filter=spec.nodeName=node-1&sort=-metadata.name&pagesize=50`. The text is the part of a URL after
+    /// the question mark, percent-encoded. Parameters are:
     ///
     /// | parameter | meaning |
     /// |---|---|
@@ -39,28 +39,30 @@ impl Query {
     /// | `namespaces`, `namespaces!` | names of [namespaces](Self::namespaces), or of those left out |
     /// | `projectsornamespaces`, `projectsornamespaces!` | [projects or namespaces](Self::projects_or_namespaces), or those left out |
     /// | `projectlabel` | the label that names a namespace's project; [`PROJECT_LABEL`] without it |
-    /// | `page`, `pagesize` | one [page](Self::page); without `page` the first one, and without `pagesize` all objects, as if `page` were missing, too |
-    /// | `limit`, `continue` | a number of objects, and the [cursor](Self::after) to go on from; an empty `continue` is none |
+    /// | `page`, `pagesize` | one [page](Self::page); without `page` the first one, and without `pagesize` all objects, even if `page` is given |
+    /// | `limit`, `continue` | a number of objects, and the [cursor](Self::after) to continue from; an empty `continue` is none |
     /// | `summary` | names of fields or labels to [count](Self::summarize) by, separated by commas |
     /// | `summaryonly` | `true` (or empty) [leaves the objects out](Self::only_counts); `false` does not |
     /// | `summarynamespaced` | `true` (or empty) [counts by namespace](Self::summarize_by_namespace), too |
     /// | `revision` | [at least](Self::at_least) this revision |
     ///
-    /// Only `filter` and `sort` may be repeated. A condition is one of `field=value` (or `==`), `!=`, `~`, `!~`, `<`, `<=`, `>`,
-    /// `>=`, `field in (a,b)`, `field notin (a,b)`, `field contains value` and `field notcontains value`. `field` alone asks that
-    /// the field exists, and `!field` that it does not. Spaces around operators do not count, nor does the case of words.
+    /// Only `filter` and `sort` may be repeated. A condition is one of `field=value` (or `==`), `!=`, `~`, `!~`, `<`,
+    /// `<=`, `>`, `>=`, `field in (a,b)`, `field notin (a,b)`, `field contains value` and `field notcontains value`.
+    /// `field` alone requires that the field exists, `!field` that it does not. Spaces around operators are ignored,
+    /// and so is the case of word operators.
     ///
-    /// A value that begins with an operator, or has commas, quotes, parentheses, spaces or control characters in it, is put in
-    /// `'` or `"`. A backslash takes the character behind it as it is there, and nowhere else. Nothing behind `=` and `!=` is the
-    /// empty text; elsewhere it is `''`. A `+` is a space in a URL: write `%2B`. An empty list of namespaces is `()`.
+    /// A value must be quoted with `'` or `"` if it begins with an operator, or contains commas, quotes, parentheses,
+    /// spaces or control characters. Inside quotes, and only there, a backslash escapes the next character. Nothing
+    /// after `=` and `!=` is the empty text; elsewhere it is `''`. A `+` in a URL is a space: write `%2B`. An empty
+    /// list of namespaces is `()`.
     ///
-    /// A field or label of [associated](crate::Association) objects has the name of the association and a colon in front:
-    /// `node:status.capacity.memory>64Gi`, `-node:metadata.labels[zone]`. A field of the kind whose own name looks so is put in
-    /// quotes.
+    /// A field or label of [associated](crate::Association) objects is prefixed with the name of the association and a
+    /// colon: `node:status.capacity.memory>64Gi`, `-node:metadata.labels[zone]`. If a field of the kind itself has such
+    /// a name, it must be quoted.
     ///
-    /// A label is `metadata.labels[app]` or `metadata.labels.app`. What is in brackets may have operators and commas in it, and
-    /// be in quotes: `metadata.annotations['a=b,c']`. Other signs in a name need quotes around the whole name, which is that of
-    /// a field then.
+    /// A label is `metadata.labels[app]` or `metadata.labels.app`. Brackets may contain operators and commas, and
+    /// quoted text: `metadata.annotations['a=b,c']`. Other characters in a name need quotes around the whole name,
+    /// which is then a field.
     ///
     /// ```
     /// use lariat_sql::{Query, field, label};
@@ -73,8 +75,9 @@ impl Query {
     ///
     /// # Errors
     ///
-    /// A parameter is unknown, is repeated, contradicts or lacks another, or its value cannot be read. The error says which one,
-    /// what was found where, and what is known. Whether a kind has the fields is found out when the query is run.
+    /// A parameter is unknown, is repeated, contradicts or lacks another, or its value is invalid. The error names the
+    /// parameter, what was found where, and what is valid. Whether a kind has the fields is checked when the query is
+    /// run.
     pub fn from_url(query: &str) -> Result<Self, UrlError> {
         let parameters = Parameters::read(query)?;
         let mut filters = Vec::with_capacity(parameters.filters.len());
@@ -104,8 +107,9 @@ impl Query {
 
     /// Returns the URL form of the query, percent-encoded.
     ///
-    /// [`from_url`](Self::from_url) makes the same query of it, or returns an error if the query cannot be answered, such as one
-    /// with a page or a limit of zero, a filter without conditions, or a condition with too few or too many values.
+    /// [`from_url`](Self::from_url) parses it into an equal query. It returns an error if the query cannot be answered,
+    /// such as one with a page or a limit of zero, a filter without conditions, or a condition with too few or too many
+    /// values.
     ///
     /// ```
     /// use lariat_sql::{Query, field};
@@ -184,13 +188,13 @@ fn write_part(url: &mut Serializer<'_, String>, part: &Part) {
 struct Parameters {
     filters: Vec<String>,
     sorts: Vec<String>,
-    /// Those which are there at most once.
+    /// The parameters that occur at most once.
     single: BTreeMap<&'static str, String>,
 }
 
 impl Parameters {
     fn read(query: &str) -> Result<Self, UrlError> {
-        // Otherwise bytes that are no text would become another text.
+        // Otherwise bytes that are not UTF-8 would become another text.
         if let Err(error) = percent_decode_str(query).decode_utf8() {
             let valid = error.valid_up_to();
             return Err(UrlError::Encoding { valid });

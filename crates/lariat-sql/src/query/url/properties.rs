@@ -1,4 +1,4 @@
-//! What holds for all queries and texts.
+//! Properties of all queries and texts.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::query::{AnyOf, Condition, Operator, Subject, associated};
 
-/// Texts of signs that mean something.
+/// Texts of characters with a meaning.
 fn texts() -> impl Strategy<Value = String> {
     prop_oneof![
         "[a-z][a-z.-]{0,6}",

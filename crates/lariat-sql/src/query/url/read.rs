@@ -202,7 +202,7 @@ impl<'a> Reader<'a> {
 
     /// Reads the name of a field or label, and of an association if there is one.
     ///
-    /// The association stands in front of a colon. A name in quotes is that of a field.
+    /// An association is followed by a colon. A name in quotes is that of a field.
     fn name(&mut self) -> Result<Subject, UrlError> {
         if let Some(association) = self.association() {
             if self.association().is_some() {
@@ -301,7 +301,7 @@ impl<'a> Reader<'a> {
         Some(quote)
     }
 
-    /// Reads a text behind its opening quote.
+    /// Reads a text after its opening quote.
     ///
     /// A character behind a backslash is taken literally.
     fn quoted(&mut self, quote: char) -> Result<Cow<'a, str>, UrlError> {
@@ -351,7 +351,7 @@ impl<'a> Reader<'a> {
         self.at = self.text.len() - self.rest().trim_start().len();
     }
 
-    /// Says what should be next.
+    /// Creates an error about what was expected next.
     fn fault(&self, wanted: &'static str) -> UrlError {
         UrlError::syntax(self.parameter, self.text, self.at, wanted)
     }

@@ -68,7 +68,7 @@ fn condition(text: &mut String, condition: &Condition) {
         [one] if !is_list && !matches!(operator, Operator::Exists | Operator::Missing) => {
             value(text, one);
         }
-        // So many values do not fit other operators than `in`: what is written then is refused where it is read.
+        // Other operators do not take that many values: what is written then is refused when it is read.
         _ => {
             text.push('(');
             text.push_str(&join(values, |text, each| value(text, each)));
@@ -106,7 +106,7 @@ fn name(text: &mut String, subject: &Subject) {
     }
 }
 
-/// Writes a value, in quotes if that is not sure to be needless.
+/// Writes a value, in quotes if they may be needed.
 fn value(text: &mut String, value: &str) {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:@".contains(c);
     if !value.is_empty() && value.chars().all(is_plain) {

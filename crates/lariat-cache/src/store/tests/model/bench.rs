@@ -39,7 +39,7 @@ pub(super) struct Bench {
     server: Server,
     backup: Option<Server>,
     store: Store,
-    /// What somebody knows who sees only changes.
+    /// The state of a subscriber that sees only changes.
     follower: BTreeMap<ObjectKey, State>,
     /// The version at which the server was as the store shows a key, at least.
     shown_at: BTreeMap<u8, u64>,
@@ -53,7 +53,7 @@ pub(super) struct Bench {
     kept: Arc<AtomicU8>,
     /// Whether the filter has changed since the last list began.
     is_refiltered: bool,
-    /// How much of each object is wanted, and how much the watch reads.
+    /// How much of each object is requested, and how much the watch reads.
     content: Content,
     reading: Content,
     is_filled: bool,
@@ -111,7 +111,7 @@ impl Bench {
     pub(super) fn step(&mut self, step: &Step) {
         match step {
             Step::Act(act) => self.act(*act),
-            Step::Theirs { key, op, told } => self.told_of_theirs((*key, *op), *told),
+            Step::Theirs { key, op, reported } => self.apply_theirs((*key, *op), *reported),
             Step::CatchUp => self.catch_up(),
             Step::CutWatch => self.is_watching = false,
             Step::List { page, acts } => self.list(*page, acts),
@@ -157,8 +157,8 @@ impl Bench {
         }
     }
 
-    /// Somebody else does something, and the watch tells it so many times.
-    fn told_of_theirs(&mut self, (key, op): (u8, Op), told: usize) {
+    /// Another client does something, and the watch reports it `reported` times.
+    fn apply_theirs(&mut self, (key, op): (u8, Op), reported: usize) {
         self.catch_up();
         let before = self.server.log.len();
         self.server.apply(key, op);
@@ -167,8 +167,8 @@ impl Bench {
         };
         if self.is_watching {
             self.server.log.pop();
-            self.is_lossy |= told == 0;
-            (0..told).for_each(|_| self.tell(event));
+            self.is_lossy |= reported == 0;
+            (0..reported).for_each(|_| self.report(event));
         }
     }
 
@@ -199,11 +199,11 @@ impl Bench {
     fn catch_up(&mut self) {
         if self.is_watching {
             let log = std::mem::take(&mut self.server.log);
-            log.into_iter().for_each(|event| self.tell(event));
+            log.into_iter().for_each(|event| self.report(event));
         }
     }
 
-    fn tell(&mut self, event: Event) {
+    fn report(&mut self, event: Event) {
         let object = object(event.key, event.state);
         let delta = match event.is_gone {
             true => Delta::Gone(object),
@@ -224,11 +224,11 @@ impl Bench {
         self.acts_at(Moment::Requested, acts);
         let (listed, version) = (self.server.selected(), self.server.version);
         self.acts_at(Moment::Answered, acts);
-        let mut told = 0;
+        let mut reported = 0;
         for (number, objects) in listed.chunks(page).enumerate() {
             let objects = objects.iter().map(|(key, state)| object(*key, *state));
             let changes = self.store.list_page(&listing, objects.collect());
-            told += changes.len();
+            reported += changes.len();
             self.follow(&changes);
             if number == 0 {
                 self.acts_at(Moment::FirstPage, acts);
@@ -242,7 +242,10 @@ impl Bench {
         (self.is_watching, self.is_lossy) = (true, false);
         let known = |(key, state): &&(u8, State)| unchanged.contains(&(key_of(*key), *state));
         let changed = listed.len() - listed.iter().filter(known).count();
-        assert!(told <= 2 * changed, "what did not change is not told");
+        assert!(
+            reported <= 2 * changed,
+            "what did not change is not published"
+        );
     }
 
     fn acts_at(&mut self, moment: Moment, acts: &[(Moment, Act)]) {
@@ -251,7 +254,7 @@ impl Bench {
         }
     }
 
-    /// Everything is told and answered: now the store is as the server is.
+    /// Everything is reported and answered: now the store equals the server.
     pub(super) fn settle(&mut self) {
         self.catch_up();
         for answer in std::mem::take(&mut self.answers) {
@@ -310,7 +313,7 @@ impl Bench {
         self.check_freshness();
     }
 
-    /// What is shown is what was told.
+    /// The store shows what was published.
     fn check(&self) {
         let snapshot = self.store.snapshot();
         let shown = snapshot.iter().map(|o| (o.key().clone(), state_of(o)));

@@ -1,4 +1,4 @@
-//! The store against a naive reference: an API server whose every state is remembered, one who only sees
+//! The store against a naive reference: an API server with all of its states, a subscriber that sees only
 //! changes, and answers to writes of this process that come at any time.
 
 mod bench;
@@ -13,22 +13,22 @@ use server::Op;
 #[derive(Debug, Clone)]
 enum Step {
     Act(Act),
-    /// Somebody else does something; `told` says how often the watch tells it.
+    /// Another client does something; `reported` says how often the watch reports it.
     Theirs {
         key: u8,
         op: Op,
-        told: usize,
+        reported: usize,
     },
-    /// The watch tells what it has not told yet.
+    /// The watch reports what it has not reported yet.
     CatchUp,
-    /// The watch tells nothing until the next list.
+    /// The watch reports nothing until the next list.
     CutWatch,
     /// A new list, in pages of this size, and what happens meanwhile.
     List {
         page: usize,
         acts: Vec<(Moment, Act)>,
     },
-    /// The watch tells everything, and every answer comes.
+    /// The watch reports everything, and every answer comes.
     Settle,
     /// So much of each object is read from now on.
     Content(Content),
@@ -38,7 +38,7 @@ enum Step {
     Store(Storage),
 }
 
-/// What happens without the watch telling it at once.
+/// What happens without the watch reporting it immediately.
 #[derive(Debug, Clone, Copy)]
 enum Act {
     Theirs {
@@ -51,7 +51,9 @@ enum Act {
         op: Op,
         is_late: bool,
     },
-    /// A late answer comes; it may have been read before it was said how much is wanted.
+    /// A late answer comes.
+    ///
+    /// It may have been read before more was requested.
     Answer {
         number: usize,
         as_read: Option<Content>,
@@ -95,7 +97,7 @@ fn act() -> impl Strategy<Value = Act> {
 }
 
 fn step() -> impl Strategy<Value = Step> {
-    let told = prop_oneof![6 => Just(1_usize), 1 => Just(0), 1 => Just(2)];
+    let reported = prop_oneof![6 => Just(1_usize), 1 => Just(0), 1 => Just(2)];
     let moment = prop_oneof![
         Just(Moment::Requested),
         Just(Moment::Answered),
@@ -109,7 +111,7 @@ fn step() -> impl Strategy<Value = Step> {
     ];
     prop_oneof![
         12 => act().prop_map(Step::Act),
-        6 => (0..KEYS, op(), told).prop_map(|(key, op, told)| Step::Theirs { key, op, told }),
+        6 => (0..KEYS, op(), reported).prop_map(|(key, op, reported)| Step::Theirs { key, op, reported }),
         3 => Just(Step::CatchUp),
         1 => Just(Step::CutWatch),
         3 => (1_usize..4, prop::collection::vec((moment, act()), 0..5))
@@ -124,7 +126,7 @@ fn step() -> impl Strategy<Value = Step> {
 
 proptest! {
     #[test]
-    fn the_store_shows_what_it_tells_and_never_less_than_was_written(
+    fn the_store_shows_what_it_publishes_and_never_less_than_was_written(
         steps in prop::collection::vec(step(), 1..60),
     ) {
         let mut bench = Bench::new();

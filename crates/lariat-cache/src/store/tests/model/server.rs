@@ -1,10 +1,10 @@
-//! The API server of the model, and everything it ever held.
+//! The API server of the model, with all of its states.
 
 use std::collections::BTreeMap;
 
 use super::super::State;
 
-/// What the API server holds, and what a watch of a selection tells of it.
+/// The objects of the API server, and what a watch of a selection reports of them.
 #[derive(Debug, Default, Clone)]
 pub(super) struct Server {
     pub(super) version: u64,
@@ -12,7 +12,7 @@ pub(super) struct Server {
     next_uid: u8,
     /// What the selection showed of each key, and since when.
     history: BTreeMap<u8, Vec<(u64, Option<State>)>>,
-    /// What a watch has not told yet.
+    /// What a watch has not reported yet.
     pub(super) log: Vec<Event>,
 }
 

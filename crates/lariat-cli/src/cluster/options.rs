@@ -1,0 +1,144 @@
+//! The options of `lariat cluster`.
+
+use std::ffi::OsString;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::ValueHint;
+use clap::builder::{OsStringValueParser, TypedValueParser};
+use lariat_cluster::Load;
+
+use super::token::Token;
+
+/// Where a cluster listens by default.
+const ADDRESS: &str = "127.0.0.1:8001";
+
+/// The environment variable that has the token, which no other user of the machine can see there.
+pub(crate) const TOKEN: &str = "LARIAT_TOKEN";
+
+const STRANGERS: &str = "\
+Without a token whoever reaches the address may do everything. Web pages are kept out: requests with an Origin are \
+refused, and on a loopback address those for other hosts than addresses and localhost.
+
+Example:
+  lariat cluster --listen 127.0.0.1:0 --kubeconfig kubeconfig --seed manifests/
+  kubectl --kubeconfig kubeconfig get namespaces";
+
+/// What the cluster is like.
+#[derive(Debug, PartialEq, clap::Args)]
+#[command(args_override_self = true, after_help = STRANGERS)]
+pub(crate) struct Options {
+    /// Serve here; port 0 takes a free one.
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = ADDRESS, value_parser = address, help_heading = "Address")]
+    pub(crate) listen: SocketAddr,
+    /// Put a context `lariat` into this kubeconfig.
+    ///
+    /// It stands beside what the file has, and is the current one, as with kind. At the end it is taken out again, and
+    /// then no context is the current one.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Address")]
+    pub(crate) kubeconfig: Option<PathBuf>,
+    /// Keep the objects in a file, and begin with what it holds.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Content")]
+    pub(crate) data: Option<PathBuf>,
+    /// Create the objects of a YAML or JSON file, or of a folder; may be repeated.
+    ///
+    /// Of a folder all such files are read. Definitions of custom kinds come first, then namespaces, then the rest; what
+    /// is there already is updated.
+    #[arg(long = "seed", value_name = "FILE", value_hint = ValueHint::AnyPath, help_heading = "Content")]
+    pub(crate) seeds: Vec<PathBuf>,
+    /// Fill it with generated objects, such as pods=20000.
+    ///
+    /// All there is: pods=500,configmaps=100,nodes=20,namespaces=5,seed=7.
+    #[arg(long, value_name = "WHAT", help_heading = "Content")]
+    pub(crate) load: Option<Load>,
+    #[command(flatten)]
+    pub(crate) switches: Switches,
+    /// Demand the bearer token in this file, and judge others by RBAC.
+    ///
+    /// Clients with the token may do everything; kubectl shows its token only over HTTPS (--tls).
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Access")]
+    token_file: Option<PathBuf>,
+    /// Demand this bearer token; LARIAT_TOKEN in the environment does as well.
+    ///
+    /// Other users of the machine see an option in the list of processes.
+    #[arg(
+        long,
+        value_name = "TOKEN",
+        conflicts_with = "token_file",
+        help_heading = "Access"
+    )]
+    #[arg(value_parser = OsStringValueParser::new().try_map(given))]
+    pub(crate) token: Option<Token>,
+}
+
+/// The options that are there or not.
+#[derive(Debug, Default, PartialEq, clap::Args)]
+pub(crate) struct Switches {
+    /// Run Deployments, Jobs and the like as if there were nodes.
+    #[arg(long, help_heading = "Content")]
+    pub(crate) simulate_workloads: bool,
+    /// Serve HTTPS, with a certificate made for it.
+    #[arg(long, help_heading = "Address")]
+    pub(crate) tls: bool,
+    /// Serve what controls the cluster itself: faults, time, the journal.
+    #[arg(long, help_heading = "Access")]
+    pub(crate) admin: bool,
+}
+
+impl Options {
+    /// Takes the token from a file or the environment, if none is given.
+    pub(crate) fn settle_token(&mut self, environment: Option<OsString>) {
+        let file = self.token_file.take().map(Token::File);
+        let environment = environment.filter(|text| !text.is_empty());
+        let given = self.token.take().or(file);
+        self.token = given.or_else(|| environment.map(Token::given));
+    }
+}
+
+fn given(token: OsString) -> Result<Token, &'static str> {
+    if token.is_empty() {
+        return Err("it is empty");
+    }
+    Ok(Token::given(token))
+}
+
+fn address(text: &str) -> Result<SocketAddr, String> {
+    text.parse()
+        .map_err(|_| format!("give an IP address and a port, such as {ADDRESS}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::parsed;
+
+    #[test]
+    fn options_are_read_in_any_order_and_form() {
+        let plain: Options = parsed(&[]).unwrap();
+        assert_eq!(plain.listen.to_string(), ADDRESS);
+        let all = "--seed a.yaml --listen=[::1]:0 --kubeconfig k --data d --seed b --load pods=5 \
+            --token t --simulate-workloads --tls --admin";
+        let expected = Options {
+            listen: "[::1]:0".parse().unwrap(),
+            kubeconfig: Some("k".into()),
+            data: Some("d".into()),
+            seeds: vec!["a.yaml".into(), "b".into()],
+            load: Some(Load::pods(5)),
+            switches: Switches {
+                simulate_workloads: true,
+                tls: true,
+                admin: true,
+            },
+            token_file: None,
+            token: Some(Token::given("t".into())),
+        };
+        let words: Vec<&str> = all.split_whitespace().collect();
+        assert_eq!(parsed::<Options>(&words).unwrap(), expected);
+    }
+
+    #[test]
+    fn of_a_value_that_is_given_twice_the_last_counts() {
+        let options: Options = parsed(&["--listen", "[::1]:1", "--listen", "[::1]:2"]).unwrap();
+        assert_eq!(options.listen.port(), 2);
+    }
+}

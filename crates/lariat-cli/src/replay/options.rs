@@ -1,0 +1,100 @@
+//! The options of `lariat replay`.
+
+use std::path::PathBuf;
+
+use clap::ValueHint;
+use clap::builder::NonEmptyStringValueParser;
+
+use super::when::When;
+
+const EXAMPLE: &str = "\
+Example:
+  lariat replay /var/run/op.flight --key shop/web-0 --since -10m";
+
+/// What to show of which file.
+#[derive(Debug, Default, PartialEq, clap::Args)]
+#[command(args_override_self = true, after_help = EXAMPLE)]
+pub(crate) struct Options {
+    /// The file, such as /var/run/op.flight.
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub(crate) file: PathBuf,
+    /// Only this kind, as ConfigMap or 'apps/v1 Deployment'.
+    #[arg(long, value_name = "KIND", value_parser = NonEmptyStringValueParser::new(), help_heading = "Filters")]
+    pub(crate) kind: Option<String>,
+    /// Only this object, as namespace/name; namespace/ is all of a namespace.
+    #[arg(long, value_name = "KEY", value_parser = NonEmptyStringValueParser::new(), help_heading = "Filters")]
+    pub(crate) key: Option<String>,
+    /// Only calls of this handler, and keys that are due for it.
+    #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new(), help_heading = "Filters")]
+    pub(crate) handler: Option<String>,
+    /// From this time on: 2026-11-22T02:13:00Z, 90s or -10m.
+    ///
+    /// 90s is counted from the start of the process, -10m back from the end of the recording.
+    #[arg(
+        long,
+        value_name = "TIME",
+        allow_hyphen_values = true,
+        help_heading = "Filters"
+    )]
+    pub(crate) since: Option<When>,
+    /// Up to this time.
+    #[arg(
+        long,
+        value_name = "TIME",
+        allow_hyphen_values = true,
+        help_heading = "Filters"
+    )]
+    pub(crate) until: Option<When>,
+    /// Sums instead of a timeline.
+    ///
+    /// Counts by kind and handler, what ended lists and watches, the longest waits and calls, the hottest keys.
+    #[arg(long, help_heading = "Output")]
+    summary: bool,
+    /// Decide again what was recorded, with the code of this version.
+    ///
+    /// What was recorded is given to the queues and reflectors of this version, and the first decision is shown that they
+    /// make otherwise. It needs all records of a kind: of the filters it takes --kind alone.
+    #[arg(long, conflicts_with_all = ["summary", "key", "handler", "since", "until"], help_heading = "Output")]
+    check: bool,
+}
+
+/// What is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Show {
+    Timeline,
+    Summary,
+    Check,
+}
+
+impl Options {
+    pub(super) fn show(&self) -> Show {
+        if self.check {
+            Show::Check
+        } else if self.summary {
+            Show::Summary
+        } else {
+            Show::Timeline
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::parsed;
+
+    #[test]
+    fn a_check_takes_all_records_of_a_kind() {
+        let options: Options = parsed(&["f", "--check", "--kind", "Pod"]).unwrap();
+        assert_eq!(
+            (options.show(), options.kind.as_deref()),
+            (Show::Check, Some("Pod"))
+        );
+        for other in [&["--key", "a/b"][..], &["--summary"], &["--since", "-10m"]] {
+            let error = parsed::<Options>(&[&["f", "--check"], other].concat()).unwrap_err();
+            let (error, option) = (error.to_string(), other[0]);
+            assert!(error.contains("'--check' cannot be used with"), "{error}");
+            assert!(error.contains(option), "{error}");
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! The options of `lariat new`.
+
+use std::path::PathBuf;
+
+use clap::ValueHint;
+use clap::builder::{OsStringValueParser, TypedValueParser};
+
+use super::names::{Group, Kind, Name};
+use super::source::Source;
+
+/// The group of a new operator's kind by default.
+const GROUP: &str = "demo.dev";
+
+const EXAMPLE: &str = "\
+Example:
+  lariat new shop-operator --group shop.example.com
+  cd shop-operator && cargo test";
+
+/// What the operator is like.
+#[derive(Debug, PartialEq, clap::Args)]
+#[command(args_override_self = true, after_help = EXAMPLE)]
+pub(crate) struct Options {
+    /// The operator's name, such as shop-operator.
+    #[arg(value_parser = Name::new)]
+    pub(crate) name: Name,
+    /// The kind it manages [default: from NAME: Shop for shop-operator].
+    #[arg(long, value_name = "KIND", value_parser = Kind::new)]
+    kind: Option<Kind>,
+    /// The API group of the kind, a domain of yours.
+    #[arg(long, value_name = "GROUP", default_value = GROUP, value_parser = Group::new)]
+    pub(crate) group: Group,
+    /// Where to write it; it must be new, or empty [default: NAME].
+    #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
+    pub(crate) path: Option<PathBuf>,
+    /// Where it takes Lariat from [default: the checkout of this program].
+    ///
+    /// It is not published yet, so this is a checkout, which Cargo.toml then names by the path from the project to it, or
+    /// the URL of a repository, maybe with #REVISION.
+    #[arg(long, value_name = "FROM", value_hint = ValueHint::DirPath)]
+    #[arg(value_parser = OsStringValueParser::new().map(|text| Source::new(&text)))]
+    pub(crate) lariat: Option<Source>,
+}
+
+impl Options {
+    /// Returns the kind, which follows from the name if none is given.
+    pub(crate) fn kind(&self) -> Kind {
+        self.kind.clone().unwrap_or_else(|| self.name.kind())
+    }
+}

@@ -1,0 +1,450 @@
+//! Objects of one kind: read from the shared cache, written through the factory's client.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use kube::api::{DeleteParams, GetParams, Patch, PatchParams, PostParams};
+use kube::core::Request;
+use lariat_cache::{Cache, KindClient, Query, View};
+use lariat_controller::SharedController;
+use lariat_core::{Gvk, ObjectKey, RawObject, ResourceKind, Scope, path_segment, without_values};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::wire::{ApiError, Built, Sender};
+
+/// How long a read waits for the cache by default.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Objects of one kind, read from the cache all share and written to the API server; a clone is the same handle.
+///
+/// The methods are named as those of kube's [`Api`](kube::Api), and name objects by their key instead of being bound
+/// to a namespace. Reads wait until the cache is filled once, for [half a minute](Self::with_patience) at most, and
+/// send nothing. They are possibly older than what the API server has by now, but not than what was written through
+/// the factory, this handle included. Exceptions are left to the watch: deletions of collections; subresources that
+/// answer with something other than the object (`scale`, `eviction`, `binding`); writes through another version of the
+/// kind; writes to a kind whose cache is restricted by a field selector.
+///
+/// Of kinds of which only metadata is cached ([`Storage::OnDemand`](lariat_cache::Storage::OnDemand), a memory budget)
+/// each object that is read is fetched.
+///
+/// Having one keeps the kind's cache, like [`SharedController::cache`]. It reads and writes as the factory's client, or
+/// with the [identity](SharedController::with_identity) of the controller it was made of.
+///
+/// ```no_run
+/// use k8s_openapi::api::core::v1::Pod;
+/// use kube::api::DeleteParams;
+/// use lariat_cache::Query;
+/// use lariat_controller::SharedControllerFactory;
+/// use lariat_operator::CachedApi;
+///
+/// # async fn example(factory: SharedControllerFactory) -> Result<(), Box<dyn std::error::Error>> {
+/// let pods = CachedApi::new(&factory.for_object::<Pod>());
+/// let web = pods.list(&Query::in_namespace("shop").labels("app=web".parse()?)).await?;
+/// println!("{} pods", web.len());
+/// pods.delete(&"shop/web-0".parse()?, &DeleteParams::default()).await?;
+/// # Ok(()) }
+/// ```
+pub struct CachedApi<K> {
+    cache: Cache<K>,
+    client: Arc<KindClient>,
+    falls_back: bool,
+    patience: Duration,
+}
+
+impl<K: View> CachedApi<K> {
+    /// Makes a handle of a controller's kind.
+    ///
+    /// # Panics
+    ///
+    /// If the factory runs and this is the first use of the kind: outside a tokio runtime.
+    #[must_use]
+    pub fn new(kind: &SharedController<K>) -> Self {
+        Self {
+            cache: kind.cache(),
+            client: kind.client(),
+            falls_back: false,
+            patience: PATIENCE,
+        }
+    }
+
+    /// Sets how long reads wait until the cache is filled once (default: 30 seconds; zero: not at all).
+    ///
+    /// It counts from the first read of the kind, through whichever handle, that found the cache not filled since the
+    /// kind was started or filled last. A read after that fails at once with [`ApiError::NotFilled`], which says what
+    /// the cache waits for. A handler that passes the error on is tried again, and holds no worker meanwhile: a list
+    /// that is forbidden must not stop objects that do not need it, however many others read it.
+    #[must_use]
+    pub fn with_patience(self, patience: Duration) -> Self {
+        Self { patience, ..self }
+    }
+
+    /// Asks the API server for objects the cache does not have (default: they do not exist).
+    ///
+    /// For kinds of which only a [selection](lariat_cache::Selection) is cached, and where an object somebody else has
+    /// just made must be found. Lists come from the cache all the same.
+    #[must_use]
+    pub fn with_fallback(self) -> Self {
+        Self {
+            falls_back: true,
+            ..self
+        }
+    }
+
+    /// Returns the kind.
+    #[must_use]
+    pub fn gvk(&self) -> &Gvk {
+        self.cache.gvk()
+    }
+
+    /// Returns the cache it reads.
+    #[must_use]
+    pub fn cache(&self) -> &Cache<K> {
+        &self.cache
+    }
+
+    /// Waits for the cache.
+    async fn filled(&self) -> Result<&Cache<K>, ApiError> {
+        match self.cache.readable_within(self.patience).await {
+            Some(true) => Ok(&self.cache),
+            Some(false) => Err(ApiError::not_served(self.gvk())),
+            None => Err(self.not_filled()),
+        }
+    }
+
+    fn not_filled(&self) -> ApiError {
+        let status = self.cache.status();
+        ApiError::NotFilled {
+            gvk: status.gvk,
+            after: self.patience,
+            phase: status.phase,
+            reason: status.last_error,
+        }
+    }
+
+    /// Fetches an object of which only metadata is cached.
+    async fn load(&self, cache: &Cache<K>, key: &ObjectKey) -> Result<Option<Arc<K>>, ApiError> {
+        let object = cache.load(key).await.map_err(Box::new)?;
+        let read = |object| cache.store().read(&object, self.gvk());
+        Ok(object.map(read).transpose()?)
+    }
+
+    async fn resource(&self) -> Result<ResourceKind, ApiError> {
+        Ok(self.client.resource().await?)
+    }
+
+    /// Returns the objects that are wanted, in key order, once the cache is filled.
+    ///
+    /// # Errors
+    ///
+    /// The kind is not served, or its cache is not filled in time; an object does not fit the type, of which there is
+    /// no list then: [`Cache::select`] gives errors one by one; or content that is not cached cannot be fetched.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future loses nothing.
+    pub async fn list(&self, query: &Query) -> Result<Vec<Arc<K>>, ApiError> {
+        let cache = self.filled().await?;
+        let objects = cache.store().select(query);
+        let mut read = Vec::with_capacity(objects.len());
+        for object in objects {
+            match cache.store().read(&object, self.gvk()) {
+                Ok(object) => read.push(object),
+                Err(error) if error.is_no_content() => {
+                    read.extend(self.load(cache, object.key()).await?);
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(read)
+    }
+}
+
+impl<K: View + DeserializeOwned> CachedApi<K> {
+    /// Returns an object.
+    ///
+    /// # Errors
+    ///
+    /// It does not exist ([`ApiError::is_not_found`]), or as for [`get_opt`](Self::get_opt).
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future loses nothing.
+    pub async fn get(&self, key: &ObjectKey) -> Result<Arc<K>, ApiError> {
+        let found = self.get_opt(key).await?;
+        found.ok_or_else(|| ApiError::not_found(self.gvk(), key))
+    }
+
+    /// Returns an object, or `None` if it does not exist.
+    ///
+    /// # Errors
+    ///
+    /// The kind is not served, its cache is not filled in time, the object does not fit the type, or, where the API
+    /// server is asked, that fails.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future loses nothing.
+    pub async fn get_opt(&self, key: &ObjectKey) -> Result<Option<Arc<K>>, ApiError> {
+        let cache = self.filled().await?;
+        match cache.get(key) {
+            Ok(Some(object)) => Ok(Some(object)),
+            Ok(None) if self.falls_back => self.get_live(key).await,
+            Ok(None) => Ok(None),
+            Err(error) if error.is_no_content() => self.load(cache, key).await,
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Returns an object as the API server has it now, whatever is cached.
+    ///
+    /// # Errors
+    ///
+    /// The API server does not answer, or not with such an object.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future loses nothing.
+    pub async fn get_live(&self, key: &ObjectKey) -> Result<Option<Arc<K>>, ApiError> {
+        let found = self
+            .send("get", key, |request, name| {
+                request.get(name, &GetParams::default())
+            })
+            .await;
+        match found {
+            Ok(object) => Ok(Some(Arc::new(object))),
+            Err(error) if error.is_not_found() => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Creates an object. Its metadata says where; with a `generateName` the answer says under which name.
+    ///
+    /// # Errors
+    ///
+    /// It exists ([`ApiError::is_already_exists`]), has no namespace, or is refused otherwise.
+    ///
+    /// # Cancel safety
+    ///
+    /// If the future is dropped, it may have been created or not.
+    pub async fn create(&self, object: &K) -> Result<K, ApiError>
+    where
+        K: Serialize + kube::Resource,
+    {
+        let key = key_of(object);
+        let body = self.encode(&key, object)?;
+        let request = self
+            .collection(&key)
+            .await?
+            .create(&PostParams::default(), body);
+        let answer = self.answer("create", &key, request).await?;
+        self.read("create", &key, &answer)
+    }
+
+    /// Replaces an object. With a resource version in its metadata only that state is replaced.
+    ///
+    /// # Errors
+    ///
+    /// It is in another state by now ([`ApiError::is_conflict`]), does not exist, or is refused otherwise.
+    ///
+    /// # Cancel safety
+    ///
+    /// If the future is dropped, it may have been replaced or not.
+    pub async fn replace(&self, object: &K) -> Result<K, ApiError>
+    where
+        K: Serialize + kube::Resource,
+    {
+        let key = key_of(object);
+        let body = self.encode(&key, object)?;
+        self.send("update", &key, |request, name| {
+            request.replace(name, &PostParams::default(), body)
+        })
+        .await
+    }
+
+    /// Replaces the status of an object; otherwise as [`replace`](Self::replace).
+    ///
+    /// # Errors
+    ///
+    /// As for [`replace`](Self::replace).
+    ///
+    /// # Cancel safety
+    ///
+    /// As for [`replace`](Self::replace).
+    pub async fn replace_status(&self, object: &K) -> Result<K, ApiError>
+    where
+        K: Serialize + kube::Resource,
+    {
+        let key = key_of(object);
+        let body = self.encode(&key, object)?;
+        self.send("update", &key, |request, name| {
+            request.replace_subresource("status", name, &PostParams::default(), body)
+        })
+        .await
+    }
+
+    /// Patches an object.
+    ///
+    /// # Errors
+    ///
+    /// It does not exist, or the patch is refused.
+    ///
+    /// # Cancel safety
+    ///
+    /// If the future is dropped, it may have been patched or not.
+    pub async fn patch<P: Serialize>(
+        &self,
+        key: &ObjectKey,
+        params: &PatchParams,
+        patch: &Patch<P>,
+    ) -> Result<K, ApiError> {
+        self.send("patch", key, |request, name| {
+            request.patch(name, params, patch)
+        })
+        .await
+    }
+
+    /// Patches the status of an object.
+    ///
+    /// # Errors
+    ///
+    /// As for [`patch`](Self::patch).
+    ///
+    /// # Cancel safety
+    ///
+    /// As for [`patch`](Self::patch).
+    pub async fn patch_status<P: Serialize>(
+        &self,
+        key: &ObjectKey,
+        params: &PatchParams,
+        patch: &Patch<P>,
+    ) -> Result<K, ApiError> {
+        self.send("patch", key, |request, name| {
+            request.patch_subresource("status", name, params, patch)
+        })
+        .await
+    }
+
+    /// Deletes an object; whether it is gone when this returns, or has only begun to go, is up to its finalizers and
+    /// its grace period.
+    ///
+    /// # Errors
+    ///
+    /// It does not exist ([`ApiError::is_not_found`]), or a precondition does not hold.
+    ///
+    /// # Cancel safety
+    ///
+    /// If the future is dropped, it may have been deleted or not.
+    pub async fn delete(&self, key: &ObjectKey, params: &DeleteParams) -> Result<(), ApiError> {
+        let (request, name) = (self.object(key).await?, path_segment(key.name()));
+        let request = request.delete(&name, params);
+        self.answer("delete", key, request).await.map(drop)
+    }
+
+    /// Sends a request about one object, whose name is given as a segment of its path, and reads it in the answer.
+    async fn send(
+        &self,
+        verb: &'static str,
+        key: &ObjectKey,
+        build: impl FnOnce(Request, &str) -> Built,
+    ) -> Result<K, ApiError> {
+        let request = build(self.object(key).await?, &path_segment(key.name()));
+        let answer = self.answer(verb, key, request).await?;
+        let answered = RawObject::key_of(answer.as_bytes());
+        // An answer that is no object fails below, with where it does not fit.
+        if let Some(answered) = answered.filter(|answered| !self.is_of(answered, key)) {
+            return Err(ApiError::another(verb, self.gvk(), key, &answered));
+        }
+        self.read(verb, key, &answer)
+    }
+
+    /// Returns whether an answer is about the object of a key; the namespace of a key does not matter to a kind
+    /// without.
+    fn is_of(&self, answered: &ObjectKey, key: &ObjectKey) -> bool {
+        answered.name() == key.name()
+            && answered
+                .namespace()
+                .is_none_or(|namespace| key.namespace() == Some(namespace))
+    }
+
+    async fn answer(
+        &self,
+        verb: &'static str,
+        key: &ObjectKey,
+        request: Built,
+    ) -> Result<String, ApiError> {
+        let answer = Sender::new(self.client.client()).text(request).await;
+        answer.map_err(|source| ApiError::refused(verb, self.gvk(), key, source))
+    }
+
+    fn read(&self, verb: &'static str, key: &ObjectKey, answer: &str) -> Result<K, ApiError> {
+        serde_json::from_str(answer).map_err(|error| {
+            let error = without_values(&error.to_string());
+            ApiError::unreadable(verb, self.gvk(), key, error)
+        })
+    }
+
+    /// Begins a request about one object.
+    async fn object(&self, key: &ObjectKey) -> Result<Request, ApiError> {
+        match ApiError::of_name(self.gvk(), key) {
+            Some(error) => Err(error),
+            None => self.collection(key).await,
+        }
+    }
+
+    /// Begins a request about the objects among which one is.
+    async fn collection(&self, key: &ObjectKey) -> Result<Request, ApiError> {
+        if let Some(error) = ApiError::of_namespace(self.gvk(), key) {
+            return Err(error);
+        }
+        let resource = self.resource().await?;
+        if resource.scope() == Scope::Namespaced && key.namespace().is_none() {
+            return Err(ApiError::no_namespace(self.gvk(), key));
+        }
+        Ok(Request::new(resource.collection_path(key.namespace())))
+    }
+
+    fn encode(&self, key: &ObjectKey, object: &K) -> Result<Vec<u8>, ApiError>
+    where
+        K: Serialize,
+    {
+        serde_json::to_vec(object).map_err(|source| {
+            ApiError::refused("encode", self.gvk(), key, kube::Error::SerdeError(source))
+        })
+    }
+}
+
+/// Returns the key in an object's metadata; its name may be one that is to be generated.
+fn key_of<K: kube::Resource>(object: &K) -> ObjectKey {
+    let meta = object.meta();
+    let name = meta
+        .name
+        .as_deref()
+        .or(meta.generate_name.as_deref())
+        .unwrap_or_default();
+    match &meta.namespace {
+        Some(namespace) => ObjectKey::namespaced(namespace, name),
+        None => ObjectKey::cluster(name),
+    }
+}
+
+impl<K> Clone for CachedApi<K> {
+    fn clone(&self) -> Self {
+        Self {
+            cache: self.cache.clone(),
+            client: Arc::clone(&self.client),
+            falls_back: self.falls_back,
+            patience: self.patience,
+        }
+    }
+}
+
+impl<K: View> fmt::Debug for CachedApi<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CachedApi")
+            .field("kind", self.gvk())
+            .field("falls_back", &self.falls_back)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,74 @@
+//! The rules of either API.
+
+use tokio::time::Instant;
+
+use super::counting::Counting;
+use super::decision::{CAPACITY, Decision};
+use super::series::SeriesKeeper;
+use crate::events::options::{EventApi, EventOptions};
+use crate::events::record::{Pending, Record};
+
+/// Decides what is written of the events that are published.
+#[derive(Debug)]
+pub(in crate::events) enum Correlator {
+    Counting(Counting),
+    Series(SeriesKeeper),
+}
+
+impl Correlator {
+    pub(in crate::events) fn new(options: EventOptions) -> Self {
+        match options.api {
+            EventApi::Core => Self::Counting(Counting::new(options)),
+            EventApi::Events => Self::Series(SeriesKeeper::new(options)),
+        }
+    }
+
+    /// Returns through which API events are written.
+    pub(in crate::events) fn api(&self) -> EventApi {
+        match self {
+            Self::Counting(_) => EventApi::Core,
+            Self::Series(_) => EventApi::Events,
+        }
+    }
+
+    /// Takes in an event.
+    pub(in crate::events) fn observe(&mut self, pending: Pending) -> Decision {
+        match self {
+            Self::Counting(counting) => counting.observe(pending),
+            Self::Series(series) => series.observe(pending),
+        }
+    }
+
+    /// Returns when something has to be written though nothing happens.
+    pub(in crate::events) fn next_due(&self) -> Option<Instant> {
+        match self {
+            Self::Counting(_) => None,
+            Self::Series(series) => series.next_due(),
+        }
+    }
+
+    /// Takes one Event that has to be written by now; if no time is given, one that has not been written as it is.
+    pub(in crate::events) fn take_due(&mut self, now: Option<Instant>) -> Option<Record> {
+        match self {
+            Self::Counting(_) => None,
+            Self::Series(series) => series.take_due(now),
+        }
+    }
+
+    /// Returns how many subjects are remembered, and how many at most.
+    pub(in crate::events) fn remembered(&self) -> (usize, usize) {
+        let sizes = match self {
+            Self::Counting(counting) => counting.remembered(),
+            Self::Series(series) => series.remembered(),
+        };
+        (sizes, 3 * CAPACITY)
+    }
+
+    /// Gives an Event another name, because its own is taken.
+    pub(in crate::events) fn rename(&mut self, record: &mut Record) {
+        match self {
+            Self::Counting(counting) => counting.rename(record),
+            Self::Series(series) => series.rename(record),
+        }
+    }
+}

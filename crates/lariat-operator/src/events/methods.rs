@@ -1,0 +1,44 @@
+//! What a reconcile does with Events.
+
+use k8s_openapi::api::core::v1::ObjectReference;
+use lariat_cache::View;
+
+use super::event::Event;
+use super::recorder::Recorder;
+use crate::reconcile::Reconcile;
+
+impl<K: View> Reconcile<K> {
+    /// Records an event about the object that is reconciled. It never waits and never fails; see [`Recorder`].
+    ///
+    /// An operator that [only plans](crate::Operator::plan_only) logs it instead.
+    ///
+    /// ```
+    /// use k8s_openapi::api::apps::v1::Deployment;
+    /// use lariat_controller::{HandlerResult, Outcome};
+    /// use lariat_operator::{Event, Reconcile};
+    ///
+    /// async fn reconcile(cx: Reconcile<Deployment>) -> HandlerResult {
+    ///     cx.event(Event::normal("Scaled", "scaled to 3 pods").action("Scaling"));
+    ///     Ok(Outcome::done())
+    /// }
+    /// ```
+    pub fn event(&self, event: Event) {
+        let some = |text: String| Some(text).filter(|text| !text.is_empty());
+        let (gvk, raw) = (self.gvk(), self.raw());
+        if self.operator().only_plans() {
+            let (key, reason, note) = (raw.key(), event.reason(), event.note());
+            tracing::info!(kind = %gvk, %key, reason, note, "would publish an Event");
+            return;
+        }
+        let about = ObjectReference {
+            api_version: some(gvk.api_version()),
+            kind: some(gvk.kind().to_owned()),
+            name: some(raw.key().name().to_owned()),
+            namespace: raw.key().namespace().map(str::to_owned),
+            uid: some(raw.uid().to_string()),
+            resource_version: some(raw.version().to_string()),
+            field_path: None,
+        };
+        Recorder::of(self.operator()).publish(&about, event);
+    }
+}

@@ -1,0 +1,201 @@
+//! Writes Events, one after the other.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use kube::Client;
+use kube::api::{Patch, PatchParams, PostParams};
+use kube::core::Request;
+use lariat_core::path_segment;
+use parking_lot::Mutex;
+use serde::de::IgnoredAny;
+use tokio::time;
+
+use super::answer::WriteError;
+use crate::events::correlator::{Correlator, Decision};
+use crate::events::options::EventApi;
+use crate::events::record::{Record, Source};
+use crate::wire::{Built, Sender};
+
+/// How often a write is tried.
+const TRIES: u32 = 12;
+/// How long after a try the next one is.
+const PAUSE: Duration = Duration::from_secs(10);
+/// How long an answer is waited for.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// What became of events.
+#[derive(Debug, Default)]
+pub(in crate::events) struct Counts {
+    pub(in crate::events) sent: AtomicU64,
+    pub(in crate::events) filtered: AtomicU64,
+    pub(in crate::events) failed: AtomicU64,
+    pub(in crate::events) dropped: AtomicU64,
+    pub(in crate::events) logged: Logged,
+}
+
+/// What was said in the log at a level people see; once is enough.
+#[derive(Debug, Default)]
+pub(in crate::events) struct Logged {
+    forbidden: AtomicBool,
+    refused: AtomicBool,
+    pub(in crate::events) full: AtomicBool,
+}
+
+/// Writes what a correlator decides.
+pub(in crate::events) struct Sink {
+    pub(in crate::events) sender: Sender,
+    pub(in crate::events) source: Arc<Source>,
+    pub(in crate::events) correlator: Arc<Mutex<Correlator>>,
+    pub(in crate::events) counts: Arc<Counts>,
+}
+
+/// What a write has come to so far.
+struct Attempt {
+    /// Whether the Event is there, as far as is known.
+    exists: bool,
+    /// Whether an earlier try may have created it without our knowing.
+    maybe_created: bool,
+}
+
+impl Sink {
+    /// Sends as a client, and does not wait for ever.
+    pub(in crate::events) fn sender(client: Client) -> Sender {
+        Sender::new(client).within(PATIENCE)
+    }
+
+    /// Carries out a decision.
+    pub(in crate::events) async fn act(&self, decision: Decision) {
+        match decision {
+            Decision::Create(record) => self.write(record, false).await,
+            Decision::Patch(record) => self.write(record, true).await,
+            Decision::Counted => {}
+            Decision::Filtered => {
+                self.counts.filtered.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// Writes an Event, and waits for a server that is not well.
+    pub(in crate::events) async fn write(&self, mut record: Record, exists: bool) {
+        let mut attempt = Attempt {
+            exists,
+            maybe_created: false,
+        };
+        for tries in 1..=TRIES {
+            match self.send(&mut record, &mut attempt).await {
+                Ok(()) => {
+                    self.counts.sent.fetch_add(1, Ordering::Relaxed);
+                    return;
+                }
+                Err(error) if error.may_pass() && tries < TRIES => {
+                    attempt.maybe_created = true;
+                    tracing::debug!(event = %record.name, tries, "cannot write an Event, trying again: {error}");
+                    time::sleep(pause(tries)).await;
+                }
+                Err(error) => {
+                    self.counts.failed.fetch_add(1, Ordering::Relaxed);
+                    self.log(&record, &error);
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Tries once to write an Event.
+    async fn send(&self, record: &mut Record, attempt: &mut Attempt) -> Result<(), WriteError> {
+        if attempt.exists {
+            match self.patch(record).await {
+                // It has expired, or was deleted.
+                Err(error) if error.is_not_found() => attempt.exists = false,
+                other => return other,
+            }
+        }
+        match self.create(record).await {
+            // It was created by a try whose answer was lost: names of two processes are hardly ever equal.
+            Err(error) if error.is_already_exists() && attempt.maybe_created => Ok(()),
+            Err(error) if error.is_already_exists() => {
+                // Another process took the name.
+                self.correlator.lock().rename(record);
+                self.create(record).await
+            }
+            other => other,
+        }
+    }
+
+    async fn patch(&self, record: &Record) -> Result<(), WriteError> {
+        let path = record.path().ok_or(WriteError::Namespace)?;
+        let patch = Patch::Merge(record.changes());
+        let request =
+            Request::new(path).patch(&path_segment(&record.name), &PatchParams::default(), &patch);
+        self.request(request).await
+    }
+
+    async fn create(&self, record: &Record) -> Result<(), WriteError> {
+        let path = record.path().ok_or(WriteError::Namespace)?;
+        let body = record.body(&self.source).map_err(WriteError::encoding)?;
+        let request = Request::new(path).create(&PostParams::default(), body);
+        self.request(request).await
+    }
+
+    async fn request(&self, request: Built) -> Result<(), WriteError> {
+        // A proxy may answer with a page of its own.
+        self.sender.json::<IgnoredAny>(request).await?;
+        Ok(())
+    }
+
+    /// Says why an Event was not written. Once is enough for what people can do something about.
+    fn log(&self, record: &Record, error: &WriteError) {
+        let logged = &self.counts.logged;
+        let (kind, name) = (record.about.kind.as_deref(), record.about.name.as_deref());
+        let (kind, name) = (kind.unwrap_or_default(), name.unwrap_or_default());
+        let (namespace, reason) = (record.namespace(), record.event.reason());
+        let (is_logged, advice) = if error.is_forbidden() {
+            (&logged.forbidden, rule(record.api))
+        } else {
+            (&logged.refused, String::new())
+        };
+        if error.is_namespace_ending() || is_logged.swap(true, Ordering::Relaxed) {
+            tracing::debug!(
+                kind,
+                namespace,
+                name,
+                reason,
+                "an Event is not written: {error}"
+            );
+        } else {
+            tracing::warn!(
+                kind,
+                namespace,
+                name,
+                reason,
+                "an Event is not written: {error}{advice} (this is said once)"
+            );
+        }
+    }
+}
+
+/// Says which permission it takes to write Events.
+fn rule(api: EventApi) -> String {
+    let group = match api {
+        EventApi::Core => "",
+        EventApi::Events => "events.k8s.io",
+    };
+    format!(
+        "; it takes a rule with apiGroups [{group:?}], resources [\"events\"], verbs [\"create\", \"patch\"]"
+    )
+}
+
+/// Returns how long to wait after a number of tries. The first time it is by chance, so that not all programs come back
+/// together.
+fn pause(tries: u32) -> Duration {
+    if tries > 1 {
+        return PAUSE;
+    }
+    PAUSE.mul_f64(fastrand::f64())
+}
+
+#[cfg(test)]
+#[path = "tests.rs"]
+mod tests;

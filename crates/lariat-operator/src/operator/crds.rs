@@ -1,0 +1,121 @@
+//! The CRDs that an operator installs.
+
+use std::sync::Arc;
+
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use lariat_core::Gvk;
+use parking_lot::Mutex;
+
+use super::operator::Operator;
+use crate::crd::{DefinitionOptions, DefinitionReport, Install, InstallError, ensure_definitions};
+use crate::needs::Rule;
+
+/// What an operator installs.
+#[derive(Default, Clone)]
+struct Crds {
+    definitions: Vec<CustomResourceDefinition>,
+    options: DefinitionOptions,
+}
+
+impl Operator {
+    /// Has a CRD installed by [`start`](Self::start) and [`run`](Self::run), before anything else; can be said
+    /// any number of times. What is done is said at [`ensure_definitions`](ensure_definitions()).
+    ///
+    /// ```no_run
+    /// use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+    /// use lariat_operator::{DefinitionOptions, Install, Operator};
+    ///
+    /// # fn example(operator: Operator, widgets: CustomResourceDefinition, gadgets: CustomResourceDefinition) {
+    /// // `Widget::crd()`, where Widget derives kube's CustomResource.
+    /// operator.installs(widgets);
+    /// operator.installs(gadgets);
+    /// // Where somebody else installs them:
+    /// operator.definition_options(DefinitionOptions::default().install(Install::Verify));
+    /// # }
+    /// ```
+    pub fn installs(&self, definition: CustomResourceDefinition) {
+        let installed = self.crds();
+        let mut crds = installed.lock();
+        // Modules of one program may both need it.
+        if !crds.definitions.contains(&definition) {
+            crds.definitions.push(definition);
+        }
+    }
+
+    /// Sets how CRDs are installed (default: see [`DefinitionOptions`]).
+    pub fn definition_options(&self, options: DefinitionOptions) {
+        self.crds().lock().options = options;
+    }
+
+    /// Makes sure that the CRDs this operator [installs](Self::installs) are there, now; a start does so by
+    /// itself.
+    ///
+    /// # Errors
+    ///
+    /// As for [`ensure_definitions`].
+    ///
+    /// # Panics
+    ///
+    /// Outside a tokio runtime.
+    ///
+    /// # Cancel safety
+    ///
+    /// As for [`ensure_definitions`].
+    pub async fn ensure_definitions(&self) -> Result<Vec<DefinitionReport>, InstallError> {
+        let Crds {
+            definitions,
+            options,
+        } = self.crds().lock().clone();
+        if definitions.is_empty() {
+            return Ok(Vec::new());
+        }
+        let options = options.or_field_manager(self.name());
+        let client = self.factory().client();
+        let reports = ensure_definitions(&client, &definitions, &options).await?;
+        // Somebody may have asked too early, and a start would believe that the kinds are missing.
+        let mapper = self.factory().caches().clients().mapper();
+        for spec in definitions.iter().map(|definition| &definition.spec) {
+            for version in &spec.versions {
+                mapper.forget(&Gvk::new(&spec.group, &version.name, "").api_path());
+            }
+        }
+        Ok(reports)
+    }
+
+    /// Installs what a start needs.
+    pub(super) async fn install(&self) -> Result<(), InstallError> {
+        self.ensure_definitions().await.map(drop)
+    }
+
+    /// Returns the rules for what is installed.
+    pub(super) fn crd_rules(&self) -> Vec<Rule> {
+        let crds = self.crds().lock().clone();
+        let names: Vec<String> = crds
+            .definitions
+            .into_iter()
+            .filter_map(|definition| definition.metadata.name)
+            .collect();
+        if names.is_empty() {
+            return Vec::new();
+        }
+        let rule = || {
+            let rule = Rule::on("apiextensions.k8s.io", "customresourcedefinitions");
+            rule.because("the definitions it installs")
+        };
+        let (create, named): (bool, &[&str]) = match crds.options.install {
+            Install::CreateOrUpdate => (true, &["get", "patch"]),
+            Install::CreateOnly => (true, &["get"]),
+            Install::Verify => (false, &["get"]),
+        };
+        let mut rules = vec![rule().named(names).verbs(named.iter().copied())];
+        if create {
+            // What is created has no name yet when permission is asked for.
+            rules.push(rule().verbs(["create"]));
+        }
+        rules
+    }
+
+    fn crds(&self) -> Arc<Mutex<Crds>> {
+        self.state().feature()
+    }
+}

@@ -1,0 +1,17 @@
+//! There are no Events without the feature `events`.
+
+use lariat_core::Remembered;
+
+use super::operator::Operator;
+
+impl Operator {
+    pub(super) fn open_events(&self) {}
+
+    pub(super) async fn close_events(&self) {}
+
+    pub(super) fn events_group(&self) -> &'static str {
+        ""
+    }
+
+    pub(super) fn remembered_events(&self, _: &mut Vec<Remembered>) {}
+}

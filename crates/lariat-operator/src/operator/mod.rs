@@ -1,0 +1,25 @@
+//! The operator: a name on a factory, from start to stop.
+
+#[cfg(feature = "crd")]
+mod crds;
+#[cfg(not(feature = "crd"))]
+#[path = "crds_off.rs"]
+mod crds;
+#[cfg(feature = "events")]
+mod events;
+#[cfg(not(feature = "events"))]
+#[path = "events_off.rs"]
+mod events;
+mod lifecycle;
+mod operator;
+#[cfg(feature = "rbac")]
+mod permissions;
+#[cfg(not(feature = "rbac"))]
+#[path = "permissions_off.rs"]
+mod permissions;
+#[cfg(feature = "guard")]
+mod plan;
+mod remembered;
+
+pub use lifecycle::OperatorError;
+pub use operator::Operator;

@@ -1,0 +1,78 @@
+//! The gate of a reconciler: guards, or the plan.
+
+use std::sync::Arc;
+
+use k8s_openapi::api::core::v1::ObjectReference;
+use lariat_cache::Admission;
+use lariat_controller::{Gate, HandlerOptions, HandlerWrite};
+use lariat_core::Remembered;
+
+use crate::events::{Event, Recorder};
+use crate::guard::{Book, Guard, Trip, announce, dry_run, judge};
+use crate::reconcile::OperatorState;
+
+/// The reason of the Event about a trip.
+const TRIPPED: &str = "GuardTripped";
+
+/// The guards of a reconciler.
+#[derive(Default)]
+pub(super) struct Guards(Vec<Guard>);
+
+impl Guards {
+    pub(super) fn push(&mut self, guard: Guard) {
+        self.0.push(guard);
+    }
+
+    /// Has all writes of a reconciler judged.
+    pub(super) fn judge(
+        &self,
+        operator: &Arc<OperatorState>,
+        options: HandlerOptions,
+    ) -> HandlerOptions {
+        options.gate(ReconcilerGate {
+            operator: Arc::clone(operator),
+            guards: self.0.clone(),
+        })
+    }
+
+    /// Adds how much is remembered.
+    pub(super) fn remembered(&self, all: &mut Vec<Remembered>) {
+        all.extend(self.0.iter().map(Guard::remembered));
+    }
+}
+
+/// What judges the writes of a reconciler: the plan, if its operator only plans, or else its guards.
+struct ReconcilerGate {
+    operator: Arc<OperatorState>,
+    guards: Vec<Guard>,
+}
+
+impl ReconcilerGate {
+    /// Publishes a trip in an Event on the object that was being reconciled.
+    fn publish(&self, write: &HandlerWrite<'_>, trip: &Trip) {
+        let (gvk, key) = (write.gvk(), write.key());
+        let reference = ObjectReference {
+            api_version: Some(gvk.api_version()),
+            kind: Some(gvk.kind().to_owned()),
+            namespace: key.namespace().map(ToOwned::to_owned),
+            name: Some(key.name().to_owned()),
+            uid: write.object().map(|object| object.uid().to_string()),
+            ..ObjectReference::default()
+        };
+        let note = format!("writes of {} are refused: {}", write.handler(), trip.why());
+        let event = Event::warning(TRIPPED, note);
+        Recorder::of(&self.operator).publish(&reference, event);
+    }
+}
+
+impl Gate for ReconcilerGate {
+    fn admit(&self, write: &HandlerWrite<'_>) -> Admission {
+        if self.operator.only_plans() {
+            return dry_run(&self.operator.feature::<Book>(), write);
+        }
+        judge(&self.guards, write, |trip| {
+            announce(write, trip);
+            self.publish(write, trip);
+        })
+    }
+}

@@ -1,0 +1,111 @@
+//! A reconciler is registered.
+
+use std::future::Future;
+use std::sync::Arc;
+
+use lariat_cache::View;
+use lariat_controller::HandlerResult;
+
+use super::builder::Reconciler;
+use super::claims::Claims;
+use super::error::ReconcilerError;
+use super::registration::ReconcilerRegistration;
+use super::run::Call;
+use crate::finalizer::Held;
+use crate::names;
+use crate::needs::impersonation;
+use crate::reconcile::{Callback, Reconcile};
+use crate::status::Report;
+
+impl<K: View> Reconciler<K> {
+    /// Registers the reconciler. On a factory that runs, it is called for every object there is.
+    ///
+    /// # Errors
+    ///
+    /// As for [`SharedController::register_handler`](lariat_controller::SharedController::register_handler), and if its operator, finalizer or condition have names the API
+    /// server would refuse, another reconciler of the kind in this operator has the finalizer or reports in the
+    /// condition, or the controller is one of another factory than the operator's; nothing is left behind.
+    ///
+    /// # Panics
+    ///
+    /// If the factory runs and this is the first use of the kind: outside a tokio runtime.
+    pub fn register<F, Fut>(self, reconcile: F) -> Result<ReconcilerRegistration, ReconcilerError>
+    where
+        F: Fn(Reconcile<K>) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = HandlerResult> + Send + 'static,
+    {
+        self.check()?;
+        let Self {
+            name,
+            kind,
+            relate,
+            mut options,
+            mut setup,
+        } = self;
+        options = setup.guards.judge(&setup.operator, options);
+        if let Some(after) = setup.after_giving_up() {
+            options = options.requeue_given_up(after);
+        }
+        // A reconciler whose token is cancelled has lost what it claims, like its name.
+        kind.sweep();
+        let claims = Claims::begin(&setup.operator, kind.gvk(), &name, setup.claims())?;
+        let needs = std::mem::take(&mut setup.needs);
+        options = options.also(setup.needed());
+        let call = Call::new(setup, Callback::new(reconcile));
+        claims.count(Arc::downgrade(&call) as _);
+        // First, so that related caches are filled before the first call.
+        claims.hold(relate.into_iter().map(|relate| relate(&kind)).collect());
+        let ended = Arc::clone(&claims);
+        options = options.on_end(move || ended.release());
+        let handler = move |cx| {
+            let call = Arc::clone(&call);
+            async move { call.run(cx).await }
+        };
+        match kind.register_handler_with(&name, options, handler) {
+            Ok(registration) => {
+                let because = || format!("reconciler {name} of {}", kind.gvk());
+                let identity = registration.identity().map(impersonation);
+                let needs = needs.into_iter().chain(identity.into_iter().flatten());
+                claims.need(needs.map(|rule| rule.because_of(because)));
+                Ok(ReconcilerRegistration::new(registration, claims))
+            }
+            Err(error) => {
+                claims.release();
+                Err(error.into())
+            }
+        }
+    }
+
+    /// Checks what would show only in what the reconciler writes.
+    fn check(&self) -> Result<(), ReconcilerError> {
+        let (gvk, name) = (self.kind.gvk(), &self.name);
+        let operator = &self.setup.operator;
+        if !self.kind.client().is_of(operator.caches.clients()) {
+            return Err(ReconcilerError::OtherFactory {
+                gvk: gvk.clone(),
+                name: name.clone(),
+                operator: operator.name.to_string(),
+            });
+        }
+        if let Some(why) = names::not_a_manager(&operator.name) {
+            return Err(ReconcilerError::OperatorName {
+                gvk: gvk.clone(),
+                name: name.clone(),
+                operator: operator.name.to_string(),
+                why,
+            });
+        }
+        let finalizer = self.setup.finalizer.as_ref().map_or(Ok(()), Held::check);
+        finalizer.map_err(|source| ReconcilerError::Finalizer {
+            gvk: gvk.clone(),
+            name: name.clone(),
+            source,
+        })?;
+        let report = self.setup.report.as_ref().map_or(Ok(()), Report::check);
+        report.map_err(|source| ReconcilerError::Condition {
+            gvk: gvk.clone(),
+            name: name.clone(),
+            source,
+        })
+    }
+}

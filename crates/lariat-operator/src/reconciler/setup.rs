@@ -1,0 +1,81 @@
+//! What a reconciler does beside reconciling.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use lariat_cache::{CachedObject, Change, View};
+use lariat_controller::Predicate;
+
+use super::gate::Guards;
+use super::policy::ErrorPolicy;
+use crate::finalizer::Held;
+use crate::needs::Rule;
+use crate::reconcile::{Callback, Claim, OperatorState};
+use crate::status::Report;
+
+/// How long after a cleanup failed for good it is called again, unless the reconciler has a period.
+const CLEANUP_PERIOD: Duration = Duration::from_secs(600);
+
+/// What a reconciler does beside reconciling.
+pub(super) struct Setup<K> {
+    pub(super) operator: Arc<OperatorState>,
+    pub(super) requeue_after: Option<Duration>,
+    pub(super) on_error: Option<Box<ErrorPolicy<K>>>,
+    pub(super) on_gone: Option<Callback<K>>,
+    pub(super) guards: Guards,
+    /// What it needs to be allowed.
+    pub(super) needs: Vec<Rule>,
+    pub(super) finalizer: Option<Held<K>>,
+    pub(super) report: Option<Report>,
+}
+
+impl<K: View> Setup<K> {
+    /// Begins with what it needs to be allowed in any case.
+    pub(super) fn new(operator: &Arc<OperatorState>, reads: Rule) -> Self {
+        Self {
+            operator: Arc::clone(operator),
+            requeue_after: None,
+            on_error: None,
+            on_gone: None,
+            guards: Guards::default(),
+            needs: vec![reads],
+            finalizer: None,
+            report: None,
+        }
+    }
+
+    /// Returns what no other reconciler of the kind may have.
+    pub(super) fn claims(&self) -> Vec<Claim> {
+        let condition = self.report.as_ref().map(Report::kind);
+        let finalizer = self.finalizer.as_ref().map(Held::name);
+        let conditions = condition.map(Claim::Condition).into_iter();
+        conditions.chain(finalizer.map(Claim::Finalizer)).collect()
+    }
+
+    /// Returns what says when the reconciler is called again for an object for which it failed for good: there may be
+    /// no watch for what it looks at, and nothing else happens to an object that waits for its cleanup.
+    pub(super) fn after_giving_up(
+        &self,
+    ) -> Option<impl Fn(Option<&CachedObject>) -> Option<Duration> + Send + Sync + use<K>> {
+        let period = self.requeue_after;
+        let finalizer = self.finalizer.as_ref().map(Held::name);
+        let after = move |object: Option<&CachedObject>| {
+            let object = object?;
+            let finalizer = finalizer.as_deref().filter(|_| object.is_deleting());
+            let waits =
+                finalizer.is_some_and(|name| object.finalizers().any(|each| *each == *name));
+            period.or(waits.then_some(CLEANUP_PERIOD))
+        };
+        (period.is_some() || self.finalizer.is_some()).then_some(after)
+    }
+
+    /// Returns which changes call the reconciler whatever the options say.
+    pub(super) fn needed(&self) -> Predicate {
+        // Also without a function for it: sets that were applied are forgotten then.
+        let gone = Predicate::new(|change| matches!(change, Change::Deleted { .. }));
+        match &self.finalizer {
+            Some(finalizer) => gone.or(finalizer.needed()),
+            None => gone,
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! What reading and writing objects can fail with.
+
+use std::time::Duration;
+
+use kube::core::Status;
+use lariat_cache::{DecodeError, LoadError, MapperError, Phase, is_missing};
+use lariat_core::{Gvk, ObjectKey, debug_as_description, not_a_name};
+
+use super::sender::status_of;
+use crate::secrets::without_values;
+
+/// A read or a write that failed; it names the verb, the kind and the key.
+#[derive(thiserror::Error)]
+#[non_exhaustive]
+pub enum ApiError {
+    /// There is no such object.
+    #[error("there is no {gvk} {key}")]
+    NotFound {
+        /// The kind.
+        gvk: Gvk,
+        /// The key.
+        key: ObjectKey,
+    },
+    /// The key has no namespace, and the kind is one of objects in namespaces.
+    #[error("{gvk} {key:?} needs a namespace", key = key.as_str())]
+    NoNamespace {
+        /// The kind.
+        gvk: Gvk,
+        /// The key.
+        key: ObjectKey,
+    },
+    /// No object can have this name, or be in this namespace; nothing was sent.
+    #[error("there can be no {gvk} {key:?}: its {what} {why}", key = key.as_str())]
+    Unnameable {
+        /// The kind.
+        gvk: Gvk,
+        /// The key.
+        key: ObjectKey,
+        /// `name` or `namespace`.
+        what: &'static str,
+        /// What is wrong with that.
+        why: &'static str,
+    },
+    /// The cache was not filled in time, and cannot be read. Trying again may help: the cache goes on being filled.
+    #[error(
+        "cannot read {gvk}: its cache is not filled after {after:?} ({phase}); {}",
+        reason.as_deref().unwrap_or("no answer so far")
+    )]
+    NotFilled {
+        /// The kind.
+        gvk: Gvk,
+        /// How long reads wait; see [`CachedApi::with_patience`](crate::CachedApi::with_patience).
+        after: Duration,
+        /// What the informer is at.
+        phase: Phase,
+        /// What went wrong last, if anything did: a list that is forbidden, say.
+        reason: Option<String>,
+    },
+    /// The kind is not served, and not waited for.
+    #[error("the API server does not serve {gvk}; is its definition installed?")]
+    NotServed {
+        /// The kind.
+        gvk: Gvk,
+    },
+    /// Discovery failed.
+    #[error(transparent)]
+    Mapper(#[from] MapperError),
+    /// The content of an object is not cached, and could not be fetched.
+    #[error(transparent)]
+    Load(#[from] Box<LoadError>),
+    /// A cached object does not fit the type.
+    #[error(transparent)]
+    Decode(#[from] DecodeError),
+    /// The API server refused, or did not answer. What it says of a Secret that was sent is left out.
+    #[error("cannot {verb} {gvk} {key}")]
+    Refused {
+        /// What was tried.
+        verb: &'static str,
+        /// The kind.
+        gvk: Gvk,
+        /// The key.
+        key: ObjectKey,
+        /// Why.
+        source: Box<kube::Error>,
+    },
+    /// The API server answered with another object than was asked for.
+    #[error("the answer to {verb} {gvk} {key} is another object: {answered}")]
+    Another {
+        /// What was tried.
+        verb: &'static str,
+        /// The kind.
+        gvk: Gvk,
+        /// The key.
+        key: ObjectKey,
+        /// The key of the answer.
+        answered: ObjectKey,
+    },
+    /// The API server did it, but its answer does not fit the type.
+    #[error("cannot read the answer to {verb} {gvk} {key}: {error}")]
+    Unreadable {
+        /// What was tried.
+        verb: &'static str,
+        /// The kind.
+        gvk: Gvk,
+        /// The key.
+        key: ObjectKey,
+        /// What does not fit, without what stands there.
+        error: String,
+    },
+}
+
+debug_as_description!(ApiError);
+
+impl ApiError {
+    pub(crate) fn not_found(gvk: &Gvk, key: &ObjectKey) -> Self {
+        let (gvk, key) = (gvk.clone(), key.clone());
+        Self::NotFound { gvk, key }
+    }
+
+    pub(crate) fn no_namespace(gvk: &Gvk, key: &ObjectKey) -> Self {
+        let (gvk, key) = (gvk.clone(), key.clone());
+        Self::NoNamespace { gvk, key }
+    }
+
+    pub(crate) fn not_served(gvk: &Gvk) -> Self {
+        Self::NotServed { gvk: gvk.clone() }
+    }
+
+    pub(crate) fn another(
+        verb: &'static str,
+        gvk: &Gvk,
+        key: &ObjectKey,
+        answered: &ObjectKey,
+    ) -> Self {
+        Self::Another {
+            verb,
+            gvk: gvk.clone(),
+            key: key.clone(),
+            answered: answered.clone(),
+        }
+    }
+
+    /// Returns the error if no object can have the name of a key.
+    pub(crate) fn of_name(gvk: &Gvk, key: &ObjectKey) -> Option<Self> {
+        Self::unnameable(gvk, key, "name", key.name())
+    }
+
+    /// Returns the error if no object can be in the namespace of a key.
+    pub(crate) fn of_namespace(gvk: &Gvk, key: &ObjectKey) -> Option<Self> {
+        Self::unnameable(gvk, key, "namespace", key.namespace()?)
+    }
+
+    fn unnameable(gvk: &Gvk, key: &ObjectKey, what: &'static str, text: &str) -> Option<Self> {
+        not_a_name(text).map(|why| Self::Unnameable {
+            gvk: gvk.clone(),
+            key: key.clone(),
+            what,
+            why,
+        })
+    }
+
+    pub(crate) fn refused(
+        verb: &'static str,
+        gvk: &Gvk,
+        key: &ObjectKey,
+        source: kube::Error,
+    ) -> Self {
+        Self::Refused {
+            verb,
+            gvk: gvk.clone(),
+            key: key.clone(),
+            source: Box::new(without_values(verb, gvk, source)),
+        }
+    }
+
+    pub(crate) fn unreadable(
+        verb: &'static str,
+        gvk: &Gvk,
+        key: &ObjectKey,
+        error: String,
+    ) -> Self {
+        Self::Unreadable {
+            verb,
+            gvk: gvk.clone(),
+            key: key.clone(),
+            error,
+        }
+    }
+
+    /// Returns whether there is no such object, or no such namespace.
+    ///
+    /// An API server that does not serve the kind answers 404 too, also while it starts and has not read its CRDs
+    /// yet. That is another error: the object may be there.
+    #[must_use]
+    pub fn is_not_found(&self) -> bool {
+        match self {
+            Self::NotFound { .. } => true,
+            Self::Refused { source, .. } => is_missing(source),
+            _ => false,
+        }
+    }
+
+    /// Returns whether the object was in another state than the write said.
+    #[must_use]
+    pub fn is_conflict(&self) -> bool {
+        self.has_reason("Conflict")
+    }
+
+    /// Returns whether the object exists already.
+    #[must_use]
+    pub fn is_already_exists(&self) -> bool {
+        self.has_reason("AlreadyExists")
+    }
+
+    /// Returns the Status the API server refused a request with.
+    pub(crate) fn status(&self) -> Option<&Status> {
+        match self {
+            Self::Refused { source, .. } => status_of(source),
+            _ => None,
+        }
+    }
+
+    fn has_reason(&self, reason: &str) -> bool {
+        self.status().is_some_and(|status| status.reason == reason)
+    }
+}

@@ -1,0 +1,11 @@
+//! What most programs need.
+
+pub use crate::{
+    Cache, Cause, Context, ControllerOptions, Enqueue, Gvk, Handler, HandlerError, HandlerOptions,
+    HandlerResult, Metadata, ObjectKey, Outcome, Predicate, Priority, Registration, Relation,
+    SharedController, SharedControllerFactory,
+};
+pub use kube::Client;
+pub use kube::api::DynamicObject;
+#[cfg(feature = "operator")]
+pub use lariat_operator::{CachedApi, Desired, Event, Operator, Reconcile};

@@ -1,0 +1,28 @@
+//! Command lines that clap reads.
+
+use anyhow::{Result, anyhow};
+use clap::Parser;
+
+/// Reads the arguments of the program; `None` if help was asked for, and printed.
+///
+/// # Errors
+///
+/// They make no sense; the error says how the program is called.
+pub fn arguments<T: Parser>() -> Result<Option<T>> {
+    read(T::try_parse())
+}
+
+pub(super) fn read<T>(arguments: Result<T, clap::Error>) -> Result<Option<T>> {
+    let error = match arguments {
+        Ok(read) => return Ok(Some(read)),
+        Err(error) => error,
+    };
+    if !error.use_stderr() {
+        error.print()?;
+        return Ok(None);
+    }
+    let text = error.to_string();
+    // Whoever shows it says that it is an error.
+    let text = text.strip_prefix("error: ").unwrap_or(&text);
+    Err(anyhow!("{}", text.trim_end()))
+}
