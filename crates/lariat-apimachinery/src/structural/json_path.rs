@@ -1,7 +1,7 @@
 //! JSON paths as printer columns and scale subresources write them: `.status.conditions[?(@.type=="Ready")].status`.
 //!
 //! Source: `k8s.io/client-go/util/jsonpath`, with missing keys allowed. Unlike there, a path is bounded, since whoever
-//! may write a CustomResourceDefinition chooses it: [`Limits`] bounds reading it, and [`Search`] following it.
+//! may write a CustomResourceDefinition chooses it: `Limits` bounds reading it, and `Search` following it.
 
 use std::cmp::Ordering;
 

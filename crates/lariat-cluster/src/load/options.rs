@@ -9,7 +9,7 @@ const NAMESPACES: usize = 50;
 /// How many pods a node has, unless a number of nodes is given.
 const PODS_PER_NODE: usize = 30;
 
-/// Objects with which [`Cluster::load`] fills a cluster: as many as wanted, and as real ones look.
+/// Objects with which [`Cluster::load`](crate::Cluster::load) fills a cluster: as many as wanted, and as real ones look.
 ///
 /// Pods have 4 to 5 kB each, belong to ReplicaSets of Deployments (eight each) that are there too, run
 /// on nodes that are there too, and are spread over namespaces. Names, images, environments, addresses,
