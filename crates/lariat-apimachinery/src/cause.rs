@@ -25,16 +25,19 @@ impl StatusCause {
     }
 
     /// Returns the machine-readable reason.
+    #[must_use]
     pub fn reason(&self) -> &'static str {
         self.reason
     }
 
     /// Returns the cause as one sentence.
+    #[must_use]
     pub fn text(&self) -> String {
         format!("{}: {}", self.field, self.message)
     }
 
     /// A field that must be there; the message may be empty.
+    #[must_use]
     pub fn required(field: &str, message: &str) -> Self {
         let message = match message {
             "" => "Required value".to_owned(),
@@ -44,6 +47,7 @@ impl StatusCause {
     }
 
     /// A field whose value is not allowed.
+    #[must_use]
     pub fn invalid(field: &str, value: &Value, message: &str) -> Self {
         Self::new(
             "FieldValueInvalid",
@@ -53,6 +57,7 @@ impl StatusCause {
     }
 
     /// A field that must not be there, or must not change.
+    #[must_use]
     pub fn forbidden(field: &str, message: &str) -> Self {
         Self::new(
             "FieldValueForbidden",
@@ -62,6 +67,7 @@ impl StatusCause {
     }
 
     /// A value that is there twice.
+    #[must_use]
     pub fn duplicate(field: &str, value: &str) -> Self {
         Self::new(
             "FieldValueDuplicate",
@@ -71,11 +77,13 @@ impl StatusCause {
     }
 
     /// A name of something that does not exist.
+    #[must_use]
     pub fn not_found(field: &str, value: &str) -> Self {
         Self::new("FieldValueNotFound", field, format!("Not found: {value:?}"))
     }
 
     /// A value that is none of the supported ones, which are given as one text.
+    #[must_use]
     pub fn unsupported(field: &str, value: &str, supported: &str) -> Self {
         let message = format!("Unsupported value: {value:?}: supported values: {supported}");
         Self::new("FieldValueNotSupported", field, message)

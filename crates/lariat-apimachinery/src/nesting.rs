@@ -6,6 +6,7 @@ use serde_json::Value;
 pub const DEEPEST: usize = 110;
 
 /// Returns whether a value nests deeper than some number of levels.
+#[must_use]
 pub fn is_deeper(value: &Value, levels: usize) -> bool {
     let Some(rest) = levels.checked_sub(1) else {
         return value.is_array() || value.is_object();

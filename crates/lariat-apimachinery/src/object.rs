@@ -6,6 +6,10 @@ use serde_json::{Map, Value, json};
 pub type Object = Map<String, Value>;
 
 /// Returns the metadata of an object, which is made if it is missing.
+///
+/// # Panics
+///
+/// Never: metadata that are no object are replaced by an empty one.
 pub fn metadata_mut(object: &mut Object) -> &mut Object {
     let metadata = object.entry("metadata").or_insert_with(|| json!({}));
     if !metadata.is_object() {
@@ -17,6 +21,7 @@ pub fn metadata_mut(object: &mut Object) -> &mut Object {
 }
 
 /// Returns a text in an object's metadata, empty if there is none.
+#[must_use]
 pub fn metadata_text<'a>(object: &'a Object, member: &str) -> &'a str {
     let text = object
         .get("metadata")

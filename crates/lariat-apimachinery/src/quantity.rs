@@ -51,6 +51,7 @@ const DECIMAL: [(&str, i32); 10] = [
 
 impl Quantity {
     /// Reads an amount such as `1.5Gi`; `None` if it is none.
+    #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
         let digits = unsigned.find(|c: char| !c.is_ascii_digit() && c != '.');

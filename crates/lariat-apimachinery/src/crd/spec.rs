@@ -16,6 +16,7 @@ const APPROVAL_HELP: &str = "see https://github.com/kubernetes/enhancements/pull
 ///
 /// A specification that stays as it is is not checked again: one that was stored before a check can still be given a
 /// status, and be deleted.
+#[must_use]
 pub fn validate(object: &Object, old: Option<&Object>) -> Vec<StatusCause> {
     let empty = Value::Null;
     let spec = object.get("spec").unwrap_or(&empty);
@@ -176,6 +177,7 @@ fn check_approval(object: &Object, group: &str) -> Option<StatusCause> {
 }
 
 /// Finds changes of what identifies the kind.
+#[must_use]
 pub fn validate_update(old: &Object, new: &Object) -> Vec<StatusCause> {
     let established = old
         .get("status")

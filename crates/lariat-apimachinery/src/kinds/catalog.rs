@@ -97,12 +97,14 @@ impl Catalog {
     }
 
     /// Returns the place of the document about a version, if that is served.
+    #[must_use]
     pub fn document(&self, group: &str, version: &str) -> Option<&OnceLock<Written>> {
         let version = self.versions.get(&(group.to_owned(), version.to_owned()))?;
         Some(&version.document)
     }
 
     /// Returns a resource by the name it has in URLs.
+    #[must_use]
     pub fn resource(&self, group: &str, version: &str, plural: &str) -> Option<&Arc<Resource>> {
         self.resources(group, version)
             .find(|resource| resource.plural == plural)
@@ -116,6 +118,7 @@ impl Catalog {
     }
 
     /// Returns the resource whose objects a table has, in one of its versions.
+    #[must_use]
     pub fn of_table(&self, table: TableId) -> Option<&Arc<Resource>> {
         self.all().find(|resource| resource.table == table)
     }

@@ -191,6 +191,7 @@ impl Resource {
 }
 
 /// Returns a name with its group: `deployments.apps`, `pods`.
+#[must_use]
 pub fn qualified(name: &str, group: &str) -> String {
     if group.is_empty() {
         name.to_owned()

@@ -184,6 +184,27 @@ pub(super) fn is_reset(object: &Object) -> bool {
     matches!(entries.map(Vec::as_slice), Some([one]) if one.as_object().is_some_and(Object::is_empty))
 }
 
+/// Returns the name of a manager that did not give one: the client's, up to the first slash.
+///
+/// Source: `managerOrUserAgent` in `k8s.io/apiserver/pkg/endpoints/handlers`.
+#[must_use]
+pub fn manager_name(given: Option<&str>, user_agent: &str) -> String {
+    if let Some(given) = given.filter(|given| !given.is_empty()) {
+        return given.to_owned();
+    }
+    let agent = user_agent.split('/').next().unwrap_or_default();
+    let agent: String = agent
+        .chars()
+        .filter(|c| !c.is_control())
+        .take(128)
+        .collect();
+    if agent.is_empty() {
+        "unknown".to_owned()
+    } else {
+        agent
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -238,26 +259,5 @@ mod tests {
         let (_, owned) = ancient.unwrap();
         assert_eq!(owned.set, Set::of(&["x0", "x1", "x2", "x3"]));
         assert_eq!(owned.time.as_deref(), Some("2026-01-01T00:00:03Z"));
-    }
-}
-
-/// Returns the name of a manager that did not give one: the client's, up to the first slash.
-///
-/// Source: `managerOrUserAgent` in `k8s.io/apiserver/pkg/endpoints/handlers`.
-#[must_use]
-pub fn manager_name(given: Option<&str>, user_agent: &str) -> String {
-    if let Some(given) = given.filter(|given| !given.is_empty()) {
-        return given.to_owned();
-    }
-    let agent = user_agent.split('/').next().unwrap_or_default();
-    let agent: String = agent
-        .chars()
-        .filter(|c| !c.is_control())
-        .take(128)
-        .collect();
-    if agent.is_empty() {
-        "unknown".to_owned()
-    } else {
-        agent
     }
 }

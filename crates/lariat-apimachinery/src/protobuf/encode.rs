@@ -9,6 +9,7 @@ use super::wire::PREFIX;
 use crate::schema::{Or, Scalar, Type, TypeRef, builtin};
 
 /// Writes an object in its envelope.
+#[must_use]
 pub fn body(object: &Value) -> Vec<u8> {
     let text = |name: &str| object[name].as_str().expect("the object has a type");
     let (api_version, kind) = (text("apiVersion"), text("kind"));
@@ -143,6 +144,7 @@ fn either(owner: TypeRef<'_>, or: Or, typed: TypeRef<'_>, at: u32, value: &Value
 }
 
 /// Makes an object of a built-in kind that is the same when it was written and read.
+#[must_use]
 pub fn make(api_version: &str, kind: &str, seed: u64) -> Value {
     let schema = builtin(api_version, kind).expect("the kind is a built-in one");
     let mut maker = Maker {

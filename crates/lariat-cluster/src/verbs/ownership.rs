@@ -130,7 +130,7 @@ pub(crate) fn account_as(
 }
 
 /// Explains why an apply was refused.
-pub(super) fn refusal(call: &Call, applied: &Object, refused: ApplyError) -> ApiError {
+pub(super) fn refusal(call: &Call, applied: &Object, refused: &ApplyError) -> ApiError {
     let (version, kind) = (call.resource.api_version(), &call.resource.kind);
     refusal_of(call, &version, kind, applied, refused)
 }
@@ -141,9 +141,9 @@ pub(super) fn refusal_of(
     api_version: &str,
     kind: &str,
     applied: &Object,
-    refused: ApplyError,
+    refused: &ApplyError,
 ) -> ApiError {
-    match &refused {
+    match refused {
         ApplyError::Conflicts(conflicts) => {
             let causes: Vec<StatusCause> = conflicts
                 .iter()

@@ -8,7 +8,6 @@ use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 use serde_saphyr::options::DuplicateKeyPolicy;
 
-
 /// A document, and the paths of members that were there more than once.
 #[derive(Debug)]
 pub(crate) struct Document {

@@ -40,7 +40,7 @@ pub(super) fn apply(call: &Call) -> Result<Reply, ApiError> {
         let merged = writer
             .write(&call.resource)
             .apply(live.as_ref(), &applied, force);
-        let mut merged = merged.map_err(|refused| ownership::refusal(call, &applied, refused))?;
+        let mut merged = merged.map_err(|refused| ownership::refusal(call, &applied, &refused))?;
         merged.insert("kind".into(), call.resource.kind.clone().into());
         merged.insert("apiVersion".into(), call.resource.api_version().into());
         form::normalize(call, &mut merged, Origin::Patch, Vec::new())?;

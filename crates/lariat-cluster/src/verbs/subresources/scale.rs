@@ -128,7 +128,7 @@ fn apply(call: &Call, dry_run: bool) -> Result<Reply, ApiError> {
         let merged = writer
             .write(&call.resource)
             .apply(Some(&live), &applied, force);
-        let merged = merged.map_err(|refused| ownership::refusal(call, &applied, refused))?;
+        let merged = merged.map_err(|refused| ownership::refusal(call, &applied, &refused))?;
         if let Some(reply) = finish(call, &current, &live, merged, dry_run)? {
             return Ok(reply);
         }
@@ -148,7 +148,7 @@ fn check_type(call: &Call, writer: &Writer, sent: &Object) -> Result<(), ApiErro
     let typed = write.apply(None, sent, true);
     typed
         .map(drop)
-        .map_err(|refused| ownership::refusal_of(call, KIND.api_version, KIND.kind, sent, refused))
+        .map_err(|refused| ownership::refusal_of(call, KIND.api_version, KIND.kind, sent, &refused))
 }
 
 /// Checks the version and the uid that a scale names.
