@@ -121,10 +121,11 @@ impl Scaler {
         };
         if let Err(error) = self.pods.create(&replica(cx, &key)).await {
             let event = Event::warning("FailedCreate", describe(&error));
-            match self.is_news(cx, event.note()) {
-                true => report(cx, event),
-                // Events are counted; log lines would repeat.
-                false => cx.event(event),
+            if self.is_news(cx, event.note()) {
+                report(cx, event)
+            } else {
+                // Events are counted; lines would repeat.
+                cx.event(event)
             }
             return Err(error.into());
         }
@@ -166,10 +167,11 @@ impl Scaler {
         for pod in pods.iter().filter(|pod| !is_going(pod)) {
             self.delete(cx, pod).await?;
         }
-        Ok(match pods.is_empty() {
-            true => Outcome::done(),
-            // The deletion of a pod calls it as well; this is for one that is deleted already.
-            false => Outcome::requeue_after(Duration::from_secs(5)),
+        Ok(if pods.is_empty() {
+            Outcome::done()
+        } else {
+            // It is called when a pod is gone, too; this is for the one that is gone by now.
+            Outcome::requeue_after(Duration::from_secs(5))
         })
     }
 }
@@ -231,9 +233,10 @@ fn least_useful(pods: &[Arc<Pod>]) -> &Pod {
 
 /// Reports what was done: as an Event for the users of the cluster, and as a line.
 fn report(cx: &Reconcile<Autoscaler>, event: Event) {
-    let colour = match event.is_warning() {
-        true => Paint::Red,
-        false => Paint::Green,
+    let colour = if event.is_warning() {
+        Paint::Red
+    } else {
+        Paint::Green
     };
     tell("Autoscaler", cx.key().name(), colour, event.note());
     cx.event(event);

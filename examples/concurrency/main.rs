@@ -136,9 +136,10 @@ async fn row(stage: &Stage, config: Config) -> Result<[String; 6]> {
     let factory = config.configure(builder, &stage.namespace).build();
     let gauge = config.register(&factory)?;
     factory.start(None).await?;
-    let attempts = match config.fails {
-        true => 1 + config.retries as usize,
-        false => 1,
+    let attempts = if config.fails {
+        1 + config.retries as usize
+    } else {
+        1
     };
     let counts = timeout(PATIENCE, gauge.reaches(PODS * attempts)).await;
     let counts = counts.context("not all pods were handled")?;

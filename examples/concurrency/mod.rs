@@ -76,9 +76,10 @@ impl Config {
                 if config.tells {
                     tell_call(&cx, counted.counts());
                 }
-                match config.fails {
-                    true => Err("it always fails".into()),
-                    false => Ok(Outcome::done()),
+                if config.fails {
+                    Err("it always fails".into())
+                } else {
+                    Ok(Outcome::done())
                 }
             }
         };

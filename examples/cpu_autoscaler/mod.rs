@@ -122,12 +122,13 @@ impl Counter {
         };
         if cx.object().status.as_ref() != Some(&status) {
             let (current, desired) = (status.current_replicas, status.desired_replicas);
-            let (colour, what) = match current == desired {
-                true => (Paint::Green, format!("{current} ready")),
-                false => (
+            let (colour, what) = if current == desired {
+                (Paint::Green, format!("{current} ready"))
+            } else {
+                (
                     Paint::Yellow,
                     format!("{current} ready, should be {desired}"),
-                ),
+                )
             };
             tell("Autoscaler", cx.key().name(), colour, what);
             cx.status().by_force().set(&status).await?;

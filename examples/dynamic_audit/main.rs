@@ -139,9 +139,10 @@ async fn watched(stage: &Stage, audit: &KindsRegistration) -> Result<()> {
         let status = stage.factory.status();
         let watches = status.iter().filter(|kind| kind.cache.watches > 0).count();
         let kinds = audit.kinds().len();
-        match kinds > 0 && watches >= kinds {
-            true => Ok((kinds, watches)),
-            false => Err(format!("{watches} watches for {kinds} kinds")),
+        if kinds > 0 && watches >= kinds {
+            Ok((kinds, watches))
+        } else {
+            Err(format!("{watches} watches for {kinds} kinds"))
         }
     };
     let (kinds, watches) = eventually(PATIENCE, watches).await?;

@@ -40,9 +40,10 @@ async fn set_up(stage: &Stage) -> Result<()> {
     stage.define::<KronJob>().await?;
     stage.suggest_manifest("kronjob/hello.yaml");
     stage.suggest("k get kronjobs,jobs");
-    let clock = match stage.options.watch {
-        true => Clock::wall(),
-        false => Clock::fast(PACE),
+    let clock = if stage.options.watch {
+        Clock::wall()
+    } else {
+        Clock::fast(PACE)
     };
     register(&stage.operator, &clock)?;
     Ok(())

@@ -93,9 +93,9 @@ impl Keeper {
         let jobs = Jobs::sort(jobs);
         let mut status = status(cx.object(), &jobs);
         if !spec.suspend
-            && let Some(tick) = self.due(cx, &schedule, (&status, now))
+            && let Some(tick) = self.due(cx, &schedule, &status, now)
         {
-            self.start(cx, tick, (&jobs, &mut status)).await?;
+            self.start(cx, tick, &jobs, &mut status).await?;
         }
         cx.set_status(&status).await?;
         // Last, so that Jobs that cannot be deleted do not keep others from being started.
@@ -113,7 +113,8 @@ impl Keeper {
         &self,
         cx: &Reconcile<KronJob>,
         tick: Timestamp,
-        (jobs, status): (&Jobs, &mut KronJobStatus),
+        jobs: &Jobs,
+        status: &mut KronJobStatus,
     ) -> Result<(), HandlerError> {
         match cx.object().spec.concurrency_policy {
             ConcurrencyPolicy::Forbid if !jobs.active.is_empty() => {
@@ -181,7 +182,8 @@ impl Keeper {
         &self,
         cx: &Reconcile<KronJob>,
         schedule: &Schedule,
-        (status, now): (&KronJobStatus, Timestamp),
+        status: &KronJobStatus,
+        now: Timestamp,
     ) -> Option<Timestamp> {
         let KronJob { metadata, spec, .. } = &**cx.object();
         // Not for times before the KronJob was created.
@@ -235,9 +237,10 @@ fn status(kronjob: &KronJob, jobs: &Jobs) -> KronJobStatus {
 
 /// Reports what was done: as an Event for the users of the cluster, and as a line.
 fn report(cx: &Reconcile<KronJob>, event: Event) {
-    let colour = match event.is_warning() {
-        true => Paint::Red,
-        false => Paint::Green,
+    let colour = if event.is_warning() {
+        Paint::Red
+    } else {
+        Paint::Green
     };
     tell("KronJob", cx.key().name(), colour, event.note());
     cx.event(event);

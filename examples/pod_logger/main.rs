@@ -31,9 +31,10 @@ fn configure(
     namespace: &str,
     builder: FactoryBuilder,
 ) -> Result<FactoryBuilder> {
-    let selection = match options.watch {
-        true => Selection::all(),
-        false => Selection::all().in_namespaces([namespace]),
+    let selection = if options.watch {
+        Selection::all()
+    } else {
+        Selection::all().in_namespaces([namespace])
     };
     let cache = KindOptions::default().selection(selection);
     let pods = Gvk::new("", "v1", "Pod");

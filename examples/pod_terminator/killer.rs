@@ -144,8 +144,14 @@ impl Killer {
     }
 
     async fn round(&self, mut dice: MutexGuard<'_, Rng>, last: &mut String) {
-        let what = (&self.object.spec, &self.query);
-        let played = round::play(&self.shared.pods, what, &mut dice, &self.stop).await;
+        let played = round::play(
+            &self.shared.pods,
+            &self.object.spec,
+            &self.query,
+            &mut dice,
+            &self.stop,
+        )
+        .await;
         match played {
             Ok(round) => self.report(&round, last),
             Err(error) => {

@@ -59,7 +59,8 @@ pub(super) fn query(spec: &PodTerminatorSpec) -> Result<Query, HandlerError> {
 /// Kills the share of a spec. A failure does not end the round; a stop does.
 pub(super) async fn play(
     pods: &CachedApi<Pod>,
-    (spec, query): (&PodTerminatorSpec, &Query),
+    spec: &PodTerminatorSpec,
+    query: &Query,
     dice: &mut Rng,
     stop: &CancellationToken,
 ) -> Result<Round, ApiError> {

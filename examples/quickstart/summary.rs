@@ -20,7 +20,7 @@ pub(crate) fn print(kinds: &[ControllerStatus], cluster: Option<&Cluster>) {
             cache.objects.to_string(),
             bytes(cache.bytes),
             queue.adds.to_string(),
-            queue.handed_out.to_string(),
+            queue.dequeued.to_string(),
             time(queue.waits.quantile(0.5)),
             time(queue.waits.quantile(0.99)),
         ]);

@@ -42,16 +42,16 @@ pub fn register(operator: &Operator) -> anyhow::Result<()> {
     let deployments = operator.factory().for_object::<Deployment>();
     let config_maps = operator.factory().for_object::<ConfigMap>();
     let mentioning = deployments.cache();
-    mentioning.add_index(
-        BY_CONFIG_MAP,
-        |deployment: &Deployment| match wants_reload(deployment) {
-            true => config_maps_of(deployment)
+    mentioning.add_index(BY_CONFIG_MAP, |deployment: &Deployment| {
+        if wants_reload(deployment) {
+            config_maps_of(deployment)
                 .iter()
                 .map(ObjectKey::to_string)
-                .collect(),
-            false => Vec::new(),
-        },
-    )?;
+                .collect()
+        } else {
+            Vec::new()
+        }
+    })?;
     // Called for the old and the new state, so ConfigMaps that are created or deleted are covered too.
     let users = Relation::map(move |config_map: &Metadata| {
         let found = mentioning.by_index(BY_CONFIG_MAP, config_map.key().as_str());
@@ -144,9 +144,10 @@ fn tell_why(cx: &Reconcile<Deployment>, what: &str) {
     // The namespace is the same for all.
     let namespace = format!("{}/", cx.key().namespace().unwrap_or_default());
     let why = causes.collect::<Vec<_>>().join(", ");
-    let why = match why.is_empty() {
-        true => cx.causes().to_string(),
-        false => why,
+    let why = if why.is_empty() {
+        cx.causes().to_string()
+    } else {
+        why
     };
     let why = why.replace(&namespace, "");
     tell(

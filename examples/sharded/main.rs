@@ -91,14 +91,14 @@ async fn story(stage: &Stage) -> Result<()> {
         "{killed} is killed: the others wait until its lease has expired"
     ));
     members.retain(|name| *name != killed);
-    let holders = leave(stage, (killed, "KILL"), &members, &holders).await?;
+    let holders = leave(stage, killed, "KILL", &members, &holders).await?;
 
     let stopped = busiest(&members, &holders);
     stage.step(format_args!(
         "{stopped} is stopped: it releases its lease when its calls have ended"
     ));
     members.retain(|name| *name != stopped);
-    let holders = leave(stage, (stopped, "TERM"), &members, &holders).await?;
+    let holders = leave(stage, stopped, "TERM", &members, &holders).await?;
 
     stage.step("white is added: it handles its orders when the other has released them");
     let began = Instant::now();
@@ -111,7 +111,8 @@ async fn story(stage: &Stage) -> Result<()> {
 /// Sends a replica a signal, and returns the holders of its orders afterwards.
 async fn leave(
     stage: &Stage,
-    (name, signal): (&str, &str),
+    name: &str,
+    signal: &str,
     members: &[&str],
     before: &Holders,
 ) -> Result<Holders> {

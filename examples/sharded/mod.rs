@@ -42,7 +42,8 @@ pub fn lease(namespace: &str, replica: &str, duration: Duration) -> Lease {
 pub fn factory<L>(
     client: Client,
     namespace: &str,
-    (replica, lease): (&str, Lease),
+    replica: &str,
+    lease: Lease,
     log: L,
 ) -> Result<SharedControllerFactory>
 where

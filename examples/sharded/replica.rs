@@ -18,7 +18,7 @@ pub async fn run(replica: Replica) -> Result<()> {
     let (namespace, name) = (&*replica.namespace, &*replica.name);
     let lease = lease(namespace, name, duration);
     let log = |order: &str| say(format_args!("handles {order}"));
-    let factory = factory(replica.client.clone(), namespace, (name, lease), log)?;
+    let factory = factory(replica.client.clone(), namespace, name, lease, log)?;
     factory.start(2).await?;
     tokio::select! {
         ended = factory.run_until(replica.stopped()) => Ok(ended?),

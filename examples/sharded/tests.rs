@@ -25,7 +25,7 @@ async fn start(cluster: &TestCluster, name: &'static str, log: &Log) -> SharedCo
     let log = Arc::clone(log);
     let log = move |order: &str| log.lock().push((order.to_owned(), name));
     let lease = lease("default", name, 15 * SECOND);
-    let factory = factory(cluster.client(), "default", (name, lease), log).expect("valid");
+    let factory = factory(cluster.client(), "default", name, lease, log).expect("valid");
     factory.start(2).await.expect("started");
     factory
 }

@@ -150,16 +150,13 @@ impl Stage {
         } in defined
         {
             let (client, all) = (&self.client, ListParams::default());
-            let lists = match namespaced {
-                true => {
-                    let own = |name: &String| Api::namespaced_with(client.clone(), name, &resource);
-                    let apis = self.namespaces().iter().map(own).collect();
-                    (apis, all)
-                }
-                false => {
-                    let ours = all.labels(&format!("{RUN}={}", self.namespace));
-                    (vec![Api::all_with(client.clone(), &resource)], ours)
-                }
+            let lists = if namespaced {
+                let own = |name: &String| Api::namespaced_with(client.clone(), name, &resource);
+                let apis = self.namespaces().iter().map(own).collect();
+                (apis, all)
+            } else {
+                let ours = all.labels(&format!("{RUN}={}", self.namespace));
+                (vec![Api::all_with(client.clone(), &resource)], ours)
             };
             let (apis, params): (Vec<Api<DynamicObject>>, _) = lists;
             for api in apis {

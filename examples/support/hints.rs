@@ -21,11 +21,12 @@ impl Stage {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
         let is_template = fs::read_to_string(&path).is_ok_and(|text| text.contains(PLACEHOLDER));
         let (namespace, path) = (&self.namespace, quoted(&path.display().to_string()));
-        match is_template {
-            true => self.suggest(format_args!(
+        if is_template {
+            self.suggest(format_args!(
                 "sed s/{PLACEHOLDER}/{namespace}/ {path} | k apply --filename -"
-            )),
-            false => self.suggest(format_args!("k apply --filename {path}")),
+            ))
+        } else {
+            self.suggest(format_args!("k apply --filename {path}"))
         }
     }
 
@@ -47,9 +48,10 @@ impl Stage {
 /// Quotes a word for a shell, if it has to be.
 pub(super) fn quoted(word: &str) -> String {
     let is_plain = |char: char| char.is_ascii_alphanumeric() || "/._-+:@".contains(char);
-    match !word.is_empty() && word.chars().all(is_plain) {
-        true => word.to_owned(),
-        false => format!("'{}'", word.replace('\'', r"'\''")),
+    if !word.is_empty() && word.chars().all(is_plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
     }
 }
 

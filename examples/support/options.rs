@@ -44,9 +44,7 @@ impl Options {
             return Ok(None);
         };
         let value = |flag: &Flag| {
-                        anyhow!("unknown option \"--{name}\"; --help lists all options")
-                    })?;
-                    let value = match flag.is_switch() {
+            if flag.is_switch() {
                 return matches.get_flag(flag.name).to_string();
             }
             let value: Option<&String> = matches.get_one(flag.name);

@@ -123,9 +123,10 @@ pub(super) async fn play(
     let acts = async {
         set_up(&stage).await?;
         stage.operator.start(WORKERS).await?;
-        match stage.options.watch {
-            true => stage.wait_for_the_end().await,
-            false => story(&stage).await?,
+        if stage.options.watch {
+            stage.wait_for_the_end().await
+        } else {
+            story(&stage).await?
         }
         anyhow::Ok(())
     };
@@ -141,12 +142,7 @@ pub(super) async fn play(
         outcome = acts => outcome,
         () = output_closed() => Ok(()),
     };
-    let enough = async {
-        match asked {
-            true => pending().await,
-            false => signal.await,
-        }
-    };
+    let enough = async { if asked { pending().await } else { signal.await } };
     // The objects are deleted however it ended.
     let left = stage.leave(enough).await;
     if let (Err(_), Err(left)) = (&outcome, &left) {

@@ -23,8 +23,9 @@ pub fn register(operator: &Operator) -> anyhow::Result<()> {
 
 // The reconciler is not called for a deleted machine, so it needs no `IgnoreNotFound`.
 async fn reconcile(cx: Reconcile<Machine>, machines: CachedApi<Machine>) -> HandlerResult {
-    match cx.object().is_down() {
-        true => Ok(Outcome::done()),
-        false => flip(&cx, &machines).await,
+    if cx.object().is_down() {
+        Ok(Outcome::done())
+    } else {
+        flip(&cx, &machines).await
     }
 }

@@ -11,6 +11,7 @@
 //! Servers are the embedded one, in a process of its own, or with `--server` a genuine one.
 
 mod bench;
+mod benches;
 mod meter;
 mod options;
 mod plot;
@@ -74,7 +75,7 @@ fn obey(command: Command) -> Result<()> {
 
 fn run(options: &Options) -> Result<()> {
     let bench = options.bench;
-    let runs = (bench.plan)(options);
+    let runs = benches::plan(options);
     if runs.is_empty() {
         bail!("no such run; --help lists what there is");
     }

@@ -7,7 +7,7 @@ use clap::{Args, Parser, Subcommand};
 use http::Uri;
 use serde::de::DeserializeOwned;
 
-use crate::bench::{BENCHES, Bench, Run};
+use crate::bench::{Bench, Run};
 use crate::target::Target;
 
 /// Measures Lariat beside others
@@ -152,7 +152,7 @@ struct Server {
 impl Options {
     /// Checks what is asked for.
     pub(crate) fn new(asked: Asked) -> Result<Self> {
-        let found = BENCHES.iter().find(|each| each.name == asked.bench);
+        let found = benches.iter().find(|each| each.name == asked.bench);
         let Some(bench) = found else {
             let names: Vec<&str> = BENCHES.iter().map(|bench| bench.name).collect();
             bail!(
@@ -300,9 +300,9 @@ fn json<T: DeserializeOwned>(text: &str) -> Result<Box<T>, serde_json::Error> {
 }
 
 /// Lists the benchmarks.
-fn benches() -> String {
+fn benches(benches: &[Bench]) -> String {
     let mut text = String::from("Benchmarks:\n");
-    for bench in &BENCHES {
+    for bench in benches {
         text.push_str(&format!("  {}: {}\n", bench.name, bench.about));
         text.push_str(&format!("    cases     {}\n", bench.cases.join(", ")));
         text.push_str(&format!("    subjects  {}\n", bench.subjects.join(", ")));

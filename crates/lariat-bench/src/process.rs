@@ -47,7 +47,7 @@ impl Process {
 
     /// Says something, and waits for the answer.
     pub(crate) fn ask(&mut self, line: &str) -> Result<String> {
-        let mut input = self.input.as_ref().context("a process was told to end")?;
+        let mut input = self.input.as_ref().context("a process was asked to end")?;
         writeln!(input, "{line}").context("a process has ended")?;
         self.hear()
     }

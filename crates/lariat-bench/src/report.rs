@@ -12,7 +12,7 @@ pub(crate) struct Row {
     pub(crate) n: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) handlers: Option<usize>,
-    /// Changes the server tells a second, where it tells them at a pace.
+    /// Changes the server sends a second, where it sends them at a pace.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) rate: Option<usize>,
     pub(crate) wall_s: f64,
@@ -59,7 +59,7 @@ pub(crate) struct Row {
 }
 
 impl Row {
-    /// Tells how times in microseconds are spread.
+    /// Says how times in microseconds are spread.
     pub(crate) fn spread(&mut self, mut times: Vec<f64>) {
         times.sort_unstable_by(f64::total_cmp);
         let last = times.len().saturating_sub(1);
@@ -182,7 +182,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn several_runs_are_told_by_their_median_and_range() {
+    fn several_runs_are_reported_by_their_median_and_range() {
         assert_eq!(spread(vec![]), "–");
         assert_eq!(spread(vec![3.0]), "3.000");
         assert_eq!(spread(vec![200.0; 3]), "200");

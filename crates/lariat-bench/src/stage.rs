@@ -99,7 +99,7 @@ fn play(run: &Run, target: &Target, server: Option<&mut Process>) -> Result<Vec<
     Ok(serde_json::from_str(&said)?)
 }
 
-/// What the server is told once a subject has seen all pods.
+/// What the server is asked once a subject has seen all pods.
 struct Cues {
     /// Holds everything back, and makes something that is worth reading.
     prepare: String,
@@ -184,7 +184,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // Where a run has failed, that is what is told; the process says itself what it could not delete.
+        // Where a run has failed, that is what is reported; the process says itself what it could not delete.
         let _ = self.clean_up();
     }
 }

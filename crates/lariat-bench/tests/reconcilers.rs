@@ -52,14 +52,12 @@ impl Bench {
     {
         let builder = Cluster::builder().simulate_workloads(Workloads::default());
         let cluster = builder.for_test().await;
-        let definitions: Api<CustomResourceDefinition> = Api::all(cluster.client());
-        let defined = definitions
-            .create(&PostParams::default(), &Foo::crd())
-            .await;
+        let crds: Api<CustomResourceDefinition> = Api::all(cluster.client());
+        let defined = crds.create(&PostParams::default(), &Foo::crd()).await;
         defined.expect("defined");
-        let established = wait_for_condition(&definitions, "foos.demo.dev", "Established").await;
+        let established = wait_for_condition(&crds, "foos.demo.dev", "Established").await;
         established.expect("established");
-        // Told from the test's own requests by its name.
+        // Distinguished from the test's own requests by its name.
         let clients = SharedClientFactory::new(cluster.client());
         let client = clients.client_as(ClientIdentity::default().user_agent("program"));
         let mut running = JoinSet::new();
@@ -95,16 +93,18 @@ impl Bench {
     }
 
     async fn ready(&self, name: &str, status: &str) {
-        let is_told = |told: &FooStatus| {
-            let ready = told
+        let is_reported = |reported: &FooStatus| {
+            let ready = reported
                 .conditions
                 .iter()
                 .find(|condition| condition.type_ == "Ready");
             ready.is_some_and(|ready| ready.status == status)
-                && (status != "True" || told.available_replicas == 1)
+                && (status != "True" || reported.available_replicas == 1)
         };
-        let told = |foo: &Foo| foo.status.as_ref().is_some_and(is_told);
-        wait_for(&self.foos, name, told).await.expect("it says so");
+        let reported = |foo: &Foo| foo.status.as_ref().is_some_and(is_reported);
+        wait_for(&self.foos, name, reported)
+            .await
+            .expect("it says so");
     }
 
     /// Counts what the program asks for while something happens.

@@ -51,10 +51,10 @@ use tokio::sync::watch;
 /// ```
 #[derive(Clone)]
 pub struct ContentFilter {
-    shared: Arc<Shared>,
+    shared: Arc<Rule>,
 }
 
-struct Shared {
+struct Rule {
     changed: watch::Receiver<u64>,
     keeps: Box<Keeps>,
 }
@@ -81,7 +81,7 @@ impl ContentFilter {
         changed.mark_unchanged();
         let keeps = Box::new(keeps);
         Self {
-            shared: Arc::new(Shared { changed, keeps }),
+            shared: Arc::new(Rule { changed, keeps }),
         }
     }
 

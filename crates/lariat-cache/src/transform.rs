@@ -176,9 +176,10 @@ fn write_pruned(json: &RawValue, paths: &[&[String]], keep: bool, out: &mut Vec<
     for (name, value) in children {
         let below = below(paths, name.as_deref());
         let ends_here = below.iter().any(|path| path.is_empty());
-        let (whole, gone) = match keep {
-            true => (ends_here, below.is_empty()),
-            false => (below.is_empty(), ends_here),
+        let (whole, gone) = if keep {
+            (ends_here, below.is_empty())
+        } else {
+            (below.is_empty(), ends_here)
         };
         if gone {
             continue;

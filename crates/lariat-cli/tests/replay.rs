@@ -302,7 +302,7 @@ async fn a_decision_that_was_made_otherwise_is_found() {
     let mut hand_outs = 0;
     doctor(&file, &doctored, |record| {
         if let Record::Queue {
-            what: Queued::HandedOut { key, .. },
+            what: Queued::Dequeued { key, .. },
             ..
         } = record
         {

@@ -7,8 +7,8 @@ use lariat_cache::{Admission, CachedObject, PendingWrite, WriteGate, Written};
 use lariat_core::{Gvk, ObjectKey};
 use lariat_lease::Leadership;
 
-use crate::handler::Gated;
-use crate::sentinel::{Step, Write, since_progress};
+use crate::gate::Gated;
+use crate::sentinel::{ChainRun, Write, since_progress};
 
 tokio::task_local! {
     static CURRENT: Caller;
@@ -24,7 +24,7 @@ pub(crate) struct Caller {
     /// last run that made progress.
     pub(crate) chain: u32,
     /// The run as a step of that chain, if it is part of one.
-    pub(crate) step: Option<Arc<Step>>,
+    pub(crate) step: Option<Arc<ChainRun>>,
     /// The call, if gates check the handler's writes.
     gated: Option<Gated>,
     /// The election whose leader alone may make the call.
@@ -32,7 +32,7 @@ pub(crate) struct Caller {
 }
 
 impl Caller {
-    pub(crate) fn new((gvk, key): (Gvk, ObjectKey), handler: Arc<str>) -> Self {
+    pub(crate) fn new(gvk: Gvk, key: ObjectKey, handler: Arc<str>) -> Self {
         Self {
             gvk,
             key,
@@ -50,7 +50,7 @@ impl Caller {
     }
 
     /// Sets the chain that led to the run, and the run as a step of it.
-    pub(crate) fn in_chain(self, chain: u32, step: Option<Arc<Step>>) -> Self {
+    pub(crate) fn in_chain(self, chain: u32, step: Option<Arc<ChainRun>>) -> Self {
         Self {
             chain,
             step,
@@ -97,11 +97,12 @@ impl Caller {
         }
     }
 
-    /// Returns the handler's name, with its kind unless the reader's kind is the same.
-    pub(crate) fn name(&self, told_to: &Gvk) -> Arc<str> {
-        match self.gvk == *told_to {
-            true => Arc::clone(&self.handler),
-            false => format!("{} {}", self.gvk.kind(), self.handler).into(),
+    /// Returns the name of the handler for a reader of a kind.
+    pub(crate) fn name(&self, reader: &Gvk) -> Arc<str> {
+        if self.gvk == *reader {
+            Arc::clone(&self.handler)
+        } else {
+            format!("{} {}", self.gvk.kind(), self.handler).into()
         }
     }
 }

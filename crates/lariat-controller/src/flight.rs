@@ -8,7 +8,7 @@ use lariat_flight::{
     CallEnd, CauseType, Controlled, LaneVerdict, Lanes, Queued, Record, Recorder, Urgency,
     VerdictType, Version,
 };
-use lariat_queue::{Ageing, LaneId, Priority, Request, Step, Tap, Verdict};
+use lariat_queue::{Ageing, LaneId, Priority, QueueStep, Request, Tap, Verdict};
 
 use crate::payload::Payload;
 use crate::totals::Ended;
@@ -112,23 +112,23 @@ impl ControllerFlight {
 }
 
 impl Tap<ObjectKey, Payload> for ControllerFlight {
-    fn step(&self, at: Instant, step: &Step<'_, ObjectKey, Payload>) {
+    fn step(&self, at: Instant, step: &QueueStep<'_, ObjectKey, Payload>) {
         self.queued(
             at,
             match step {
-                Step::Add {
+                QueueStep::Add {
                     key,
                     request,
                     limited,
                     group,
-                } => added(key, request, (*limited, *group)),
-                Step::Get(taken) => Queued::HandedOut {
+                } => added(key, request, *limited, *group),
+                QueueStep::Get(taken) => Queued::Dequeued {
                     key: taken.key.as_str(),
                     lanes: lanes(&taken.lanes),
                     priority: urgency(taken.priority),
                     waited: taken.waited,
                 },
-                Step::Done { key, verdicts } => {
+                QueueStep::Done { key, verdicts } => {
                     let verdicts = verdicts.iter();
                     Queued::Finished {
                         key: key.as_str(),
@@ -137,21 +137,21 @@ impl Tap<ObjectKey, Payload> for ControllerFlight {
                             .collect(),
                     }
                 }
-                Step::GiveBack { key } => Queued::GivenBack { key: key.as_str() },
-                Step::Forget { key, lane } => Queued::Forgot {
+                QueueStep::GiveBack { key } => Queued::GivenBack { key: key.as_str() },
+                QueueStep::Forget { key, lane } => Queued::Forgot {
                     key: key.as_str(),
                     lane: lane.number(),
                 },
-                Step::Emptied => Queued::Emptied {
+                QueueStep::Emptied => Queued::Emptied {
                     patience: self.ageing.patience(),
                     share: self.ageing.share(),
                     fair: self.fair,
                 },
-                Step::Drain => Queued::DrainBegan {},
-                Step::Resume => Queued::DrainEnded {},
-                Step::ShutDown { now } => Queued::ShutDown { now: *now },
-                Step::Reopen => Queued::Reopened {},
-                Step::Release => Queued::Released {},
+                QueueStep::Drain => Queued::DrainBegan {},
+                QueueStep::Resume => Queued::DrainEnded {},
+                QueueStep::ShutDown { now } => Queued::ShutDown { now: *now },
+                QueueStep::Reopen => Queued::Reopened {},
+                QueueStep::Release => Queued::Released {},
                 // Steps that a later version of the queue adds are not recorded.
                 _ => return,
             },
@@ -162,7 +162,8 @@ impl Tap<ObjectKey, Payload> for ControllerFlight {
 fn added<'a>(
     key: &'a ObjectKey,
     request: &Request<'a, Payload>,
-    (limited, group): (Option<Duration>, Option<u64>),
+    limited: Option<Duration>,
+    group: Option<u64>,
 ) -> Queued<'a> {
     let first = request.payload.causes.iter().next();
     let (cause, by, version) = first.map_or((CauseType::Unknown, "", None), about);

@@ -36,14 +36,16 @@
 // In layers: a module uses modules above it only.
 mod enqueue;
 mod error;
+mod gate;
 mod notices;
 mod totals;
 
 mod sentinel;
 
+mod current;
+
 mod handler;
 
-mod current;
 mod flight;
 mod panics;
 mod payload;
@@ -64,9 +66,10 @@ pub use controller::{CallRecord, ControllerOptions, Registration, RunRecord, Sha
 pub use enqueue::{Enqueue, EnqueueError};
 pub use error::{RegisterError, RunError, StartError, StopError, Unfinished};
 pub use factory::{FactoryBuilder, SharedControllerFactory, Transaction};
+pub use gate::{Gate, HandlerWrite};
 pub use handler::{
-    Call, Context, Gate, Handler, HandlerError, HandlerOptions, HandlerResult, HandlerWrite,
-    Ignore, Middleware, Next, Outcome, Predicate, Resync, RetryAfter, Terminal, Timeout, Tracing,
+    Call, Context, Handler, HandlerError, HandlerOptions, HandlerResult, Ignore, Middleware, Next,
+    Outcome, Predicate, Resync, RetryAfter, Terminal, Timeout, Tracing,
 };
 pub use lariat_cache::FlightRecorder;
 pub use lariat_lease::{
@@ -74,6 +77,6 @@ pub use lariat_lease::{
 };
 pub use many::{AllKinds, KindsRegistration};
 pub use related::{Related, Relation};
-pub use sentinel::{Circle, Pattern, Sentinel};
+pub use sentinel::{HotLoop, Pattern, Sentinel};
 pub use status::{ControllerStatus, HandlerStatus};
 pub use totals::Ended;

@@ -8,7 +8,7 @@ use lariat_queue::{LaneId, Lanes, Work, WorkQueue};
 use tokio::time::Instant;
 
 use crate::current::Caller;
-use crate::sentinel::{Ask, Step};
+use crate::sentinel::{Ask, ChainRun};
 
 /// The work queue of a kind.
 pub(crate) type Queue = WorkQueue<ObjectKey, Payload>;
@@ -23,7 +23,7 @@ pub(crate) struct Payload {
     /// The deletions that some handler has not handled yet. Boxed because they are rare.
     deletions: Option<Box<Deletions>>,
     /// The run whose write or request enqueued the key, if that run was itself part of a chain.
-    pub(crate) step: Option<Arc<Step>>,
+    pub(crate) step: Option<Arc<ChainRun>>,
 }
 
 /// How many deletions are kept under one name. Objects may be created and deleted while a handler fails for hours.
@@ -115,9 +115,10 @@ impl Payload {
     /// Returns the causes of a run now: without requeues that are not due yet.
     pub(crate) fn causes_by_now(&self) -> Causes {
         let mut causes = self.causes.iter();
-        match causes.any(|cause| matches!(cause, Cause::Requeued { .. })) {
-            true => self.causes.due_at(Instant::now().into_std()),
-            false => self.causes.clone(),
+        if causes.any(|cause| matches!(cause, Cause::Requeued { .. })) {
+            self.causes.due_at(Instant::now().into_std())
+        } else {
+            self.causes.clone()
         }
     }
 
@@ -167,7 +168,8 @@ impl Payload {
         &self,
         lane: LaneId,
         cause: Cause,
-        (chain, step): (u32, Option<Arc<Step>>),
+        chain: u32,
+        step: Option<Arc<ChainRun>>,
     ) -> Self {
         let mut deletions = self.of_lane(lane);
         let failed = self.next_deletion(lane).map(|each| each.number);

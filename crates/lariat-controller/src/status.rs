@@ -6,7 +6,7 @@ use std::time::Duration;
 use lariat_cache::KindStatus;
 use lariat_queue::{Histogram, QueueStats};
 
-use crate::sentinel::Circle;
+use crate::sentinel::HotLoop;
 use crate::totals::{Ended, Totals};
 
 /// State and counters of a handler since its registration.
@@ -123,5 +123,5 @@ pub struct ControllerStatus {
     /// The sum over removed handlers; its name is empty.
     pub gone: HandlerStatus,
     /// The keys in hot loops, sorted; see [`Sentinel`](crate::Sentinel).
-    pub circles: Vec<Circle>,
+    pub hot_loops: Vec<HotLoop>,
 }

@@ -548,7 +548,7 @@ mod tests {
         assert_eq!(at(&causes[..1], 0), "requeued by a", "it is all there is");
     }
 
-    fn wrote(by: &str, (from, to): (u64, u64), chain: u32) -> Cause {
+    fn wrote(by: &str, from: u64, to: u64, chain: u32) -> Cause {
         Cause::Wrote {
             by: by.into(),
             from: Some(from.into()),
@@ -560,7 +560,7 @@ mod tests {
     #[test]
     fn a_chain_is_as_long_as_the_shortest_that_led_here() {
         check(
-            [wrote("h", (1, 2), 7), wrote("h", (2, 3), 7)],
+            [wrote("h", 1, 2, 7), wrote("h", 2, 3, 7)],
             "written by h 1 → 3",
         );
         let chain = |causes: Vec<Cause>| {
@@ -568,14 +568,14 @@ mod tests {
             causes.into_iter().for_each(|cause| merged.push(cause));
             merged.chain()
         };
-        assert_eq!(chain(vec![wrote("h", (1, 2), 7), wrote("h", (2, 3), 1)]), 1);
-        assert_eq!(chain(vec![wrote("h", (1, 2), 7), updated(5, 6)]), 0);
+        assert_eq!(chain(vec![wrote("h", 1, 2, 7), wrote("h", 2, 3, 1)]), 1);
+        assert_eq!(chain(vec![wrote("h", 1, 2, 7), updated(5, 6)]), 0);
         let retry = |failures| Cause::Retry {
             handler: "h".into(),
             failures,
         };
         assert_eq!(
-            chain(vec![wrote("h", (1, 2), 7), retry(1)]),
+            chain(vec![wrote("h", 1, 2, 7), retry(1)]),
             7,
             "says nothing"
         );
@@ -598,7 +598,7 @@ mod tests {
         let causes = Causes::from(Cause::Added { version: 1.into() });
         let mut causes = causes.retried(retry(1), 0);
         assert_eq!((causes.chain(), causes.is_retry()), (0, true));
-        causes.push(wrote("h", (1, 2), 1));
+        causes.push(wrote("h", 1, 2, 1));
         assert_eq!(
             causes.to_string(),
             "added at 1, retry 1 of h, written by h 1 → 2"
@@ -614,7 +614,7 @@ mod tests {
             1,
             "a retry is as far on as the run that failed"
         );
-        let mut merged = Causes::from(wrote("h", (2, 3), 2));
+        let mut merged = Causes::from(wrote("h", 2, 3, 2));
         merged.extend(causes);
         assert_eq!(merged.chain(), 2, "in whatever order they meet");
         merged.push(Cause::Added { version: 1.into() });
@@ -627,7 +627,7 @@ mod tests {
         for failures in 1..50 {
             let (handler, version) = ("h".into(), u64::from(failures) * 2);
             causes = causes.retried(Cause::Retry { handler, failures }, failures);
-            causes.push(wrote("h", (version, version + 1), failures));
+            causes.push(wrote("h", version, version + 1, failures));
             assert_eq!(causes.chain(), failures);
         }
         assert!(causes.to_string().starts_with("added at 1, "), "{causes}");

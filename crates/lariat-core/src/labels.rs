@@ -91,9 +91,10 @@ impl Labels {
         let prefix_holds = prefix.is_none_or(|prefix| {
             !prefix.is_empty() && prefix.len() <= 253 && prefix.split('.').all(is_part)
         });
-        match prefix_holds && !name.is_empty() && is_label_text(name) {
-            true => Ok(()),
-            false => Err(NAME_RULE),
+        if prefix_holds && !name.is_empty() && is_label_text(name) {
+            Ok(())
+        } else {
+            Err(NAME_RULE)
         }
     }
 
@@ -103,9 +104,10 @@ impl Labels {
     ///
     /// The violated rule, in the API server's words.
     pub fn check_value(value: &str) -> Result<(), &'static str> {
-        match is_label_text(value) {
-            true => Ok(()),
-            false => Err(VALUE_RULE),
+        if is_label_text(value) {
+            Ok(())
+        } else {
+            Err(VALUE_RULE)
         }
     }
 }

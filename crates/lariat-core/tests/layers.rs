@@ -220,12 +220,18 @@ fn read_folder(folder: &Path, module: &Module, files: &mut BTreeMap<Module, Stri
             read_folder(&path, &within, files);
         } else if path.extension().is_some_and(|extension| extension == "rs") {
             let code = fs::read_to_string(&path).expect("a source file");
-            let code = code.split("#[cfg(test)]\nmod ").next().unwrap_or_default();
+            let code = without_tests(&code);
             let is_table = ["mod", "lib", "main"].contains(&&*name);
             let place = if is_table { module.clone() } else { within };
-            files.insert(place, without_comments(code));
+            files.insert(place, without_comments(&code));
         }
     }
+}
+
+/// Leaves out modules of tests, which stand at the end of a file, or in files of their own.
+fn without_tests(code: &str) -> String {
+    let inline = code.find("\nmod tests {");
+    code[..inline.unwrap_or(code.len())].replace("#[cfg(test)]\nmod tests;", "")
 }
 
 fn without_comments(code: &str) -> String {

@@ -69,11 +69,11 @@ const KIND: &str = "v1 ConfigMap";
 /// Returns the records of a change of an object with two handlers.
 fn records_of(key: &str, run: u64) -> [Record<'_>; 9] {
     let [line, change] = cached(key, run);
-    let [added, handed_out, finished] = queued(key, run);
+    let [added, dequeued, finished] = queued(key, run);
     let ([began, ended], [began_too, ended_too]) =
         (called("sync", key, run), called("report", key, run));
     [
-        line, change, added, handed_out, began, ended, began_too, ended_too, finished,
+        line, change, added, dequeued, began, ended, began_too, ended_too, finished,
     ]
 }
 
@@ -120,7 +120,7 @@ fn queued(key: &str, run: u64) -> [Record<'_>; 3] {
         by: "",
         version: version(run),
     };
-    let handed_out = Queued::HandedOut {
+    let dequeued = Queued::Dequeued {
         key,
         lanes: smallvec![u32::MAX],
         priority: Urgency::Normal,
@@ -136,7 +136,7 @@ fn queued(key: &str, run: u64) -> [Record<'_>; 3] {
         key,
         verdicts: smallvec![done(1), done(2)],
     };
-    [added, handed_out, finished].map(|what| Record::Queue {
+    [added, dequeued, finished].map(|what| Record::Queue {
         kind: KIND,
         queue: 1,
         what,

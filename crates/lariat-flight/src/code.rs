@@ -223,9 +223,10 @@ impl<'a, T: Field<'a>> Field<'a> for Option<T> {
     }
 
     fn get(from: &mut Decoder<'a>) -> Option<Self> {
-        match bool::get(from)? {
-            true => T::get(from).map(Some),
-            false => Some(None),
+        if bool::get(from)? {
+            T::get(from).map(Some)
+        } else {
+            Some(None)
         }
     }
 }

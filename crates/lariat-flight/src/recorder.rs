@@ -77,10 +77,10 @@ impl FlightRecorder {
 /// the last seconds may be missing.
 #[derive(Clone)]
 pub struct Recorder {
-    shared: Arc<Shared>,
+    shared: Arc<RecorderCore>,
 }
 
-struct Shared {
+struct RecorderCore {
     options: FlightRecorder,
     buffer: Mutex<Buffer>,
     /// Notified when a first record waits to be written, and when a frame is complete.
@@ -101,7 +101,7 @@ impl Recorder {
     pub fn new(options: FlightRecorder) -> Self {
         let buffer = Buffer::new(options.bytes, UNWRITTEN);
         Self {
-            shared: Arc::new(Shared {
+            shared: Arc::new(RecorderCore {
                 options,
                 buffer: Mutex::new(buffer),
                 waits: Notify::new(),
@@ -219,7 +219,7 @@ impl Recorder {
     }
 }
 
-impl Shared {
+impl RecorderCore {
     fn flush(&self) {
         let mut file = self.file.lock();
         // Records that come meanwhile are left for the next call; otherwise this might not end.
@@ -228,7 +228,7 @@ impl Shared {
             let Some((frame, lost)) = self.buffer.lock().pop() else {
                 return;
             };
-            if let Err(error) = self.append(&mut file, &frame.payload, (frame.records, lost)) {
+            if let Err(error) = self.append(&mut file, &frame.payload, frame.records, lost) {
                 let records = u64::from(frame.records);
                 // The next frame that is written contains the count of both.
                 self.buffer.lock().lose(records + u64::from(lost));
@@ -242,7 +242,8 @@ impl Shared {
         &self,
         file: &mut Option<Ring>,
         payload: &[u8],
-        (records, lost): (u32, u32),
+        records: u32,
+        lost: u32,
     ) -> std::io::Result<()> {
         let ring = match file {
             Some(ring) => ring,
@@ -259,7 +260,7 @@ impl Shared {
     }
 }
 
-impl Drop for Shared {
+impl Drop for RecorderCore {
     fn drop(&mut self) {
         self.flush();
     }

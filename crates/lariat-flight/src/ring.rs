@@ -46,10 +46,11 @@ impl Header {
     pub(crate) fn read(bytes: &[u8]) -> Self {
         let magic = &bytes[..bytes.len().min(MAGIC.len())];
         if magic != &MAGIC[..magic.len()] {
-            // A file that was created and never written to has its length, and zeros.
-            return match bytes.iter().all(|byte| *byte == 0) {
-                true => Self::Empty,
-                false => Self::Foreign,
+            // A file that was made and never written to has its length, and zeros.
+            return if bytes.iter().all(|byte| *byte == 0) {
+                Self::Empty
+            } else {
+                Self::Foreign
             };
         }
         let (Some(format), Some(len)) = (array(bytes, 8), array(bytes, 16)) else {

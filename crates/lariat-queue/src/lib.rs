@@ -51,4 +51,4 @@ pub use limiter::{
 };
 pub use queue::{Work, WorkQueue};
 pub use stats::{Histogram, QueueMemory, QueueStats};
-pub use tap::{Request, Step, Tap};
+pub use tap::{QueueStep, Request, Tap};

@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 use tokio::{task, time};
 
 use crate::core::{Item, QueueCore, Verdict};
-use crate::shared::{Shared, Verdicts, Waiting, now, wake_one};
+use crate::shared::{SharedQueue, Verdicts, Waiting, now, wake_one};
 use crate::{
-    Add, LaneId, Lanes, Payload, Priority, QueueMemory, QueueStats, RateLimiter, Step, Tap,
+    Add, LaneId, Lanes, Payload, Priority, QueueMemory, QueueStats, QueueStep, RateLimiter, Tap,
 };
 
 /// A work queue shared by producers and workers; a clone is the same queue.
@@ -34,7 +34,7 @@ use crate::{
 /// # }
 /// ```
 pub struct WorkQueue<K: Eq + Hash + Clone, P: Payload + Clone = ()> {
-    shared: Arc<Shared<K, P>>,
+    shared: Arc<SharedQueue<K, P>>,
 }
 
 impl<K: Eq + Hash + Clone, P: Payload + Clone> WorkQueue<K, P> {
@@ -44,7 +44,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> WorkQueue<K, P> {
         tap: Option<Box<dyn Tap<K, P>>>,
     ) -> Self {
         Self {
-            shared: Arc::new(Shared::new(core, limiter, tap)),
+            shared: Arc::new(SharedQueue::new(core, limiter, tap)),
         }
     }
 
@@ -58,7 +58,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> WorkQueue<K, P> {
             state.show_add(at, &key, &add, None);
         }
         let now = || at.unwrap_or_else(now);
-        if let Some(now) = state.core.add_lazily((key, hash), add, now) {
+        if let Some(now) = state.core.add_lazily(key, hash, add, now) {
             wake_one(state, now);
         }
     }
@@ -81,7 +81,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> WorkQueue<K, P> {
         self.shared.change(|state, now| {
             for ((hash, key), add) in adds {
                 state.show_add(now, &key, &add, None);
-                state.core.add_lazily((key, hash), add, || now);
+                state.core.add_lazily(key, hash, add, || now);
             }
         });
     }
@@ -138,7 +138,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> WorkQueue<K, P> {
     pub fn forget(&self, key: &K, lane: LaneId) {
         let mut state = self.shared.state.lock();
         state.core.forget(key, lane);
-        state.show(now, || Step::Forget { key, lane });
+        state.show(now, || QueueStep::Forget { key, lane });
     }
 
     /// Waits for the next key; `None` once the queue has ended.
@@ -229,7 +229,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> WorkQueue<K, P> {
     pub fn drain(&self) {
         self.shared.change(|state, now| {
             state.core.drain(now);
-            state.show(|| now, || Step::Drain);
+            state.show(|| now, || QueueStep::Drain);
         });
     }
 
@@ -237,7 +237,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> WorkQueue<K, P> {
     pub fn resume(&self) {
         self.shared.change(|state, now| {
             state.core.resume();
-            state.show(|| now, || Step::Resume);
+            state.show(|| now, || QueueStep::Resume);
         });
     }
 
@@ -258,7 +258,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> WorkQueue<K, P> {
     /// # }
     /// ```
     pub fn shut_down(&self) {
-        self.end(Step::ShutDown { now: false }, QueueCore::shut_down);
+        self.end(QueueStep::ShutDown { now: false }, QueueCore::shut_down);
     }
 
     /// Refuses further adds and drops delayed and ready keys.
@@ -266,7 +266,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> WorkQueue<K, P> {
     /// Keys in processing are forgotten when their workers return them; then the workers end. This is
     /// controller-runtime's `ShutDown`.
     pub fn shut_down_now(&self) {
-        self.end(Step::ShutDown { now: true }, QueueCore::shut_down_now);
+        self.end(QueueStep::ShutDown { now: true }, QueueCore::shut_down_now);
     }
 
     /// Shuts down and waits until all ready keys have been processed.
@@ -294,17 +294,17 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> WorkQueue<K, P> {
     ///
     /// Dropping the future ends only the wait; the queue remains shut down.
     pub async fn shut_down_with_drain(&self) {
-        let own = self.end(Step::ShutDown { now: false }, QueueCore::shut_down);
+        let own = self.end(QueueStep::ShutDown { now: false }, QueueCore::shut_down);
         self.shared.wait_for(own).await;
     }
 
     /// Accepts adds again after a shutdown, and ends the waits for its drain.
     pub fn reopen(&self) {
-        self.end(Step::Reopen, QueueCore::reopen);
+        self.end(QueueStep::Reopen, QueueCore::reopen);
     }
 
     /// Shuts down in some way, or reopens; returns the number of this step.
-    fn end(&self, step: Step<'_, K, P>, how: fn(&mut QueueCore<K, P>)) -> u64 {
+    fn end(&self, step: QueueStep<'_, K, P>, how: fn(&mut QueueCore<K, P>)) -> u64 {
         let number = self.shared.change(|state, now| {
             how(&mut state.core);
             state.show(|| now, || step);
@@ -567,7 +567,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> Drop for Work<K, P> {
     fn drop(&mut self) {
         if let Some(item) = self.item.take() {
             self.queue.shared.change(|state, now| {
-                state.show(|| now, || Step::GiveBack { key: &item.key });
+                state.show(|| now, || QueueStep::GiveBack { key: &item.key });
                 state.core.give_back(item, now);
                 state.show_empty(now);
             });

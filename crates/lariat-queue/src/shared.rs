@@ -16,7 +16,7 @@ use tokio::sync::Notify;
 use tokio::time;
 
 use crate::core::{Hasher, Item, QueueCore, Verdict};
-use crate::{Add, LaneId, Payload, RateLimiter, Step, Tap};
+use crate::{Add, LaneId, Payload, QueueStep, RateLimiter, Tap};
 
 /// How often a worker tries the lock before it parks: some microseconds.
 const WORKER_SPINS: u32 = 256;
@@ -25,10 +25,10 @@ const WORKER_SPINS: u32 = 256;
 const PRODUCER_SPINS: u32 = 32;
 
 /// The shared part of a queue's handles and of the work in progress.
-pub(crate) struct Shared<K, P> {
+pub(crate) struct SharedQueue<K, P> {
     /// The core's own hasher, to hash outside the core's lock.
     pub(crate) hasher: Hasher,
-    pub(crate) state: Mutex<State<K, P>>,
+    pub(crate) state: Mutex<QueueState<K, P>>,
     /// How many workers wait for the lock.
     starved: AtomicUsize,
     /// Notifies callers that wait for the end of a shutdown.
@@ -36,7 +36,7 @@ pub(crate) struct Shared<K, P> {
 }
 
 /// What the lock guards.
-pub(crate) struct State<K, P> {
+pub(crate) struct QueueState<K, P> {
     pub(crate) core: QueueCore<K, P>,
     pub(crate) limiter: Box<dyn RateLimiter>,
     waiters: Waiters,
@@ -49,14 +49,14 @@ pub(crate) struct State<K, P> {
     pub(crate) tap: Option<Box<dyn Tap<K, P>>>,
 }
 
-impl<K: Eq + Hash + Clone, P: Payload + Clone> Shared<K, P> {
+impl<K: Eq + Hash + Clone, P: Payload + Clone> SharedQueue<K, P> {
     pub(crate) fn new(
         core: QueueCore<K, P>,
         limiter: Box<dyn RateLimiter>,
         tap: Option<Box<dyn Tap<K, P>>>,
     ) -> Self {
         let hasher = core.hasher().clone();
-        let state = State {
+        let state = QueueState {
             core,
             limiter,
             waiters: Waiters::default(),
@@ -76,7 +76,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> Shared<K, P> {
     ///
     /// A producer that releases the lock and takes it again immediately nearly always gets it: waking a parked thread
     /// takes many times as long as an add. So workers spin, and producers check `starved` first.
-    pub(crate) fn lock_as_worker(&self) -> MutexGuard<'_, State<K, P>> {
+    pub(crate) fn lock_as_worker(&self) -> MutexGuard<'_, QueueState<K, P>> {
         if let Some(state) = self.state.try_lock() {
             return state;
         }
@@ -91,7 +91,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> Shared<K, P> {
     }
 
     /// Takes the lock to add keys; gives way to waiting workers.
-    pub(crate) fn lock_as_producer(&self) -> MutexGuard<'_, State<K, P>> {
+    pub(crate) fn lock_as_producer(&self) -> MutexGuard<'_, QueueState<K, P>> {
         for _ in 0..PRODUCER_SPINS {
             if self.starved.load(Ordering::Relaxed) == 0 {
                 break;
@@ -120,7 +120,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> Shared<K, P> {
     }
 
     /// Changes the state and wakes the workers that the change concerns.
-    pub(crate) fn change<T>(&self, change: impl FnOnce(&mut State<K, P>, Instant) -> T) -> T {
+    pub(crate) fn change<T>(&self, change: impl FnOnce(&mut QueueState<K, P>, Instant) -> T) -> T {
         let now = now();
         let mut state = self.lock_as_producer();
         let result = change(&mut state, now);
@@ -129,7 +129,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> Shared<K, P> {
     }
 
     /// Releases the lock and wakes the workers that a change concerns.
-    pub(crate) fn wake(&self, mut state: MutexGuard<'_, State<K, P>>, now: Instant) {
+    pub(crate) fn wake(&self, mut state: MutexGuard<'_, QueueState<K, P>>, now: Instant) {
         if state.core.is_finished() {
             let wakers = state.waiters.wake_all();
             // Wakers run arbitrary code, so they are called outside the lock.
@@ -145,13 +145,13 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> Shared<K, P> {
 /// The verdicts on the lanes of a key, as a rule one or two.
 pub(crate) type Verdicts<P> = SmallVec<[(LaneId, Verdict<P>); 2]>;
 
-impl<K: Eq + Hash + Clone, P: Payload + Clone> State<K, P> {
+impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueState<K, P> {
     /// Gets a key and reports it to the tap; delays may end even if no key is ready.
     pub(crate) fn get(&mut self, now: Instant) -> Option<Item<K, P>> {
         let before = self.core.released();
         let item = self.core.get(now);
         match &item {
-            Some(item) => self.show(|| now, || Step::Get(item)),
+            Some(item) => self.show(|| now, || QueueStep::Get(item)),
             None => self.show_release(before, now),
         }
         item
@@ -159,7 +159,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> State<K, P> {
 
     /// Takes a key back and reports it to the tap.
     pub(crate) fn done(&mut self, item: &Item<K, P>, verdicts: Verdicts<P>, now: Instant) {
-        let done = || Step::Done {
+        let done = || QueueStep::Done {
             key: &item.key,
             verdicts: &verdicts,
         };
@@ -183,7 +183,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> State<K, P> {
     pub(crate) fn show<'a>(
         &self,
         at: impl FnOnce() -> Instant,
-        step: impl FnOnce() -> Step<'a, K, P>,
+        step: impl FnOnce() -> QueueStep<'a, K, P>,
     ) where
         K: 'a,
         P: 'a,
@@ -196,7 +196,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> State<K, P> {
     pub(crate) fn show_add(&self, at: Instant, key: &K, add: &Add<P>, limited: Option<Duration>) {
         self.show(
             || at,
-            || Step::Add {
+            || QueueStep::Add {
                 key,
                 request: add.into(),
                 limited,
@@ -208,13 +208,13 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> State<K, P> {
     /// Reports ended delays to the tap, if any ended.
     pub(crate) fn show_release(&self, before: u64, at: Instant) {
         if self.core.released() != before {
-            self.show(|| at, || Step::Release);
+            self.show(|| at, || QueueStep::Release);
         }
     }
 
     pub(crate) fn show_empty(&self, at: Instant) {
         if self.tap.is_some() && self.core.is_like_new() {
-            self.show(|| at, || Step::Emptied);
+            self.show(|| at, || QueueStep::Emptied);
         }
     }
 
@@ -238,7 +238,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> State<K, P> {
 
 /// Releases the lock and wakes a worker if a key is ready or a deadline unwatched.
 pub(crate) fn wake_one<K: Eq + Hash + Clone, P: Payload + Clone>(
-    mut state: MutexGuard<'_, State<K, P>>,
+    mut state: MutexGuard<'_, QueueState<K, P>>,
     now: Instant,
 ) {
     let watcher = state.timer.map(|(_, waiter)| waiter);
@@ -266,13 +266,13 @@ pub(crate) fn wake_one<K: Eq + Hash + Clone, P: Payload + Clone>(
 
 /// A waiting worker, until it leaves or is dropped.
 pub(crate) struct Waiting<'a, K: Eq + Hash + Clone, P: Payload + Clone> {
-    shared: &'a Shared<K, P>,
+    shared: &'a SharedQueue<K, P>,
     number: u32,
     has_left: bool,
 }
 
 impl<'a, K: Eq + Hash + Clone, P: Payload + Clone> Waiting<'a, K, P> {
-    pub(crate) fn new(shared: &'a Shared<K, P>, number: u32) -> Self {
+    pub(crate) fn new(shared: &'a SharedQueue<K, P>, number: u32) -> Self {
         Self {
             shared,
             number,
@@ -293,7 +293,7 @@ impl<'a, K: Eq + Hash + Clone, P: Payload + Clone> Waiting<'a, K, P> {
     }
 
     /// Unregisters, in order to look at the queue.
-    pub(crate) fn leave(mut self, state: &mut State<K, P>) {
+    pub(crate) fn leave(mut self, state: &mut QueueState<K, P>) {
         // The drop below must not pass the wake-up on: this worker uses it.
         self.has_left = true;
         state.leave(self.number);

@@ -32,7 +32,7 @@ pub struct QueueStats {
     /// How many times a lane asked for another run.
     pub requeues: u64,
     /// How many times a key was dequeued.
-    pub handed_out: u64,
+    pub dequeued: u64,
     /// Keys that wait for a delay to end, or for the end of a drain.
     pub delayed: usize,
     /// Keys that are being processed.
@@ -210,14 +210,14 @@ pub(crate) struct Counters {
     pub(crate) requeues: u64,
     /// Keys in processing of which something is due again; a gauge, not a total.
     pub(crate) dirty: usize,
-    handed_out: u64,
+    dequeued: u64,
     waits: Histogram,
     works: Histogram,
 }
 
 impl Counters {
-    pub(crate) fn handed_out(&mut self, waited: Duration) {
-        self.handed_out += 1;
+    pub(crate) fn dequeued(&mut self, waited: Duration) {
+        self.dequeued += 1;
         self.waits.record(waited);
     }
 
@@ -231,7 +231,7 @@ impl Counters {
             adds: self.adds,
             retries: self.retries,
             requeues: self.requeues,
-            handed_out: self.handed_out,
+            dequeued: self.dequeued,
             delayed: 0,
             processing: 0,
             dirty: self.dirty,

@@ -4,8 +4,7 @@ use std::error::Error;
 use std::io;
 use std::path::PathBuf;
 
-use crate::keyring::DataKeyId;
-use crate::wrapper::KeyId;
+use crate::id::{DataKeyId, InvalidKeyId, KeyId};
 
 /// Why data was not sealed or opened.
 #[derive(Debug, thiserror::Error)]
@@ -62,8 +61,8 @@ pub enum WrapError {
     #[error("the key that was wrapped with key {0} is damaged")]
     Rejected(KeyId),
     /// A name that is not a key id; see [`KeyId::new`](crate::KeyId::new).
-    #[error("a key id has 1 to 255 visible ASCII characters")]
-    InvalidKeyId,
+    #[error(transparent)]
+    InvalidKeyId(#[from] InvalidKeyId),
     /// A wrapped key that is too large to be stored.
     #[error("key {0} wraps into more than 65,535 bytes")]
     TooLarge(KeyId),

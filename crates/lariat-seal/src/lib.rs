@@ -49,20 +49,24 @@
 
 mod context;
 mod error;
+mod id;
 mod secret;
 
+mod data_key;
 mod wrapper;
 
-mod keyring;
+mod sealing;
 mod stream;
 
-mod sealing;
+mod keyring;
 
 pub use context::Context;
+pub use data_key::SEALS_PER_SALT;
 pub use error::{KeyError, SealError, WrapError};
-pub use keyring::{DataKeyId, Keyring, SEALS_PER_SALT};
+pub use id::{DataKeyId, InvalidKeyId, KeyId};
+pub use keyring::Keyring;
 pub use sealing::{Sealing, is_always_sealed};
 pub use stream::{OpenedReader, SealedWriter};
-pub use wrapper::{KeyId, KeyWrapper, LocalKeys, WrappedKey, Wrapping};
+pub use wrapper::{KeyWrapper, LocalKeys, WrappedKey, Wrapping};
 /// A value that is overwritten when it is dropped.
 pub use zeroize::Zeroizing;

@@ -12,8 +12,9 @@ use std::sync::Arc;
 use zeroize::Zeroizing;
 
 use crate::context::Context;
+use crate::data_key::{DataKey, Salt};
 use crate::error::SealError;
-use crate::keyring::{DataKey, DataKeyId, Salt};
+use crate::id::DataKeyId;
 use crate::secret::{Cipher, NONCE, NoRandomness, TAG, random};
 
 /// The first byte of a stream.
@@ -175,11 +176,11 @@ pub struct OpenedReader<R> {
     part: Zeroizing<Vec<u8>>,
     /// How many bytes of it were returned.
     read: usize,
-    state: State,
+    state: ReadState,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum State {
+enum ReadState {
     More,
     Ended,
     Damaged,
@@ -206,12 +207,12 @@ impl<R: Read> OpenedReader<R> {
             parts: Parts::new(&key, &salt, context),
             part: Zeroizing::new(Vec::with_capacity(PART + TAG)),
             read: 0,
-            state: State::More,
+            state: ReadState::More,
         })
     }
 
     /// Reads the next part.
-    fn next_part(&mut self) -> io::Result<State> {
+    fn next_part(&mut self) -> io::Result<ReadState> {
         self.part.clear();
         self.read = 0;
         let mut length = [0; 4];
@@ -229,10 +230,10 @@ impl<R: Read> OpenedReader<R> {
         let length = opened.map_err(|_| damaged(SealError::Rejected))?.len();
         self.part.truncate(length);
         if !is_last {
-            return Ok(State::More);
+            return Ok(ReadState::More);
         }
         match io::copy(&mut self.from.by_ref().take(1), &mut io::sink())? {
-            0 => Ok(State::Ended),
+            0 => Ok(ReadState::Ended),
             _ => Err(damaged(SealError::Malformed("there is more behind it"))),
         }
     }
@@ -242,12 +243,12 @@ impl<R: Read> Read for OpenedReader<R> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         while self.read == self.part.len() && !into.is_empty() {
             match self.state {
-                State::Ended => return Ok(0),
-                State::Damaged => return Err(damaged(SealError::Rejected)),
-                State::More => {}
+                ReadState::Ended => return Ok(0),
+                ReadState::Damaged => return Err(damaged(SealError::Rejected)),
+                ReadState::More => {}
             }
             // Until the next part was found to be authentic.
-            self.state = State::Damaged;
+            self.state = ReadState::Damaged;
             let next = self.next_part();
             if next.is_err() {
                 self.part.clear();

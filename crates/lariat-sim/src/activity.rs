@@ -8,7 +8,8 @@ use lariat_cache::{KindStatus, Phase, Storage};
 use lariat_controller::ControllerStatus;
 use lariat_core::{Gvk, ObjectKey};
 
-use crate::event::{HandlerId, LifeId, Subscriber, number_of};
+use crate::actors::{HandlerId, LifeId, Subscriber};
+use crate::shown::number_of;
 
 /// Something a life of a process did, or what it was like at a moment.
 #[derive(Debug, Clone)]
@@ -60,8 +61,8 @@ pub(crate) struct Sample {
     pub(crate) ready: usize,
     /// Keys with a worker.
     pub(crate) held: usize,
-    /// Keys handed out since the controller was made.
-    pub(crate) handed_out: u64,
+    /// Keys dequeued since the controller was made.
+    pub(crate) dequeued: u64,
     /// How many keys wait for each handler outside of the queue.
     pub(crate) waiting: Vec<(Arc<str>, usize)>,
     /// Keys that are slowed down because they are in a hot loop.
@@ -105,11 +106,15 @@ impl Sample {
             workers: status.workers,
             ready: queue.depth().saturating_sub(queue.dirty),
             held: queue.processing,
-            handed_out: queue.handed_out,
+            dequeued: queue.dequeued,
             waiting: handlers
                 .map(|each| (Arc::clone(&each.name), each.waiting))
                 .collect(),
-            slowed: status.circles.iter().map(|each| each.key.clone()).collect(),
+            slowed: status
+                .hot_loops
+                .iter()
+                .map(|each| each.key.clone())
+                .collect(),
             is_on_demand: status.cache.storage == Storage::OnDemand,
             is_synced: status.cache.phase == Phase::Synced,
             version: version.map_or(0, |version| number_of(&version.to_string())),

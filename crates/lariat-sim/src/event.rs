@@ -3,13 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use lariat_cache::{CachedObject, Change, Selection};
+use lariat_cache::{Change, Selection};
 use lariat_cluster::{Commit, StoredObject};
 use lariat_core::{Causes, Gvk, ObjectKey};
 
 use crate::activity::{Activity, Reached};
+use crate::actors::{HandlerId, LifeId, Subscriber};
 use crate::deed::Deed;
-use crate::oracle::Past;
+use crate::shown::{Shown, version_of};
 use crate::survey::Survey;
 
 /// How many frames of a body are on their way at a time.
@@ -27,60 +28,6 @@ pub(crate) struct Moment {
     pub(crate) at: Duration,
     /// The process, `world` for the cluster and its foreign clients, or `driver`.
     pub(crate) actor: Arc<str>,
-}
-
-/// A life of a process, from a start to its end or its kill.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct LifeId {
-    pub(crate) process: Arc<str>,
-    /// How many lives of the process there were before.
-    pub(crate) number: u32,
-}
-
-impl LifeId {
-    /// Returns the identity with which it holds leases.
-    pub(crate) fn identity(&self) -> String {
-        format!("{}.{}", self.process, self.number)
-    }
-}
-
-/// A handler of a process, from its registration to its end.
-///
-/// A process that is killed and started again, and a handler that leaves and comes back under its name, is another
-/// one.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct HandlerId {
-    pub(crate) life: LifeId,
-    pub(crate) kind: Gvk,
-    pub(crate) name: Arc<str>,
-}
-
-/// A state of an object a program was shown.
-#[derive(Debug, Clone)]
-pub(crate) struct Shown {
-    pub(crate) uid: String,
-    pub(crate) version: u64,
-    pub(crate) object: Arc<CachedObject>,
-}
-
-impl Shown {
-    pub(crate) fn new(object: &Arc<CachedObject>) -> Self {
-        Self {
-            uid: object.uid().to_string(),
-            version: version_of(object),
-            object: Arc::clone(object),
-        }
-    }
-}
-
-/// Returns a version as the number the embedded cluster made it of.
-pub(crate) fn version_of(object: &CachedObject) -> u64 {
-    number_of(&object.version().to_string())
-}
-
-/// Returns a version as a number; zero if it is none.
-pub(crate) fn number_of(version: &str) -> u64 {
-    version.parse().unwrap_or_default()
 }
 
 /// One thing that happened.
@@ -192,31 +139,6 @@ pub(crate) enum Written {
     State(u64),
     /// The object with this uid is gone.
     Gone(String),
-}
-
-impl Written {
-    /// Returns the state the write led to.
-    ///
-    /// For a deletion that is the first state without the object, whatever has come under its name since.
-    pub(crate) fn state<'a>(&self, states: &'a [Past]) -> Option<&'a Past> {
-        match self {
-            Self::State(version) => states
-                .iter()
-                .rfind(|past| past.version == *version && past.object.is_some()),
-            Self::Gone(uid) => {
-                let is_it = |past: &Past| past.object.as_ref().is_some_and(|it| it.uid() == uid);
-                states.get(states.iter().rposition(is_it)? + 1)
-            }
-        }
-    }
-}
-
-/// A subscriber of a kind's changes in a process.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct Subscriber {
-    pub(crate) life: LifeId,
-    pub(crate) kind: Gvk,
-    pub(crate) number: u64,
 }
 
 impl Event {

@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::coverage::Coverage;
 use crate::focus::{Focus, Kind};
-use crate::plan::{Names, Step};
+use crate::plan::{Names, PlanStep};
 use crate::record::{Stamp, Violation};
 use crate::trace::Trace;
 
@@ -21,7 +21,7 @@ const VIOLATIONS: usize = 5;
 pub struct Failure {
     pub(crate) seed: u64,
     pub(crate) violations: Vec<Violation>,
-    pub(crate) plan: Vec<Step>,
+    pub(crate) plan: Vec<PlanStep>,
     pub(crate) steps_before: usize,
     pub(crate) names: Names,
     pub(crate) kinds: Vec<Kind>,

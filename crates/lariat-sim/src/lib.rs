@@ -6,6 +6,8 @@
 //! at what the programs were shown and did.
 
 mod activity;
+mod actors;
+mod chaos;
 mod check;
 mod coverage;
 mod deed;
@@ -23,13 +25,16 @@ mod panics;
 mod plan;
 mod polls;
 mod process;
+mod program;
 mod rate;
 mod record;
 mod report;
 #[doc(hidden)]
 pub mod runner;
+mod scenario;
 mod setup;
 mod shop;
+mod shown;
 mod shrink;
 mod simulation;
 mod survey;
@@ -37,12 +42,13 @@ mod trace;
 mod trial;
 mod world;
 
+pub use chaos::Chaos;
 pub use failure::Failure;
 pub use objects::Objects;
 pub use process::Process;
 pub use record::Violation;
 pub use report::Report;
-pub use simulation::{Chaos, Simulation};
+pub use simulation::Simulation;
 pub use trace::Trace;
 
 /// Compiles and runs the program in the guide.

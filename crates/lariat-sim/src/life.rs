@@ -8,14 +8,15 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use crate::activity::{Act, Reached, Sample};
-use crate::coverage::{State as Doing, States};
-use crate::event::{Event, LifeId};
+use crate::actors::LifeId;
+use crate::coverage::{Doing, States};
+use crate::event::Event;
 use crate::machine::Machine;
 use crate::network::{Line, Link, Traffic};
 use crate::plan::Command;
 use crate::process::Process;
+use crate::program::{Ending, Program};
 use crate::rate::Rate;
-use crate::simulation::{Ending, Program};
 use crate::survey::Member;
 use crate::world::World;
 
@@ -27,14 +28,14 @@ pub(crate) struct Body {
     traffic: Traffic,
     rate: Rate,
     pub(crate) line: Arc<Mutex<Line>>,
-    pub(crate) state: State,
+    pub(crate) state: BodyState,
     lives: u32,
     /// Whether programs behave from now on.
     is_calm: bool,
     requests: u64,
 }
 
-pub(crate) enum State {
+pub(crate) enum BodyState {
     /// It has not been started, or has ended for good.
     Over,
     Running(Box<Life>),
@@ -64,7 +65,7 @@ impl Body {
             random,
             traffic: traffic.clone(),
             rate: Rate::TRUE,
-            state: State::Over,
+            state: BodyState::Over,
             lives: 0,
             is_calm: false,
             requests: 0,
@@ -83,22 +84,22 @@ impl Body {
 
     pub(crate) fn requests(&self) -> u64 {
         let life = match &self.state {
-            State::Running(life) | State::Paused(life, _) => life.process.requests(),
+            BodyState::Running(life) | BodyState::Paused(life, _) => life.process.requests(),
             _ => 0,
         };
         self.requests + life
     }
 
     pub(crate) fn is_alive(&self) -> bool {
-        matches!(self.state, State::Running(_) | State::Paused(..))
+        matches!(self.state, BodyState::Running(_) | BodyState::Paused(..))
     }
 
     /// Returns what the process is doing; none while there is no process.
     pub(crate) fn states(&self) -> Option<States> {
         let (life, is_paused) = match &self.state {
-            State::Running(life) => (life, false),
-            State::Paused(life, _) => (life, true),
-            State::Over | State::Down(_) => return None,
+            BodyState::Running(life) => (life, false),
+            BodyState::Paused(life, _) => (life, true),
+            BodyState::Over | BodyState::Down(_) => return None,
         };
         let process = &life.process;
         let mut states = States::default();
@@ -118,7 +119,7 @@ impl Body {
 
     /// Returns what the process says of its lease; none while it is down, or its program has no factory yet.
     pub(crate) fn member(&self) -> Option<Member> {
-        let (State::Running(life) | State::Paused(life, _)) = &self.state else {
+        let (BodyState::Running(life) | BodyState::Paused(life, _)) = &self.state else {
             return None;
         };
         let factory = life.process.factories().into_iter().next()?;
@@ -158,7 +159,7 @@ impl Body {
         let running = (self.program)(process.clone());
         let main = machine.spawn(running);
         machine.run(async {});
-        self.state = State::Running(Box::new(Life {
+        self.state = BodyState::Running(Box::new(Life {
             machine,
             process,
             commands,
@@ -169,34 +170,35 @@ impl Body {
 
     /// Runs the process up to a time, if it runs.
     pub(crate) fn turn(&mut self, until: Duration, world: &mut World) {
-        match std::mem::replace(&mut self.state, State::Over) {
-            State::Running(mut life) => {
+        match std::mem::replace(&mut self.state, BodyState::Over) {
+            BodyState::Running(mut life) => {
                 life.machine.turn(until);
-                self.state = State::Running(life);
+                self.state = BodyState::Running(life);
                 self.look_at_main(until);
             }
-            State::Paused(mut life, resumes) if resumes <= until => {
+            BodyState::Paused(mut life, resumes) if resumes <= until => {
                 self.traffic
                     .recorder
                     .say(format!("{} runs again", self.name));
                 life.process.acts(Act::Resumed);
                 life.machine.skip(until);
-                self.state = State::Running(life);
+                self.state = BodyState::Running(life);
             }
-            State::Down(starts) if starts <= until => self.start(until, world),
+            BodyState::Down(starts) if starts <= until => self.start(until, world),
             state => self.state = state,
         }
     }
 
     /// Notices that the program has returned.
     fn look_at_main(&mut self, now: Duration) {
-        let State::Running(life) = &mut self.state else {
+        let BodyState::Running(life) = &mut self.state else {
             return;
         };
         if !life.main.is_finished() {
             return;
         }
-        let State::Running(mut life) = std::mem::replace(&mut self.state, State::Over) else {
+        let BodyState::Running(mut life) = std::mem::replace(&mut self.state, BodyState::Over)
+        else {
             return;
         };
         let main = &mut life.main;
@@ -220,7 +222,7 @@ impl Body {
         }
         let down = life.down.or(again);
         if let Some(down) = down.filter(|down| *down < Duration::MAX) {
-            self.state = State::Down(now + down);
+            self.state = BodyState::Down(now + down);
         }
         self.look_at_tasks(&mut life, now);
         self.bury(*life);
@@ -248,30 +250,30 @@ impl Body {
     }
 
     pub(crate) fn kill(&mut self, _now: Duration, starts: Duration) {
-        match std::mem::replace(&mut self.state, State::Down(starts)) {
-            State::Running(life) | State::Paused(life, _) => self.bury(*life),
-            State::Over => self.state = State::Over,
-            State::Down(_) => {}
+        match std::mem::replace(&mut self.state, BodyState::Down(starts)) {
+            BodyState::Running(life) | BodyState::Paused(life, _) => self.bury(*life),
+            BodyState::Over => self.state = BodyState::Over,
+            BodyState::Down(_) => {}
         }
     }
 
     /// Asks the program to end; it is started again after a time.
     pub(crate) fn terminate(&mut self, down: Duration) {
         match &mut self.state {
-            State::Running(life) | State::Paused(life, _) => {
+            BodyState::Running(life) | BodyState::Paused(life, _) => {
                 life.down = Some(down);
                 life.process.terminate();
             }
-            State::Down(_) if down == Duration::MAX => self.state = State::Over,
+            BodyState::Down(_) if down == Duration::MAX => self.state = BodyState::Over,
             _ => {}
         }
     }
 
     pub(crate) fn pause(&mut self, until: Duration) {
-        self.state = match std::mem::replace(&mut self.state, State::Over) {
-            State::Running(life) => {
+        self.state = match std::mem::replace(&mut self.state, BodyState::Over) {
+            BodyState::Running(life) => {
                 life.process.acts(Act::Paused);
-                State::Paused(life, until)
+                BodyState::Paused(life, until)
             }
             state => state,
         };
@@ -279,7 +281,7 @@ impl Body {
 
     /// Notes what the controllers of the process say of themselves.
     pub(crate) fn sample(&mut self) {
-        let State::Running(life) = &mut self.state else {
+        let BodyState::Running(life) = &mut self.state else {
             return;
         };
         let factories = life.process.factories();
@@ -299,13 +301,13 @@ impl Body {
 
     /// Lets the wall clock jump.
     pub(crate) fn shift_clock(&mut self, seconds: i64) {
-        if let State::Running(life) | State::Paused(life, _) = &mut self.state {
+        if let BodyState::Running(life) | BodyState::Paused(life, _) = &mut self.state {
             life.machine.shift_clock(seconds);
         }
     }
 
     pub(crate) fn command(&mut self, command: Command) {
-        if let State::Running(life) | State::Paused(life, _) = &self.state {
+        if let BodyState::Running(life) | BodyState::Paused(life, _) = &self.state {
             // A program that takes no commands has closed the channel.
             life.commands.send(command).ok();
         }
@@ -314,16 +316,16 @@ impl Body {
     /// Brings the process back to life, and asks it to behave.
     pub(crate) fn recover(&mut self, now: Duration, world: &mut World) {
         self.is_calm = true;
-        match std::mem::replace(&mut self.state, State::Over) {
-            State::Paused(life, _) => {
+        match std::mem::replace(&mut self.state, BodyState::Over) {
+            BodyState::Paused(life, _) => {
                 life.process.calm();
-                self.state = State::Paused(life, now);
+                self.state = BodyState::Paused(life, now);
             }
-            State::Running(life) => {
+            BodyState::Running(life) => {
                 life.process.calm();
-                self.state = State::Running(life);
+                self.state = BodyState::Running(life);
             }
-            State::Over | State::Down(_) => self.start(now, world),
+            BodyState::Over | BodyState::Down(_) => self.start(now, world),
         }
     }
 

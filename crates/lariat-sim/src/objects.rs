@@ -78,7 +78,7 @@ impl Objects {
     ///
     /// It is for objects that hold finalizers of the program.
     ///
-    /// Objects whose finalizers the program cannot see any more keep the definition of another version from going.
+    /// Objects whose finalizers the program cannot see any more keep the CRD of another version from going.
     pub(crate) fn of_one_version(self) -> Self {
         Self {
             has_one_version: true,
@@ -122,8 +122,8 @@ impl Objects {
         object
     }
 
-    /// Makes a definition of the kind: 0 is the usual one, others differ in version, scope or both.
-    pub(crate) fn definition(&self, number: u8) -> Value {
+    /// Makes a CRD of the kind: 0 is the usual one, others differ in version, scope or both.
+    pub(crate) fn crd(&self, number: u8) -> Value {
         let version = if number & 1 == 0 || self.has_one_version {
             self.gvk.version()
         } else {

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use lariat_core::Gvk;
+
 use crate::rate::Rate;
 
 /// The annotation in which a handler leaves the mark of its write.
@@ -69,6 +71,15 @@ impl Setup {
         let waits = fastest.of_run(duration);
         waits.saturating_sub(slowest.of_run(renew_deadline))
     }
+}
+
+/// The kinds of the trial, in the order of the simulation's list; objects of the second may have a controlling owner of
+/// the first.
+pub(crate) fn kinds() -> [Gvk; 2] {
+    [
+        Gvk::new("", "v1", "ConfigMap"),
+        Gvk::new("", "v1", "Secret"),
+    ]
 }
 
 #[cfg(test)]

@@ -5,9 +5,10 @@
 
 use std::time::{Duration, Instant};
 
+use crate::driver::Driver;
 use crate::failure::Failure;
-use crate::plan::{Change, Fate, FaultKind, Happening, Step};
-use crate::simulation::Simulation;
+use crate::plan::{Change, Fate, FaultKind, Happening, PlanStep};
+use crate::scenario::Scenario;
 
 /// How many runs shrinking may take, and how much real time.
 const RUNS: usize = 300;
@@ -17,9 +18,9 @@ const TIME: Duration = Duration::from_secs(60);
 const SHORT: Duration = Duration::from_millis(100);
 
 /// Makes the plan of a failure smaller as long as the same check fails first.
-pub(crate) fn shrink(simulation: &Simulation, failure: Box<Failure>) -> Box<Failure> {
+pub(crate) fn shrink(scenario: &Scenario, failure: Box<Failure>) -> Box<Failure> {
     let before = failure.plan.len();
-    let mut shrinking = Shrinking::new(simulation, failure);
+    let mut shrinking = Shrinking::new(scenario, failure);
     shrinking.take_steps_out();
     shrinking.take_replicas_out();
     shrinking.simplify_steps();
@@ -31,7 +32,7 @@ pub(crate) fn shrink(simulation: &Simulation, failure: Box<Failure>) -> Box<Fail
 }
 
 struct Shrinking {
-    simulation: Simulation,
+    scenario: Scenario,
     failure: Box<Failure>,
     check: Option<&'static str>,
     runs: usize,
@@ -43,9 +44,9 @@ impl Shrinking {
         clippy::disallowed_methods,
         reason = "it bounds the real time that is spent on a smaller plan; runs do not see it"
     )]
-    fn new(simulation: &Simulation, failure: Box<Failure>) -> Self {
+    fn new(scenario: &Scenario, failure: Box<Failure>) -> Self {
         Self {
-            simulation: simulation.clone(),
+            scenario: scenario.clone(),
             check: check_of(&failure),
             failure,
             runs: 0,
@@ -58,12 +59,12 @@ impl Shrinking {
     }
 
     /// Takes a plan if the same check fails with it.
-    fn takes(&mut self, plan: &[Step]) -> bool {
+    fn takes(&mut self, plan: &[PlanStep]) -> bool {
         if !self.may_go_on() {
             return false;
         }
         self.runs += 1;
-        match self.simulation.run_plan(plan) {
+        match Driver::new(&self.scenario).run(plan) {
             Err(smaller) if check_of(&smaller) == self.check => {
                 self.failure = smaller;
                 true
@@ -88,16 +89,16 @@ impl Shrinking {
 
     /// Tries it with fewer processes.
     fn take_replicas_out(&mut self) {
-        while self.simulation.programs.len() > 1 && self.may_go_on() {
-            let all = self.simulation.clone();
-            self.simulation.programs.pop();
-            let left = self.simulation.programs.len();
-            let plan: Vec<Step> = (self.failure.plan.iter())
+        while self.scenario.programs.len() > 1 && self.may_go_on() {
+            let all = self.scenario.clone();
+            self.scenario.programs.pop();
+            let left = self.scenario.programs.len();
+            let plan: Vec<PlanStep> = (self.failure.plan.iter())
                 .filter(|step| process_of(step).is_none_or(|process| process < left))
                 .cloned()
                 .collect();
             if !self.takes(&plan) {
-                self.simulation = all;
+                self.scenario = all;
                 return;
             }
         }
@@ -116,13 +117,13 @@ impl Shrinking {
         }
     }
 
-    fn simpler(&self, at: usize) -> Option<Step> {
+    fn simpler(&self, at: usize) -> Option<PlanStep> {
         let mut step = self.failure.plan.get(at)?.clone();
         simplify(&mut step.what).then_some(step)
     }
 }
 
-fn without(plan: &[Step], at: usize, size: usize) -> Vec<Step> {
+fn without(plan: &[PlanStep], at: usize, size: usize) -> Vec<PlanStep> {
     let end = plan.len().min(at + size);
     plan[..at].iter().chain(&plan[end..]).cloned().collect()
 }
@@ -131,7 +132,7 @@ fn check_of(failure: &Failure) -> Option<&'static str> {
     failure.violations.first().map(|violation| violation.check)
 }
 
-fn process_of(step: &Step) -> Option<usize> {
+fn process_of(step: &PlanStep) -> Option<usize> {
     match &step.what {
         Happening::Write(_) => None,
         Happening::Fault(fault) => fault.process,
@@ -188,15 +189,15 @@ mod tests {
     use std::time::Duration;
 
     use super::{simplify, without};
-    use crate::plan::{Change, Fate, Happening, Step, Write};
+    use crate::plan::{Change, Fate, Happening, PlanStep, Write};
 
-    fn put(name: u16) -> Step {
+    fn put(name: u16) -> PlanStep {
         let write = Write {
             kind: 0,
             name,
             what: Change::Put,
         };
-        Step {
+        PlanStep {
             at: Duration::ZERO,
             what: Happening::Write(write),
         }

@@ -7,7 +7,8 @@ use lariat_cluster::StoredObject;
 use lariat_controller::{ShardKey, Share};
 use lariat_core::{Gvk, ObjectKey, RawObject};
 
-use crate::event::{LifeId, Shown};
+use crate::actors::LifeId;
+use crate::shown::Shown;
 
 /// What all living processes say of their leases.
 #[derive(Debug, Clone)]
@@ -39,10 +40,10 @@ pub(crate) struct Member {
 
 impl Member {
     /// Returns whether it may handle what belongs to a place.
-    pub(crate) fn holds(&self, place: Place) -> bool {
+    pub(crate) fn holds(&self, place: Holding) -> bool {
         self.leads
             && match (place, &self.share) {
-                (Place::Key(key), Some(share)) => share.holds(key),
+                (Holding::Key(key), Some(share)) => share.holds(key),
                 _ => true,
             }
     }
@@ -64,14 +65,14 @@ impl fmt::Display for Survey {
 
 /// What one process at a time may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Place {
+pub(crate) enum Holding {
     /// In an election, everything.
     All,
     /// In a ring, what has one hash.
     Key(ShardKey),
 }
 
-impl Place {
+impl Holding {
     /// Returns the place of an object that has no owner.
     pub(crate) fn of_key(kind: &Gvk, key: &ObjectKey) -> Self {
         Self::Key(ShardKey::of_key(kind, key))

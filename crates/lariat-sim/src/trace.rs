@@ -102,10 +102,10 @@ impl Trace {
             (None, Some(order)) => (order, "tasks ran in another order before this line:"),
             (None, None) => (end, "one ends here:"),
         };
-        Err(self.difference(other, (at, what), order.unwrap_or(at)))
+        Err(self.difference(other, at, what, order.unwrap_or(at)))
     }
 
-    fn difference(&self, other: &Self, (at, what): (usize, &str), order: usize) -> String {
+    fn difference(&self, other: &Self, at: usize, what: &str, order: usize) -> String {
         let mut shown = format!("{} and {} lines; {what}\n", self.count, other.count);
         for number in order.min(at).saturating_sub(CONTEXT)..at {
             if let Some(line) = self.lines.get(number) {

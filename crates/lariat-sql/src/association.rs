@@ -4,8 +4,6 @@ use std::sync::Arc;
 
 use lariat_core::Gvk;
 
-use crate::schema::{NAME, Schema, UID};
-
 /// Objects of another kind that belong to an object.
 ///
 /// Queries can filter, sort and count by their fields and labels.
@@ -40,11 +38,18 @@ pub struct Association {
     by: By,
 }
 
+/// By what objects belong together, as a program says it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum By {
-    Field { own: Arc<str>, other: Arc<str> },
+pub(crate) enum By {
+    /// The names of fields of this kind and of the other one.
+    Field {
+        own: Arc<str>,
+        other: Arc<str>,
+    },
     Label(Arc<str>),
-    Owner { is_controller: bool },
+    Owner {
+        is_controller: bool,
+    },
 }
 
 impl Association {
@@ -104,55 +109,17 @@ impl Association {
         is_name(&self.name)
     }
 
+    /// Returns by what objects belong together.
+    pub(crate) fn by(&self) -> &By {
+        &self.by
+    }
+
     /// Returns the field of this kind that the association uses.
     pub(crate) fn own_field(&self) -> Option<&str> {
         match &self.by {
             By::Field { own, .. } => Some(own),
             _ => None,
         }
-    }
-
-    /// Finds the association's fields in the schemas of both kinds.
-    ///
-    /// # Errors
-    ///
-    /// A field is missing, or the fields have different types.
-    pub(crate) fn resolve(&self, own: &Schema, other: &Schema) -> Result<Associated, String> {
-        let place = |schema: &Schema, name: &str| {
-            schema
-                .place(name)
-                .ok_or_else(|| schema.unknown(name).to_string())
-        };
-        let (link, is_one) = match &self.by {
-            By::Label(key) => (Link::Label(Arc::clone(key)), true),
-            By::Owner { is_controller } => {
-                let is_controller = *is_controller;
-                (Link::Owner { is_controller }, is_controller)
-            }
-            By::Field {
-                own: one,
-                other: two,
-            } => {
-                let (own_place, place) = (place(own, one)?, place(other, two)?);
-                let (from, to) = (&own.fields()[own_place], &other.fields()[place]);
-                let types = (from.field_type(), to.field_type());
-                if types.0 != types.1 && !(types.0.is_text() && types.1.is_text()) {
-                    let (from, to) = (from.name(), to.name());
-                    return Err(format!(
-                        "{from} is of the type {:?} and {to} of the type {:?}: give both the same",
-                        types.0, types.1
-                    ));
-                }
-                let is_one = !from.is_many() && matches!(&**two, NAME | UID);
-                let (own, other) = (own_place, place);
-                (Link::Field { own, other }, is_one)
-            }
-        };
-        Ok(Associated {
-            schema: other.clone(),
-            link,
-            is_one,
-        })
     }
 }
 
@@ -162,29 +129,4 @@ impl Association {
 pub(crate) fn is_name(text: &str) -> bool {
     let is_sign = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
     text.starts_with(|c: char| c.is_ascii_alphabetic()) && text.chars().all(is_sign)
-}
-
-/// An association whose other kind is known.
-#[derive(Debug, Clone)]
-pub(crate) struct Associated {
-    /// The schema of the other kind.
-    pub(crate) schema: Schema,
-    pub(crate) link: Link,
-    /// Whether an object has one associated object at most.
-    pub(crate) is_one: bool,
-}
-
-/// How associated objects are found.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Link {
-    /// The places of fields of this kind and of the other one.
-    Field {
-        own: usize,
-        other: usize,
-    },
-    /// The key of a label whose value is the name of the other object.
-    Label(Arc<str>),
-    Owner {
-        is_controller: bool,
-    },
 }

@@ -9,13 +9,17 @@
 //! | `http` | `http::SqlService`, the cache over HTTP: a read-only API with authentication, server-sent events and a page to browse it |
 
 mod access;
+mod associated;
 mod association;
 mod cache;
 mod columns;
 mod field;
+mod op;
+mod param;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod query;
+mod read;
 mod revision;
 mod row;
 mod schema;

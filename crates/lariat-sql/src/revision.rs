@@ -20,12 +20,12 @@ use std::str::FromStr;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct Revision {
     version: u64,
-    place: Option<Place>,
+    place: Option<Position>,
 }
 
 /// A place in the history of changes that a process has in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct Place {
+pub(crate) struct Position {
     /// Differs between processes and starts.
     pub(crate) history: u32,
     /// The number of the last change.
@@ -33,7 +33,7 @@ pub(crate) struct Place {
 }
 
 impl Revision {
-    pub(crate) fn new(version: u64, place: Option<Place>) -> Self {
+    pub(crate) fn new(version: u64, place: Option<Position>) -> Self {
         Self { version, place }
     }
 
@@ -43,7 +43,7 @@ impl Revision {
         self.version
     }
 
-    pub(crate) fn place(self) -> Option<Place> {
+    pub(crate) fn place(self) -> Option<Position> {
         self.place
     }
 }
@@ -53,7 +53,7 @@ impl fmt::Display for Revision {
         write!(f, "{}", self.version)?;
         match self.place {
             None => Ok(()),
-            Some(Place { history, change }) => write!(f, "-{history:08x}-{change}"),
+            Some(Position { history, change }) => write!(f, "-{history:08x}-{change}"),
         }
     }
 }
@@ -82,7 +82,7 @@ impl FromStr for Revision {
             let is_hex = history.len() == 8 && history.bytes().all(|byte| byte.is_ascii_hexdigit());
             let history = u32::from_str_radix(history, 16).ok().filter(|_| is_hex)?;
             let change = number(parts.next()?)?;
-            let place = Some(Place { history, change });
+            let place = Some(Position { history, change });
             parts.next().is_none().then(|| Self::new(version, place))
         };
         read().ok_or_else(|| RevisionError(text.to_owned()))

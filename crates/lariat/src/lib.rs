@@ -38,9 +38,9 @@ pub mod prelude;
 mod signal;
 
 pub use lariat_controller::{
-    AllKinds, Call, CallRecord, Circle, Context, ControllerOptions, ControllerStatus, Ended,
-    Enqueue, EnqueueError, FactoryBuilder, Fenced, FlightRecorder, Gate, Handler, HandlerError,
-    HandlerOptions, HandlerResult, HandlerStatus, HandlerWrite, Ignore, KindsRegistration,
+    AllKinds, Call, CallRecord, Context, ControllerOptions, ControllerStatus, Ended, Enqueue,
+    EnqueueError, FactoryBuilder, Fenced, FlightRecorder, Gate, Handler, HandlerError,
+    HandlerOptions, HandlerResult, HandlerStatus, HandlerWrite, HotLoop, Ignore, KindsRegistration,
     Leadership, Lease, LeaseError, LeaseStatus, Middleware, Next, Outcome, Pattern, Predicate,
     RegisterError, Registration, Related, Relation, Resync, RetryAfter, RunError, RunRecord,
     Sentinel, ShardKey, Sharding, Shards, Share, SharedController, SharedControllerFactory,

@@ -170,9 +170,10 @@ async fn suggested(lines: &mut Lines, last: &str) -> Vec<String> {
         let Some(command) = line.strip_prefix("    ") else {
             continue;
         };
-        match command.starts_with("k()") {
-            true => kubectl = command.to_owned(),
-            false => commands.push(format!("{kubectl}\n{command}")),
+        if command.starts_with("k()") {
+            kubectl = command.to_owned()
+        } else {
+            commands.push(format!("{kubectl}\n{command}"))
         }
         if command.starts_with(last) {
             return commands;

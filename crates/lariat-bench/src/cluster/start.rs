@@ -10,8 +10,9 @@ use lariat_cluster::Cluster;
 use tokio::time;
 use tower_service::Service;
 
+use super::program::Program;
+use super::sizes::sizes;
 use super::wire::{Ask, Wire};
-use super::{Program, sizes};
 use crate::bench::Run;
 use crate::meter::{self, Meter};
 use crate::report::Row;

@@ -9,9 +9,10 @@ use serde_json::Value;
 use tokio::time;
 
 use super::objects::{self, NAMESPACE};
+use super::program::Program;
+use super::sizes::sizes;
 use super::wire::{Ask, Wire};
 use super::writes::{HANDS, send};
-use super::{Program, sizes};
 use crate::bench::Run;
 use crate::meter::Meter;
 use crate::report::Row;

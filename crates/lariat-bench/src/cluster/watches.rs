@@ -9,9 +9,10 @@ use hyper::body::Incoming;
 use tokio::task::JoinSet;
 
 use super::objects;
+use super::program::Program;
+use super::sizes::sizes;
 use super::wire::{Ask, Wire};
 use super::writes::{HANDS, send};
-use super::{Program, sizes};
 use crate::bench::Run;
 use crate::meter::Meter;
 use crate::report::Row;

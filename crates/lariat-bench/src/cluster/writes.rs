@@ -9,8 +9,9 @@ use serde_json::Value;
 use tokio::task::JoinSet;
 
 use super::objects;
+use super::program::Program;
+use super::sizes::sizes;
 use super::wire::{Ask, Wire};
-use super::{Program, sizes};
 use crate::bench::Run;
 use crate::meter::{self, Meter};
 use crate::report::Row;

@@ -10,8 +10,10 @@
 
 use anyhow::{Result, ensure};
 
-use super::{MOST_CHANGES, PODS, fits, sync};
+use super::job::{MOST_CHANGES, PODS, fits};
+use super::sync;
 use crate::bench::Run;
+use crate::live::latency::job;
 use crate::meter::Meter;
 use crate::options::Options;
 use crate::process::{hear, say};
@@ -69,7 +71,7 @@ pub(crate) fn plan(options: &Options) -> Vec<Run> {
     };
     let mut runs = Vec::new();
     for n in or(&options.n, &[PROBE_COUNT]) {
-        for case in options.bench.cases(options) {
+        for case in options.chosen_cases() {
             let rates = match case {
                 "idle" => vec![PROBE_RATE],
                 _ => or(&options.rates, &[load]),

@@ -18,7 +18,7 @@ use lariat_core::ObjectKey;
 use tokio::task::JoinSet;
 use tokio::time;
 
-use super::{PODS, SETTLING};
+use super::job::{PODS, SETTLING};
 use crate::bench::Run;
 use crate::meter::{self, Meter};
 use crate::options::Options;
@@ -60,7 +60,7 @@ pub(crate) fn plan(options: &Options) -> Vec<Run> {
     };
     let mut runs = Vec::new();
     for &n in &n {
-        for case in options.bench.cases(options) {
+        for case in options.chosen_cases() {
             for subject in &subjects {
                 runs.push(Run {
                     bench: options.bench.name.to_owned(),

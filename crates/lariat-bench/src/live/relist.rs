@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, anyhow};
 use tokio::time;
 
-use super::{SETTLING, sync};
+use super::job::SETTLING;
+use super::sync;
 use crate::bench::Run;
 use crate::meter::{self, Meter};
 use crate::process::{hear, say};

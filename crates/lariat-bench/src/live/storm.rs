@@ -6,7 +6,8 @@
 use anyhow::Result;
 use tokio::time;
 
-use super::{SETTLING, sync};
+use super::job::SETTLING;
+use super::sync;
 use crate::bench::Run;
 use crate::meter::{self, Meter};
 use crate::process::{hear, say};

@@ -3,11 +3,12 @@
 use anyhow::Result;
 use tokio::time;
 
-use super::SETTLING;
+use super::job::SETTLING;
 use crate::bench::Run;
 use crate::meter::{self, Meter};
 use crate::report::Row;
-use crate::subjects::{self, Job, Live};
+use crate::subjects;
+use crate::subjects::{Job, Live};
 use crate::target::Target;
 
 pub(super) async fn measure(run: &Run, target: &Target) -> Result<Row> {

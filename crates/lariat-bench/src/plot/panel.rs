@@ -39,7 +39,7 @@ impl Scale {
 }
 
 impl Panel {
-    pub(super) fn draw(&self, (left, top): (usize, usize)) -> String {
+    pub(super) fn draw(&self, left: usize, top: usize) -> String {
         let points = || self.lines.iter().flat_map(|line| line.points.iter());
         if points().next().is_none() {
             return String::new();
@@ -55,8 +55,8 @@ impl Panel {
         };
         let mut svg = format!("<g transform=\"translate({left},{top})\">\n");
         let middle = LEFT + WIDTH / 2.0;
-        text(&mut svg, (LEFT, 20.0), "start", self.title);
-        text(&mut svg, (middle, TOP + HEIGHT + 36.0), "middle", self.axis);
+        text(&mut svg, LEFT, 20.0, "start", self.title);
+        text(&mut svg, middle, TOP + HEIGHT + 36.0, "middle", self.axis);
         self.axes(&mut svg, &x, &y);
         for line in &self.lines {
             line.draw(&mut svg, &x, &y);
@@ -69,13 +69,13 @@ impl Panel {
         let counts: BTreeSet<usize> = points.map(|point| point.0 as usize).collect();
         for count in counts {
             let at = LEFT + WIDTH * x.share(count as f64);
-            text(svg, (at, TOP + HEIGHT + 18.0), "middle", &thousands(count));
+            text(svg, at, TOP + HEIGHT + 18.0, "middle", &thousands(count));
         }
         let mut value = y.low;
         while value <= y.high * 1.01 {
             let at = TOP + HEIGHT * (1.0 - y.share(value));
             let label = format!("{}", (value * 1000.0).round() / 1000.0);
-            text(svg, (LEFT - 8.0, at + 4.0), "end", &label);
+            text(svg, LEFT - 8.0, at + 4.0, "end", &label);
             let end = LEFT + WIDTH;
             draw(
                 svg,
@@ -141,7 +141,7 @@ fn draw(svg: &mut String, path: &str, style: &str, colour: &str) {
     );
 }
 
-fn text(svg: &mut String, (x, y): (f64, f64), anchor: &str, text: &str) {
+fn text(svg: &mut String, x: f64, y: f64, anchor: &str, text: &str) {
     let _ = writeln!(
         svg,
         "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\">{text}</text>"

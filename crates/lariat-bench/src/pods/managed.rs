@@ -6,8 +6,9 @@
 
 use serde_json::{Value, json};
 
+use super::plan::{Plan, object};
+use super::spec;
 use super::status::CONDITIONS;
-use super::{Plan, object, spec};
 
 /// Who creates pods.
 pub(crate) const CONTROLLER: &str = "kube-controller-manager";

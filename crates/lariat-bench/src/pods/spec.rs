@@ -3,7 +3,7 @@
 use fastrand::Rng;
 use serde_json::{Value, json};
 
-use super::{Plan, seed};
+use super::plan::{Plan, seed};
 
 pub(super) fn spec(plan: &Plan, rng: &mut Rng) -> Value {
     let token = format!("kube-api-access-{}", super::base36(rng.usize(..60_000_000)));

@@ -1,4 +1,4 @@
-//! The label that tells when the server wrote the state that carries it.
+//! The label that says when the server wrote the state that carries it.
 //!
 //! At the embedded server the states wait before they are written, so they are stored with a blank label, which is
 //! filled in on the way out. To a genuine server the label is sent with the time of the request. Who writes and who
@@ -20,7 +20,7 @@ pub(crate) const BLANK: &str = "0000000000000000";
 /// What stands before the digits in JSON.
 const BEFORE: &str = "\"example.com/written\":\"";
 
-/// Returns when a state was written, in microseconds of [`meter::micros`]; 0 if it does not tell.
+/// Returns when a state was written, in microseconds of [`meter::micros`]; 0 if it does not say.
 pub(crate) fn read(metadata: &ObjectMeta) -> u64 {
     let labels = metadata.labels.as_ref();
     let label = labels.and_then(|labels| labels.get(LABEL));
@@ -56,7 +56,7 @@ impl Stamper {
         }
     }
 
-    /// Returns when the state in a line was written; 0 if it does not tell.
+    /// Returns when the state in a line was written; 0 if it does not say.
     pub(crate) fn find(&self, json: &[u8]) -> u64 {
         let digits = self.0.find(json).map(|at| &json[at + BEFORE.len()..]);
         let digits = digits.and_then(|digits| digits.get(..BLANK.len()));

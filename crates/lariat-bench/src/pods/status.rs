@@ -3,7 +3,8 @@
 use fastrand::Rng;
 use serde_json::{Value, json};
 
-use super::{Plan, hex, seed, spec};
+use super::plan::{Plan, hex, seed};
+use super::spec;
 
 /// Conditions, and how many seconds after the scheduling each came true.
 pub(super) const CONDITIONS: [(&str, u32); 5] = [

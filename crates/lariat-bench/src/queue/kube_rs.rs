@@ -18,7 +18,7 @@ use kube::runtime::watcher::Event;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use super::{Delayed, Key, TASKS, one_thread as one_thread_runtime, share, two_threads};
+use super::load::{Delayed, Key, TASKS, one_thread as one_thread_runtime, share, two_threads};
 
 /// How long after the others the key comes that ends a run; timers have a granularity of 1 ms.
 const LAST: Duration = Duration::from_millis(5);

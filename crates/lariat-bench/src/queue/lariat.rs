@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use lariat_queue::{Add, LaneId, Payload, Verdict, Work, WorkQueue};
 use tokio::task::JoinSet;
 
-use super::{Delayed, Key, TASKS, one_thread as one_thread_runtime, share, two_threads};
+use super::load::{Delayed, Key, TASKS, one_thread as one_thread_runtime, share, two_threads};
 
 /// Gives a key back and gets the next, as a controller's worker does.
 async fn next<P: Payload + Clone>(
@@ -41,7 +41,7 @@ pub(super) fn one_thread<P: Payload + Clone>(keys: Vec<Key>) -> impl FnOnce() {
     }
 }
 
-/// Producers add while workers take, until every add was followed by a hand-out of its key.
+/// Producers add while workers take, until every add was followed by a dequeue of its key.
 pub(super) fn many(keys: Vec<Key>, n: usize) -> impl FnOnce() {
     let runtime = two_threads();
     let keys = Arc::new(keys);
@@ -81,7 +81,7 @@ pub(super) fn many(keys: Vec<Key>, n: usize) -> impl FnOnce() {
     }
 }
 
-/// Adds all keys delayed, and notes when each was handed out.
+/// Adds all keys delayed, and notes when each was dequeued.
 pub(super) fn delayed(delayed: &Arc<Delayed>) {
     let runtime = two_threads();
     runtime.block_on(async {

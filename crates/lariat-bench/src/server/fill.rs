@@ -114,7 +114,7 @@ impl Filler {
         self.patch(index, &metadata).await
     }
 
-    /// Changes a pod to a state that tells when it was written: as the stamp says.
+    /// Changes a pod to a state that says when it was written: as the stamp says.
     pub(super) async fn change_stamped(&self, index: usize, stamp: &str) -> Result<u64> {
         // A pod that was a probe before may have the stamp already, and has to change all the same.
         let metadata = json!({"labels": {stamp::LABEL: stamp}, "annotations": changed(0)});
@@ -157,7 +157,7 @@ async fn create(api: &Api, index: usize, home: Option<&str>) -> Result<String> {
     Ok(path)
 }
 
-/// Returns the version an answer tells.
+/// Returns the version an answer has.
 fn version(answer: &[u8]) -> Result<u64> {
     let written: Written = serde_json::from_slice(answer)?;
     Ok(written.metadata.version.parse()?)

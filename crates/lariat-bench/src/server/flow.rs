@@ -1,4 +1,4 @@
-//! Whether watches may tell what they know: at once, not yet, or line by line at a pace.
+//! Whether watches may send what they have: at once, not yet, or line by line at a pace.
 
 use std::time::Duration;
 

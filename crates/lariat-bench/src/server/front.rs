@@ -1,4 +1,4 @@
-//! The door to the cluster: HTTP with compressed lists, and watches that can be held back or tell at a pace.
+//! The door to the cluster: HTTP with compressed lists, and watches that can be held back or paced.
 
 use std::convert::Infallible;
 use std::io;
@@ -67,7 +67,7 @@ impl Front {
         format!("http://{}", self.address)
     }
 
-    /// Decides how what watches tell goes out; while it is held back, new requests wait too.
+    /// Decides how what watches send goes out; while it is held back, new requests wait too.
     pub(super) fn set(&self, flow: Flow) {
         self.flow.send_replace(flow);
     }

@@ -26,7 +26,7 @@ use tokio::time::Instant;
 
 use super::api::Api;
 use super::fill::Filler;
-use super::probes::{self, Pace, Step};
+use super::probes::{self, Pace, ProbeChange};
 use crate::pods::SERVICE_ACCOUNT;
 use crate::process::say;
 use crate::target::Target;
@@ -95,7 +95,7 @@ async fn attend(api: &Api, home: &str, pods: usize, commands: &mut Receiver<Stri
 /// Makes changes.
 struct Writer {
     filler: Arc<Filler>,
-    prepared: Vec<Step>,
+    prepared: Vec<ProbeChange>,
     writing: JoinSet<Result<()>>,
 }
 
@@ -105,7 +105,7 @@ impl Writer {
         match command.split_once(' ').unwrap_or((command, "")) {
             ("modify", count) => {
                 self.prepared = probes::storm(pods, count.parse()?);
-                // Its stamp tells whether a state counts, not its version.
+                // Its stamp says whether a state counts, not its version.
                 Ok("held 0".to_owned())
             }
             ("probe", numbers) => {

@@ -13,8 +13,8 @@ use crate::pods::stamp;
 
 /// One change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Step {
-    /// Of this pod, which tells when it was written.
+pub(super) enum ProbeChange {
+    /// Of this pod, which says when it was written.
     Probe(usize),
     /// Of this pod, which is never a probe.
     Other(usize),
@@ -30,8 +30,12 @@ pub(super) struct Pace {
 }
 
 /// Carries out steps. Tasks take them in turn, so that they stay in order but for a neighbour or two.
-pub(super) async fn carry_out(filler: &Arc<Filler>, steps: Vec<Step>, pace: Pace) -> Result<()> {
-    let steps: Arc<[Step]> = steps.into();
+pub(super) async fn carry_out(
+    filler: &Arc<Filler>,
+    steps: Vec<ProbeChange>,
+    pace: Pace,
+) -> Result<()> {
+    let steps: Arc<[ProbeChange]> = steps.into();
     let next = Arc::new(AtomicUsize::new(0));
     let mut tasks = JoinSet::new();
     for _ in 0..filler.tasks() {
@@ -66,7 +70,7 @@ impl Pace {
     }
 }
 
-impl Step {
+impl ProbeChange {
     async fn carry_out(self, filler: &Filler, is_stamped: bool) -> Result<u64> {
         match self {
             Self::Probe(pod) if is_stamped => filler.change_stamped(pod, &stamp::text()).await,
@@ -78,12 +82,12 @@ impl Step {
 
 /// Returns the changes of a storm, in rounds; those that are left over come first. In the last round each pod is a
 /// probe once: all pods, or the first ones if there are fewer changes than pods.
-pub(super) fn storm(pods: usize, changes: usize) -> Vec<Step> {
+pub(super) fn storm(pods: usize, changes: usize) -> Vec<ProbeChange> {
     let last = pods.min(changes);
     let before = changes - last;
     let left_over = (0..before % pods.max(1)).chain((0..pods).cycle());
-    let others = left_over.take(before).map(Step::Other);
-    others.chain((0..last).map(Step::Probe)).collect()
+    let others = left_over.take(before).map(ProbeChange::Other);
+    others.chain((0..last).map(ProbeChange::Probe)).collect()
 }
 
 /// Returns changes of each of the first pods once as a probe, and of other pods around each of these, so that so many
@@ -92,20 +96,20 @@ pub(super) fn storm(pods: usize, changes: usize) -> Vec<Step> {
 /// # Errors
 ///
 /// There are too few pods.
-pub(super) fn script(pods: usize, probes: usize, crowd: usize) -> Result<Vec<Step>> {
+pub(super) fn script(pods: usize, probes: usize, crowd: usize) -> Result<Vec<ProbeChange>> {
     let others = pods.saturating_sub(probes);
     ensure!(
         pods >= probes && (crowd == 1 || others > 0),
         "{pods} pods are too few for {probes} probes (--n): each is another pod; --pods says how many there are"
     );
     let mut steps = Vec::with_capacity(probes * crowd);
-    let mut others = (probes..pods).cycle().map(Step::Other);
+    let mut others = (probes..pods).cycle().map(ProbeChange::Other);
     for probe in 0..probes {
         // At a place of its own among the others: what is due within a millisecond goes out together,
         // and probes must not always be the last to go.
         let place = fastrand::usize(..crowd);
         steps.extend(others.by_ref().take(place));
-        steps.push(Step::Probe(probe));
+        steps.push(ProbeChange::Probe(probe));
         steps.extend(others.by_ref().take(crowd - place - 1));
     }
     Ok(steps)
@@ -132,7 +136,7 @@ mod tests {
 
     #[test]
     fn every_pod_is_a_probe_in_the_last_round_of_a_storm() {
-        let (other, probe) = (Step::Other, Step::Probe);
+        let (other, probe) = (ProbeChange::Other, ProbeChange::Probe);
         let steps = [
             other(0),
             other(0),
@@ -146,10 +150,10 @@ mod tests {
         assert_eq!(storm(3, 2), [probe(0), probe(1)]);
     }
 
-    fn probed(step: &Step) -> Option<usize> {
+    fn probed(step: &ProbeChange) -> Option<usize> {
         match *step {
-            Step::Probe(pod) => Some(pod),
-            Step::Other(pod) => {
+            ProbeChange::Probe(pod) => Some(pod),
+            ProbeChange::Other(pod) => {
                 assert!(pod >= 4, "{pod} is a probe");
                 None
             }

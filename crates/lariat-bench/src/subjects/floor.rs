@@ -19,7 +19,8 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use tokio::task::JoinSet;
 
-use super::{Job, Live, Reader, Tally};
+use super::Tally;
+use super::job::{Job, Live, Reader};
 use crate::meter;
 use crate::pods::stamp::Stamper;
 

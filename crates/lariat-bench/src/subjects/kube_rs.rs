@@ -20,8 +20,8 @@ use kube::{Client, Resource};
 use serde::de::DeserializeOwned;
 use tokio::task::JoinSet;
 
+use super::job::{Job, Live, Reader};
 use super::tally::Tally;
-use super::{Job, Live, Reader};
 use crate::pods::stamp;
 use crate::target::Target;
 

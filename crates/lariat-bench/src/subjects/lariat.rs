@@ -14,8 +14,8 @@ use lariat_cache::{
 use lariat_controller::{Context, Outcome, SharedController, SharedControllerFactory};
 use lariat_core::{Gvk, ObjectKey, ResourceKind, Scope};
 
+use super::job::{Job, Live, Reader};
 use super::tally::{Tally, number};
-use super::{Job, Live, Reader};
 use crate::pods::stamp;
 use crate::target::Target;
 

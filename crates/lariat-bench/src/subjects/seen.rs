@@ -17,7 +17,7 @@ pub(super) struct Seen {
 
 #[derive(Debug)]
 enum Pods {
-    /// A bit for each pod whose name tells its number.
+    /// A bit for each pod whose name has its number.
     Numbered(Vec<AtomicU64>),
     /// Hashes of the names of any pods.
     Named {
@@ -27,7 +27,7 @@ enum Pods {
 }
 
 impl Seen {
-    /// Has room for so many pods; `numbered` if their names tell numbers below that.
+    /// Has room for so many pods; `numbered` if their names have numbers below that.
     pub(super) fn new(count: usize, numbered: bool) -> Self {
         let pods = if numbered {
             let words = (0..count.div_ceil(64)).map(|_| AtomicU64::new(0));
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn pods_of_any_name_are_told_apart_by_their_namespaces() {
+    fn pods_of_any_name_are_distinguished_by_their_namespaces() {
         let seen = Seen::new(2, false);
         assert!(seen.note(Some("a"), "web-0") && seen.note(Some("b"), "web-0"));
         let numbered = Seen::new(2, true);

@@ -30,7 +30,7 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    /// Expects every handler to see every pod once; `numbered` if the names of pods tell their numbers.
+    /// Expects every handler to see every pod once; `numbered` if the names of pods have their numbers.
     pub(crate) fn new(pods: usize, handlers: usize, numbered: bool) -> Arc<Self> {
         Arc::new(Self {
             handlers: (0..handlers).map(|_| Seen::new(pods, numbered)).collect(),
@@ -100,7 +100,7 @@ impl Tally {
     }
 
     fn is_there(&self, sights: usize) {
-        // What was noted has to be there for whoever is told that all is done.
+        // What was noted has to be there for who waits until all is done.
         let before = self.missing.fetch_sub(sights, Ordering::AcqRel);
         if before <= sights && before > 0 {
             self.done.notify_one();

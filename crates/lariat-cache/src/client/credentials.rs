@@ -71,11 +71,11 @@ struct Source {
     offers_http2: bool,
     /// How many transports have been created.
     transports: AtomicU64,
-    state: Mutex<State>,
+    state: Mutex<Logins>,
 }
 
 #[derive(Default)]
-struct State {
+struct Logins {
     current: Option<Arc<Login>>,
     /// When the credentials were read last; files are read again after a while.
     read_at: Option<Instant>,

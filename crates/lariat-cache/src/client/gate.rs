@@ -55,7 +55,7 @@ pub enum Admission {
     /// The write is sent as a dry run (`dryRun=All`).
     ///
     /// The API server validates and answers it, and stores nothing. The caller gets that answer; caches do not.
-    Rehearse(Box<dyn WriteReceipt>),
+    DryRun(Box<dyn WriteReceipt>),
     /// The write is not sent. The caller gets the error as [`kube::Error::Service`].
     Refuse(Box<dyn Error + Send + Sync>),
 }
@@ -88,7 +88,7 @@ pub enum WriteEnd<'a> {
         /// may not be read.
         before: Option<&'a [u8]>,
         /// Whether it was sent as a dry run, so that nothing is stored.
-        is_rehearsal: bool,
+        is_dry_run: bool,
     },
 }
 
@@ -106,8 +106,8 @@ pub struct PendingWrite<'a> {
 
 /// A write that cannot be sent as a dry run.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot send as a dry run ({write}): {why}")]
-struct NotRehearsed {
+#[error("{write} cannot send as a dry run ({write}): {why}")]
+struct NoDryRun {
     write: String,
     why: &'static str,
 }
@@ -161,8 +161,8 @@ impl PendingWrite<'_> {
 
     /// Returns whether the caller asked for a dry run, which stores nothing.
     #[must_use]
-    pub fn is_rehearsal(&self) -> bool {
-        self.write.is_rehearsal
+    pub fn is_dry_run(&self) -> bool {
+        self.write.is_dry_run
     }
 
     /// Returns the kind, if it is cached.
@@ -248,7 +248,7 @@ impl fmt::Debug for Admission {
         match self {
             Self::Pass => f.write_str("Pass"),
             Self::Send(_) => f.write_str("Send"),
-            Self::Rehearse(_) => f.write_str("Rehearse"),
+            Self::DryRun(_) => f.write_str("DryRun"),
             Self::Refuse(error) => f.debug_tuple("Refuse").field(error).finish(),
         }
     }
@@ -290,20 +290,20 @@ pub(super) fn pass(
         Admission::Pass => return Ok(None),
         Admission::Send(receipt) => return Ok(Some(receipt)),
         Admission::Refuse(error) => return Err(error),
-        Admission::Rehearse(receipt) => receipt,
+        Admission::DryRun(receipt) => receipt,
     };
     let text = pending.to_string();
-    match rehearse(write, request, options) {
+    match make_dry_run(write, request, options) {
         Ok(()) => Ok(Some(receipt)),
         Err(why) => {
             receipt.ended(&WriteEnd::NotSent);
-            Err(NotRehearsed { write: text, why }.into())
+            Err(NoDryRun { write: text, why }.into())
         }
     }
 }
 
 /// Turns a request into a dry run.
-fn rehearse(
+fn make_dry_run(
     write: &mut Write,
     request: &mut Request<Body>,
     options: Option<&Bytes>,
@@ -311,10 +311,10 @@ fn rehearse(
     if write.is_passed_on() {
         return Err("it is passed on to a program");
     }
-    if write.is_rehearsal {
+    if write.is_dry_run {
         return Ok(());
     }
-    write.is_rehearsal = true;
+    write.is_dry_run = true;
     // If a deletion has a body, the API server ignores its query.
     match options.filter(|options| !options.is_empty()) {
         Some(options) => {

@@ -67,10 +67,10 @@ struct NotHttp {
 /// The service that sends requests to one server.
 #[derive(Clone)]
 struct Wire {
-    shared: Arc<Shared>,
+    shared: Arc<Connections>,
 }
 
-struct Shared {
+struct Connections {
     url: Uri,
     credentials: Arc<Credentials>,
     /// Tests whether the server answers, over HTTP/1.1.
@@ -104,7 +104,7 @@ impl Wire {
         let credentials = Credentials::read(config, http2 != Http2::Off).await?;
         let credentials = Arc::new(credentials);
         Ok(Self {
-            shared: Arc::new(Shared {
+            shared: Arc::new(Connections {
                 url,
                 liveness: Liveness::new(Arc::clone(&credentials), test),
                 credentials,
@@ -116,7 +116,7 @@ impl Wire {
     }
 }
 
-impl Shared {
+impl Connections {
     /// Sends a request, and once more with other credentials if the first are refused.
     async fn send(&self, request: Request<Body>) -> Result<Response<RouterBody>, BoxError> {
         let login = self.credentials.current().await?;

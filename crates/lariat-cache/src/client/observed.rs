@@ -65,8 +65,8 @@ impl Service<Request<Body>> for Observed {
                 }
                 _ => None,
             };
-            let is_rehearsal = write.as_ref().is_some_and(|write| write.is_rehearsal);
-            let judged = write.as_ref().filter(|_| is_rehearsal && receipt.is_some());
+            let is_dry_run = write.as_ref().is_some_and(|write| write.is_dry_run);
+            let judged = write.as_ref().filter(|_| is_dry_run && receipt.is_some());
             let look = judged.and_then(|write| read_of(write, &request));
             let live = live(&client, look).await;
             let write = write.filter(Write::shows);
@@ -85,9 +85,10 @@ impl Service<Request<Body>> for Observed {
             let status = response.status();
             let write = write.filter(|_| status.is_success());
             let is_wanted = write.is_some() || receipt.is_some();
-            let (response, body) = match is_wanted && is_json(&response) {
-                true => read(response).await?,
-                false => (response, None),
+            let (response, body) = if is_wanted && is_json(&response) {
+                read(response).await?
+            } else {
+                (response, None)
             };
             if let Some((write, body)) = write.zip(body.as_ref()) {
                 observer.wrote(&write, body, sent.unwrap_or_default());
@@ -97,7 +98,7 @@ impl Service<Request<Body>> for Observed {
                     status,
                     body: body.as_deref(),
                     before: live.as_deref(),
-                    is_rehearsal,
+                    is_dry_run,
                 });
             }
             Ok(response)

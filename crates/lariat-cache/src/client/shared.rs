@@ -36,16 +36,16 @@ use crate::mapper::{MapperError, RestMapper};
 /// ```
 #[derive(Clone)]
 pub struct SharedClientFactory {
-    shared: Arc<Shared>,
+    shared: Arc<Clients>,
 }
 
-struct Shared {
+struct Clients {
     /// The base client; reflectors read through it.
     base: Client,
     mapper: RestMapper,
     /// The time limit for the head of an answer.
     answer_timeout: Duration,
-    state: Mutex<State>,
+    state: Mutex<ClientTable>,
     /// Notified of every write.
     observer: Arc<OnceLock<Arc<dyn WriteObserver>>>,
     /// Asked before every write.
@@ -53,7 +53,7 @@ struct Shared {
 }
 
 #[derive(Default)]
-struct State {
+struct ClientTable {
     /// Weak, because a handle refers to the factory.
     kinds: HashMap<(Gvk, ClientIdentity), Weak<KindClient>>,
     /// One client per identity, with the number of its last use.
@@ -85,7 +85,7 @@ impl SharedClientFactory {
     #[must_use]
     pub fn with_answer_timeout(client: Client, answer_timeout: Duration) -> Self {
         Self {
-            shared: Arc::new(Shared {
+            shared: Arc::new(Clients {
                 answer_timeout,
                 mapper: RestMapper::new(client.clone()),
                 base: client,
@@ -257,15 +257,15 @@ impl SharedClientFactory {
         let kind = self.for_kind(resource.gvk());
         // The first resource that was given is kept; all of them describe the same kind.
         let mut place = kind.place.lock();
-        if !matches!(&*place, Some(Place::Told(_) | Place::Discovered(_))) {
-            *place = Some(Place::Told(resource.clone()));
+        if !matches!(&*place, Some(ServedAt::Given(_) | ServedAt::Discovered(_))) {
+            *place = Some(ServedAt::Given(resource.clone()));
         }
         drop(place);
         kind
     }
 }
 
-impl State {
+impl ClientTable {
     /// Removes the least recently used client if there are too many.
     ///
     /// Never that without identity.
@@ -329,12 +329,12 @@ pub struct KindClient {
     factory: SharedClientFactory,
     identity: (ClientIdentity, HeaderMap),
     /// The resource of the kind; the same for all identities.
-    place: Arc<Mutex<Option<Place>>>,
+    place: Arc<Mutex<Option<ServedAt>>>,
 }
 
 /// The resource of a kind, and where it is known from.
-enum Place {
-    Told(ResourceKind),
+enum ServedAt {
+    Given(ResourceKind),
     Discovered(ResourceKind),
     /// The resource before an API server said that it is not served.
     ///
@@ -375,8 +375,10 @@ impl KindClient {
     #[must_use]
     pub fn known_resource(&self) -> Option<ResourceKind> {
         match &*self.place.lock() {
-            Some(Place::Told(resource) | Place::Discovered(resource)) => Some(resource.clone()),
-            Some(Place::Outdated(_)) | None => None,
+            Some(ServedAt::Given(resource) | ServedAt::Discovered(resource)) => {
+                Some(resource.clone())
+            }
+            Some(ServedAt::Outdated(_)) | None => None,
         }
     }
 
@@ -384,7 +386,9 @@ impl KindClient {
     pub(crate) fn last_resource(&self) -> Option<ResourceKind> {
         match &*self.place.lock() {
             Some(
-                Place::Told(resource) | Place::Discovered(resource) | Place::Outdated(resource),
+                ServedAt::Given(resource)
+                | ServedAt::Discovered(resource)
+                | ServedAt::Outdated(resource),
             ) => Some(resource.clone()),
             None => None,
         }
@@ -392,14 +396,14 @@ impl KindClient {
 
     /// Sets the resource of the kind, which replaces any other.
     pub fn set_resource(&self, resource: ResourceKind) {
-        *self.place.lock() = Some(Place::Told(resource));
+        *self.place.lock() = Some(ServedAt::Given(resource));
     }
 
     /// Forgets the resource of the kind, unless it was set by a call.
     pub(crate) fn forget_resource(&self) {
         let mut place = self.place.lock();
-        if let Some(Place::Discovered(resource)) = &*place {
-            *place = Some(Place::Outdated(resource.clone()));
+        if let Some(ServedAt::Discovered(resource)) = &*place {
+            *place = Some(ServedAt::Outdated(resource.clone()));
             self.factory.mapper().forget(&self.gvk.api_path());
         }
     }
@@ -419,8 +423,8 @@ impl KindClient {
         }
         let resource = self.factory.mapper().kind(&self.gvk).await?;
         let mut place = self.place.lock();
-        if !matches!(&*place, Some(Place::Told(_) | Place::Discovered(_))) {
-            *place = Some(Place::Discovered(resource.clone()));
+        if !matches!(&*place, Some(ServedAt::Given(_) | ServedAt::Discovered(_))) {
+            *place = Some(ServedAt::Discovered(resource.clone()));
         }
         Ok(resource)
     }

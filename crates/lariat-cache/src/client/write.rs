@@ -61,7 +61,7 @@ pub(crate) struct Write {
     pub(crate) name: String,
     pub(crate) subresource: Option<String>,
     /// A dry run: nothing is stored.
-    pub(crate) is_rehearsal: bool,
+    pub(crate) is_dry_run: bool,
 }
 
 /// Subresources that answer with the object itself.
@@ -155,7 +155,7 @@ impl Write {
         }
         Some(Self {
             // A request to a program is never a dry run, whatever its query says.
-            is_rehearsal: !rest.get(1).is_some_and(|part| is_passed_on(part))
+            is_dry_run: !rest.get(1).is_some_and(|part| is_passed_on(part))
                 && query.split('&').any(|pair| pair.starts_with("dryRun=")),
             method: method.clone(),
             api_path,
@@ -189,7 +189,7 @@ impl Write {
     /// Reads the body of a deletion; if there is one, the API server ignores the query.
     pub(super) fn read_options(&mut self, options: &[u8]) {
         if !options.is_empty() && !self.is_passed_on() {
-            self.is_rehearsal = is_rehearsal(options);
+            self.is_dry_run = is_dry_run(options);
         }
     }
 
@@ -200,7 +200,7 @@ impl Write {
 
     /// Returns whether the answer shows a new state of an object.
     pub(super) fn shows(&self) -> bool {
-        !self.is_rehearsal && !self.is_passed_on() && self.verb() != WriteVerb::DeleteCollection
+        !self.is_dry_run && !self.is_passed_on() && self.verb() != WriteVerb::DeleteCollection
     }
 }
 
@@ -215,7 +215,7 @@ fn is_namespace_part(part: &str) -> bool {
 }
 
 /// Returns whether the options of a deletion ask for a dry run.
-fn is_rehearsal(options: &[u8]) -> bool {
+fn is_dry_run(options: &[u8]) -> bool {
     #[derive(serde::Deserialize)]
     #[serde(rename_all = "camelCase")]
     struct Options {
@@ -295,7 +295,7 @@ mod tests {
             let request = Request::delete(format!("/api/v1/nodes/a{query}"));
             let mut write = Write::of(&request.body(()).unwrap()).unwrap();
             write.read_options(body.as_bytes());
-            assert_eq!(write.is_rehearsal, expected, "{query} {body}");
+            assert_eq!(write.is_dry_run, expected, "{query} {body}");
         }
     }
 
@@ -304,7 +304,7 @@ mod tests {
         let read = |method: Method, uri: &str| {
             let request = Request::builder().method(method).uri(uri).body(()).unwrap();
             let write = Write::of(&request)?;
-            Some((write.verb(), write.is_rehearsal, write.shows()))
+            Some((write.verb(), write.is_dry_run, write.shows()))
         };
         let call = Some((WriteVerb::Create, false, false));
         for (method, path, expected) in [

@@ -14,8 +14,8 @@ use lariat_seal::Sealing;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
+use super::factory::{FactoryCore, SHARDS, SharedCacheFactory};
 use super::own_writes::OwnWrites;
-use super::{SHARDS, Shared, SharedCacheFactory};
 use crate::client::SharedClientFactory;
 use crate::content_filter::ContentFilter;
 use crate::options::{KindOptions, MissingKind};
@@ -263,7 +263,7 @@ impl CacheFactoryBuilder {
             Some(timeout) => SharedClientFactory::with_answer_timeout(self.client, timeout),
             None => SharedClientFactory::new(self.client),
         };
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(FactoryCore {
             flight: self.options.flight.clone().map(Recorder::new),
             clients,
             budget: SharedBudget::new(self.options.budget),

@@ -6,7 +6,7 @@ use http::Method;
 use lariat_core::Uid;
 use serde::Deserialize;
 
-use super::Shared;
+use super::FactoryCore;
 use crate::client::{KindCache, OF_THE_OBJECT, Sent, Write, WriteObserver};
 use crate::informer::Core;
 use crate::store::Content;
@@ -16,7 +16,7 @@ use crate::store::Content;
 /// Uncertain cases are left to the watch: subresources that answer with another object, deletions of whole collections,
 /// and objects that a field selector may leave out.
 pub(super) struct OwnWrites {
-    pub(super) factory: Weak<Shared>,
+    pub(super) factory: Weak<FactoryCore>,
 }
 
 /// The fields of an answer that say what happened to the object.
@@ -97,7 +97,7 @@ impl WriteObserver for OwnWrites {
             } else {
                 Content::Whole
             };
-            core.wrote((answer, content), read.is_gone(deletes), sent);
+            core.wrote(answer, content, read.is_gone(deletes), sent);
         }
     }
 }
@@ -121,7 +121,7 @@ impl Answer {
     }
 }
 
-impl Shared {
+impl FactoryCore {
     /// Returns the cache of the written kind, if it is cached.
     fn written_to(&self, write: &Write) -> Option<Arc<Core>> {
         // One of several API servers may not know the kind yet while another one answers the write.

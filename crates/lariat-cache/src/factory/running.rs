@@ -11,7 +11,7 @@ use tokio::time::{self, Instant};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::Shared;
+use super::FactoryCore;
 use crate::informer::Core;
 
 /// A requested kind.
@@ -22,7 +22,7 @@ pub(super) struct Kind {
 }
 
 /// The running informers.
-pub(super) struct Running {
+pub(super) struct RunningInformers {
     stop: CancellationToken,
     tasks: TaskTracker,
 }
@@ -33,7 +33,7 @@ impl Kind {
     }
 }
 
-impl Running {
+impl RunningInformers {
     pub(super) fn new() -> Self {
         Self {
             stop: CancellationToken::new(),
@@ -54,7 +54,7 @@ impl Running {
     }
 
     /// Ends unused kinds.
-    pub(super) fn watch_use(&self, shared: &Arc<Shared>) {
+    pub(super) fn watch_use(&self, shared: &Arc<FactoryCore>) {
         let idle = Arc::clone(&shared.idle);
         let ending = end_unused(Arc::downgrade(shared), idle);
         let stop = self.stop.clone();
@@ -75,7 +75,7 @@ impl Running {
 }
 
 /// Ends kinds that have been unused for the grace period.
-async fn end_unused(factory: Weak<Shared>, idle: Arc<Notify>) {
+async fn end_unused(factory: Weak<FactoryCore>, idle: Arc<Notify>) {
     // Kinds may have become unused before this task started.
     let mut next = Some(Instant::now());
     loop {
@@ -91,7 +91,7 @@ async fn end_unused(factory: Weak<Shared>, idle: Arc<Notify>) {
     }
 }
 
-impl Shared {
+impl FactoryCore {
     /// Ends kinds that have been unused for the grace period.
     ///
     /// Returns the next deadline.

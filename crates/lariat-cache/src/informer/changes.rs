@@ -42,11 +42,11 @@ pub struct Changes {
 
 #[derive(Default)]
 pub(crate) struct Unread {
-    state: Mutex<State>,
+    state: Mutex<PendingChanges>,
 }
 
 #[derive(Default)]
-struct State {
+struct PendingChanges {
     /// Keys with unread changes, by the number of their first change; each key once.
     order: BTreeMap<u64, ObjectKey>,
     by_key: HashMap<ObjectKey, Pending>,
@@ -126,7 +126,7 @@ impl Subscriber for Unread {
     }
 }
 
-impl State {
+impl PendingChanges {
     fn put(&mut self, change: Change) {
         let key = change.key().clone();
         let pending = self.by_key.entry(key.clone()).or_insert_with(|| {

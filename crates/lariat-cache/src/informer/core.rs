@@ -231,7 +231,7 @@ impl Core {
     ///
     /// `sent` is what was known when the write was sent. A metadata answer is left to the watch if the content of the
     /// object is cached.
-    pub(crate) fn wrote(&self, (answer, of_answer): (&[u8], Content), gone: bool, sent: Sent) {
+    pub(crate) fn wrote(&self, answer: &[u8], of_answer: Content, gone: bool, sent: Sent) {
         if !self.takes_answers() {
             return;
         }

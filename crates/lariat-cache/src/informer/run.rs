@@ -39,7 +39,7 @@ enum Round {
 }
 
 /// The source from which a kind is read.
-struct Place {
+struct Origin {
     source: Arc<dyn Source>,
     namespaced: bool,
 }
@@ -52,7 +52,7 @@ impl Core {
         let (mut wanted, mut storage) = (self.wanted.subscribe(), self.storage.subscribe());
         stop.run_until_cancelled(self.warm_up()).await;
         while let Some(place) = self.place(&stop).await {
-            match self.round(&place, (&mut wanted, &mut storage), &stop).await {
+            match self.round(&place, &mut wanted, &mut storage, &stop).await {
                 Round::Stopped => break,
                 Round::Changed => {}
                 Round::NotServed => {
@@ -73,8 +73,9 @@ impl Core {
     /// Reads until something has to change.
     async fn round(
         self: &Arc<Self>,
-        place: &Place,
-        (wanted, storage): (&mut watch::Receiver<Wanted>, &mut watch::Receiver<Storage>),
+        place: &Origin,
+        wanted: &mut watch::Receiver<Wanted>,
+        storage: &mut watch::Receiver<Storage>,
         stop: &CancellationToken,
     ) -> Round {
         let now = wanted.borrow_and_update().clone();
@@ -125,15 +126,16 @@ impl Core {
     }
 
     fn content(&self, wanted: &Wanted, storage: Storage) -> Content {
-        match wanted.content && storage != Storage::OnDemand {
-            true => Content::Whole,
-            false => Content::MetadataOnly,
+        if wanted.content && storage != Storage::OnDemand {
+            Content::Whole
+        } else {
+            Content::MetadataOnly
         }
     }
 
     fn spawn_reflectors(
         self: &Arc<Self>,
-        place: &Place,
+        place: &Origin,
         wanted: &Wanted,
         content: Content,
         stop: &CancellationToken,
@@ -168,7 +170,7 @@ impl Core {
             };
             let source = Arc::clone(&place.source);
             let publisher = Arc::clone(&self.publisher);
-            let reflector = Reflector::new(source, publisher, segment, (intake, reading));
+            let reflector = Reflector::new(source, publisher, segment, intake, reading);
             reflectors.spawn(reflector.run(stop.clone()));
         }
         reflectors
@@ -191,17 +193,17 @@ impl Core {
     }
 
     /// Returns the source of the kind, after discovery; `None` if the informer stops.
-    async fn place(&self, stop: &CancellationToken) -> Option<Place> {
+    async fn place(&self, stop: &CancellationToken) -> Option<Origin> {
         if stop.is_cancelled() {
             return None;
         }
         if let Some(source) = &self.source {
             let source = Arc::clone(source);
             let namespaced = true;
-            return Some(Place { source, namespaced });
+            return Some(Origin { source, namespaced });
         }
         let resource = self.resolve(stop).await?;
-        Some(Place {
+        Some(Origin {
             namespaced: resource.scope() == Scope::Namespaced,
             source: Arc::new(Endpoint::new(
                 self.client.reading_client().clone(),
@@ -220,9 +222,10 @@ impl Core {
                 Ok(resource) => return Some(resource),
                 Err(error) => error,
             };
-            let delay = match error.is_unknown() {
-                true => MISSING_KIND_PERIOD,
-                false => retry,
+            let delay = if error.is_unknown() {
+                MISSING_KIND_PERIOD
+            } else {
+                retry
             };
             retry = (retry * 2).min(10 * DISCOVERY_PERIOD);
             let trouble = Trouble {

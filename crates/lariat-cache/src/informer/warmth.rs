@@ -27,9 +27,9 @@ impl Core {
         let kind = self.gvk();
         let source = self.warm_source.lock().take();
         if let Some(source) = source {
-            match self.warm_objects(&*source, (&wanted, content)).await {
+            match self.warm_objects(&*source, &wanted, content).await {
                 Ok(Some(found)) => {
-                    if self.take_in(found, (&wanted, content)).await {
+                    if self.take_in(found, &wanted, content).await {
                         return;
                     }
                 }
@@ -60,14 +60,15 @@ impl Core {
             version: found.version,
             pages: stream::iter([Ok(found.objects)]).boxed(),
         };
-        self.take_in(found, (&wanted, content)).await;
+        self.take_in(found, &wanted, content).await;
     }
 
     /// Asks a source for objects that match what is read.
     async fn warm_objects(
         &self,
         source: &dyn WarmSource,
-        (wanted, content): (&Wanted, Content),
+        wanted: &Wanted,
+        content: Content,
     ) -> Result<Option<WarmObjects>, String> {
         // If the API server does not answer, listing would not be faster.
         if content != Content::Whole || !self.cluster.wait().await {
@@ -81,7 +82,7 @@ impl Core {
     }
 
     /// Loads objects of an earlier run as a list; returns whether it was completed.
-    async fn take_in(&self, mut found: WarmObjects, (wanted, content): (&Wanted, Content)) -> bool {
+    async fn take_in(&self, mut found: WarmObjects, wanted: &Wanted, content: Content) -> bool {
         let kind = self.gvk();
         // They were transformed before they were saved.
         let managed_fields = self.options.managed_fields;
@@ -171,7 +172,7 @@ impl Core {
             return;
         };
         let kind = self.gvk();
-        if let Err(reason) = warm.leave(kind, &reading, (&version, &self.store)).await {
+        if let Err(reason) = warm.leave(kind, &reading, &version, &self.store).await {
             let file = warm.file(kind);
             let file = file.display();
             tracing::warn!(%kind, %file, %reason, "the cache cannot be saved for the next start");

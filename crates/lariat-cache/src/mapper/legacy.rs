@@ -25,9 +25,10 @@ pub(super) fn survey(text: &str) -> Result<Vec<Served>, serde_json::Error> {
         .filter(|resource| !resource.name.contains('/'));
     let served = |resource: &APIResource| {
         let gvk = Gvk::new(group, version, &resource.kind);
-        let scope = match resource.namespaced {
-            true => Scope::Namespaced,
-            false => Scope::Cluster,
+        let scope = if resource.namespaced {
+            Scope::Namespaced
+        } else {
+            Scope::Cluster
         };
         Served {
             resource: ResourceKind::new(gvk, &resource.name, scope),

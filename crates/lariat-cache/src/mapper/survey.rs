@@ -8,7 +8,8 @@ use lariat_core::{Gvk, ResourceKind};
 use tokio::time;
 
 use super::aggregated::{self, Served};
-use super::{ANSWER_TIMEOUT, MapperError, RestMapper, legacy};
+use super::mapper::ANSWER_TIMEOUT;
+use super::{MapperError, RestMapper, legacy};
 
 /// The kinds that can be listed and watched, each in its group's preferred version.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

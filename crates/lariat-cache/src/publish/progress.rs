@@ -361,12 +361,13 @@ fn together(segments: &[Part]) -> Phase {
             sums.1 = None;
         }
     }
-    match listing {
-        true => Phase::Listing {
+    if listing {
+        Phase::Listing {
             loaded: sums.0,
             total: sums.1,
-        },
-        false => Phase::Resolving,
+        }
+    } else {
+        Phase::Resolving
     }
 }
 

@@ -147,7 +147,7 @@ impl Publisher {
         };
         let snapshot = self.store.snapshot();
         let changes: Vec<Change> = snapshot.iter().cloned().map(present).collect();
-        self.tell(&*subscriber, &changes);
+        self.notify(&*subscriber, &changes);
         let number = self.subscriptions.fetch_add(1, Ordering::Relaxed);
         let subscribed = Subscribed { number, subscriber };
         let mut subscribers = self.subscribers.lock();
@@ -223,7 +223,7 @@ impl Publisher {
             flight.store(Stored::Removed { key });
         }
         let before = sent.before.as_ref().map(|before| before.uid());
-        self.publish(|store| store.deleted((key, uid), before, sent.number));
+        self.publish(|store| store.deleted(key, uid, before, sent.number));
     }
 
     /// Removes the objects outside a selection, and publishes their deletion.
@@ -274,7 +274,7 @@ impl Publisher {
         for each in subscribers.iter() {
             // A subscriber called before may have ended the subscription.
             if self.is_subscribed(each.number, &subscribers) {
-                self.tell(&*each.subscriber, &changes);
+                self.notify(&*each.subscriber, &changes);
             }
         }
     }
@@ -286,7 +286,7 @@ impl Publisher {
     }
 
     /// Calls one subscriber; its panic must not affect the others.
-    fn tell(&self, subscriber: &dyn Subscriber, changes: &[Change]) {
+    fn notify(&self, subscriber: &dyn Subscriber, changes: &[Change]) {
         if changes.is_empty() {
             return;
         }

@@ -16,13 +16,13 @@ pub(crate) struct User {
 
 /// The uses of a kind.
 pub(crate) struct Usage {
-    state: Mutex<State>,
+    state: Mutex<Users>,
     /// Notified when the kind becomes unused.
     idle: Arc<Notify>,
 }
 
 #[derive(Default)]
-struct State {
+struct Users {
     /// The current uses, shared: required ones and optional ones.
     users: [Weak<User>; 2],
     /// Since when there has been none.

@@ -22,7 +22,7 @@ pub(super) struct Cursor {
     /// The requested duration of the watch.
     timeout: Duration,
     /// Whether any event has been received.
-    pub(super) told: bool,
+    pub(super) has_events: bool,
     /// The form of its lines.
     form: LineForm,
     /// The initial list, until all of it has been received.
@@ -56,7 +56,7 @@ impl Reflector {
         self.publisher.apply(deltas, self.intake.content());
         if let Some(loading) = &mut cursor.loading {
             self.show(loading, None);
-        } else if cursor.told {
+        } else if cursor.has_events {
             self.reached = cursor.version.clone();
             self.progress.reached(&cursor.version);
         }
@@ -125,7 +125,7 @@ impl Reflector {
                     Err(error) => match RawObject::key_of(json) {
                         Some(key) => {
                             self.is_back(&key);
-                            cursor.told = true;
+                            cursor.has_events = true;
                             self.progress.unreadable(&error);
                         }
                         None => return Err(malformed(error.to_string())),
@@ -197,7 +197,7 @@ impl Reflector {
 
     fn load_from(&mut self, cursor: &mut Cursor, json: &[u8]) -> Result<(), ReflectorError> {
         if let Some(loading) = &mut cursor.loading {
-            cursor.told = true;
+            cursor.has_events = true;
             self.load(loading, json.into())?;
         }
         Ok(())
@@ -226,7 +226,7 @@ impl Cursor {
     }
 
     fn move_to(&mut self, version: &ResourceVersion) {
-        self.told = true;
+        self.has_events = true;
         if !version.is_empty() {
             self.version = version.clone();
         }

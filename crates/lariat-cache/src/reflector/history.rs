@@ -26,7 +26,7 @@ use lariat_flight::{End, NextStep, Reflected, Stage};
 use super::error::ReflectorError;
 use super::page;
 use super::page::{Item, Page};
-use super::reflector::{Ended, Failure, Reflector, Step};
+use super::reflector::{Ended, Failure, Reflector, ReflectorStep};
 use super::source::SourceRequest;
 use crate::store::CachedObject;
 
@@ -56,7 +56,10 @@ enum Sight {
 
 impl Reflector {
     /// Decides whether a watch may continue from a version.
-    pub(super) async fn verify(&mut self, since: ResourceVersion) -> Result<Step, Failure> {
+    pub(super) async fn verify(
+        &mut self,
+        since: ResourceVersion,
+    ) -> Result<ReflectorStep, Failure> {
         self.record(|_| Reflected::CheckBegan {
             since: (&since).into(),
         });
@@ -84,8 +87,8 @@ impl Reflector {
             }
         };
         Ok(match decision.next {
-            NextStep::Watch => Step::Watch { since },
-            NextStep::Load | NextStep::Nothing => Step::Load,
+            NextStep::Watch => ReflectorStep::Watch { since },
+            NextStep::Load | NextStep::Nothing => ReflectorStep::Load,
         })
     }
 

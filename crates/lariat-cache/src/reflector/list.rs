@@ -15,9 +15,10 @@ impl Reflector {
         self.progress.list_begun();
         let whole = self.in_one_piece;
         self.record(|_| Reflected::ListBegan { whole });
-        let version = match std::mem::take(&mut self.in_one_piece) {
-            true => self.list_whole(&mut loading).await?,
-            false => match self.list_pages(&mut loading).await {
+        let version = if std::mem::take(&mut self.in_one_piece) {
+            self.list_whole(&mut loading).await?
+        } else {
+            match self.list_pages(&mut loading).await {
                 // The list took longer than its token lives, and the server has no other. A list in one piece cannot
                 // expire.
                 Err(error) if error.is_expired() => {
@@ -27,7 +28,7 @@ impl Reflector {
                     self.list_whole(&mut loading).await?
                 }
                 other => other?,
-            },
+            }
         };
         self.end_loading(loading, &version);
         Ok(version)

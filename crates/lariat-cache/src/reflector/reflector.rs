@@ -72,7 +72,7 @@ pub(crate) enum Exit {
 
 /// The next step of the reflector.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum ReflectorStep {
     /// Read all objects.
     Load,
     Watch {
@@ -84,7 +84,7 @@ pub(super) enum Step {
 #[derive(Debug)]
 pub(super) struct Failure {
     pub(super) error: ReflectorError,
-    pub(super) next: Step,
+    pub(super) next: ReflectorStep,
     pub(super) delay: Duration,
 }
 
@@ -113,7 +113,8 @@ impl Reflector {
         source: Arc<dyn Source>,
         publisher: Arc<Publisher>,
         progress: Segment,
-        (intake, mut reading): (Intake, Reading),
+        intake: Intake,
+        mut reading: Reading,
     ) -> Self {
         // Restores found before do not concern a store that is read only now. The objects of an earlier run were read
         // before: a kind that is resolved late must notice a restore that another has found.
@@ -150,14 +151,14 @@ impl Reflector {
 
     async fn run_until(&mut self, stop: CancellationToken) -> Exit {
         let mut step = match self.reading.resume.take() {
-            Some(since) => Step::Watch { since },
-            None => Step::Load,
+            Some(since) => ReflectorStep::Watch { since },
+            None => ReflectorStep::Load,
         };
         loop {
             let is_verified = self.policy.is_verified();
             let server = self.reading.server.clone();
             // A list in progress is not cancelled: changes that it misses lead to another list.
-            let is_watching = matches!(step, Step::Watch { .. });
+            let is_watching = matches!(step, ReflectorStep::Watch { .. });
             let mut filter = self.reading.filter.clone();
             let outcome = tokio::select! {
                 biased;
@@ -187,41 +188,43 @@ impl Reflector {
         Exit::Stopped
     }
 
-    async fn take(&mut self, step: Step) -> Result<Step, Failure> {
+    async fn take(&mut self, step: ReflectorStep) -> Result<ReflectorStep, Failure> {
         match step {
-            Step::Load if self.policy.streams(now()) => self.stream().await,
-            Step::Load => match self.list().await {
+            ReflectorStep::Load if self.policy.streams(now()) => self.stream().await,
+            ReflectorStep::Load => match self.list().await {
                 Ok(since) => {
                     self.decide(Stage::List, End::Complete);
-                    Ok(Step::Watch { since })
+                    Ok(ReflectorStep::Watch { since })
                 }
                 Err(error) => {
                     let decision = self.decide(Stage::List, error.end());
-                    let (next, delay) = (Step::Load, decision.delay);
+                    let (next, delay) = (ReflectorStep::Load, decision.delay);
                     Err(Failure { error, next, delay })
                 }
             },
-            Step::Watch { since } if self.policy.is_verified() => self.watch(since).await,
+            ReflectorStep::Watch { since } if self.policy.is_verified() => self.watch(since).await,
             // Another reflector knows of a restore that this one's check might miss.
-            Step::Watch { .. } if self.reading.server.is_restored() => Ok(self.read_again()),
-            Step::Watch { since } => self.verify(since).await,
+            ReflectorStep::Watch { .. } if self.reading.server.is_restored() => {
+                Ok(self.read_again())
+            }
+            ReflectorStep::Watch { since } => self.verify(since).await,
         }
     }
 
     /// Starts over: another reflector found that the server has another history.
-    fn read_again(&mut self) -> Step {
+    fn read_again(&mut self) -> ReflectorStep {
         tracing::debug!(kind = %self.progress.gvk(), "the API server was restored; everything is read again");
         self.doubt();
         self.progress.watch_ended();
         self.progress.reconnects(Reconnect::Failed);
-        Step::Load
+        ReflectorStep::Load
     }
 
     /// Starts over, because the content filter has changed. The cache keeps its objects meanwhile.
-    pub(super) fn read_filtered(&mut self) -> Step {
+    pub(super) fn read_filtered(&mut self) -> ReflectorStep {
         tracing::debug!(kind = %self.progress.gvk(), "the content filter has changed; everything is read again");
         self.progress.watch_ended();
-        Step::Load
+        ReflectorStep::Load
     }
 
     /// Notes that the server may have another history.

@@ -10,7 +10,7 @@ use tokio::time::{self, Instant};
 use super::cursor::Cursor;
 use super::error::ReflectorError;
 use super::policy::{self, Decision, Ending, SHORTEST_WATCH};
-use super::reflector::{Failure, Reflector, Step};
+use super::reflector::{Failure, Reflector, ReflectorStep};
 use super::stream::{End as StreamEnd, WatchStream};
 use crate::publish::{Phase, Reconnect};
 
@@ -30,7 +30,7 @@ const REST: Duration = Duration::from_secs(1);
 
 impl Reflector {
     /// Watches from a version until the watch ends.
-    pub(super) async fn watch(&mut self, since: ResourceVersion) -> Result<Step, Failure> {
+    pub(super) async fn watch(&mut self, since: ResourceVersion) -> Result<ReflectorStep, Failure> {
         self.record(|_| Reflected::WatchBegan {
             since: (&since).into(),
         });
@@ -54,7 +54,7 @@ impl Reflector {
     /// Watches from the beginning: all objects, then changes (a watch list).
     ///
     /// If the server does not support that, or sends no end marker, lists are used for a while.
-    pub(super) async fn stream(&mut self) -> Result<Step, Failure> {
+    pub(super) async fn stream(&mut self) -> Result<ReflectorStep, Failure> {
         self.record(|_| Reflected::StreamBegan {});
         let timeout = watch_timeout();
         // Before the request: a concurrent write need not be in the answer.
@@ -76,7 +76,7 @@ impl Reflector {
         &mut self,
         error: ReflectorError,
         lasted: Duration,
-    ) -> Result<Step, Failure> {
+    ) -> Result<ReflectorStep, Failure> {
         let decision = self.decide_after(&Ending {
             stage: Stage::Stream,
             end: error.end(),
@@ -87,9 +87,9 @@ impl Reflector {
             let kind = self.progress.gvk();
             tracing::debug!(%kind, error = %describe(&error), "lists are used instead of watch lists");
             self.progress.reconnects(error.reason());
-            return Ok(Step::Load);
+            return Ok(ReflectorStep::Load);
         }
-        let (next, delay) = (Step::Load, decision.delay);
+        let (next, delay) = (ReflectorStep::Load, decision.delay);
         Err(Failure { error, next, delay })
     }
 
@@ -98,7 +98,7 @@ impl Reflector {
         &mut self,
         mut stream: WatchStream,
         mut cursor: Cursor,
-    ) -> Result<Step, Failure> {
+    ) -> Result<ReflectorStep, Failure> {
         let opened = Instant::now();
         let end = self.until_end(&mut stream, &mut cursor).await;
         if cursor.is_refiltered {
@@ -114,13 +114,15 @@ impl Reflector {
         }
         let lasted = opened.elapsed();
         let end = match end {
-            Ok(()) if lasted < SHORTEST_WATCH && !cursor.told => Err(ReflectorError::EndedAtOnce),
+            Ok(()) if lasted < SHORTEST_WATCH && !cursor.has_events => {
+                Err(ReflectorError::EndedAtOnce)
+            }
             end => end,
         };
         let why = end
             .as_ref()
             .map_or_else(ReflectorError::end, |()| End::Closed);
-        if cursor.told {
+        if cursor.has_events {
             self.in_one_piece &= policy::is_useless(why);
         }
         if why == End::Silent {
@@ -129,7 +131,7 @@ impl Reflector {
         let decision = self.decide_after(&Ending {
             stage: Stage::Watch,
             end: why,
-            received: cursor.told,
+            received: cursor.has_events,
             lasted,
         });
         match end {
@@ -140,7 +142,7 @@ impl Reflector {
         if !decision.delay.is_zero() {
             time::sleep(decision.delay).await;
         }
-        Ok(Step::Watch {
+        Ok(ReflectorStep::Watch {
             since: cursor.version,
         })
     }
@@ -199,8 +201,8 @@ impl Failure {
     /// Creates the failure of a watch from a version, or of a step before it.
     pub(super) fn of(error: ReflectorError, decision: Decision, since: ResourceVersion) -> Self {
         let next = match decision.next {
-            NextStep::Watch => Step::Watch { since },
-            NextStep::Load | NextStep::Nothing => Step::Load,
+            NextStep::Watch => ReflectorStep::Watch { since },
+            NextStep::Load | NextStep::Nothing => ReflectorStep::Load,
         };
         let delay = decision.delay;
         Self { error, next, delay }

@@ -134,7 +134,7 @@ impl Listing {
                 }
             }
             known => {
-                writing.tell(known, &new, self.initial);
+                writing.publish(known, &new, self.initial);
                 writing.put_new(new);
             }
         }

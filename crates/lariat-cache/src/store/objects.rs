@@ -24,14 +24,14 @@ const SHARDS: usize = 16;
 #[derive(Debug, Default)]
 pub(super) struct Objects {
     /// By key.
-    table: Table,
+    table: ShardedTable,
     /// In order, and by other values than the key.
-    state: RwLock<State>,
+    state: RwLock<ListState>,
 }
 
 /// The state that readers of lists see.
 #[derive(Debug, Default)]
-pub(super) struct State {
+pub(super) struct ListState {
     pub(super) tree: Tree,
     pub(super) indexes: Indexes,
     /// The sum of [`CachedObject::bytes`] over all objects.
@@ -69,12 +69,12 @@ impl Objects {
     }
 
     /// Locks the state that readers of lists see. Writers wait meanwhile.
-    pub(super) fn state(&self) -> RwLockReadGuard<'_, State> {
+    pub(super) fn state(&self) -> RwLockReadGuard<'_, ListState> {
         self.state.read()
     }
 
     /// Locks the state that readers of lists see, to change it while they wait.
-    pub(super) fn state_mut(&self) -> RwLockWriteGuard<'_, State> {
+    pub(super) fn state_mut(&self) -> RwLockWriteGuard<'_, ListState> {
         self.state.write()
     }
 
@@ -135,7 +135,7 @@ impl Objects {
     }
 }
 
-impl State {
+impl ListState {
     /// Updates the total size after objects changed theirs.
     pub(super) fn resize(&mut self, before: usize, after: usize) {
         self.bytes = self.bytes + after - before;
@@ -184,12 +184,12 @@ impl State {
 /// Keys are in the objects. dashmap takes a fifth to a third longer for a change if they stay there, and more memory if it
 /// has them beside: `docs/benchmarks.md`.
 #[derive(Debug, Default)]
-struct Table {
+struct ShardedTable {
     shards: [RwLock<HashTable<Arc<CachedObject>>>; SHARDS],
     hasher: DefaultHashBuilder,
 }
 
-impl Table {
+impl ShardedTable {
     /// Returns an object.
     fn get(&self, key: &str) -> Option<Arc<CachedObject>> {
         let hash = self.hasher.hash_one(key);

@@ -7,7 +7,7 @@ use parking_lot::{Mutex, MutexGuard};
 use super::body::{Age, Body, Course, Dictionary, SAMPLES, Storage};
 use super::change::Content;
 use super::object::CachedObject;
-use super::objects::{CHUNK, Indexing, State};
+use super::objects::{CHUNK, Indexing, ListState};
 use super::writer::Kept;
 
 /// How many bytes of samples a dictionary is trained from at most.
@@ -101,7 +101,7 @@ fn is_settled(store: &Kept, object: &CachedObject, course: Course) -> bool {
 /// Counts the possible samples.
 ///
 /// With a filter, also objects about to gain or lose content.
-fn matching(store: &Kept, state: &State, course: Course) -> usize {
+fn matching(store: &Kept, state: &ListState, course: Course) -> usize {
     if course.is_of_metadata() {
         state.tree.len() - state.whole
     } else if store.filter.is_some() {

@@ -6,7 +6,7 @@ use lariat_core::{LabelSelector, ObjectKey, Uid};
 
 use super::index::{Indexes, LabelIndex};
 use super::object::CachedObject;
-use super::objects::{CHUNK, State};
+use super::objects::{CHUNK, ListState};
 use super::tree::{Snapshot, Tree};
 use super::writer::Kept;
 
@@ -171,7 +171,7 @@ pub(super) enum Candidates<'a> {
 
 impl<'a> Missing<'a> {
     /// Returns an index that would make the path of a query shorter.
-    fn of(query: &'a Query, state: &State) -> Option<Self> {
+    fn of(query: &'a Query, state: &ListState) -> Option<Self> {
         if query.owner.is_some() {
             return (!state.indexes.has_owners()).then_some(Self::Owners);
         }
@@ -190,7 +190,7 @@ impl<'a> Missing<'a> {
 
 impl<'a> Candidates<'a> {
     /// Returns the candidates on the shortest path.
-    fn of(query: &'a Query, state: &State) -> Self {
+    fn of(query: &'a Query, state: &ListState) -> Self {
         let labels = state.indexes.labels.path(&query.labels);
         let owner = query.owner.as_ref().filter(|_| state.indexes.has_owners());
         let by_label = labels.as_ref().map_or(usize::MAX, |path| path.count);

@@ -346,7 +346,8 @@ impl Store {
     /// [`wrote`](Self::wrote).
     pub(crate) fn deleted(
         &self,
-        (key, uid): (&ObjectKey, &Uid),
+        key: &ObjectKey,
+        uid: &Uid,
         before: Option<&Uid>,
         sent: u64,
     ) -> Vec<Change> {

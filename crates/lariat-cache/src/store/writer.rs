@@ -242,7 +242,7 @@ impl Writing<'_> {
             new.see(known.seen_by());
         }
         if !completes {
-            self.tell(known, &new, false);
+            self.publish(known, &new, false);
         }
         self.put_new(new);
     }
@@ -280,7 +280,7 @@ impl Writing<'_> {
     }
 
     /// Records the change from the known state of an object to a new one.
-    pub(super) fn tell(
+    pub(super) fn publish(
         &mut self,
         known: Option<Arc<CachedObject>>,
         new: &Arc<CachedObject>,

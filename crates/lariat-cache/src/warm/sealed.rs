@@ -21,7 +21,8 @@ const LARGEST_KEYRING: usize = 128 * 1024;
 /// Writes a file with a keyring that only the wrapping key opens.
 pub(super) fn write(
     path: &Path,
-    (keyring, context): (&Keyring, &Context),
+    keyring: &Keyring,
+    context: &Context,
     header: &Header,
     objects: &Snapshot,
 ) -> Result<(), Cold> {

@@ -19,13 +19,14 @@ use crate::script::{Answer, Ending, Scripted, event, list, object, quiet, status
 
 #[tokio::test(start_paused = true)]
 async fn an_item_that_cannot_be_read_is_passed_over_and_counted() {
-    let bench = Scripted::start(|ask| match ask.watch {
-        false => {
+    let bench = Scripted::start(|ask| {
+        if ask.watch {
+            quiet()
+        } else {
             let items = r#"[{"metadata":{"name":"a","resourceVersion":"1"}},{"metadata":{}}]"#;
             let text = format!(r#"{{"metadata":{{"resourceVersion":"10"}},"items":{items}}}"#);
             Answer::Whole(200, Vec::new(), text)
         }
-        true => quiet(),
     });
     time::sleep(MINUTE).await;
     assert_eq!(bench.recorder.reported(), ["a added at 1"]);
@@ -94,9 +95,12 @@ async fn a_line_that_cannot_be_read_leads_to_a_list_so_that_nothing_stays_stale(
 
 #[tokio::test(start_paused = true)]
 async fn lines_that_can_never_be_read_do_not_list_in_a_hot_loop() {
-    let bench = Scripted::start(|ask| match ask.watch {
-        false => list(10, "", &["a"]),
-        true => Answer::Pieces(vec![event("ADDED", "b", 11), "?\n".into()], Ending::Silence),
+    let bench = Scripted::start(|ask| {
+        if ask.watch {
+            Answer::Pieces(vec![event("ADDED", "b", 11), "?\n".into()], Ending::Silence)
+        } else {
+            list(10, "", &["a"])
+        }
     });
     time::sleep(10 * MINUTE).await;
     let lists = bench.script.lists();
@@ -159,8 +163,10 @@ async fn a_kind_that_is_not_served_is_missing_until_it_is() {
 
 #[tokio::test(start_paused = true)]
 async fn a_byte_that_is_no_utf_8_in_one_object_takes_nothing_from_the_others() {
-    let bench = Scripted::start(|ask| match ask.watch {
-        false => {
+    let bench = Scripted::start(|ask| {
+        if ask.watch {
+            quiet()
+        } else {
             let mut text = br#"{"metadata":{"resourceVersion":"10"},"items":["#.to_vec();
             text.extend_from_slice(object("a", 3).as_bytes());
             text.extend_from_slice(
@@ -170,7 +176,6 @@ async fn a_byte_that_is_no_utf_8_in_one_object_takes_nothing_from_the_others() {
             let body = Full::new(Bytes::from(text)).map_err(SourceError::from);
             Answer::Body(body.boxed_unsync())
         }
-        true => quiet(),
     });
     time::sleep(Duration::from_secs(1)).await;
     assert_eq!(bench.recorder.reported(), ["a added at 3", "b added at 4"]);
@@ -185,17 +190,20 @@ async fn an_object_with_damaged_content_fails_only_its_own_readers_until_it_chan
         let metadata = object.strip_suffix('}').unwrap_or_default();
         format!("{{\"type\":\"MODIFIED\",\"object\":{metadata},\"data\":{data}}}}}\n")
     };
-    let bench = Scripted::start(move |ask| match ask.watch {
-        false => list(10, "", &["a"]),
-        true => Answer::Slow(
-            vec![
-                event("ADDED", "b", 11),
-                line(12, r#"{"key":"hunter2",}"#),
-                event("ADDED", "c", 13),
-                line(14, r#"{"key":"value"}"#),
-            ],
-            MINUTE,
-        ),
+    let bench = Scripted::start(move |ask| {
+        if ask.watch {
+            Answer::Slow(
+                vec![
+                    event("ADDED", "b", 11),
+                    line(12, r#"{"key":"hunter2",}"#),
+                    event("ADDED", "c", 13),
+                    line(14, r#"{"key":"value"}"#),
+                ],
+                MINUTE,
+            )
+        } else {
+            list(10, "", &["a"])
+        }
     });
     bench.informer.need::<ConfigMap>();
     let read = |name: &str| {
@@ -230,15 +238,16 @@ async fn an_object_with_damaged_content_fails_only_its_own_readers_until_it_chan
 
 #[tokio::test(start_paused = true)]
 async fn an_item_with_damaged_content_takes_nothing_from_the_list() {
-    let bench = Scripted::start(|ask| match ask.watch {
-        false => {
+    let bench = Scripted::start(|ask| {
+        if ask.watch {
+            quiet()
+        } else {
             // A control character is an error inside of a text.
             let bad = "{\"metadata\":{\"name\":\"a\"},\"data\":{\"key\":\"\u{1}\"}}";
             let items = format!("[{bad},{}]", object("b", 2));
             let text = format!(r#"{{"metadata":{{"resourceVersion":"10"}},"items":{items}}}"#);
             Answer::Whole(200, Vec::new(), text)
         }
-        true => quiet(),
     });
     bench.informer.need::<ConfigMap>();
     time::sleep(MINUTE).await;
@@ -251,14 +260,15 @@ async fn an_item_with_damaged_content_takes_nothing_from_the_list() {
 
 #[tokio::test(start_paused = true)]
 async fn a_member_behind_the_object_of_an_event_is_no_part_of_it() {
-    let bench = Scripted::start(|ask| match ask.watch {
-        false => list(10, "", &[]),
-        true => {
+    let bench = Scripted::start(|ask| {
+        if ask.watch {
             let lines = [11, 12].map(|version| {
                 let object = object("b", version);
                 format!("{{\"type\":\"MODIFIED\",\"object\":{object},\"x\":{{}}}}\n")
             });
             Answer::Pieces(lines.to_vec(), Ending::Silence)
+        } else {
+            list(10, "", &[])
         }
     });
     bench.informer.need::<ConfigMap>();
@@ -271,14 +281,15 @@ async fn a_member_behind_the_object_of_an_event_is_no_part_of_it() {
 
 #[tokio::test(start_paused = true)]
 async fn a_member_behind_the_object_of_an_event_does_not_lead_to_a_list() {
-    let bench = Scripted::start(|ask| match ask.watch {
-        false => list(10, "", &["a"]),
-        true => {
+    let bench = Scripted::start(|ask| {
+        if ask.watch {
             let lines = ["ADDED", "DELETED"].map(|kind| {
                 let object = object("b", 11);
                 format!("{{\"type\":\"{kind}\",\"object\":{object},\"x\":{{}}}}\n")
             });
             Answer::Pieces(lines.to_vec(), Ending::Silence)
+        } else {
+            list(10, "", &["a"])
         }
     });
     time::sleep(MINUTE).await;

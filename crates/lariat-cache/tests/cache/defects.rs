@@ -153,9 +153,12 @@ async fn d6_if_the_first_page_is_too_old_to_be_watched_the_list_is_read_in_one_p
 async fn d7_an_object_that_does_not_decode_is_cached_and_says_which_field_is_wrong() {
     let odd = r#"{"metadata":{"name":"a","resourceVersion":"11"},"data":{"key":5}}"#;
     let line = format!("{{\"type\":\"ADDED\",\"object\":{odd}}}\n");
-    let bench = Scripted::start(move |ask| match ask.watch {
-        false => list(10, "", &[]),
-        true => Answer::Pieces(vec![line.clone()], Ending::Silence),
+    let bench = Scripted::start(move |ask| {
+        if ask.watch {
+            Answer::Pieces(vec![line.clone()], Ending::Silence)
+        } else {
+            list(10, "", &[])
+        }
     });
     bench.informer.need::<ConfigMap>();
     time::sleep(MINUTE).await;
@@ -178,9 +181,12 @@ async fn d7_an_object_that_does_not_decode_is_cached_and_says_which_field_is_wro
 #[tokio::test(start_paused = true)]
 async fn d8_a_broken_watch_pauses_no_other() {
     let factory = listing(no_client());
-    let broken = Script::new(|ask| match ask.watch {
-        false => list(10, "", &["a"]),
-        true => status(500, "InternalError"),
+    let broken = Script::new(|ask| {
+        if ask.watch {
+            status(500, "InternalError")
+        } else {
+            list(10, "", &["a"])
+        }
     });
     let busy = Script::new(|ask| match (ask.watch, ask.number) {
         (false, _) => list(10, "", &[]),

@@ -82,7 +82,7 @@ fn widgets() -> Gvk {
 }
 
 async fn define_widgets(client: kube::Client) {
-    let definition = json!({
+    let crd = json!({
         "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
         "metadata": {"name": "widgets.demo.dev"},
         "spec": {
@@ -97,8 +97,8 @@ async fn define_widgets(client: kube::Client) {
     let gvk = GroupVersionKind::gvk("apiextensions.k8s.io", "v1", "CustomResourceDefinition");
     let resource = kube::api::ApiResource::from_gvk(&gvk);
     let api: Api<DynamicObject> = Api::all_with(client, &resource);
-    let definition: DynamicObject = serde_json::from_value(definition).expect("it is one");
-    api.create(&PostParams::default(), &definition)
+    let crd: DynamicObject = serde_json::from_value(crd).expect("it is one");
+    api.create(&PostParams::default(), &crd)
         .await
         .expect("created");
 }

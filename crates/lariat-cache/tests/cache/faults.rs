@@ -33,13 +33,14 @@ async fn a_watch_that_is_cut_goes_on_where_it_was() {
 
 #[tokio::test(start_paused = true)]
 async fn lines_may_come_in_any_pieces() {
-    let bench = Scripted::start(|ask| match ask.watch {
-        false => list(10, "", &[]),
-        true => {
+    let bench = Scripted::start(|ask| {
+        if ask.watch {
             let text = event("ADDED", "b", 11) + "\n" + &event("MODIFIED", "b", 12);
             let pieces = text.as_bytes().chunks(7);
             let pieces = pieces.map(|piece| String::from_utf8_lossy(piece).into_owned());
             Answer::Pieces(pieces.collect(), Ending::Silence)
+        } else {
+            list(10, "", &[])
         }
     });
     time::sleep(MINUTE).await;
@@ -75,9 +76,12 @@ async fn an_expired_watch_lists_again_and_publishes_only_what_changed() {
 
 #[tokio::test(start_paused = true)]
 async fn a_watch_that_always_expires_does_not_list_in_a_hot_loop() {
-    let bench = Scripted::start(|ask| match ask.watch {
-        false => list(10, "", &["a"]),
-        true => status(410, "Expired"),
+    let bench = Scripted::start(|ask| {
+        if ask.watch {
+            status(410, "Expired")
+        } else {
+            list(10, "", &["a"])
+        }
     });
     time::sleep(10 * MINUTE).await;
     let lists = bench.script.lists();
@@ -183,18 +187,24 @@ async fn pages_are_read_to_the_end_and_the_watch_begins_at_the_first() {
 #[tokio::test(start_paused = true)]
 async fn a_silent_watch_is_given_up() {
     // Without bookmarks a watch may be silent for as long as it was asked to last …
-    let bench = Scripted::start(|ask| match ask.watch {
-        false => list(10, "", &["a"]),
-        true => quiet(),
+    let bench = Scripted::start(|ask| {
+        if ask.watch {
+            quiet()
+        } else {
+            list(10, "", &["a"])
+        }
     });
     time::sleep(11 * MINUTE).await;
     let gaps = bench.script.gaps(true);
     assert!((310.0..=612.0).contains(&gaps[0]), "{gaps:?}");
 
     // … but a server that sends bookmarks sends one a minute.
-    let bench = Scripted::start(|ask| match ask.watch {
-        false => list(10, "", &["a"]),
-        true => Answer::Pieces(vec![event("BOOKMARK", "", 30)], Ending::Silence),
+    let bench = Scripted::start(|ask| {
+        if ask.watch {
+            Answer::Pieces(vec![event("BOOKMARK", "", 30)], Ending::Silence)
+        } else {
+            list(10, "", &["a"])
+        }
     });
     time::sleep(2 * MINUTE).await;
     let gaps = bench.script.gaps(true);
@@ -205,9 +215,12 @@ async fn a_silent_watch_is_given_up() {
 
 #[tokio::test(start_paused = true)]
 async fn watches_that_end_at_once_back_off() {
-    let bench = Scripted::start(|ask| match ask.watch {
-        false => list(10, "", &["a"]),
-        true => Answer::Pieces(Vec::new(), Ending::Clean),
+    let bench = Scripted::start(|ask| {
+        if ask.watch {
+            Answer::Pieces(Vec::new(), Ending::Clean)
+        } else {
+            list(10, "", &["a"])
+        }
     });
     time::sleep(10 * MINUTE).await;
     let watches = bench.script.watches();
@@ -294,9 +307,10 @@ async fn a_server_that_comes_back_in_the_past_is_noticed_and_its_state_used() {
             (true, _) if ask.query.contains("resourceVersion=905&") => quiet(),
             (true, _) => Answer::Pieces(vec![event("MODIFIED", "c", 51)], Ending::Silence),
         });
-        let script = match answers {
-            true => script.checked(|_| list(50, "", &["a"])),
-            false => script,
+        let script = if answers {
+            script.checked(|_| list(50, "", &["a"]))
+        } else {
+            script
         };
         let bench = Scripted::of(script);
         time::sleep(within).await;
@@ -341,12 +355,15 @@ async fn pages_that_lead_nowhere_are_not_read_in_a_hot_loop() {
 #[tokio::test(start_paused = true)]
 async fn a_watch_that_has_events_and_expires_does_not_list_in_a_hot_loop() {
     let gone = r#"{"type":"ERROR","object":{"kind":"Status","code":410,"reason":"Expired"}}"#;
-    let bench = Scripted::start(move |ask| match ask.watch {
-        false => list(10, "", &["a"]),
-        true => Answer::Pieces(
-            vec![event("MODIFIED", "a", 11), format!("{gone}\n")],
-            Ending::Clean,
-        ),
+    let bench = Scripted::start(move |ask| {
+        if ask.watch {
+            Answer::Pieces(
+                vec![event("MODIFIED", "a", 11), format!("{gone}\n")],
+                Ending::Clean,
+            )
+        } else {
+            list(10, "", &["a"])
+        }
     });
     time::sleep(10 * MINUTE).await;
     let lists = bench.script.lists();

@@ -32,7 +32,7 @@ struct Strict {
 enum What {
     Passes,
     Sends,
-    Rehearses,
+    DryRuns,
     Refuses,
 }
 
@@ -41,7 +41,7 @@ struct Slip(Log);
 impl WriteGate for Strict {
     fn admit(&self, write: &PendingWrite<'_>) -> Admission {
         let objects = write.objects();
-        let dry_run = if write.is_rehearsal() {
+        let dry_run = if write.is_dry_run() {
             ", as a dry run"
         } else {
             ""
@@ -52,7 +52,7 @@ impl WriteGate for Strict {
         match self.what {
             What::Passes => Admission::Pass,
             What::Sends => Admission::Send(slip()),
-            What::Rehearses => Admission::Rehearse(slip()),
+            What::DryRuns => Admission::DryRun(slip()),
             What::Refuses => Admission::Refuse("not on a Friday".into()),
         }
     }
@@ -174,7 +174,7 @@ async fn receipts_get_the_result_and_caches_as_ever() {
 
 #[tokio::test(start_paused = true)]
 async fn dry_runs_change_neither_the_cluster_nor_the_cache() {
-    let bench = Bench::new(What::Rehearses).await;
+    let bench = Bench::new(What::DryRuns).await;
     let before = bench.api.list(&ListParams::default()).await.unwrap();
     let answer = bench.label("a", "z").await.unwrap();
     assert_eq!(answer.metadata.labels.unwrap()["app"], "z");
@@ -216,7 +216,7 @@ async fn dry_runs_change_neither_the_cluster_nor_the_cache() {
 
 #[tokio::test(start_paused = true)]
 async fn deletions_whose_options_are_not_json_are_no_dry_runs() {
-    let bench = Bench::new(What::Rehearses).await;
+    let bench = Bench::new(What::DryRuns).await;
     let request = http::Request::delete("/api/v1/namespaces/default/configmaps/b");
     let request = request.body(b"k8s\0 ...".to_vec()).unwrap();
     let client = bench.factory.clients().client();

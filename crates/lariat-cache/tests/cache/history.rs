@@ -49,9 +49,12 @@ async fn the_newest_object_is_asked_for_before_a_watch_goes_on_after_a_failure()
 async fn one_that_has_changed_since_is_asked_for_as_it_was() {
     let was = |ask: &crate::script::Ask| ask.query.contains("Exact");
     // It is the same history …
-    let bench = Scripted::of(script(move |ask| match was(ask) {
-        true => seen(11, Some(object("a", 11))),
-        false => seen(20, Some(object("a", 15))),
+    let bench = Scripted::of(script(move |ask| {
+        if was(ask) {
+            seen(11, Some(object("a", 11)))
+        } else {
+            seen(20, Some(object("a", 15)))
+        }
     }));
     time::sleep(MINUTE).await;
     let exact = "limit=1&resourceVersion=11&resourceVersionMatch=Exact\
@@ -61,9 +64,12 @@ async fn one_that_has_changed_since_is_asked_for_as_it_was() {
 
     // … or another one, in which the object was older then, or was not there …
     for then in [Some(object("a", 9)), None] {
-        let bench = Scripted::of(script(move |ask| match was(ask) {
-            true => seen(11, then.clone()),
-            false => seen(20, None),
+        let bench = Scripted::of(script(move |ask| {
+            if was(ask) {
+                seen(11, then.clone())
+            } else {
+                seen(20, None)
+            }
         }));
         time::sleep(MINUTE).await;
         assert_eq!((bench.script.lists(), bench.script.watches()), (2, 2));
@@ -71,9 +77,12 @@ async fn one_that_has_changed_since_is_asked_for_as_it_was() {
     }
 
     // … or the server does not know any more.
-    let bench = Scripted::of(script(move |ask| match was(ask) {
-        true => status(410, "Expired"),
-        false => seen(20, None),
+    let bench = Scripted::of(script(move |ask| {
+        if was(ask) {
+            status(410, "Expired")
+        } else {
+            seen(20, None)
+        }
     }));
     time::sleep(MINUTE).await;
     assert_eq!((bench.script.lists(), bench.script.watches()), (2, 2));
@@ -222,12 +231,15 @@ async fn a_server_that_is_still_away_is_asked_again() {
 
 #[tokio::test(start_paused = true)]
 async fn watches_that_end_as_watches_do_are_opened_again_without_a_question() {
-    let script = Script::new(|ask| match ask.watch {
-        false => list(10, "", &["a"]),
-        true => Answer::Pieces(
-            vec![event("MODIFIED", "a", 11 + ask.number as u64)],
-            Ending::Clean,
-        ),
+    let script = Script::new(|ask| {
+        if ask.watch {
+            Answer::Pieces(
+                vec![event("MODIFIED", "a", 11 + ask.number as u64)],
+                Ending::Clean,
+            )
+        } else {
+            list(10, "", &["a"])
+        }
     });
     let bench = Scripted::of(script.checked(|_| panic!("it is not asked")));
     time::sleep(MINUTE).await;

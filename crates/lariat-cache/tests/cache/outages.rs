@@ -87,9 +87,12 @@ async fn a_server_that_is_back_is_not_waited_for_as_if_it_were_away() {
             (true, 1) => status(answer, "AnyReason"),
             (true, _) => quiet(),
         });
-        let bench = Scripted::of(script.checked(move |_| match begun.elapsed() < 5 * MINUTE {
-            true => Answer::Nothing,
-            false => as_known(),
+        let bench = Scripted::of(script.checked(move |_| {
+            if begun.elapsed() < 5 * MINUTE {
+                Answer::Nothing
+            } else {
+                as_known()
+            }
         }));
         time::sleep(6 * MINUTE).await;
         let watches = bench.script.times(true);
@@ -151,12 +154,13 @@ async fn an_outage_alone_does_not_lead_to_a_list() {
         (true, 0) => Answer::Pieces(vec![event("BOOKMARK", "", 11)], Ending::Cut),
         (true, _) => quiet(),
     });
-    let bench = Scripted::of(
-        script.checked(move |_| match begun.elapsed() < 20 * MINUTE {
-            true => Answer::Nothing,
-            false => as_known(),
-        }),
-    );
+    let bench = Scripted::of(script.checked(move |_| {
+        if begun.elapsed() < 20 * MINUTE {
+            Answer::Nothing
+        } else {
+            as_known()
+        }
+    }));
     time::sleep(21 * MINUTE).await;
     assert_eq!((bench.script.lists(), bench.script.watches()), (1, 2));
     assert_eq!(bench.status().last_error, None);
@@ -218,9 +222,12 @@ async fn a_network_that_swallows_everything_shows_in_the_status() {
         (true, _) => quiet(),
     });
     let begun = Instant::now();
-    let bench = Scripted::of(script.checked(move |_| match begun.elapsed() < MINUTE {
-        true => Answer::Never,
-        false => as_known(),
+    let bench = Scripted::of(script.checked(move |_| {
+        if begun.elapsed() < MINUTE {
+            Answer::Never
+        } else {
+            as_known()
+        }
     }));
     time::sleep(Duration::from_secs(3)).await;
     let status = bench.status();

@@ -93,7 +93,7 @@ impl<'a> Filter<'a> {
                 Controlled::Started { .. } | Controlled::Stopped {} => false,
             },
             Record::Queue { what, .. } => match what {
-                Queued::Added { lanes, .. } | Queued::HandedOut { lanes, .. } => is_due(lanes),
+                Queued::Added { lanes, .. } | Queued::Dequeued { lanes, .. } => is_due(lanes),
                 Queued::Finished { verdicts, .. } => {
                     is_due(&verdicts.iter().map(|verdict| verdict.lane).collect())
                 }
@@ -135,7 +135,7 @@ pub(super) fn key_of<'a>(record: &Record<'a>) -> Option<&'a str> {
         Record::Queue {
             what:
                 Queued::Added { key, .. }
-                | Queued::HandedOut { key, .. }
+                | Queued::Dequeued { key, .. }
                 | Queued::Finished { key, .. }
                 | Queued::GivenBack { key }
                 | Queued::Forgot { key, .. },

@@ -118,8 +118,8 @@ impl<'a> Sums<'a> {
         let kind = self.kinds.entry(name).or_default();
         match what {
             Queued::Added { .. } => kind.queued += 1,
-            Queued::HandedOut { key, waited, .. } => {
-                kind.handed_out += 1;
+            Queued::Dequeued { key, waited, .. } => {
+                kind.dequeued += 1;
                 *self.keys.entry((name, key)).or_default() += 1;
                 let line = || format!("{name} {key}");
                 keep_longest(&mut self.waits, *waited, at, line);

@@ -70,7 +70,7 @@ impl Words<'_> {
         let text = match what {
             Queued::Opened { .. } | Queued::Released {} | Queued::Emptied { .. } => return None,
             Queued::Added { .. } => self.added(what),
-            Queued::HandedOut {
+            Queued::Dequeued {
                 key,
                 lanes,
                 priority,

@@ -78,7 +78,7 @@ impl Caches {
         }
         related.push(joined);
         drop(related);
-        self.lanes.tell();
+        self.lanes.notify();
     }
 
     pub(crate) fn unrelate_all(&self) {

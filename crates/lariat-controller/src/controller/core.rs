@@ -180,9 +180,10 @@ impl ControllerCore {
             .lanes(lanes)
             .priority(request.priority.unwrap_or(Priority::Normal))
             .payload(payload.led_by(caller.as_ref()));
-        match request.rate_limited {
-            true => self.queue.add_rate_limited(key.clone(), add),
-            false => self.queue.add(key.clone(), add),
+        if request.rate_limited {
+            self.queue.add_rate_limited(key.clone(), add)
+        } else {
+            self.queue.add(key.clone(), add)
         }
     }
 
@@ -200,9 +201,10 @@ impl ControllerCore {
         let mut count = 0;
         let own = snapshot.iter().filter(self.own_keys.filter());
         let adds = own.inspect(|_| count += 1).map(add);
-        match request.rate_limited {
-            true => adds.for_each(|(key, add)| self.queue.add_rate_limited(key, add)),
-            false => self.add_in_pieces(adds),
+        if request.rate_limited {
+            adds.for_each(|(key, add)| self.queue.add_rate_limited(key, add))
+        } else {
+            self.add_in_pieces(adds)
         }
         Ok(count)
     }
@@ -251,7 +253,7 @@ impl ControllerCore {
     }
 
     /// Enqueues every object for a new handler, and for no other.
-    pub(crate) fn welcome(&self, lane: &Lane) {
+    pub(crate) fn replay_for(&self, lane: &Lane) {
         self.update_use();
         let cause = Cause::LateHandler {
             handler: Arc::clone(lane.name()),
@@ -303,7 +305,7 @@ impl ControllerCore {
     }
 
     /// Waits until the workers of the predecessor have ended.
-    pub(crate) async fn is_alone(&self) {
+    pub(crate) async fn wait_for_predecessor(&self) {
         let predecessor = self.predecessor.lock().clone();
         if let Some(predecessor) = predecessor {
             predecessor.wait().await;
@@ -403,7 +405,7 @@ impl ControllerCore {
             workers: Some(self.working.load(Ordering::Relaxed)).filter(|workers| *workers > 0),
             handlers,
             gone,
-            circles: self.watchman.status(),
+            hot_loops: self.watchman.status(),
         }
     }
 

@@ -41,7 +41,7 @@ impl Subscriber for Feed {
             if due.is_empty() {
                 return None;
             }
-            let cause = cause(change, caller.as_ref(), (&self.gvk, &self.gvk));
+            let cause = cause(change, caller.as_ref(), &self.gvk, &self.gvk);
             let payload = Payload::of(change, cause, &due, number).led_by(caller.as_ref());
             let add = Add::now().lanes(due).priority(priority).payload(payload);
             Some((change.key().clone(), add))
@@ -56,14 +56,9 @@ impl Subscriber for Feed {
     }
 }
 
-/// Returns a change as the cause of a run.
-///
-/// A change that is published on a handler's task is the handler's own write, for reflectors have tasks of their own.
-pub(crate) fn cause(
-    change: &Change,
-    caller: Option<&Caller>,
-    (of, told_to): (&Gvk, &Gvk),
-) -> Cause {
+/// Returns a change of one kind as a cause of work for another. A change that is published on the task of a handler is
+/// what the handler wrote: reflectors have tasks of their own.
+pub(crate) fn cause(change: &Change, caller: Option<&Caller>, of: &Gvk, reader: &Gvk) -> Cause {
     let Some(caller) = caller else {
         return change.cause();
     };
@@ -78,7 +73,7 @@ pub(crate) fn cause(
     };
     caller.wrote(of, old, new);
     Cause::Wrote {
-        by: caller.name(told_to),
+        by: caller.name(reader),
         from: old.map(|old| old.version().clone()),
         to: new.version().clone(),
         chain: caller.leads_to(),

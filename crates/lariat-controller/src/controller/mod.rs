@@ -25,7 +25,7 @@ pub use history::{CallRecord, RunRecord};
 pub(crate) use joined::{AnyRelation, Enqueuer, Joined, Unread};
 pub use options::ControllerOptions;
 pub use registration::Registration;
-pub(crate) use running::Running;
+pub(crate) use running::RunningController;
 pub use shared::SharedController;
 pub(crate) use slot::{Kinds, NewHandler, Slot, check_options};
 pub(crate) use worker::Stopping;

@@ -20,7 +20,7 @@ use crate::flight::CallOf;
 use crate::handler::{Call, CallKind, Decoded};
 use crate::lane::{Admission, Lane, LaneList, Waiting};
 use crate::payload::{Payload, Taken};
-use crate::sentinel::Step;
+use crate::sentinel::ChainRun;
 
 /// A processed key, with a verdict for each lane that was called.
 pub(super) type Done = (Taken, Vec<(LaneId, Verdict<Payload>)>);
@@ -42,7 +42,7 @@ pub(super) async fn run(
     // Judged before any call, so that a key in a hot loop waits without calling a handler.
     let judgement = core.watchman().judge(work.key(), &work.payload().ask());
     if let Some(pause) = judgement.wait {
-        put_off(core, &lanes, &work, pause);
+        postpone(core, &lanes, &work, pause);
         // Without verdicts the lanes' failure counts stay as they are.
         return Some((work, Vec::new()));
     }
@@ -101,7 +101,7 @@ fn warn_of_lost_deletions(core: &ControllerCore, work: &Taken) {
 }
 
 /// Delays a key that is in a hot loop.
-fn put_off(core: &Arc<ControllerCore>, lanes: &LaneList, work: &Taken, pause: Duration) {
+fn postpone(core: &Arc<ControllerCore>, lanes: &LaneList, work: &Taken, pause: Duration) {
     for lane in lanes.iter() {
         // A slot reserved for this key would stay unused during the delay.
         core.pass(lane, work.key());
@@ -143,7 +143,7 @@ struct Runner<'a> {
     /// last run that made progress.
     chain: u32,
     /// This run as a step of that chain, if it is part of one.
-    step: Option<Arc<Step>>,
+    step: Option<Arc<ChainRun>>,
     began: Instant,
     stopping: &'a Arc<CancellationToken>,
     decoded: Decoded,
@@ -181,7 +181,7 @@ impl Runner<'_> {
     fn is_held(&self, lane: &Lane) -> bool {
         let kept = lane.hold().keep_if_closed(|| self.waiting(lane));
         if kept == Some(true) {
-            self.core.lanes().tell();
+            self.core.lanes().notify();
         }
         kept.is_some()
     }
@@ -211,7 +211,7 @@ impl Runner<'_> {
             _ if lane.is_over() => return Some(Verdict::Done),
             Ok(Newest::Awaited) => {
                 if lane.hold().keep(self.waiting(lane)) {
-                    self.core.lanes().tell();
+                    self.core.lanes().notify();
                 }
                 return None;
             }
@@ -227,8 +227,8 @@ impl Runner<'_> {
                 }
                 let object = call.object.as_ref().or(call.deleted.as_ref());
                 let gated = lane.gated(&call.key, object);
-                let object = (self.core.gvk().clone(), call.key.clone());
-                let caller = Caller::new(object, Arc::clone(lane.name()))
+                let (gvk, key) = (self.core.gvk().clone(), call.key.clone());
+                let caller = Caller::new(gvk, key, Arc::clone(lane.name()))
                     .in_chain(self.chain, self.step.clone())
                     .gated(gated)
                     .led_by(self.core.leadership().cloned());

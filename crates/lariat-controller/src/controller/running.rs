@@ -28,7 +28,7 @@ const UNUSED: Duration = Duration::from_secs(60);
 const RESPAWN_PAUSE: Duration = Duration::from_secs(1);
 
 /// A controller between start and stop.
-pub(crate) struct Running {
+pub(crate) struct RunningController {
     pub(crate) slot: Arc<Slot>,
     pub(crate) core: Arc<ControllerCore>,
     pub(crate) workers: usize,
@@ -39,7 +39,7 @@ pub(crate) struct Running {
     pub(crate) filled: CancellationToken,
 }
 
-impl Running {
+impl RunningController {
     /// Runs the workers once the caches are synced, until a stop or the last handler's end.
     pub(crate) async fn run(self) {
         for lane in self.core.lanes().list().iter() {
@@ -60,7 +60,7 @@ impl Running {
         self.core.set_working(0);
         self.core.failures().flush();
         // A successor waits for this task only, so this task must outlast the predecessor's tasks.
-        self.core.is_alone().await;
+        self.core.wait_for_predecessor().await;
     }
 
     /// Supervises the workers and all periodic work of the controller.
@@ -78,7 +78,7 @@ impl Running {
             () = self.leads() => {}
             () = self.sweep_meanwhile() => {}
         }
-        self.core.is_alone().await;
+        self.core.wait_for_predecessor().await;
         if self.filled.is_cancelled() {
             // The caches were synced when the stop began, so due keys are drained, those that wait for caches included.
             let lanes = self.core.lanes().list();

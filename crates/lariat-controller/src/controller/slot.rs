@@ -40,14 +40,14 @@ pub(crate) struct Slot {
     caches: SharedCacheFactory,
     options: ControllerOptions,
     /// Held briefly: no user code is called and no other lock is taken under it.
-    state: Mutex<State>,
+    state: Mutex<SlotState>,
     factory: Weak<dyn Kinds>,
     /// The number of the factory's next run.
     runs: Arc<AtomicU64>,
 }
 
 #[derive(Default)]
-struct State {
+struct SlotState {
     /// The resource of the kind, if it was set.
     resource: Option<ResourceKind>,
     core: Option<Arc<ControllerCore>>,
@@ -216,7 +216,7 @@ impl Slot {
             }
         };
         core.informer().need::<V>();
-        core.welcome(&lane);
+        core.replay_for(&lane);
         (core, lane)
     }
 

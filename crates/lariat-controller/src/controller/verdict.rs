@@ -16,7 +16,7 @@ use super::history::CallRecord;
 use crate::handler::Class;
 use crate::lane::Lane;
 use crate::payload::{Payload, Taken};
-use crate::sentinel::Step;
+use crate::sentinel::ChainRun;
 use crate::totals::Ended;
 
 /// The retry delay if the rate limiter panics.
@@ -58,7 +58,7 @@ pub(super) struct EndedCall<'a> {
     pub(super) lane: &'a Lane,
     pub(super) report: Report,
     /// The length of the chain that led to the run, and the run as a step of it.
-    pub(super) step: (u32, Option<Arc<Step>>),
+    pub(super) step: (u32, Option<Arc<ChainRun>>),
 }
 
 impl EndedCall<'_> {
@@ -153,7 +153,8 @@ impl EndedCall<'_> {
         let handler = Arc::clone(lane.name());
         let cause = Cause::Retry { handler, failures };
         let payload = self.work.payload();
-        let payload = payload.for_retry(lane.id(), cause, self.step.clone());
+        let (chain, step) = self.step.clone();
+        let payload = payload.for_retry(lane.id(), cause, chain, step);
         // A held failure keeps the count of failures in a row; any other raises it.
         let verdict = if is_held {
             Verdict::Postponed {

@@ -10,7 +10,9 @@ use tokio_util::task::TaskTracker;
 
 use super::builder::Election;
 use super::stopping::StopLog;
-use crate::controller::{ControllerCore, InProgress, Running as Controller, Slot, Stopping};
+use crate::controller::{
+    ControllerCore, InProgress, RunningController as Controller, Slot, Stopping,
+};
 use crate::error::{StopError, Unfinished};
 use crate::many::Follower;
 

@@ -163,7 +163,6 @@ impl Follows for Shared {
 }
 
 impl State {
-
     /// Returns the bound on the number of slots.
     pub(super) fn most_slots(&self) -> usize {
         SLOTS.max(2 * self.slots_left)

@@ -3,7 +3,6 @@
 mod call;
 mod context;
 mod error;
-mod gate;
 mod handler;
 mod middleware;
 mod options;
@@ -15,8 +14,6 @@ pub use call::{Call, HandlerResult, Next};
 pub use context::Context;
 pub(crate) use error::Class;
 pub use error::{HandlerError, Ignore, RetryAfter, Terminal};
-pub(crate) use gate::Gated;
-pub use gate::{Gate, HandlerWrite};
 pub use handler::Handler;
 pub(crate) use handler::Viewed;
 pub use middleware::{Middleware, Timeout, Tracing};

@@ -9,9 +9,9 @@ use lariat_queue::{Priority, RateLimiter};
 use tokio_util::sync::CancellationToken;
 
 use super::call::AnyMiddleware;
-use super::gate::Gate;
 use super::middleware::{Middleware, Timeout};
 use super::predicate::Predicate;
+use crate::gate::Gate;
 
 /// Options of a handler, or defaults for all handlers of a kind or a factory.
 ///

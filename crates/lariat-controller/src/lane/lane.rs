@@ -14,7 +14,8 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::waiting::{Hold, Limit};
-use crate::handler::{self, AnyHandler, Callee, Gated, HandlerOptions, Resync};
+use crate::gate::{Gate, Gated};
+use crate::handler::{AnyHandler, Callee, HandlerOptions, Resync};
 use crate::status::HandlerStatus;
 use crate::totals::{Ended, Totals};
 
@@ -23,7 +24,7 @@ pub(crate) struct Lane {
     pub(super) id: LaneId,
     callee: Arc<Callee>,
     /// The gates to ask before the handler writes.
-    gates: Arc<[Arc<dyn handler::Gate>]>,
+    gates: Arc<[Arc<dyn Gate>]>,
     pub(super) options: HandlerOptions,
     limiter: Option<Mutex<Box<dyn RateLimiter>>>,
     limit: Option<Limit>,

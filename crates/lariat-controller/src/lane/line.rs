@@ -21,7 +21,7 @@ const LARGE: usize = 1024;
 #[derive(Debug)]
 pub(super) struct Line<K, T> {
     /// All keys in line.
-    places: HashMap<K, Place<T>>,
+    places: HashMap<K, InLine<T>>,
     /// The keys of each priority by number; the same keys as in `places`.
     levels: [BTreeMap<u64, K>; Priority::ALL.len()],
     /// The number of the next new key.
@@ -31,7 +31,7 @@ pub(super) struct Line<K, T> {
 }
 
 #[derive(Debug)]
-struct Place<T> {
+struct InLine<T> {
     priority: Priority,
     /// The age: a lower number is older.
     number: u64,
@@ -70,7 +70,7 @@ impl<K: Eq + Hash + Clone, T> Line<K, T> {
     fn append(&mut self, key: K, priority: Priority, value: T) {
         let number = self.next_number;
         self.next_number += 1;
-        let place = Place {
+        let place = InLine {
             priority,
             number,
             value,
@@ -162,18 +162,19 @@ mod tests {
     }
 
     #[derive(Debug, Clone)]
-    enum Step {
+    enum ModelStep {
         Join(u8, Priority, u8),
         Next,
         TakeAll,
     }
 
-    fn steps() -> impl Strategy<Value = Vec<Step>> {
+    fn steps() -> impl Strategy<Value = Vec<ModelStep>> {
         let priority = || prop::sample::select(&Priority::ALL[..]);
         let join = || (0..20_u8, priority(), any::<u8>());
-        let join = || join().prop_map(|(key, priority, value)| Step::Join(key, priority, value));
+        let join =
+            || join().prop_map(|(key, priority, value)| ModelStep::Join(key, priority, value));
         vec(
-            prop_oneof![8 => join(), 5 => Just(Step::Next), 1 => Just(Step::TakeAll)],
+            prop_oneof![8 => join(), 5 => Just(ModelStep::Next), 1 => Just(ModelStep::TakeAll)],
             1..200,
         )
     }
@@ -190,12 +191,12 @@ mod tests {
             let (mut line, mut naive) = (Line::new(), Naive::default());
             for step in steps {
                 match step {
-                    Step::Join(key, priority, value) => {
+                    ModelStep::Join(key, priority, value) => {
                         line.join(key, priority, vec![value], |mine, theirs| mine.extend(theirs));
                         naive.join(key, priority, value);
                     }
-                    Step::Next => prop_assert_eq!(line.next(), naive.next()),
-                    Step::TakeAll => {
+                    ModelStep::Next => prop_assert_eq!(line.next(), naive.next()),
+                    ModelStep::TakeAll => {
                         let taken = line.take_all();
                         naive.waiting.sort_by_key(|each| std::cmp::Reverse(each.1));
                         prop_assert_eq!(taken, std::mem::take(&mut naive.waiting));

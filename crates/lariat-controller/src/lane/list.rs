@@ -47,9 +47,10 @@ impl LaneList {
     pub(crate) fn due(&self, change: &Change) -> (Due, Priority) {
         let usual = priority(change);
         if self.alike {
-            return match self.lanes.is_empty() {
-                true => (Due::none(), usual),
-                false => (Due::ALL, usual),
+            return if self.lanes.is_empty() {
+                (Due::none(), usual)
+            } else {
+                (Due::ALL, usual)
             };
         }
         let wanting = self.lanes.iter().filter(|lane| lane.wants(change));
@@ -72,9 +73,10 @@ impl LaneList {
 
     pub(crate) fn names(&self) -> String {
         let names: Vec<&str> = self.lanes.iter().map(|lane| &**lane.name()).collect();
-        match names.is_empty() {
-            true => "(it has none)".to_owned(),
-            false => names.join(", "),
+        if names.is_empty() {
+            "(it has none)".to_owned()
+        } else {
+            names.join(", ")
         }
     }
 }
@@ -108,7 +110,7 @@ impl Lanes {
     }
 
     /// Wakes the tasks that wait for a change of the list, the supervisor among them.
-    pub(crate) fn tell(&self) {
+    pub(crate) fn notify(&self) {
         self.changed.notify_waiters();
     }
 
@@ -159,9 +161,10 @@ impl Lanes {
     ///
     /// They are returned so that the caller drops them without locks: dropping a handler is user code.
     pub(crate) fn sweep(&self) -> Vec<Arc<Lane>> {
-        match self.list().iter().any(|lane| lane.is_over()) {
-            true => self.take_out(Lane::is_over),
-            false => Vec::new(),
+        if self.list().iter().any(|lane| lane.is_over()) {
+            self.take_out(Lane::is_over)
+        } else {
+            Vec::new()
         }
     }
 

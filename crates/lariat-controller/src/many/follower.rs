@@ -64,7 +64,7 @@ struct Followed {
 /// The watches of CRDs and APIServices.
 struct Watch {
     changed: Arc<Notify>,
-    definitions: Vec<(Gvk, Subscription)>,
+    crds: Vec<(Gvk, Subscription)>,
     /// The groups that did not answer the last discovery.
     unanswered: Vec<String>,
 }
@@ -113,7 +113,7 @@ impl Follower {
     async fn follow(&self) {
         let mut watch = Watch {
             changed: Arc::new(Notify::new()),
-            definitions: Vec::new(),
+            crds: Vec::new(),
             unanswered: Vec::new(),
         };
         let mut retry = RETRY_PERIOD;
@@ -152,7 +152,7 @@ impl Follower {
             }
         };
         watch.note_unanswered(&survey);
-        watch.definitions(&survey, &caches);
+        watch.crds(&survey, &caches);
         let factory = self.factory.upgrade()?;
         // Called before anything is locked: the predicate is the user's.
         let kinds = survey.kinds.iter();
@@ -283,36 +283,35 @@ impl Watch {
         if survey.unanswered != self.unanswered {
             self.unanswered.clone_from(&survey.unanswered);
             let paths = survey.unanswered.join(", ");
-            match paths.is_empty() {
-                true => tracing::info!("all API groups answer again"),
-                false => {
-                    tracing::warn!(paths, "API groups do not answer; their kinds are kept")
-                }
+            if paths.is_empty() {
+                tracing::info!("all API groups answer again")
+            } else {
+                tracing::warn!(paths, "API groups do not answer; their kinds are kept")
             }
         }
     }
 
     /// Watches CRDs and APIServices, as far as they are served.
-    fn definitions(&mut self, survey: &Survey, caches: &SharedCacheFactory) {
-        let definitions = [
+    fn crds(&mut self, survey: &Survey, caches: &SharedCacheFactory) {
+        let crds = [
             Gvk::new("apiextensions.k8s.io", "v1", "CustomResourceDefinition"),
             Gvk::new("apiregistration.k8s.io", "v1", "APIService"),
         ];
-        for gvk in definitions {
-            let known = self.definitions.iter().any(|(known, _)| *known == gvk);
+        for gvk in crds {
+            let known = self.crds.iter().any(|(known, _)| *known == gvk);
             let served = survey.kinds.iter().find(|kind| *kind.gvk() == gvk);
             if let (false, Some(kind)) = (known, served) {
                 let informer: Informer = caches.for_resource_kind(kind).optional();
-                let tell = Arc::new(Tell(Arc::clone(&self.changed)));
-                self.definitions.push((gvk, informer.subscribe(tell)));
+                let on_change = Arc::new(OnChange(Arc::clone(&self.changed)));
+                self.crds.push((gvk, informer.subscribe(on_change)));
             }
         }
     }
 }
 
-struct Tell(Arc<Notify>);
+struct OnChange(Arc<Notify>);
 
-impl Subscriber for Tell {
+impl Subscriber for OnChange {
     fn changed(&self, _: &[Change]) {
         self.0.notify_one();
     }

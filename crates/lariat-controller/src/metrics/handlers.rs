@@ -29,11 +29,11 @@ pub(super) fn write(kinds: &[Kind], out: &mut Output<'_>) -> fmt::Result {
         "Failures after which the retries were exhausted.",
         each(kinds, |handler| handler.given_up),
     )?;
-    let circles = |kind| (of_kind(kind), kind.status.circles.len());
+    let hot_loops = |kind| (of_kind(kind), kind.status.hot_loops.len());
     out.gauges(
-        "lariat_circles",
+        "lariat_hot_loops",
         "Keys in a hot loop.",
-        kinds.iter().map(circles),
+        kinds.iter().map(hot_loops),
     )
 }
 

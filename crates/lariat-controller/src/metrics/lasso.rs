@@ -12,9 +12,12 @@ pub(super) fn write(scrape: &Scrape, out: &mut Output<'_>) -> fmt::Result {
     out.gauges(
         "lasso_controller_total_handler_execution",
         "Handler calls; a counter despite its type.",
-        by_failure(kinds, |handler, failed| match failed {
-            true => handler.failures,
-            false => handler.runs - handler.failures,
+        by_failure(kinds, |handler, failed| {
+            if failed {
+                handler.failures
+            } else {
+                handler.runs - handler.failures
+            }
         }),
     )?;
     out.histograms(

@@ -127,7 +127,8 @@ impl<V: View> Relation<V> {
     pub(super) fn keys(
         &self,
         object: &Arc<CachedObject>,
-        (store, of): (&Store, &Gvk),
+        store: &Store,
+        of: &Gvk,
         target: &Target<'_>,
     ) -> Result<Vec<ObjectKey>, lariat_cache::DecodeError> {
         match &self.map {

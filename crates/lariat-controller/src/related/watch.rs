@@ -217,8 +217,8 @@ impl<V: View> Subscriber for Feed<V> {
             if keys.is_empty() {
                 continue;
             }
-            let of = (&self.of, self.to());
-            let cause = self.cause(&cause(change, caller.as_ref(), of), change.key());
+            let why = cause(change, caller.as_ref(), &self.of, self.to());
+            let cause = self.cause(&why, change.key());
             let add = Aside {
                 lanes: due.clone(),
                 priority: match change {
@@ -330,8 +330,8 @@ impl<V: View> Feed<V> {
             gvk: self.to(),
             scope,
         };
-        let of = (&*self.store, &self.of);
-        let find = AssertUnwindSafe(|| self.relation.keys(object, of, &target));
+        let (store, of) = (&*self.store, &self.of);
+        let find = AssertUnwindSafe(|| self.relation.keys(object, store, of, &target));
         let (kind, key, to) = (&self.of, object.key(), self.to());
         match catch_unwind(find) {
             Ok(Ok(keys)) => keys,
@@ -339,7 +339,7 @@ impl<V: View> Feed<V> {
             // replays the kind then.
             Ok(Err(_)) if !object.has_content() && !self.is_hopeless.load(Ordering::Relaxed) => {
                 if !self.has_unread.swap(true, Ordering::Relaxed) {
-                    self.target.lanes.tell();
+                    self.target.lanes.notify();
                 }
                 Vec::new()
             }

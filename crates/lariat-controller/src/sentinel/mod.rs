@@ -9,6 +9,6 @@ mod watchman;
 
 pub use options::Sentinel;
 pub(crate) use suspect::{Ask, Write, since_progress};
-pub use suspect::{Circle, Pattern};
-pub(crate) use trail::Step;
+pub use suspect::{HotLoop, Pattern};
+pub(crate) use trail::ChainRun;
 pub(crate) use watchman::Watchman;

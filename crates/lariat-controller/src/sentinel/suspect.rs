@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use super::fields;
 use super::options::Sentinel;
-use super::trail::Step;
+use super::trail::ChainRun;
 
 /// The kind of a hot loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,7 +50,7 @@ impl fmt::Display for Pattern {
 /// ```
 #[derive(Debug, Clone)]
 #[non_exhaustive]
-pub struct Circle {
+pub struct HotLoop {
     /// The key.
     pub key: ObjectKey,
     /// The kind of the loop.
@@ -91,7 +91,7 @@ pub(crate) struct Ask<'a> {
     /// Whether some handler has a deletion to handle.
     pub(crate) has_deletion: bool,
     /// The run that enqueued the key, if it is part of a chain.
-    pub(crate) step: Option<&'a Arc<Step>>,
+    pub(crate) step: Option<&'a Arc<ChainRun>>,
 }
 
 /// A write of a handler.
@@ -103,7 +103,7 @@ pub(crate) struct Write<'a> {
     /// The chain length of a run that the write causes.
     pub(crate) chain: u32,
     /// The run that wrote, if it is part of a chain.
-    pub(crate) step: Option<&'a Arc<Step>>,
+    pub(crate) step: Option<&'a Arc<ChainRun>>,
 }
 
 /// A write whose response has arrived.
@@ -111,7 +111,7 @@ pub(crate) struct Write<'a> {
 struct Answered {
     version: ResourceVersion,
     chain: u32,
-    step: Option<Arc<Step>>,
+    step: Option<Arc<ChainRun>>,
 }
 
 /// A key that this process writes.
@@ -172,9 +172,10 @@ impl Suspect {
         let changes = write
             .before
             .is_none_or(|before| before.version() != write.version);
-        let found = match changes {
-            true => self.changed(write, options),
-            false => self.changed_nothing(options, now),
+        let found = if changes {
+            self.changed(write, options)
+        } else {
+            self.changed_nothing(options, now)
         };
         let Some(pattern) = found else {
             return false;
@@ -302,7 +303,7 @@ impl Suspect {
     ///
     /// The watch may publish a write before its response arrives. Then its cause is an ordinary update, which is
     /// recognised by its version.
-    pub(super) fn chain<'a>(&'a self, ask: &Ask<'a>) -> (u32, Option<&'a Arc<Step>>) {
+    pub(super) fn chain<'a>(&'a self, ask: &Ask<'a>) -> (u32, Option<&'a Arc<ChainRun>>) {
         let mut step = ask.step;
         let chain = ask.causes.chain_by(|cause| match cause {
             Cause::Updated { to: version, .. } | Cause::Added { version } => {
@@ -345,9 +346,9 @@ impl Suspect {
             Pattern::OwnWrites => goes_on,
             // Changes of the object itself by other writers are not delayed, nor are explicit requests.
             Pattern::Contested if self.is_over_related => {
-                let is_of_circle =
+                let is_of_hot_loop =
                     |cause: &Cause| matches!(cause, Cause::Related { .. } | Cause::Wrote { .. });
-                ask.causes.iter().all(is_of_circle)
+                ask.causes.iter().all(is_of_hot_loop)
             }
             Pattern::Contested => true,
             Pattern::NothingChanges => !ask.causes.iter().any(is_foreign),
@@ -384,8 +385,8 @@ impl Suspect {
     }
 
     /// Returns the report about the key, if it is in a hot loop.
-    pub(super) fn circle(&self, key: &ObjectKey) -> Option<Circle> {
-        Some(Circle {
+    pub(super) fn hot_loop(&self, key: &ObjectKey) -> Option<HotLoop> {
+        Some(HotLoop {
             key: key.clone(),
             pattern: self.found?.0,
             handlers: self.handlers.clone(),
@@ -405,7 +406,7 @@ impl Suspect {
 /// Returns the length of a chain since the last progress.
 ///
 /// If the last run made progress, it counts as the first of the chain.
-pub(crate) fn since_progress(chain: u32, last: Option<&Arc<Step>>) -> u32 {
+pub(crate) fn since_progress(chain: u32, last: Option<&Arc<ChainRun>>) -> u32 {
     if last.is_some_and(|step| step.has_progressed()) {
         chain.min(1)
     } else {

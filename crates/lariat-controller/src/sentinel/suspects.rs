@@ -8,8 +8,8 @@ use lariat_core::{Gvk, ObjectKey};
 use tokio::time::Instant;
 
 use super::options::Sentinel;
-use super::suspect::{Ask, Circle, Suspect, Write, since_progress};
-use super::trail::Step;
+use super::suspect::{Ask, HotLoop, Suspect, Write, since_progress};
+use super::trail::ChainRun;
 
 /// The maximum number of keys that are remembered.
 const MOST: usize = 1024;
@@ -26,16 +26,16 @@ pub(crate) struct Judgement {
     /// The delay of the run, if it must wait.
     pub(crate) wait: Option<Duration>,
     /// The run as a step of its chain, if it is part of one.
-    pub(crate) step: Option<Arc<Step>>,
+    pub(crate) step: Option<Arc<ChainRun>>,
 }
 
 impl Judgement {
     /// Creates the judgement of a run that need not wait.
-    pub(super) fn of(chain: u32, last: Option<&Arc<Step>>) -> Self {
+    pub(super) fn of(chain: u32, last: Option<&Arc<ChainRun>>) -> Self {
         Self {
             chain,
             wait: None,
-            step: (chain > 0).then(|| Step::after(last)),
+            step: (chain > 0).then(|| ChainRun::after(last)),
         }
     }
 }
@@ -54,16 +54,17 @@ impl Suspects {
         write: &Write<'_>,
         options: &Sentinel,
         now: Instant,
-    ) -> Option<Circle> {
+    ) -> Option<HotLoop> {
         let key = write.after.key();
         if !self.keys.contains_key(key) {
             make_room(&mut self.keys, now);
         }
         let suspect = self.keys.entry(key.clone());
         let suspect = suspect.or_insert_with(|| Suspect::new(now));
-        match suspect.wrote(write, options, now) {
-            true => suspect.circle(key),
-            false => None,
+        if suspect.wrote(write, options, now) {
+            suspect.hot_loop(key)
+        } else {
+            None
         }
     }
 
@@ -72,11 +73,12 @@ impl Suspects {
     /// Returns a hot loop to warn about.
     pub(super) fn wrote_related(
         &mut self,
-        (key, of): (&ObjectKey, &Gvk),
+        key: &ObjectKey,
+        of: &Gvk,
         write: &Write<'_>,
         options: &Sentinel,
         now: Instant,
-    ) -> Option<Circle> {
+    ) -> Option<HotLoop> {
         let object = (of.clone(), write.after.key().clone());
         if !self.related.contains_key(&object) {
             make_room(&mut self.related, now);
@@ -98,7 +100,7 @@ impl Suspects {
         let suspect = suspect.or_insert_with(|| Suspect::new(now));
         let what = format!("{} {}", of.kind(), write.after.key());
         suspect.contested(related, &what, now);
-        warns.then(|| suspect.circle(key)).flatten()
+        warns.then(|| suspect.hot_loop(key)).flatten()
     }
 
     /// Judges a run; also returns a hot loop to warn about.
@@ -108,7 +110,7 @@ impl Suspects {
         ask: &Ask<'_>,
         options: &Sentinel,
         now: Instant,
-    ) -> (Judgement, Option<Circle>) {
+    ) -> (Judgement, Option<HotLoop>) {
         let chain = since_progress(ask.causes.chain(), ask.step);
         if chain >= options.runs && !self.keys.contains_key(key) {
             // The key's runs write other objects, whose changes enqueue it.
@@ -124,10 +126,10 @@ impl Suspects {
         let wait = suspect.pause(ask, options, now);
         let judgement = Judgement { wait, ..judgement };
         // If the object itself is written, the write has warned.
-        let warning = (!was_found).then(|| suspect.circle(key)).flatten();
+        let warning = (!was_found).then(|| suspect.hot_loop(key)).flatten();
         (
             judgement,
-            warning.filter(|circle| circle.brought_by.is_some()),
+            warning.filter(|hot_loop| hot_loop.brought_by.is_some()),
         )
     }
 
@@ -137,16 +139,16 @@ impl Suspects {
     }
 
     /// Returns the keys in hot loops, and forgets quiet ones.
-    pub(super) fn circles(&mut self, now: Instant) -> Vec<Circle> {
+    pub(super) fn hot_loops(&mut self, now: Instant) -> Vec<HotLoop> {
         self.keys.retain(|_, suspect| !suspect.is_quiet(now));
         self.related.retain(|_, suspect| !suspect.is_quiet(now));
-        let circles = self
+        let hot_loops = self
             .keys
             .iter()
-            .filter_map(|(key, suspect)| suspect.circle(key));
-        let mut circles: Vec<Circle> = circles.collect();
-        circles.sort_by(|a, b| a.key.cmp(&b.key));
-        circles
+            .filter_map(|(key, suspect)| suspect.hot_loop(key));
+        let mut hot_loops: Vec<HotLoop> = hot_loops.collect();
+        hot_loops.sort_by(|a, b| a.key.cmp(&b.key));
+        hot_loops
     }
 }
 

@@ -21,7 +21,7 @@ const MOST: usize = 4096;
 /// so; a hot loop writes the same fields again. Values do not count, because a counter or a timestamp has a new one in
 /// each run.
 #[derive(Debug)]
-pub(crate) struct Step {
+pub(crate) struct ChainRun {
     /// Shared by all runs of the chain.
     trail: Arc<Mutex<Trail>>,
     progressed: AtomicBool,
@@ -35,7 +35,7 @@ struct Trail {
     last: Option<(ObjectKey, ResourceVersion)>,
 }
 
-impl Step {
+impl ChainRun {
     /// Creates the next run of another run's chain, or the first of a new chain.
     pub(crate) fn after(previous: Option<&Arc<Self>>) -> Arc<Self> {
         let trail = previous.map(|step| Arc::clone(&step.trail));
@@ -90,10 +90,11 @@ fn hashes(gvk: &Gvk, before: Option<&Arc<CachedObject>>, after: &Arc<CachedObjec
         return Vec::new();
     }
     let changed = fields::all_changed(&fields::content(before), &fields::content(after));
-    match changed.is_empty() {
-        // If only metadata is cached, the changed field is not known.
-        true => vec![hash(&whole)],
-        false => changed.iter().map(hash).collect(),
+    if changed.is_empty() {
+        // The field is not known where only metadata is cached.
+        vec![hash(&whole)]
+    } else {
+        changed.iter().map(hash).collect()
     }
 }
 
@@ -119,10 +120,10 @@ mod tests {
     ///
     /// Returns which of them made progress.
     fn chain(writes: &[(&str, Option<Value>, Value)]) -> Vec<bool> {
-        let mut step = Step::after(None);
+        let mut step = ChainRun::after(None);
         let mut progressed = Vec::new();
         for (number, (name, before, after)) in (1..).zip(writes) {
-            step = Step::after(Some(&step));
+            step = ChainRun::after(Some(&step));
             let before = before
                 .as_ref()
                 .map(|before| object(name, number * 2, before));
@@ -157,10 +158,10 @@ mod tests {
 
     #[test]
     fn objects_without_end_are_not_progress_for_ever() {
-        let mut step = Step::after(None);
+        let mut step = ChainRun::after(None);
         let mut progressed = 0;
         for number in 0..5000 {
-            step = Step::after(Some(&step));
+            step = ChainRun::after(Some(&step));
             step.wrote(&gvk(), None, &object(&format!("o{number}"), 1, &json!({})));
             progressed += usize::from(step.has_progressed());
         }

@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use super::options::Sentinel;
-use super::suspect::{Ask, Circle, Write, since_progress};
+use super::suspect::{Ask, HotLoop, Write, since_progress};
 use super::suspects::{Judgement, Suspects};
 
 /// Detects hot loops among the keys of a kind.
@@ -45,28 +45,30 @@ impl Watchman {
     /// Records a handler's write to an object of another kind whose changes enqueue the handler's key.
     pub(crate) fn wrote_related(&self, key: &ObjectKey, of: &Gvk, write: &Write<'_>) {
         if self.options.enabled {
-            let (place, options) = ((key, of), &self.options);
-            self.take_in(|suspects| suspects.wrote_related(place, write, options, Instant::now()));
+            let options = &self.options;
+            self.take_in(|suspects| {
+                suspects.wrote_related(key, of, write, options, Instant::now())
+            });
         }
     }
 
-    fn take_in(&self, wrote: impl FnOnce(&mut Suspects) -> Option<Circle>) {
+    fn take_in(&self, wrote: impl FnOnce(&mut Suspects) -> Option<HotLoop>) {
         self.has_suspects.store(true, Ordering::Relaxed);
         let found = wrote(&mut self.suspects.lock());
-        if let Some(circle) = found {
-            self.warn(&circle);
+        if let Some(hot_loop) = found {
+            self.warn(&hot_loop);
         }
     }
 
-    fn warn(&self, circle: &Circle) {
+    fn warn(&self, hot_loop: &HotLoop) {
         tracing::warn!(
             kind = %self.gvk,
-            key = %circle.key,
-            pattern = %circle.pattern,
-            handlers = circle.handlers.join(", "),
-            fields = circle.fields.join(", "),
-            manager = circle.manager,
-            brought_by = circle.brought_by.as_deref(),
+            key = %hot_loop.key,
+            pattern = %hot_loop.pattern,
+            handlers = hot_loop.handlers.join(", "),
+            fields = hot_loop.fields.join(", "),
+            manager = hot_loop.manager,
+            brought_by = hot_loop.brought_by.as_deref(),
             "a key is in a hot loop and is slowed down"
         );
     }
@@ -86,8 +88,8 @@ impl Watchman {
         let mut suspects = self.suspects.lock();
         let (judgement, found) = suspects.judge(key, ask, &self.options, Instant::now());
         drop(suspects);
-        if let Some(circle) = found {
-            self.warn(&circle);
+        if let Some(hot_loop) = found {
+            self.warn(&hot_loop);
         }
         judgement
     }
@@ -97,7 +99,7 @@ impl Watchman {
         self.suspects.lock().remembered()
     }
 
-    pub(crate) fn status(&self) -> Vec<Circle> {
-        self.suspects.lock().circles(Instant::now())
+    pub(crate) fn status(&self) -> Vec<HotLoop> {
+        self.suspects.lock().hot_loops(Instant::now())
     }
 }

@@ -279,7 +279,7 @@ histogram lariat_handler_time_seconds_sum{ctx,kind,handler}
 histogram lariat_handler_lag_seconds_sum{ctx,kind,handler}
 counter lariat_handler_retries_total{ctx,kind,handler}
 counter lariat_handler_given_up_total{ctx,kind,handler}
-gauge lariat_circles{ctx,kind}
+gauge lariat_hot_loops{ctx,kind}
 gauge lariat_cache_objects{ctx,kind}
 gauge lariat_cache_bytes{ctx,kind}
 counter lariat_cache_decodes_total{ctx,kind}

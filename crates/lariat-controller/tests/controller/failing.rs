@@ -56,9 +56,10 @@ async fn one_cause_is_a_line_and_its_sums_however_many_keys_fail() {
     bench.on("store", move |call| {
         let is_down = down.load(Ordering::Relaxed);
         async move {
-            match is_down {
-                true => Err(format!("cannot store default/{}", call.name).into()),
-                false => Ok(Outcome::done()),
+            if is_down {
+                Err(format!("cannot store default/{}", call.name).into())
+            } else {
+                Ok(Outcome::done())
             }
         }
     });
@@ -222,7 +223,7 @@ async fn a_terminal_error_ends_the_tries_also_behind_anyhow() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_api_server_can_put_off_the_next_attempt_but_not_bring_it_forward() {
+async fn the_api_server_can_postpone_the_next_attempt_but_not_bring_it_forward() {
     let bench = Bench::new().await;
     let calls = bench.on("busy", |_| async {
         let mut status = kube::core::Status::failure("busy", "TooManyRequests").with_code(429);

@@ -27,7 +27,7 @@ struct Scribe {
 enum Answer {
     Pass,
     Send,
-    Rehearse,
+    DryRun,
     Refuse,
 }
 
@@ -53,7 +53,7 @@ impl Gate for Scribe {
         match self.answer {
             Answer::Pass => Admission::Pass,
             Answer::Send => Admission::Send(Box::new(self.clone())),
-            Answer::Rehearse => Admission::Rehearse(Box::new(self.clone())),
+            Answer::DryRun => Admission::DryRun(Box::new(self.clone())),
             Answer::Refuse => Admission::Refuse("no".into()),
         }
     }
@@ -63,8 +63,8 @@ impl WriteReceipt for Scribe {
     fn ended(self: Box<Self>, end: &WriteEnd<'_>) {
         let text = match end {
             WriteEnd::Answered {
-                is_rehearsal: true, ..
-            } => format!("rehearsed, {end:?}"),
+                is_dry_run: true, ..
+            } => format!("dry run, {end:?}"),
             end => format!("{end:?}"),
         };
         self.note(&text);
@@ -137,11 +137,11 @@ async fn a_refusal_decides_and_gates_before_it_are_notified() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_that_rehearses_makes_it_a_rehearsal_for_all() {
-    let (lines, is_labelled) = run(&[Answer::Send, Answer::Rehearse]).await;
+async fn one_that_wants_a_dry_run_makes_it_one_for_all() {
+    let (lines, is_labelled) = run(&[Answer::Send, Answer::DryRun]).await;
     assert!(!is_labelled);
-    assert_eq!(lines[2], "first: rehearsed, Answered(200)");
-    assert_eq!(lines[3], "second: rehearsed, Answered(200)");
+    assert_eq!(lines[2], "first: dry run, Answered(200)");
+    assert_eq!(lines[3], "second: dry run, Answered(200)");
 }
 
 #[tokio::test(start_paused = true)]

@@ -341,7 +341,7 @@ async fn guarantee_8_a_missing_kind_is_waited_for_or_refused_by_name() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn guarantee_9_a_stop_drains_joins_and_tells_what_is_left() {
+async fn guarantee_9_a_stop_drains_joins_and_reports_what_is_left() {
     let bench = Bench::with(|builder| builder.grace_period(10 * SECOND)).await;
     let tasks = Handle::current().metrics().num_alive_tasks();
     let calls = bench.on("log", |call| async move {

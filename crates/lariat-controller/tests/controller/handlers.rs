@@ -128,12 +128,12 @@ async fn each_of_several_deletions_is_handled_once_by_each_handler_that_does_not
         time::sleep(Duration::from_millis(20)).await;
     }
     time::sleep(60 * SECOND).await;
-    let told = |calls: &Calls| {
+    let shown = |calls: &Calls| {
         let deleted = calls.all().into_iter().filter_map(|call| call.deleted);
         deleted.collect::<Vec<String>>()
     };
-    assert_eq!(told(&other), ["first", "second", "third"]);
-    let mut later = told(&cleanup);
+    assert_eq!(shown(&other), ["first", "second", "third"]);
+    let mut later = shown(&cleanup);
     assert!(later.len() > 10, "the first is tried again and again");
     later.retain(|value| value != "first");
     assert_eq!(

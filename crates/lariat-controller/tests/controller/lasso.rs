@@ -24,11 +24,11 @@ use crate::bench::{Bench, SECOND, key, recorder, settle};
 async fn deregistering_during_a_run_neither_skips_nor_repeats_the_others() {
     let bench = Bench::new().await;
     let (entered, go) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
-    let (tell, wait) = (Arc::clone(&entered), Arc::clone(&go));
+    let (signal, wait) = (Arc::clone(&entered), Arc::clone(&go));
     let (_, handler) = recorder(move |_| {
-        let (tell, wait) = (Arc::clone(&tell), Arc::clone(&wait));
+        let (signal, wait) = (Arc::clone(&signal), Arc::clone(&wait));
         async move {
-            tell.notify_one();
+            signal.notify_one();
             wait.notified().await;
             Ok(Outcome::done())
         }

@@ -5,7 +5,6 @@ mod bench;
 mod exposition;
 mod logs;
 
-mod circles;
 mod content;
 mod content_filter;
 mod electing;
@@ -18,6 +17,7 @@ mod guarantees;
 mod handler_options;
 mod handlers;
 mod histories;
+mod hot_loops;
 mod identities;
 mod lanes;
 mod lasso;

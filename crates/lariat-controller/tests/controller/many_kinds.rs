@@ -26,9 +26,9 @@ impl Seen {
         let seen = self.clone();
         move |cx: Context<Metadata>| {
             let exists = cx.raw().is_some();
-            let told = exists || cx.deleted().is_ok_and(|last| last.is_some());
+            let is_known = exists || cx.deleted().is_ok_and(|last| last.is_some());
             let entry = (cx.gvk().kind().to_owned(), cx.key().to_string(), exists);
-            if told {
+            if is_known {
                 seen.0.lock().push(entry);
             }
             async { Ok(Outcome::done()) }
@@ -132,7 +132,7 @@ async fn every_kind_that_can_be_watched_is_handled_deletions_included() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn kinds_that_are_defined_later_are_handled_and_let_go_with_their_definition() {
+async fn kinds_that_are_defined_later_are_handled_and_let_go_with_their_crd() {
     let bench = Bench::new().await;
     let seen = Seen::default();
     let ours = bench

@@ -61,9 +61,9 @@ async fn adds_that_merge_count_once_and_depths_of_priorities_add_up() {
             let labels = [("priority", priority.as_str())];
             exposition.sum("workqueue_depth", &labels)
         };
-        Priority::ALL.map(|priority| of(priority).expect("it is told, also when it is zero"))
+        Priority::ALL.map(|priority| of(priority).expect("it is exported, also when it is zero"))
     };
-    let value = |name: &str| scrape(&registry).sum(name, &[]).expect("it is told");
+    let value = |name: &str| scrape(&registry).sum(name, &[]).expect("it is exported");
     assert_eq!(depths(), [0.0, 2.0, 0.0]);
     assert_eq!(value("workqueue_adds_total"), 2.0);
     assert_eq!(value("controller_runtime_max_concurrent_reconciles"), 0.0);
@@ -104,7 +104,7 @@ fn obedient(bench: &Bench) {
             ("fail-for-good", _) => Err("always".into()),
             ("terminal", _) => Err(HandlerError::terminal("no use")),
             // Without a word to the hook, whose backtraces other tests count on.
-            ("panic", 1) => resume_unwind(Box::new("as it was told")),
+            ("panic", 1) => resume_unwind(Box::new("as it was asked")),
             ("hang", 1) => {
                 time::sleep(60 * SECOND).await;
                 Ok(Outcome::done())
@@ -172,7 +172,7 @@ async fn every_way_in_which_a_call_can_end_is_counted_under_all_names() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn lasso_s_series_tell_failures_from_other_calls() {
+async fn lasso_s_series_distinguish_failures_from_other_calls() {
     let exposition = after_every_end().await;
     let of = |failed| {
         let names = [
@@ -279,11 +279,11 @@ async fn keys_in_hot_loops_are_a_number_and_not_a_label() {
         .unwrap();
     bench.start().await;
     let registry = registry_of(&bench);
-    let circles = || scrape(&registry).sum("lariat_circles", &[KIND]);
-    assert_eq!(circles(), Some(0.0));
+    let hot_loops = || scrape(&registry).sum("lariat_hot_loops", &[KIND]);
+    assert_eq!(hot_loops(), Some(0.0));
     bench.create("dizzy").await;
     time::sleep(600 * SECOND).await;
-    assert_eq!(circles(), Some(1.0));
+    assert_eq!(hot_loops(), Some(1.0));
     let mut body = String::new();
     text::encode(&mut body, &registry).unwrap();
     assert!(!body.contains("dizzy") && !body.contains("default"));

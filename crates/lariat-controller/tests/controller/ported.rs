@@ -215,18 +215,20 @@ async fn the_same_function_twice_is_two_handlers() {
 #[tokio::test(start_paused = true)]
 async fn an_object_created_again_under_one_name_has_another_uid() {
     let bench = Bench::new().await;
-    let (tell, seen) = (
+    let (log, seen) = (
         Arc::new(Mutex::new(Vec::new())),
         Arc::new(AtomicUsize::new(0)),
     );
-    let log = Arc::clone(&tell);
+    let written = Arc::clone(&log);
     let count = Arc::clone(&seen);
     bench
         .config_maps
         .register_handler("log", move |cx: Context<ConfigMap>| {
             let uid = |object: Option<Arc<ConfigMap>>| object.and_then(|o| o.metadata.uid.clone());
             let (now, before) = (cx.object().map(uid), cx.deleted().map(uid));
-            log.lock().push((now.ok().flatten(), before.ok().flatten()));
+            written
+                .lock()
+                .push((now.ok().flatten(), before.ok().flatten()));
             count.fetch_add(1, Ordering::SeqCst);
             async {
                 time::sleep(SECOND).await;
@@ -240,9 +242,9 @@ async fn an_object_created_again_under_one_name_has_another_uid() {
     bench.delete("a").await;
     bench.create("a").await;
     time::sleep(5 * SECOND).await;
-    let told = tell.lock();
-    assert_eq!(told.len(), 2);
-    let ((first, none), (second, gone)) = (&told[0], &told[1]);
+    let calls = log.lock();
+    assert_eq!(calls.len(), 2);
+    let ((first, none), (second, gone)) = (&calls[0], &calls[1]);
     assert_eq!(
         (none, gone),
         (&None, first),

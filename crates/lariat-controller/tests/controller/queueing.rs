@@ -139,10 +139,7 @@ async fn a_kind_without_handlers_keeps_its_queue_for_a_minute() {
     bench.create("b").await;
     time::sleep(59 * SECOND).await;
     let queue = bench.status().queue;
-    assert_eq!(
-        (queue.depth(), queue.processing, queue.handed_out),
-        (1, 0, 0)
-    );
+    assert_eq!((queue.depth(), queue.processing, queue.dequeued), (1, 0, 0));
     time::sleep(2 * SECOND).await;
     assert!(bench.config_maps.status().is_none());
 }

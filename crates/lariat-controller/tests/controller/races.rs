@@ -78,12 +78,12 @@ async fn a_handler_that_comes_while_the_last_one_leaves_does_not_share_its_key()
     let bench = Bench::new().await;
     let inside = Arc::new(AtomicUsize::new(0));
     let (entered, go) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
-    let (count, tell, wait) = (Arc::clone(&inside), Arc::clone(&entered), Arc::clone(&go));
+    let (count, signal, wait) = (Arc::clone(&inside), Arc::clone(&entered), Arc::clone(&go));
     let (_, handler) = recorder(move |_| {
-        let (count, tell, wait) = (Arc::clone(&count), Arc::clone(&tell), Arc::clone(&wait));
+        let (count, signal, wait) = (Arc::clone(&count), Arc::clone(&signal), Arc::clone(&wait));
         async move {
             count.fetch_add(1, Ordering::SeqCst);
-            tell.notify_one();
+            signal.notify_one();
             wait.notified().await;
             count.fetch_sub(1, Ordering::SeqCst);
             Ok(Outcome::done())
@@ -115,10 +115,10 @@ async fn a_handler_that_comes_while_the_last_one_leaves_does_not_share_its_key()
     assert_eq!((new.len(), bench.status().handlers[0].panics), (1, 0));
 }
 
-/// Tells a controller of changes of another kind, as a program may do by itself.
-struct Tells(SharedController<ConfigMap>);
+/// Notifies a controller of changes of another kind, as a program may do by itself.
+struct Forwards(SharedController<ConfigMap>);
 
-impl Subscriber for Tells {
+impl Subscriber for Forwards {
     fn changed(&self, changes: &[Change]) {
         changes
             .iter()
@@ -139,7 +139,7 @@ async fn subscribers_that_enqueue_and_first_uses_of_a_kind_do_not_block_each_oth
             .factory
             .caches()
             .for_kind(Gvk::new("", "v1", "Secret"));
-        let _tells = informer.subscribe(Arc::new(Tells(bench.config_maps.clone())));
+        let _forwards = informer.subscribe(Arc::new(Forwards(bench.config_maps.clone())));
         bench.start().await;
         let api: kube::Api<Secret> = kube::Api::namespaced(bench.cluster.client(), "default");
         let creates = async {

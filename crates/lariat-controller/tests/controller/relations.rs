@@ -425,7 +425,7 @@ async fn a_late_handler_does_not_wait_for_ever_for_a_kind_that_is_not_served() {
         .watch_related(&others, Relation::<Metadata>::owners().to("second"));
     let second = bench.record("second");
     time::sleep(20 * SECOND).await;
-    assert_eq!(second.len(), 0, "its definition may be on its way");
+    assert_eq!(second.len(), 0, "its crd may be on its way");
     time::sleep(20 * SECOND).await;
     assert_eq!(second.len(), 1, "there are no objects of it");
 }

@@ -106,12 +106,11 @@ impl Crew {
         }
         let controller = self.factory.for_kind(gvk(kind));
         let seen = Arc::default();
-        let registration = match random.bool() {
-            true => {
-                let controller = controller.view::<Metadata>();
-                controller.register_handler_with(&name, options, self.handler(kind, &seen))
-            }
-            false => controller.register_handler_with(&name, options, self.handler(kind, &seen)),
+        let registration = if random.bool() {
+            let controller = controller.view::<Metadata>();
+            controller.register_handler_with(&name, options, self.handler(kind, &seen))
+        } else {
+            controller.register_handler_with(&name, options, self.handler(kind, &seen))
         };
         self.members.push(Member {
             kind,

@@ -52,7 +52,7 @@ async fn ten_hours_lose_nothing_and_leave_nothing_behind() {
     let tasks = Handle::current().metrics().num_alive_tasks();
     let witness = Arc::new(());
     let mut crew = Crew::new(&factory, Arc::clone(&witness));
-    let runs = ten_hours((&cluster, &factory), (&mut world, &mut crew), &mut random).await;
+    let runs = ten_hours(&cluster, &factory, (&mut world, &mut crew), &mut random).await;
     cluster.faults().clear();
     world.define_all().await;
     if !runs {
@@ -71,7 +71,11 @@ async fn ten_hours_lose_nothing_and_leave_nothing_behind() {
     for status in factory.status() {
         let (kind, queue) = (&status.cache.gvk, &status.queue);
         assert_eq!((queue.depth(), queue.processing), (0, 0), "{kind}");
-        assert!(status.circles.is_empty(), "{kind}: {:?}", status.circles);
+        assert!(
+            status.hot_loops.is_empty(),
+            "{kind}: {:?}",
+            status.hot_loops
+        );
     }
     crew.leave().await;
     time::sleep(Duration::from_secs(120)).await;
@@ -91,7 +95,8 @@ async fn ten_hours_lose_nothing_and_leave_nothing_behind() {
 
 /// Lets ten hours pass; returns whether the factory runs at their end.
 async fn ten_hours(
-    (cluster, factory): (&Cluster, &SharedControllerFactory),
+    cluster: &Cluster,
+    factory: &SharedControllerFactory,
     (world, crew): (&mut World, &mut Crew),
     random: &mut fastrand::Rng,
 ) -> bool {

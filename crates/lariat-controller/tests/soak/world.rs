@@ -20,9 +20,10 @@ pub(crate) const DEFINED: [&str; 2] = ["Widget", "Gadget"];
 pub(crate) type Values = BTreeMap<(String, String), Option<String>>;
 
 pub(crate) fn gvk(kind: &str) -> Gvk {
-    match BUILT_IN.contains(&kind) {
-        true => Gvk::new("", "v1", kind),
-        false => Gvk::new("demo.dev", "v1", kind),
+    if BUILT_IN.contains(&kind) {
+        Gvk::new("", "v1", kind)
+    } else {
+        Gvk::new("demo.dev", "v1", kind)
     }
 }
 

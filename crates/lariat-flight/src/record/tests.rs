@@ -1,9 +1,12 @@
 //! Every record comes back as it was written.
 
+use std::time::Duration;
+
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 
 use super::*;
+use crate::code::{Decoder, Encoder, Field};
 
 /// What records are made of, drawn at random; names are few, so that they repeat.
 #[derive(Debug, Clone)]
@@ -54,9 +57,10 @@ impl Draw {
     }
 
     fn version(&self) -> Version<'static> {
-        match self.flag {
-            true => Version::Number(self.number),
-            false => Version::Text(self.other),
+        if self.flag {
+            Version::Number(self.number)
+        } else {
+            Version::Text(self.other)
         }
     }
 
@@ -195,7 +199,7 @@ impl Draw {
                 share: self.short,
                 fair: flag,
             },
-            Queued::HandedOut {
+            Queued::Dequeued {
                 key,
                 lanes,
                 priority,

@@ -19,7 +19,7 @@ pub(crate) struct Gate {
 
 #[derive(Debug)]
 struct Inner {
-    state: Mutex<State>,
+    state: Mutex<GateState>,
     /// The share, for its followers.
     share: watch::Sender<Share>,
     /// Notifies when a call for a lost key has ended, and when calls are revoked.
@@ -27,7 +27,7 @@ struct Inner {
 }
 
 #[derive(Debug)]
-struct State {
+struct GateState {
     share: Share,
     /// Which running calls may continue.
     allowed: Allowed,
@@ -54,7 +54,7 @@ pub struct Permit {
 impl Gate {
     pub(crate) fn new() -> Self {
         let inner = Inner {
-            state: Mutex::new(State {
+            state: Mutex::new(GateState {
                 share: Share::none(),
                 allowed: Allowed::All,
                 under_way: BTreeMap::new(),
@@ -121,7 +121,7 @@ impl Gate {
     }
 }
 
-impl State {
+impl GateState {
     fn is_drained(&self) -> bool {
         self.under_way.keys().all(|key| self.share.holds(*key))
     }

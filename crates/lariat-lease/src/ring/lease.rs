@@ -42,8 +42,10 @@ pub(super) enum Renewal {
 
 impl<'a> OwnLease<'a> {
     pub(super) fn new(
-        (api, config): (&'a Api<Object>, &'a Lease),
-        (name, namespace): (Arc<str>, &'a str),
+        api: &'a Api<Object>,
+        config: &'a Lease,
+        name: Arc<str>,
+        namespace: &'a str,
         identity: Arc<str>,
     ) -> Self {
         Self {

@@ -73,9 +73,14 @@ impl<'a> Term<'a> {
         let name: Arc<str> = format!("{}-{:08x}", config.name, fastrand::u32(..)).into();
         let leadership = &member.leadership;
         let identity = Arc::clone(&leadership.status().identity);
-        let place = (Arc::clone(&name), leadership.namespace());
         Self {
-            lease: OwnLease::new((&member.api, config), place, identity),
+            lease: OwnLease::new(
+                &member.api,
+                config,
+                Arc::clone(&name),
+                leadership.namespace(),
+                identity,
+            ),
             member,
             members: Members::new(name),
             share: Share::none(),

@@ -128,9 +128,9 @@ impl WriteReceipt for Counted {
             WriteEnd::Answered {
                 status,
                 body,
-                is_rehearsal,
+                is_dry_run,
                 ..
-            } => may_be_done(*status) && !is_rehearsal && !self.changed_nothing(*body),
+            } => may_be_done(*status) && !is_dry_run && !self.changed_nothing(*body),
             _ => false,
         };
         if !is_done {

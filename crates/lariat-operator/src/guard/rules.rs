@@ -80,7 +80,7 @@ pub(super) enum Act {
 impl Act {
     /// Returns what a write does; `None` for one that is not counted.
     pub(super) fn of(write: &PendingWrite<'_>) -> Option<Self> {
-        if write.is_rehearsal() {
+        if write.is_dry_run() {
             return None;
         }
         match (write.verb(), write.subresource()) {

@@ -38,7 +38,7 @@ pub(super) enum Phase {
 }
 
 #[derive(Debug)]
-pub(super) struct Entry<P> {
+pub(super) struct KeyEntry<P> {
     pub(super) phase: Phase,
     /// Lanes that are due and not dequeued.
     ///
@@ -77,7 +77,7 @@ pub(super) struct Delayed<P> {
     pub(super) payload: P,
 }
 
-impl<P: Payload> Default for Entry<P> {
+impl<P: Payload> Default for KeyEntry<P> {
     fn default() -> Self {
         Self {
             phase: Phase::Parked,
@@ -91,7 +91,7 @@ impl<P: Payload> Default for Entry<P> {
     }
 }
 
-impl<P: Payload> Entry<P> {
+impl<P: Payload> KeyEntry<P> {
     /// Returns whether an immediate add changes nothing but the payload.
     pub(super) fn covers(&self, add: &Add<P>) -> bool {
         // A parked entry has due lanes only after a panic in the user's code; it must be put in line again.
@@ -293,7 +293,7 @@ impl Processing {
     }
 
     /// Notes that a key that was dequeued at `since` is back.
-    pub(super) fn end<K: Eq + Hash, P>(&mut self, since: Stamp, entries: &Index<K, Entry<P>>) {
+    pub(super) fn end<K: Eq + Hash, P>(&mut self, since: Stamp, entries: &Index<K, KeyEntry<P>>) {
         self.count -= 1;
         self.since -= u128::from(since.nanos());
         while self
@@ -320,7 +320,7 @@ impl Processing {
     }
 
     /// Returns the slots in processing, each once.
-    pub(super) fn slots<K: Eq + Hash, P>(&self, entries: &Index<K, Entry<P>>) -> Vec<u32> {
+    pub(super) fn slots<K: Eq + Hash, P>(&self, entries: &Index<K, KeyEntry<P>>) -> Vec<u32> {
         let slots = self
             .line
             .iter()
@@ -347,7 +347,7 @@ impl Processing {
 
 fn is_processing<K: Eq + Hash, P>(
     (slot, since): (u32, Stamp),
-    entries: &Index<K, Entry<P>>,
+    entries: &Index<K, KeyEntry<P>>,
 ) -> bool {
     let entry = entries.get(slot);
     entry.is_some_and(|slotted| slotted.value.phase == Phase::Processing(since))

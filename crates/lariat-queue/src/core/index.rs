@@ -12,7 +12,7 @@ use hashbrown::DefaultHashBuilder;
 /// are elsewhere in memory.
 #[derive(Debug)]
 pub(super) struct Index<K, V> {
-    table: Table,
+    table: SlotTable,
     hasher: Hasher,
     slots: Slab<Slotted<K, V>>,
 }
@@ -42,7 +42,7 @@ pub(super) struct Slotted<K, V> {
 impl<K: Eq + Hash, V> Index<K, V> {
     pub(super) fn new() -> Self {
         Self {
-            table: Table::default(),
+            table: SlotTable::default(),
             hasher: Hasher::default(),
             slots: Slab::new(),
         }
@@ -65,7 +65,8 @@ impl<K: Eq + Hash, V> Index<K, V> {
     /// Returns the slot of a key, after inserting a new value if there is none.
     pub(super) fn find_or_insert(
         &mut self,
-        (key, hash): (K, Hashed),
+        key: K,
+        hash: Hashed,
         value: impl FnOnce() -> V,
     ) -> u32 {
         if let Some(slot) = self.find_hashed(&key, hash) {
@@ -73,13 +74,13 @@ impl<K: Eq + Hash, V> Index<K, V> {
         }
         let value = value();
         let slot = self.slots.insert(Slotted { key, hash, value });
-        self.table.insert(Place { hash, slot });
+        self.table.insert(SlotPlace { hash, slot });
         slot
     }
 
     pub(super) fn remove(&mut self, slot: u32) {
         if let Some(slotted) = self.slots.remove(slot) {
-            self.table.remove(Place {
+            self.table.remove(SlotPlace {
                 hash: slotted.hash,
                 slot,
             });
@@ -143,15 +144,15 @@ impl<K: Eq + Hash, V> IndexMut<u32> for Index<K, V> {
 ///
 /// A place is one word, so a search reads one line of the processor's cache, seldom two.
 #[derive(Debug, Default)]
-struct Table {
+struct SlotTable {
     /// Empty, or a power of two long; at least a quarter is vacant.
-    places: Box<[Place]>,
+    places: Box<[SlotPlace]>,
     len: usize,
 }
 
 /// A slot in use, and the hash of its key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Place {
+struct SlotPlace {
     hash: Hashed,
     /// `NO_SLOT` if the place is vacant.
     slot: u32,
@@ -159,7 +160,7 @@ struct Place {
 
 const NO_SLOT: u32 = u32::MAX;
 
-const VACANT: Place = Place {
+const VACANT: SlotPlace = SlotPlace {
     hash: Hashed(0),
     slot: NO_SLOT,
 };
@@ -169,7 +170,7 @@ const SMALLEST: usize = 16;
 /// A table smaller than this is not worth shrinking, only to grow again.
 const SHRINK_FROM: usize = 16 * 1024;
 
-impl Table {
+impl SlotTable {
     /// Returns how many slots fit without growing.
     fn most(&self) -> usize {
         self.places.len() / 4 * 3
@@ -204,7 +205,7 @@ impl Table {
     }
 
     /// Adds a slot that the table does not contain.
-    fn insert(&mut self, place: Place) {
+    fn insert(&mut self, place: SlotPlace) {
         if self.len >= self.most() {
             self.resize((2 * self.places.len()).max(SMALLEST));
         }
@@ -212,7 +213,7 @@ impl Table {
         self.put(place);
     }
 
-    fn put(&mut self, place: Place) {
+    fn put(&mut self, place: SlotPlace) {
         let mut at = self.home(place.hash);
         while self.places[at].slot != NO_SLOT {
             at = self.after(at);
@@ -224,7 +225,7 @@ impl Table {
     ///
     /// Each place behind the gap moves up if its search began at the gap or before it; otherwise a search would stop at
     /// the gap and miss it.
-    fn remove(&mut self, place: Place) {
+    fn remove(&mut self, place: SlotPlace) {
         let mut gap = self.home(place.hash);
         while self.places[gap] != place {
             if self.places[gap].slot == NO_SLOT {
@@ -487,9 +488,9 @@ mod tests {
 
     #[test]
     fn a_table_grows_and_gives_its_memory_back() {
-        let mut table = Table::default();
+        let mut table = SlotTable::default();
         assert_eq!(table.find(Hashed(7), |_| true), None);
-        let place = |slot: u32| Place {
+        let place = |slot: u32| SlotPlace {
             hash: Hashed(slot.wrapping_mul(0x9E37_79B9)),
             slot,
         };
@@ -506,11 +507,11 @@ mod tests {
         fn a_table_finds_what_was_inserted_and_not_removed(
             steps in prop::collection::vec((any::<bool>(), 0_usize..200, any::<u8>()), 0..600),
         ) {
-            let (mut table, mut model, mut next) = (Table::default(), Vec::new(), 0);
+            let (mut table, mut model, mut next) = (SlotTable::default(), Vec::new(), 0);
             for (inserts, which, hash) in steps {
                 if inserts || model.is_empty() {
                     let hash = Hashed(u32::from(hash % 4).wrapping_sub(u32::from(hash % 7)));
-                    let place = Place { hash, slot: next };
+                    let place = SlotPlace { hash, slot: next };
                     next += 1;
                     table.insert(place);
                     model.push(place);

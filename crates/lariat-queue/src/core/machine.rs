@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::clock::Clock;
 use super::delays::Waiting;
-use super::entry::{Delayed, Entry, Phase, Processing};
+use super::entry::{Delayed, KeyEntry, Phase, Processing};
 use super::index::{Hashed, Hasher, Index};
 use super::ready::{Ageing, Ready};
 use crate::stats::Counters;
@@ -35,7 +35,7 @@ use crate::{Add, LaneId, Lanes, Payload, Priority, QueueMemory, QueueStats};
 /// ```
 pub struct QueueCore<K, P> {
     pub(super) clock: Clock,
-    pub(super) entries: Index<K, Entry<P>>,
+    pub(super) entries: Index<K, KeyEntry<P>>,
     /// The tickets of all entries in phase `Ready`; there may be stale ones.
     pub(super) ready: Ready,
     /// The deadlines of all delayed lanes; there may be stale ones.
@@ -113,7 +113,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
     /// level.
     pub fn add(&mut self, key: K, add: Add<P>, now: Instant) {
         let hash = self.hasher().hash(&key);
-        self.add_lazily((key, hash), add, || now);
+        self.add_lazily(key, hash, add, || now);
     }
 
     pub(crate) fn hasher(&self) -> &Hasher {
@@ -125,7 +125,8 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
     /// Returns that time if a worker may have to be woken.
     pub(crate) fn add_lazily(
         &mut self,
-        key: (K, Hashed),
+        key: K,
+        hash: Hashed,
         add: Add<P>,
         now: impl FnOnce() -> Instant,
     ) -> Option<Instant> {
@@ -133,7 +134,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
         if self.shutting_down || add.lanes.is_empty() {
             return None;
         }
-        let slot = self.entries.find_or_insert(key, Entry::default);
+        let slot = self.entries.find_or_insert(key, hash, KeyEntry::default);
         let entry = &mut self.entries[slot].value;
         // The common case, an add that merges with an earlier one, costs no look at the clock.
         if add.after.is_zero() && add.failures == 0 && entry.covers(&add) {
@@ -191,7 +192,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
             return;
         }
         let hash = self.hasher().hash(&key);
-        let slot = self.entries.find_or_insert((key, hash), Entry::default);
+        let slot = self.entries.find_or_insert(key, hash, KeyEntry::default);
         let entry = &mut self.entries[slot].value;
         // Counted before the limiter is asked: the first failure is number 1.
         let delay = delay(entry.count_failure(LaneId::WHOLE));
@@ -237,7 +238,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
         entry.promised = false;
         self.processing.begin(slot, now);
         let waited = now.since(entry.since);
-        self.counters.handed_out(waited);
+        self.counters.dequeued(waited);
         Some(Item {
             slot,
             key: slotted.key.clone(),
@@ -289,7 +290,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
         for (lane, verdict) in verdicts {
             judged = true;
             failed |= matches!(verdict, Verdict::Failed { .. } | Verdict::Postponed { .. });
-            self.judge(slot, lane, verdict, (priority, now));
+            self.judge(slot, lane, verdict, priority, now);
         }
         if judged && !failed {
             self.entries[slot].value.forget_exactly(LaneId::WHOLE);
@@ -394,7 +395,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
             of("queue tickets", ready.tickets(), ready.most_tickets()),
             of("queue deadlines", waiting.len(), waiting.most()),
             of(
-                "queue hand-outs",
+                "queue processing",
                 processing.places(),
                 processing.most_places(),
             ),

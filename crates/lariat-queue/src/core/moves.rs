@@ -133,7 +133,8 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
         slot: u32,
         lane: LaneId,
         verdict: Verdict<P>,
-        (priority, now): (Priority, Stamp),
+        priority: Priority,
+        now: Stamp,
     ) {
         let entry = &mut self.entries[slot].value;
         let (after, payload, asked, counter) = match verdict {

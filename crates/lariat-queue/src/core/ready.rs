@@ -7,7 +7,7 @@ use std::time::Duration;
 use hashbrown::HashMap;
 
 use super::clock::Stamp;
-use super::entry::{Entry, Phase, Ticket};
+use super::entry::{KeyEntry, Phase, Ticket};
 use super::index::Index;
 use crate::Priority;
 
@@ -132,7 +132,7 @@ impl Ready {
     /// Removes the next slot from the line.
     pub(super) fn pop<K: Eq + Hash, P>(
         &mut self,
-        entries: &Index<K, Entry<P>>,
+        entries: &Index<K, KeyEntry<P>>,
         now: Stamp,
     ) -> Option<u32> {
         // Level 0 is the highest priority.
@@ -162,7 +162,7 @@ impl Ready {
     fn aged_level<K: Eq + Hash, P>(
         &mut self,
         highest: usize,
-        entries: &Index<K, Entry<P>>,
+        entries: &Index<K, KeyEntry<P>>,
         now: Stamp,
     ) -> Option<usize> {
         let patience = self.ageing.patience;
@@ -187,7 +187,7 @@ impl Ready {
     fn first<K: Eq + Hash, P>(
         &mut self,
         level: usize,
-        entries: &Index<K, Entry<P>>,
+        entries: &Index<K, KeyEntry<P>>,
     ) -> Option<(u32, Stamp)> {
         let line = &mut self.levels[level].line;
         while let Some(place) = line.front() {
@@ -200,7 +200,7 @@ impl Ready {
     }
 
     /// Drops stale tickets of levels in which they are the majority.
-    pub(super) fn compact<K: Eq + Hash, P>(&mut self, entries: &Index<K, Entry<P>>) {
+    pub(super) fn compact<K: Eq + Hash, P>(&mut self, entries: &Index<K, KeyEntry<P>>) {
         for (number, level) in (0..).zip(&mut self.levels) {
             level.compact(number, entries);
         }
@@ -240,7 +240,7 @@ impl Ready {
 
 impl Level {
     /// Drops stale tickets if they are the majority.
-    fn compact<K: Eq + Hash, P>(&mut self, number: u8, entries: &Index<K, Entry<P>>) {
+    fn compact<K: Eq + Hash, P>(&mut self, number: u8, entries: &Index<K, KeyEntry<P>>) {
         if self.line.len() > most_tickets(self.valid) {
             self.line
                 .retain(|place| entry_at(entries, number, place).is_some());
@@ -255,10 +255,10 @@ fn most_tickets(valid: usize) -> usize {
 
 /// Returns the entry of a place in line, unless the place is stale.
 fn entry_at<K: Eq + Hash, P>(
-    entries: &Index<K, Entry<P>>,
+    entries: &Index<K, KeyEntry<P>>,
     level: u8,
-    (slot, number): Place,
-) -> Option<&Entry<P>> {
+    (slot, number): TicketPlace,
+) -> Option<&KeyEntry<P>> {
     let entry = &entries.get(slot)?.value;
     (entry.phase == Phase::Ready(Ticket { level, number })).then_some(entry)
 }
@@ -271,12 +271,12 @@ impl Ready {
 }
 
 /// A slot in line with the number of its ticket.
-type Place = (u32, u32);
+type TicketPlace = (u32, u32);
 
 /// Places in the order in which they are dequeued, valid and stale.
 #[derive(Debug)]
 enum Line {
-    Fifo(VecDeque<Place>),
+    Fifo(VecDeque<TicketPlace>),
     Fair(Groups),
 }
 
@@ -285,7 +285,7 @@ enum Line {
 struct Groups {
     /// The groups with places in line, each once; the first is served next.
     turns: VecDeque<u64>,
-    lines: HashMap<u64, VecDeque<Place>>,
+    lines: HashMap<u64, VecDeque<TicketPlace>>,
     len: usize,
 }
 
@@ -294,13 +294,14 @@ const SHRINK_FROM: usize = 16 * 1024;
 
 impl Line {
     fn new(is_fair: bool) -> Self {
-        match is_fair {
-            true => Self::Fair(Groups::default()),
-            false => Self::Fifo(VecDeque::new()),
+        if is_fair {
+            Self::Fair(Groups::default())
+        } else {
+            Self::Fifo(VecDeque::new())
         }
     }
 
-    fn push(&mut self, place: Place, group: u64) {
+    fn push(&mut self, place: TicketPlace, group: u64) {
         match self {
             Self::Fifo(line) => line.push_back(place),
             Self::Fair(groups) => groups.push(place, group),
@@ -308,7 +309,7 @@ impl Line {
     }
 
     /// Returns the next place.
-    fn front(&self) -> Option<Place> {
+    fn front(&self) -> Option<TicketPlace> {
         match self {
             Self::Fifo(line) => line.front().copied(),
             Self::Fair(groups) => groups.lines.get(groups.turns.front()?)?.front().copied(),
@@ -333,7 +334,7 @@ impl Line {
         }
     }
 
-    fn retain(&mut self, mut stays: impl FnMut(Place) -> bool) {
+    fn retain(&mut self, mut stays: impl FnMut(TicketPlace) -> bool) {
         match self {
             Self::Fifo(line) => {
                 line.retain(|place| stays(*place));
@@ -345,7 +346,7 @@ impl Line {
 }
 
 impl Groups {
-    fn push(&mut self, place: Place, group: u64) {
+    fn push(&mut self, place: TicketPlace, group: u64) {
         let line = self.lines.entry(group).or_default();
         if line.is_empty() {
             self.turns.push_back(group);
@@ -372,7 +373,7 @@ impl Groups {
         }
     }
 
-    fn retain(&mut self, mut stays: impl FnMut(Place) -> bool) {
+    fn retain(&mut self, mut stays: impl FnMut(TicketPlace) -> bool) {
         for line in self.lines.values_mut() {
             line.retain(|place| stays(*place));
             shrink(line);
@@ -396,7 +397,7 @@ impl Line {
 /// Gives memory back once few places are left.
 ///
 /// Halving keeps the cost per place constant.
-fn shrink(line: &mut VecDeque<Place>) {
+fn shrink(line: &mut VecDeque<TicketPlace>) {
     if line.capacity() > SHRINK_FROM && line.len() < line.capacity() / 8 {
         line.shrink_to(line.capacity() / 4);
     }

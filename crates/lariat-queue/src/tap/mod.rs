@@ -13,14 +13,14 @@ use crate::{Add, Item, LaneId, Lanes, Priority, Verdict};
 /// use std::sync::Arc;
 /// use std::time::Instant;
 /// use parking_lot::Mutex;
-/// use lariat_queue::{Add, QueueBuilder, Step, Tap, WorkQueue};
+/// use lariat_queue::{Add, QueueBuilder, QueueStep, Tap, WorkQueue};
 ///
 /// #[derive(Clone, Default)]
 /// struct Dequeued(Arc<Mutex<Vec<&'static str>>>);
 ///
-/// impl Tap<&'static str, ()> for Dequeued {
-///     fn step(&self, _at: Instant, step: &Step<'_, &'static str, ()>) {
-///         if let Step::Get(item) = step {
+/// impl Tap<&'static str, ()> for Handed {
+///     fn step(&self, _at: Instant, step: &QueueStep<'_, &'static str, ()>) {
+///         if let QueueStep::Get(item) = step {
 ///             self.0.lock().push(item.key);
 ///         }
 ///     }
@@ -37,13 +37,13 @@ pub trait Tap<K, P>: Send + Sync {
     ///
     /// The time is taken before the lock. So the time of a step may be before that of the previous step, by as long as
     /// its thread waited for the lock.
-    fn step(&self, at: Instant, step: &Step<'_, K, P>);
+    fn step(&self, at: Instant, step: &QueueStep<'_, K, P>);
 }
 
 /// A step of a queue.
 #[derive(Debug)]
 #[non_exhaustive]
-pub enum Step<'a, K, P> {
+pub enum QueueStep<'a, K, P> {
     /// A key is added.
     Add {
         /// The key.

@@ -31,9 +31,9 @@ enum Seen {
 struct Seer(Arc<Mutex<Vec<(Instant, Seen)>>>);
 
 impl Tap<Key, ()> for Seer {
-    fn step(&self, at: Instant, step: &Step<'_, Key, ()>) {
+    fn step(&self, at: Instant, step: &QueueStep<'_, Key, ()>) {
         let seen = match step {
-            Step::Add {
+            QueueStep::Add {
                 key,
                 request,
                 limited,
@@ -50,16 +50,18 @@ impl Tap<Key, ()> for Seer {
                 };
                 Seen::Add(**key, add, *limited)
             }
-            Step::Release => Seen::Release,
-            Step::Get(item) => Seen::Take(item.key, item.lanes.clone(), item.priority, item.waited),
-            Step::Done { key, verdicts } => Seen::Finish(**key, verdicts.to_vec()),
-            Step::Emptied => Seen::Emptied,
-            Step::GiveBack { key } => Seen::GiveBack(**key),
-            Step::Drain => Seen::Drain,
-            Step::Resume => Seen::Resume,
-            Step::ShutDown { now } => Seen::ShutDown(*now),
-            Step::Reopen => Seen::Reopen,
-            Step::Forget { key, lane } => Seen::Forget(**key, *lane),
+            QueueStep::Release => Seen::Release,
+            QueueStep::Get(item) => {
+                Seen::Take(item.key, item.lanes.clone(), item.priority, item.waited)
+            }
+            QueueStep::Done { key, verdicts } => Seen::Finish(**key, verdicts.to_vec()),
+            QueueStep::Emptied => Seen::Emptied,
+            QueueStep::GiveBack { key } => Seen::GiveBack(**key),
+            QueueStep::Drain => Seen::Drain,
+            QueueStep::Resume => Seen::Resume,
+            QueueStep::ShutDown { now } => Seen::ShutDown(*now),
+            QueueStep::Reopen => Seen::Reopen,
+            QueueStep::Forget { key, lane } => Seen::Forget(**key, *lane),
         };
         self.0.lock().push((at, seen));
     }

@@ -14,10 +14,11 @@ use std::sync::Arc;
 
 use zeroize::Zeroizing;
 
-use super::data_key::DataKey;
+use crate::data_key::DataKey;
 use crate::error::SealError;
+use crate::id::KeyId;
 use crate::secret::{KEY, NONCE, NoRandomness, Secret, TAG, random};
-use crate::wrapper::{KeyId, WrappedKey};
+use crate::wrapper::WrappedKey;
 
 const FORMAT: [u8; 4] = *b"LSK1";
 

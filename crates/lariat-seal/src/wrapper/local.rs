@@ -6,9 +6,10 @@ use std::path::Path;
 use zeroize::Zeroizing;
 
 use super::read::{self, Readers};
-use super::{KeyId, KeyWrapper, WrappedKey, Wrapping};
+use super::wrapper::{KeyWrapper, WrappedKey, Wrapping};
 use crate::context::Context;
 use crate::error::{KeyError, WrapError};
+use crate::id::KeyId;
 use crate::secret::{Cipher, KEY, NONCE, NoRandomness, Secret, TAG, random};
 
 /// Wraps with a key of this process: from a file, the environment, or bytes.
@@ -50,7 +51,7 @@ impl LocalKeys {
     /// [`KeyError::Exposed`] if the group or others have permissions: `chmod 600` it, or use
     /// [`from_group_file`](Self::from_group_file). [`KeyError::Unreadable`] and [`KeyError::Invalid`] contain the path.
     pub fn from_file(path: impl AsRef<Path>) -> Result<Self, KeyError> {
-        read::file(path.as_ref(), Readers::Owner)
+        read::file(path.as_ref(), Readers::Owner).map(Self::of)
     }
 
     /// Reads keys from a file that its group can read, but not change.
@@ -62,7 +63,7 @@ impl LocalKeys {
     /// [`KeyError::Exposed`] if others have permissions, or the group can write; else as
     /// [`from_file`](Self::from_file).
     pub fn from_group_file(path: impl AsRef<Path>) -> Result<Self, KeyError> {
-        read::file(path.as_ref(), Readers::Group)
+        read::file(path.as_ref(), Readers::Group).map(Self::of)
     }
 
     /// Reads keys from an environment variable.
@@ -73,7 +74,7 @@ impl LocalKeys {
     ///
     /// [`KeyError::NoVariable`] if it is not set, [`KeyError::Invalid`] if it contains no key.
     pub fn from_env(variable: &str) -> Result<Self, KeyError> {
-        read::variable(variable)
+        read::variable(variable).map(Self::of)
     }
 
     /// Copies a key of 32 random bytes.
@@ -88,7 +89,7 @@ impl LocalKeys {
     ///
     /// [`KeyError::Invalid`] if it has another length, or is one byte repeated.
     pub fn from_bytes(key: &[u8]) -> Result<Self, KeyError> {
-        read::bytes(key)
+        read::bytes(key).map(Self::of)
     }
 
     /// Adds keys that only unwrap.
@@ -98,9 +99,9 @@ impl LocalKeys {
         self
     }
 
-    pub(super) fn of(secrets: &[Secret]) -> Self {
-        let keys = secrets.iter().map(|secret| Key {
-            id: name(secret),
+    fn of(secrets: Vec<Secret>) -> Self {
+        let keys = secrets.into_iter().map(|secret| Key {
+            id: name(&secret),
             cipher: secret.cipher(),
         });
         Self {

@@ -10,7 +10,6 @@ use base64::alphabet::STANDARD;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use zeroize::Zeroizing;
 
-use super::local::LocalKeys;
 use crate::error::KeyError;
 use crate::secret::{KEY, Secret};
 
@@ -29,7 +28,7 @@ pub(super) enum Readers {
     Group,
 }
 
-pub(super) fn file(path: &Path, readers: Readers) -> Result<LocalKeys, KeyError> {
+pub(super) fn file(path: &Path, readers: Readers) -> Result<Vec<Secret>, KeyError> {
     let unreadable = |source: io::Error| KeyError::Unreadable {
         path: path.to_owned(),
         source,
@@ -76,7 +75,7 @@ fn check_mode(_: &Path, _: &std::fs::Metadata, _: Readers) -> Result<(), KeyErro
     Ok(())
 }
 
-pub(super) fn variable(name: &str) -> Result<LocalKeys, KeyError> {
+pub(super) fn variable(name: &str) -> Result<Vec<Secret>, KeyError> {
     // The error of `env::var` contains a value that is not UTF-8.
     let value = env::var(name).map_err(|_| KeyError::NoVariable(name.to_owned()))?;
     let value = Zeroizing::new(value);
@@ -85,21 +84,18 @@ pub(super) fn variable(name: &str) -> Result<LocalKeys, KeyError> {
     })
 }
 
-pub(super) fn bytes(key: &[u8]) -> Result<LocalKeys, KeyError> {
+pub(super) fn bytes(key: &[u8]) -> Result<Vec<Secret>, KeyError> {
     keys_of(checked(key).map(|key| vec![key]), || "the input".to_owned())
 }
 
 fn keys_of(
     keys: Result<Vec<Secret>, &'static str>,
     origin: impl FnOnce() -> String,
-) -> Result<LocalKeys, KeyError> {
-    match keys {
-        Ok(keys) => Ok(LocalKeys::of(&keys)),
-        Err(problem) => Err(KeyError::Invalid {
-            origin: origin(),
-            problem,
-        }),
-    }
+) -> Result<Vec<Secret>, KeyError> {
+    keys.map_err(|problem| KeyError::Invalid {
+        origin: origin(),
+        problem,
+    })
 }
 
 fn raw(key: &[u8]) -> Result<Secret, &'static str> {

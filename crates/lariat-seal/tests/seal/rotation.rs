@@ -2,8 +2,8 @@
 
 use lariat_core::Gvk;
 use lariat_seal::{
-    Context, KeyId, KeyWrapper, Keyring, SealError, Sealing, WrapError, WrappedKey, Wrapping,
-    Zeroizing,
+    Context, InvalidKeyId, KeyId, KeyWrapper, Keyring, SealError, Sealing, WrapError, WrappedKey,
+    Wrapping, Zeroizing,
 };
 use parking_lot::Mutex;
 
@@ -75,7 +75,7 @@ async fn a_keyring_that_is_wrapped_again_has_a_new_key_in_its_envelope() {
             Box::pin(async move { key(1).wrap(bytes).await })
         }
         fn unwrap<'a>(&'a self, _: &'a WrappedKey) -> Wrapping<'a, Zeroizing<[u8; 32]>> {
-            Box::pin(async { Err(WrapError::InvalidKeyId) })
+            Box::pin(async { Err(InvalidKeyId.into()) })
         }
     }
     let open = Open::default();

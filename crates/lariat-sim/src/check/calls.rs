@@ -7,7 +7,8 @@ use lariat_core::{Gvk, ObjectKey};
 
 use super::wanted::wanted;
 use super::{Check, Findings, Rest};
-use crate::event::{Event, HandlerId, LifeId, Moment};
+use crate::actors::{HandlerId, LifeId};
+use crate::event::{Event, Moment};
 use crate::oracle::Oracle;
 
 type KeyOf = (LifeId, Gvk, ObjectKey);

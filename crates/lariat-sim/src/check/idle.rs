@@ -7,14 +7,15 @@ use lariat_core::Gvk;
 
 use super::{Check, Findings};
 use crate::activity::{Act, Activity, Sample};
-use crate::event::{Event, LifeId, Moment};
+use crate::actors::LifeId;
+use crate::event::{Event, Moment};
 use crate::oracle::Oracle;
 
 /// A key that is due and a worker that is free do not both wait: different keys of a kind run in parallel, as many as
 /// it has workers, and a call that hangs keeps no more than its own worker and key.
 ///
 /// The bound is a second: of two looks at a controller at least that far apart, both find a key in line and fewer keys
-/// with workers than there are workers, and no key was handed out in between. A worker takes a key without waiting for
+/// with workers than there are workers, and no key was dequeued in between. A worker takes a key without waiting for
 /// anything (`controller::worker::next`), so in virtual time the true bound is zero. Keys that a drain, a limit, a hold
 /// or the sentinel keeps back are not in line. A controller without a handler takes none on purpose.
 #[derive(Default)]
@@ -24,7 +25,7 @@ pub(super) struct FreeWorkers {
 
 struct Stuck {
     since: Duration,
-    handed_out: u64,
+    dequeued: u64,
 }
 
 /// How long a key may be seen waiting beside a free worker.
@@ -79,11 +80,11 @@ impl FreeWorkers {
         }
         let now = Stuck {
             since: at,
-            handed_out: sample.handed_out,
+            dequeued: sample.dequeued,
         };
         let stuck = self.stuck.entry(of).or_insert(now);
-        if stuck.handed_out != sample.handed_out {
-            (stuck.since, stuck.handed_out) = (at, sample.handed_out);
+        if stuck.dequeued != sample.dequeued {
+            (stuck.since, stuck.dequeued) = (at, sample.dequeued);
         }
         (at - stuck.since >= MOMENT).then(|| {
             format!(
@@ -103,12 +104,12 @@ mod tests {
     use super::*;
     use crate::check::testing::{Story, sample};
 
-    fn found(held: usize, handed_out: u64) -> usize {
+    fn found(held: usize, dequeued: u64) -> usize {
         let mut story = Story::of(FreeWorkers::default());
         let first = Sample {
             ready: 3,
             held: 1,
-            handed_out: 5,
+            dequeued: 5,
             ..sample(Some(2))
         };
         story.act(0, Act::Sampled(vec![first.clone()]));
@@ -116,7 +117,7 @@ mod tests {
             1000,
             Act::Sampled(vec![Sample {
                 held,
-                handed_out,
+                dequeued,
                 ..first
             }]),
         );

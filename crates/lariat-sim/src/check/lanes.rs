@@ -6,7 +6,8 @@ use std::sync::Arc;
 use lariat_core::{Cause, Causes, ObjectKey};
 
 use super::{Check, Findings};
-use crate::event::{Event, HandlerId, Moment, Next};
+use crate::actors::HandlerId;
+use crate::event::{Event, Moment, Next};
 use crate::oracle::Oracle;
 
 /// After a failure only the handlers that failed are called again.
@@ -48,7 +49,7 @@ impl Check for OnlyFailed {
 /// the call before was dropped. A call that failed comes again as a retry.
 #[derive(Default)]
 pub(super) struct LateOnce {
-    welcomed: BTreeSet<(HandlerId, ObjectKey)>,
+    replayed: BTreeSet<(HandlerId, ObjectKey)>,
     /// Handlers whose registration was reported; others may leave and come back unseen.
     reported: BTreeSet<HandlerId>,
 }
@@ -91,7 +92,7 @@ impl Check for LateOnce {
                         handler.name
                     )];
                 }
-                let is_new = self.welcomed.insert((handler.clone(), key.clone()));
+                let is_new = self.replayed.insert((handler.clone(), key.clone()));
                 if !is_new && self.reported.contains(handler) {
                     return vec![format!(
                         "{} is called twice for {kind} {key} because it was registered",
@@ -105,19 +106,19 @@ impl Check for LateOnce {
                 next: Next::Dropped,
                 ..
             } => {
-                self.welcomed.remove(&(handler.clone(), key.clone()));
+                self.replayed.remove(&(handler.clone(), key.clone()));
             }
             Event::Acted(activity) => {
                 if let Some(handler) = activity.registered() {
-                    self.welcomed.retain(|(of, _)| *of != handler);
+                    self.replayed.retain(|(of, _)| *of != handler);
                     self.reported.insert(handler);
                 } else if let Some(handler) = activity.deregistered() {
-                    self.welcomed.retain(|(of, _)| *of != handler);
+                    self.replayed.retain(|(of, _)| *of != handler);
                 }
             }
             Event::LifeEnded(life) => {
                 let is_other = |of: &HandlerId| of.life != *life;
-                self.welcomed.retain(|(of, _)| is_other(of));
+                self.replayed.retain(|(of, _)| is_other(of));
                 self.reported.retain(is_other);
             }
             _ => {}
@@ -150,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_late_handler_is_welcomed_once_and_alone() {
+    fn a_late_handler_is_replayed_once_and_alone() {
         let late = || Cause::LateHandler {
             handler: Arc::from("h"),
         };

@@ -8,7 +8,8 @@ use lariat_core::Gvk;
 use super::lives::Lives;
 use super::{Check, Findings};
 use crate::activity::{Act, Activity};
-use crate::event::{Event, HandlerId, LifeId, Moment};
+use crate::actors::{HandlerId, LifeId};
+use crate::event::{Event, Moment};
 use crate::oracle::Oracle;
 
 /// No handler is called before the cache of its kind has been filled since the start.

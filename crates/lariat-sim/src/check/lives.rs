@@ -7,7 +7,8 @@ use std::time::Duration;
 use lariat_core::{Gvk, ObjectKey};
 
 use crate::activity::{Act, Activity};
-use crate::event::{Event, LifeId, Moment};
+use crate::actors::LifeId;
+use crate::event::{Event, Moment};
 
 /// The lives of processes that report what they do.
 #[derive(Default)]

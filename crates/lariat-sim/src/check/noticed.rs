@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use super::lives::Lives;
 use crate::activity::{Act, Activity};
-use crate::event::{Event, LifeId, Moment};
+use crate::actors::LifeId;
+use crate::event::{Event, Moment};
 use crate::oracle::{NOTICED, Oracle};
 
 /// The lives that have had the time to notice the last restored backup.

@@ -10,7 +10,8 @@ use lariat_core::Gvk;
 use super::lives::Lives;
 use super::{Check, Findings};
 use crate::activity::{Act, Activity, Sample};
-use crate::event::{Event, LifeId, Moment, WINDOW};
+use crate::actors::LifeId;
+use crate::event::{Event, Moment, WINDOW};
 use crate::oracle::Oracle;
 
 /// A kind that no fault has concerned stays filled and up to date.
@@ -21,7 +22,7 @@ use crate::oracle::Oracle;
 /// because more of it is needed, takes a few round trips of some milliseconds, and for each [`WINDOW`] objects a turn,
 /// of ten milliseconds at most while there is much to read), and the version its cache has reached is
 /// no older than the kind's last commit of a second ago. A fault for a kind, a process or everything counts as
-/// concerning it from then on, because a watch that hangs is noticed after minutes; so does a definition of a custom kind
+/// concerning it from then on, because a watch that hangs is noticed after minutes; so does a CRD of a custom kind
 /// that changes. A kind of which a part is selected is left out: its version says little.
 #[derive(Default)]
 pub(super) struct OtherKinds {
@@ -62,13 +63,13 @@ impl Check for OtherKinds {
                 let process = Arc::clone(&life.process);
                 self.concerned.insert((process, kind.clone()));
             }
-            // The first definition of each is made before the programs start.
+            // The first CRD of each is made before the programs start.
             Event::Committed(Commit::Stored(object) | Commit::Removed { last: object }) => {
-                let is_definition = object
+                let is_crd = object
                     .resource()
                     .to_string()
                     .starts_with("customresourcedefinitions");
-                self.customs |= is_definition && moment.at > UPDATING;
+                self.customs |= is_crd && moment.at > UPDATING;
             }
             Event::Acted(Activity {
                 life,

@@ -8,8 +8,9 @@ use super::noticed::Noticed;
 use super::states::{Channel, Sight, since};
 use super::wanted::Selections;
 use super::{Check, Findings};
-use crate::event::{Event, LifeId, Moment};
-use crate::oracle::Oracle;
+use crate::actors::LifeId;
+use crate::event::{Event, Moment};
+use crate::oracle::{Oracle, Past};
 
 /// A process never reads a state older than its own write that was answered.
 ///
@@ -48,7 +49,7 @@ impl Check for OwnWrites {
                 key,
                 written,
             } => {
-                if let Some(past) = written.state(oracle.states(kind, key)) {
+                if let Some(past) = Past::of_write(oracle.states(kind, key), written) {
                     let own = (life.clone(), kind.clone(), key.clone());
                     let (number, state) = (moment.number, past.number);
                     self.written.insert(own, Answered { number, state });

@@ -12,8 +12,10 @@ use lariat_core::{Cause, Causes, Gvk, ObjectKey, RawObject};
 
 use super::{Check, Findings};
 use crate::activity::{Act, Activity, Sample};
-use crate::event::{Event, HandlerId, LifeId, Moment, Next, Shown};
+use crate::actors::{HandlerId, LifeId};
+use crate::event::{Event, Moment, Next};
 use crate::oracle::Oracle;
+use crate::shown::Shown;
 
 /// A checker with what it is shown, and what it found.
 pub(super) struct Story<C> {
@@ -116,7 +118,7 @@ pub(super) fn sample(workers: Option<usize>) -> Sample {
         workers,
         ready: 0,
         held: 0,
-        handed_out: 0,
+        dequeued: 0,
         waiting: vec![(Arc::from("h"), 0)],
         slowed: BTreeSet::new(),
         is_synced: true,

@@ -7,7 +7,8 @@ use lariat_cluster::StoredObject;
 use lariat_core::{Gvk, ObjectKey};
 
 use super::Rest;
-use crate::event::{Event, LifeId};
+use crate::actors::LifeId;
+use crate::event::Event;
 
 /// What the informer of a kind selects now.
 pub(super) struct Wanted(Option<Selection>);

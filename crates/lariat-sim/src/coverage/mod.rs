@@ -9,17 +9,17 @@ mod trouble;
 use std::fmt;
 use std::ops::AddAssign;
 
-pub(crate) use state::{State, States};
+pub(crate) use state::{Doing, States};
 pub(crate) use trouble::Trouble;
 
 /// How often each trouble met each state.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Coverage([[u64; State::ALL.len()]; Trouble::ALL.len()]);
+pub(crate) struct Coverage([[u64; Doing::ALL.len()]; Trouble::ALL.len()]);
 
 impl Coverage {
     /// Counts what went wrong while a process was in some states.
     pub(crate) fn met(&mut self, trouble: Trouble, states: States) {
-        for state in State::ALL {
+        for state in Doing::ALL {
             self.0[trouble as usize][state as usize] += u64::from(states.has(state));
         }
     }
@@ -28,7 +28,7 @@ impl Coverage {
     pub(crate) fn missing(&self) -> Vec<String> {
         let mut missing = Vec::new();
         for trouble in Trouble::ALL {
-            for state in State::ALL {
+            for state in Doing::ALL {
                 if self.0[trouble as usize][state as usize] == 0 && trouble.meets(state) {
                     missing.push(format!("{} × {}", trouble.name(), state.name()));
                 }
@@ -51,12 +51,12 @@ impl AddAssign<&Coverage> for Coverage {
 impl fmt::Display for Coverage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:<19}", "")?;
-        for state in State::ALL {
+        for state in Doing::ALL {
             write!(f, " {:>13}", state.name())?;
         }
         for trouble in Trouble::ALL {
             write!(f, "\n{:<19}", trouble.name())?;
-            for state in State::ALL {
+            for state in Doing::ALL {
                 if trouble.meets(state) {
                     write!(f, " {:>13}", self.0[trouble as usize][state as usize])?;
                 } else {
@@ -70,15 +70,15 @@ impl fmt::Display for Coverage {
 
 #[cfg(test)]
 mod tests {
-    use super::{Coverage, State, States, Trouble};
+    use super::{Coverage, Doing, States, Trouble};
 
     #[test]
     fn a_trouble_counts_for_every_state_at_that_moment() {
         let mut coverage = Coverage::default();
         let mut states = States::default();
-        states.set(State::Watching, true);
-        states.set(State::Writing, true);
-        states.set(State::Paused, false);
+        states.set(Doing::Watching, true);
+        states.set(Doing::Writing, true);
+        states.set(Doing::Paused, false);
         coverage.met(Trouble::Cut, states);
         let mut both = coverage.clone();
         both += &coverage;
@@ -101,7 +101,7 @@ mod tests {
         for (at, trouble) in Trouble::ALL.into_iter().enumerate() {
             assert_eq!(trouble as usize, at);
         }
-        for (at, state) in State::ALL.into_iter().enumerate() {
+        for (at, state) in Doing::ALL.into_iter().enumerate() {
             assert_eq!(state as usize, at);
         }
     }

@@ -5,7 +5,7 @@ use lariat_controller::ControllerStatus;
 
 /// What a process is doing; it may do several things at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum State {
+pub(crate) enum Doing {
     /// A cache is filled for the first time.
     Filling,
     /// A filled cache is read again, or waits for a watch to be opened again.
@@ -30,7 +30,7 @@ pub(crate) enum State {
     SecondLife,
 }
 
-impl State {
+impl Doing {
     pub(super) const ALL: [Self; 11] = [
         Self::Filling,
         Self::LoadingAgain,
@@ -67,7 +67,7 @@ impl State {
 pub(crate) struct States(u16);
 
 impl States {
-    pub(crate) fn set(&mut self, state: State, is: bool) {
+    pub(crate) fn set(&mut self, state: Doing, is: bool) {
         self.0 |= u16::from(is) << state as u16;
     }
 
@@ -76,30 +76,30 @@ impl States {
         let is_loading = |cache: &KindStatus| matches!(cache.phase, Phase::Listing { .. });
         let is_again = |cache: &&KindStatus| is_loading(cache) || cache.interrupted.is_some();
         let mut filled = caches.iter().filter(|cache| cache.loads > 0);
-        self.set(State::LoadingAgain, filled.any(|cache| is_again(&cache)));
+        self.set(Doing::LoadingAgain, filled.any(|cache| is_again(&cache)));
         let mut first = caches.iter().filter(|cache| cache.loads == 0);
-        self.set(State::Filling, first.any(is_loading));
+        self.set(Doing::Filling, first.any(is_loading));
         let is_kept = |cache: &KindStatus| cache.phase == Phase::Synced && !is_again(&cache);
         self.set(
-            State::Watching,
+            Doing::Watching,
             !caches.is_empty() && caches.iter().all(is_kept),
         );
         self.set(
-            State::BackingOff,
+            Doing::BackingOff,
             caches.iter().any(|cache| cache.retry_in.is_some()),
         );
         for controller in controllers {
             let is_filled = controller.cache.loads > 0 && controller.workers.is_some();
-            self.set(State::Calling, controller.queue.processing > 0);
+            self.set(Doing::Calling, controller.queue.processing > 0);
             for handler in &controller.handlers {
-                self.set(State::AtLimit, handler.waiting > 0);
-                self.set(State::LateHandler, is_filled && handler.runs == 0);
+                self.set(Doing::AtLimit, handler.waiting > 0);
+                self.set(Doing::LateHandler, is_filled && handler.runs == 0);
             }
         }
         self
     }
 
-    pub(super) fn has(self, state: State) -> bool {
+    pub(super) fn has(self, state: Doing) -> bool {
         self.0 >> state as u16 & 1 == 1
     }
 }

@@ -1,6 +1,6 @@
 //! What goes wrong.
 
-use super::State;
+use super::Doing;
 use crate::plan::{Fate, FaultKind};
 
 /// What goes wrong, in groups whose members look alike to a process.
@@ -108,7 +108,7 @@ impl Trouble {
     }
 
     /// Returns whether the two can meet.
-    pub(super) fn meets(self, state: State) -> bool {
+    pub(super) fn meets(self, state: Doing) -> bool {
         match (self, state) {
             // What is paused sends no request that a rule could match.
             (
@@ -119,10 +119,10 @@ impl Trouble {
                 | Self::AnswerLost
                 | Self::OldStates
                 | Self::Conflict,
-                State::Paused,
+                Doing::Paused,
             ) => false,
             // One that is paused already, or is asked to end already, stays so.
-            (Self::Pause, State::Paused) | (Self::Restart, State::Stopping) => false,
+            (Self::Pause, Doing::Paused) | (Self::Restart, Doing::Stopping) => false,
             _ => true,
         }
     }

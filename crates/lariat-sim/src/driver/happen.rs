@@ -3,12 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{BUSY, Driver};
+use super::Driver;
+use super::driver::BUSY;
 use crate::coverage::Trouble;
 use crate::event::Event;
 use crate::life::Body;
 use crate::network::Line;
-use crate::plan::{Fate, Fault, FaultKind, Happening, Step};
+use crate::plan::{Fate, Fault, FaultKind, Happening, PlanStep};
 
 impl Driver<'_> {
     /// Counts what goes wrong for a process, or for all, by what they are doing.
@@ -23,7 +24,7 @@ impl Driver<'_> {
         }
     }
 
-    pub(super) fn happen(&mut self, step: &Step) {
+    pub(super) fn happen(&mut self, step: &PlanStep) {
         self.turn = BUSY;
         self.recorder
             .say(format!("plan: {}", self.names.show(step)));
@@ -89,7 +90,7 @@ impl Driver<'_> {
                 | FaultKind::Latency(_)
         );
         let kind = fault.resource.filter(|_| is_for_a_kind);
-        let kind = kind.and_then(|at| self.simulation.kinds.get(at));
+        let kind = kind.and_then(|at| self.scenario.kinds.get(at));
         let process = fault.process.and_then(|at| self.processes.get(at));
         self.recorder.note(Event::Disturbed {
             process: process.map(|process| Arc::clone(&process.name)),

@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use lariat_cluster::Commit;
 
-use super::{Kind, name_of};
+use super::kind::{Kind, name_of};
 use crate::activity::Reached;
-use crate::event::{Event, LifeId, Moment};
+use crate::actors::LifeId;
+use crate::event::{Event, Moment};
 
 /// Up to when the caches of living processes were last known to be complete.
 ///

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::*;
 use crate::activity::Reached;
-use crate::event::LifeId;
+use crate::actors::LifeId;
 
 fn life() -> LifeId {
     LifeId {

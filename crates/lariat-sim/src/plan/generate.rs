@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use super::sequence::{Place, Sequence, Theme};
+use super::sequence::{Sequence, Subject, Theme};
 use super::swarm::Swarm;
-use super::{Change, Command, Fate, Fault, FaultKind, Happening, Own, Step, Verb, Write};
-use crate::simulation::Chaos;
+use super::{Change, Command, Fate, Fault, FaultKind, Happening, Own, PlanStep, Verb, Write};
+use crate::chaos::Chaos;
 
 const VERBS: [Option<&str>; 8] = [
     None,
@@ -50,7 +50,7 @@ enum Style {
 ///
 /// Each seed has tendencies of its own, such as many faults and few writes, so that runs differ more than the average
 /// over all happenings would let them.
-pub(crate) fn generate(seed: u64, chaos: &Chaos, cast: Cast) -> Vec<Step> {
+pub(crate) fn generate(seed: u64, chaos: &Chaos, cast: Cast) -> Vec<PlanStep> {
     let mut random = fastrand::Rng::with_seed(seed ^ 0x706c_616e);
     let style = match random.u8(..20) {
         _ if !(cast.commands && chaos.faults) || chaos.lasts >= LONG => Style::Mixed,
@@ -115,7 +115,7 @@ impl Weights {
 
 impl Generator {
     /// Makes happenings that know nothing of each other.
-    fn background(&self, random: &mut fastrand::Rng, lasts: Duration) -> Vec<Step> {
+    fn background(&self, random: &mut fastrand::Rng, lasts: Duration) -> Vec<PlanStep> {
         let pace = Duration::from_millis([50, 200, 500, 1500][random.usize(..4)]);
         let pace = pace * self.pace;
         let mut at = Duration::ZERO;
@@ -136,13 +136,13 @@ impl Generator {
             };
             for _ in 0..crowd {
                 let what = self.happening(random);
-                steps.push(Step { at, what });
+                steps.push(PlanStep { at, what });
             }
         }
     }
 
     /// Adds sequences: at any time of a mixed run, one after the other at the end of others.
-    fn sequences(&self, random: &mut fastrand::Rng, lasts: Duration, steps: &mut Vec<Step>) {
+    fn sequences(&self, random: &mut fastrand::Rng, lasts: Duration, steps: &mut Vec<PlanStep>) {
         let mut at = lasts;
         let count = match self.style {
             Style::Mixed if lasts >= LONG => lasts.as_secs() / SEQUENCE,
@@ -158,7 +158,7 @@ impl Generator {
                 Style::NotServed => Theme::NotServed,
                 _ => Theme::any(random),
             };
-            let place = Place {
+            let place = Subject {
                 process: random.usize(..self.cast.processes.max(1)),
                 kind: random.usize(..self.cast.kinds.max(1)),
             };
@@ -169,13 +169,13 @@ impl Generator {
     }
 
     /// Has every sixth mixed run end a process while it starts.
-    fn end(&self, random: &mut fastrand::Rng, lasts: Duration, steps: &mut Vec<Step>) {
+    fn end(&self, random: &mut fastrand::Rng, lasts: Duration, steps: &mut Vec<PlanStep>) {
         if random.u8(..6) > 0 {
             return;
         }
         let lasts = u64::try_from(lasts.as_millis()).unwrap_or(u64::MAX);
         let at = Duration::from_millis(random.u64(..=lasts));
-        let place = Place {
+        let place = Subject {
             process: random.usize(..self.cast.processes.max(1)),
             kind: random.usize(..self.cast.kinds.max(1)),
         };

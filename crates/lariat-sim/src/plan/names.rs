@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::{Command, Fault, FaultKind, Happening, NAMES, Step, Verb, Write};
+use super::{Command, Fault, FaultKind, Happening, NAMES, PlanStep, Verb, Write};
 use crate::record::Stamp;
 
 /// What the numbers of a plan stand for.
@@ -15,7 +15,7 @@ pub(crate) struct Names {
 
 impl Names {
     /// Returns a step in words.
-    pub(crate) fn show<'a>(&'a self, step: &'a Step) -> impl fmt::Display + 'a {
+    pub(crate) fn show<'a>(&'a self, step: &'a PlanStep) -> impl fmt::Display + 'a {
         Shown { names: self, step }
     }
 
@@ -30,7 +30,7 @@ impl Names {
 
 struct Shown<'a> {
     names: &'a Names,
-    step: &'a Step,
+    step: &'a PlanStep,
 }
 
 impl fmt::Display for Shown<'_> {

@@ -1,9 +1,10 @@
 use std::time::Duration;
 
-use super::{Cast, FaultKind, Happening, Step, generate};
-use crate::simulation::Chaos;
+use super::{FaultKind, Happening, PlanStep};
+use crate::chaos::Chaos;
+use crate::plan::{Cast, generate};
 
-fn plan(seed: u64) -> Vec<Step> {
+fn plan(seed: u64) -> Vec<PlanStep> {
     let cast = Cast {
         processes: 2,
         kinds: 3,
@@ -48,7 +49,7 @@ fn the_pace_of_a_plan_is_that_of_its_chaos() {
 }
 
 /// Returns when resources are not served, for each process and kind.
-fn outages(steps: &[Step]) -> Vec<(Option<usize>, Option<usize>, Duration, Duration)> {
+fn outages(steps: &[PlanStep]) -> Vec<(Option<usize>, Option<usize>, Duration, Duration)> {
     let faults = steps.iter().filter_map(|step| match &step.what {
         Happening::Fault(fault) if fault.kind == FaultKind::NotServed => {
             let end = step.at + fault.lasts;
@@ -68,7 +69,7 @@ fn a_resource_is_never_away_for_so_long_that_its_objects_count_as_gone() {
     for seed in 0..400 {
         let steps = plan(seed);
         let outages = outages(&steps);
-        let is_disturbed = |step: &Step| match &step.what {
+        let is_disturbed = |step: &PlanStep| match &step.what {
             Happening::Fault(fault) => fault.kind != FaultKind::NotServed,
             Happening::Process { .. } => true,
             _ => false,

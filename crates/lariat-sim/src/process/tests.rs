@@ -3,9 +3,10 @@ use lariat_controller::{Context, Outcome};
 use tokio::time;
 
 use super::*;
+use crate::chaos::Chaos;
 use crate::objects::Objects;
-use crate::plan::{Fate, Happening, Step};
-use crate::simulation::{Chaos, Simulation};
+use crate::plan::{Fate, Happening, PlanStep};
+use crate::simulation::Simulation;
 
 /// A program whose first life has calls longer than its grace period.
 async fn run(process: Process) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
@@ -34,7 +35,7 @@ fn a_stop_that_is_asked_for_while_faults_last_may_cut_calls_short_when_they_have
         what: Fate::Restart(Duration::from_secs(1)),
     };
     let at = Duration::from_secs(4);
-    let report = simulation.run_plan(&[Step { at, what }]);
+    let report = simulation.run_plan(&[PlanStep { at, what }]);
     let report = report.unwrap_or_else(|failure| panic!("{failure}"));
     let is_cut = |line: &str| line.contains("slow: ConfigMap default/o0 dropped");
     let lines: Vec<_> = report.trace().lines().collect();

@@ -8,7 +8,7 @@ use lariat_controller::{Context, HandlerError, HandlerResult, Outcome};
 use lariat_core::{Gvk, ObjectKey};
 use tokio::time;
 
-use super::crew::Dice;
+use super::dice::Dice;
 use super::own::Target;
 use crate::activity::Act;
 use crate::panics::PLANNED;

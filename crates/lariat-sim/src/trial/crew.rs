@@ -9,14 +9,15 @@ use lariat_controller::{
     Context, HandlerOptions, Outcome, Registration, Resync, SharedController,
     SharedControllerFactory,
 };
-use lariat_core::{Gvk, LabelSelector, ObjectKey};
-use parking_lot::Mutex;
+use lariat_core::{LabelSelector, ObjectKey};
 use tokio::task::JoinSet;
 use tokio::time;
 
 use super::behaviour::Behaviour;
+use super::dice::{Dice, gvk};
+use super::kinds::kinds;
 use super::own::{Reader, Target};
-use super::{Setup, kinds};
+use super::setup::Setup;
 use crate::activity::Act;
 use crate::plan::{Command, NAMES, Own, Verb};
 use crate::process::Process;
@@ -86,7 +87,7 @@ impl Crew {
             }
             Verb::Select => self.select(command),
             Verb::Dismiss => self.dismiss(kind).await,
-            Verb::Write(own) => self.write(own, (kind, key), number / NAMES % LATEST),
+            Verb::Write(own) => self.write(own, kind, key, number / NAMES % LATEST),
             Verb::Read => {
                 let reader = Reader::filled(&self.process, &self.factory, gvk(kind));
                 self.tasks.spawn(async move {
@@ -133,7 +134,7 @@ impl Crew {
     }
 
     /// Writes after some milliseconds, without waiting for the answer.
-    fn write(&mut self, own: Own, (kind, key): (usize, ObjectKey), later: u32) {
+    fn write(&mut self, own: Own, kind: usize, key: ObjectKey, later: u32) {
         let (process, factory) = (self.process.clone(), self.factory.clone());
         let dice = Arc::clone(&self.dice);
         while self.tasks.try_join_next().is_some() {}
@@ -238,24 +239,5 @@ impl Crew {
         self.tasks.abort_all();
         self.registrations.clear();
         self.subscriptions.clear();
-    }
-}
-
-pub(super) fn gvk(kind: usize) -> Gvk {
-    let kinds = kinds();
-    kinds[kind % kinds.len()].clone()
-}
-
-/// Dice that handlers share; their order of use comes from the seed like everything else.
-#[derive(Debug)]
-pub(super) struct Dice(Mutex<fastrand::Rng>);
-
-impl Dice {
-    pub(super) fn new(random: fastrand::Rng) -> Self {
-        Self(Mutex::new(random))
-    }
-
-    pub(super) fn below(&self, number: u32) -> u32 {
-        self.0.lock().u32(..number.max(1))
     }
 }

@@ -14,8 +14,8 @@ use lariat_core::{Gvk, ObjectKey};
 use serde_json::json;
 use tokio::time;
 
-use super::crew::{Dice, gvk};
-use super::{PLURALS, kinds};
+use super::dice::{Dice, gvk};
+use super::kinds::{PLURALS, kinds};
 use crate::plan::Own;
 use crate::process::Process;
 use crate::world::LABEL;

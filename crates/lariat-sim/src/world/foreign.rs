@@ -12,9 +12,11 @@ use lariat_cluster::Cluster;
 use serde_json::{Value, json};
 use tokio::time;
 
-use super::LABEL;
 use crate::objects::Objects;
 use crate::plan::Change;
+
+/// The label that changes of objects move, and that selections may look at.
+pub(crate) const LABEL: &str = "app";
 
 /// A client that nothing goes wrong with.
 pub(super) struct Foreign {
@@ -24,7 +26,7 @@ pub(super) struct Foreign {
     pub(super) name: String,
 }
 
-const DEFINITIONS: &str = "customresourcedefinitions.apiextensions.k8s.io";
+const CRDS: &str = "customresourcedefinitions.apiextensions.k8s.io";
 
 impl Foreign {
     pub(super) async fn change(&self, change: Change) {
@@ -75,27 +77,27 @@ impl Foreign {
                 &resource,
             ));
         }
-        let definition = self.definition()?;
-        let version = definition["spec"]["versions"][0]["name"].as_str()?;
+        let crd = self.crd()?;
+        let version = crd["spec"]["versions"][0]["name"].as_str()?;
         let gvk = GroupVersionKind::gvk(&resource.group, version, &resource.kind);
         let resource = ApiResource::from_gvk_with_plural(&gvk, &resource.plural);
         let client = self.client.clone();
-        Some(if definition["spec"]["scope"] == "Cluster" {
+        Some(if crd["spec"]["scope"] == "Cluster" {
             Api::all_with(client, &resource)
         } else {
             Api::namespaced_with(client, "default", &resource)
         })
     }
 
-    fn definition_name(&self) -> String {
+    fn crd_name(&self) -> String {
         let resource = self.kind.resource();
         format!("{}.{}", resource.plural, resource.group)
     }
 
-    fn definition(&self) -> Option<Value> {
-        let definitions = self.cluster.objects(DEFINITIONS);
-        let name = self.definition_name();
-        let mut of_kind = definitions.iter().filter(|each| each.key().name() == name);
+    fn crd(&self) -> Option<Value> {
+        let crds = self.cluster.objects(CRDS);
+        let name = self.crd_name();
+        let mut of_kind = crds.iter().filter(|each| each.key().name() == name);
         serde_json::from_slice(&of_kind.next()?.json()).ok()
     }
 
@@ -128,25 +130,25 @@ impl Foreign {
     }
 
     async fn undefine(&self) -> Result<(), Error> {
-        let api = self.definitions();
-        api.delete(&self.definition_name(), &DeleteParams::default())
+        let api = self.crds();
+        api.delete(&self.crd_name(), &DeleteParams::default())
             .await
             .map(drop)
     }
 
-    fn definitions(&self) -> Api<DynamicObject> {
+    fn crds(&self) -> Api<DynamicObject> {
         let gvk = GroupVersionKind::gvk("apiextensions.k8s.io", "v1", "CustomResourceDefinition");
         Api::all_with(self.client.clone(), &ApiResource::from_gvk(&gvk))
     }
 
     /// Defines the kind; one that is defined differently is removed before.
     ///
-    /// A definition another client makes meanwhile is left as it is, unless this one `insists`.
+    /// A CRD another client makes meanwhile is left as it is, unless this one `insists`.
     pub(super) async fn define(&self, number: u8, insists: bool) -> Result<(), Error> {
-        let wanted = self.kind.definition(number);
+        let wanted = self.kind.crd(number);
         let mut removes = true;
-        // The name is free once the objects of the old definition are gone.
-        while let Some(is) = self.definition() {
+        // The name is free once the objects of the old CRD are gone.
+        while let Some(is) = self.crd() {
             if is["metadata"]["deletionTimestamp"].is_null() {
                 let same = is["spec"]["scope"] == wanted["spec"]["scope"]
                     && is["spec"]["versions"][0]["name"] == wanted["spec"]["versions"][0]["name"];
@@ -158,9 +160,9 @@ impl Foreign {
             }
             time::sleep(Duration::from_millis(100)).await;
         }
-        let definition = serde_json::from_value(wanted).map_err(Error::SerdeError)?;
-        self.definitions()
-            .create(&PostParams::default(), &definition)
+        let crd = serde_json::from_value(wanted).map_err(Error::SerdeError)?;
+        self.crds()
+            .create(&PostParams::default(), &crd)
             .await
             .map(drop)
     }

@@ -25,10 +25,10 @@ pub(super) struct Answers<U, Q, A, E> {
     pub(super) ttl: Duration,
     /// The maximum number of users with cached answers.
     pub(super) users: usize,
-    state: Arc<Mutex<State<U, Q, A, E>>>,
+    state: Arc<Mutex<AnswerCache<U, Q, A, E>>>,
 }
 
-struct State<U, Q, A, E> {
+struct AnswerCache<U, Q, A, E> {
     users: HashMap<U, OfUser<Q, A, E>>,
     /// Counts lookups; the number identifies a request and orders users by last use.
     asked: u64,
@@ -36,10 +36,10 @@ struct State<U, Q, A, E> {
 
 struct OfUser<Q, A, E> {
     last_use: u64,
-    entries: HashMap<Q, Entry<A, E>>,
+    entries: HashMap<Q, CachedAnswer<A, E>>,
 }
 
-struct Entry<A, E> {
+struct CachedAnswer<A, E> {
     asked_at: Instant,
     /// Distinguishes it from earlier entries for the same question.
     number: u64,
@@ -59,7 +59,7 @@ where
     E: Clone + Send + Sync + 'static,
 {
     pub(super) fn new(ttl: Duration, users: usize) -> Self {
-        let state = State {
+        let state = AnswerCache {
             users: HashMap::new(),
             asked: 0,
         };
@@ -103,7 +103,7 @@ where
 
     fn begin(
         &self,
-        state: &mut State<U, Q, A, E>,
+        state: &mut AnswerCache<U, Q, A, E>,
         user: U,
         question: Q,
         ask: BoxFuture<'static, Result<A, E>>,
@@ -120,7 +120,7 @@ where
         };
         let flight = flight.boxed().shared();
         if let Some(weak) = flight.downgrade() {
-            let entry = Entry {
+            let entry = CachedAnswer {
                 asked_at: now,
                 number,
                 answer: Answer::Flight(weak),
@@ -133,7 +133,7 @@ where
     }
 }
 
-impl<U: Clone + Eq + Hash, Q: Clone + Eq + Hash, A: Clone, E: Clone> State<U, Q, A, E> {
+impl<U: Clone + Eq + Hash, Q: Clone + Eq + Hash, A: Clone, E: Clone> AnswerCache<U, Q, A, E> {
     /// Finds a fresh answer, or a pending request whose answer will be fresh.
     fn find(&mut self, user: &U, question: &Q, ttl: Duration) -> Option<Result<A, Flight<A, E>>> {
         self.asked += 1;
@@ -201,7 +201,7 @@ impl<Q, A, E> OfUser<Q, A, E> {
     }
 }
 
-impl<A, E> Entry<A, E> {
+impl<A, E> CachedAnswer<A, E> {
     fn is_fresh(&self, now: Instant, ttl: Duration) -> bool {
         now.duration_since(self.asked_at) < ttl
     }

@@ -20,9 +20,9 @@ use tokio::time::timeout;
 
 use super::Access;
 use super::error::AccessError;
-use super::review::Verb;
 use super::rules::Granted;
 use super::user::User;
+use super::verb::Verb;
 
 /// How long the API server may take to answer one review.
 const TIMEOUT: Duration = Duration::from_secs(10);

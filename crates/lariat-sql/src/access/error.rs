@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use lariat_core::Gvk;
 
-use super::review::Verb;
+use super::verb::Verb;
 
 /// The access of a user could not be determined; nothing may be shown then.
 ///

@@ -13,40 +13,13 @@ use super::answers::Answers;
 use super::ask::{Asker, Whose};
 use super::error::AccessError;
 use super::user::User;
+use super::verb::Verb;
 
 const DEFAULT_TTL: Duration = Duration::from_secs(30);
+
 const DEFAULT_USERS: usize = 1_000;
+
 const DEFAULT_CONCURRENCY: usize = 16;
-
-/// What a user wants to do with objects.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Verb {
-    /// To read single objects, by their names.
-    Get,
-    /// To read all objects.
-    List,
-    /// To receive changes.
-    Watch,
-}
-
-impl Verb {
-    /// Returns the verb as rules of RBAC write it.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Get => "get",
-            Self::List => "list",
-            Self::Watch => "watch",
-        }
-    }
-}
-
-impl fmt::Display for Verb {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.as_str())
-    }
-}
 
 /// Asks the API server which objects users may see.
 ///

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use k8s_openapi::api::authorization::v1::ResourceRule;
 use lariat_core::ResourceKind;
 
-use super::review::Verb;
+use super::verb::Verb;
 
 /// The access that rules grant.
 #[derive(Debug, Default, PartialEq, Eq)]

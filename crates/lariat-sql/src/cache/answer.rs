@@ -7,8 +7,8 @@ use std::time::Duration;
 use lariat_core::{Gvk, ObjectKey};
 use serde::de::DeserializeOwned;
 
+use crate::read::Read;
 use crate::revision::Revision;
-use crate::store::Read;
 
 /// The answer to a query: objects, counts and the revision.
 ///

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use lariat_cache::{CachedObject, Informer};
 use lariat_core::ObjectKey;
 
-use super::unread::{Step, Unread};
+use super::unread::{Unread, UnreadChange};
 
 /// The objects of a kind that were written without their content.
 ///
@@ -27,7 +27,7 @@ impl Bare {
     /// Records what was written.
     ///
     /// Content that the informer has by now is written next; [`look`](Self::look) finds content that is loaded later.
-    pub(super) fn wrote(&mut self, steps: &[Step], informer: &Informer, unread: &Unread) {
+    pub(super) fn wrote(&mut self, steps: &[UnreadChange], informer: &Informer, unread: &Unread) {
         for step in steps {
             match step.new.as_ref().filter(|object| !object.has_content()) {
                 Some(object) => {

@@ -13,13 +13,15 @@ use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use super::blocking::blocking;
 use super::kept::Kept;
 use super::keys::SharedKeys;
 use super::kind::{Common, Progress};
+
 #[cfg(feature = "postgres")]
 use super::replica::Replica;
 use super::{SqlCache, SqlError, SqlKind, columns, feed};
-use crate::association::Associated;
+use crate::associated::Associated;
 #[cfg(feature = "postgres")]
 use crate::postgres::Postgres;
 use crate::schema::Schema;
@@ -65,7 +67,7 @@ const READERS: usize = 4;
 pub struct SqlCacheBuilder {
     factory: SharedCacheFactory,
     schemas: Vec<Schema>,
-    place: Place,
+    place: Location,
     history: usize,
     patience: Duration,
     query_timeout: Duration,
@@ -75,7 +77,7 @@ pub struct SqlCacheBuilder {
 
 /// Where a cache is kept.
 #[derive(Debug)]
-enum Place {
+enum Location {
     Memory,
     File(PathBuf),
     #[cfg(feature = "postgres")]
@@ -87,7 +89,7 @@ impl SqlCacheBuilder {
         Self {
             factory: factory.clone(),
             schemas: Vec::new(),
-            place: Place::Memory,
+            place: Location::Memory,
             history: HISTORY,
             patience: PATIENCE,
             query_timeout: QUERY_TIMEOUT,
@@ -112,7 +114,7 @@ impl SqlCacheBuilder {
     /// The next process reads it, and writes only what has changed since. Tables of kinds that the cache does not have
     /// any more are dropped. The lock file `<path>-lock` keeps a second cache from using the file.
     pub fn in_file(mut self, path: impl Into<PathBuf>) -> Self {
-        self.place = Place::File(path.into());
+        self.place = Location::File(path.into());
         self
     }
 
@@ -124,13 +126,13 @@ impl SqlCacheBuilder {
     /// takes over writing, queries wait until it has written the differences.
     #[cfg(feature = "postgres")]
     pub fn in_postgres(mut self, options: Postgres) -> Self {
-        self.place = Place::Postgres(options);
+        self.place = Location::Postgres(options);
         self
     }
 
     /// Keeps everything in memory (default).
     pub fn in_memory(mut self) -> Self {
-        self.place = Place::Memory;
+        self.place = Location::Memory;
         self
     }
 
@@ -197,10 +199,10 @@ impl SqlCacheBuilder {
         let associated = schemas.map(|schema| self.associated(schema));
         let associated: Vec<Vec<Associated>> = associated.collect::<Result<_, _>>()?;
         let database = match &self.place {
-            Place::Memory => Database::in_memory(),
-            Place::File(path) => Database::in_file(path),
+            Location::Memory => Database::in_memory(),
+            Location::File(path) => Database::in_file(path),
             #[cfg(feature = "postgres")]
-            Place::Postgres(options) => Database::on_server(options.clone(), self.query_timeout),
+            Location::Postgres(options) => Database::on_server(options.clone(), self.query_timeout),
         };
         let readers = Arc::new(Readers::new(database.clone(), self.readers));
         let mut writer = open(&database).await?;
@@ -214,7 +216,7 @@ impl SqlCacheBuilder {
         let tables = self.tables(&database, keys.as_ref(), associated);
         let kinds = self.kinds(readers, keys.as_ref(), &wanted, tables);
         #[cfg(feature = "postgres")]
-        if let Place::Postgres(options) = &self.place {
+        if let Location::Postgres(options) = &self.place {
             let replica = Replica {
                 database,
                 kinds,
@@ -293,7 +295,7 @@ impl SqlCacheBuilder {
         keys: Option<SharedKeys>,
     ) -> Result<SqlCache, SqlError> {
         let of_kinds = kinds.clone();
-        let writer = feed::blocking(move || {
+        let writer = blocking(move || {
             let names: Vec<String> = of_kinds
                 .iter()
                 .map(|kind| kind.schema().gvk().to_string())
@@ -336,7 +338,9 @@ impl SqlCacheBuilder {
             if !seen.insert(kind.clone()) {
                 return Err(SqlError::KindTwice { kind });
             }
-            if !matches!(self.place, Place::Memory) && is_always_sealed(&kind) && !self.seals(&kind)
+            if !matches!(self.place, Location::Memory)
+                && is_always_sealed(&kind)
+                && !self.seals(&kind)
             {
                 return Err(SqlError::NoKey { kind });
             }
@@ -365,7 +369,7 @@ impl SqlCacheBuilder {
                 );
                 return Err(failed(why));
             }
-            association.resolve(schema, known).map_err(failed)
+            Associated::resolve(association, schema, known).map_err(failed)
         });
         found.collect()
     }
@@ -383,7 +387,7 @@ async fn open(database: &Database) -> Result<Writer, SqlError> {
     let mut tries = 0;
     loop {
         let to_open = database.clone();
-        match feed::blocking(move || Ok(Writer::open(&to_open)?)).await {
+        match blocking(move || Ok(Writer::open(&to_open)?)).await {
             Err(SqlError::Storage(StorageError::InUse { .. })) if tries < IN_USE_TRIES => {
                 tries += 1;
                 tokio::time::sleep(IN_USE_PAUSE).await;

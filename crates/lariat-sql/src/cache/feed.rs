@@ -10,21 +10,19 @@ use tokio::time::{self, Instant};
 use tokio_util::sync::CancellationToken;
 
 use super::bare::Bare;
+use super::blocking::{LOOK, blocking};
 use super::covered::Covered;
-use super::error::SqlError;
 use super::kind::{Inner, SqlKind};
-use super::unread::{Step, Unread};
+use super::unread::{Unread, UnreadChange};
+use crate::op::Op;
 use crate::row::{Row, Unindexable, sound};
 use crate::schema::Schema;
 use crate::sql::StorageError;
-use crate::store::{Op, Reached, Writer};
-use crate::watch::{Event, History, State};
+use crate::store::{Reached, Writer};
+use crate::watch::{Event, History, ObjectState};
 
 /// The maximum number of changes in one write: a few milliseconds of work.
 const BATCH: usize = 500;
-
-/// How often progress is checked while queries wait and no changes arrive.
-pub(super) const LOOK: Duration = Duration::from_millis(20);
 
 /// How often the informer's version is checked where replicas share the cache.
 ///
@@ -39,23 +37,6 @@ const STALE: Duration = Duration::from_secs(3);
 
 /// The shortest and the longest pause before a failed write is retried.
 pub(super) const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
-
-/// Runs blocking work on a thread that may block.
-///
-/// # Errors
-///
-/// The runtime is shut down.
-pub(super) async fn blocking<T, F>(work: F) -> Result<T, SqlError>
-where
-    T: Send + 'static,
-    F: FnOnce() -> Result<T, SqlError> + Send + 'static,
-{
-    match tokio::task::spawn_blocking(work).await {
-        Ok(done) => done,
-        Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
-        Err(_) => Err(SqlError::Stopped),
-    }
-}
 
 /// How often objects that were written without content are checked for it.
 const CONTENT_LOOK: Duration = Duration::from_secs(1);
@@ -292,7 +273,7 @@ impl Feed {
     }
 
     /// Takes the next batch of changes; returns it and the state it leads to.
-    fn batch(&mut self) -> (Vec<Step>, Reached) {
+    fn batch(&mut self) -> (Vec<UnreadChange>, Reached) {
         let status = self.informer.status();
         let unread = &self.unread;
         // `begun` is read after the version, so that the steps of all changes up to the version have begun.
@@ -311,7 +292,7 @@ impl Feed {
         (steps, reached)
     }
 
-    async fn write(&mut self, steps: Arc<[Step]>, reached: Reached) {
+    async fn write(&mut self, steps: Arc<[UnreadChange]>, reached: Reached) {
         let (kind, to_read) = (Arc::clone(&self.kind), Arc::clone(&steps));
         // Computed once, even if the write is retried: values that cannot be indexed are counted here.
         let ops = blocking(move || Ok(to_read.iter().map(|step| kind.op(step)).collect()));
@@ -407,7 +388,7 @@ impl Feed {
 
 impl Inner {
     /// Converts a step of an object into a change of its row.
-    fn op(&self, step: &Step) -> Op {
+    fn op(&self, step: &UnreadChange) -> Op {
         let Some(object) = &step.new else {
             return Op::Delete(step.key.clone());
         };
@@ -439,8 +420,11 @@ impl Inner {
 /// Returns the events of a step for watches: the states before and after.
 ///
 /// A successor of the same name is a deletion and a creation.
-fn events(step: &Step) -> impl Iterator<Item = (Option<State>, Option<State>)> + use<> {
-    let state = |object: &Option<Arc<_>>| object.as_ref().map(|it| State::new(Arc::clone(it)));
+fn events(
+    step: &UnreadChange,
+) -> impl Iterator<Item = (Option<ObjectState>, Option<ObjectState>)> + use<> {
+    let state =
+        |object: &Option<Arc<_>>| object.as_ref().map(|it| ObjectState::new(Arc::clone(it)));
     let (old, new) = (state(&step.old), state(&step.new));
     let (first, second) = if step.is_successor() {
         ((old, None), Some((None, new)))
@@ -451,6 +435,6 @@ fn events(step: &Step) -> impl Iterator<Item = (Option<State>, Option<State>)> +
 }
 
 /// Returns the number of events of a step.
-fn events_of(step: &Step) -> u64 {
+fn events_of(step: &UnreadChange) -> u64 {
     1 + u64::from(step.is_successor())
 }

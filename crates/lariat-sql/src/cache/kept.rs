@@ -7,9 +7,9 @@ use futures::stream::{self, StreamExt};
 use lariat_cache::{WarmObjects, WarmSource, WarmSourceError};
 use lariat_core::ResourceVersion;
 
-use super::feed::blocking;
+use super::blocking::blocking;
 use super::kind::Inner;
-use crate::store::Page;
+use crate::read::Page;
 
 /// The objects of a kind that an earlier process has written.
 pub(super) struct Kept(pub(super) Arc<Inner>);

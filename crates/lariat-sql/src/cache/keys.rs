@@ -5,8 +5,8 @@ use std::sync::Arc;
 use lariat_seal::{KeyWrapper, Keyring, Sealing};
 use parking_lot::Mutex;
 
+use super::blocking::blocking;
 use super::error::SqlError;
-use super::feed::blocking;
 use crate::sealed::Keys;
 use crate::sql::StorageError;
 use crate::store::{Readers, Writer};

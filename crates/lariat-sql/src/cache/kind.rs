@@ -12,16 +12,17 @@ use tokio::time::{self, Instant};
 use tokio_util::sync::CancellationToken;
 
 use super::answer::{Answer, SqlStatus};
+use super::blocking::{LOOK, blocking};
 use super::error::SqlError;
-use super::feed::{LOOK, blocking};
 use super::keys::SharedKeys;
 use super::unread::Unread;
 use crate::access::Access;
 use crate::query::{Cursor, Part, Plan, Query, QueryError, Scope, View};
-use crate::revision::{Place, Revision};
+use crate::read::{Read, ReadError};
+use crate::revision::{Position, Revision};
 use crate::schema::Schema;
 use crate::sql::StorageError;
-use crate::store::{Reached, Read, ReadError, Reader, Readers, Tables};
+use crate::store::{Reached, Reader, Readers, Tables};
 use crate::watch::{History, Watch, WatchError};
 
 /// A kind of a [`SqlCache`](crate::SqlCache), to query and to watch.
@@ -308,7 +309,7 @@ impl SqlKind {
             history,
             change,
         } = self.inner.progress.borrow().reached;
-        Revision::new(version, Some(Place { history, change }))
+        Revision::new(version, Some(Position { history, change }))
     }
 
     /// Returns the state of the kind.
@@ -446,7 +447,7 @@ impl Inner {
     fn now(&self, history: &History) -> Revision {
         let reached = self.progress.borrow().reached;
         let is_of_it = reached.history == history.number();
-        let place = Place {
+        let place = Position {
             history: history.number(),
             change: if is_of_it { reached.change } else { 0 },
         };

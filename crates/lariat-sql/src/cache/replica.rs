@@ -12,8 +12,9 @@ use tokio::time::{self, Instant};
 use tokio_util::sync::CancellationToken;
 
 use super::SqlCache;
+use super::blocking::{LOOK, blocking};
 use super::error::SqlError;
-use super::feed::{Feed, LOOK, blocking};
+use super::feed::Feed;
 use super::keys::SharedKeys;
 use super::kind::SqlKind;
 use crate::store::{Database, Stored, Writer};
@@ -41,7 +42,7 @@ pub(super) struct Replica {
 }
 
 /// A running replica.
-struct Running {
+struct RunningReplica {
     replica: Replica,
     writes: watch::Sender<bool>,
     stopping: CancellationToken,
@@ -58,7 +59,7 @@ impl Replica {
         let kinds = kinds.map(|kind| (kind.schema().gvk().clone(), kind.clone()));
         let kinds = kinds.collect();
         let (writes, of_writes) = watch::channel(false);
-        let running = Running {
+        let running = RunningReplica {
             replica: self,
             writes,
             stopping: stopping.clone(),
@@ -189,7 +190,7 @@ impl Replica {
     }
 }
 
-impl Running {
+impl RunningReplica {
     async fn run(mut self, writer: Writer) {
         let mut session = Some(writer);
         let (mut rest, longest) = RESTS;

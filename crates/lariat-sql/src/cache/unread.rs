@@ -14,7 +14,7 @@ use tokio::time::Instant;
 ///
 /// [`lariat_cache::Changes`] would drop the state before a deletion, and with it whether a watch had shown the object.
 #[derive(Debug, Clone)]
-pub(super) struct Step {
+pub(super) struct UnreadChange {
     pub(super) key: ObjectKey,
     /// The state that was written last.
     pub(super) old: Option<Arc<CachedObject>>,
@@ -25,7 +25,7 @@ pub(super) struct Step {
     since: Instant,
 }
 
-impl Step {
+impl UnreadChange {
     /// Returns whether another object has the name now.
     pub(super) fn is_successor(&self) -> bool {
         let states = self.old.as_ref().zip(self.new.as_ref());
@@ -36,14 +36,14 @@ impl Step {
 /// The steps of a kind, one per object, in the order in which they began.
 #[derive(Debug, Default)]
 pub(super) struct Unread {
-    state: Mutex<State>,
+    state: Mutex<Backlog>,
     added: Notify,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct Backlog {
     order: BTreeMap<u64, ObjectKey>,
-    steps: HashMap<ObjectKey, (u64, Step)>,
+    steps: HashMap<ObjectKey, (u64, UnreadChange)>,
     /// How many steps have begun.
     begun: u64,
     /// The number of steps taken but not written, and since when the first waits.
@@ -65,7 +65,7 @@ impl Unread {
     /// Takes up to `most` steps, to write them.
     ///
     /// They count as unwritten until [`written`](Self::written) is called.
-    pub(super) fn take(&self, most: usize) -> Vec<Step> {
+    pub(super) fn take(&self, most: usize) -> Vec<UnreadChange> {
         let mut state = self.state.lock();
         let mut taken = Vec::new();
         while taken.len() < most
@@ -73,7 +73,9 @@ impl Unread {
         {
             taken.extend(state.steps.remove(&key).map(|(_, step)| step));
         }
-        state.taken = taken.first().map(|first: &Step| (taken.len(), first.since));
+        state.taken = taken
+            .first()
+            .map(|first: &UnreadChange| (taken.len(), first.since));
         taken
     }
 
@@ -144,7 +146,7 @@ impl Subscriber for Unread {
     }
 }
 
-impl State {
+impl Backlog {
     fn put(&mut self, change: &Change, now: Instant) {
         let (old, new, is_initial) = match change {
             Change::Added { object, initial } => (None, Some(object), *initial),
@@ -163,7 +165,7 @@ impl State {
             }
             return;
         }
-        let step = Step {
+        let step = UnreadChange {
             key: key.clone(),
             old: old.cloned(),
             new: new.cloned(),
@@ -243,7 +245,7 @@ mod tests {
         let old = a;
         let new = state("a", 4);
         unread.changed(&[Change::Updated { old, new }]);
-        let names = |steps: Vec<Step>| {
+        let names = |steps: Vec<UnreadChange>| {
             steps
                 .iter()
                 .map(|step| step.key.to_string())

@@ -15,11 +15,11 @@ use serde_json::Value as Json;
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Path {
     text: String,
-    steps: Vec<Step>,
+    steps: Vec<PathStep>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-enum Step {
+enum PathStep {
     Member(String),
     Element(usize),
     All,
@@ -33,7 +33,7 @@ impl Path {
     /// It can if it contains `[*]`.
     #[must_use]
     pub fn is_many(&self) -> bool {
-        self.steps.contains(&Step::All)
+        self.steps.contains(&PathStep::All)
     }
 
     /// Returns the steps of the path as JSON.
@@ -49,10 +49,10 @@ impl Path {
     #[must_use]
     pub fn steps(&self) -> Json {
         let steps = self.steps.iter().map(|step| match step {
-            Step::Member(name) => serde_json::json!(name),
-            Step::Element(index) => serde_json::json!(index),
-            Step::All => Json::Null,
-            Step::First(path, text) => serde_json::json!({"path": path, "is": text}),
+            PathStep::Member(name) => serde_json::json!(name),
+            PathStep::Element(index) => serde_json::json!(index),
+            PathStep::All => Json::Null,
+            PathStep::First(path, text) => serde_json::json!({"path": path, "is": text}),
         });
         steps.collect()
     }
@@ -87,7 +87,7 @@ impl Path {
     }
 }
 
-impl Step {
+impl PathStep {
     fn follow<'a>(&self, value: &'a Json, found: &mut Vec<&'a Json>) -> Result<(), &'static str> {
         match (self, value) {
             (_, Json::Null) => {}
@@ -155,7 +155,7 @@ impl FromStr for Path {
                 if name[..end].contains(']') {
                     return Err(failed("a bracket is closed that is not open"));
                 }
-                steps.push(Step::Member(name[..end].to_owned()));
+                steps.push(PathStep::Member(name[..end].to_owned()));
                 &name[end..]
             };
         }
@@ -168,14 +168,14 @@ impl FromStr for Path {
 }
 
 /// Reads what is in brackets; returns it and what follows them.
-fn bracket(inside: &str) -> Result<(Step, &str), &'static str> {
+fn bracket(inside: &str) -> Result<(PathStep, &str), &'static str> {
     const OPEN: &str = "a bracket is not closed";
     if let Some(quote) = inside.chars().next().filter(|c| matches!(c, '\'' | '"')) {
         let (name, rest) = inside[1..]
             .split_once(quote)
             .ok_or("a quote is not closed")?;
         let rest = rest.strip_prefix(']').ok_or(OPEN)?;
-        return Ok((Step::Member(name.to_owned()), rest));
+        return Ok((PathStep::Member(name.to_owned()), rest));
     }
     if let Some(condition) = inside.strip_prefix("?(") {
         let (condition, rest) = condition.split_once(")]").ok_or(OPEN)?;
@@ -184,17 +184,17 @@ fn bracket(inside: &str) -> Result<(Step, &str), &'static str> {
     let (text, rest) = inside.split_once(']').ok_or(OPEN)?;
     let step = match text {
         "" => return Err("there is nothing in its brackets"),
-        "*" => Step::All,
+        "*" => PathStep::All,
         _ if text.bytes().all(|byte| byte.is_ascii_digit()) => {
-            Step::Element(text.parse().map_err(|_| "its index is too large")?)
+            PathStep::Element(text.parse().map_err(|_| "its index is too large")?)
         }
-        name => Step::Member(name.to_owned()),
+        name => PathStep::Member(name.to_owned()),
     };
     Ok((step, rest))
 }
 
 /// Reads `@.type=="Ready"`.
-fn first(condition: &str) -> Result<Step, &'static str> {
+fn first(condition: &str) -> Result<PathStep, &'static str> {
     const FORM: &str = "a condition has the form [?(@.type==\"Ready\")]";
     let (path, text) = condition.split_once("==").ok_or(FORM)?;
     let path = path.trim().strip_prefix("@.").ok_or(FORM)?;
@@ -205,7 +205,7 @@ fn first(condition: &str) -> Result<Step, &'static str> {
     if path.iter().any(String::is_empty) {
         return Err(FORM);
     }
-    Ok(Step::First(path, text.to_owned()))
+    Ok(PathStep::First(path, text.to_owned()))
 }
 
 #[cfg(test)]

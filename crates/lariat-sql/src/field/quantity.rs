@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use super::error::ValueError;
+
 /// How many parts one is divided into: quantities are exact down to a billionth.
 const NANO: i128 = 1_000_000_000;
 
@@ -39,13 +41,10 @@ impl Quantity {
 }
 
 impl FromStr for Quantity {
-    type Err = super::ValueError;
+    type Err = ValueError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let nanos = parse(text).ok_or(super::ValueError::new(
-            text,
-            "a quantity such as 500m or 2Gi",
-        ))?;
+        let nanos = parse(text).ok_or(ValueError::new(text, "a quantity such as 500m or 2Gi"))?;
         Ok(Self { nanos })
     }
 }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::Value as Json;
 
+use super::error::ValueError;
 use super::quantity::Quantity;
 
 /// The type of a field: what its values are, and how they compare.
@@ -253,23 +254,6 @@ pub(crate) fn natural_key(text: &str) -> Vec<u8> {
     key.push(0);
     key.extend_from_slice(text.as_bytes());
     key
-}
-
-/// The error of a text that is not a value of the expected type.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{text:?} is not {form}")]
-pub struct ValueError {
-    text: String,
-    form: &'static str,
-}
-
-impl ValueError {
-    pub(super) fn new(text: &str, form: &'static str) -> Self {
-        Self {
-            text: text.to_owned(),
-            form,
-        }
-    }
 }
 
 #[cfg(test)]

@@ -5,33 +5,12 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 use http::{HeaderMap, header};
 
+use super::error::AuthError;
 use super::reviews::TokenReviews;
 use crate::access::User;
 
 /// The maximum length of a token, in bytes.
 const LONGEST_TOKEN: usize = 16 * 1024;
-
-/// The error of a request whose user is unknown. It does not contain the token.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum AuthError {
-    /// The request has no token, or the token was refused.
-    ///
-    /// The response is 401 with this reason.
-    #[error("{0}")]
-    Unauthenticated(String),
-    /// The user of the token cannot be determined now.
-    ///
-    /// The response is 503 with this reason.
-    #[error("{0}")]
-    Unavailable(String),
-}
-
-impl AuthError {
-    pub(super) fn unauthenticated(why: &str) -> Self {
-        Self::Unauthenticated(why.to_owned())
-    }
-}
 
 type Check = dyn Fn(&HeaderMap) -> BoxFuture<'static, Result<User, AuthError>> + Send + Sync;
 

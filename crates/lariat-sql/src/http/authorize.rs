@@ -10,7 +10,7 @@ use lariat_core::{Gvk, ResourceKind, Scope};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use super::visible::VisibleError;
+use super::error::VisibleError;
 use crate::access::{Access, AccessReviews, User, Verb};
 use crate::cache::SqlKind;
 use crate::query::{Query, field};

@@ -9,7 +9,7 @@ use http_body::{Body, Frame, SizeHint};
 use lariat_core::Gvk;
 use serde_json::json;
 
-use super::room::Place;
+use super::room::RoomPermit;
 use crate::cache::{Answer, Count, Found};
 use crate::query::{Query, Subject};
 
@@ -29,11 +29,11 @@ pub(super) struct ListBody {
     is_first: bool,
     left: u64,
     /// Room for the request, until all is sent.
-    _place: Place,
+    _place: RoomPermit,
 }
 
 impl ListBody {
-    pub(super) fn new(kind: &Gvk, query: &Query, mut answer: Answer, place: Place) -> Self {
+    pub(super) fn new(kind: &Gvk, query: &Query, mut answer: Answer, place: RoomPermit) -> Self {
         let objects = std::mem::take(&mut answer.objects);
         let head = head(kind, query, &answer);
         let bytes: usize = objects.iter().map(|found| found.json.len()).sum();

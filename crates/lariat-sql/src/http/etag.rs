@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 
 use crate::access::Access;
 use crate::query::Query;
-use crate::revision::{Place, Revision};
+use crate::revision::{Position, Revision};
 
 /// A hash of the query and of what the user may see.
 ///
@@ -32,7 +32,7 @@ impl Question {
     /// It has the number of the last change and not the resource version, which also rises when the kind has not
     /// changed.
     pub(super) fn tag(self, revision: Revision) -> Option<HeaderValue> {
-        let Place { history, change } = revision.place()?;
+        let Position { history, change } = revision.place()?;
         let tag = format!("W/\"{history:08x}-{change}-{:016x}\"", self.0);
         HeaderValue::try_from(tag).ok()
     }

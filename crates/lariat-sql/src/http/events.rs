@@ -10,7 +10,7 @@ use futures::stream;
 use tokio::time::{self, Interval, MissedTickBehavior, Sleep};
 use tokio_util::sync::CancellationToken;
 
-use super::room::Place;
+use super::room::RoomPermit;
 use super::status::Refusal;
 use crate::row::sound;
 use crate::watch::{Watch, WatchError, WatchEvent};
@@ -27,7 +27,7 @@ pub(super) struct Terms {
     pub(super) longest: Option<Duration>,
     pub(super) stopping: CancellationToken,
     /// Room for the watch, until it ends.
-    pub(super) place: Place,
+    pub(super) place: RoomPermit,
 }
 
 /// A watch that is being sent. It makes progress only while its client reads.
@@ -37,7 +37,7 @@ struct Events {
     end: Option<Pin<Box<Sleep>>>,
     stopping: CancellationToken,
     is_over: bool,
-    _place: Place,
+    _place: RoomPermit,
 }
 
 /// Returns the body that sends a watch.

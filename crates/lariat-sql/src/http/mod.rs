@@ -31,6 +31,7 @@
 mod auth;
 mod authorize;
 mod body;
+mod error;
 mod etag;
 mod events;
 mod openapi;
@@ -46,7 +47,6 @@ mod status;
 mod target;
 mod visible;
 
-pub use auth::AuthError;
+pub use error::{AuthError, VisibleError};
 pub use reviews::TokenReviews;
 pub use service::SqlService;
-pub use visible::VisibleError;

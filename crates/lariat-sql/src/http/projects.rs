@@ -1,13 +1,13 @@
 //! Namespaces that a query names by a label.
 
 use super::authorize::of_namespaces;
-use super::shared::{Shared, path_of};
+use super::shared::{ServiceState, path_of};
 use super::status::Refusal;
 use super::visible::View;
 use crate::access::User;
 use crate::query::{Operator, Query, label};
 
-impl Shared {
+impl ServiceState {
     /// Replaces the namespace label of a query with names of namespaces.
     ///
     /// They are the namespaces with the label that the user may see. Otherwise a user who sees objects in a namespace,

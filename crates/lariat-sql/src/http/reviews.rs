@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 use tokio::sync::Semaphore;
 use tokio::time::{self, Instant};
 
-use super::auth::AuthError;
+use super::error::AuthError;
 use crate::access::User;
 
 const TTL: Duration = Duration::from_secs(60);

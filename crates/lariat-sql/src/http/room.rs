@@ -24,7 +24,7 @@ pub(super) struct Room {
 
 /// A place that a user has taken; dropping it gives it back.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct RoomPermit {
     users: Users,
     user: String,
     _permit: OwnedSemaphorePermit,
@@ -45,7 +45,7 @@ impl Room {
     /// Takes a place for a user; an error if none is free.
     ///
     /// Users are identified by their names: other values of a user may differ from token to token.
-    pub(super) fn take(&self, user: &User) -> Result<Place, Refusal> {
+    pub(super) fn take(&self, user: &User) -> Result<RoomPermit, Refusal> {
         let mut users = self.users.lock();
         let count = users.get(user.name()).copied().unwrap_or_default();
         if count >= self.limit_of_user {
@@ -54,7 +54,7 @@ impl Room {
         let permit = Arc::clone(&self.permits).try_acquire_owned();
         let permit = permit.map_err(|_| Refusal::busy(self.what, self.limit))?;
         users.insert(user.name().to_owned(), count + 1);
-        Ok(Place {
+        Ok(RoomPermit {
             users: Arc::clone(&self.users),
             user: user.name().to_owned(),
             _permit: permit,
@@ -62,7 +62,7 @@ impl Room {
     }
 }
 
-impl Drop for Place {
+impl Drop for RoomPermit {
     fn drop(&mut self) {
         let mut users = self.users.lock();
         if let Some(count) = users.get_mut(&self.user) {

@@ -19,7 +19,7 @@ use super::body::ListBody;
 use super::etag::{self, Question};
 use super::events::{self, Terms};
 use super::page;
-use super::shared::{Shared, path_of};
+use super::shared::{ServiceState, path_of};
 use super::status::Refusal;
 use super::target::{self, Target};
 use crate::access::User;
@@ -41,7 +41,7 @@ const EVENT_STREAM: &str = "text/event-stream";
 type Kind = (String, String, String);
 
 /// Returns the routes.
-pub(super) fn router(shared: Arc<Shared>) -> Router {
+pub(super) fn router(shared: Arc<ServiceState>) -> Router {
     Router::new()
         .route("/", get(show_page))
         .route("/openapi.json", get(describe))
@@ -57,7 +57,7 @@ pub(super) fn router(shared: Arc<Shared>) -> Router {
         .with_state(shared)
 }
 
-async fn show_page(State(shared): State<Arc<Shared>>, request: Request) -> Answered {
+async fn show_page(State(shared): State<Arc<ServiceState>>, request: Request) -> Answered {
     let (parts, _) = request.into_parts();
     shared.check(&parts)?;
     let page = page::page();
@@ -71,14 +71,14 @@ async fn show_page(State(shared): State<Arc<Shared>>, request: Request) -> Answe
     Ok(response)
 }
 
-async fn describe(State(shared): State<Arc<Shared>>, request: Request) -> Answered {
+async fn describe(State(shared): State<Arc<ServiceState>>, request: Request) -> Answered {
     let (parts, _) = request.into_parts();
     shared.enter(&parts).await?;
     target::of_none(parts.uri.query().unwrap_or_default())?;
     Ok(fixed(&parts.headers, JSON, &shared.openapi))
 }
 
-async fn kinds(State(shared): State<Arc<Shared>>, request: Request) -> Answered {
+async fn kinds(State(shared): State<Arc<ServiceState>>, request: Request) -> Answered {
     let (parts, _) = request.into_parts();
     let user = shared.enter(&parts).await?;
     target::of_none(parts.uri.query().unwrap_or_default())?;
@@ -130,19 +130,23 @@ fn field_of(field: &Field) -> Json {
     })
 }
 
-async fn list(State(shared): State<Arc<Shared>>, path: Of<Kind>, request: Request) -> Answered {
+async fn list(
+    State(shared): State<Arc<ServiceState>>,
+    path: Of<Kind>,
+    request: Request,
+) -> Answered {
     let (parts, _) = request.into_parts();
     let user = shared.enter(&parts).await?;
     let Path((group, version, kind)) = path.map_err(|error| bad_path(&error))?;
     let path = format!("{group}/{version}/{kind}");
     let target = Target::read(parts.uri.query().unwrap_or_default(), shared.pages)?;
     if target.is_watch {
-        return watch(&shared, &user, (&path, target.query), &parts).await;
+        return watch(&shared, &user, &path, target.query, &parts).await;
     }
     let place = shared.requests.take(&user)?;
     let query = shared.without_label(&user, target.query).await?;
     let query = query.most_counts(COUNTS);
-    let view = shared.view_for(&user, (&path, &query)).await?;
+    let view = shared.view_for(&user, &path, &query).await?;
     let question = Question::new(&query, view.access());
     let tag_at = |revision| question.and_then(|question| question.tag(revision));
     let now = view.revision();
@@ -163,9 +167,10 @@ async fn list(State(shared): State<Arc<Shared>>, path: Of<Kind>, request: Reques
 }
 
 async fn watch(
-    shared: &Arc<Shared>,
+    shared: &Arc<ServiceState>,
     user: &User,
-    (path, query): (&str, Query),
+    path: &str,
+    query: Query,
     parts: &Parts,
 ) -> Answered {
     if !accepts_events(&parts.headers) {
@@ -233,7 +238,7 @@ fn accepts_events(headers: &HeaderMap) -> bool {
 }
 
 async fn cluster_object(
-    State(shared): State<Arc<Shared>>,
+    State(shared): State<Arc<ServiceState>>,
     path: Of<(String, String, String, String)>,
     request: Request,
 ) -> Answered {
@@ -244,11 +249,11 @@ async fn cluster_object(
         format!("{group}/{version}/{kind}"),
         ObjectKey::cluster(&name),
     );
-    object(&shared, &user, (&path, key), &parts).await
+    object(&shared, &user, &path, key, &parts).await
 }
 
 async fn namespaced_object(
-    State(shared): State<Arc<Shared>>,
+    State(shared): State<Arc<ServiceState>>,
     path: Of<(String, String, String, String, String)>,
     request: Request,
 ) -> Answered {
@@ -257,13 +262,14 @@ async fn namespaced_object(
     let Path((group, version, kind, namespace, name)) = path.map_err(|error| bad_path(&error))?;
     let path = format!("{group}/{version}/{kind}");
     let key = ObjectKey::namespaced(&namespace, &name);
-    object(&shared, &user, (&path, key), &parts).await
+    object(&shared, &user, &path, key, &parts).await
 }
 
 async fn object(
-    shared: &Arc<Shared>,
+    shared: &Arc<ServiceState>,
     user: &User,
-    (path, key): (&str, ObjectKey),
+    path: &str,
+    key: ObjectKey,
     parts: &Parts,
 ) -> Answered {
     let revision = target::of_object(parts.uri.query().unwrap_or_default())?;

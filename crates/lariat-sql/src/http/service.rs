@@ -1,11 +1,10 @@
 //! The service and its options.
 
 use std::collections::BTreeMap;
-use std::fmt;
-use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
+use std::{fmt, io};
 
 use axum::Router;
 use http::HeaderMap;
@@ -13,13 +12,14 @@ use lariat_core::Gvk;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use super::auth::{Auth, AuthError};
+use super::auth::Auth;
 use super::authorize::Authorizer;
+use super::error::{AuthError, VisibleError};
 use super::reviews::TokenReviews;
 use super::room::Room;
-use super::shared::{Shared, path_of};
+use super::shared::{ServiceState, path_of};
 use super::target::Pages;
-use super::visible::{Sight, VisibleError};
+use super::visible::Sight;
 use super::{openapi, routes, serve};
 use crate::access::{Access, AccessReviews, User};
 use crate::cache::{SqlCache, SqlKind};
@@ -298,7 +298,7 @@ impl SqlService {
         let is_open = self.auth.is_open();
         let is_always_the_same = is_open && self.sight.is_none();
         let is_endless = self.longest_watch.is_zero() || is_always_the_same;
-        routes::router(Arc::new(Shared {
+        routes::router(Arc::new(ServiceState {
             kinds,
             auth: self.auth,
             sight: self.sight,

@@ -12,10 +12,11 @@ use tokio_util::sync::CancellationToken;
 
 use super::auth::Auth;
 use super::authorize::of_namespaces;
+use super::error::VisibleError;
 use super::room::Room;
 use super::status::Refusal;
 use super::target::{CORE, Pages};
-use super::visible::{Sight, View, VisibleError};
+use super::visible::{Sight, View};
 use crate::access::{Access, User};
 use crate::cache::SqlKind;
 use crate::query::Query;
@@ -24,7 +25,7 @@ use crate::query::Query;
 pub(super) const LONGEST_URL: usize = 16 * 1024;
 
 /// The state that all requests share.
-pub(super) struct Shared {
+pub(super) struct ServiceState {
     /// By their paths below `/v1`.
     pub(super) kinds: BTreeMap<String, SqlKind>,
     pub(super) auth: Auth,
@@ -40,7 +41,7 @@ pub(super) struct Shared {
     pub(super) openapi: Bytes,
 }
 
-impl Shared {
+impl ServiceState {
     /// Checks a request before it is processed, and returns its user.
     pub(super) async fn enter(&self, request: &Parts) -> Result<User, Refusal> {
         self.check(request)?;
@@ -91,7 +92,8 @@ impl Shared {
     pub(super) async fn view_for(
         &self,
         user: &User,
-        (path, query): (&str, &Query),
+        path: &str,
+        query: &Query,
     ) -> Result<View, Refusal> {
         let mut view = self.view(user, path, query).await?;
         let namespaces = query.namespaces.as_ref();

@@ -5,8 +5,7 @@ use axum::response::{IntoResponse, Response};
 use http::{HeaderValue, StatusCode, header};
 use serde_json::{Value as Json, json};
 
-use super::auth::AuthError;
-use super::visible::VisibleError;
+use super::error::{AuthError, VisibleError};
 use crate::cache::SqlError;
 use crate::query::{QueryError, UrlError};
 use crate::sql::StorageError;

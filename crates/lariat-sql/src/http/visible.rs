@@ -9,7 +9,8 @@ use futures::future::BoxFuture;
 use lariat_core::Gvk;
 
 use super::authorize::Authorizer;
-use crate::access::{Access, AccessError, User};
+use super::error::VisibleError;
+use crate::access::{Access, User};
 use crate::cache::{Answer, SqlError, SqlKind};
 use crate::query::Query;
 use crate::revision::Revision;
@@ -64,32 +65,6 @@ impl View {
     /// Watches what may be seen.
     pub(super) fn watch(&self, query: &Query, since: Revision) -> Result<Watch, WatchError> {
         self.kind.watch(query, Some(since))
-    }
-}
-
-/// The access of a user could not be determined; nothing is shown then.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the access of the user is unknown: {0}")]
-pub struct VisibleError(String);
-
-impl VisibleError {
-    /// Creates an error that is sent to the client, as 503 with this reason.
-    #[must_use]
-    pub fn new(why: impl Into<String>) -> Self {
-        Self(why.into())
-    }
-}
-
-/// Converts the error of a review.
-///
-/// The message of the API server is logged, and is not sent to the client.
-impl From<AccessError> for VisibleError {
-    fn from(error: AccessError) -> Self {
-        tracing::warn!(
-            error = lariat_core::describe(&error),
-            "access of a user is unknown"
-        );
-        Self::new("a review of access failed; the log of the program says why")
     }
 }
 

@@ -3,7 +3,7 @@
 use bytes::{BufMut, Bytes, BytesMut};
 
 use super::text;
-use crate::sql::Arg;
+use crate::param::Arg;
 
 /// The file header: a signature, no flags, no extension.
 const HEADER: &[u8; 19] = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";

@@ -1,6 +1,7 @@
 //! The schema that the tables are in.
 
-use crate::sql::{Connection, Param, Statement, StorageError, Transaction};
+use crate::param::Param;
+use crate::sql::{Connection, Statement, StorageError, Transaction};
 
 /// The version of the table layout; tables of other versions are refused.
 const FORM: i64 = 3;

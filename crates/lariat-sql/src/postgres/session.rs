@@ -17,7 +17,8 @@ use super::copy;
 use super::error::describe;
 use super::tls::Tls;
 use super::values::Bound;
-use crate::sql::{Arg, Columns, Connection, Dialect, Param, Statement, StorageError, Transaction};
+use crate::param::{Arg, Param};
+use crate::sql::{Columns, Connection, Dialect, Statement, StorageError, Transaction};
 
 /// How many statements a session keeps prepared; the kinds of queries are few.
 const PREPARED: usize = 256;

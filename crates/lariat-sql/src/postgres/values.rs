@@ -6,7 +6,7 @@ use bytes::BytesMut;
 use tokio_postgres::types::{FromSql, IsNull, ToSql, Type};
 
 use super::text;
-use crate::sql::{List, Param};
+use crate::param::{List, Param};
 
 /// A parameter, as the library takes it.
 #[derive(Debug)]

@@ -2,16 +2,14 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use lariat_seal::{Context, Keyring, SealError};
+use lariat_seal::{Keyring, SealError};
 use serde_json::{Value as Json, json};
 
 use super::error::QueryError;
-use super::plan::{Order, Plan};
-use super::{Part, Query};
+use super::plan::Plan;
 use crate::field::FieldType;
+use crate::param::Param;
 use crate::revision::Revision;
-use crate::schema::Schema;
-use crate::sql::Param;
 
 /// The end of an answer: the sort keys of its last row, and its revision.
 ///
@@ -25,7 +23,9 @@ pub(crate) struct Cursor {
 
 /// The error of a cursor that cannot be decrypted.
 const DAMAGED: QueryError = QueryError::Cursor("it is damaged");
+
 const ANOTHER: QueryError = QueryError::Cursor("another query made it");
+
 const NOT_OPENED: QueryError =
     QueryError::Cursor("it is damaged, or another query or a cache with another key made it");
 
@@ -87,25 +87,6 @@ impl Cursor {
     }
 }
 
-/// Returns a hash of the kind, the conditions and the order of a query.
-///
-/// A cursor fits queries with the same one.
-pub(super) fn shape(schema: &Schema, query: &Query, orders: &[Order]) -> Context {
-    let asked = Query {
-        part: Part::All,
-        summaries: Vec::new(),
-        summarizes_namespaces: false,
-        most_counts: None,
-        at_least: None,
-        ..query.clone()
-    };
-    let types = orders.iter().map(|order| format!("{:?} ", order.of));
-    Context::new("lariat-sql cursor")
-        .and(schema.gvk().to_string())
-        .and(asked.to_url())
-        .and(types.collect::<String>())
-}
-
 /// Returns whether keys are what rows are sorted by.
 fn fits(plan: &Plan, keys: &[Param]) -> bool {
     let types = plan.orders.iter().map(|order| order.of);
@@ -165,7 +146,8 @@ mod tests {
 
     use super::*;
     use crate::field::Field;
-    use crate::query::{Scope, field, label};
+    use crate::query::{Query, Scope, field, label};
+    use crate::schema::Schema;
 
     const FIELDS: [(&str, FieldType); 7] = [
         ("text", FieldType::Text),

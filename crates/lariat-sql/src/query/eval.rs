@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use super::Namespaces;
 use super::plan::{Check, Comparison, Order, Plan, Target, Test, words_of};
 use crate::access::Access;
-use crate::association::{Associated, Link};
+use crate::associated::{Associated, Link};
 use crate::field::Value;
 use crate::row::Row;
 use crate::schema::{NAME, Schema};
@@ -114,7 +114,8 @@ impl Plan {
     pub(crate) fn compare(
         &self,
         schema: &Schema,
-        (one, other): (&Row, &Row),
+        one: &Row,
+        other: &Row,
         others: Others<'_>,
     ) -> Ordering {
         let value = |row: &Row, order: &Order| {

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use lariat_core::Gvk;
 use lariat_seal::Context;
 
-use super::cursor;
 use super::error::QueryError;
 use super::filter::{AnyOf, Condition, Operator, Subject};
 use super::scope::Scope;
+use super::shape::shape;
 use super::{Namespaces, Part, Query};
 use crate::access::Access;
 use crate::field::{FieldType, Value};
@@ -66,6 +66,17 @@ pub(crate) struct Summary {
     pub(crate) target: Target,
     /// The type of the values.
     pub(crate) of: FieldType,
+}
+
+impl Summary {
+    /// Returns an error if there are more counts than the query allows.
+    pub(crate) fn check(&self, counts: usize, most: usize) -> Result<(), QueryError> {
+        if counts <= most {
+            return Ok(());
+        }
+        let subject = self.subject.clone();
+        Err(QueryError::ManyCounts { subject, most })
+    }
 }
 
 /// A condition on one field or label.
@@ -172,7 +183,7 @@ impl Plan {
             labelled: labelled.unwrap_or_default(),
             most_counts: query.most_counts,
             summarizes_namespaces: query.summarizes_namespaces,
-            shape: cursor::shape(scope.schema, query, &orders),
+            shape: shape(scope.schema, query, orders.iter().map(|order| order.of)),
             filters,
             orders,
             summaries,

@@ -6,7 +6,7 @@ use lariat_core::Gvk;
 
 use super::error::QueryError;
 use crate::access::Access;
-use crate::association::Associated;
+use crate::associated::Associated;
 use crate::schema::Schema;
 
 /// The visible part of a kind and of its associated kinds.

@@ -5,14 +5,14 @@ use std::collections::{BTreeMap, HashMap};
 
 use lariat_seal::Keyring;
 
-use super::Sealed;
-use super::row;
+use super::{Sealed, row};
 use crate::field::Value;
+use crate::param::{List, Param};
 use crate::query::{Cursor, Others, Part, Plan, Target};
+use crate::read::{Count, Found, Page, Read, ReadError};
 use crate::row::Row;
 use crate::schema::Schema;
-use crate::sql::{Connection, List, Param, Statement, StorageError, Transaction};
-use crate::store::{Count, Found, Page, Read, ReadError};
+use crate::sql::{Connection, Statement, StorageError, Transaction};
 
 /// A decrypted row.
 struct Opened {
@@ -69,7 +69,7 @@ pub(crate) fn read(
         answer.summaries.push(counts);
     }
     let keys = of.keys.current();
-    part(&mut rows, (schema, plan), &keys, &mut answer)?;
+    part(&mut rows, schema, plan, &keys, &mut answer)?;
     let ids = rows.iter().map(|opened| opened.id).collect();
     let sql = format!("SELECT id, json FROM {} WHERE id", of.table);
     let mut sql = Statement::new(of.dialect, &sql);
@@ -123,7 +123,8 @@ pub(crate) fn page(
 /// Reduces rows to the part that the query selects, in their order.
 fn part(
     rows: &mut Vec<Opened>,
-    (schema, plan): (&Schema, &Plan),
+    schema: &Schema,
+    plan: &Plan,
     keyring: &Keyring,
     answer: &mut Read,
 ) -> Result<(), ReadError> {
@@ -133,7 +134,7 @@ fn part(
         rows.clear();
         return Ok(());
     }
-    rows.sort_by(|one, other| plan.compare(schema, (&one.row, &other.row), Others::default()));
+    rows.sort_by(|one, other| plan.compare(schema, &one.row, &other.row, Others::default()));
     match &plan.part {
         Part::All | Part::Nothing => {}
         Part::Page { number, size } => {

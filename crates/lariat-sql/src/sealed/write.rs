@@ -2,10 +2,10 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::Sealed;
-use super::row;
-use crate::sql::{Arg, Connection, List, Statement, StorageError};
-use crate::store::Op;
+use super::{Sealed, row};
+use crate::op::Op;
+use crate::param::{Arg, List};
+use crate::sql::{Connection, Statement, StorageError};
 
 /// Writes changes of different rows; returns whether anything has changed.
 pub(crate) fn write(

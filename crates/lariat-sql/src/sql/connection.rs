@@ -3,7 +3,8 @@
 use tokio_util::sync::CancellationToken;
 
 use super::error::StorageError;
-use super::{Arg, Dialect, Param, Statement};
+use super::{Dialect, Statement};
+use crate::param::{Arg, Param};
 
 /// A connection to a database. All methods block.
 pub(crate) trait Connection: Send {

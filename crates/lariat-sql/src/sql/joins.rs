@@ -2,8 +2,9 @@
 
 use super::layout::Column;
 use super::select::{Select, allowed};
-use super::{BEGINNING, Layout, Param, Statement};
-use crate::association::Link;
+use super::{BEGINNING, Layout, Statement};
+use crate::associated::Link;
+use crate::param::Param;
 use crate::query::Target;
 use crate::schema::{NAME, UID};
 

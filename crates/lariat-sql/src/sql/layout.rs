@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use super::{Arg, Dialect};
+use super::Dialect;
 use crate::field::FieldType;
+use crate::param::Arg;
 use crate::schema::Schema;
 
 /// The tables of a kind, whose names end with its number.

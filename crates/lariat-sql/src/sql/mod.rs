@@ -19,7 +19,7 @@ pub(crate) use dialect::Dialect;
 pub use error::StorageError;
 pub(crate) use layout::Layout;
 pub(crate) use select::{From, Select};
-pub(crate) use statement::{Arg, List, Param, Statement};
+pub(crate) use statement::Statement;
 
 /// The part of a long text or of long bytes that an index has.
 ///

@@ -1,11 +1,12 @@
 //! The statements of a query.
 
-use super::layout::Column;
-use super::{BEGINNING, Dialect, Layout, List, Param, Statement};
 use lariat_core::ObjectKey;
 
+use super::layout::Column;
+use super::{BEGINNING, Dialect, Layout, Statement};
 use crate::access::Access;
-use crate::association::Associated;
+use crate::associated::Associated;
+use crate::param::{List, Param};
 use crate::query::{Check, Comparison, Namespaces, Plan, Target, Test};
 use crate::schema::Schema;
 

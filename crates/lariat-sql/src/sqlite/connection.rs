@@ -6,9 +6,8 @@ use serde_json::Value as Json;
 use tokio_util::sync::CancellationToken;
 
 use super::lock::Lock;
-use crate::sql::{
-    Arg, Columns, Connection, Dialect, List, Param, Statement, StorageError, Transaction,
-};
+use crate::param::{Arg, List, Param};
+use crate::sql::{Columns, Connection, Dialect, Statement, StorageError, Transaction};
 
 /// After how many instructions of SQLite a query checks for an interrupt.
 ///

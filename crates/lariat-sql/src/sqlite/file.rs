@@ -7,6 +7,7 @@ use std::time::Duration;
 use rusqlite::{Connection, OpenFlags};
 
 use super::connection::Sqlite;
+use super::error::file_error;
 use super::lock::Lock;
 use crate::sql::StorageError;
 
@@ -37,7 +38,7 @@ const MEMORY: &str = "PRAGMA cache_size = -32768; PRAGMA temp_store = MEMORY;";
 
 /// Where a cache is kept.
 #[derive(Debug, Clone)]
-pub(crate) enum Place {
+pub(crate) enum Location {
     File(PathBuf),
     /// In memory, under a name of its own within the process.
     Memory(u64),
@@ -46,26 +47,26 @@ pub(crate) enum Place {
 /// A database that can be opened by several connections.
 #[derive(Debug, Clone)]
 pub(crate) struct Database {
-    place: Place,
+    place: Location,
 }
 
 impl Database {
     pub(crate) fn in_memory() -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         Self {
-            place: Place::Memory(NEXT.fetch_add(1, Ordering::Relaxed)),
+            place: Location::Memory(NEXT.fetch_add(1, Ordering::Relaxed)),
         }
     }
 
     pub(crate) fn in_file(path: impl Into<PathBuf>) -> Self {
         Self {
-            place: Place::File(path.into()),
+            place: Location::File(path.into()),
         }
     }
 
     /// Returns whether it is kept in a file.
     pub(crate) fn is_file(&self) -> bool {
-        matches!(self.place, Place::File(_))
+        matches!(self.place, Location::File(_))
     }
 
     /// Opens it for writing.
@@ -75,14 +76,14 @@ impl Database {
     /// uses.
     pub(crate) fn open(&self) -> Result<Sqlite, StorageError> {
         let lock = match &self.place {
-            Place::File(path) => Some(Lock::take(path)?),
-            Place::Memory(_) => None,
+            Location::File(path) => Some(Lock::take(path)?),
+            Location::Memory(_) => None,
         };
         Ok(Sqlite::new(self.open_to_write()?, lock))
     }
 
     fn open_to_write(&self) -> Result<Connection, StorageError> {
-        let Place::File(path) = &self.place else {
+        let Location::File(path) = &self.place else {
             let connection = self.connect(OpenFlags::default())?;
             prepare(&connection)?;
             return Ok(connection);
@@ -131,8 +132,8 @@ impl Database {
 
     fn connect(&self, flags: OpenFlags) -> rusqlite::Result<Connection> {
         let connection = match &self.place {
-            Place::File(path) => Connection::open_with_flags(path, flags),
-            Place::Memory(number) => {
+            Location::File(path) => Connection::open_with_flags(path, flags),
+            Location::Memory(number) => {
                 Connection::open_with_flags(format!("file:/lariat-{number}?vfs=memdb"), flags)
             }
         }?;
@@ -144,21 +145,9 @@ impl Database {
 
     fn failed(&self, what: &'static str, error: &rusqlite::Error) -> StorageError {
         match &self.place {
-            Place::File(path) => file_error(path, what, error),
-            Place::Memory(_) => StorageError::Sqlite(error.to_string()),
+            Location::File(path) => file_error(path, what, error),
+            Location::Memory(_) => StorageError::Sqlite(error.to_string()),
         }
-    }
-}
-
-pub(super) fn file_error(
-    path: &Path,
-    what: &'static str,
-    why: &dyn std::fmt::Display,
-) -> StorageError {
-    StorageError::File {
-        path: path.to_owned(),
-        what,
-        why: why.to_string(),
     }
 }
 

@@ -5,7 +5,7 @@ use std::io::{self, Read as _, Seek as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
-use super::file::file_error;
+use super::error::file_error;
 use crate::sql::StorageError;
 
 /// The lock on the file of a cache, released on drop or when the process ends.

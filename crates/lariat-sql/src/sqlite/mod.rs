@@ -1,6 +1,7 @@
 //! SQLite: one file or memory, and connections to it.
 
 mod connection;
+mod error;
 mod file;
 mod lock;
 

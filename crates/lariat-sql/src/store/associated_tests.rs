@@ -8,14 +8,17 @@ use lariat_core::{Gvk, ObjectKey, RawObject};
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
 
-use super::reader::{Read, Tables, read};
-use super::{Database, Op, Reached, Writer, tables};
+use super::reader::{Tables, read};
+use super::{Database, Reached, Writer, tables};
 use crate::access::Access;
-use crate::association::{Associated, Association};
+use crate::associated::Associated;
+use crate::association::Association;
 use crate::field::{Field, FieldType};
+use crate::op::Op;
 use crate::query::{
     AnyOf, Condition, Operator, Others, Plan, Query, Scope, Subject, View, associated, field, label,
 };
+use crate::read::Read;
 use crate::row::Row;
 use crate::schema::Schema;
 use crate::sql::Connection;
@@ -259,7 +262,7 @@ impl Stage {
                 .iter()
                 .position(|it| it.gvk() == association.kind())
                 .unwrap();
-            let other = association.resolve(&schemas[0], &schemas[of]).unwrap();
+            let other = Associated::resolve(association, &schemas[0], &schemas[of]).unwrap();
             tables.associated.push(other.clone());
             tables.joined.push(opened[of].layout.clone());
             others.push((other, rows[of].clone()));
@@ -295,7 +298,7 @@ impl Stage {
         let mut rows: Vec<&Row> = rows
             .filter(|row| plan.matches(schema, row, others))
             .collect();
-        rows.sort_by(|one, other| plan.compare(schema, (one, other), others));
+        rows.sort_by(|one, other| plan.compare(schema, one, other, others));
         let mut counts = BTreeMap::new();
         for by in &plan.summaries {
             for row in &rows {

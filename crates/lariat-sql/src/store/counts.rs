@@ -1,45 +1,10 @@
 //! Counting objects by a value.
 
-use std::cmp::Reverse;
-
-use super::reader::ReadError;
-use crate::field::{FieldType, Quantity, Value, natural_key};
-use crate::query::{QueryError, Summary};
-use crate::sql::{Connection, Param, Select};
-
-/// How many objects have a value.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Count {
-    pub(crate) value: String,
-    pub(crate) namespace: Option<String>,
-    pub(crate) objects: u64,
-}
-
-impl Count {
-    /// Sorts counts: most objects first, then by value and namespace.
-    ///
-    /// The order is the same for all databases.
-    pub(crate) fn sorted(
-        counts: impl IntoIterator<Item = (Value, Option<String>, u64)>,
-    ) -> Vec<Self> {
-        let mut counts: Vec<_> = counts.into_iter().collect();
-        counts.sort_by_cached_key(|(value, namespace, objects)| {
-            // The key of a natural text is computed once.
-            let (natural, other) = match value {
-                Value::Natural(text) => (Some(natural_key(text)), None),
-                value => (None, Some(value.clone())),
-            };
-            (Reverse(*objects), natural, other, namespace.clone())
-        });
-        let counts = counts.into_iter();
-        let counts = counts.map(|(value, namespace, objects)| Self {
-            value: value.to_string(),
-            namespace,
-            objects,
-        });
-        counts.collect()
-    }
-}
+use crate::field::{FieldType, Quantity, Value};
+use crate::param::Param;
+use crate::query::Summary;
+use crate::read::{Count, ReadError};
+use crate::sql::{Connection, Select};
 
 /// Counts objects by the values of a summary.
 pub(super) fn summary(
@@ -58,17 +23,6 @@ pub(super) fn summary(
     })?;
     by.check(counts.len(), most)?;
     Ok(Count::sorted(counts))
-}
-
-impl Summary {
-    /// Returns an error if there are more counts than the query allows.
-    pub(crate) fn check(&self, counts: usize, most: usize) -> Result<(), QueryError> {
-        if counts <= most {
-            return Ok(());
-        }
-        let subject = self.subject.clone();
-        Err(QueryError::ManyCounts { subject, most })
-    }
 }
 
 /// Parses a stored value; none if it is not of its type.

@@ -3,17 +3,13 @@
 use ring::digest::{SHA256, digest};
 
 use super::reader::Tables;
+use crate::param::Param;
+use crate::read::Page;
 use crate::sealed;
-use crate::sql::{Connection, Param, Statement, StorageError};
+use crate::sql::{Connection, Statement, StorageError};
 
 /// How many objects are read at a time.
 const PAGE: u64 = 500;
-
-/// Some objects, and the number of the last row.
-pub(crate) struct Page {
-    pub(crate) objects: Vec<Box<[u8]>>,
-    pub(crate) last: Option<i64>,
-}
 
 /// Returns the version of all objects of a kind.
 ///

@@ -1,11 +1,10 @@
 //! The kinds in a database.
 
 use super::reader::Tables;
+use crate::param::Param;
 use crate::schema::Schema;
 use crate::sealed::{Keys, Sealed};
-use crate::sql::{
-    Connection, Dialect, Layout, Param, Statement, StorageError, Transaction, number_of,
-};
+use crate::sql::{Connection, Dialect, Layout, Statement, StorageError, Transaction, number_of};
 
 /// Marks an encrypted kind whose former plain text may still be in the database.
 ///

@@ -11,15 +11,13 @@ mod rows;
 mod turns;
 mod writer;
 
-pub(crate) use counts::Count;
 pub(crate) use database::Database;
-pub(crate) use kept::Page;
 pub(crate) use kinds::tables;
-pub(crate) use reader::{Found, Read, ReadError, Tables};
+pub(crate) use reader::Tables;
 pub(crate) use readers::{Reader, Readers};
 #[cfg(feature = "postgres")]
 pub(crate) use turns::Stored;
-pub(crate) use writer::{Op, Reached, Writer};
+pub(crate) use writer::{Reached, Writer};
 
 #[cfg(test)]
 mod associated_tests;

@@ -7,24 +7,25 @@ use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 use tokio::runtime::Runtime;
 
-use super::reader::Read;
 use super::tests::{Stage, access, agree, change, keys as keys_of, new_keys, query};
 use super::{Database, Writer, associated_tests as associated};
+use crate::param::{Arg, Param};
 use crate::postgres::Postgres;
 use crate::query::field;
-use crate::sql::{Arg, Connection, Dialect, Param, Statement, StorageError, Transaction};
+use crate::read::Read;
+use crate::sql::{Connection, Dialect, Statement, StorageError, Transaction};
 
 #[path = "../../tests/postgres/server.rs"]
 mod server;
 
 /// A server, and a runtime that drives its connections.
-struct Place {
+struct TestServer {
     server: server::Server,
     runtime: Runtime,
     schemas: AtomicU32,
 }
 
-impl Place {
+impl TestServer {
     fn new() -> Self {
         let mut runtime = tokio::runtime::Builder::new_multi_thread();
         let runtime = runtime.worker_threads(1).enable_all().build();
@@ -54,13 +55,13 @@ impl Place {
 
 #[test]
 fn any_query_finds_what_the_rows_say_in_their_order() {
-    let place = Place::new();
+    let place = TestServer::new();
     let _runtime = place.runtime.enter();
     let changes = prop::collection::vec(prop::collection::vec(change(), 1..8), 1..4);
     let queries = prop::collection::vec(query(), 1..6);
     let accesses = prop::collection::vec(access(), 0..3);
     let cases = (changes, queries, accesses, any::<bool>());
-    let tried = Place::runner(40).run(&cases, |(changes, queries, accesses, is_sealed)| {
+    let tried = TestServer::runner(40).run(&cases, |(changes, queries, accesses, is_sealed)| {
         let keys = is_sealed.then(new_keys);
         let mut stage = Stage::on(&place.schema(), keys.as_ref());
         stage.view.accesses = accesses.into();
@@ -71,14 +72,14 @@ fn any_query_finds_what_the_rows_say_in_their_order() {
 
 #[test]
 fn any_query_by_associated_objects_finds_and_counts_what_the_rows_say() {
-    let place = Place::new();
+    let place = TestServer::new();
     let _runtime = place.runtime.enter();
     let objects = prop::collection::vec(associated::object(), 1..40);
     let queries = prop::collection::vec(associated::query(), 1..8);
     let own = prop::collection::vec(associated::access(), 0..2);
     let others = prop::collection::vec(associated::access(), 3);
     let cases = (objects, queries, own, others);
-    let tried = Place::runner(40).run(&cases, |(objects, queries, own, others)| {
+    let tried = TestServer::runner(40).run(&cases, |(objects, queries, own, others)| {
         let view = associated::view(own, others);
         let here = associated::Stage::on(&Database::in_memory(), &objects);
         let there = associated::Stage::on(&place.schema(), &objects);
@@ -107,11 +108,11 @@ fn shown(read: &Read) -> impl PartialEq + std::fmt::Debug + use<> {
 
 #[test]
 fn answers_are_those_of_sqlite() {
-    let place = Place::new();
+    let place = TestServer::new();
     let _runtime = place.runtime.enter();
     let changes = prop::collection::vec(change(), 1..20);
     let cases = (changes, query(), any::<bool>());
-    let tried = Place::runner(30).run(&cases, |(changes, query, is_sealed)| {
+    let tried = TestServer::runner(30).run(&cases, |(changes, query, is_sealed)| {
         let keys = is_sealed.then(new_keys);
         let mut here = Stage::on(&Database::in_memory(), keys.as_ref());
         let mut there = Stage::on(&place.schema(), keys.as_ref());
@@ -167,7 +168,7 @@ fn put(connection: &mut dyn Connection) {
 
 #[test]
 fn one_writes_until_another_takes_over() {
-    let place = Place::new();
+    let place = TestServer::new();
     let _runtime = place.runtime.enter();
     let database = place.schema();
     let (mut one, mut other) = (database.open().unwrap(), database.open().unwrap());
@@ -194,7 +195,7 @@ fn one_writes_until_another_takes_over() {
 
 #[test]
 fn a_superseded_writer_writes_nothing_and_returns_an_error() {
-    let place = Place::new();
+    let place = TestServer::new();
     let _runtime = place.runtime.enter();
     let database = place.schema();
     let mut writer = Writer::open(&database).unwrap();
@@ -209,7 +210,7 @@ fn a_superseded_writer_writes_nothing_and_returns_an_error() {
 
 #[test]
 fn a_reader_cannot_write() {
-    let place = Place::new();
+    let place = TestServer::new();
     let _runtime = place.runtime.enter();
     let database = place.schema();
     drop(database.open().unwrap());
@@ -221,7 +222,7 @@ fn a_reader_cannot_write() {
 
 #[test]
 fn a_schema_of_something_else_or_of_another_form_is_refused() {
-    let place = Place::new();
+    let place = TestServer::new();
     let _runtime = place.runtime.enter();
     place
         .server
@@ -245,7 +246,7 @@ fn a_schema_of_something_else_or_of_another_form_is_refused() {
 
 #[test]
 fn a_parameter_of_another_type_is_an_error() {
-    let place = Place::new();
+    let place = TestServer::new();
     let _runtime = place.runtime.enter();
     let mut connection = place.schema().open().unwrap();
     let sql = Statement::new(Dialect::Postgres, "SELECT kind FROM kinds WHERE kind = ");

@@ -4,15 +4,15 @@ use std::collections::HashMap;
 
 use lariat_core::Gvk;
 
-use super::counts::{Count, summary};
-use crate::association::Associated;
-use crate::query::{Cursor, Part, Plan, QueryError};
-use crate::revision::{Place, Revision};
+use super::counts::summary;
+use crate::associated::Associated;
+use crate::param::{List, Param};
+use crate::query::{Cursor, Part, Plan};
+use crate::read::{Found, Read, ReadError};
+use crate::revision::{Position, Revision};
 use crate::schema::Schema;
 use crate::sealed::{self, Sealed};
-use crate::sql::{
-    Connection, From, Layout, List, Param, Select, Statement, StorageError, Transaction,
-};
+use crate::sql::{Connection, From, Layout, Select, Statement, StorageError, Transaction};
 
 /// The tables of a kind.
 #[derive(Debug, Clone)]
@@ -42,38 +42,6 @@ impl Tables {
             found.or_else(namespaces)
         })
     }
-}
-
-/// What a query finds, all of it at one revision.
-#[derive(Default)]
-pub(crate) struct Read {
-    pub(crate) found: Vec<Found>,
-    /// The number of objects on all pages; none if it was not requested.
-    pub(crate) total: Option<u64>,
-    /// The cursor of the next answer; none at the end.
-    pub(crate) next: Option<String>,
-    pub(crate) revision: Revision,
-    /// The counts of each summary.
-    pub(crate) summaries: Vec<Vec<Count>>,
-}
-
-/// An object that was found.
-pub(crate) struct Found {
-    pub(crate) key: String,
-    pub(crate) version: String,
-    pub(crate) json: Vec<u8>,
-}
-
-/// A query that cannot be answered, for one reason or another.
-#[derive(Debug, Clone, thiserror::Error)]
-pub(crate) enum ReadError {
-    #[error(transparent)]
-    Query(#[from] QueryError),
-    #[error(transparent)]
-    Storage(#[from] StorageError),
-    /// The rows are between two states of the kind, or there are none yet.
-    #[error("{kind} is being written")]
-    Unfilled { kind: Gvk },
 }
 
 /// Answers a query.
@@ -143,7 +111,7 @@ fn revision(
     if synced == 0 {
         return Err(unfilled());
     }
-    let place = Place {
+    let place = Position {
         history: u32::try_from(history).unwrap_or_default(),
         change: change.unsigned_abs(),
     };

@@ -8,10 +8,10 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
 use super::database::Database;
-use super::kept::{self, Page};
-use super::kinds;
-use super::reader::{Read, ReadError, Tables, read};
+use super::reader::{Tables, read};
+use super::{kept, kinds};
 use crate::query::Plan;
+use crate::read::{Page, Read, ReadError};
 use crate::sql::{Connection, StorageError};
 
 /// A pool of connections that read.

@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use super::writer::Op;
 use crate::field::Value;
+use crate::op::Op;
+use crate::param::{Arg, List};
 use crate::query::words_of;
 use crate::row::{DIGEST, Row};
-use crate::sql::{Arg, Connection, Layout, List, Statement, StorageError};
+use crate::sql::{Connection, Layout, Statement, StorageError};
 
 /// An existing row.
 struct Known {

@@ -9,11 +9,13 @@ use lariat_seal::{Keyring, LocalKeys};
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
 
-use super::reader::{Read, Tables, read};
-use super::{Database, Op, Reached, Writer, tables};
+use super::reader::{Tables, read};
+use super::{Database, Reached, Writer, tables};
 use crate::access::Access;
 use crate::field::{Field, FieldType};
+use crate::op::Op;
 use crate::query::{Condition, Operator, Others, Plan, Query, Scope, Subject, View, field, label};
+use crate::read::Read;
 use crate::row::Row;
 use crate::schema::Schema;
 use crate::sealed::Keys;
@@ -338,7 +340,7 @@ impl Stage {
             .values()
             .filter(|row| plan.matches(&self.schema, row, Others::default()))
             .collect();
-        rows.sort_by(|one, other| plan.compare(&self.schema, (one, other), Others::default()));
+        rows.sort_by(|one, other| plan.compare(&self.schema, one, other, Others::default()));
         rows.iter().map(|row| row.key.as_str().to_owned()).collect()
     }
 }

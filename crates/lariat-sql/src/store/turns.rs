@@ -1,7 +1,8 @@
 //! How replicas hand over the right to write.
 
 use super::writer::{Reached, Writer};
-use crate::sql::{Connection, List, Statement, StorageError, Transaction};
+use crate::param::List;
+use crate::sql::{Connection, Statement, StorageError, Transaction};
 
 impl Writer {
     /// Returns what all kinds have.

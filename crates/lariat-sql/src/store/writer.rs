@@ -2,34 +2,13 @@
 
 use std::collections::HashSet;
 
-use lariat_core::ObjectKey;
-
 use super::database::Database;
 use super::reader::Tables;
 use super::{kept, kinds, rows};
-use crate::row::Row;
+use crate::op::Op;
+use crate::param::Param;
 use crate::sealed;
-use crate::sql::{Connection, Dialect, Param, Statement, StorageError, Transaction};
-
-/// A change of one row.
-pub(crate) enum Op {
-    Put {
-        row: Row,
-        json: Vec<u8>,
-        /// Whether the row may be there in this state, from an earlier process.
-        is_initial: bool,
-    },
-    Delete(ObjectKey),
-}
-
-impl Op {
-    pub(crate) fn key(&self) -> &ObjectKey {
-        match self {
-            Self::Put { row, .. } => &row.key,
-            Self::Delete(key) => key,
-        }
-    }
-}
+use crate::sql::{Connection, Dialect, Statement, StorageError, Transaction};
 
 /// The progress of a kind.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

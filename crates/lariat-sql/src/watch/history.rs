@@ -17,18 +17,18 @@ pub(crate) struct Event {
     pub(crate) version: u64,
     /// The number of the change.
     pub(crate) change: u64,
-    pub(crate) old: Option<State>,
-    pub(crate) new: Option<State>,
+    pub(crate) old: Option<ObjectState>,
+    pub(crate) new: Option<ObjectState>,
 }
 
 /// A state of an object, whose row is read on first use.
 #[derive(Debug)]
-pub(crate) struct State {
+pub(crate) struct ObjectState {
     pub(crate) object: Arc<CachedObject>,
     row: OnceLock<Option<Row>>,
 }
 
-impl State {
+impl ObjectState {
     pub(crate) fn new(object: Arc<CachedObject>) -> Self {
         Self {
             object,

@@ -91,7 +91,7 @@ async fn the_watch_resumes_from_an_encrypted_kind() {
 }
 
 /// Starts a process, which finds these objects, and lists them or resumes from the file.
-async fn finds(bench: &Bench, file: &Path, (version, expected): (&str, &[&str]), is_listed: bool) {
+async fn finds(bench: &Bench, file: &Path, version: &str, expected: &[&str], is_listed: bool) {
     let before = lists(bench);
     let process = bench.start(Some(file)).await;
     assert_eq!(sorted(&process, version).await, expected);
@@ -126,7 +126,7 @@ async fn what_was_read_as_something_else_is_listed() {
     let process = start(Some(red())).await;
     assert_eq!(sorted(&process, &version).await, ["red"]);
     process.stop().await;
-    finds(&bench, &file, (&version, &["blue", "red"]), true).await;
+    finds(&bench, &file, &version, &["blue", "red"], true).await;
     // Another selection while it runs.
     let process = start(None).await;
     assert_eq!(sorted(&process, &version).await, ["blue", "red"]);
@@ -135,9 +135,9 @@ async fn what_was_read_as_something_else_is_listed() {
         tokio::task::yield_now().await;
     }
     drop(process);
-    finds(&bench, &file, (&version, &["blue", "red"]), true).await;
+    finds(&bench, &file, &version, &["blue", "red"], true).await;
     // Nothing is in the way now.
-    finds(&bench, &file, (&version, &["blue", "red"]), false).await;
+    finds(&bench, &file, &version, &["blue", "red"], false).await;
 }
 
 #[tokio::test]
@@ -145,9 +145,9 @@ async fn a_file_of_another_cluster_is_compared_with_a_list() {
     let (bench, other, folder) = (Bench::new().await, Bench::new().await, Folder::new());
     let file = folder.0.join("cache.db");
     let version = other.create("there", json!({})).await;
-    finds(&other, &file, (&version, &["there"]), true).await;
+    finds(&other, &file, &version, &["there"], true).await;
     let version = bench.create("here", json!({})).await;
-    finds(&bench, &file, (&version, &["here"]), true).await;
+    finds(&bench, &file, &version, &["here"], true).await;
 }
 
 #[tokio::test]
@@ -158,10 +158,10 @@ async fn a_version_that_has_expired_and_rows_that_cannot_be_read_are_listed() {
         bench.create(&format!("n{number}"), json!({})).await;
     }
     let version = bench.create("last", json!({})).await;
-    finds(&bench, &file, (&version, &["last", "n0", "n1", "n2"]), true).await;
+    finds(&bench, &file, &version, &["last", "n0", "n1", "n2"], true).await;
     bench.delete("n1").await;
     bench.cluster.compact();
-    finds(&bench, &file, (&version, &["last", "n0", "n2"]), true).await;
+    finds(&bench, &file, &version, &["last", "n0", "n2"], true).await;
     let database = rusqlite::Connection::open(&file).expect("opened");
     let json: String = database
         .query_row(
@@ -174,7 +174,7 @@ async fn a_version_that_has_expired_and_rows_that_cannot_be_read_are_listed() {
         format!("UPDATE {json} SET json = x'7b22' WHERE id = (SELECT max(id) FROM {json})");
     database.execute_batch(&damage).expect("written");
     drop(database);
-    finds(&bench, &file, (&version, &["last", "n0", "n2"]), true).await;
+    finds(&bench, &file, &version, &["last", "n0", "n2"], true).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -183,7 +183,7 @@ async fn a_kind_is_listed_if_the_api_server_does_not_say_which_cluster_it_is() {
         let (bench, folder) = (Bench::new().await, Folder::new());
         let file = folder.0.join("cache.db");
         let version = bench.create("one", json!({})).await;
-        finds(&bench, &file, (&version, &["one"]), true).await;
+        finds(&bench, &file, &version, &["one"], true).await;
         let refused = Rule::new(Action::Refuse(Refusal::new(code)));
         let refused = refused.resource("namespaces").name("kube-system");
         bench.cluster.faults().add(refused);

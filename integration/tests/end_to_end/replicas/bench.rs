@@ -77,7 +77,7 @@ impl<'a> Bench<'a> {
         std::fs::create_dir(&folder)?;
         let counters: Api<ConfigMap> = env.api();
         for number in 0..program.counters {
-            create(&counters, &format!("counter-{number}"), ("count", "0")).await?;
+            create(&counters, &format!("counter-{number}"), "count", "0").await?;
         }
         let list = counters.list(&ListParams::default()).await?;
         let version = list.metadata.resource_version.context("a list has one")?;
@@ -156,7 +156,7 @@ impl<'a> Bench<'a> {
 
     /// Returns how many writes there are after all that replicas have been answered by now.
     pub(super) async fn mark(&self) -> Result<usize> {
-        create(&self.env.api(), "mark", ("by", "the test")).await?;
+        create(&self.env.api(), "mark", "by", "the test").await?;
         let is_mark = |write: &Write| write.object == "mark";
         self.wait_for("the mark is seen", |writes| writes.iter().any(is_mark))
             .await;
@@ -165,7 +165,7 @@ impl<'a> Bench<'a> {
     }
 
     /// Waits until a replica has written, and says how long that took since another got a signal, or was cut off.
-    pub(super) async fn take_over(&self, next: &Replica, (what, since): (&str, Instant)) {
+    pub(super) async fn take_over(&self, next: &Replica, what: &str, since: Instant) {
         self.writes(next, 1).await;
         println!("take-over after {what}: {:.2?}", since.elapsed());
     }
@@ -196,7 +196,7 @@ impl<'a> Bench<'a> {
     }
 }
 
-async fn create(api: &Api<ConfigMap>, name: &str, (key, value): (&str, &str)) -> Result<()> {
+async fn create(api: &Api<ConfigMap>, name: &str, key: &str, value: &str) -> Result<()> {
     let object = json!({"metadata": {"name": name}, "data": {key: value}});
     let object = serde_json::from_value(object)?;
     api.create(&PostParams::default(), &object).await?;

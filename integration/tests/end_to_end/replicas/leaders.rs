@@ -21,7 +21,7 @@ async fn the_leader_is_killed() {
         bench.writes(&red, 20).await;
         let green = bench.replica("green", SHORT).await?;
         let began = red.signal("KILL").await;
-        bench.take_over(&green, ("kill -9", began)).await;
+        bench.take_over(&green, "kill -9", began).await;
         bench.assert_apart(&red, &green).await;
         assert_eq!(red.ended().await?, (None, String::new()));
         assert_eq!(bench.transitions().await?, 1);
@@ -38,7 +38,7 @@ async fn a_leader_that_is_paused_past_its_lease_writes_nothing_when_it_goes_on()
         bench.writes(&red, 20).await;
         let green = bench.replica("green", SHORT).await?;
         let began = red.signal("STOP").await;
-        bench.take_over(&green, ("SIGSTOP", began)).await;
+        bench.take_over(&green, "SIGSTOP", began).await;
         let written = bench.count(&red);
         red.signal("CONT").await;
         let (code, stderr) = red.ended().await?;
@@ -61,7 +61,7 @@ async fn a_leader_that_is_stopped_releases_its_lease() {
         bench.writes(&red, 20).await;
         let green = bench.replica("green", LONG).await?;
         let began = red.signal("TERM").await;
-        bench.take_over(&green, ("SIGTERM", began)).await;
+        bench.take_over(&green, "SIGTERM", began).await;
         bench.assert_apart(&red, &green).await;
         assert_eq!(red.ended().await?, (Some(0), String::new()));
         Ok(())
@@ -80,9 +80,7 @@ async fn a_leader_that_is_cut_off_ends_before_another_writes() {
         let green = bench.replica("green", SHORT).await?;
         let began = Instant::now();
         proxy.fall_silent();
-        bench
-            .take_over(&green, ("a network partition", began))
-            .await;
+        bench.take_over(&green, "a network partition", began).await;
         let (code, stderr) = red.ended().await?;
         let why = "counter is lost: it was not renewed within 2s\n";
         assert!(

@@ -55,7 +55,7 @@ impl<'a> Ring<'a> {
     }
 
     /// Waits until others write to all of red's objects, and says how long that took since red got a signal.
-    async fn take_over(&self, (what, began): (&str, Instant)) {
+    async fn take_over(&self, what: &str, began: Instant) {
         let had = self.holders.values().filter(|by| *by == "red").count();
         let has_moved = |writes: &[Write]| {
             let now = holders(&writes[self.since..]);
@@ -109,7 +109,7 @@ async fn objects_of_a_replica_that_is_killed_move_once() {
     in_namespace("shards-killed", async |env| {
         let mut ring = Ring::start(env, SHORT, &env.kubeconfig()?).await?;
         let began = ring.red.signal("KILL").await;
-        ring.take_over(("kill -9", began)).await;
+        ring.take_over("kill -9", began).await;
         ring.assert_moved_once().await;
         assert_eq!(ring.red.ended().await?, (None, String::new()));
         Ok(())
@@ -122,7 +122,7 @@ async fn a_replica_that_is_paused_past_its_lease_writes_nothing_when_it_goes_on(
     in_namespace("shards-paused", async |env| {
         let mut ring = Ring::start(env, SHORT, &env.kubeconfig()?).await?;
         let began = ring.red.signal("STOP").await;
-        ring.take_over(("SIGSTOP", began)).await;
+        ring.take_over("SIGSTOP", began).await;
         let written = ring.bench.count(&ring.red);
         ring.red.signal("CONT").await;
         let (code, stderr) = ring.red.ended().await?;
@@ -141,7 +141,7 @@ async fn objects_of_a_replica_that_is_stopped_move_before_its_lease_expires() {
     in_namespace("shards-stopped", async |env| {
         let mut ring = Ring::start(env, LONG, &env.kubeconfig()?).await?;
         let began = ring.red.signal("TERM").await;
-        ring.take_over(("SIGTERM", began)).await;
+        ring.take_over("SIGTERM", began).await;
         ring.assert_moved_once().await;
         assert_eq!(ring.red.ended().await?, (Some(0), String::new()));
         Ok(())
@@ -157,7 +157,7 @@ async fn a_replica_that_is_cut_off_ends_before_another_writes_to_its_objects() {
         let mut ring = Ring::start(env, SHORT, &behind).await?;
         let began = Instant::now();
         proxy.fall_silent();
-        ring.take_over(("a network partition", began)).await;
+        ring.take_over("a network partition", began).await;
         let (code, stderr) = ring.red.ended().await?;
         let lost = format!("error: the lease {}/counter is lost: ", env.namespace);
         let says = stderr.lines().any(|line| line.starts_with(&lost));

@@ -1,6 +1,7 @@
 //! Bodies in every form.
 
 use super::*;
+use crate::store::body::{Codec, SAMPLES};
 
 fn json(number: usize) -> Box<[u8]> {
     let node = number % 7;

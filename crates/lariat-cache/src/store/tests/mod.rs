@@ -16,7 +16,7 @@ use crate::selection::Selection;
 
 /// Which object and which of its states.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct State {
+struct TestState {
     uid: u8,
     version: u64,
 }
@@ -26,7 +26,7 @@ fn gvk() -> Gvk {
 }
 
 /// Makes an object whose labels and owner change from state to state.
-fn object(key: u8, state: State) -> RawObject {
+fn object(key: u8, state: TestState) -> RawObject {
     let namespace = ["a", "a-b", "b"][usize::from(key) % 3];
     let mut metadata = json!({
         "name": format!("o{key}"), "namespace": namespace,
@@ -56,7 +56,7 @@ fn changes(store: &Store, deltas: Vec<Delta>) -> Vec<String> {
 #[test]
 fn replayed_events_change_nothing() {
     let store = Store::default();
-    let present = |version| Delta::Present(object(0, State { uid: 1, version }));
+    let present = |version| Delta::Present(object(0, TestState { uid: 1, version }));
     assert_eq!(
         changes(&store, vec![present(1), present(2)]),
         ["added 1", "updated 1 2"]
@@ -65,20 +65,20 @@ fn replayed_events_change_nothing() {
         changes(&store, vec![present(1), present(2)]),
         Vec::<String>::new()
     );
-    let gone = |version| Delta::Gone(object(0, State { uid: 1, version }));
+    let gone = |version| Delta::Gone(object(0, TestState { uid: 1, version }));
     assert_eq!(changes(&store, vec![gone(3), gone(3)]), ["deleted 3"]);
 }
 
 #[test]
 fn another_object_under_the_same_name_is_a_deletion_and_an_addition() {
     let store = Store::default();
-    let present = |uid, version| Delta::Present(object(0, State { uid, version }));
+    let present = |uid, version| Delta::Present(object(0, TestState { uid, version }));
     changes(&store, vec![present(1, 1)]);
     assert_eq!(
         changes(&store, vec![present(2, 5)]),
         ["deleted 1", "added 5"]
     );
-    let late = Delta::Gone(object(0, State { uid: 1, version: 4 }));
+    let late = Delta::Gone(object(0, TestState { uid: 1, version: 4 }));
     assert_eq!(
         changes(&store, vec![late]),
         Vec::<String>::new(),
@@ -93,14 +93,14 @@ fn the_state_of_a_server_restored_from_a_backup_is_used() {
         &store,
         vec![Delta::Present(object(
             0,
-            State {
+            TestState {
                 uid: 1,
                 version: 900,
             },
         ))],
     );
     let listing = store.begin_listing(false, Content::Whole, None);
-    let reported = store.list_page(&listing, vec![object(0, State { uid: 1, version: 7 })]);
+    let reported = store.list_page(&listing, vec![object(0, TestState { uid: 1, version: 7 })]);
     assert!(matches!(&reported[..], [Change::Updated { .. }]));
 }
 
@@ -156,7 +156,7 @@ fn a_decode_error_names_kind_key_and_field_but_no_value() {
 #[test]
 fn content_that_arrives_later_takes_the_place_of_metadata_without_a_change() {
     let store = Store::default();
-    let state = || object(0, State { uid: 1, version: 1 });
+    let state = || object(0, TestState { uid: 1, version: 1 });
     store.apply(vec![Delta::Present(state())], Content::MetadataOnly);
     let partial = store.get(state().key()).unwrap();
     assert!(
@@ -208,10 +208,10 @@ fn kinds_that_are_kept_decoded_keep_values_until_they_step_down() {
     let store = Store::default();
     store.set_storage(Storage::Decoded);
     store.apply(
-        vec![Delta::Present(object(0, State { uid: 1, version: 1 }))],
+        vec![Delta::Present(object(0, TestState { uid: 1, version: 1 }))],
         Content::Whole,
     );
-    let key = object(0, State { uid: 1, version: 1 }).key().clone();
+    let key = object(0, TestState { uid: 1, version: 1 }).key().clone();
     let value = store
         .get(&key)
         .unwrap()
@@ -228,7 +228,7 @@ fn kinds_that_are_kept_decoded_keep_values_until_they_step_down() {
 #[test]
 fn a_snapshot_stays_as_it_was() {
     let store = Store::default();
-    let state = |key, version| Delta::Present(object(key, State { uid: key, version }));
+    let state = |key, version| Delta::Present(object(key, TestState { uid: key, version }));
     store.apply((0..200).map(|key| state(key, 1)).collect(), Content::Whole);
     let before = store.snapshot();
     store.apply((0..200).map(|key| state(key, 2)).collect(), Content::Whole);
@@ -259,7 +259,7 @@ fn an_index_of_content_finds_objects_once_their_content_is_here() {
             vec![value["data"]["filling"].to_string()]
         })
     };
-    let state = || object(0, State { uid: 1, version: 1 });
+    let state = || object(0, TestState { uid: 1, version: 1 });
     store.apply(vec![Delta::Present(state())], Content::MetadataOnly);
     store
         .add_index(&gvk(), "filling", Arc::new(by_filling))

@@ -8,7 +8,7 @@ use super::*;
 const LAST: u64 = u64::MAX;
 
 fn state(uid: u8, version: u64) -> RawObject {
-    object(0, State { uid, version })
+    object(0, TestState { uid, version })
 }
 
 /// Reads a list that begins and ends at this moment.
@@ -45,10 +45,7 @@ fn what_we_deleted_does_not_come_back_by_older_events() {
     let store = Store::default();
     changes(&store, vec![Delta::Present(state(1, 1))]);
     let key = state(1, 1).key().clone();
-    assert_eq!(
-        store.deleted((&key, state(1, 1).uid()), None, LAST).len(),
-        1
-    );
+    assert_eq!(store.deleted(&key, state(1, 1).uid(), None, LAST).len(), 1);
     let late = vec![Delta::Present(state(1, 2)), Delta::Gone(state(1, 3))];
     assert_eq!(changes(&store, late), Vec::<String>::new());
     assert_eq!(
@@ -74,7 +71,7 @@ async fn deleted_long_ago(watched: impl FnOnce(&Store)) -> Store {
     let store = Store::default();
     list(&store, 1, vec![state(1, 1)]);
     store.watch_opened(None);
-    store.deleted((state(1, 1).key(), state(1, 1).uid()), None, LAST);
+    store.deleted(state(1, 1).key(), state(1, 1).uid(), None, LAST);
     tokio::time::advance(Duration::from_secs(90)).await;
     watched(&store);
     store
@@ -90,7 +87,7 @@ async fn a_watch_after_one_that_was_silent_does_not_bring_back_what_we_deleted()
     tokio::time::advance(Duration::from_secs(61)).await;
     changes(
         &store,
-        vec![Delta::Present(object(1, State { uid: 9, version: 4 }))],
+        vec![Delta::Present(object(1, TestState { uid: 9, version: 4 }))],
     );
     store.watch_opened(None);
     assert_eq!(changes(&store, late()), ["added 2", "deleted 3"]);
@@ -139,7 +136,7 @@ fn an_answer_whose_version_does_not_compare_is_left_to_the_watch() {
 #[test]
 fn a_list_from_before_a_write_of_ours_does_not_undo_it() {
     let store = Store::default();
-    let state = |key, version| object(key, State { uid: key, version });
+    let state = |key, version| object(key, TestState { uid: key, version });
     let listing = store.begin_listing(false, Content::Whole, None);
     store.list_page(&listing, vec![state(1, 5)]);
     store.wrote(state(1, 11), Content::Whole, LAST);
@@ -162,7 +159,7 @@ fn a_list_from_before_a_write_of_ours_does_not_undo_it() {
 #[tokio::test(start_paused = true)]
 async fn a_list_that_began_before_a_write_does_not_undo_it_however_long_it_takes() {
     let store = Store::default();
-    let state = |key, version| object(key, State { uid: key, version });
+    let state = |key, version| object(key, TestState { uid: key, version });
     changes(&store, vec![Delta::Present(state(1, 5))]);
     let listing = store.begin_listing(false, Content::Whole, None);
     store.list_page(&listing, vec![state(0, 4)]);
@@ -182,7 +179,7 @@ fn a_list_that_began_after_a_write_is_used_immediately() {
     store.wrote(state(1, 1000), Content::Whole, LAST);
     let other = object(
         1,
-        State {
+        TestState {
             uid: 2,
             version: 1001,
         },
@@ -204,7 +201,7 @@ fn what_we_deleted_is_back_if_a_list_that_began_later_shows_it() {
     let store = Store::default();
     changes(&store, vec![Delta::Present(state(1, 900))]);
     let key = state(1, 1).key().clone();
-    store.deleted((&key, state(1, 1).uid()), None, LAST);
+    store.deleted(&key, state(1, 1).uid(), None, LAST);
     assert_eq!(list(&store, 7, vec![state(1, 7)]).len(), 1);
     let reported = changes(&store, vec![Delta::Present(state(1, 8))]);
     assert_eq!(reported, ["updated 7 8"]);
@@ -217,7 +214,7 @@ fn a_list_in_progress_does_not_show_what_we_deleted_before_it_came() {
     let deleted = state(1, 5);
     assert!(
         store
-            .deleted((deleted.key(), deleted.uid()), None, LAST)
+            .deleted(deleted.key(), deleted.uid(), None, LAST)
             .is_empty()
     );
     assert!(store.list_page(&listing, vec![deleted]).is_empty());
@@ -276,11 +273,9 @@ fn what_we_deleted_takes_its_predecessor_along_and_leaves_its_successor() {
     let deleted = state(2, 3);
     let (key, first) = (deleted.key(), state(1, 1).uid().clone());
     // Whether this one came before or after is not known.
-    assert!(store.deleted((key, deleted.uid()), None, LAST).is_empty());
+    assert!(store.deleted(key, deleted.uid(), None, LAST).is_empty());
     assert_eq!(
-        store
-            .deleted((key, deleted.uid()), Some(&first), LAST)
-            .len(),
+        store.deleted(key, deleted.uid(), Some(&first), LAST).len(),
         1
     );
     let late = vec![
@@ -296,7 +291,7 @@ fn what_we_deleted_takes_its_predecessor_along_and_leaves_its_successor() {
     );
     assert!(
         store
-            .deleted((key, deleted.uid()), Some(&first), LAST)
+            .deleted(key, deleted.uid(), Some(&first), LAST)
             .is_empty()
     );
 }
@@ -309,7 +304,7 @@ fn a_late_answer_to_a_deletion_does_not_hide_what_was_written_since() {
     // Deleted at 2, created again at 3, and not selected since 4.
     store.wrote(state(2, 3), Content::Whole, LAST);
     store.left(&state(2, 4));
-    store.deleted((&key, &first), Some(&first), LAST);
+    store.deleted(&key, &first, Some(&first), LAST);
     let late = vec![Delta::Gone(state(1, 2)), Delta::Present(state(2, 3))];
     assert_eq!(changes(&store, late), Vec::<String>::new());
 }
@@ -333,15 +328,15 @@ fn an_answer_that_comes_after_the_end_of_the_object_does_not_bring_it_back() {
     changes(&store, vec![Delta::Gone(state(1, 7))]);
     assert!(store.wrote(state(1, 6), Content::Whole, LAST).is_empty());
     // Nor one that a list swept away, nor one that no list ever mentioned.
-    let swept = || object(1, State { uid: 2, version: 8 });
+    let swept = || object(1, TestState { uid: 2, version: 8 });
     changes(&store, vec![Delta::Present(swept())]);
     assert_eq!(list(&store, 9, Vec::new()).len(), 1);
     assert!(store.wrote(swept(), Content::Whole, LAST).is_empty());
-    let unseen = object(2, State { uid: 3, version: 9 });
+    let unseen = object(2, TestState { uid: 3, version: 9 });
     assert!(store.wrote(unseen, Content::Whole, LAST).is_empty());
     let created = object(
         2,
-        State {
+        TestState {
             uid: 4,
             version: 10,
         },
@@ -374,7 +369,7 @@ fn a_creation_is_shown_though_another_namespace_is_further_on() {
     let of = |key| {
         object(
             key,
-            State {
+            TestState {
                 uid: key,
                 version: 50,
             },
@@ -391,7 +386,7 @@ fn what_a_watch_reports_while_a_list_is_read_is_not_all_that_happened() {
     let listing = store.begin_listing(false, Content::Whole, None);
     let gone = object(
         1,
-        State {
+        TestState {
             uid: 2,
             version: 30,
         },
@@ -407,8 +402,8 @@ fn what_a_watch_reports_while_a_list_is_read_is_not_all_that_happened() {
 fn a_list_of_the_past_undoes_no_write() {
     let store = Store::default();
     store.wrote(state(1, 11), Content::Whole, LAST);
-    let deleted = object(1, State { uid: 2, version: 9 });
-    store.deleted((deleted.key(), deleted.uid()), None, LAST);
+    let deleted = object(1, TestState { uid: 2, version: 9 });
+    store.deleted(deleted.key(), deleted.uid(), None, LAST);
     let listing = store
         .begin_listing(true, Content::Whole, None)
         .of_the_past();
@@ -461,14 +456,14 @@ async fn writes_that_nothing_is_going_to_show_are_forgotten_after_a_minute() {
 #[tokio::test(start_paused = true)]
 async fn a_watch_of_another_namespace_does_not_end_the_time_of_a_deletion() {
     let store = Store::default();
-    let [deleted, neighbour] = [2, 0].map(|key| object(key, State { uid: 5, version: 2 }));
+    let [deleted, neighbour] = [2, 0].map(|key| object(key, TestState { uid: 5, version: 2 }));
     let (own, other) = (deleted.key().namespace(), neighbour.key().namespace());
     assert_ne!(own, other);
     for namespace in [own, other] {
         let listing = store.begin_listing(true, Content::Whole, namespace.map(Arc::from));
         store.end_listing(&listing, &1.into());
     }
-    store.deleted((deleted.key(), deleted.uid()), None, LAST);
+    store.deleted(deleted.key(), deleted.uid(), None, LAST);
     tokio::time::advance(Duration::from_secs(90)).await;
     store.watch_opened(other);
     store.watch_opened(own);
@@ -481,8 +476,10 @@ async fn a_watch_of_another_namespace_does_not_end_the_time_of_a_deletion() {
 async fn deletions_are_forgotten_though_no_watch_lasts_for_a_minute() {
     let store = Store::default();
     list(&store, 1, vec![]);
-    let (deleted, other) = (state(1, 2), |version| object(1, State { uid: 9, version }));
-    store.deleted((deleted.key(), deleted.uid()), None, LAST);
+    let (deleted, other) = (state(1, 2), |version| {
+        object(1, TestState { uid: 9, version })
+    });
+    store.deleted(deleted.key(), deleted.uid(), None, LAST);
     for version in 3..13 {
         store.watch_opened(None);
         tokio::time::advance(Duration::from_millis(100)).await;
@@ -521,13 +518,13 @@ async fn a_list_in_progress_may_be_older_than_writes_of_long_ago() {
 
 #[test]
 fn a_creation_answered_after_a_later_deletion_of_the_name_is_gone() {
-    let state = |uid, version| object(0, State { uid, version });
+    let state = |uid, version| object(0, TestState { uid, version });
     let store = Store::default();
     store.end_listing(&store.begin_listing(true, Content::Whole, None), &1.into());
     let key = state(1, 2).key().clone();
     // Others deleted what the first write created, and created another, which the second write deleted.
     let second = state(2, 4);
-    store.deleted((&key, second.uid()), None, 2);
+    store.deleted(&key, second.uid(), None, 2);
     let listing = store.begin_listing(false, Content::Whole, None);
     assert!(store.wrote(state(1, 2), Content::Whole, 1).is_empty());
     store.end_listing(&listing, &5.into());

@@ -161,7 +161,7 @@ fn kinds_that_are_kept_plain_have_nothing_to_pack() {
 }
 
 #[derive(Debug, Clone)]
-enum Step {
+enum YoungStep {
     Put(u32),
     Delete(u32),
     Own(u32),
@@ -170,16 +170,16 @@ enum Step {
     Form(Storage),
 }
 
-fn step() -> impl Strategy<Value = Step> {
+fn step() -> impl Strategy<Value = YoungStep> {
     let number = 0..40_u32;
     let form = prop::sample::select(vec![Storage::Compressed, Storage::Plain, Storage::Auto]);
     prop_oneof![
-        8 => number.clone().prop_map(Step::Put),
-        2 => number.clone().prop_map(Step::Delete),
-        2 => number.prop_map(Step::Own),
-        1 => Just(Step::PackOld),
-        1 => Just(Step::PackAll),
-        1 => form.prop_map(Step::Form),
+        8 => number.clone().prop_map(YoungStep::Put),
+        2 => number.clone().prop_map(YoungStep::Delete),
+        2 => number.prop_map(YoungStep::Own),
+        1 => Just(YoungStep::PackOld),
+        1 => Just(YoungStep::PackAll),
+        1 => form.prop_map(YoungStep::Form),
     ]
 }
 
@@ -194,22 +194,22 @@ proptest! {
         let mut known: BTreeMap<u32, u64> = (0..100).map(|number| (number, 1)).collect();
         for (step, version) in steps.into_iter().zip(10..) {
             match step {
-                Step::Put(number) => {
+                YoungStep::Put(number) => {
                     put(&store, number, version);
                     known.insert(number, version);
                 }
-                Step::Delete(number) => {
+                YoungStep::Delete(number) => {
                     let gone = vec![Delta::Gone(state(number, version))];
                     store.apply(gone, Content::Whole);
                     known.remove(&number);
                 }
-                Step::Own(number) => {
+                YoungStep::Own(number) => {
                     store.wrote(state(number, version), Content::Whole, version);
                     known.insert(number, version);
                 }
-                Step::PackOld => store.pack_young(Age::Old),
-                Step::PackAll => store.pack_young(Age::All),
-                Step::Form(storage) => store.set_storage(storage),
+                YoungStep::PackOld => store.pack_young(Age::Old),
+                YoungStep::PackAll => store.pack_young(Age::All),
+                YoungStep::Form(storage) => store.set_storage(storage),
             }
             prop_assert_eq!(store.bytes(), counted(&store));
         }

@@ -63,7 +63,7 @@ impl Queue {
         }
         match &mut self.known {
             Some(known) => known.take(step, at),
-            None if matches!(step, Queued::HandedOut { .. }) => Outcome::Unknown,
+            None if matches!(step, Queued::Dequeued { .. }) => Outcome::Unknown,
             None => Outcome::Taken,
         }
     }
@@ -75,7 +75,7 @@ impl Known {
         match step {
             Queued::Opened { .. } | Queued::Emptied { .. } => {}
             Queued::Added { .. } => self.add(step, at),
-            Queued::HandedOut {
+            Queued::Dequeued {
                 key,
                 lanes,
                 priority,

@@ -22,9 +22,10 @@ pub(super) fn signature(error: &str, key: &ObjectKey, is_final: bool) -> u64 {
         } else if first.is_alphanumeric() {
             let end = rest.find(|c: char| !c.is_alphanumeric());
             let (word, after) = rest.split_at(end.unwrap_or(rest.len()));
-            match word.contains(|c: char| c.is_ascii_digit()) {
-                true => 2u8.hash(&mut hasher),
-                false => word.hash(&mut hasher),
+            if word.contains(|c: char| c.is_ascii_digit()) {
+                2u8.hash(&mut hasher)
+            } else {
+                word.hash(&mut hasher)
             }
             after
         } else {

@@ -1,4 +1,7 @@
+use std::time::Duration;
+
 use super::*;
+use crate::controller::failures::failed::Next;
 use crate::lane::Lanes;
 
 /// Failures of one handler, and the lines they make.

@@ -1,7 +1,9 @@
-use super::*;
 use kube::core::Status;
 use kube::core::response::StatusDetails;
 use serde_json::json;
+
+use super::*;
+use crate::{Ignore, RetryAfter, Terminal};
 
 fn fails() -> Result<(), HandlerError> {
     Err(std::io::Error::other("no"))?;
@@ -98,7 +100,7 @@ fn what_an_error_says_is_found_behind_every_wrapper() {
 }
 
 #[test]
-fn a_conflict_is_told_from_other_refusals_with_its_code() {
+fn a_conflict_is_distinguished_from_other_refusals_with_its_code() {
     let error = HandlerError::from(kube::Error::Api(refusal(409, "AlreadyExists").boxed()));
     assert!(!error.is_conflict());
 }

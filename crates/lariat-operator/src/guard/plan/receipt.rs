@@ -24,10 +24,10 @@ struct Receipt {
 /// Makes a write a dry run, and writes down what comes of it.
 pub(crate) fn dry_run(book: &Book, write: &HandlerWrite<'_>) -> Admission {
     // Whoever writes asked for a dry run, and plans something by itself.
-    if write.write().is_rehearsal() {
+    if write.write().is_dry_run() {
         return Admission::Pass;
     }
-    Admission::Rehearse(Box::new(Receipt::new(book, write)))
+    Admission::DryRun(Box::new(Receipt::new(book, write)))
 }
 
 impl Receipt {

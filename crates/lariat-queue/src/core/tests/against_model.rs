@@ -4,7 +4,7 @@
 //! (the payload of every add arrives, once for each of its lanes that was delayed, the older first); no lane is dequeued
 //! before its time; the earliest deadline of a lane wins; a kept delay is not cut short; keys leave by
 //! priority, first come first served or, in a fair queue, group by group, with the share that ageing
-//! grants; a drain hands out what was due before it and nothing else; a shutdown empties the queue;
+//! grants; a drain dequeues what was due before it and nothing else; a shutdown empties the queue;
 //! failures count up and are forgotten; the counts agree and are never negative; what is remembered keeps to its bounds.
 
 use std::collections::BTreeSet;
@@ -16,7 +16,7 @@ use super::model::{Lane, Model, PATIENCE, SHARE, group};
 use crate::*;
 
 #[derive(Debug, Clone)]
-enum Step {
+enum ModelStep {
     Add {
         key: u8,
         lanes: BTreeSet<u32>,
@@ -73,9 +73,10 @@ impl Pair {
                 turns: is_fair.then(Vec::new),
                 ..Model::default()
             },
-            queue: match is_fair {
-                true => QueueCore::fair(ageing, |key| group(*key).into()),
-                false => QueueCore::new(ageing),
+            queue: if is_fair {
+                QueueCore::fair(ageing, |key| group(*key).into())
+            } else {
+                QueueCore::new(ageing)
             },
             origin: Instant::now(),
             holding: Vec::new(),
@@ -92,10 +93,10 @@ impl Pair {
         self.tokens
     }
 
-    fn step(&mut self, step: &Step) {
+    fn step(&mut self, step: &ModelStep) {
         let now = self.now();
         match step {
-            Step::Add {
+            ModelStep::Add {
                 key,
                 lanes,
                 after,
@@ -109,7 +110,7 @@ impl Pair {
                     None => priority,
                 };
                 self.model
-                    .add(*key, &lanes, (*after, *kept), (*priority, vec![token]));
+                    .add(*key, &lanes, *after, *kept, (*priority, vec![token]));
                 let add = Add::after(Duration::from_secs(*after));
                 let add = if *kept { add.kept() } else { add }
                     .lanes(lanes.iter().copied().map(lane_id).collect::<Lanes>())
@@ -117,9 +118,9 @@ impl Pair {
                     .payload(vec![token]);
                 self.queue.add(*key, add, now);
             }
-            Step::Get => self.get(),
-            Step::Done { which, verdicts } => self.done(*which, verdicts),
-            Step::GiveBack { which } => {
+            ModelStep::Get => self.get(),
+            ModelStep::Done { which, verdicts } => self.done(*which, verdicts),
+            ModelStep::GiveBack { which } => {
                 if self.holding.is_empty() {
                     return;
                 }
@@ -128,20 +129,20 @@ impl Pair {
                 self.model.give_back(item.key, ids(&item.lanes), parcel);
                 self.queue.give_back(item, now);
             }
-            Step::Advance(seconds) => self.model.now += seconds,
-            Step::Drain => {
+            ModelStep::Advance(seconds) => self.model.now += seconds,
+            ModelStep::Drain => {
                 self.model.drain();
                 self.queue.drain(now);
             }
-            Step::Resume => {
+            ModelStep::Resume => {
                 self.model.resume();
                 self.queue.resume();
             }
-            Step::ShutDown { now: false } => {
+            ModelStep::ShutDown { now: false } => {
                 self.model.shut_down(false);
                 self.queue.shut_down();
             }
-            Step::ShutDown { now: true } => {
+            ModelStep::ShutDown { now: true } => {
                 self.model.shut_down(true);
                 self.queue.shut_down_now();
             }
@@ -287,7 +288,7 @@ impl Pair {
             self.holding.push(item);
             self.done(0, &[]);
         }
-        self.step(&Step::Resume);
+        self.step(&ModelStep::Resume);
         self.model.now += 1_000;
         loop {
             self.get();
@@ -314,30 +315,30 @@ fn priority() -> impl Strategy<Value = Priority> {
     ]
 }
 
-fn step() -> impl Strategy<Value = Step> {
+fn step() -> impl Strategy<Value = ModelStep> {
     let lanes = prop::collection::btree_set(0_u32..4, 0..3);
     let verdicts = prop::collection::btree_map(0_u32..4, (0_u8..4, 0_u64..6), 0..4);
     prop_oneof![
         8 => (0_u8..5, lanes, prop_oneof![Just(0), 1_u64..8], any::<bool>(), priority()).prop_map(
-            |(key, lanes, after, kept, priority)| Step::Add { key, lanes, after, kept, priority }
+            |(key, lanes, after, kept, priority)| ModelStep::Add { key, lanes, after, kept, priority }
         ),
-        6 => Just(Step::Get),
-        5 => (any::<usize>(), verdicts).prop_map(|(which, verdicts)| Step::Done {
+        6 => Just(ModelStep::Get),
+        5 => (any::<usize>(), verdicts).prop_map(|(which, verdicts)| ModelStep::Done {
             which,
             verdicts: verdicts.into_iter().map(|(lane, (kind, after))| (lane, kind, after)).collect(),
         }),
-        1 => any::<usize>().prop_map(|which| Step::GiveBack { which }),
-        3 => (0_u64..4).prop_map(Step::Advance),
-        1 => Just(Step::Advance(20)),
-        1 => Just(Step::Drain),
-        1 => Just(Step::Resume),
+        1 => any::<usize>().prop_map(|which| ModelStep::GiveBack { which }),
+        3 => (0_u64..4).prop_map(ModelStep::Advance),
+        1 => Just(ModelStep::Advance(20)),
+        1 => Just(ModelStep::Drain),
+        1 => Just(ModelStep::Resume),
     ]
 }
 
-fn run(mut pair: Pair, steps: &[Step], shut_down: Option<(usize, bool)>) {
+fn run(mut pair: Pair, steps: &[ModelStep], shut_down: Option<(usize, bool)>) {
     for (at, step) in steps.iter().enumerate() {
         if let Some((_, now)) = shut_down.filter(|(when, _)| *when == at) {
-            pair.step(&Step::ShutDown { now });
+            pair.step(&ModelStep::ShutDown { now });
         }
         pair.step(step);
         pair.check_counts();

@@ -6,7 +6,7 @@ use super::bench::{Bench, SECOND, lane, now_add};
 use crate::*;
 
 #[test]
-fn a_drain_hands_out_what_was_due_before_it_and_the_rest_after_it() {
+fn a_drain_dequeues_what_was_due_before_it_and_the_rest_after_it() {
     let mut bench = Bench::new();
     bench.add("abc");
     bench.add_with('d', Add::after(SECOND));

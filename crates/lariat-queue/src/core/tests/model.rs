@@ -71,7 +71,8 @@ impl Model {
         &mut self,
         key: u8,
         lanes: &BTreeSet<Lane>,
-        (after, kept): (u64, bool),
+        after: u64,
+        kept: bool,
         what: Parcel,
     ) {
         if self.shutting_down {

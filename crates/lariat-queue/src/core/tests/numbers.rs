@@ -17,10 +17,7 @@ fn one_add_is_counted_and_its_wait_measured() {
     let item = bench.get().unwrap();
     assert_eq!(item.waited, 50 * MICRO);
     let stats = bench.queue.stats(bench.now);
-    assert_eq!(
-        (stats.depth(), stats.processing, stats.handed_out),
-        (0, 1, 1)
-    );
+    assert_eq!((stats.depth(), stats.processing, stats.dequeued), (0, 1, 1));
     assert_eq!(
         (stats.waits.count(), stats.waits.sum(), stats.waits.max()),
         (1, 50 * MICRO, 50 * MICRO)

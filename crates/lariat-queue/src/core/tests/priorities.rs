@@ -34,19 +34,19 @@ fn a_priority_rises_but_never_falls_and_a_risen_key_stands_behind_its_new_level(
 fn a_low_key_leaves_within_its_bound_under_any_load_of_higher_keys() {
     let mut bench = Bench::new();
     bench.add_with('z', now_add().priority(Priority::Low));
-    let mut hand_outs = 0;
+    let mut dequeues = 0;
     loop {
         bench.add("a");
         let item = bench.get().unwrap();
         bench.done(&item);
-        hand_outs += 1;
+        dequeues += 1;
         if item.key == 'z' {
             break;
         }
         bench.advance(SECOND);
     }
     // Ten seconds of patience at a dequeue per second, then the fourth dequeue after it.
-    assert_eq!(hand_outs, 11 + 4);
+    assert_eq!(dequeues, 11 + 4);
 }
 
 #[test]
@@ -75,18 +75,18 @@ fn a_busy_level_never_starves_the_one_below() {
     for key in 'A'..='Z' {
         bench.add_with(key, now_add().priority(Priority::Low));
     }
-    let (mut low, mut hand_outs) = (String::new(), 0);
+    let (mut low, mut dequeues) = (String::new(), 0);
     while low.len() < 26 {
         bench.add("ab");
         let item = bench.get().unwrap();
         bench.done(&item);
         bench.advance(SECOND / 10);
-        hand_outs += 1;
+        dequeues += 1;
         low.extend(Some(item.key).filter(char::is_ascii_uppercase));
     }
     assert_eq!(low, ('A'..='Z').collect::<String>());
     // Ten seconds of patience at ten dequeues a second, then every fourth.
-    assert!(hand_outs <= 101 + 4 * 26, "{hand_outs}");
+    assert!(dequeues <= 101 + 4 * 26, "{dequeues}");
 }
 
 /// A queue whose keys belong to the group of their case.

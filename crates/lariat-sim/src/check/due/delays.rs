@@ -5,9 +5,8 @@ use std::time::Duration;
 
 use lariat_core::{Gvk, ObjectKey};
 
-use super::CLOCKS;
-use super::promise::Why;
-use crate::event::{HandlerId, LifeId};
+use super::promise::{CLOCKS, Why};
+use crate::actors::{HandlerId, LifeId};
 
 /// When delayed keys come due for all handlers, until one is called.
 ///

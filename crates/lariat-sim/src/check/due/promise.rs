@@ -4,8 +4,13 @@ use std::time::Duration;
 
 use lariat_core::ObjectKey;
 
-use super::CLOCKS;
-use crate::event::{HandlerId, Next};
+use crate::actors::HandlerId;
+use crate::event::Next;
+
+/// How far the clock of a runtime may be from that of the run.
+///
+/// Timers round up to milliseconds.
+pub(crate) const CLOCKS: Duration = Duration::from_millis(2);
 
 /// A call of a handler for a key that must come by a time.
 #[derive(Debug, Clone, PartialEq, Eq)]

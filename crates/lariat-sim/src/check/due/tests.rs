@@ -1,7 +1,7 @@
 use lariat_core::Cause;
 
-use super::promise::backoff;
 use super::*;
+use crate::check::due::promise::backoff;
 use crate::check::testing::{Story, key, kind, sample};
 
 fn story() -> Story<Promises> {

@@ -1,9 +1,11 @@
-use super::*;
-use crate::activity::Sample;
-use crate::check::testing::{Server, Story, kind, life, sample};
-use crate::event::{Next, Subscriber};
 use lariat_cache::CachedObject;
 use lariat_core::RawObject;
+
+use super::*;
+use crate::activity::Sample;
+use crate::actors::Subscriber;
+use crate::check::testing::{Server, Story, kind, life, sample};
+use crate::event::Next;
 
 fn story(limit: Option<usize>) -> Story<Overtaking> {
     begun(Story::of(Overtaking::default()), 0, limit)

@@ -58,11 +58,11 @@ impl Check for Cleanups {
         match event {
             Event::Committed(Commit::Stored(object)) if object.resource() == SHOPS => {
                 let has = shop::has_finalizer(&shop::json_of(object));
-                self.is_now(oracle, moment, (object, has))
+                self.is_now(oracle, moment, object, has)
             }
             Event::Committed(Commit::Removed { last }) if last.resource() == SHOPS => {
                 self.forget(oracle, moment.at);
-                self.is_now(oracle, moment, (last, false))
+                self.is_now(oracle, moment, last, false)
             }
             Event::Committed(Commit::Reset { .. }) => {
                 for shop in self.shops.values_mut() {
@@ -70,7 +70,7 @@ impl Check for Cleanups {
                 }
                 Vec::new()
             }
-            Event::Did { life, deed } => self.did(&life.process, deed, (oracle, moment)),
+            Event::Did { life, deed } => self.did(&life.process, deed, oracle, moment),
             _ => Vec::new(),
         }
     }
@@ -92,7 +92,8 @@ impl Cleanups {
         &mut self,
         oracle: &Oracle,
         moment: &Moment,
-        (object, has_finalizer): (&StoredObject, bool),
+        object: &StoredObject,
+        has_finalizer: bool,
     ) -> Findings {
         let (uid, key) = (object.uid(), object.key());
         let shop = (key.clone(), uid.to_owned());
@@ -117,7 +118,8 @@ impl Cleanups {
         &mut self,
         process: &Arc<str>,
         deed: &Deed,
-        (oracle, moment): (&Oracle, &Moment),
+        oracle: &Oracle,
+        moment: &Moment,
     ) -> Findings {
         match deed {
             Deed::CleansUp { key, uid } => {

@@ -6,9 +6,10 @@ use lariat_cluster::Commit;
 use lariat_core::ObjectKey;
 
 use super::SHOPS;
+use crate::actors::LifeId;
 use crate::check::{Check, Findings};
 use crate::deed::Deed;
-use crate::event::{Event, LifeId, Moment};
+use crate::event::{Event, Moment};
 use crate::oracle::Oracle;
 use crate::shop;
 
@@ -50,7 +51,7 @@ impl Check for Ends {
             Event::Did {
                 life,
                 deed: Deed::Ended { key, uid },
-            } => return self.ended(oracle, life, (key, uid)),
+            } => return self.ended(oracle, life, key, uid),
             _ => {}
         }
         Vec::new()
@@ -75,12 +76,7 @@ impl Ends {
         }
     }
 
-    fn ended(
-        &mut self,
-        oracle: &Oracle,
-        life: &LifeId,
-        (key, uid): (&ObjectKey, &String),
-    ) -> Findings {
+    fn ended(&mut self, oracle: &Oracle, life: &LifeId, key: &ObjectKey, uid: &String) -> Findings {
         let mut found = Vec::new();
         let allowed = self.allowed(life, uid);
         let of = (life.clone(), uid.clone());

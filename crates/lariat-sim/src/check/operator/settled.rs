@@ -49,18 +49,18 @@ impl Check for Settled {
         }
         let mut found = Vec::new();
         for (key, object) in oracle.all(&shop::gvk()) {
-            look_at_shop(oracle, (key, object), &mut found);
+            look_at_shop(oracle, key, object, &mut found);
         }
         for kind in [shop::config_maps(), shop::secrets()] {
             for (key, object) in oracle.all(&kind) {
-                found.extend(left_over(oracle, &kind, (key, object)));
+                found.extend(left_over(oracle, &kind, key, object));
             }
         }
         found
     }
 }
 
-fn look_at_shop(oracle: &Oracle, (key, object): (&ObjectKey, &StoredObject), found: &mut Findings) {
+fn look_at_shop(oracle: &Oracle, key: &ObjectKey, object: &StoredObject, found: &mut Findings) {
     let json = shop::json_of(object);
     if object.is_deleting() {
         found.push(format!("shop {key} is stuck in its deletion"));
@@ -119,7 +119,8 @@ fn wrong_status(shop: &Value, is_blocked: bool) -> Option<String> {
 fn left_over(
     oracle: &Oracle,
     kind: &Gvk,
-    (key, object): (&ObjectKey, &StoredObject),
+    key: &ObjectKey,
+    object: &StoredObject,
 ) -> Option<String> {
     let owner = object
         .labels()

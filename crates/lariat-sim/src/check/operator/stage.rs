@@ -13,12 +13,14 @@ use lariat_cluster::{Cluster, Commits, Snapshot};
 use lariat_core::{Causes, Gvk, ObjectKey, RawObject};
 use serde_json::{Value, json};
 
+use crate::actors::{HandlerId, LifeId};
 use crate::check::{Check, Findings, Rest};
 use crate::deed::Deed;
-use crate::event::{Event, HandlerId, LifeId, Moment, Shown};
+use crate::event::{Event, Moment};
 use crate::objects::Objects;
 use crate::oracle::Oracle;
 use crate::shop;
+use crate::shown::Shown;
 
 const PROCESS: &str = "operator-0";
 
@@ -44,17 +46,11 @@ impl Stage {
     pub(super) async fn new(check: impl Check + 'static) -> Self {
         let cluster = Cluster::builder().start().await.unwrap();
         let schema = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
-        let definition = Objects::new(shop::gvk(), "shops")
-            .custom(schema)
-            .definition(0);
+        let crd = Objects::new(shop::gvk(), "shops").custom(schema).crd(0);
         let gvk = GroupVersionKind::gvk("apiextensions.k8s.io", "v1", "CustomResourceDefinition");
-        let definitions =
-            Api::<DynamicObject>::all_with(cluster.client(), &ApiResource::from_gvk(&gvk));
-        let definition = serde_json::from_value(definition).unwrap();
-        definitions
-            .create(&PostParams::default(), &definition)
-            .await
-            .unwrap();
+        let crds = Api::<DynamicObject>::all_with(cluster.client(), &ApiResource::from_gvk(&gvk));
+        let crd = serde_json::from_value(crd).unwrap();
+        crds.create(&PostParams::default(), &crd).await.unwrap();
         // Served a moment after it is defined.
         while kind(&cluster.client(), &shop::gvk(), "default")
             .list(&ListParams::default())

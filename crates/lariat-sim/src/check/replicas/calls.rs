@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use lariat_core::{Gvk, ObjectKey};
 
+use crate::actors::{HandlerId, LifeId};
 use crate::check::{Check, Findings};
-use crate::event::{Event, HandlerId, LifeId, Moment, Shown};
+use crate::event::{Event, Moment};
 use crate::oracle::Oracle;
-use crate::setup::Setup;
-use crate::survey::{Place, Stage, Survey};
-use crate::trial::replicas::kinds;
+use crate::setup::{Setup, kinds};
+use crate::shown::Shown;
+use crate::survey::{Holding, Stage, Survey};
 
 /// Every object has exactly one holder in time after the last fault, and at rest that one has handled its last state.
 ///
@@ -44,9 +45,9 @@ impl HolderSawLast {
         for kind in kinds() {
             for (key, object) in oracle.all(&kind) {
                 let place = if self.setup.is_sharded {
-                    Place::of_stored(&kind, object)
+                    Holding::of_stored(&kind, object)
                 } else {
-                    Place::All
+                    Holding::All
                 };
                 let holders = survey.members.iter().filter(|member| member.holds(place));
                 let holders: Vec<&LifeId> = holders.map(|member| &member.life).collect();
@@ -54,7 +55,7 @@ impl HolderSawLast {
                     [_] if survey.stage == Stage::Held => {}
                     [holder] => {
                         let version = (object.uid(), object.revision());
-                        found.extend(self.handled(&kind, key, (version, holder)));
+                        found.extend(self.handled(&kind, key, version, holder));
                     }
                     _ => {
                         let (count, kind) = (holders.len(), kind.kind());
@@ -66,12 +67,7 @@ impl HolderSawLast {
         found
     }
 
-    fn handled(
-        &self,
-        kind: &Gvk,
-        key: &ObjectKey,
-        (is, holder): ((&str, u64), &LifeId),
-    ) -> Findings {
+    fn handled(&self, kind: &Gvk, key: &ObjectKey, is: (&str, u64), holder: &LifeId) -> Findings {
         let mut found = Vec::new();
         for number in 0..self.setup.handlers {
             let handler = HandlerId {

@@ -7,11 +7,12 @@ use lariat_core::ObjectKey;
 
 use super::Places;
 use super::terms::{ROUNDING, Terms};
+use crate::actors::{HandlerId, LifeId};
 use crate::check::{Check, Findings};
-use crate::event::{Event, HandlerId, LifeId, Moment};
+use crate::event::{Event, Moment};
 use crate::oracle::Oracle;
 use crate::setup::Setup;
-use crate::survey::Place;
+use crate::survey::Holding;
 
 /// At any moment at most one process handles a key; in an election, anything at all.
 ///
@@ -26,7 +27,7 @@ pub(super) struct OneHolder {
     places: Places,
     terms: Terms,
     /// Calls under way.
-    running: BTreeMap<Call, Option<Place>>,
+    running: BTreeMap<Call, Option<Holding>>,
 }
 
 type Call = (HandlerId, ObjectKey);
@@ -40,7 +41,7 @@ impl OneHolder {
         }
     }
 
-    fn began(&self, moment: &Moment, (handler, key): &Call, place: Option<Place>) -> Findings {
+    fn began(&self, moment: &Moment, (handler, key): &Call, place: Option<Holding>) -> Findings {
         let life = &handler.life;
         let call = format!(
             "{} begins a call for {} {key}",
@@ -87,7 +88,7 @@ impl Check for OneHolder {
                 object,
                 ..
             } => {
-                let place = self.places.of((handler, key), *run, object.as_ref());
+                let place = self.places.of(handler, key, *run, object.as_ref());
                 let call = (handler.clone(), key.clone());
                 let found = self.began(moment, &call, place);
                 self.running.insert(call, place);

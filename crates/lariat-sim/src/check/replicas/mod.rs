@@ -14,9 +14,10 @@ use std::sync::Arc;
 use lariat_core::{Gvk, ObjectKey};
 
 use super::Check;
-use crate::event::{HandlerId, LifeId, Shown};
+use crate::actors::{HandlerId, LifeId};
 use crate::setup::Setup;
-use crate::survey::Place;
+use crate::shown::Shown;
+use crate::survey::Holding;
 
 /// Returns the checkers for a setup.
 pub(super) fn all(setup: &Arc<Setup>) -> Vec<Box<dyn Check>> {
@@ -31,7 +32,7 @@ pub(super) fn all(setup: &Arc<Setup>) -> Vec<Box<dyn Check>> {
 /// The places of the runs of each process: a run is for the place its object had when its first handler was called.
 struct Places {
     setup: Arc<Setup>,
-    runs: BTreeMap<(LifeId, Gvk, ObjectKey), (u64, Option<Place>)>,
+    runs: BTreeMap<(LifeId, Gvk, ObjectKey), (u64, Option<Holding>)>,
 }
 
 impl Places {
@@ -45,15 +46,16 @@ impl Places {
     /// Returns the place of a call that begins; none of a deleted object whose owner is not known.
     fn of(
         &mut self,
-        (handler, key): (&HandlerId, &ObjectKey),
+        handler: &HandlerId,
+        key: &ObjectKey,
         run: u64,
         object: Option<&Shown>,
-    ) -> Option<Place> {
+    ) -> Option<Holding> {
         let kind = &handler.kind;
         let place = match object {
-            _ if !self.setup.is_sharded => Some(Place::All),
-            Some(object) => Some(Place::of(kind, object)),
-            None if kind.kind() == "ConfigMap" => Some(Place::of_key(kind, key)),
+            _ if !self.setup.is_sharded => Some(Holding::All),
+            Some(object) => Some(Holding::of(kind, object)),
+            None if kind.kind() == "ConfigMap" => Some(Holding::of_key(kind, key)),
             None => None,
         };
         let of = (handler.life.clone(), kind.clone(), key.clone());

@@ -11,7 +11,8 @@ use lariat_cluster::{Commit, StoredObject};
 use serde_json::Value;
 
 use crate::activity::{Act, Activity};
-use crate::event::{Event, LifeId, Moment};
+use crate::actors::LifeId;
+use crate::event::{Event, Moment};
 use crate::setup::Setup;
 
 /// How much later than its deadline a process may be seen to act: timers round up to milliseconds.
@@ -102,7 +103,8 @@ impl Terms {
                 if let Some(pending) = self.pending.remove(request)
                     && matches!(result.as_str(), "200" | "201")
                 {
-                    self.answered(pending, moment.number);
+                    let (life, asked, sent) = pending;
+                    self.answered(life, asked, sent, moment.number);
                 }
             }
             Event::Committed(commit) => self.committed(commit, moment),
@@ -171,7 +173,7 @@ impl Terms {
             .insert(request, (life.clone(), asked, moment.at));
     }
 
-    fn answered(&mut self, (life, asked, sent): (LifeId, Asked, Duration), number: u64) {
+    fn answered(&mut self, life: LifeId, asked: Asked, sent: Duration, number: u64) {
         let lasts = self
             .setup
             .rate(&life.process)

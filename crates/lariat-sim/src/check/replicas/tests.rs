@@ -13,12 +13,14 @@ use serde_json::json;
 
 use super::{calls, holders, leases, writers};
 use crate::activity::{Act, Activity};
+use crate::actors::{HandlerId, LifeId};
 use crate::check::Check;
 use crate::check::testing::{key, kind, shown};
-use crate::event::{Event, HandlerId, LifeId, Moment, Next, Shown};
+use crate::event::{Event, Moment, Next};
 use crate::oracle::Oracle;
 use crate::rate::Rate;
 use crate::setup::{Setup, Times, WRITER};
+use crate::shown::Shown;
 use crate::survey::{Member, Stage, Survey};
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -412,7 +414,7 @@ async fn a_last_state_that_its_holder_has_not_handled_is_reported() {
 fn a_member_of_a_ring_holds_what_its_share_has() {
     let mut member = member("a", true);
     member.share = Some(Share::none());
-    let place = crate::survey::Place::of_key(&Gvk::new("", "v1", "ConfigMap"), &key("x"));
+    let place = crate::survey::Holding::of_key(&Gvk::new("", "v1", "ConfigMap"), &key("x"));
     assert!(!member.holds(place));
     member.share = Some(Share::of("a", []));
     assert!(member.holds(place));

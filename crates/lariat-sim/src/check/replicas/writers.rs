@@ -9,11 +9,12 @@ use lariat_core::{Gvk, ObjectKey};
 
 use super::Places;
 use super::terms::Terms;
+use crate::actors::LifeId;
 use crate::check::{Check, Findings};
-use crate::event::{Event, LifeId, Moment};
+use crate::event::{Event, Moment};
 use crate::oracle::Oracle;
 use crate::setup::{Setup, WRITER};
-use crate::survey::Place;
+use crate::survey::Holding;
 
 /// No write that a handler sent for a key is committed after another process's call for the key began.
 ///
@@ -26,10 +27,10 @@ pub(super) struct OneWriter {
     places: Places,
     terms: Terms,
     /// Calls under way with their places and the events with which they began.
-    running: BTreeMap<Call, (Option<Place>, u64)>,
+    running: BTreeMap<Call, (Option<Holding>, u64)>,
     writes: BTreeMap<Arc<str>, Sent>,
     /// The last call of each process for a place that began.
-    begun: BTreeMap<Place, BTreeMap<LifeId, u64>>,
+    begun: BTreeMap<Holding, BTreeMap<LifeId, u64>>,
     /// Pairs of an old and a new holder the contract says nothing about.
     may_meet: BTreeSet<(LifeId, LifeId)>,
     /// The marks that were seen in objects.
@@ -41,7 +42,7 @@ type Call = (LifeId, Gvk, ObjectKey);
 /// A write that was sent.
 struct Sent {
     call: Call,
-    place: Place,
+    place: Holding,
     /// The event with which the call began.
     began: u64,
     /// When the call ended.
@@ -62,7 +63,7 @@ impl OneWriter {
         }
     }
 
-    fn began(&mut self, call: Call, place: Option<Place>, number: u64) {
+    fn began(&mut self, call: Call, place: Option<Holding>, number: u64) {
         if let Some(place) = place {
             let life = &call.0;
             let others = self.begun.entry(place).or_default();
@@ -130,7 +131,7 @@ impl Check for OneWriter {
                 ..
             } => {
                 let call = (handler.life.clone(), handler.kind.clone(), key.clone());
-                let place = self.places.of((handler, key), *run, object.as_ref());
+                let place = self.places.of(handler, key, *run, object.as_ref());
                 self.began(call, place, moment.number);
             }
             Event::Ended { handler, key, .. } => {

@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use lariat_core::{Gvk, ObjectKey};
 
 use super::sight::{Channel, Sight, Way, since};
+use crate::actors::LifeId;
 use crate::check::wanted::Selections;
 use crate::check::{Check, Findings};
-use crate::event::{Event, LifeId, Moment};
+use crate::event::{Event, Moment};
 use crate::oracle::{Oracle, Past};
 
 /// States are shown in the order in which the server had them.

@@ -5,9 +5,11 @@ use std::sync::Arc;
 use lariat_cache::Change;
 use lariat_core::{Gvk, ObjectKey};
 
+use crate::actors::LifeId;
 use crate::check::wanted::Held;
-use crate::event::{Event, LifeId, Shown};
+use crate::event::Event;
 use crate::oracle::Past;
+use crate::shown::Shown;
 
 /// One way in which a process is shown states of a kind.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

@@ -5,10 +5,12 @@ use std::collections::BTreeMap;
 use lariat_cache::{CachedObject, Change};
 use lariat_core::ObjectKey;
 
+use crate::actors::Subscriber;
 use crate::check::wanted::wanted;
 use crate::check::{Check, Findings, Rest};
-use crate::event::{Event, Moment, Subscriber, version_of};
+use crate::event::{Event, Moment};
 use crate::oracle::Oracle;
+use crate::shown::version_of;
 
 /// A subscriber is given each change once.
 ///

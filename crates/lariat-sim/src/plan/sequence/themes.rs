@@ -1,6 +1,7 @@
 //! The steps of each theme.
 
-use super::{CONTENT, Sequence};
+use super::Sequence;
+use super::sequence::CONTENT;
 use crate::plan::{Change, Fate, Fault, FaultKind, Happening, Own, Verb};
 
 impl Sequence<'_> {

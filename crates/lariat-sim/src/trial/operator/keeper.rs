@@ -13,12 +13,12 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::time;
 
-use super::Setup;
+use super::setup::Setup;
 use crate::deed::Deed;
 use crate::panics::PLANNED;
 use crate::process::Process;
 use crate::shop;
-use crate::trial::crew::Dice;
+use crate::trial::dice::Dice;
 
 type Cx = Reconcile<DynamicObject>;
 

@@ -11,11 +11,11 @@ use lariat_core::{Gvk, ObjectKey};
 use serde_json::json;
 use tokio::time;
 
-use super::{Setup, key};
+use super::setup::Setup;
 use crate::deed::Deed;
 use crate::process::Process;
 use crate::shop;
-use crate::trial::Failed;
+use crate::trial::setup::Failed;
 
 /// How long one thing may take: its requests get lost like others'.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -147,4 +147,8 @@ impl Meddler {
         let resource = ApiResource::from_gvk_with_plural(&gvk, &plural);
         Api::namespaced_with(self.client.clone(), "default", &resource)
     }
+}
+
+pub(crate) fn key(number: u32) -> ObjectKey {
+    ObjectKey::namespaced("default", &format!("o{}", number % 12))
 }

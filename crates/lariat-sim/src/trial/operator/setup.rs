@@ -5,10 +5,12 @@ use std::time::Duration;
 use lariat_operator::EventApi;
 use serde_json::json;
 
-use super::{meddler, run};
+use super::meddler;
+use super::operator::run;
+use crate::chaos::Chaos;
 use crate::objects::Objects;
 use crate::shop;
-use crate::simulation::{Chaos, Simulation};
+use crate::simulation::Simulation;
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Setup {
@@ -60,7 +62,7 @@ pub(in crate::trial) fn simulation(seed: u64) -> Simulation {
         .objects(Objects::new(shop::secrets(), "secrets").content(secret))
         .objects(shops)
         .chaos(Chaos::default().lasts(Duration::from_secs(random.u64(10..60))));
-    simulation.commands = true;
+    simulation.scenario.commands = true;
     let replicas = if random.u8(..3) == 0 { 2 } else { 1 };
     for replica in 0..replicas {
         simulation = simulation.program(&format!("operator-{replica}"), move |process| {

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use crate::plan::{Change, Fate, Fault, FaultKind, Happening, Step, Write};
+use crate::chaos::Chaos;
+use crate::plan::{Change, Fate, Fault, FaultKind, Happening, PlanStep, Write};
 use crate::setup::Setup;
-use crate::simulation::Chaos;
 
 /// The longest a process is paused or down, a server is away, and a fault lasts.
 const LONGEST: u64 = 40_000;
@@ -16,7 +16,7 @@ const HOURS: i64 = 10 * 60 * 60;
 const CLASSES: usize = 12;
 
 /// Makes the plan of a seed.
-pub(crate) fn plan(setup: &Setup, chaos: &Chaos) -> Vec<Step> {
+pub(crate) fn plan(setup: &Setup, chaos: &Chaos) -> Vec<PlanStep> {
     let mut random = fastrand::Rng::with_seed(setup.seed ^ 0x7265_7061);
     let classes = (0..CLASSES).filter(|_| random.bool()).collect();
     let pace = [1_000, 3_000, 8_000][random.usize(..3)];
@@ -44,7 +44,7 @@ pub(crate) fn plan(setup: &Setup, chaos: &Chaos) -> Vec<Step> {
         } else {
             planner.trouble()
         };
-        steps.extend(what.map(|what| Step {
+        steps.extend(what.map(|what| PlanStep {
             at: Duration::from_millis(at),
             what,
         }));
@@ -65,12 +65,12 @@ struct Planner {
 
 impl Planner {
     /// Has clocks be wrong and some processes start late, and creates the first objects.
-    fn beginning(&mut self) -> Vec<Step> {
+    fn beginning(&mut self) -> Vec<PlanStep> {
         let mut steps = Vec::new();
         for process in 0..self.processes {
             let mut has = |what| {
                 let what = Happening::Process { process, what };
-                steps.push(Step {
+                steps.push(PlanStep {
                     at: Duration::ZERO,
                     what,
                 });
@@ -86,7 +86,7 @@ impl Planner {
             for name in 0..self.names {
                 let what = Change::Put;
                 let what = Happening::Write(Write { kind, name, what });
-                steps.push(Step {
+                steps.push(PlanStep {
                     at: Duration::ZERO,
                     what,
                 });
@@ -213,8 +213,12 @@ mod tests {
     fn a_seed_has_one_plan() {
         let plan_of = |seed| {
             let simulation = simulation(seed);
-            let setup = simulation.replicas.as_ref().expect("it has replicas");
-            plan(setup, &simulation.chaos)
+            let setup = simulation
+                .scenario
+                .replicas
+                .as_ref()
+                .expect("it has replicas");
+            plan(setup, &simulation.scenario.chaos)
         };
         assert_eq!(plan_of(3), plan_of(3));
         assert_ne!(plan_of(3), plan_of(5));
@@ -225,9 +229,13 @@ mod tests {
         let mut kinds = Vec::new();
         for seed in 0..40 {
             let simulation = simulation(seed);
-            let setup = simulation.replicas.as_ref().expect("it has replicas");
+            let setup = simulation
+                .scenario
+                .replicas
+                .as_ref()
+                .expect("it has replicas");
             kinds.extend(
-                plan(setup, &simulation.chaos)
+                plan(setup, &simulation.scenario.chaos)
                     .into_iter()
                     .filter_map(|step| match step.what {
                         Happening::Fault(fault) => Some(fault.kind),

@@ -16,9 +16,11 @@ use serde::de::DeserializeOwned;
 use serde_json::json;
 use tokio::time;
 
-use super::NUMBER;
 use crate::process::Process;
 use crate::setup::{Setup, WRITER};
+
+/// The annotation with the number of a foreign write.
+pub(crate) const NUMBER: &str = "sim.dev/number";
 
 type Failed = Box<dyn std::error::Error + Send + Sync>;
 

@@ -3,8 +3,13 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use super::*;
-use crate::query::{AnyOf, Condition, Operator, Subject, associated};
+use form_urlencoded::Serializer;
+
+use super::error::PARAMETERS;
+use crate::query::{
+    AnyOf, Condition, Namespaces, Operator, PROJECT_LABEL, Part, Query, Subject, associated,
+};
+use crate::revision::Revision;
 
 /// Texts of characters with a meaning.
 fn texts() -> impl Strategy<Value = String> {
@@ -79,7 +84,7 @@ fn queries() -> impl Strategy<Value = Query> {
         });
     let revision =
         (any::<u64>(), any::<u32>(), any::<u64>()).prop_map(|(version, history, change)| {
-            Revision::new(version, Some(crate::revision::Place { history, change }))
+            Revision::new(version, Some(crate::revision::Position { history, change }))
         });
     let asked = (
         vec(any_of, 0..3),

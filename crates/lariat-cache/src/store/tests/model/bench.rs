@@ -7,20 +7,20 @@ use lariat_core::{LabelSelector, Uid};
 
 use super::super::*;
 use super::server::{Answer, Event, Op, Outcome, Server};
-use super::{Act, Moment, Step};
+use super::{Act, ModelStep, Moment};
 use crate::content_filter::ContentFilter;
 
 pub(super) const KEYS: u8 = 4;
 
 /// The state an object was made from.
-fn state_of(object: &CachedObject) -> State {
+fn state_of(object: &CachedObject) -> TestState {
     let uid = object.uid().to_string()[1..].parse().unwrap();
     let version = object.version().to_string().parse().unwrap();
-    State { uid, version }
+    TestState { uid, version }
 }
 
 fn key_of(key: u8) -> ObjectKey {
-    let any = State { uid: 0, version: 0 };
+    let any = TestState { uid: 0, version: 0 };
     object(key, any).key().clone()
 }
 
@@ -40,7 +40,7 @@ pub(super) struct Bench {
     backup: Option<Server>,
     store: Store,
     /// The state of a subscriber that sees only changes.
-    follower: BTreeMap<ObjectKey, State>,
+    follower: BTreeMap<ObjectKey, TestState>,
     /// The version at which the server was as the store shows a key, at least.
     shown_at: BTreeMap<u8, u64>,
     /// Every object that the store has had, or an answer was about.
@@ -108,18 +108,18 @@ impl Bench {
         }
     }
 
-    pub(super) fn step(&mut self, step: &Step) {
+    pub(super) fn step(&mut self, step: &ModelStep) {
         match step {
-            Step::Act(act) => self.act(*act),
-            Step::Theirs { key, op, reported } => self.apply_theirs((*key, *op), *reported),
-            Step::CatchUp => self.catch_up(),
-            Step::CutWatch => self.is_watching = false,
-            Step::List { page, acts } => self.list(*page, acts),
-            Step::Settle => self.settle(),
-            Step::Content(content) => self.content = *content,
-            Step::Backup => self.backup = Some(self.server.clone()),
-            Step::Restore => self.restore(),
-            Step::Store(storage) => self.store.set_storage(*storage),
+            ModelStep::Act(act) => self.act(*act),
+            ModelStep::Theirs { key, op, reported } => self.apply_theirs(*key, *op, *reported),
+            ModelStep::CatchUp => self.catch_up(),
+            ModelStep::CutWatch => self.is_watching = false,
+            ModelStep::List { page, acts } => self.list(*page, acts),
+            ModelStep::Settle => self.settle(),
+            ModelStep::Content(content) => self.content = *content,
+            ModelStep::Backup => self.backup = Some(self.server.clone()),
+            ModelStep::Restore => self.restore(),
+            ModelStep::Store(storage) => self.store.set_storage(*storage),
         }
         self.check();
     }
@@ -158,7 +158,7 @@ impl Bench {
     }
 
     /// Another client does something, and the watch reports it `reported` times.
-    fn apply_theirs(&mut self, (key, op): (u8, Op), reported: usize) {
+    fn apply_theirs(&mut self, key: u8, op: Op, reported: usize) {
         self.catch_up();
         let before = self.server.log.len();
         self.server.apply(key, op);
@@ -181,7 +181,7 @@ impl Bench {
             Outcome::Gone => {
                 let before = answer.before.map(|uid| Uid::new(&format!("u{uid}")));
                 let (key, uid) = (object.key(), object.uid());
-                self.store.deleted((key, uid), before.as_ref(), answer.sent)
+                self.store.deleted(key, uid, before.as_ref(), answer.sent)
             }
         };
         // Of a deletion the version is not answered. If the object was never seen, an earlier one of its name may be shown
@@ -205,9 +205,10 @@ impl Bench {
 
     fn report(&mut self, event: Event) {
         let object = object(event.key, event.state);
-        let delta = match event.is_gone {
-            true => Delta::Gone(object),
-            false => Delta::Present(object),
+        let delta = if event.is_gone {
+            Delta::Gone(object)
+        } else {
+            Delta::Present(object)
         };
         let changes = self.store.apply(vec![delta], self.reading);
         self.follow(&changes);
@@ -240,7 +241,7 @@ impl Bench {
             .log
             .retain(|event| event.state.version > version);
         (self.is_watching, self.is_lossy) = (true, false);
-        let known = |(key, state): &&(u8, State)| unchanged.contains(&(key_of(*key), *state));
+        let known = |(key, state): &&(u8, TestState)| unchanged.contains(&(key_of(*key), *state));
         let changed = listed.len() - listed.iter().filter(known).count();
         assert!(
             reported <= 2 * changed,

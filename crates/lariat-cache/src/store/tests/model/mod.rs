@@ -11,7 +11,7 @@ use bench::{Bench, KEYS};
 use server::Op;
 
 #[derive(Debug, Clone)]
-enum Step {
+enum ModelStep {
     Act(Act),
     /// Another client does something; `reported` says how often the watch reports it.
     Theirs {
@@ -96,7 +96,7 @@ fn act() -> impl Strategy<Value = Act> {
     ]
 }
 
-fn step() -> impl Strategy<Value = Step> {
+fn step() -> impl Strategy<Value = ModelStep> {
     let reported = prop_oneof![6 => Just(1_usize), 1 => Just(0), 1 => Just(2)];
     let moment = prop_oneof![
         Just(Moment::Requested),
@@ -110,17 +110,17 @@ fn step() -> impl Strategy<Value = Step> {
         Just(Storage::Auto)
     ];
     prop_oneof![
-        12 => act().prop_map(Step::Act),
-        6 => (0..KEYS, op(), reported).prop_map(|(key, op, reported)| Step::Theirs { key, op, reported }),
-        3 => Just(Step::CatchUp),
-        1 => Just(Step::CutWatch),
+        12 => act().prop_map(ModelStep::Act),
+        6 => (0..KEYS, op(), reported).prop_map(|(key, op, reported)| ModelStep::Theirs { key, op, reported }),
+        3 => Just(ModelStep::CatchUp),
+        1 => Just(ModelStep::CutWatch),
         3 => (1_usize..4, prop::collection::vec((moment, act()), 0..5))
-            .prop_map(|(page, acts)| Step::List { page, acts }),
-        1 => Just(Step::Settle),
-        1 => content().prop_map(Step::Content),
-        1 => Just(Step::Backup),
-        1 => Just(Step::Restore),
-        1 => storage.prop_map(Step::Store),
+            .prop_map(|(page, acts)| ModelStep::List { page, acts }),
+        1 => Just(ModelStep::Settle),
+        1 => content().prop_map(ModelStep::Content),
+        1 => Just(ModelStep::Backup),
+        1 => Just(ModelStep::Restore),
+        1 => storage.prop_map(ModelStep::Store),
     ]
 }
 
@@ -133,8 +133,8 @@ proptest! {
         for step in &steps {
             bench.step(step);
         }
-        bench.step(&Step::CatchUp);
-        bench.step(&Step::List { page: 2, acts: Vec::new() });
-        bench.step(&Step::Settle);
+        bench.step(&ModelStep::CatchUp);
+        bench.step(&ModelStep::List { page: 2, acts: Vec::new() });
+        bench.step(&ModelStep::Settle);
     }
 }

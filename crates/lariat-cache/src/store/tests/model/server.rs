@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::super::State;
+use super::super::TestState;
 
 /// The objects of the API server, and what a watch of a selection reports of them.
 #[derive(Debug, Default, Clone)]
@@ -11,14 +11,14 @@ pub(super) struct Server {
     objects: BTreeMap<u8, Held>,
     next_uid: u8,
     /// What the selection showed of each key, and since when.
-    history: BTreeMap<u8, Vec<(u64, Option<State>)>>,
+    history: BTreeMap<u8, Vec<(u64, Option<TestState>)>>,
     /// What a watch has not reported yet.
     pub(super) log: Vec<Event>,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Held {
-    state: State,
+    state: TestState,
     is_selected: bool,
 }
 
@@ -38,7 +38,7 @@ pub(super) enum Op {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Event {
     pub(super) key: u8,
-    pub(super) state: State,
+    pub(super) state: TestState,
     /// Whether it is deleted or not selected any more.
     pub(super) is_gone: bool,
 }
@@ -47,7 +47,7 @@ pub(super) struct Event {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Answer {
     pub(super) key: u8,
-    pub(super) state: State,
+    pub(super) state: TestState,
     pub(super) what: Outcome,
     /// The object that was shown under the name when the write was sent.
     pub(super) before: Option<u8>,
@@ -72,7 +72,7 @@ impl Server {
         self.version += 1;
         let uid = before.map_or_else(|| self.fresh_uid(), |held| held.state.uid);
         let version = self.version;
-        let state = State { uid, version };
+        let state = TestState { uid, version };
         let was_selected = before.is_some_and(|held| held.is_selected);
         let is_selected = match op {
             Op::Put => before.is_none_or(|held| held.is_selected),
@@ -114,13 +114,13 @@ impl Server {
     }
 
     /// Returns what a list shows.
-    pub(super) fn selected(&self) -> Vec<(u8, State)> {
+    pub(super) fn selected(&self) -> Vec<(u8, TestState)> {
         let selected = self.objects.iter().filter(|(_, held)| held.is_selected);
         selected.map(|(key, held)| (*key, held.state)).collect()
     }
 
     /// Returns the first version, from one on, at which the selection showed this of a key.
-    pub(super) fn when(&self, key: u8, from: u64, shown: Option<State>) -> Option<u64> {
+    pub(super) fn when(&self, key: u8, from: u64, shown: Option<TestState>) -> Option<u64> {
         let history = self.history.get(&key).map_or(&[][..], |all| all);
         let mut since = std::iter::once(&(0, None)).chain(history).peekable();
         while let Some((begin, state)) = since.next() {

@@ -402,4 +402,5 @@ impl Observed {
 }
 
 #[cfg(test)]
+#[path = "election_tests.rs"]
 mod tests;

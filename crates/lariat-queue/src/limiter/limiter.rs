@@ -2,7 +2,63 @@
 
 use std::time::{Duration, Instant};
 
-use super::RateLimiter;
+/// Turns the failures of a lane into a delay.
+///
+/// The queue counts failures in a row per key and lane and forgets them on success, so a limiter needs
+/// no state per key. Each queue has a limiter of its own, and asks it under its lock: it must be quick
+/// and must not use the queue. Every `FnMut(u32) -> Duration` is one.
+///
+/// ```
+/// use std::time::Duration;
+/// use lariat_queue::{Exponential, RateLimiter, TokenBucket, WorkQueue};
+///
+/// let curve = Exponential::new(Duration::from_millis(5), Duration::from_secs(300))
+///     .max_of(TokenBucket::new(10.0, 100))
+///     .jittered(0.2)
+///     .at_most(Duration::from_secs(600));
+/// let queue: WorkQueue<u32> = WorkQueue::builder().limiter(curve).build();
+/// # drop(queue);
+/// ```
+pub trait RateLimiter: Send + 'static {
+    /// Returns the delay from `now` on after the `failures`-th failure in a row; the first is 1.
+    fn delay(&mut self, failures: u32, now: Instant) -> Duration;
+
+    /// Waits as long as the stricter of two limiters says: client-go's `MaxOfRateLimiter`. Both are
+    /// asked every time.
+    fn max_of<L: RateLimiter>(self, other: L) -> MaxOf<Self, L>
+    where
+        Self: Sized,
+    {
+        MaxOf(self, other)
+    }
+
+    /// Never waits longer than this: client-go's `WithMaxWaitRateLimiter`.
+    fn at_most(self, longest: Duration) -> AtMost<Self>
+    where
+        Self: Sized,
+    {
+        AtMost::new(self, longest)
+    }
+
+    /// Lengthens each delay at random by up to this share of it, so that what failed together does not
+    /// come back together: client-go's `wait.Jitter`.
+    ///
+    /// # Panics
+    ///
+    /// If the share is negative or not a number.
+    fn jittered(self, share: f64) -> Jittered<Self>
+    where
+        Self: Sized,
+    {
+        Jittered::new(self, share)
+    }
+}
+
+impl<F: FnMut(u32) -> Duration + Send + 'static> RateLimiter for F {
+    fn delay(&mut self, failures: u32, _: Instant) -> Duration {
+        self(failures)
+    }
+}
 
 /// The longer delay of two limiters. See [`RateLimiter::max_of`].
 #[derive(Debug, Clone, Copy)]
@@ -22,7 +78,7 @@ pub struct AtMost<L> {
 }
 
 impl<L> AtMost<L> {
-    pub(super) fn new(inner: L, longest: Duration) -> Self {
+    fn new(inner: L, longest: Duration) -> Self {
         Self { inner, longest }
     }
 }
@@ -42,7 +98,7 @@ pub struct Jittered<L> {
 }
 
 impl<L> Jittered<L> {
-    pub(super) fn new(inner: L, share: f64) -> Self {
+    fn new(inner: L, share: f64) -> Self {
         assert!(
             share >= 0.0,
             "delays cannot be jittered by a share of {share}"
@@ -120,5 +176,11 @@ mod tests {
         assert!(seen.len() > 90);
         let mut endless = Exponential::new(Duration::MAX, Duration::MAX).jittered(f64::MAX);
         assert_eq!(endless.delay(2, now), Duration::MAX);
+    }
+
+    #[test]
+    fn a_function_is_a_limiter() {
+        let mut limiter = |failures| Duration::from_secs(u64::from(failures));
+        assert_eq!(limiter.delay(7, Instant::now()), Duration::from_secs(7));
     }
 }

@@ -123,13 +123,13 @@ impl Gated {
             return gate.admit(&write);
         }
         let mut receipts = Receipts::default();
-        let mut rehearses = false;
+        let mut is_dry_run = false;
         for gate in self.gates.iter() {
             match gate.admit(&write) {
                 Admission::Send(receipt) => receipts.0.push(receipt),
-                Admission::Rehearse(receipt) => {
+                Admission::DryRun(receipt) => {
                     receipts.0.push(receipt);
-                    rehearses = true;
+                    is_dry_run = true;
                 }
                 Admission::Refuse(error) => {
                     Box::new(receipts).ended(&WriteEnd::NotSent);
@@ -138,10 +138,12 @@ impl Gated {
                 _ => {}
             }
         }
-        match rehearses {
-            true => Admission::Rehearse(Box::new(receipts)),
-            false if receipts.0.is_empty() => Admission::Pass,
-            false => Admission::Send(Box::new(receipts)),
+        if is_dry_run {
+            Admission::DryRun(Box::new(receipts))
+        } else if receipts.0.is_empty() {
+            Admission::Pass
+        } else {
+            Admission::Send(Box::new(receipts))
         }
     }
 }

@@ -57,16 +57,16 @@ async fn a_key_that_runs_because_of_its_own_writes_is_named_and_slowed_down() {
     time::sleep(600 * SECOND).await;
     let runs = count.load(Ordering::SeqCst);
     assert!((25..60).contains(&runs), "{runs} runs in ten minutes");
-    let circles = bench.status().circles;
-    assert_eq!(circles.len(), 1);
-    let circle = &circles[0];
+    let hot_loops = bench.status().hot_loops;
+    assert_eq!(hot_loops.len(), 1);
+    let hot_loop = &hot_loops[0];
     assert_eq!(
-        (&circle.key, circle.pattern),
+        (&hot_loop.key, hot_loop.pattern),
         (&key("a"), Pattern::OwnWrites)
     );
-    assert_eq!(circle.handlers, ["writes".into()]);
-    assert_eq!(circle.fields, ["data.seen"]);
-    assert_eq!(circle.pause, 60 * SECOND);
+    assert_eq!(hot_loop.handlers, ["writes".into()]);
+    assert_eq!(hot_loop.fields, ["data.seen"]);
+    assert_eq!(hot_loop.pause, 60 * SECOND);
     let text = logs.text();
     let warnings = text
         .lines()
@@ -135,7 +135,7 @@ async fn writes_that_change_nothing_are_found() {
     bench.create("a").await;
     time::sleep(120 * SECOND).await;
     let status = bench.status();
-    assert_eq!(status.circles[0].pattern, Pattern::NothingChanges);
+    assert_eq!(status.hot_loops[0].pattern, Pattern::NothingChanges);
     assert!(status.handlers[0].runs < 150, "{}", status.handlers[0].runs);
 }
 
@@ -154,10 +154,10 @@ async fn a_field_that_another_writer_reverts_is_named() {
             .await
             .unwrap();
     }
-    let circles = bench.status().circles;
-    assert_eq!(circles.len(), 1);
-    assert_eq!(circles[0].pattern, Pattern::Contested);
-    assert_eq!(circles[0].fields, ["data.owner"]);
+    let hot_loops = bench.status().hot_loops;
+    assert_eq!(hot_loops.len(), 1);
+    assert_eq!(hot_loops[0].pattern, Pattern::Contested);
+    assert_eq!(hot_loops[0].fields, ["data.owner"]);
     let runs = count.load(Ordering::SeqCst);
     assert!(runs < 60, "{runs} runs instead of 400");
 }
@@ -201,12 +201,12 @@ async fn a_reverted_field_of_a_related_object_slows_the_runs_it_causes() {
     }
     let runs = count.load(Ordering::SeqCst);
     assert!(runs < 60, "{runs} runs instead of 400");
-    let circles = bench.status().circles;
-    assert_eq!(circles.len(), 1);
-    assert_eq!(circles[0].key, key("a"));
-    assert_eq!(circles[0].pattern, Pattern::Contested);
-    assert_eq!(circles[0].fields, ["metadata.labels.by"]);
-    assert_eq!(circles[0].brought_by.as_deref(), Some("Secret default/s"));
+    let hot_loops = bench.status().hot_loops;
+    assert_eq!(hot_loops.len(), 1);
+    assert_eq!(hot_loops[0].key, key("a"));
+    assert_eq!(hot_loops[0].pattern, Pattern::Contested);
+    assert_eq!(hot_loops[0].fields, ["metadata.labels.by"]);
+    assert_eq!(hot_loops[0].brought_by.as_deref(), Some("Secret default/s"));
     // A change of the object itself is not delayed.
     bench.change("a", "x").await;
     time::sleep(SECOND / 10).await;
@@ -254,8 +254,8 @@ async fn a_related_object_of_which_others_write_other_fields_is_not_contested() 
         let params = PatchParams::default();
         others.patch("s", &params, &patch).await.unwrap();
     }
-    let circles = bench.status().circles;
-    assert!(circles.is_empty(), "{circles:?}");
+    let hot_loops = bench.status().hot_loops;
+    assert!(hot_loops.is_empty(), "{hot_loops:?}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -293,8 +293,8 @@ async fn a_hot_loop_over_two_kinds_is_found() {
     time::sleep(600 * SECOND).await;
     let runs = count.load(Ordering::SeqCst);
     assert!((25..60).contains(&runs), "{runs}");
-    let circles = bench.status().circles;
-    let brought_by = circles[0].brought_by.clone().unwrap_or_default();
+    let hot_loops = bench.status().hot_loops;
+    let brought_by = hot_loops[0].brought_by.clone().unwrap_or_default();
     assert!(
         brought_by.starts_with("Secret default/s written by touches "),
         "{brought_by}"
@@ -322,7 +322,7 @@ async fn a_handler_whose_requeue_is_satisfied_by_its_own_write_is_found() {
     time::sleep(600 * SECOND).await;
     let status = bench.status();
     assert!(status.handlers[0].runs < 60, "{}", status.handlers[0].runs);
-    assert_eq!(status.circles[0].pattern, Pattern::OwnWrites);
+    assert_eq!(status.hot_loops[0].pattern, Pattern::OwnWrites);
 }
 
 #[tokio::test(start_paused = true)]
@@ -363,9 +363,9 @@ async fn honest_work_is_not_suspected() {
         time::sleep(SECOND).await;
     }
     assert!(
-        bench.status().circles.is_empty(),
+        bench.status().hot_loops.is_empty(),
         "{:?}",
-        bench.status().circles
+        bench.status().hot_loops
     );
 }
 
@@ -402,7 +402,7 @@ async fn the_sentinel_can_be_disabled_or_only_report() {
         bench.create("a").await;
         time::sleep(5 * SECOND).await;
         assert_eq!(count.load(Ordering::SeqCst), 201);
-        assert_eq!(bench.status().circles.len(), found);
+        assert_eq!(bench.status().hot_loops.len(), found);
     }
 }
 
@@ -421,13 +421,13 @@ async fn a_field_that_is_no_longer_contested_is_not_slowed_for_ever() {
             .await
             .unwrap();
     }
-    assert_eq!(bench.status().circles.len(), 1);
+    assert_eq!(bench.status().hot_loops.len(), 1);
     // The rival has ended; others change other fields, and we keep writing.
     for number in 0..20 {
         time::sleep(60 * SECOND).await;
         bench.change("a", &number.to_string()).await;
     }
-    assert!(bench.status().circles.is_empty());
+    assert!(bench.status().hot_loops.is_empty());
     let before = count.load(Ordering::SeqCst);
     bench.change("a", "x").await;
     time::sleep(SECOND / 10).await;
@@ -472,7 +472,7 @@ async fn a_hot_loop_over_two_kinds_is_slowed_also_if_the_key_was_written_before(
     let runs = count.load(Ordering::SeqCst);
     assert!((25..60).contains(&runs), "{runs}");
     assert!(
-        bench.status().circles[0].brought_by.is_some(),
+        bench.status().hot_loops[0].brought_by.is_some(),
         "it is said by what"
     );
 }
@@ -498,9 +498,9 @@ async fn a_handler_that_enqueues_its_own_key_is_found_unless_it_asks_for_later()
     let of = |name: &str| calls.names().iter().filter(|each| *each == name).count();
     assert!((25..60).contains(&of("now")), "{}", of("now"));
     assert!(of("later") > 500, "{}", of("later"));
-    let circles = bench.status().circles;
-    assert_eq!(circles.len(), 1);
-    let brought_by = circles[0].brought_by.clone().unwrap_or_default();
+    let hot_loops = bench.status().hot_loops;
+    assert_eq!(hot_loops.len(), 1);
+    let brought_by = hot_loops[0].brought_by.clone().unwrap_or_default();
     assert!(
         brought_by.starts_with("enqueued by spins at "),
         "{brought_by}"
@@ -542,7 +542,7 @@ async fn work_that_is_done_object_by_object_is_not_slowed() {
     time::sleep(SECOND).await;
     let secrets = bench.factory.for_object::<Secret>().cache();
     assert_eq!(secrets.store().len(), 1000);
-    assert!(bench.status().circles.is_empty());
+    assert!(bench.status().hot_loops.is_empty());
 }
 
 #[tokio::test(start_paused = true)]
@@ -559,9 +559,9 @@ async fn work_that_is_done_field_by_field_is_not_slowed_but_its_last_field_may_n
     let runs = count.load(Ordering::SeqCst);
     assert!((220..240).contains(&runs), "{runs}");
     time::sleep(600 * SECOND).await;
-    let circles = bench.status().circles;
-    assert_eq!(circles[0].pattern, Pattern::OwnWrites);
-    assert_eq!(circles[0].fields, ["data.field-200"]);
+    let hot_loops = bench.status().hot_loops;
+    assert_eq!(hot_loops[0].pattern, Pattern::OwnWrites);
+    assert_eq!(hot_loops[0].fields, ["data.field-200"]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -585,9 +585,9 @@ async fn a_handler_that_counts_into_its_object_and_fails_is_found() {
     time::sleep(SECOND).await;
     let runs = count.load(Ordering::SeqCst);
     assert!((20..30).contains(&runs), "{runs} runs in the first second");
-    let circles = bench.status().circles;
-    assert_eq!(circles[0].pattern, Pattern::OwnWrites);
-    assert_eq!(circles[0].fields, ["data.attempts"]);
+    let hot_loops = bench.status().hot_loops;
+    assert_eq!(hot_loops[0].pattern, Pattern::OwnWrites);
+    assert_eq!(hot_loops[0].fields, ["data.attempts"]);
     time::sleep(600 * SECOND).await;
     let runs = count.load(Ordering::SeqCst);
     assert!(runs < 60, "{runs} runs in ten minutes");
@@ -642,5 +642,5 @@ async fn a_hot_loop_is_found_although_the_watch_is_faster_than_the_responses() {
     let why = bench.config_maps.why(&key("a"));
     let causes = why.last().unwrap().causes.to_string();
     assert!(causes.starts_with("updated "), "by the watch: {causes}");
-    assert_eq!(bench.status().circles[0].pattern, Pattern::OwnWrites);
+    assert_eq!(bench.status().hot_loops[0].pattern, Pattern::OwnWrites);
 }

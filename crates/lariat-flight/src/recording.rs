@@ -262,4 +262,5 @@ impl<'a> Iterator for Entries<'a> {
 }
 
 #[cfg(test)]
+#[path = "recording_tests.rs"]
 mod tests;

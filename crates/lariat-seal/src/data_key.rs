@@ -1,11 +1,11 @@
 //! A data key, and the ciphers that are derived from it.
 
-use std::fmt;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 
 use crate::error::SealError;
+use crate::id::DataKeyId;
 use crate::secret::{Cipher, NoRandomness, Secret, random};
 
 /// How many values are sealed under one salt before a keyring draws another: 2^28.
@@ -22,27 +22,11 @@ const STREAM: &[u8] = b"lariat-seal stream 1";
 /// What ciphers are derived from, beside the data key.
 pub(crate) type Salt = [u8; 12];
 
-/// The id of a data key, which is part of the data that it sealed.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct DataKeyId(pub(crate) [u8; 4]);
-
-impl fmt::Display for DataKeyId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:08x}", u32::from_be_bytes(self.0))
-    }
-}
-
-impl fmt::Debug for DataKeyId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
-}
-
 /// A key that is stored in the envelope.
 #[derive(Debug)]
 pub(crate) struct DataKey {
-    pub(super) id: DataKeyId,
-    pub(super) secret: Secret,
+    pub(crate) id: DataKeyId,
+    pub(crate) secret: Secret,
     opened: Mutex<Opened>,
 }
 
@@ -55,7 +39,7 @@ struct Opened {
 }
 
 impl DataKey {
-    pub(super) fn new(secret: Secret) -> Self {
+    pub(crate) fn new(secret: Secret) -> Self {
         Self {
             id: DataKeyId(secret.fingerprint()),
             secret,
@@ -73,7 +57,7 @@ impl DataKey {
     }
 
     /// Returns the cipher of values that were sealed under a salt.
-    pub(super) fn for_values(&self, salt: &Salt) -> Arc<Cipher> {
+    pub(crate) fn for_values(&self, salt: &Salt) -> Arc<Cipher> {
         let mut opened = self.opened.lock();
         if let Some((_, cipher)) = opened.ciphers.iter().find(|(known, _)| known == salt) {
             return Arc::clone(cipher);
@@ -93,14 +77,14 @@ impl DataKey {
 
 /// A salt that this process drew, and the cipher for it.
 #[derive(Debug)]
-pub(super) struct Session {
-    pub(super) key: Arc<DataKey>,
-    pub(super) salt: Salt,
-    pub(super) cipher: Arc<Cipher>,
+pub(crate) struct Session {
+    pub(crate) key: Arc<DataKey>,
+    pub(crate) salt: Salt,
+    pub(crate) cipher: Arc<Cipher>,
 }
 
 impl Session {
-    pub(super) fn new(key: &Arc<DataKey>) -> Result<Arc<Self>, SealError> {
+    pub(crate) fn new(key: &Arc<DataKey>) -> Result<Arc<Self>, SealError> {
         let salt = random().map_err(|NoRandomness| SealError::NoRandomness)?;
         Ok(Arc::new(Self {
             key: Arc::clone(key),
@@ -112,7 +96,7 @@ impl Session {
 
 /// The current salt, and how many values may still be sealed under it.
 #[derive(Debug)]
-pub(super) struct InUse {
-    pub(super) session: Arc<Session>,
-    pub(super) left: u64,
+pub(crate) struct InUse {
+    pub(crate) session: Arc<Session>,
+    pub(crate) left: u64,
 }

@@ -1,0 +1,442 @@
+//! A factory of caches.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use dashmap::{DashMap, Entry};
+use futures::future::{select_all, try_join_all};
+use kube::Client;
+use lariat_core::{Gvk, Remembered, ResourceKind};
+use lariat_flight::Recorder;
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+use tokio::time;
+
+use super::builder::{CacheFactoryBuilder, Options};
+use super::running::{Kind, RunningInformers};
+use crate::client::SharedClientFactory;
+use crate::error::{SyncError, Unsynced};
+use crate::informer::{Core, Informer, Surroundings};
+use crate::publish::{KindStatus, Phase, SharedBudget};
+use crate::reflector::{SharedServer, Source};
+use crate::warm::{ClusterUid, WarmStore};
+
+/// A factory of caches: one [`Informer`] per kind.
+///
+/// A clone is the same factory. Nothing is sent before [`start`](Self::start); kinds that are requested later start
+/// immediately. A stopped factory can be started again: caches keep their objects, and catch up.
+///
+/// A kind without any informer, cache, subscription or stream of changes is unused. It is kept for a grace period; then
+/// its watch ends and its memory is freed. When the last clone of the factory is dropped, all watches end.
+///
+/// ```no_run
+/// use std::time::Duration;
+/// use k8s_openapi::api::core::v1::Pod;
+/// use lariat_cache::SharedCacheFactory;
+/// use lariat_core::Gvk;
+///
+/// # async fn example(client: kube::Client) -> Result<(), Box<dyn std::error::Error>> {
+/// let factory = SharedCacheFactory::new(client);
+/// let pods = factory.for_kind(Gvk::new("", "v1", "Pod")).cache::<Pod>();
+/// factory.start();
+/// factory.wait_for_sync(Duration::from_secs(30)).await?;
+/// println!("{} pods", pods.len());
+/// factory.stop().await;
+/// # Ok(()) }
+/// ```
+#[derive(Clone)]
+pub struct SharedCacheFactory {
+    pub(super) shared: Arc<FactoryCore>,
+}
+
+pub(crate) struct FactoryCore {
+    pub(super) clients: SharedClientFactory,
+    pub(super) options: Options,
+    pub(super) budget: SharedBudget,
+    pub(super) warm: Option<WarmStore>,
+    pub(super) cluster: ClusterUid,
+    pub(super) server: SharedServer,
+    pub(super) flight: Option<Recorder>,
+    /// Notified when a kind is not used any more.
+    pub(super) idle: Arc<Notify>,
+    /// A kind is inserted under the lock of `running`, so that a start misses none; `running` is locked first.
+    pub(super) kinds: DashMap<Gvk, Kind>,
+    pub(super) running: Mutex<Option<RunningInformers>>,
+}
+
+/// The number of locks of the kinds. An iteration over all kinds takes each of them.
+pub(super) const SHARDS: usize = 8;
+
+impl SharedCacheFactory {
+    /// Creates a factory with default options, whose caches read through a client.
+    ///
+    /// A client that kube creates silently retries a refused request for minutes, and has a connection per watch;
+    /// [`connect`](crate::connect) and [`from_config`](crate::from_config) create better ones.
+    #[must_use]
+    pub fn new(client: Client) -> Self {
+        Self::builder(client).build()
+    }
+
+    /// Returns a builder of a factory whose caches read through a client.
+    pub fn builder(client: Client) -> CacheFactoryBuilder {
+        CacheFactoryBuilder::new(client)
+    }
+
+    /// Returns the factory of clients. Caches show writes through it immediately.
+    #[must_use]
+    pub fn clients(&self) -> &SharedClientFactory {
+        &self.shared.clients
+    }
+
+    /// Returns whether [warm restarts](CacheFactoryBuilder::warm_restart) are enabled.
+    ///
+    /// The program then reads the namespace `kube-system`, whose uid identifies the cluster.
+    #[must_use]
+    pub fn restarts_warm(&self) -> bool {
+        self.shared.warm.is_some()
+    }
+
+    /// Returns the informer of a kind; all calls return the same.
+    ///
+    /// # Panics
+    ///
+    /// Outside a tokio runtime, if the factory is running and the kind is new.
+    #[must_use]
+    pub fn for_kind(&self, gvk: impl Into<Gvk>) -> Informer {
+        self.informer(gvk.into(), None)
+    }
+
+    /// Returns the informer of a kind that is read from a source of the caller's.
+    ///
+    /// If the kind already has an informer, that is returned, with its own source.
+    ///
+    /// # Panics
+    ///
+    /// As [`for_kind`](Self::for_kind).
+    #[must_use]
+    pub fn for_source(&self, gvk: impl Into<Gvk>, source: Arc<dyn Source>) -> Informer {
+        self.informer(gvk.into(), Some(source))
+    }
+
+    /// Returns the informer of a used kind, as an [optional](Informer::optional) use.
+    ///
+    /// `None` if the kind was never requested, or has ended since because it was unused.
+    ///
+    /// ```no_run
+    /// use lariat_cache::SharedCacheFactory;
+    /// use lariat_core::Gvk;
+    ///
+    /// # fn example(factory: SharedCacheFactory) {
+    /// if let Some(pods) = factory.existing(&Gvk::new("", "v1", "Pod")) {
+    ///     println!("{}", pods.status().objects);
+    /// }
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn existing(&self, gvk: &Gvk) -> Option<Informer> {
+        let kind = self.shared.kinds.get(gvk)?;
+        Some(Informer::optional_of(Arc::clone(&kind.core)))
+    }
+
+    fn informer(&self, gvk: Gvk, source: Option<Arc<dyn Source>>) -> Informer {
+        let shared = &self.shared;
+        if let Some(kind) = shared.kinds.get(&gvk) {
+            return Informer::new(Arc::clone(&kind.core));
+        }
+        let running = shared.running.lock();
+        let entry = match shared.kinds.entry(gvk) {
+            Entry::Occupied(entry) => return Informer::new(Arc::clone(&entry.get().core)),
+            Entry::Vacant(entry) => entry,
+        };
+        let surroundings = Surroundings {
+            missing: shared.options.missing,
+            budget: shared.budget.clone(),
+            warm: shared.warm.clone(),
+            cluster: shared.cluster.clone(),
+            filter: shared.options.filter.clone(),
+            server: shared.server.clone(),
+            flight: shared.flight.clone(),
+            idle: Arc::clone(&shared.idle),
+        };
+        let client = shared.clients.for_kind(entry.key());
+        let options = shared.options.of(entry.key());
+        let core = Arc::new(Core::new(client, source, options, surroundings));
+        let informer = Informer::new(Arc::clone(&core));
+        let mut kind = Kind::new(core);
+        if let Some(running) = &*running {
+            running.spawn(&mut kind);
+        }
+        entry.insert(kind);
+        informer
+    }
+
+    /// Returns the informer of a kind whose resource is known, without discovery.
+    ///
+    /// # Panics
+    ///
+    /// As [`for_kind`](Self::for_kind).
+    #[must_use]
+    pub fn for_resource_kind(&self, resource: &ResourceKind) -> Informer {
+        // Kept until the informer refers to it.
+        let _told = self.shared.clients.for_resource_kind(resource);
+        self.for_kind(resource.gvk())
+    }
+
+    /// Starts every requested kind; does nothing if the factory is running.
+    ///
+    /// # Panics
+    ///
+    /// Outside a tokio runtime.
+    pub fn start(&self) {
+        let shared = &self.shared;
+        let mut started = shared.running.lock();
+        if started.is_some() {
+            return;
+        }
+        let running = RunningInformers::new();
+        if let Some(flight) = self.flight() {
+            running.spawn_recorder(flight);
+        }
+        for gvk in shared.gvks() {
+            if let Some(mut kind) = shared.kinds.get_mut(&gvk) {
+                running.spawn(&mut kind);
+            }
+        }
+        running.watch_use(shared);
+        *started = Some(running);
+    }
+
+    /// Stops every kind and waits for its tasks; the caches remain readable.
+    ///
+    /// ```no_run
+    /// use lariat_cache::SharedCacheFactory;
+    /// use lariat_core::Gvk;
+    ///
+    /// # async fn example(client: kube::Client) {
+    /// let factory = SharedCacheFactory::new(client);
+    /// let pods = factory.for_kind(Gvk::new("", "v1", "Pod"));
+    /// factory.start();
+    /// pods.synced().await;
+    /// factory.stop().await;
+    /// println!("{} pods, the last seen ones", pods.store().len());
+    /// # }
+    /// ```
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future ends only the wait; the factory still stops.
+    pub async fn stop(&self) {
+        let running = self.shared.running.lock().take();
+        if let Some(running) = running {
+            running.stop().await;
+        }
+        // Writes what was recorded after the recorder's task had ended.
+        self.flush_flight().await;
+    }
+
+    /// Returns the flight recorder, if there is one.
+    ///
+    /// See [`CacheFactoryBuilder::flight_recorder`].
+    #[must_use]
+    pub fn flight(&self) -> Option<&Recorder> {
+        self.shared.flight.as_ref()
+    }
+
+    /// Writes the flight recorder's unwritten records; does nothing without one.
+    ///
+    /// # Cancel safety
+    ///
+    /// If the future is dropped, the write continues.
+    pub async fn flush_flight(&self) {
+        if let Some(flight) = self.flight() {
+            flight.flush().await;
+        }
+    }
+
+    /// Stops every kind without waiting for its tasks; the caches remain readable.
+    pub fn abort(&self) {
+        if let Some(running) = self.shared.running.lock().take() {
+            running.abort();
+        }
+    }
+
+    /// Waits until the caches of all kinds in use have synced.
+    ///
+    /// [Optional](Informer::optional) uses do not count.
+    ///
+    /// ```no_run
+    /// use std::time::Duration;
+    /// use lariat_cache::SharedCacheFactory;
+    ///
+    /// # async fn example(factory: SharedCacheFactory) {
+    /// if let Err(error) = factory.wait_for_sync(Duration::from_secs(30)).await {
+    ///     for kind in &error.kinds {
+    ///         println!("{}: {}, {:?}", kind.gvk, kind.phase, kind.last_error);
+    ///     }
+    /// }
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// A kind is not served, which fails the wait immediately; the error contains this kind. Or `timeout` has passed;
+    /// the error contains all kinds that have not synced, with their phase and last error.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future loses nothing.
+    pub async fn wait_for_sync(&self, timeout: Duration) -> Result<(), SyncError> {
+        let mut cores = self.cores();
+        cores.retain(|core| core.usage().is_required());
+        let (kinds, after) = tokio::select! {
+            biased;
+            missing = refused(&cores) => (missing, None),
+            limit = too_late(&cores, timeout) => (unsynced(&cores), Some(limit)),
+        };
+        if kinds.is_empty() {
+            return Ok(());
+        }
+        Err(SyncError { kinds, after })
+    }
+
+    /// Returns the status and totals of every kind in use, by kind.
+    ///
+    /// ```no_run
+    /// # fn example(factory: lariat_cache::SharedCacheFactory) {
+    /// for kind in factory.status() {
+    ///     println!("{}: {}, {} objects, {} bytes", kind.gvk, kind.phase, kind.objects, kind.bytes);
+    /// }
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn status(&self) -> Vec<KindStatus> {
+        self.cores().iter().map(|core| core.status()).collect()
+    }
+
+    /// Returns the sizes and bounds of long-lived structures other than the objects.
+    ///
+    /// For checks, and for gauges of long-running programs. Locks are held briefly, and the cost does not grow with the
+    /// number of objects.
+    ///
+    /// | `what` | keyed by | bound |
+    /// |---|---|---|
+    /// | `cached objects` | object key | objects of the kind (the table for reads by key beside the tree for lists) |
+    /// | `own writes` | object key, and uid for deletions | 1,024, or twice the writes of the last minute and of the time since a list in progress began |
+    /// | `collections` | namespace | selected namespaces, or one |
+    /// | `label indexes` | label | 8 |
+    /// | `indexed objects` | object, in each index of a label or function | objects of the kind, times indexes |
+    /// | `client handles` | kind and identity | handles in use |
+    /// | `clients` | identity | 257 |
+    /// | `discovered groups` | group and version | 64, or twice those that are served or were asked for within a second |
+    /// | `budgeted kinds` | kind | kinds in use |
+    ///
+    /// A kind's structures are freed with the kind, [a grace period](crate::CacheFactoryBuilder::idle_grace) after its
+    /// last use. Two structures are not listed, because counting them would take as long as there are objects: the
+    /// index of owners (objects times their owners), and links to decoded values (types that were read of an object;
+    /// unused links are removed with the object, and within 64 further decodes as a rule). A stream of
+    /// [`Changes`](crate::Changes) reports how much is [unread](crate::Changes::unread): at most one change for each
+    /// object that its reader has seen and for each that exists.
+    #[must_use]
+    pub fn remembered(&self) -> Vec<Remembered> {
+        let cores = self.cores();
+        let mut all = Vec::with_capacity(5 * cores.len() + 4);
+        for core in &cores {
+            all.extend(core.store().remembered().map(|each| each.of(core.gvk())));
+        }
+        all.extend(self.shared.clients.remembered());
+        // Kinds may end at any time, so the counted kinds are read before the existing ones.
+        let budgeted = self.shared.budget.kinds();
+        all.push(Remembered::new(
+            "budgeted kinds",
+            budgeted,
+            self.cores().len(),
+        ));
+        all
+    }
+
+    /// Returns the kinds in their order.
+    /// Returns the kinds in their order.
+    fn cores(&self) -> Vec<Arc<Core>> {
+        let kinds = self.shared.kinds.iter();
+        let mut cores: Vec<Arc<Core>> = kinds.map(|kind| Arc::clone(&kind.core)).collect();
+        cores.sort_by(|a, b| a.gvk().cmp(b.gvk()));
+        cores
+    }
+}
+
+/// Waits until all kinds have synced, or one is not served, which decides.
+///
+/// Returns the kinds that are not served.
+async fn refused(cores: &[Arc<Core>]) -> Vec<Unsynced> {
+    loop {
+        let filled = cores.iter().map(|core| async {
+            let filled = core.synced().await;
+            filled.then_some(()).ok_or(())
+        });
+        if try_join_all(filled).await.is_ok() {
+            return Vec::new();
+        }
+        let mut missing = unsynced(cores);
+        missing.retain(|kind| kind.phase == Phase::Missing);
+        // Empty if the kind came to be served at this very moment.
+        if !missing.is_empty() {
+            return missing;
+        }
+    }
+}
+
+/// Waits until the timeout of a kind has passed; returns that timeout.
+async fn too_late(cores: &[Arc<Core>], usual: Duration) -> Duration {
+    let late = cores.iter().map(|core| {
+        Box::pin(async {
+            let limit = core.sync_timeout().unwrap_or(usual);
+            if time::timeout(limit, core.synced()).await.is_ok() {
+                std::future::pending::<()>().await;
+            }
+            limit
+        })
+    });
+    if cores.is_empty() {
+        std::future::pending().await
+    } else {
+        select_all(late).await.0
+    }
+}
+
+fn unsynced(cores: &[Arc<Core>]) -> Vec<Unsynced> {
+    let statuses = cores.iter().map(|core| core.status());
+    statuses
+        .filter(|status| status.phase != Phase::Synced)
+        .map(|status| Unsynced {
+            gvk: status.gvk,
+            phase: status.phase,
+            last_error: status.last_error,
+        })
+        .collect()
+}
+
+impl FactoryCore {
+    /// Returns the kinds in their order, which is the same in each run.
+    pub(super) fn gvks(&self) -> Vec<Gvk> {
+        let mut gvks: Vec<Gvk> = self.kinds.iter().map(|kind| kind.key().clone()).collect();
+        gvks.sort();
+        gvks
+    }
+}
+
+impl Drop for FactoryCore {
+    fn drop(&mut self) {
+        if let Some(running) = self.running.get_mut().take() {
+            running.abort();
+        }
+    }
+}
+
+impl fmt::Debug for SharedCacheFactory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SharedCacheFactory")
+            .field("kinds", &self.status())
+            .finish()
+    }
+}

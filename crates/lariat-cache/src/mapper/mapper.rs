@@ -1,0 +1,429 @@
+//! A mapper from kinds to resources.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::Request;
+use http::header::ACCEPT;
+use kube::Client;
+use lariat_core::{Gvk, ResourceKind, debug_as_description};
+use parking_lot::Mutex;
+use tokio::sync::Mutex as AsyncMutex;
+use tokio::time::{self, Instant};
+
+use super::{aggregated, legacy};
+
+/// Maps kinds to resources by the API server's discovery.
+///
+/// The first lookup of a core kind, and that of any other, asks for all of them with one request if the server supports
+/// aggregated discovery; further lookups ask for one group and version. Results are kept for ten minutes. A kind that
+/// is missing in them is looked up again, at most once a second, so a CRD created meanwhile is found. Groups are looked
+/// up separately: one that does not answer affects only its own kinds, and its previous results are used.
+///
+/// ```no_run
+/// use lariat_cache::SharedCacheFactory;
+/// use lariat_core::Gvk;
+///
+/// # async fn example(factory: SharedCacheFactory) -> Result<(), lariat_cache::MapperError> {
+/// let mapper = factory.clients().mapper();
+/// let deployments = mapper.kind(&Gvk::new("apps", "v1", "Deployment")).await?;
+/// assert_eq!(deployments.plural(), "deployments");
+/// # Ok(()) }
+/// ```
+#[derive(Clone)]
+pub struct RestMapper {
+    pub(super) shared: Arc<Discovery>,
+}
+
+pub(super) struct Discovery {
+    pub(super) client: Client,
+    /// By the path of group and version.
+    known: Mutex<Groups>,
+    /// Which of `/api` and `/apis` were asked for all groups.
+    ///
+    /// Locked during the request, so that concurrent lookups cause one request.
+    asked: AsyncMutex<HashSet<&'static str>>,
+}
+
+/// The known groups and versions, by path.
+#[derive(Default)]
+struct Groups {
+    entries: HashMap<String, KnownGroup>,
+    /// How many entries were left by the last clean-up.
+    left: usize,
+}
+
+/// Locked during a request.
+type KnownGroup = Arc<AsyncMutex<Option<Known>>>;
+
+/// What is served under a group and version.
+#[derive(Clone)]
+struct Known {
+    resources: Arc<Vec<ResourceKind>>,
+    at: Instant,
+}
+
+/// How long results are used.
+const BELIEVED: Duration = Duration::from_secs(600);
+
+/// How long a kind is considered missing.
+const MISSING_BELIEVED: Duration = Duration::from_secs(1);
+
+/// How long results are kept after their last use.
+///
+/// They are used if the group does not answer.
+const KEPT: Duration = Duration::from_secs(24 * 3600);
+
+/// The number of entries at which the first clean-up removes unused ones.
+///
+/// A group that is not served, but was asked for, must not stay for ever.
+const CLEAR_AT: usize = 64;
+
+/// A kind or resource that could not be looked up.
+#[derive(thiserror::Error)]
+#[non_exhaustive]
+pub enum MapperError {
+    /// The API server does not serve the kind.
+    #[error("{gvk} is not served by the API server; {}", hint(served))]
+    UnknownKind {
+        /// The kind.
+        gvk: Gvk,
+        /// Groups and versions that serve a kind of this name, as far as known.
+        ///
+        /// Often empty.
+        served: Vec<Gvk>,
+    },
+    /// The API server does not serve the resource.
+    #[error("{resource} is not served by the API server under {api_path}")]
+    UnknownResource {
+        /// The path of group and version.
+        api_path: String,
+        /// The plural resource name.
+        resource: String,
+    },
+    /// Discovery failed.
+    #[error("cannot look up {api_path}")]
+    Discovery {
+        /// The path of group and version.
+        api_path: String,
+        /// The client's error.
+        source: kube::Error,
+    },
+    /// Discovery did not answer in time.
+    #[error("cannot look up {api_path}: no answer from the API server within {after:?}")]
+    Unanswered {
+        /// The path of group and version.
+        api_path: String,
+        /// The time limit.
+        after: Duration,
+    },
+}
+
+/// Returns what may be wrong with a kind that is not served.
+fn hint(served: &[Gvk]) -> String {
+    if served.is_empty() {
+        return "is its CustomResourceDefinition installed, and are group, version and kind spelled right?".to_owned();
+    }
+    let names: Vec<String> = served.iter().map(Gvk::to_string).collect();
+    format!(
+        "did you mean {}? If not, its CustomResourceDefinition is not installed",
+        names.join(" or ")
+    )
+}
+
+/// The time limit of an answer.
+pub(super) const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
+
+debug_as_description!(MapperError);
+
+impl MapperError {
+    /// Returns whether the API server does not serve the kind or resource.
+    #[must_use]
+    pub fn is_unknown(&self) -> bool {
+        matches!(
+            self,
+            Self::UnknownKind { .. } | Self::UnknownResource { .. }
+        )
+    }
+}
+
+impl RestMapper {
+    /// Creates an empty mapper.
+    #[must_use]
+    pub fn new(client: Client) -> Self {
+        Self {
+            shared: Arc::new(Discovery {
+                client,
+                known: Mutex::default(),
+                asked: AsyncMutex::default(),
+            }),
+        }
+    }
+
+    /// Returns the resource of a kind.
+    ///
+    /// # Errors
+    ///
+    /// The kind is not served, or discovery does not answer.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future cancels the request under way and loses nothing else.
+    pub async fn kind(&self, gvk: &Gvk) -> Result<ResourceKind, MapperError> {
+        let found = self
+            .find(&gvk.api_path(), |resource| resource.gvk() == gvk)
+            .await?;
+        match found {
+            Some(found) => Ok(found),
+            None => Err(MapperError::UnknownKind {
+                gvk: gvk.clone(),
+                served: self.namesakes(gvk).await,
+            }),
+        }
+    }
+
+    /// Returns kinds of the same name in other groups and versions.
+    ///
+    /// Only what is known or part of the aggregated discovery; no group is asked separately.
+    async fn namesakes(&self, gvk: &Gvk) -> Vec<Gvk> {
+        for root in ["/api/", "/apis/"] {
+            self.ask_everything(root).await;
+        }
+        let entries: Vec<KnownGroup> = self.shared.known.lock().entries.values().cloned().collect();
+        let mut namesakes = Vec::new();
+        for entry in entries {
+            // An entry that is being looked up is skipped rather than waited for.
+            let Ok(known) = entry.try_lock() else {
+                continue;
+            };
+            let resources = known.iter().flat_map(|known| known.resources.iter());
+            let same = resources.filter(|resource| resource.gvk().kind() == gvk.kind());
+            namesakes.extend(same.map(|resource| resource.gvk().clone()));
+        }
+        namesakes.sort();
+        namesakes.dedup();
+        namesakes
+    }
+
+    /// Returns the kind of a resource, given its group, version and plural name.
+    ///
+    /// # Errors
+    ///
+    /// The resource is not served, or discovery does not answer.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future cancels the request under way and loses nothing else.
+    pub async fn resource(
+        &self,
+        group: &str,
+        version: &str,
+        plural: &str,
+    ) -> Result<ResourceKind, MapperError> {
+        let api_path = Gvk::new(group, version, "").api_path();
+        let found = self
+            .find(&api_path, |resource| resource.plural() == plural)
+            .await?;
+        found.ok_or_else(|| MapperError::UnknownResource {
+            api_path,
+            resource: plural.to_owned(),
+        })
+    }
+
+    async fn find(
+        &self,
+        api_path: &str,
+        matches: impl Fn(&ResourceKind) -> bool,
+    ) -> Result<Option<ResourceKind>, MapperError> {
+        let search = |known: &Known| known.resources.iter().find(|r| matches(r)).cloned();
+        self.ask_everything(api_path).await;
+        let entry = self.entry(api_path);
+        let mut known = entry.lock().await;
+        if let Some(known) = &*known {
+            let age = known.at.elapsed();
+            let found = search(known);
+            if age < MISSING_BELIEVED || (found.is_some() && age < BELIEVED) {
+                return Ok(found);
+            }
+        }
+        let resources = match self.discover(api_path).await {
+            Ok(resources) => Arc::new(resources),
+            // Previous results are better than none.
+            Err(error) => return known.as_ref().and_then(search).map(Some).ok_or(error),
+        };
+        let at = Instant::now();
+        let fresh = Known { resources, at };
+        let found = search(&fresh);
+        *known = Some(fresh);
+        Ok(found)
+    }
+
+    /// Forgets the results for the path of a group and version (`/apis/apps/v1`).
+    ///
+    /// The next lookup asks again: for a program that has just created a CRD. Handles of kinds that were found keep
+    /// their resource.
+    pub fn forget(&self, api_path: &str) {
+        self.shared.known.lock().entries.remove(api_path);
+    }
+
+    fn entry(&self, api_path: &str) -> KnownGroup {
+        self.shared.known.lock().entry(api_path)
+    }
+
+    /// Returns the number of entries, and its upper bound.
+    pub(crate) fn known(&self) -> (usize, usize) {
+        let known = self.shared.known.lock();
+        (known.entries.len(), known.clear_at())
+    }
+
+    /// Asks for all groups with one request, if that was not tried.
+    async fn ask_everything(&self, api_path: &str) {
+        let root = if api_path.starts_with("/apis/") {
+            "/apis"
+        } else {
+            "/api"
+        };
+        let mut asked = self.shared.asked.lock().await;
+        if asked.contains(root) {
+            return;
+        }
+        let request = Request::get(root)
+            .header(ACCEPT, aggregated::ACCEPTED)
+            .body(Vec::new());
+        let Ok(request) = request else { return };
+        let answer = time::timeout(ANSWER_TIMEOUT, self.shared.client.request_text(request)).await;
+        let text = match answer {
+            Ok(Ok(text)) => text,
+            // A server that refuses has no aggregated discovery; one that is unavailable is asked again.
+            Ok(Err(kube::Error::Api(status))) if status.code < 500 && status.code != 429 => {
+                asked.insert(root);
+                return;
+            }
+            _ => return,
+        };
+        asked.insert(root);
+        let at = Instant::now();
+        for (api_path, resources) in aggregated::read(&text) {
+            let resources = Arc::new(resources);
+            let entry = self.entry(&api_path);
+            *entry.lock().await = Some(Known { resources, at });
+        }
+    }
+
+    /// Asks for the resources of a group and version; empty if it is not served.
+    async fn discover(&self, api_path: &str) -> Result<Vec<ResourceKind>, MapperError> {
+        let failed = |source| MapperError::Discovery {
+            api_path: api_path.to_owned(),
+            source,
+        };
+        let request = Request::get(api_path).body(Vec::new());
+        let request = request.map_err(|error| failed(kube::Error::HttpError(error)))?;
+        let answer = time::timeout(ANSWER_TIMEOUT, self.shared.client.request_text(request));
+        let answer = answer.await.map_err(|_| MapperError::Unanswered {
+            api_path: api_path.to_owned(),
+            after: ANSWER_TIMEOUT,
+        })?;
+        let text = match answer {
+            Err(kube::Error::Api(status)) if is_not_served(&status) => return Ok(Vec::new()),
+            answer => answer.map_err(failed)?,
+        };
+        legacy::read(&text).map_err(|error| failed(kube::Error::SerdeError(error)))
+    }
+}
+
+impl Groups {
+    fn entry(&mut self, api_path: &str) -> KnownGroup {
+        if let Some(known) = self.entries.get(api_path) {
+            return Arc::clone(known);
+        }
+        // After each doubling, so that not every new entry costs a search through all of them.
+        if self.entries.len() >= self.clear_at() {
+            self.entries.retain(|_, entry| is_of_use(entry));
+            self.left = self.entries.len();
+        }
+        let entry = KnownGroup::default();
+        self.entries.insert(api_path.to_owned(), Arc::clone(&entry));
+        entry
+    }
+
+    fn clear_at(&self) -> usize {
+        CLEAR_AT.max(2 * self.left)
+    }
+}
+
+/// Returns whether an entry is being looked up, or has results that may be used.
+fn is_of_use(entry: &KnownGroup) -> bool {
+    let Some(known) = entry
+        .try_lock()
+        .ok()
+        .filter(|_| Arc::strong_count(entry) == 1)
+    else {
+        return true;
+    };
+    known.as_ref().is_some_and(|known| {
+        let kept = if known.resources.is_empty() {
+            MISSING_BELIEVED
+        } else {
+            KEPT
+        };
+        known.at.elapsed() < kept
+    })
+}
+
+/// Returns whether the API server says that a path is not served.
+///
+/// A proxy in front of it may answer 404 for every path.
+fn is_not_served(status: &kube::core::Status) -> bool {
+    status.code == 404 && (status.reason == "NotFound" || status.message.trim() == NO_PATH)
+}
+
+/// The API server's answer for unknown paths.
+pub(crate) const NO_PATH: &str = "404 page not found";
+
+impl std::fmt::Debug for RestMapper {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("RestMapper")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use lariat_core::Scope;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn groups_that_are_not_served_are_not_remembered_for_ever() {
+        let mut groups = Groups::default();
+        let known = |kinds: &[&str]| {
+            let resource = |kind: &&str| {
+                ResourceKind::new(
+                    Gvk::new("demo.dev", "v1", kind),
+                    "things",
+                    Scope::Namespaced,
+                )
+            };
+            Known {
+                resources: Arc::new(kinds.iter().map(resource).collect()),
+                at: Instant::now(),
+            }
+        };
+        *groups.entry("/apis/demo.dev/v1").lock().await = Some(known(&["Thing"]));
+        let waited_for = groups.entry("/apis/slow.dev/v1");
+        for number in 0..10_000 {
+            let entry = groups.entry(&format!("/apis/none-{number}.dev/v1"));
+            // Every other one is never answered.
+            *entry.lock().await = (number % 2 == 0).then(|| known(&[]));
+            time::advance(Duration::from_millis(100)).await;
+        }
+        assert!(groups.entries.len() <= CLEAR_AT, "{}", groups.entries.len());
+        assert!(groups.entries.contains_key("/apis/demo.dev/v1"));
+        assert!(Arc::ptr_eq(&waited_for, &groups.entry("/apis/slow.dev/v1")));
+        time::advance(KEPT).await;
+        for number in 0..CLEAR_AT {
+            groups.entry(&format!("/apis/more-{number}.dev/v1"));
+        }
+        assert!(!groups.entries.contains_key("/apis/demo.dev/v1"));
+    }
+}

@@ -1,0 +1,64 @@
+//! What a file says of a store, and why one is not used.
+
+use std::io;
+use std::sync::Arc;
+
+use lariat_core::{ResourceVersion, describe};
+use lariat_seal::SealError;
+use serde::{Deserialize, Serialize};
+
+/// The header of a file: what must match for it to be used.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Header {
+    /// Increased whenever earlier files cannot be read any more.
+    pub(super) format: u32,
+    /// The uid of the namespace `kube-system`, which is unique to a cluster.
+    pub(crate) cluster: String,
+    pub(super) kind: String,
+    /// The selection, and what is done with objects before they are saved.
+    pub(super) reading: String,
+    pub(crate) version: String,
+    pub(crate) objects: usize,
+}
+
+pub(crate) const FORMAT: u32 = 1;
+
+/// Why a file is not used; the kind is then listed, which is not a failure.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Cold {
+    #[error("there is no file of an earlier run")]
+    NoFile,
+    #[error("Secrets are not saved without a key")]
+    NoKey,
+    #[error("the API server does not say which cluster this is: {0}")]
+    UnknownCluster(String),
+    #[error("the file is of another cluster")]
+    OtherCluster,
+    #[error("the file is of other options, or of another version of Lariat")]
+    OtherOptions,
+    #[error("the file is damaged: {0}")]
+    Damaged(String),
+    #[error("the file cannot be read or written: {0}")]
+    Io(#[from] io::Error),
+    #[error("{}", describe(&**.0))]
+    Keys(Arc<SealError>),
+}
+
+impl Cold {
+    /// Returns whether the file is damaged, rather than from other circumstances.
+    pub(crate) fn is_fault(&self) -> bool {
+        matches!(self, Self::Damaged(_) | Self::Io(_) | Self::Keys(_))
+    }
+}
+
+impl From<SealError> for Cold {
+    fn from(error: SealError) -> Self {
+        Self::Keys(Arc::new(error))
+    }
+}
+
+/// The objects of an earlier run, and their version.
+pub(crate) struct Found {
+    pub(crate) version: ResourceVersion,
+    pub(crate) objects: Vec<Box<[u8]>>,
+}

@@ -1,0 +1,69 @@
+//! The last runs of each key.
+
+use std::collections::VecDeque;
+
+use lariat_core::ObjectKey;
+use parking_lot::Mutex;
+
+use super::older;
+use super::older::Older;
+use super::record::RunRecord;
+
+/// The last runs of a controller, and older runs of recent keys.
+pub(crate) struct History {
+    limit: usize,
+    runs: Mutex<Runs>,
+}
+
+#[derive(Default)]
+struct Runs {
+    /// The last runs of the kind, oldest first.
+    last: VecDeque<RunRecord>,
+    /// The runs before those, the last few of each key.
+    older: Older,
+}
+
+impl History {
+    pub(crate) fn new(limit: usize) -> Self {
+        Self {
+            limit,
+            runs: Mutex::default(),
+        }
+    }
+
+    pub(crate) fn is_kept(&self) -> bool {
+        self.limit > 0
+    }
+
+    pub(crate) fn push(&self, run: RunRecord) {
+        let mut runs = self.runs.lock();
+        let Runs { last, older } = &mut *runs;
+        let oldest = (last.len() >= self.limit).then(|| last.pop_front());
+        last.push_back(run);
+        let gone = oldest.flatten().map(|oldest| older.push(oldest));
+        drop(runs);
+        // Freed after unlocking.
+        drop(gone);
+    }
+
+    /// Returns number and bound of the last runs, and of the older ones.
+    pub(crate) fn remembered(&self) -> [(usize, usize); 2] {
+        let runs = self.runs.lock();
+        [
+            (runs.last.len(), self.limit),
+            (runs.older.len(), older::RUNS),
+        ]
+    }
+
+    /// Returns the last runs of the kind, oldest first.
+    pub(crate) fn all(&self) -> Vec<RunRecord> {
+        self.runs.lock().last.iter().cloned().collect()
+    }
+
+    /// Returns the remembered runs of a key, oldest first.
+    pub(crate) fn of(&self, key: &ObjectKey) -> Vec<RunRecord> {
+        let runs = self.runs.lock();
+        let last = runs.last.iter().filter(|run| run.key == *key);
+        runs.older.of(key).chain(last).cloned().collect()
+    }
+}

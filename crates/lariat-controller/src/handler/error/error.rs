@@ -1,0 +1,282 @@
+//! The error of a handler.
+
+use std::error::Error;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use lariat_core::{Gvk, ObjectKey};
+use lariat_queue::Priority;
+use serde::Serialize;
+
+use super::chain::ErrorChain;
+use super::directive::Directive;
+use crate::current;
+use crate::handler::outcome::Updated;
+
+/// The failure of a handler, created from any error.
+///
+/// Every error converts into a `HandlerError` with `?`, and is retried by default: this handler alone is called again
+/// for the key, after a growing delay. Use [`terminal`](Self::terminal) for errors that a retry cannot help, and
+/// [`ignore`](Self::ignore) for what is no failure at all.
+///
+/// Some errors decide by themselves. They are found at any depth among the causes, also if `anyhow::Error` or
+/// `#[error(transparent)]` wraps them:
+///
+/// - A [`Terminal`] is not retried, an [`Ignore`] counts as a success, a [`RetryAfter`] is retried after its delay.
+/// - A [`DecodeError`] of the object the handler was called for is not retried until the object changes. One of another
+///   object is retried, because correcting that object may not call this handler.
+/// - A conflict (409) is retried, and not logged as a warning.
+/// - A request that is too large (413) is not retried.
+/// - An invalid object (422) is not retried if the API server reports that a field is missing, too long, of the wrong
+///   type or not a supported value, or that the name is invalid. It is retried if the API server merely reports an
+///   invalid or forbidden value, as it does for a taken port, an immutable field, and a rule that compares with the
+///   present state. Rejections by admission webhooks and policies are retried too, as is a JSON patch whose test fails.
+/// - If the API server sets `retryAfterSeconds`, mostly with 429, 503 or 504, the retry is not earlier, and later if
+///   the handler's backoff is longer.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use lariat_controller::HandlerError;
+///
+/// let error = HandlerError::from("the volume is not attached yet");
+/// assert!(error.is_retryable());
+///
+/// let error = error.retry_after(Duration::from_secs(5));
+/// assert_eq!(error.delay(), Some(Duration::from_secs(5)));
+///
+/// let error = HandlerError::terminal("replicas is negative");
+/// assert!(!error.is_retryable());
+/// ```
+///
+/// [`DecodeError`]: lariat_cache::DecodeError
+pub struct HandlerError {
+    source: Box<dyn Error + Send + Sync>,
+    class: Class,
+    /// Settings that few errors have, so boxed.
+    extra: Option<Box<Extra>>,
+}
+
+/// How a failure is treated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Class {
+    Retryable,
+    Terminal,
+    Ignored,
+    /// The handler's timeout fired; retryable.
+    TimedOut,
+}
+
+#[derive(Default)]
+struct Extra {
+    updated: Option<Updated>,
+    priority: Option<Priority>,
+    retry_after: Option<Duration>,
+    not_before: Option<Duration>,
+    is_held: bool,
+}
+
+impl HandlerError {
+    /// Creates an error that is not retried.
+    ///
+    /// The handler is called again when the object changes, or its key is enqueued.
+    #[must_use]
+    pub fn terminal(error: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self::new(error.into(), Class::Terminal)
+    }
+
+    /// Creates an error that counts as a success.
+    ///
+    /// It is not retried unless it [sets a delay](Self::retry_after), and logged at debug level only. lasso calls it
+    /// `ErrIgnore`, wrangler `ErrSkip`.
+    #[must_use]
+    pub fn ignore(error: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self::new(error.into(), Class::Ignored)
+    }
+
+    pub(crate) fn timed_out(limit: Duration) -> Self {
+        let text = format!("took longer than {limit:?} and was dropped");
+        Self::new(text.into(), Class::TimedOut)
+    }
+
+    fn new(source: Box<dyn Error + Send + Sync>, class: Class) -> Self {
+        Self {
+            source,
+            class,
+            extra: None,
+        }
+    }
+
+    /// Passes an updated object on to later handlers, in spite of the failure.
+    ///
+    /// See [`Outcome::with_updated`](crate::Outcome::with_updated).
+    #[must_use]
+    pub fn with_updated<K>(mut self, object: impl Into<Arc<K>>) -> Self
+    where
+        K: Serialize + Send + Sync + 'static,
+    {
+        self.extra.get_or_insert_default().updated = Some(Updated::new(object.into()));
+        self
+    }
+
+    /// Sets the priority of the retry (default: that of this call).
+    #[must_use]
+    pub fn at_priority(mut self, priority: Priority) -> Self {
+        self.extra.get_or_insert_default().priority = Some(priority);
+        self
+    }
+
+    /// Sets the delay of the retry; zero means immediately.
+    ///
+    /// By default it is the rate limiter's.
+    ///
+    /// The call still counts as a failure, or as a success if it is [ignored](Self::ignore). A terminal error stays
+    /// terminal.
+    ///
+    /// Use it if the time is known, such as a `Retry-After` header or the end of a maintenance window.
+    #[must_use]
+    pub fn retry_after(mut self, delay: Duration) -> Self {
+        self.extra.get_or_insert_default().retry_after = Some(delay);
+        self
+    }
+
+    /// Excludes the failure from the handler's failures in a row.
+    ///
+    /// The count stays as it was, so [`max_retries`](crate::HandlerOptions::max_retries) never gives up because of it.
+    /// It is still logged and counted in the totals.
+    ///
+    /// Use it with [`retry_after`](Self::retry_after) if the handler is not at fault and something else has to happen
+    /// first.
+    #[must_use]
+    pub fn held(mut self) -> Self {
+        self.extra.get_or_insert_default().is_held = true;
+        self
+    }
+
+    /// Returns whether the error is retried.
+    #[must_use]
+    pub fn is_retryable(&self) -> bool {
+        matches!(self.class, Class::Retryable | Class::TimedOut)
+    }
+
+    /// Returns whether the error counts as a success.
+    #[must_use]
+    pub fn is_ignored(&self) -> bool {
+        self.class == Class::Ignored
+    }
+
+    /// Returns the error the handler returned.
+    #[must_use]
+    pub fn source(&self) -> &(dyn Error + Send + Sync + 'static) {
+        &*self.source
+    }
+
+    pub(crate) fn class(&self) -> Class {
+        self.class
+    }
+
+    pub(crate) fn priority(&self) -> Option<Priority> {
+        self.extra.as_ref()?.priority
+    }
+
+    /// Returns the delay [set](Self::retry_after) for the retry, if any.
+    #[must_use]
+    pub fn delay(&self) -> Option<Duration> {
+        self.extra.as_ref()?.retry_after
+    }
+
+    pub(crate) fn is_held(&self) -> bool {
+        self.extra.as_ref().is_some_and(|extra| extra.is_held)
+    }
+
+    pub(crate) fn take_updated(&mut self) -> Option<Updated> {
+        self.extra.as_mut()?.updated.take()
+    }
+
+    /// Converts the error into one that is not retried.
+    #[must_use]
+    pub fn into_terminal(self) -> Self {
+        Self {
+            class: Class::Terminal,
+            ..self
+        }
+    }
+
+    /// Returns whether the API server refused a write with a conflict (409).
+    ///
+    /// The retry sees the new state, so a conflict is expected and not logged as a warning.
+    #[must_use]
+    pub fn is_conflict(&self) -> bool {
+        ErrorChain::of(&*self.source).is_conflict()
+    }
+
+    /// Returns the least delay that the API server asked for.
+    pub(crate) fn not_before(&self) -> Option<Duration> {
+        self.extra.as_ref()?.not_before
+    }
+
+    /// Makes the error terminal if it is about decoding the handler's own object.
+    ///
+    /// Errors are classified where they are converted, which may be outside of the call, on a task that the handler
+    /// spawned.
+    pub(crate) fn of_call(self, gvk: &Gvk, key: &ObjectKey) -> Self {
+        let is_own = || ErrorChain::of(&*self.source).undecodable() == Some((gvk, key));
+        match self.class {
+            Class::Retryable if !self.is_decided() && is_own() => self.into_terminal(),
+            _ => self,
+        }
+    }
+
+    /// Returns whether the error sets its own retry.
+    fn is_decided(&self) -> bool {
+        self.delay().is_some() || self.is_held()
+    }
+}
+
+impl<E: Into<Box<dyn Error + Send + Sync>>> From<E> for HandlerError {
+    fn from(error: E) -> Self {
+        let source = error.into();
+        let chain = ErrorChain::of(&*source);
+        let not_before = chain.not_before();
+        let is_of_own = || {
+            let object = chain.undecodable();
+            object.is_some_and(|(gvk, key)| current::is_about(gvk, key))
+        };
+        let class = match chain.directive() {
+            Some(Directive::Ignore) => Class::Ignored,
+            Some(Directive::Terminal) => Class::Terminal,
+            Some(Directive::RetryAfter(_)) => Class::Retryable,
+            None if chain.is_refused_for_good() || is_of_own() => Class::Terminal,
+            None => Class::Retryable,
+        };
+        let delay = chain.delay();
+        let mut error = Self::new(source, class);
+        if delay.is_some() || not_before.is_some() {
+            let extra = error.extra.get_or_insert_default();
+            (extra.retry_after, extra.not_before) = (delay, not_before);
+        }
+        error
+    }
+}
+
+impl fmt::Display for HandlerError {
+    /// Writes the error and its causes on one line, without repetitions.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = lariat_core::describe(&*self.source);
+        f.write_str(ErrorChain::of(&*self.source).without_directive(&text))
+    }
+}
+
+impl fmt::Debug for HandlerError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HandlerError")
+            .field("source", &self.source)
+            .field("class", &self.class)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+#[path = "tests.rs"]
+mod tests;

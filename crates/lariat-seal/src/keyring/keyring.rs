@@ -1,0 +1,432 @@
+//! A keyring: data keys, and the envelope they are stored in.
+
+use std::fmt;
+use std::io::{Read, Write};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use zeroize::Zeroizing;
+
+use super::stored;
+use crate::context::Context;
+use crate::data_key::{DataKey, InUse, SEALS_PER_SALT, Session};
+use crate::error::SealError;
+use crate::id::{DataKeyId, KeyId};
+use crate::secret::{Hasher, LARGEST, NONCE, NoRandomness, Secret, TAG, random};
+use crate::stream::{OpenedReader, SealedWriter};
+use crate::wrapper::{KeyWrapper, WrappedKey};
+
+/// The first byte of a sealed value.
+const VALUE: u8 = 1;
+
+/// The number of bytes before the ciphertext: format, data key, salt, nonce.
+const HEAD: usize = 1 + 4 + 12 + NONCE;
+
+/// Seals and opens data with keys that are stored in an envelope.
+///
+/// A keyring does not change: [`rotated`](Self::rotated), [`rewrapped`](Self::rewrapped) and [`without`](Self::without)
+/// return another one, whose [stored form](Self::stored) must be saved before it is used. Data that is sealed with a
+/// keyring that is not saved is lost with the process. All of them open what the data keys they share have sealed.
+///
+/// Sealing and opening allocate only what they return, and never wait.
+///
+/// # Rotation
+///
+/// - The wrapping key: give the new key and the old one to the wrapper, and store
+///   [`rewrapped`](Self::rewrapped) if [`is_wrapped_by`](Self::is_wrapped_by) returns `false`. Data is not changed.
+/// - The data key: store [`rotated`](Self::rotated). New data is sealed with the new key; older data opens as before.
+///   There is no number of values after which this is needed, since a data key encrypts no value itself; see
+///   [`SEALS_PER_SALT`].
+/// - After a key has leaked, do both, seal everything again that is not
+///   [of the current data key](Self::data_key_of), and store [`without`](Self::without) the old data keys.
+///
+/// ```
+/// use lariat_seal::{Context, Keyring, LocalKeys};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let store = |_: &[u8]| ();
+/// # let (old, new) = ((0..32).collect::<Vec<u8>>(), (1..33).collect::<Vec<u8>>());
+/// let mut keyring = Keyring::create(&LocalKeys::from_bytes(&old)?).await?;
+/// let context = Context::new("example");
+/// let sealed = keyring.seal(&context, b"a text")?;
+///
+/// let keys = LocalKeys::from_bytes(&new)?.with_old(LocalKeys::from_bytes(&old)?);
+/// keyring = Keyring::load(keyring.stored(), &keys).await?;
+/// if !keyring.is_wrapped_by(&keys) {
+///     keyring = keyring.rewrapped(&keys).await?;
+///     store(keyring.stored());
+/// }
+/// // The old key is not needed any more.
+/// let keyring = Keyring::load(keyring.stored(), &LocalKeys::from_bytes(&new)?).await?;
+/// assert_eq!(*keyring.open(&context, &sealed)?, b"a text");
+/// # Ok(()) }
+/// ```
+pub struct Keyring {
+    stored: Box<[u8]>,
+    envelope: Arc<Envelope>,
+    hashes: Arc<Hashes>,
+    /// Never empty; the last one seals.
+    data: Vec<Arc<DataKey>>,
+    /// Of the last data key.
+    in_use: Mutex<InUse>,
+    seals_per_salt: u64,
+}
+
+/// The key that encrypts the data keys, and its wrapped form.
+struct Envelope {
+    key: Secret,
+    wrapped: WrappedKey,
+}
+
+struct Hashes {
+    key: Secret,
+    hasher: Hasher,
+}
+
+impl Envelope {
+    async fn new(wrapper: &dyn KeyWrapper) -> Result<Arc<Self>, SealError> {
+        let key = Secret::random().map_err(|NoRandomness| SealError::NoRandomness)?;
+        let wrapped = wrapper.wrap(key.bytes()).await?;
+        Ok(Arc::new(Self { key, wrapped }))
+    }
+}
+
+impl Hashes {
+    fn new(key: Secret) -> Arc<Self> {
+        let hasher = Hasher::new(&key);
+        Arc::new(Self { key, hasher })
+    }
+}
+
+impl Keyring {
+    /// Creates a keyring with a new data key.
+    ///
+    /// # Errors
+    ///
+    /// [`SealError::Wrap`] if the wrapper fails.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future loses the new keys, which have sealed nothing.
+    pub async fn create(wrapper: &dyn KeyWrapper) -> Result<Self, SealError> {
+        let envelope = Envelope::new(wrapper).await?;
+        let hashes = Secret::random().map_err(|NoRandomness| SealError::NoRandomness)?;
+        Self::new(envelope, Hashes::new(hashes), vec![new_key(&[])?])
+    }
+
+    /// Loads a keyring from its [stored form](Self::stored).
+    ///
+    /// # Errors
+    ///
+    /// [`SealError::Wrap`] if the wrapper fails, as with another key ([`WrongKey`](crate::WrapError::WrongKey));
+    /// [`SealError::Keyring`] if the bytes were changed or cut off.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future loses nothing.
+    pub async fn load(stored: &[u8], wrapper: &dyn KeyWrapper) -> Result<Self, SealError> {
+        let closed = stored::read(stored)?;
+        let key = wrapper.unwrap(&closed.wrapped).await?;
+        let key = Secret::copied(&*key).ok_or(SealError::Keyring("the length of its key"))?;
+        let keys = closed.open(&key)?;
+        let wrapped = closed.wrapped;
+        let envelope = Arc::new(Envelope { key, wrapped });
+        Self::of(stored.into(), envelope, Hashes::new(keys.hashes), keys.data)
+    }
+
+    fn new(
+        envelope: Arc<Envelope>,
+        hashes: Arc<Hashes>,
+        data: Vec<Arc<DataKey>>,
+    ) -> Result<Self, SealError> {
+        let stored = stored::write(&envelope.wrapped, &envelope.key, &hashes.key, &data)?;
+        Self::of(stored, envelope, hashes, data)
+    }
+
+    fn of(
+        stored: Box<[u8]>,
+        envelope: Arc<Envelope>,
+        hashes: Arc<Hashes>,
+        data: Vec<Arc<DataKey>>,
+    ) -> Result<Self, SealError> {
+        let last = data.last().ok_or(SealError::Keyring("it has no keys"))?;
+        let session = Session::new(last)?;
+        let left = SEALS_PER_SALT;
+        Ok(Self {
+            stored,
+            envelope,
+            hashes,
+            data,
+            in_use: Mutex::new(InUse { session, left }),
+            seals_per_salt: SEALS_PER_SALT,
+        })
+    }
+
+    /// Returns the bytes from which the keyring can be [loaded](Self::load).
+    ///
+    /// All keys in them are encrypted. Every call returns the same bytes.
+    #[must_use]
+    pub fn stored(&self) -> &[u8] {
+        &self.stored
+    }
+
+    /// Returns a keyring with one more data key, which seals new data.
+    ///
+    /// ```
+    /// use lariat_seal::{Context, Keyring, LocalKeys};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let keyring = Keyring::create(&LocalKeys::from_bytes(&(0..32).collect::<Vec<u8>>())?).await?;
+    /// let rotated = keyring.rotated()?;
+    /// assert_ne!(rotated.current_data_key(), keyring.current_data_key());
+    ///
+    /// let context = Context::new("example");
+    /// let sealed = keyring.seal(&context, b"older data")?;
+    /// assert_eq!(*rotated.open(&context, &sealed)?, b"older data");
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`SealError::NoRandomness`] if the operating system has no random numbers.
+    pub fn rotated(&self) -> Result<Self, SealError> {
+        let mut data = self.data.clone();
+        data.push(new_key(&data)?);
+        Self::new(Arc::clone(&self.envelope), Arc::clone(&self.hashes), data)
+    }
+
+    /// Returns a keyring with the same data keys in a new envelope.
+    ///
+    /// The wrapper's current key opens it; the previous stored form does not help to.
+    ///
+    /// # Errors
+    ///
+    /// [`SealError::Wrap`] if the wrapper fails.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future loses nothing.
+    pub async fn rewrapped(&self, wrapper: &dyn KeyWrapper) -> Result<Self, SealError> {
+        let envelope = Envelope::new(wrapper).await?;
+        Self::new(envelope, Arc::clone(&self.hashes), self.data.clone())
+    }
+
+    /// Returns a keyring without a data key, which cannot open what that key sealed.
+    ///
+    /// If there is no such data key, it is a keyring with the same keys.
+    ///
+    /// # Errors
+    ///
+    /// [`SealError::InUse`] for the data key that seals new data: [rotate](Self::rotated) first.
+    pub fn without(&self, id: DataKeyId) -> Result<Self, SealError> {
+        if id == self.current_data_key() {
+            return Err(SealError::InUse(id));
+        }
+        let mut data = self.data.clone();
+        data.retain(|key| key.id() != id);
+        Self::new(Arc::clone(&self.envelope), Arc::clone(&self.hashes), data)
+    }
+
+    /// Returns whether the wrapper's current key opens the envelope.
+    #[must_use]
+    pub fn is_wrapped_by(&self, wrapper: &dyn KeyWrapper) -> bool {
+        *self.wrapped_by() == wrapper.current()
+    }
+
+    /// Returns the id of the key that opens the envelope.
+    #[must_use]
+    pub fn wrapped_by(&self) -> &KeyId {
+        self.envelope.wrapped.key_id()
+    }
+
+    /// Iterates over the data keys, oldest first.
+    pub fn data_keys(&self) -> impl Iterator<Item = DataKeyId> + '_ {
+        self.data.iter().map(|key| key.id())
+    }
+
+    /// Returns the data key that seals new data.
+    #[must_use]
+    pub fn current_data_key(&self) -> DataKeyId {
+        self.current().id()
+    }
+
+    /// Returns the data key that sealed a value or a stream.
+    ///
+    /// No keyring is needed. The result is not authentic before the data has been opened.
+    ///
+    /// ```
+    /// use lariat_seal::{Context, Keyring, LocalKeys};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let keyring = Keyring::create(&LocalKeys::from_bytes(&(0..32).collect::<Vec<u8>>())?).await?;
+    /// let sealed = keyring.seal(&Context::new("example"), b"a text")?;
+    /// assert_eq!(Keyring::data_key_of(&sealed)?, keyring.current_data_key());
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`SealError::Malformed`] or [`SealError::UnknownFormat`] if the bytes are not sealed data.
+    pub fn data_key_of(sealed: &[u8]) -> Result<DataKeyId, SealError> {
+        match sealed.split_first() {
+            Some((&(VALUE | crate::stream::FORMAT), rest)) => {
+                let id = rest.first_chunk().ok_or(CUT_OFF)?;
+                Ok(DataKeyId(*id))
+            }
+            Some((format, _)) => Err(SealError::UnknownFormat(*format)),
+            None => Err(CUT_OFF),
+        }
+    }
+
+    /// Encrypts a value, which can be opened with the same context only.
+    ///
+    /// The result is 45 bytes longer than the value. Sealing a value twice yields different bytes.
+    ///
+    /// # Errors
+    ///
+    /// [`SealError::NoRandomness`], and [`SealError::TooLarge`] beyond 64 GiB.
+    pub fn seal(&self, context: &Context, value: &[u8]) -> Result<Vec<u8>, SealError> {
+        if value.len() as u64 > LARGEST {
+            return Err(SealError::TooLarge(value.len()));
+        }
+        let session = self.session()?;
+        let nonce = random::<NONCE>().map_err(|NoRandomness| SealError::NoRandomness)?;
+        let mut sealed = Vec::with_capacity(HEAD + value.len() + TAG);
+        sealed.push(VALUE);
+        sealed.extend_from_slice(&session.key.id().0);
+        sealed.extend_from_slice(&session.salt);
+        sealed.extend_from_slice(&nonce);
+        sealed.extend_from_slice(value);
+        let tag = session.cipher.seal(nonce, context, &mut sealed[HEAD..]);
+        let tag = tag.ok_or(SealError::TooLarge(value.len()))?;
+        sealed.extend_from_slice(tag.as_ref());
+        Ok(sealed)
+    }
+
+    /// Decrypts a value that was sealed with the same context.
+    ///
+    /// # Errors
+    ///
+    /// [`SealError::Rejected`] if it was changed or is of another context, [`SealError::UnknownDataKey`] if another
+    /// keyring sealed it, [`SealError::Malformed`] and [`SealError::UnknownFormat`] if it is other data.
+    pub fn open(&self, context: &Context, sealed: &[u8]) -> Result<Zeroizing<Vec<u8>>, SealError> {
+        let key = self.data_key(Self::data_key_of(sealed)?)?;
+        if sealed[0] != VALUE {
+            return Err(SealError::Malformed("it is a stream"));
+        }
+        let parts = || {
+            let (_, rest) = sealed.split_at_checked(5)?;
+            let (salt, rest) = rest.split_first_chunk()?;
+            let (nonce, rest) = rest.split_first_chunk()?;
+            (rest.len() >= TAG).then_some((salt, nonce, rest))
+        };
+        let (salt, nonce, rest) = parts().ok_or(CUT_OFF)?;
+        let mut value = Zeroizing::new(rest.to_vec());
+        let opened = key.for_values(salt).open(*nonce, context, &mut value);
+        let length = opened.map_err(|_| SealError::Rejected)?.len();
+        value.truncate(length);
+        Ok(value)
+    }
+
+    /// Returns a writer that encrypts what is written to it, in parts of 64 KiB.
+    ///
+    /// Call [`SealedWriter::finish`] at the end: an unfinished stream cannot be opened.
+    ///
+    /// # Errors
+    ///
+    /// [`SealError::NoRandomness`] if the operating system has no random numbers.
+    pub fn seal_stream<W: Write>(
+        &self,
+        context: &Context,
+        to: W,
+    ) -> Result<SealedWriter<W>, SealError> {
+        SealedWriter::new(self.current(), *context, to)
+    }
+
+    /// Returns a reader of a stream that was sealed with the same context.
+    ///
+    /// What it returns is authentic, but the rest may still turn out to be damaged: only the end of the stream shows
+    /// that it is complete.
+    ///
+    /// # Errors
+    ///
+    /// As [`open`](Self::open), if the beginning cannot be read. Errors of the reader wrap a [`SealError`].
+    pub fn open_stream<R: Read>(
+        &self,
+        context: &Context,
+        from: R,
+    ) -> Result<OpenedReader<R>, SealError> {
+        OpenedReader::new(*context, from, |id| self.data_key(id).cloned())
+    }
+
+    /// Hashes bytes with a key of the keyring, to look up sealed values by equality.
+    ///
+    /// The same bytes and context have the same hash, over restarts and rotations of any key. Hashes reveal which
+    /// values of a context are equal, and nothing else. The hash is HMAC-SHA256, cut to 128 bits.
+    ///
+    /// ```
+    /// use lariat_seal::{Context, Keyring, LocalKeys};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let keyring = Keyring::create(&LocalKeys::from_bytes(&(0..32).collect::<Vec<u8>>())?).await?;
+    /// let column = Context::new("users").and("email");
+    /// let hash = keyring.keyed_hash(&column, b"a@example.com");
+    /// assert_eq!(hash, keyring.rotated()?.keyed_hash(&column, b"a@example.com"));
+    /// # Ok(()) }
+    /// ```
+    #[must_use]
+    pub fn keyed_hash(&self, context: &Context, bytes: &[u8]) -> [u8; 16] {
+        self.hashes.hasher.hash(context, bytes)
+    }
+
+    fn current(&self) -> &Arc<DataKey> {
+        self.data.last().expect("there is always a data key")
+    }
+
+    fn data_key(&self, id: DataKeyId) -> Result<&Arc<DataKey>, SealError> {
+        let key = self.data.iter().find(|key| key.id() == id);
+        key.ok_or(SealError::UnknownDataKey(id))
+    }
+
+    /// Counts one more value to seal, and draws a new salt if the last one is used up.
+    fn session(&self) -> Result<Arc<Session>, SealError> {
+        let mut in_use = self.in_use.lock();
+        if in_use.left == 0 {
+            in_use.session = Session::new(self.current())?;
+            in_use.left = self.seals_per_salt;
+        }
+        in_use.left -= 1;
+        Ok(Arc::clone(&in_use.session))
+    }
+}
+
+const CUT_OFF: SealError = SealError::Malformed("it is cut off");
+
+/// Creates a data key with an id of its own.
+fn new_key(others: &[Arc<DataKey>]) -> Result<Arc<DataKey>, SealError> {
+    loop {
+        let secret = Secret::random().map_err(|NoRandomness| SealError::NoRandomness)?;
+        let key = DataKey::new(secret);
+        if others.iter().all(|other| other.id() != key.id()) {
+            return Ok(Arc::new(key));
+        }
+    }
+}
+
+impl fmt::Debug for Keyring {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let data_keys: Vec<_> = self.data_keys().collect();
+        f.debug_struct("Keyring")
+            .field("wrapped_by", self.wrapped_by())
+            .field("data_keys", &data_keys)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+#[path = "tests.rs"]
+mod tests;

@@ -1,0 +1,39 @@
+//! Who does something in a run: lives of processes, and their handlers and subscribers.
+
+use std::sync::Arc;
+
+use lariat_core::Gvk;
+
+/// A life of a process, from a start to its end or its kill.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct LifeId {
+    pub(crate) process: Arc<str>,
+    /// How many lives of the process there were before.
+    pub(crate) number: u32,
+}
+
+impl LifeId {
+    /// Returns the identity with which it holds leases.
+    pub(crate) fn identity(&self) -> String {
+        format!("{}.{}", self.process, self.number)
+    }
+}
+
+/// A handler of a process, from its registration to its end.
+///
+/// A process that is killed and started again, and a handler that leaves and comes back under its name, is another
+/// one.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct HandlerId {
+    pub(crate) life: LifeId,
+    pub(crate) kind: Gvk,
+    pub(crate) name: Arc<str>,
+}
+
+/// A subscriber of a kind's changes in a process.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Subscriber {
+    pub(crate) life: LifeId,
+    pub(crate) kind: Gvk,
+    pub(crate) number: u64,
+}

@@ -1,0 +1,62 @@
+//! What may happen in a run.
+
+use std::time::Duration;
+
+/// What may happen in a run, and for how long.
+#[derive(Debug, Clone)]
+#[must_use = "options do nothing until a simulation has them"]
+pub struct Chaos {
+    pub(crate) lasts: Duration,
+    pub(crate) rests: Duration,
+    pub(crate) names: u16,
+    pub(crate) faults: bool,
+    pub(crate) kills: bool,
+    /// How many times as long it takes until the next thing happens.
+    pub(crate) pace: u32,
+}
+
+impl Default for Chaos {
+    fn default() -> Self {
+        Self {
+            lasts: Duration::from_secs(60),
+            rests: Duration::from_secs(20 * 60),
+            names: 12,
+            faults: true,
+            kills: true,
+            pace: 1,
+        }
+    }
+}
+
+impl Chaos {
+    /// Sets for how much virtual time things happen (default a minute).
+    ///
+    /// Zero is for nothing but the start.
+    ///
+    /// They happen as often in a long run as in a short one.
+    pub fn lasts(self, lasts: Duration) -> Self {
+        Self { lasts, ..self }
+    }
+
+    /// Sets how long the program has to come to rest once all faults have ended (default 20 minutes).
+    ///
+    /// It has to be longer than the longest wait between two tries of the program.
+    pub fn rests(self, rests: Duration) -> Self {
+        Self { rests, ..self }
+    }
+
+    /// Sets how many names objects of a kind have at most (default 12; zero counts as one).
+    pub fn names(self, names: u16) -> Self {
+        Self { names, ..self }
+    }
+
+    /// Lets faults of the network and the cluster happen, or not (default true).
+    pub fn faults(self, faults: bool) -> Self {
+        Self { faults, ..self }
+    }
+
+    /// Lets processes be killed, restarted and paused, and their clocks jump, or not (default true).
+    pub fn kills(self, kills: bool) -> Self {
+        Self { kills, ..self }
+    }
+}

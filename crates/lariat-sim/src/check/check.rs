@@ -1,0 +1,56 @@
+//! What a checker is.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use lariat_cache::KindStatus;
+use lariat_controller::{ControllerStatus, SharedControllerFactory};
+use lariat_core::{Gvk, Remembered};
+
+use crate::actors::{HandlerId, LifeId};
+use crate::event::{Event, Moment};
+use crate::oracle::Oracle;
+
+/// What a checker found, in words.
+pub(crate) type Findings = Vec<String>;
+
+/// One thing that must hold.
+pub(crate) trait Check: Send {
+    /// Returns its name, as violations and `docs/simulator.md` have it.
+    fn name(&self) -> &'static str;
+
+    /// Looks at an event; the oracle knows it already.
+    fn saw(&mut self, _oracle: &Oracle, _moment: &Moment, _event: &Event) -> Findings {
+        Vec::new()
+    }
+
+    /// Looks at a process when faults have stopped and nothing is under way.
+    fn at_rest(&mut self, _oracle: &Oracle, _rest: &Rest<'_>) -> Findings {
+        Vec::new()
+    }
+}
+
+/// A living process at rest.
+pub(crate) struct Rest<'a> {
+    /// Virtual time since the start of the run.
+    pub(crate) now: Duration,
+    /// The kinds that are served by now.
+    pub(crate) served: &'a [Gvk],
+    pub(crate) life: &'a LifeId,
+    pub(crate) factories: &'a [SharedControllerFactory],
+    /// What its factories and operators remember.
+    pub(crate) remembered: &'a [Remembered],
+    pub(crate) controllers: &'a [ControllerStatus],
+    pub(crate) caches: &'a [KindStatus],
+}
+
+impl Rest<'_> {
+    /// Returns a handler of this life.
+    pub(super) fn handler(&self, kind: &Gvk, name: &Arc<str>) -> HandlerId {
+        HandlerId {
+            life: self.life.clone(),
+            kind: kind.clone(),
+            name: Arc::clone(name),
+        }
+    }
+}

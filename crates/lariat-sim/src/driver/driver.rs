@@ -1,0 +1,349 @@
+//! The driver of a run.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use lariat_core::Gvk;
+
+use super::happen::lift;
+use crate::check::{Checks, Rest};
+use crate::coverage::{Coverage, Trouble};
+use crate::event::Event;
+use crate::failure::Failure;
+use crate::focus::Kind;
+use crate::life::{Body, BodyState};
+use crate::machine::Machine;
+use crate::network::Traffic;
+use crate::objects::Objects;
+use crate::plan::{FaultKind, Names, PlanStep};
+use crate::record::Recorder;
+use crate::report::Report;
+use crate::scenario::Scenario;
+use crate::survey::{Stage, Survey};
+use crate::world::World;
+use crate::{logs, panics};
+
+/// The longest turn while something goes on, while nothing does, and while nothing does at rest.
+///
+/// What crosses from one machine to another waits for the other's turn. At rest there are twenty minutes of little but
+/// watches that are opened again, and turns are what they cost.
+pub(super) const BUSY: Duration = Duration::from_millis(4);
+
+const QUIET: Duration = Duration::from_millis(250);
+
+const RESTING: Duration = Duration::from_secs(2);
+
+/// How often processes are asked how they are, while something happens and at rest.
+const SAMPLES: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(10)];
+
+/// How many times tasks make way for others before everything is looked at.
+const YIELDS: usize = 100;
+
+/// For how long a program may take to end once it is asked to.
+const ENDING: Duration = Duration::from_secs(180);
+
+/// For how long what goes on at the end of the rest may go on.
+const SETTLING: Duration = Duration::from_secs(20);
+
+pub(crate) struct Driver<'a> {
+    pub(super) scenario: &'a Scenario,
+    random: fastrand::Rng,
+    pub(super) recorder: Recorder,
+    pub(super) world: World,
+    pub(super) processes: Vec<Body>,
+    pub(super) now: Duration,
+    /// How long the next turn is at most; it grows while nothing goes on.
+    pub(super) turn: Duration,
+    quiet: Duration,
+    pub(super) coverage: Coverage,
+    /// The ends of what limits a process's line for a time.
+    pub(super) limits: Vec<(Duration, usize, FaultKind)>,
+    steps: usize,
+    pub(super) names: Names,
+    /// When processes are asked next how they are.
+    next_sample: Duration,
+    is_calm: bool,
+}
+
+impl<'a> Driver<'a> {
+    /// # Panics
+    ///
+    /// The cluster does not start, which it always does without a socket.
+    pub(crate) fn new(scenario: &'a Scenario) -> Self {
+        panics::begin();
+        let mut random = fastrand::Rng::with_seed(scenario.seed);
+        let replicas = scenario.replicas.as_ref();
+        let recorder = Recorder::new(replicas.map_or_else(Checks::all, Checks::of_replicas));
+        let kinds: Arc<[Objects]> = scenario.kinds.clone().into();
+        let machine = Machine::new(
+            &Arc::from("world"),
+            random.u64(..),
+            Duration::ZERO,
+            &recorder,
+        );
+        let world = World::start(machine, random.u64(..), &recorder, &kinds);
+        let traffic = Traffic::new(&recorder);
+        let programs = scenario.programs.iter();
+        let processes = programs.map(|(name, program)| {
+            let body = Body::new(name, program, random.u64(..), &traffic);
+            let Some(setup) = replicas else { return body };
+            body.line.lock().lingers = true;
+            body.rate(setup.rate(name))
+        });
+        let processes = processes.collect();
+        Self {
+            scenario,
+            recorder,
+            world: world.expect("a cluster without a socket starts"),
+            processes,
+            random,
+            now: Duration::ZERO,
+            turn: BUSY,
+            quiet: QUIET,
+            coverage: Coverage::default(),
+            limits: Vec::new(),
+            steps: 0,
+            names: scenario.names(),
+            next_sample: Duration::ZERO,
+            is_calm: false,
+        }
+    }
+
+    pub(crate) fn run(mut self, plan: &[PlanStep]) -> Result<Report, Box<Failure>> {
+        let _logging = logs::begin(&self.recorder, self.scenario.logs);
+        self.world.heal();
+        self.world.load(self.scenario.filled);
+        self.drive(Duration::from_secs(1));
+        self.world.fill();
+        self.drive(Duration::from_secs(2));
+        for process in &mut self.processes {
+            process.start(self.now, &mut self.world);
+        }
+        let began = self.now;
+        for step in plan {
+            self.drive(began + step.at);
+            if self.recorder.has_failed() {
+                break;
+            }
+            self.happen(step);
+            self.steps += 1;
+        }
+        self.drive(began + self.scenario.chaos.lasts);
+        if !self.recorder.has_failed() {
+            self.rest();
+        }
+        self.finish(plan)
+    }
+
+    /// Lets time pass: everybody has turns until then.
+    fn drive(&mut self, until: Duration) {
+        while self.now < until && !self.recorder.has_failed() {
+            let before = self.progress();
+            let longest = u64::try_from(self.turn.as_millis()).unwrap_or(u64::MAX);
+            let turn = Duration::from_millis(self.random.u64(1..=longest));
+            let next = (self.now + turn).min(until);
+            self.turn(next);
+            let is_busy = self.progress() > before;
+            self.sample();
+            self.turn = if is_busy {
+                BUSY
+            } else {
+                (self.turn * 2).min(self.quiet)
+            };
+        }
+    }
+
+    /// Counts what shows that something goes on: events, and turns of long bodies.
+    fn progress(&self) -> u64 {
+        let lines = self.processes.iter();
+        self.recorder.events() + lines.map(|process| process.line.lock().waits).sum::<u64>()
+    }
+
+    /// Asks the processes from time to time how they are.
+    fn sample(&mut self) {
+        if self.now < self.next_sample {
+            return;
+        }
+        self.next_sample = self.now + SAMPLES[usize::from(self.is_calm)];
+        self.processes.iter_mut().for_each(Body::sample);
+    }
+
+    /// Gives everybody one turn, in an order of its own.
+    fn turn(&mut self, until: Duration) {
+        let mut order: Vec<usize> = (0..=self.processes.len()).collect();
+        self.random.shuffle(&mut order);
+        for at in order {
+            match self.processes.get_mut(at) {
+                Some(process) => process.turn(until, &mut self.world),
+                None => self.world.turn(until),
+            }
+        }
+        self.now = until;
+        for panic in panics::take() {
+            self.recorder.note(Event::Panicked(panic.clone()));
+            self.recorder.found("no panic", panic);
+        }
+        let limits = &mut self.limits;
+        let processes = &mut self.processes;
+        limits.retain(|(end, process, what)| {
+            let is_over = *end <= until;
+            if is_over {
+                lift(&mut processes[*process].line.lock(), *what);
+            }
+            !is_over
+        });
+        for (fault, process) in self.world.fired() {
+            self.met(Trouble::of(fault), Some(process));
+        }
+    }
+
+    /// Ends all faults, waits until nothing goes on any more, and looks at everything.
+    fn rest(&mut self) {
+        self.recorder.say("all faults end");
+        // Renewals of leases go on, and turns are the latency of their answers.
+        if self.scenario.replicas.is_none() {
+            self.quiet = RESTING;
+        }
+        self.is_calm = true;
+        self.world.heal();
+        for (_, process, what) in std::mem::take(&mut self.limits) {
+            lift(&mut self.processes[process].line.lock(), what);
+        }
+        for process in &mut self.processes {
+            process.recover(self.now, &mut self.world);
+        }
+        let end = self.now + self.scenario.chaos.rests;
+        if let Some(setup) = &self.scenario.replicas {
+            // Pings notice a connection that hangs; there are none here, and a cache takes minutes.
+            self.world.cluster().cut_watches();
+            self.drive(self.now + setup.settles());
+            self.survey(Stage::Held);
+            self.drive(end.saturating_sub(Duration::from_secs(60)));
+            self.survey(Stage::LastMinute);
+        }
+        self.drive(end);
+        self.settle();
+        if self.scenario.replicas.is_some() {
+            self.survey(Stage::Rest);
+        }
+        if self.recorder.has_failed() {
+            return;
+        }
+        self.look();
+        if self.recorder.has_failed() {
+            return;
+        }
+        for process in &mut self.processes {
+            process.terminate(Duration::MAX);
+        }
+        let end = self.now + ENDING;
+        while self.now < end
+            && self.processes.iter().any(Body::is_alive)
+            && !self.recorder.has_failed()
+        {
+            self.drive(self.now + Duration::from_secs(1));
+        }
+        for process in &mut self.processes {
+            process.look_at_end(self.now);
+        }
+    }
+
+    /// Asks all processes what they hold.
+    fn survey(&self, stage: Stage) {
+        let members = self.processes.iter().filter_map(Body::member).collect();
+        let survey = Survey { stage, members };
+        self.recorder.note(Event::Surveyed(Arc::new(survey)));
+    }
+
+    /// Runs on until what came due at the end of the rest has ended.
+    ///
+    /// A resync of all objects may, for example.
+    fn settle(&mut self) {
+        let latest = self.now + SETTLING;
+        while self.turn < self.quiet && self.now < latest && !self.recorder.has_failed() {
+            self.drive(self.now + Duration::from_secs(1));
+        }
+    }
+
+    /// Has the checkers look at every living process, and the user's at the cluster.
+    fn look(&mut self) {
+        let served: Vec<Gvk> = self
+            .scenario
+            .kinds
+            .iter()
+            .map(|kind| kind.gvk().clone())
+            .collect();
+        for process in &mut self.processes {
+            let name = Arc::clone(&process.name);
+            let BodyState::Running(life) = &mut process.state else {
+                self.recorder
+                    .found("processes live", format!("{name} does not run at rest"));
+                continue;
+            };
+            let factories = life.process.factories();
+            let (controllers, caches) = life.machine.run(async {
+                // What became due at this very moment is done first.
+                for _ in 0..YIELDS {
+                    tokio::task::yield_now().await;
+                }
+                let controllers = factories.iter().flat_map(|each| each.status());
+                let caches = factories.iter().flat_map(|each| each.caches().status());
+                (controllers.collect::<Vec<_>>(), caches.collect::<Vec<_>>())
+            });
+            let remembered = life.machine.run(async { life.process.remembered() });
+            let rest = Rest {
+                now: self.now,
+                served: &served,
+                life: life.process.id(),
+                factories: &factories,
+                remembered: &remembered,
+                controllers: &controllers,
+                caches: &caches,
+            };
+            let found = self
+                .recorder
+                .with(|oracle, checks| checks.at_rest(oracle, &rest));
+            for (check, what) in found {
+                self.recorder.found(check, format!("{name}: {what}"));
+            }
+        }
+        for (name, check) in &self.scenario.checks {
+            if let Err(what) = check(self.world.cluster()) {
+                self.recorder
+                    .found("the user's check", format!("{name}: {what}"));
+            }
+        }
+    }
+
+    fn finish(self, plan: &[PlanStep]) -> Result<Report, Box<Failure>> {
+        let requests = self.processes.iter().map(Body::requests).sum();
+        // What the processes leave behind may still report.
+        let processes = self.processes;
+        self.recorder.end(|| drop(processes));
+        let (calls, commits) = self.recorder.counts();
+        let (trace, violations) = self.recorder.finish();
+        panics::end();
+        if violations.is_empty() {
+            return Ok(Report {
+                seed: self.scenario.seed,
+                steps: self.steps,
+                calls,
+                requests,
+                commits,
+                lasted: self.now,
+                coverage: self.coverage,
+                trace,
+            });
+        }
+        Err(Box::new(Failure {
+            seed: self.scenario.seed,
+            violations,
+            plan: plan.to_vec(),
+            steps_before: plan.len(),
+            names: self.names,
+            kinds: self.scenario.kinds.iter().map(Kind::of).collect(),
+            coverage: self.coverage,
+            trace,
+        }))
+    }
+}

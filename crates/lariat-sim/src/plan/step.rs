@@ -1,0 +1,192 @@
+//! Steps of a plan, and what happens in them.
+
+use std::time::Duration;
+
+/// One thing that happens at a time.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct PlanStep {
+    pub(crate) at: Duration,
+    pub(crate) what: Happening,
+}
+
+/// What happens.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Happening {
+    /// A foreign client writes.
+    Write(Write),
+    /// Something goes wrong between the processes and the cluster, or in it.
+    Fault(Fault),
+    /// Something happens to a process.
+    Process { process: usize, what: Fate },
+    /// A process is asked to do something.
+    Command { process: usize, what: Command },
+}
+
+/// A write of a foreign client to one object of a kind.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Write {
+    /// The place of the kind in the list of kinds.
+    pub(crate) kind: usize,
+    pub(crate) name: u16,
+    pub(crate) what: Change,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Change {
+    /// Creates it, or changes its content if it is there.
+    Put,
+    /// Sets the label that selections look at.
+    Relabel(u8),
+    Delete,
+    /// Deletes it and creates it again at once.
+    Recreate,
+    /// Changes it so many times in a row.
+    Burst(u8),
+    /// Deletes all objects of the kind.
+    DeleteAll,
+    /// Removes the kind's CRD.
+    Undefine,
+    /// Defines the kind; the number says with which version and scope.
+    Define(u8),
+}
+
+/// What goes wrong for some time.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Fault {
+    pub(crate) kind: FaultKind,
+    /// The process it is for; none for all.
+    pub(crate) process: Option<usize>,
+    /// The resource it is for, as the place of a kind; none for all requests.
+    pub(crate) resource: Option<usize>,
+    pub(crate) verb: Option<&'static str>,
+    pub(crate) times: u64,
+    pub(crate) lasts: Duration,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum FaultKind {
+    CutWatches,
+    EndWatches,
+    CutWatchAfter(usize),
+    HangWatch(usize),
+    CutBody(usize),
+    /// 410 in the stream of a watch, or for a page that continues.
+    Expire,
+    /// 410 as the status of the answer.
+    Gone,
+    Compact,
+    TooManyRequests,
+    ServerError(u16),
+    Delay(Duration),
+    DelayReply(Duration),
+    /// The server refuses requests beyond so many at a time.
+    MaxInflight(usize),
+    Bandwidth(u64),
+    NoAnswer,
+    NoReply,
+    Disconnect,
+    LoseReply,
+    StaleRead,
+    Conflict,
+    SkipVersions(u64),
+    SkipStates,
+    RefuseWatchList,
+    /// The server is away for `lasts`.
+    Away,
+    /// Packets are dropped for `lasts`.
+    Blackhole,
+    /// Keeps a backup for a later `Restore`.
+    Backup,
+    /// The server is set back to the last backup, and away for `lasts` meanwhile.
+    Restore,
+    /// So many requests of a process at a time for `lasts`.
+    Streams(usize),
+    /// Messages take up to so long for `lasts`.
+    Latency(Duration),
+    /// A foreign client deletes one of the leases there are, by its place in their list.
+    DeleteLease(usize),
+    /// Watches are cut, and all requests for the resource answered with 404: it is not served, its objects stay.
+    NotServed,
+}
+
+/// What happens to a process.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Fate {
+    /// It is killed, and started again after a time.
+    Kill(Duration),
+    /// It ends as asked, and is started again after a time.
+    Restart(Duration),
+    /// It does not run for a time.
+    Pause(Duration),
+    /// Its wall clock jumps by so many seconds.
+    Clock(i64),
+}
+
+/// What a program is asked to do; the numbers are its own business.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Command {
+    pub(crate) verb: Verb,
+    pub(crate) kind: usize,
+    pub(crate) number: u32,
+}
+
+/// How many names of objects commands speak of.
+pub(crate) const NAMES: u32 = 12;
+
+impl Command {
+    /// Returns the name of the object it speaks of.
+    pub(crate) fn name(self) -> String {
+        format!("o{}", self.number % NAMES)
+    }
+
+    /// Returns after how long something is to happen.
+    pub(crate) fn delay(self) -> Duration {
+        Duration::from_millis(u64::from(self.number % 30_000))
+    }
+
+    /// Returns the labels of a selection.
+    pub(crate) fn labels(self) -> &'static str {
+        ["", "app=x", "app!=x", "app in (x,y)"][self.number as usize % 4]
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Verb {
+    Register,
+    Leave,
+    Enqueue,
+    EnqueueLater,
+    Select,
+    Need,
+    Subscribe,
+    Unsubscribe,
+    Stop,
+    Start,
+    Misbehave,
+    /// All handlers of the kind leave.
+    Dismiss,
+    /// The program itself writes, outside of its handlers.
+    Write(Own),
+    /// The program reads the cache, now and some times later.
+    Read,
+}
+
+/// A write of a program to one object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Own {
+    Annotate,
+    /// Sets the label that selections look at.
+    Relabel(u8),
+    Apply,
+    Update,
+    /// Creates it, with the label or without.
+    Create(bool),
+    Status,
+    Delete,
+    /// Deletes all objects of the kind that have the label.
+    DeleteLabelled,
+}
+
+#[cfg(test)]
+#[path = "tests.rs"]
+mod tests;

@@ -1,0 +1,453 @@
+//! A process, as its program sees it.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::Duration;
+
+use kube::Client;
+use lariat_cache::{CachedObject, Change, Informer, Selection, Subscription};
+use lariat_controller::{
+    Call, ControllerOptions, FactoryBuilder, HandlerOptions, HandlerResult, Middleware, Next,
+    RunError, SharedControllerFactory,
+};
+use lariat_core::{Gvk, ObjectKey, Remembered};
+use lariat_operator::Operator;
+use parking_lot::Mutex;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use crate::activity::{Act, Activity, Reached};
+use crate::actors::{HandlerId, LifeId, Subscriber};
+use crate::deed::Deed;
+use crate::event::{Event, Next as Following, Written};
+use crate::network::Link;
+use crate::plan::Command;
+use crate::record::Recorder;
+use crate::shown::Shown;
+
+/// How long a start waits for its caches: longer than all faults last, also by a clock that is fast.
+const SYNC_TIMEOUT: Duration = Duration::from_secs(600);
+
+/// One life of a program: from a start to its end, its kill or the end of the run.
+///
+/// A clone is a handle on the same life.
+#[derive(Clone)]
+pub struct Process {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    life: LifeId,
+    link: Link,
+    recorder: Recorder,
+    shutdown: CancellationToken,
+    factories: Mutex<Vec<SharedControllerFactory>>,
+    operators: Mutex<Vec<Operator>>,
+    subscribers: AtomicU32,
+    commands: tokio::sync::Mutex<mpsc::UnboundedReceiver<Command>>,
+    is_calm: AtomicBool,
+    /// For how long the process is down once its program has ended by itself.
+    again: Mutex<Option<Duration>>,
+}
+
+impl Process {
+    pub(crate) fn new(
+        life: LifeId,
+        link: Link,
+        commands: mpsc::UnboundedReceiver<Command>,
+        recorder: &Recorder,
+    ) -> Self {
+        Self {
+            inner: Arc::new(Inner {
+                life,
+                link,
+                recorder: recorder.clone(),
+                shutdown: CancellationToken::new(),
+                factories: Mutex::default(),
+                operators: Mutex::default(),
+                subscribers: AtomicU32::new(0),
+                commands: tokio::sync::Mutex::new(commands),
+                is_calm: AtomicBool::new(false),
+                again: Mutex::default(),
+            }),
+        }
+    }
+
+    /// Returns the name of the process, such as `operator-0`.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.inner.life.process
+    }
+
+    /// Returns the identity with which this life of the process holds leases.
+    pub(crate) fn identity(&self) -> String {
+        self.inner.life.identity()
+    }
+
+    /// Returns how many lives of the process there were before this one.
+    #[must_use]
+    pub fn life(&self) -> u32 {
+        self.inner.life.number
+    }
+
+    /// Returns a client whose requests go through the simulated network.
+    ///
+    /// # Panics
+    ///
+    /// It is called outside of the program: the client has a task of its own.
+    #[must_use]
+    pub fn client(&self) -> Client {
+        Client::new(self.inner.link.clone(), "default")
+    }
+
+    /// Returns the builder of a factory whose handlers, reads and caches are checked.
+    ///
+    /// Handlers get a middleware outside of all others. Options set on the builder afterwards with
+    /// [`FactoryBuilder::default_options`] replace it: give them [`watched`](Self::watched) instead. A start waits 300
+    /// seconds for its caches, which is longer than any fault lasts.
+    pub fn factory(&self) -> FactoryBuilder {
+        let options =
+            ControllerOptions::default().handlers(self.watched(HandlerOptions::default()));
+        SharedControllerFactory::builder(self.client())
+            .default_options(options)
+            .sync_timeout(SYNC_TIMEOUT)
+    }
+
+    /// Returns options of handlers with the middleware that reports calls to the checkers.
+    pub fn watched(&self, options: HandlerOptions) -> HandlerOptions {
+        options.wrap(Probe {
+            process: self.clone(),
+        })
+    }
+
+    /// Has the caches and queues of a factory compared with the cluster whenever everything is at rest.
+    pub fn inspect(&self, factory: &SharedControllerFactory) {
+        self.inner.factories.lock().push(factory.clone());
+    }
+
+    /// Runs a factory until the program is asked to end; it is inspected too.
+    ///
+    /// It has `workers` workers; see [`inspect`](Self::inspect).
+    ///
+    /// # Errors
+    ///
+    /// The start failed, or the stop had to cut calls short although no fault was left when the program was asked to end:
+    /// while faults last, a call may take longer than any grace period.
+    pub async fn run(
+        &self,
+        factory: &SharedControllerFactory,
+        workers: usize,
+    ) -> Result<(), RunError> {
+        self.inspect(factory);
+        // A fault may end while the stop still waits for a call it has made long.
+        let was_calm = AtomicBool::new(false);
+        let terminated = async {
+            self.terminated().await;
+            was_calm.store(self.is_calm(), Ordering::Relaxed);
+        };
+        match factory.run(workers, terminated).await {
+            Err(RunError::Stop(_)) if !was_calm.load(Ordering::Relaxed) => Ok(()),
+            result => result,
+        }
+    }
+
+    /// Registers an operator and its factory for the checks at rest.
+    ///
+    /// What the operator remembers is looked at then; for the factory see [`inspect`](Self::inspect).
+    pub fn inspect_operator(&self, operator: &Operator) {
+        self.inspect(operator.factory());
+        self.inner.operators.lock().push(operator.clone());
+    }
+
+    /// Resolves when the simulation asks the program to end, as SIGTERM does.
+    ///
+    /// # Cancel safety
+    ///
+    /// Nothing is lost: it resolves at once from then on.
+    pub async fn terminated(&self) {
+        self.inner.shutdown.cancelled().await;
+    }
+
+    /// Lets the program end unasked, as one that has lost its lease does; it is started again after a time.
+    pub(crate) fn start_again(&self, after: Duration) {
+        *self.inner.again.lock() = Some(after);
+    }
+
+    pub(crate) fn starts_again(&self) -> Option<Duration> {
+        *self.inner.again.lock()
+    }
+
+    /// Reports that a handler is about to write, with the mark it leaves in the object.
+    pub(crate) fn writes(&self, kind: &Gvk, key: &ObjectKey, mark: &str) {
+        self.inner.recorder.note(Event::Writes {
+            life: self.inner.life.clone(),
+            kind: kind.clone(),
+            key: key.clone(),
+            mark: Arc::from(mark),
+        });
+    }
+
+    /// Puts a line into the trace.
+    pub fn note(&self, text: impl fmt::Display) {
+        self.inner.recorder.say(text.to_string());
+    }
+
+    /// Reports a read of a cache: it must not be older than what the process itself wrote.
+    pub fn has_read(&self, kind: &Gvk, key: &ObjectKey, object: Option<&Arc<CachedObject>>) {
+        self.inner.recorder.note(Event::Read {
+            life: self.inner.life.clone(),
+            kind: kind.clone(),
+            key: key.clone(),
+            object: object.map(Shown::new),
+        });
+    }
+
+    /// Reports a write of the process that was answered, with the version of the answer.
+    pub fn has_written(&self, kind: &Gvk, key: &ObjectKey, version: &str) {
+        self.inner.recorder.note(Event::Wrote {
+            life: self.inner.life.clone(),
+            kind: kind.clone(),
+            key: key.clone(),
+            written: Written::State(version.parse().unwrap_or_default()),
+        });
+    }
+
+    /// Reports that a deletion was answered, and the object with the uid is gone.
+    pub fn has_deleted(&self, kind: &Gvk, key: &ObjectKey, uid: &str) {
+        self.inner.recorder.note(Event::Wrote {
+            life: self.inner.life.clone(),
+            kind: kind.clone(),
+            key: key.clone(),
+            written: Written::Gone(uid.to_owned()),
+        });
+    }
+
+    /// Restricts a kind to some of its objects, and lets the checkers know.
+    pub fn select(&self, informer: &Informer, selection: Selection) {
+        self.inner.recorder.note(Event::Selected {
+            life: self.inner.life.clone(),
+            kind: informer.gvk().clone(),
+            selection: selection.clone(),
+        });
+        informer.select(selection);
+    }
+
+    /// Checks what a cache publishes from now on; the kind stays in use until the subscription is dropped.
+    pub fn subscribe(&self, informer: &Informer) -> Subscription {
+        let number = self.inner.subscribers.fetch_add(1, Ordering::Relaxed);
+        let listener = Listener {
+            recorder: self.inner.recorder.clone(),
+            subscriber: Subscriber {
+                life: self.inner.life.clone(),
+                kind: informer.gvk().clone(),
+                number: number.into(),
+            },
+        };
+        self.acts(Act::Subscribed(listener.subscriber.clone()));
+        informer.subscribe(Arc::new(listener))
+    }
+
+    /// Reports what the process does with its factory.
+    pub(crate) fn acts(&self, what: Act) {
+        self.inner.recorder.note(Event::Acted(Activity {
+            life: self.inner.life.clone(),
+            what,
+        }));
+    }
+
+    /// Reports how far the caches of the process are.
+    pub(crate) fn has_cached(&self, kinds: Vec<Reached>) {
+        self.inner.recorder.note(Event::Cached {
+            life: self.inner.life.clone(),
+            kinds,
+        });
+    }
+
+    /// Returns how often the cache of a kind has been filled.
+    fn loads(&self, kind: &Gvk) -> Option<u64> {
+        let factories = self.inner.factories.lock();
+        let mut statuses = factories.iter().flat_map(|each| each.caches().status());
+        statuses
+            .find(|each| each.gvk == *kind)
+            .map(|each| each.loads)
+    }
+
+    /// Returns whether all faults have ended: a program that misbehaves on purpose behaves from now on.
+    #[must_use]
+    pub fn is_calm(&self) -> bool {
+        self.inner.is_calm.load(Ordering::Relaxed)
+    }
+
+    /// Reports what the program does to the checkers of operators.
+    pub(crate) fn did(&self, deed: Deed) {
+        self.inner.recorder.note(Event::Did {
+            life: self.inner.life.clone(),
+            deed,
+        });
+    }
+
+    pub(crate) fn calm(&self) {
+        self.inner.is_calm.store(true, Ordering::Relaxed);
+    }
+
+    /// Waits for the next thing the plan asks of the program.
+    pub(crate) async fn command(&self) -> Option<Command> {
+        self.inner.commands.lock().await.recv().await
+    }
+
+    pub(crate) fn id(&self) -> &LifeId {
+        &self.inner.life
+    }
+
+    pub(crate) fn terminate(&self) {
+        self.inner.shutdown.cancel();
+    }
+
+    pub(crate) fn is_terminated(&self) -> bool {
+        self.inner.shutdown.is_cancelled()
+    }
+
+    pub(crate) fn factories(&self) -> Vec<SharedControllerFactory> {
+        self.inner.factories.lock().clone()
+    }
+
+    /// Returns how much the factories and the operators of the program remember.
+    pub(crate) fn remembered(&self) -> Vec<Remembered> {
+        let operators = self.inner.operators.lock().clone();
+        let mut all: Vec<_> = operators.iter().flat_map(Operator::remembered).collect();
+        all.extend(self.factories().iter().flat_map(|each| each.remembered()));
+        all
+    }
+
+    /// Lets go of what would keep the program's factories alive.
+    pub(crate) fn forget_factories(&self) {
+        self.inner.factories.lock().clear();
+        self.inner.operators.lock().clear();
+    }
+
+    /// Breaks all connections of the process.
+    pub(crate) fn cut(&self) {
+        self.inner.link.cut();
+    }
+
+    /// Returns whether a write of the process is under way.
+    pub(crate) fn is_writing(&self) -> bool {
+        self.inner.link.is_writing()
+    }
+
+    pub(crate) fn requests(&self) -> u64 {
+        self.inner.link.sent()
+    }
+}
+
+impl fmt::Debug for Process {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Process")
+            .field("name", &self.inner.life.process)
+            .field("life", &self.inner.life.number)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Reports calls of handlers.
+#[derive(Debug)]
+struct Probe {
+    process: Process,
+}
+
+impl Middleware for Probe {
+    async fn handle(&self, call: Call, next: Next) -> HandlerResult {
+        let inner = &self.process.inner;
+        let mut running = RunningCall {
+            recorder: inner.recorder.clone(),
+            handler: HandlerId {
+                life: inner.life.clone(),
+                kind: call.gvk().clone(),
+                name: Arc::from(call.handler()),
+            },
+            key: call.key().clone(),
+            run: call.run(),
+            result: None,
+            next: Following::Dropped,
+        };
+        let loads = self.process.loads(call.gvk());
+        inner.recorder.note(Event::Began {
+            handler: running.handler.clone(),
+            key: running.key.clone(),
+            run: running.run,
+            attempt: call.attempt(),
+            object: call.object().map(Shown::new),
+            causes: Arc::new(call.causes().clone()),
+            loads,
+        });
+        let result = next.run(call).await;
+        running.next = following(&result);
+        running.result = Some(match &result {
+            Ok(_) => Ok(()),
+            Err(error) => Err(error.to_string()),
+        });
+        result
+    }
+}
+
+/// Returns what must follow a call.
+fn following(result: &HandlerResult) -> Following {
+    match result {
+        Ok(outcome) => outcome.delay().map_or(Following::Done, Following::Again),
+        Err(error) if error.is_retryable() => Following::Retry(error.delay()),
+        Err(_) => Following::Done,
+    }
+}
+
+/// A call under way; what is dropped before it has a result was cancelled, or panicked.
+struct RunningCall {
+    recorder: Recorder,
+    handler: HandlerId,
+    key: ObjectKey,
+    run: u64,
+    result: Option<Result<(), String>>,
+    next: Following,
+}
+
+impl Drop for RunningCall {
+    fn drop(&mut self) {
+        if self.result.is_none() && std::thread::panicking() {
+            self.next = Following::Panicked;
+        }
+        self.recorder.note(Event::Ended {
+            handler: self.handler.clone(),
+            key: self.key.clone(),
+            run: self.run,
+            result: self.result.take(),
+            next: self.next,
+        });
+    }
+}
+
+struct Listener {
+    recorder: Recorder,
+    subscriber: Subscriber,
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        self.recorder
+            .note(Event::Unsubscribed(self.subscriber.clone()));
+    }
+}
+
+impl lariat_cache::Subscriber for Listener {
+    fn changed(&self, changes: &[Change]) {
+        for change in changes {
+            self.recorder.note(Event::Published {
+                subscriber: self.subscriber.clone(),
+                change: change.clone(),
+            });
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "tests.rs"]
+mod tests;

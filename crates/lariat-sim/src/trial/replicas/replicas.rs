@@ -1,0 +1,98 @@
+//! The simulation of replicas.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::plan::plan;
+use super::program;
+use super::program::NUMBER;
+use crate::chaos::Chaos;
+use crate::objects::Objects;
+use crate::rate::Rate;
+use crate::setup::{Setup, Times, kinds};
+use crate::simulation::Simulation;
+
+/// How many names objects of a kind have at most.
+const NAMES: u16 = 10;
+
+/// How long everything has to come to rest, in which the leases are looked at too.
+const RESTS: Duration = Duration::from_secs(6 * 60);
+
+/// Makes the simulation of a seed: half of them elect a leader, the others form a ring.
+pub(crate) fn simulation(seed: u64) -> Simulation {
+    let mut random = fastrand::Rng::with_seed(seed ^ 0x7265_706c);
+    let setup = Arc::new(setup(seed, &mut random));
+    let chaos = Chaos::default().names(random.u16(1..=NAMES));
+    let chaos = chaos
+        .lasts(Duration::from_secs(random.u64(60..=240)))
+        .rests(RESTS);
+    let [config_maps, secrets] = kinds();
+    let mut simulation = Simulation::new(seed)
+        .objects(Objects::new(config_maps, "configmaps").content(free))
+        .objects(Objects::new(secrets, "secrets").content(owned).owned())
+        .chaos(chaos);
+    for number in 0..setup.rates.len() {
+        let setup = Arc::clone(&setup);
+        let name = format!("replica-{number}");
+        simulation = simulation.program(&name, move |process| {
+            program::run(process, Arc::clone(&setup))
+        });
+    }
+    simulation.scenario.replicas = Some(Arc::clone(&setup));
+    simulation.planner = Some(Arc::new(move |chaos| plan(&setup, chaos)));
+    simulation
+}
+
+fn setup(seed: u64, random: &mut fastrand::Rng) -> Setup {
+    let second = Duration::from_secs(1);
+    // client-go's times, and others in about the same relations.
+    let (duration, renew_deadline, retry_period) = [
+        (15 * second, 10 * second, 2 * second),
+        (15 * second, 10 * second, 2 * second),
+        (30 * second, 20 * second, 5 * second),
+        (6 * second, 4 * second, second),
+    ][random.usize(..4)];
+    let drain = [Duration::ZERO, second, 5 * second, 30 * second][random.usize(..4)];
+    let replicas = random.usize(2..=4);
+    let drifts = random.u8(..4) == 0;
+    let rate = |random: &mut fastrand::Rng| {
+        Rate(if drifts {
+            random.u32(1000..=1300)
+        } else {
+            1000
+        })
+    };
+    Setup {
+        seed,
+        is_sharded: seed % 2 == 1,
+        times: Times {
+            duration,
+            renew_deadline,
+            retry_period,
+            drain,
+        },
+        workers: random.usize(1..=4),
+        handlers: random.usize(1..=2),
+        rates: (0..replicas).map(|_| rate(random)).collect(),
+    }
+}
+
+fn free(number: u64) -> Value {
+    json!({"metadata": {"annotations": {NUMBER: number.to_string()}}})
+}
+
+/// Two of three writes name one of four owners.
+fn owned(number: u64) -> Value {
+    let owner = number % 6;
+    let mut object = free(number);
+    object["metadata"]["ownerReferences"] = match owner {
+        0..4 => json!([{
+            "apiVersion": "v1", "kind": "ConfigMap", "name": format!("o{owner}"), "controller": true,
+            "uid": format!("00000000-0000-0000-0000-00000000000{owner}"),
+        }]),
+        _ => Value::Null,
+    };
+    object
+}

@@ -1,0 +1,30 @@
+//! What all lives of a trial's program have in common.
+
+pub(crate) type Failed = Box<dyn std::error::Error + Send + Sync>;
+
+/// What all lives of the program have in common.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Setup {
+    pub(super) seed: u64,
+    pub(super) workers: usize,
+    pub(super) handlers: usize,
+    pub(super) budget: Option<usize>,
+    pub(super) grace: u64,
+    pub(super) resync: bool,
+    /// Whether there are many objects at the start, and a handler that takes long for each of them.
+    pub(super) is_crowded: bool,
+}
+
+impl Setup {
+    pub(super) fn new(random: &mut fastrand::Rng) -> Self {
+        Self {
+            seed: random.u64(..),
+            workers: random.usize(1..5),
+            handlers: random.usize(1..5),
+            budget: (random.u8(..4) == 0).then(|| random.usize(2_000..40_000)),
+            grace: [1, 30, 60][random.usize(..3)],
+            resync: random.u8(..4) == 0,
+            is_crowded: false,
+        }
+    }
+}

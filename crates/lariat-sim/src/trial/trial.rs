@@ -1,0 +1,158 @@
+//! The program of the trial.
+
+use std::time::Duration;
+
+use lariat_cache::MissingKind;
+use lariat_controller::{ControllerOptions, HandlerOptions, SharedControllerFactory, StopError};
+use serde_json::json;
+use tokio::time;
+
+use super::crew::Crew;
+use super::kinds::{PLURALS, kinds};
+use super::setup::{Failed, Setup};
+use super::{operator, replicas};
+use crate::activity::Act;
+use crate::chaos::Chaos;
+use crate::objects::Objects;
+use crate::plan::Verb;
+use crate::process::Process;
+use crate::simulation::Simulation;
+
+/// How many objects of the first kind there are before the start in a crowded trial.
+const CROWD: u16 = 60;
+
+/// How long a stop waits for calls under way.
+const GRACE: Duration = Duration::from_secs(30);
+
+/// How long a start waits for the caches.
+const SYNC_TIMEOUT: Duration = Duration::from_secs(100);
+
+impl Simulation {
+    /// Makes the simulation that Lariat itself is tried with: handlers that come and go, misbehave, write and read.
+    pub fn of_lariat(seed: u64) -> Self {
+        simulation(seed)
+    }
+
+    /// Makes the simulation of replicas that elect a leader, or divide the keys among them.
+    pub fn of_replicas(seed: u64) -> Self {
+        replicas::simulation(seed)
+    }
+}
+
+/// Makes the simulation that Lariat is tried with: every third seed is one of an operator.
+pub(super) fn simulation(seed: u64) -> Simulation {
+    if seed % 3 == 2 {
+        return operator::simulation(seed);
+    }
+    let [config_maps, secrets, widgets] = kinds();
+    let schema = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+    let data = |number: u64| json!({"data": {"number": number.to_string()}});
+    let spec = |number: u64| json!({"spec": {"number": number}});
+    let secret = |number: u64| json!({"stringData": {"number": number.to_string()}});
+    let mut random = fastrand::Rng::with_seed(seed ^ 0x7472_6961);
+    let mut setup = Setup::new(&mut random);
+    setup.is_crowded = fastrand::Rng::with_seed(seed ^ 0x6372_6f77).u8(..8) == 0;
+    let crowd = if setup.is_crowded { CROWD } else { 0 };
+    let config_maps = Objects::new(config_maps, PLURALS[0]).content(data);
+    let mut simulation = Simulation::new(seed)
+        .objects(config_maps.initial(crowd))
+        .objects(Objects::new(secrets, PLURALS[1]).content(secret))
+        .objects(
+            Objects::new(widgets, PLURALS[2])
+                .content(spec)
+                .custom(schema),
+        )
+        .chaos(Chaos::default().lasts(Duration::from_secs(random.u64(10..60))));
+    simulation.scenario.commands = true;
+    let replicas = if random.u8(..4) == 0 { 2 } else { 1 };
+    for replica in 0..replicas {
+        simulation = simulation.program(&format!("operator-{replica}"), move |process| {
+            run(process, setup)
+        });
+    }
+    simulation
+}
+
+pub(super) async fn run(process: Process, setup: Setup) -> Result<(), Failed> {
+    let handlers = process.watched(HandlerOptions::default().timeout(Duration::from_secs(20)));
+    let mut options = ControllerOptions::default().handlers(handlers);
+    if setup.resync {
+        let cache = lariat_cache::KindOptions::default().resync(Duration::from_secs(40));
+        options = options.cache(cache);
+    }
+    let factory = process
+        .factory()
+        .default_options(options)
+        .missing_kind(MissingKind::Wait)
+        .sync_timeout(SYNC_TIMEOUT)
+        .grace_period(GRACE)
+        .caches(|caches| {
+            let caches = caches.idle_grace(Duration::from_secs(setup.grace));
+            match setup.budget {
+                Some(bytes) => caches.memory_budget(bytes),
+                None => caches,
+            }
+        })
+        .build();
+    process.inspect(&factory);
+    let mut crew = Crew::new(&process, &factory, setup);
+    let mut runs = start(&process, &factory, setup).await;
+    loop {
+        let command = tokio::select! {
+            biased;
+            () = process.terminated() => break,
+            command = process.command() => command,
+            () = time::sleep(Duration::from_secs(5)) => {
+                // One that was stopped, or could not be started, starts once everything is in order.
+                if !runs && process.is_calm() {
+                    runs = start(&process, &factory, setup).await;
+                }
+                continue;
+            }
+        };
+        let Some(command) = command else { break };
+        match command.verb {
+            Verb::Stop if runs => {
+                drop(stop(&process, &factory).await);
+                runs = false;
+            }
+            Verb::Start if !runs => runs = start(&process, &factory, setup).await,
+            _ => crew.command(command).await,
+        }
+    }
+    crew.leave();
+    let is_calm = process.is_calm();
+    match stop(&process, &factory).await {
+        // What misbehaves may outlast the grace period.
+        Err(error) if is_calm => Err(error.into()),
+        _ => Ok(()),
+    }
+}
+
+async fn start(process: &Process, factory: &SharedControllerFactory, setup: Setup) -> bool {
+    let caches = factory.caches().status().into_iter();
+    let loads = caches.map(|kind| (kind.gvk, kind.loads)).collect();
+    process.acts(Act::Starting(loads));
+    let gives_up = async {
+        time::sleep(SYNC_TIMEOUT).await;
+        // Its caches end at once, and what is under way has the grace period.
+        process.acts(Act::Stopping(GRACE));
+        std::future::pending().await
+    };
+    let started = tokio::select! {
+        biased;
+        () = gives_up => false,
+        started = factory.start(setup.workers) => started.is_ok(),
+    };
+    if !started {
+        process.acts(Act::Stopped);
+    }
+    started
+}
+
+async fn stop(process: &Process, factory: &SharedControllerFactory) -> Result<(), StopError> {
+    process.acts(Act::Stopping(GRACE));
+    let result = factory.stop().await;
+    process.acts(Act::Stopped);
+    result
+}

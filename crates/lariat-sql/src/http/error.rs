@@ -1,0 +1,51 @@
+//! What is not known about a request.
+
+use crate::access::AccessError;
+
+/// The error of a request whose user is unknown. It does not contain the token.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum AuthError {
+    /// The request has no token, or the token was refused.
+    ///
+    /// The response is 401 with this reason.
+    #[error("{0}")]
+    Unauthenticated(String),
+    /// The user of the token cannot be determined now.
+    ///
+    /// The response is 503 with this reason.
+    #[error("{0}")]
+    Unavailable(String),
+}
+
+impl AuthError {
+    pub(crate) fn unauthenticated(why: &str) -> Self {
+        Self::Unauthenticated(why.to_owned())
+    }
+}
+
+/// The access of a user could not be determined; nothing is shown then.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the access of the user is unknown: {0}")]
+pub struct VisibleError(String);
+
+impl VisibleError {
+    /// Creates an error that is sent to the client, as 503 with this reason.
+    #[must_use]
+    pub fn new(why: impl Into<String>) -> Self {
+        Self(why.into())
+    }
+}
+
+/// Converts the error of a review.
+///
+/// The message of the API server is logged, and is not sent to the client.
+impl From<AccessError> for VisibleError {
+    fn from(error: AccessError) -> Self {
+        tracing::warn!(
+            error = lariat_core::describe(&error),
+            "access of a user is unknown"
+        );
+        Self::new("a review of access failed; the log of the program says why")
+    }
+}

@@ -1,0 +1,17 @@
+//! Errors of files.
+
+use std::path::Path;
+
+use crate::sql::StorageError;
+
+pub(crate) fn file_error(
+    path: &Path,
+    what: &'static str,
+    why: &dyn std::fmt::Display,
+) -> StorageError {
+    StorageError::File {
+        path: path.to_owned(),
+        what,
+        why: why.to_string(),
+    }
+}
