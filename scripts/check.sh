@@ -34,6 +34,7 @@ for features in "" http postgres; do
     cargo check --quiet --package lariat-sql --no-default-features --features "$features"
 done
 cargo check --quiet --package lariat-core --no-default-features
+cargo check --quiet --package lariat-apimachinery
 cargo check --quiet --package lariat-examples --examples
 unset RUSTFLAGS
 

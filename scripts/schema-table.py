@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Writes the table of built-in types that the embedded cluster reads: crates/lariat-cluster/src/schema/types.txt.
+"""Writes the table of built-in types that the embedded cluster reads: crates/lariat-apimachinery/src/schema/types.txt.
 
-Usage: scripts/schema-table.py > crates/lariat-cluster/src/schema/types.txt
+Usage: scripts/schema-table.py > crates/lariat-apimachinery/src/schema/types.txt
 
 The source is the Python package kubernetes-validate (Apache-2.0), which carries the JSON schemas of Kubernetes with
 their x-kubernetes-* extensions. It is fetched with pip. Descriptions are left out. The numbers that the fields have in

@@ -2,15 +2,15 @@
 //!
 //! This is not public API: it is there with the feature `fuzzing` alone, and changes at any time.
 
+use lariat_apimachinery::protobuf::{Envelope, encode};
+use lariat_apimachinery::schema::builtin;
+use lariat_apimachinery::structural::json_path::JsonPath;
+use lariat_apimachinery::structural::{Structural, check_rules};
 use serde_json::{Map, Value};
 
-use crate::api::document::Document;
-use crate::api::yaml;
-use crate::schema::builtin;
-use crate::schema::protobuf::{Envelope, encode};
-use crate::structural::json_path::JsonPath;
-use crate::structural::{Structural, check_rules};
 use crate::verbs;
+use crate::wire::document::Document;
+use crate::wire::yaml;
 
 /// Reads JSON as a request body; returns it with the paths of members that are in it twice.
 ///
@@ -132,5 +132,5 @@ pub fn validate(schema: &Value, object: &Value, old: Option<&Value>) -> Vec<Stri
 /// If the kind is not a built-in one.
 pub fn conform(kind: (&str, &str), object: &mut Map<String, Value>) -> Result<(), String> {
     let schema = builtin(kind.0, kind.1).expect("the kind is a built-in one");
-    crate::schema::decode(schema.root(), object).map(drop)
+    lariat_apimachinery::schema::decode(schema.root(), object).map(drop)
 }

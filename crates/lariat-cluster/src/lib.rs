@@ -37,47 +37,50 @@
 //!
 //! [`tower`]: https://docs.rs/tower
 
-mod builder;
 mod cluster;
 
-mod access;
 mod api;
+
 mod control;
-mod defaults;
-mod kinds;
-mod managed;
+mod verbs;
+
+mod access;
+mod fault;
+mod rules;
+mod server;
+mod status;
+mod wire;
+
 #[cfg_attr(not(feature = "sqlite"), path = "persist/off.rs")]
 mod persist;
 mod store;
-mod structural;
-mod verbs;
 
 pub mod faults;
 pub mod journal;
 #[cfg(feature = "client")]
 pub mod testing;
 
+mod bootstrap;
 mod load;
 
 mod clock;
 #[cfg(feature = "fuzzing")]
 #[doc(hidden)]
 pub mod fuzzing;
-mod names;
-mod schema;
-mod server;
+mod random;
+mod strategy;
+mod switches;
 mod time;
 mod workloads;
 
 pub use access::User;
-pub use api::body::ResponseBody;
 pub use api::service::ClusterService;
-pub use builder::ClusterBuilder;
-pub use cluster::{Cluster, Commits};
+pub use cluster::{Cluster, ClusterBuilder, Commits};
 pub use control::{Control, SimulatedWorkloads};
 pub use faults::Faults;
 pub use journal::{Journal, Request};
 pub use load::{Load, LoadError, Loaded};
 pub use store::{Commit, Snapshot, StoredObject};
 pub use time::Time;
+pub use wire::body::ResponseBody;
 pub use workloads::Workloads;

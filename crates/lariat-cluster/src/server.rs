@@ -3,18 +3,19 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicU64;
 
+use lariat_apimachinery::kinds::{Kinds, Resource};
 use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::access::Access;
+use crate::access::{Access, Attributes, Decision, User};
 use crate::clock::Clock;
-use crate::control::{Settings, Switches};
-use crate::faults::Rules;
 use crate::journal::Journal;
-use crate::kinds::{Kinds, Resource};
-use crate::names::Names;
+use crate::random::Random;
+use crate::rules::Rules;
+use crate::status::ApiError;
 use crate::store::{Snapshot, Store, Unsaved};
+use crate::switches::{Settings, Switches};
 use crate::time::Time;
 use crate::workloads::Workloads;
 
@@ -29,7 +30,7 @@ pub(crate) struct Server {
     pub(crate) switches: Switches,
     /// How nodes and workloads are simulated, if they are.
     pub(crate) workloads: Option<Workloads>,
-    pub(crate) names: Names,
+    pub(crate) random: Random,
     pub(crate) journal: Journal,
     pub(crate) faults: Rules,
     /// What the control plane has seen, as a place in the [sequence](Store::sequence) of changes.
@@ -46,6 +47,18 @@ pub(crate) struct Server {
 }
 
 impl Server {
+    /// Checks that a user may do something.
+    ///
+    /// # Errors
+    ///
+    /// Nothing allows it.
+    pub(crate) fn check(&self, user: &User, attributes: &Attributes) -> Result<(), ApiError> {
+        match self.access.decide(&self.store, user, attributes) {
+            Decision::Allowed(_) => Ok(()),
+            Decision::NoOpinion => Err(attributes.denied(user.name())),
+        }
+    }
+
     /// Returns the versions in which a resource is served, as objects name them.
     pub(crate) fn served_versions(&self, resource: &Resource) -> Vec<String> {
         let catalog = self.kinds.catalog();
@@ -61,13 +74,13 @@ impl Server {
         access: Access,
     ) -> Self {
         Self {
-            kinds: Kinds::new(&store),
+            kinds: Kinds::new(|name| store.table(name)),
             store,
             clock: Clock::new(),
             switches: Switches::new(&control),
             time: control.time,
             workloads: control.workloads,
-            names: Names::new(seed),
+            random: Random::new(seed),
             journal: Journal::new(Journal::CAPACITY),
             faults: Rules::new(seed),
             looked: watch::Sender::new(0),
@@ -81,7 +94,7 @@ impl Server {
 
     /// Goes on with other uids, now that a snapshot may have brought those that would follow.
     pub(crate) fn vary_names(&self) {
-        self.names.vary(self.store.revision());
+        self.random.vary(self.store.revision());
     }
 
     /// Waits until the control plane has seen everything that is stored now.

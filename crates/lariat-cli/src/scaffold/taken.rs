@@ -52,6 +52,7 @@ pub(super) const PACKAGES: &[&str] = &[
     "k8s-openapi",
     "kube",
     "lariat",
+    "lariat-apimachinery",
     "lariat-cache",
     "lariat-cluster",
     "lariat-controller",

@@ -1,10 +1,9 @@
 //! What a request asks for, as far as permission goes.
 
-use crate::api::arrival::Arrival;
-use crate::api::query::Query;
-use crate::api::route::{Route, Target};
-use crate::kinds::qualified;
-use crate::verbs::Verb;
+use lariat_apimachinery::kinds::qualified;
+
+use crate::status::ApiError;
+use crate::wire::route::Target;
 
 /// What somebody wants to do.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -21,6 +20,15 @@ pub(crate) enum Subject {
     Resource(Target),
 }
 
+/// What comes of asking whether something is allowed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Decision {
+    /// It is, for a reason that may be empty.
+    Allowed(String),
+    /// Nothing allows it.
+    NoOpinion,
+}
+
 impl Default for Subject {
     fn default() -> Self {
         Self::Path(String::new())
@@ -28,35 +36,10 @@ impl Default for Subject {
 }
 
 impl Attributes {
-    /// Returns what a request asks for.
-    pub(crate) fn of(arrival: &Arrival) -> Self {
-        let Route::Objects(target) = &arrival.route else {
-            return Self {
-                verb: arrival.method().as_str().to_lowercase(),
-                subject: Subject::Path(arrival.path().to_owned()),
-            };
-        };
-        let mut target = target.clone();
-        let verb = arrival.verb().map(Verb::as_str);
-        let verb = verb.or_else(|| verb_of(arrival.method().as_str(), target.name.is_some()));
-        let selects = matches!(verb, Some("list" | "watch" | "deletecollection"));
-        if target.name.is_none() && selects {
-            target.name = selected_name(&arrival.query);
-        }
-        // A namespace is asked for as if it lay within itself.
-        if target.plural == "namespaces" && target.group.is_empty() {
-            target.namespace.clone_from(&target.name);
-        }
-        Self {
-            verb: verb.unwrap_or_default().to_owned(),
-            subject: Subject::Resource(target),
-        }
-    }
-
     /// Returns what somebody may not do, as errors say it.
     ///
     /// Source: `forbiddenMessage` in `k8s.io/apiserver/pkg/endpoints/handlers/responsewriters`.
-    pub(crate) fn forbidden_message(&self, user: &str) -> String {
+    fn forbidden_message(&self, user: &str) -> String {
         let verb = &self.verb;
         let target = match &self.subject {
             Subject::Path(path) => return format!("User {user:?} cannot {verb} path {path:?}"),
@@ -74,8 +57,25 @@ impl Attributes {
         format!("User {user:?} cannot {verb} resource {resource:?} in API group {group:?} {scope}")
     }
 
+    /// Returns the error of a user who may not do it.
+    pub(crate) fn denied(&self, user: &str) -> ApiError {
+        let why = self.forbidden_message(user);
+        let message = match self.about() {
+            Some(about) => format!("{about} is forbidden: {why}"),
+            None => format!("forbidden: {why}"),
+        };
+        let error = ApiError::denied(message);
+        match &self.subject {
+            Subject::Path(_) => error.about("", "", ""),
+            Subject::Resource(target) => {
+                let name = target.name.as_deref().unwrap_or_default();
+                error.about(&target.plural, &target.group, name)
+            }
+        }
+    }
+
     /// Returns the object the request is about, as errors name it.
-    pub(crate) fn about(&self) -> Option<String> {
+    fn about(&self) -> Option<String> {
         let Subject::Resource(target) = &self.subject else {
             return None;
         };
@@ -85,27 +85,4 @@ impl Attributes {
             None => resource,
         })
     }
-}
-
-/// Returns the only name a list or a watch selects, which permission may be limited to.
-fn selected_name(query: &Query) -> Option<String> {
-    let selector = query.text("fieldSelector")?;
-    let mut names = selector
-        .split(',')
-        .filter_map(|term| term.trim().strip_prefix("metadata.name="))
-        .map(|name| name.trim_start_matches('='));
-    names.next().map(str::to_owned)
-}
-
-fn verb_of(method: &str, named: bool) -> Option<&'static str> {
-    Some(match (method, named) {
-        ("POST", _) => "create",
-        ("GET" | "HEAD", true) => "get",
-        ("GET" | "HEAD", false) => "list",
-        ("PUT", _) => "update",
-        ("PATCH", _) => "patch",
-        ("DELETE", true) => "delete",
-        ("DELETE", false) => "deletecollection",
-        _ => return None,
-    })
 }

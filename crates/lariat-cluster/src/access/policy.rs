@@ -2,33 +2,76 @@
 
 use serde_json::{Value, json};
 
-use super::user::MASTERS;
-use super::{Attributes, Mode, Subject, User, rbac};
-use crate::server::Server;
-
-/// What comes of asking whether something is allowed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Decision {
-    /// It is, for a reason that may be empty.
-    Allowed(String),
-    /// Nothing allows it.
-    NoOpinion,
-}
+use super::attributes::{Attributes, Decision, Subject};
+use super::rbac;
+use super::tokens::Tokens;
+use super::user::{MASTERS, User};
+use crate::store::Store;
 
 /// What anybody may ask a server that requires authentication.
 const PUBLIC: [&str; 5] = ["/healthz", "/livez", "/readyz", "/version", "/version/"];
 
-/// Decides whether a user may do something.
-pub(crate) fn decide(server: &Server, user: &User, attributes: &Attributes) -> Decision {
-    let allowed = match server.access.mode {
-        Mode::Open => true,
-        Mode::Authenticated => !user.is_anonymous() || is_public(attributes),
-        Mode::Rbac if user.belongs_to(MASTERS) => true,
-        Mode::Rbac => return rbac::decide(server, user, attributes),
-    };
-    match allowed {
-        true => Decision::Allowed(String::new()),
-        false => Decision::NoOpinion,
+/// What decides whether a request is carried out.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Mode {
+    /// Whoever reaches the cluster may do everything.
+    #[default]
+    Open,
+    /// Whoever says who they are may do everything, and others only ask how the server is.
+    Authenticated,
+    /// What the stored roles and bindings allow.
+    Rbac,
+}
+
+/// How a cluster decides about requests.
+#[derive(Debug, Default)]
+pub(crate) struct Access {
+    pub(crate) mode: Mode,
+    /// It listens on a loopback address.
+    pub(crate) is_local: bool,
+    pub(crate) tokens: Tokens,
+}
+
+impl Access {
+    /// Decides whether a user may do something.
+    pub(crate) fn decide(&self, store: &Store, user: &User, attributes: &Attributes) -> Decision {
+        let allowed = match self.mode {
+            Mode::Open => true,
+            Mode::Authenticated => !user.is_anonymous() || is_public(attributes),
+            Mode::Rbac if user.belongs_to(MASTERS) => true,
+            Mode::Rbac => return rbac::decide(store, user, attributes),
+        };
+        if allowed {
+            Decision::Allowed(String::new())
+        } else {
+            Decision::NoOpinion
+        }
+    }
+
+    /// Returns what a user may do with the resources of a namespace, and with paths below no resource.
+    pub(crate) fn rules(
+        &self,
+        store: &Store,
+        user: &User,
+        namespace: &str,
+    ) -> (Vec<Value>, Vec<Value>) {
+        let may_all = match self.mode {
+            Mode::Open => true,
+            Mode::Authenticated => !user.is_anonymous(),
+            Mode::Rbac => user.belongs_to(MASTERS),
+        };
+        if may_all {
+            let resources = json!({"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]});
+            let paths = json!({"verbs": ["*"], "nonResourceURLs": ["*"]});
+            return (vec![resources], vec![paths]);
+        }
+        if self.mode == Mode::Rbac {
+            return rbac::rules(store, user, namespace);
+        }
+        (
+            Vec::new(),
+            vec![json!({"verbs": ["get"], "nonResourceURLs": PUBLIC})],
+        )
     }
 }
 
@@ -37,25 +80,4 @@ fn is_public(attributes: &Attributes) -> bool {
         Subject::Path(path) => attributes.verb == "get" && PUBLIC.contains(&path.as_str()),
         Subject::Resource(_) => false,
     }
-}
-
-/// Returns what a user may do with the resources of a namespace, and with paths below no resource.
-pub(crate) fn rules(server: &Server, user: &User, namespace: &str) -> (Vec<Value>, Vec<Value>) {
-    let may_all = match server.access.mode {
-        Mode::Open => true,
-        Mode::Authenticated => !user.is_anonymous(),
-        Mode::Rbac => user.belongs_to(MASTERS),
-    };
-    if may_all {
-        let resources = json!({"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]});
-        let paths = json!({"verbs": ["*"], "nonResourceURLs": ["*"]});
-        return (vec![resources], vec![paths]);
-    }
-    if server.access.mode == Mode::Rbac {
-        return rbac::rules(server, user, namespace);
-    }
-    (
-        Vec::new(),
-        vec![json!({"verbs": ["get"], "nonResourceURLs": PUBLIC})],
-    )
 }

@@ -5,20 +5,20 @@
 use lariat_core::ObjectKey;
 use serde_json::{Value, json};
 
-use super::{Attributes, Decision, Subject, User};
-use crate::api::route::Target;
-use crate::server::Server;
-use crate::store::Range;
+use super::attributes::{Attributes, Decision, Subject};
+use super::user::User;
+use crate::store::{Range, Store};
+use crate::wire::route::Target;
 
 const GROUP: &str = "rbac.authorization.k8s.io";
 
 /// Decides by the bindings of the cluster, and by those of the namespace the request names.
-pub(super) fn decide(server: &Server, user: &User, attributes: &Attributes) -> Decision {
+pub(super) fn decide(store: &Store, user: &User, attributes: &Attributes) -> Decision {
     let namespace = match &attributes.subject {
         Subject::Path(_) => None,
         Subject::Resource(target) => target.namespace.as_deref(),
     };
-    let grants = grants(server, user, namespace);
+    let grants = grants(store, user, namespace);
     let allowed = grants
         .iter()
         .find(|grant| grant.rules.iter().any(|rule| allows(rule, attributes)));
@@ -29,8 +29,8 @@ pub(super) fn decide(server: &Server, user: &User, attributes: &Attributes) -> D
 }
 
 /// Returns the rules for a namespace, those about resources and those about paths.
-pub(super) fn rules(server: &Server, user: &User, namespace: &str) -> (Vec<Value>, Vec<Value>) {
-    let grants = grants(server, user, Some(namespace));
+pub(super) fn rules(store: &Store, user: &User, namespace: &str) -> (Vec<Value>, Vec<Value>) {
+    let grants = grants(store, user, Some(namespace));
     let mut rules: Vec<Value> = grants.into_iter().flat_map(|grant| grant.rules).collect();
     let mut seen = Vec::new();
     rules.retain(|rule| {
@@ -88,14 +88,14 @@ fn describe(subject: &Value) -> String {
     }
 }
 
-fn grants(server: &Server, user: &User, namespace: Option<&str>) -> Vec<Grant> {
+fn grants(store: &Store, user: &User, namespace: Option<&str>) -> Vec<Grant> {
     let bindings = |plural: &str, kind: &'static str, namespace: Option<&str>| {
         let range = Range {
             namespace,
             ..Range::default()
         };
-        let table = server.store.table(&format!("{plural}.{GROUP}"));
-        let page = server.store.range(table, &range);
+        let table = store.table(&format!("{plural}.{GROUP}"));
+        let page = store.range(table, &range);
         let objects = page.map(|page| page.objects).unwrap_or_default();
         let own = move |binding: &Value| {
             let subjects = binding["subjects"].as_array();
@@ -110,7 +110,7 @@ fn grants(server: &Server, user: &User, namespace: Option<&str>) -> Vec<Grant> {
             .map(|stored| Value::Object(stored.object()))
             .filter(own);
         let grant = |binding: Value| Grant {
-            rules: role_rules(server, &binding["roleRef"], namespace),
+            rules: role_rules(store, &binding["roleRef"], namespace),
             binding,
             kind,
         };
@@ -141,7 +141,7 @@ fn applies(subject: &Value, user: &User, namespace: &str) -> bool {
     }
 }
 
-fn role_rules(server: &Server, role: &Value, namespace: Option<&str>) -> Vec<Value> {
+fn role_rules(store: &Store, role: &Value, namespace: Option<&str>) -> Vec<Value> {
     let name = role["name"].as_str().unwrap_or_default();
     let (plural, key) = match role["kind"].as_str() {
         Some("ClusterRole") => ("clusterroles", ObjectKey::cluster(name)),
@@ -150,8 +150,8 @@ fn role_rules(server: &Server, role: &Value, namespace: Option<&str>) -> Vec<Val
             ObjectKey::namespaced(namespace.unwrap_or_default(), name),
         ),
     };
-    let table = server.store.table(&format!("{plural}.{GROUP}"));
-    let Some(stored) = server.store.get(table, &key) else {
+    let table = store.table(&format!("{plural}.{GROUP}"));
+    let Some(stored) = store.get(table, &key) else {
         return Vec::new();
     };
     match stored.object().remove("rules") {
@@ -206,7 +206,7 @@ fn allows_resource(rule: &Value, target: &Target) -> bool {
 }
 
 /// Makes a rule about resources.
-pub(super) fn rule(groups: &[&str], resources: &[&str], verbs: &[&str]) -> Value {
+pub(crate) fn rule(groups: &[&str], resources: &[&str], verbs: &[&str]) -> Value {
     json!({"apiGroups": groups, "resources": resources, "verbs": verbs})
 }
 
@@ -215,8 +215,8 @@ mod tests {
     use super::*;
 
     fn check(rule: &Value, verb: &str, path: &str, expected: bool) {
-        let subject = match crate::api::route::Route::parse(path) {
-            crate::api::route::Route::Objects(target) => Subject::Resource(target),
+        let subject = match crate::wire::route::Route::parse(path) {
+            crate::wire::route::Route::Objects(target) => Subject::Resource(target),
             _ => Subject::Path(path.to_owned()),
         };
         let verb = verb.to_owned();

@@ -1,8 +1,7 @@
 //! Bearer tokens: those a program configured, and those issued for service accounts.
 
 use std::collections::HashMap;
-use std::fmt;
-use std::io;
+use std::{fmt, io};
 
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD as BASE64;
@@ -11,8 +10,10 @@ use lariat_core::ObjectKey;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-use super::User;
-use crate::server::Server;
+use super::user::User;
+use crate::clock::Clock;
+use crate::random::Random;
+use crate::store::Store;
 
 /// Whom tokens are for unless they say otherwise: this server.
 pub(crate) const AUDIENCE: &str = "https://kubernetes.default.svc.cluster.local";
@@ -64,71 +65,73 @@ impl Tokens {
     pub(crate) fn has_fixed(&self) -> bool {
         !self.fixed.is_empty()
     }
-}
 
-/// Returns what a token says, if it is known and still good.
-pub(crate) fn look_up(server: &Server, token: &str) -> Option<Token> {
-    let tokens = &server.access.tokens;
-    if let Some(user) = tokens.fixed.get(token) {
-        return Some(Token {
-            user: user.clone().authenticated(),
-            audiences: vec![AUDIENCE.to_owned()],
-        });
+    /// Returns what a token says, if it is known and still good.
+    pub(crate) fn look_up(&self, store: &Store, clock: &Clock, token: &str) -> Option<Token> {
+        if let Some(user) = self.fixed.get(token) {
+            return Some(Token {
+                user: user.clone().authenticated(),
+                audiences: vec![AUDIENCE.to_owned()],
+            });
+        }
+        let account = self.issued.lock().get(token).cloned()?;
+        if clock.timestamp() >= account.expires_at {
+            return None;
+        }
+        // With its account a token goes too, even if there is another of that name.
+        let key = ObjectKey::namespaced(&account.namespace, &account.name);
+        let stored = store.get(store.table("serviceaccounts"), &key)?;
+        if stored.uid() != account.uid {
+            return None;
+        }
+        let id = format!("JTI={}", account.id);
+        let user = User::service_account(&account.namespace, &account.name)
+            .uid(account.uid)
+            .authenticated()
+            .extra("authentication.kubernetes.io/credential-id", id);
+        Some(Token {
+            user,
+            audiences: account.audiences,
+        })
     }
-    let account = tokens.issued.lock().get(token).cloned()?;
-    if server.clock.timestamp() >= account.expires_at {
-        return None;
-    }
-    // With its account a token goes too, even if there is another of that name.
-    let key = ObjectKey::namespaced(&account.namespace, &account.name);
-    let stored = server
-        .store
-        .get(server.store.table("serviceaccounts"), &key)?;
-    if stored.uid() != account.uid {
-        return None;
-    }
-    let id = format!("JTI={}", account.id);
-    let user = User::service_account(&account.namespace, &account.name)
-        .uid(account.uid)
-        .authenticated()
-        .extra("authentication.kubernetes.io/credential-id", id);
-    Some(Token {
-        user,
-        audiences: account.audiences,
-    })
-}
 
-/// Issues a token in the form of a JSON Web Token; its signature is a random number.
-///
-/// The server knows its tokens, so nothing but itself has to be able to check them.
-///
-/// # Errors
-///
-/// The operating system has no random numbers.
-pub(crate) fn issue(server: &Server, issue: Issue<'_>) -> io::Result<String> {
-    let now = server.clock.timestamp();
-    let expires_at = now
-        .checked_add(std::time::Duration::from_secs(issue.seconds))
-        .unwrap_or(Timestamp::MAX);
-    let account = Account {
-        namespace: issue.namespace.to_owned(),
-        name: issue.name.to_owned(),
-        uid: issue.uid.to_owned(),
-        audiences: issue.audiences,
-        id: server.names.uid(),
-        expires_at,
-    };
-    let header = json!({"alg": "RS256", "kid": "lariat"});
-    let token = format!(
-        "{}.{}.{}",
-        encode(&header),
-        encode(&claims(&account, now)),
-        server.names.secret()?
-    );
-    let mut issued = server.access.tokens.issued.lock();
-    issued.retain(|_, account| account.expires_at > now);
-    issued.insert(token.clone(), account);
-    Ok(token)
+    /// Issues a token in the form of a JSON Web Token; its signature is a random number.
+    ///
+    /// The server knows its tokens, so nothing but itself has to be able to check them.
+    ///
+    /// # Errors
+    ///
+    /// The operating system has no random numbers.
+    pub(crate) fn issue(
+        &self,
+        clock: &Clock,
+        random: &Random,
+        issue: Issue<'_>,
+    ) -> io::Result<String> {
+        let now = clock.timestamp();
+        let expires_at = now
+            .checked_add(std::time::Duration::from_secs(issue.seconds))
+            .unwrap_or(Timestamp::MAX);
+        let account = Account {
+            namespace: issue.namespace.to_owned(),
+            name: issue.name.to_owned(),
+            uid: issue.uid.to_owned(),
+            audiences: issue.audiences,
+            id: random.uid(),
+            expires_at,
+        };
+        let header = json!({"alg": "RS256", "kid": "lariat"});
+        let token = format!(
+            "{}.{}.{}",
+            encode(&header),
+            encode(&claims(&account, now)),
+            random.secret()?
+        );
+        let mut issued = self.issued.lock();
+        issued.retain(|_, account| account.expires_at > now);
+        issued.insert(token.clone(), account);
+        Ok(token)
+    }
 }
 
 fn claims(account: &Account, now: Timestamp) -> Value {

@@ -8,14 +8,15 @@ use http::header::{
 use http::request::Parts;
 use http::uri::Authority;
 
-use super::negotiate::{Form, accepts_gzip};
-use super::query::Query;
-use super::route::Route;
-use super::status::ApiError;
-use crate::faults::{Action, Asked, Met};
+use crate::fault::Action;
 use crate::journal::{self, Mark};
+use crate::rules::{Asked, Met};
 use crate::server::Server;
-use crate::verbs::Verb;
+use crate::status::ApiError;
+use crate::wire::negotiate::{Form, accepts_gzip};
+use crate::wire::query::Query;
+use crate::wire::route::Route;
+use crate::wire::verb::Verb;
 
 /// A request before it is handled.
 #[derive(Debug)]

@@ -2,18 +2,18 @@
 
 use http::StatusCode;
 use http::header::HeaderValue;
+use lariat_apimachinery::kinds::{Catalog, Resource};
 use serde_json::json;
 
 use super::arrival::Arrival;
 use super::discovery::{self, Aggregated};
-use super::negotiate::Shape;
-use super::reply::Reply;
-use super::route::Route;
-use super::status::ApiError;
 use super::{etag, health, openapi};
-use crate::kinds::{Catalog, Resource};
 use crate::server::Server;
+use crate::status::ApiError;
 use crate::store::Range;
+use crate::wire::negotiate::Shape;
+use crate::wire::reply::Reply;
+use crate::wire::route::Route;
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
@@ -59,9 +59,10 @@ fn versions(catalog: &Catalog, arrival: &Arrival, core: bool) -> Result<Reply, A
         let content_type = form.content_type();
         return Ok(etag::tagged(document, content_type, arrival.known_tags()));
     }
-    Ok(match core {
-        true => discovery::core_versions(),
-        false => discovery::groups(catalog),
+    Ok(if core {
+        discovery::core_versions()
+    } else {
+        discovery::groups(catalog)
     })
 }
 

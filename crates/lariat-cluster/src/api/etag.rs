@@ -5,8 +5,8 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use http::StatusCode;
 use http::header::HeaderValue;
 
-use super::body::ResponseBody;
-use super::reply::Reply;
+use crate::wire::body::ResponseBody;
+use crate::wire::reply::Reply;
 
 /// Returns a digest of a document, in hexadecimal digits.
 pub(crate) fn digest(document: &[u8]) -> String {
@@ -37,9 +37,10 @@ pub(crate) fn tagged_as(
         .split(',')
         .map(str::trim)
         .any(|each| each == "*" || each.trim_start_matches("W/") == tag);
-    let reply = match is_known {
-        true => Reply::empty(StatusCode::NOT_MODIFIED),
-        false => Reply::new(StatusCode::OK, content_type, ResponseBody::whole(document)),
+    let reply = if is_known {
+        Reply::empty(StatusCode::NOT_MODIFIED)
+    } else {
+        Reply::new(StatusCode::OK, content_type, ResponseBody::whole(document))
     };
     reply.tag(&tag)
 }

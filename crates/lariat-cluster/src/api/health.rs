@@ -2,8 +2,8 @@
 
 use http::StatusCode;
 
-use super::reply::Reply;
-use super::status::ApiError;
+use crate::status::ApiError;
+use crate::wire::reply::Reply;
 
 /// What a server looks after; here nothing of it can fail.
 const CHECKS: [&str; 3] = ["ping", "log", "etcd"];

@@ -1,23 +1,15 @@
-//! The wire: paths, parameters, bodies, answers and the two front doors.
+//! The API as HTTP: the two front doors, who asks, and what is not about objects.
 
 pub(crate) mod admin;
 pub(crate) mod arrival;
-pub(crate) mod body;
+mod authenticate;
 pub(crate) mod discovery;
-pub(crate) mod document;
 mod endpoints;
 mod etag;
-mod gzip;
 mod health;
-mod list_options;
 pub(crate) mod listener;
-pub(crate) mod negotiate;
 mod openapi;
-pub(crate) mod query;
-pub(crate) mod reply;
-pub(crate) mod route;
+mod pages;
 #[cfg_attr(not(feature = "tls"), path = "secure_off.rs")]
 pub(crate) mod secure;
 pub(crate) mod service;
-pub(crate) mod status;
-pub(crate) mod yaml;

@@ -11,18 +11,17 @@ use http::{Request, Response};
 use http_body::Body;
 use tokio_util::sync::CancellationToken;
 
-use super::admin;
 use super::arrival::Arrival;
-use super::body::{self, ResponseBody};
-use super::discovery;
-use super::endpoints;
-use super::reply::Reply;
-use super::route::Route;
-use super::status::ApiError;
-use crate::access;
-use crate::faults::{self, Fault};
+use super::{admin, authenticate, discovery, endpoints};
+use crate::faults;
+use crate::rules::Fault;
 use crate::server::Server;
-use crate::verbs::{Call, Verb, Warnings};
+use crate::status::ApiError;
+use crate::verbs::{Call, Warnings};
+use crate::wire::body::{self, ResponseBody};
+use crate::wire::reply::Reply;
+use crate::wire::route::Route;
+use crate::wire::verb::Verb;
 
 /// The cluster as a [`tower`](https://docs.rs/tower) service, for clients in the same process.
 ///
@@ -114,7 +113,7 @@ where
     if server.stopped.is_cancelled() {
         return Err(ApiError::shut_down());
     }
-    let user = access::admit(&server, &arrival)?;
+    let user = authenticate::admit(&server, &arrival)?;
     let (verb, content_type) = (arrival.verb(), arrival.content_type().to_owned());
     let user_agent = arrival.user_agent().to_owned();
     if let Route::Admin(path) = &arrival.route {

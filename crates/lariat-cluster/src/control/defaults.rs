@@ -5,12 +5,13 @@
 
 use std::collections::BTreeSet;
 
+use lariat_apimachinery::kinds::TableId;
 use serde_json::{Value, json};
 
 use super::write::Writer;
-use super::{Controller, Plane};
+use crate::control::plane::{Controller, Plane};
 use crate::server::Server;
-use crate::store::{Change, EventType, TableId};
+use crate::store::{Change, EventType};
 
 const MANAGER: &str = "kube-controller-manager";
 const ROOT_CA: &str = "kube-root-ca.crt";

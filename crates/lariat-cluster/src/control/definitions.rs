@@ -7,14 +7,17 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use lariat_apimachinery::crd::CLEANUP;
+use lariat_apimachinery::kinds::{Definition, Names, Resource, TableId, qualified, resources_of};
+use lariat_apimachinery::object::{Object, finalizers, metadata_mut};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::names::{Accepted, Decision};
-use crate::kinds::{Definition, Names, Resource, qualified, resources_of};
 use crate::server::Server;
-use crate::store::{Ending, Object, Range, Stored, TableId, Write};
-use crate::verbs::{self, CLEANUP, Part, Replacement, finalizers, metadata_mut};
+use crate::store::{Ending, Range, Stored, Write};
+use crate::strategy::{self, Part, Replacement};
+use crate::verbs;
 
 /// Why a definition is not established that cannot be compiled.
 const UNSERVABLE: &str = "CannotBeServed";
@@ -343,7 +346,7 @@ impl Look<'_> {
 
     fn with_names(&self, decision: &Decision) -> Object {
         let mut object = self.object.clone();
-        verbs::status_mut(&mut object)["acceptedNames"] = decision.names_json();
+        strategy::status_mut(&mut object)["acceptedNames"] = decision.names_json();
         self.set_condition(&mut object, decision.condition());
         object
     }
@@ -357,7 +360,7 @@ impl Look<'_> {
     }
 
     fn set_condition(&self, object: &mut Object, condition: Value) {
-        verbs::set_condition(object, condition, &self.server.clock.now());
+        strategy::set_condition(object, condition, &self.server.clock.now());
     }
 
     /// Takes away the finalizer that held the definition.
@@ -373,7 +376,7 @@ impl Look<'_> {
     }
 
     fn write(&self, part: Part, object: Object) {
-        match verbs::replacement(self.resource, part, &self.object, object) {
+        match strategy::replacement(self.resource, part, &self.object, object) {
             Ok(Replacement::Unchanged) => {}
             // If somebody else was faster, the next look sees it.
             Ok(replacement) => {

@@ -5,12 +5,13 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use lariat_apimachinery::kinds::TableId;
 use tokio::time::Instant;
 
 use super::graph::Node;
-use super::{Controller, Plane};
+use crate::control::plane::{Controller, Plane};
 use crate::server::Server;
-use crate::store::{Change, EventType, TableId, Write};
+use crate::store::{Change, EventType, Write};
 
 /// How many Events are removed before others get their turn.
 const BATCH: usize = 512;

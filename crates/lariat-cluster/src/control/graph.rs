@@ -3,10 +3,11 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use lariat_apimachinery::kinds::TableId;
 use lariat_core::ObjectKey;
 
 use super::metadata::Metadata;
-use crate::store::{Change, EventType, Stored, TableId};
+use crate::store::{Change, EventType, Stored};
 
 /// One object, whatever its state.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 use crate::store::Stored;
-use crate::verbs::{FOREGROUND, ORPHAN};
+use crate::strategy::{FOREGROUND, ORPHAN};
 
 /// Owner references and finalizers.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]

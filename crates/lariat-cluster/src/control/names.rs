@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use lariat_apimachinery::kinds::{Names, Spec};
 use serde_json::{Value, json};
 
-use crate::kinds::{Names, Spec};
 use crate::store::Stored;
 
 /// The names that definitions hold, with their group.

@@ -2,19 +2,16 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
+use lariat_apimachinery::kinds::Resource;
+use lariat_apimachinery::managed;
+use lariat_apimachinery::object::Object;
 use serde_json::Value;
 
-use crate::access::User;
-use crate::api::negotiate::{Form, Shape};
-use crate::api::query::Query;
-use crate::api::route::Target;
-use crate::api::status::ApiError;
-use crate::kinds::Resource;
-use crate::managed;
 use crate::server::Server;
-use crate::store::{Object, Stored};
-use crate::verbs::{self, Call, Deletion, Part, Replacement, Warnings};
+use crate::status::ApiError;
+use crate::store::Stored;
+use crate::strategy::{self, Part, Replacement};
+use crate::verbs::{self, Creation, Deletion};
 
 /// Writes in the name of one controller.
 #[derive(Debug, Clone, Copy)]
@@ -42,32 +39,17 @@ impl Writer<'_> {
     /// As for a client: the name is taken, the namespace is missing or going, the object is invalid.
     pub(super) fn create(
         &self,
-        resource: &Arc<Resource>,
+        resource: &Resource,
         namespace: Option<&str>,
         object: &Value,
     ) -> Result<(), ApiError> {
-        let target = Target {
-            group: resource.group.clone(),
-            version: resource.version.clone(),
-            namespace: namespace.map(str::to_owned),
-            plural: resource.plural.clone(),
-            ..Target::default()
+        let creation = Creation {
+            server: self.server,
+            resource,
+            namespace,
         };
-        let call = Call {
-            server: Arc::clone(self.server),
-            resource: Arc::clone(resource),
-            target,
-            query: Query::default(),
-            shape: Shape::Whole,
-            form: Form::default(),
-            fault: None,
-            content_type: "application/json".to_owned(),
-            user_agent: self.manager.to_owned(),
-            user: User::admin(),
-            warnings: Warnings::default(),
-            body: Bytes::from(object.to_string()),
-        };
-        verbs::create(&call).map(drop)
+        let object = object.as_object().cloned().unwrap_or_default();
+        creation.create_as(self.manager, object)
     }
 
     /// Changes an object if it is still in the state `current`.
@@ -82,8 +64,15 @@ impl Writer<'_> {
         resource.set_type(&mut old);
         let mut new = old.clone();
         edit(&mut new);
-        verbs::account_as(self.server, resource, part, self.manager, (&old, &mut new));
-        match verbs::replacement(resource, part, &old, new) {
+        verbs::account_as(
+            self.server,
+            resource,
+            part,
+            self.manager,
+            Some(&old),
+            &mut new,
+        );
+        match strategy::replacement(resource, part, &old, new) {
             Ok(replacement) => match verbs::replace(self.server, resource, current, &replacement) {
                 Some(_) => Written::Done,
                 None => Written::Raced,
@@ -114,11 +103,13 @@ impl Writer<'_> {
             resource,
             part,
             self.manager,
-            (&old, &mut object),
+            Some(&old),
+            &mut object,
         );
-        let replacement = match !managed::differ(&old, &object) {
-            true => Replacement::Unchanged,
-            false => Replacement::Changed(object),
+        let replacement = if managed::differ(&old, &object) {
+            Replacement::Changed(object)
+        } else {
+            Replacement::Unchanged
         };
         match verbs::replace(self.server, resource, current, &replacement) {
             Some(_) => Written::Done,
@@ -133,9 +124,10 @@ impl Writer<'_> {
         current: &Arc<Stored>,
         deletion: Deletion,
     ) -> Written {
-        match verbs::delete_once(self.server, resource, current, deletion) {
-            true => Written::Done,
-            false => Written::Raced,
+        if verbs::delete_once(self.server, resource, current, deletion) {
+            Written::Done
+        } else {
+            Written::Raced
         }
     }
 

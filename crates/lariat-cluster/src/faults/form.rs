@@ -5,7 +5,8 @@ use std::time::Duration;
 use http::StatusCode;
 use serde::{Deserialize, Serialize};
 
-use super::{Action, After, Form, Refusal, Rule};
+use crate::fault::{Action, After, Form, Refusal};
+use crate::rules::Rule;
 
 /// A rule as the [admin endpoint](crate::ClusterBuilder::admin) reads and writes it.
 #[derive(Debug, Serialize, Deserialize)]

@@ -6,10 +6,12 @@ use std::time::Duration;
 use tokio::sync::watch::Receiver;
 use tokio::time;
 
-use super::{Action, Isolated, Met, Refusal, spoil};
-use crate::api::reply::Reply;
-use crate::api::status::ApiError;
+use super::spoil;
+use crate::fault::{Action, Refusal};
+use crate::rules::{Isolated, Met};
 use crate::server::Server;
+use crate::status::ApiError;
+use crate::wire::reply::Reply;
 
 /// Handles a request, unless something decides otherwise; an error is a connection that breaks.
 ///

@@ -10,9 +10,9 @@ use http::StatusCode;
 use http_body_util::BodyExt;
 use tokio::time;
 
-use super::refusal::HTML;
-use crate::api::body::ResponseBody;
-use crate::api::reply::Reply;
+use crate::fault::HTML;
+use crate::wire::body::ResponseBody;
+use crate::wire::reply::Reply;
 
 const PAGE: &str = "<html><body><h1>Please log in</h1></body></html>\n";
 

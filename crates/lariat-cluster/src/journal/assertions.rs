@@ -5,7 +5,10 @@ use std::time::Duration;
 
 use super::report::Table;
 use super::select::busiest;
-use super::{Journal, Request, Selection};
+use super::{
+    Selection,
+    entries::{Journal, Request},
+};
 
 impl Journal {
     /// Checks that nothing is asked over and over: no verb and path more than so often per time.

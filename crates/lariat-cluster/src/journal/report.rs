@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::Request;
+use super::entries::Request;
 
 /// How many requests of a long list are shown.
 const SHOWN: usize = 40;

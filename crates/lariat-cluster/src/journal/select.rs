@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Journal, Mark, Request};
+use super::entries::{Journal, Mark, Request};
 
 /// Some requests of a journal; what it selects is looked up when it is asked.
 #[derive(Debug, Clone)]

@@ -4,8 +4,9 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
+use super::managed;
 use super::names::{self, hex, role, word};
-use super::{Load, managed};
+use super::options::Load;
 
 const CONFIG_MAPS: u64 = 4;
 const NAMESPACES: u64 = 5;

@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use super::plan::{App, Instance};
-use super::{names, pod, template};
+use super::plan::{App, CONDITIONS, Instance};
+use super::{names, template};
 
 const CONTROLLER: &str = "kube-controller-manager";
 
@@ -117,7 +117,7 @@ fn container(app: &App, number: usize) -> Value {
 
 fn pod_status(pod: &Instance) -> Value {
     // The kubelet does not own that a pod is scheduled.
-    let own = pod::CONDITIONS
+    let own = CONDITIONS
         .iter()
         .filter(|(name, _)| *name != "PodScheduled");
     let conditions = own.map(|(name, _)| {

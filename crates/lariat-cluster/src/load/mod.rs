@@ -4,125 +4,16 @@ mod config_map;
 mod managed;
 mod names;
 mod node;
+mod options;
 mod parse;
 mod plan;
 mod pod;
 mod template;
+#[cfg(test)]
+mod tests;
 mod workload;
 mod write;
 
+pub use options::Load;
 pub use parse::LoadError;
 pub use write::Loaded;
-
-use crate::cluster::Cluster;
-
-/// How many pods a Deployment has.
-const REPLICAS: usize = 8;
-
-/// How many namespaces there are at most, unless a number is given.
-const NAMESPACES: usize = 50;
-
-/// How many pods a node has, unless a number of nodes is given.
-const PODS_PER_NODE: usize = 30;
-
-/// Objects with which [`Cluster::load`] fills a cluster: as many as wanted, and as real ones look.
-///
-/// Pods have 4 to 5 kB each, belong to ReplicaSets of Deployments (eight each) that are there too, run
-/// on nodes that are there too, and are spread over namespaces. Names, images, environments, addresses,
-/// uids and the owners of fields differ as they do in production, so the objects do not compress better
-/// than real ones. The same load with the same [seed](Self::seed) is always the same, byte for byte.
-///
-/// It reads from text, as the command line has it: `"pods=20000,nodes=500".parse::<Load>()`.
-///
-/// ```
-/// # #[tokio::main(flavor = "current_thread")] async fn main() -> std::io::Result<()> {
-/// use lariat_cluster::{Cluster, Load};
-///
-/// let cluster = Cluster::builder().start().await?;
-/// let loaded = cluster.load(Load::pods(1000)).await;
-/// // 1000 pods, 125 Deployments and ReplicaSets, 34 nodes and three namespaces.
-/// assert_eq!(loaded.created(), 1000 + 2 * 125 + 34 + 3);
-/// # Ok(()) }
-/// ```
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-#[must_use = "a load does nothing until a cluster is filled with it"]
-pub struct Load {
-    pods: usize,
-    config_maps: usize,
-    nodes: Option<usize>,
-    namespaces: Option<usize>,
-    seed: u64,
-}
-
-impl Load {
-    /// Loads so many pods, with the Deployments, ReplicaSets, nodes and namespaces they need.
-    pub fn pods(pods: usize) -> Self {
-        Self {
-            pods,
-            ..Self::default()
-        }
-    }
-
-    /// Adds ConfigMaps of about 1 kB each (default 0), spread over the namespaces.
-    pub fn config_maps(self, config_maps: usize) -> Self {
-        Self {
-            config_maps,
-            ..self
-        }
-    }
-
-    /// Sets the number of nodes (default: one for every 30 pods; at least 1 when there are pods).
-    pub fn nodes(self, nodes: usize) -> Self {
-        Self {
-            nodes: Some(nodes),
-            ..self
-        }
-    }
-
-    /// Sets the number of namespaces (default: one for every 400 pods or ConfigMaps, at most 50; at least
-    /// 1 when there are objects for them).
-    pub fn namespaces(self, namespaces: usize) -> Self {
-        Self {
-            namespaces: Some(namespaces),
-            ..self
-        }
-    }
-
-    /// Chooses names, uids and all else that is random (default 0).
-    pub fn seed(self, seed: u64) -> Self {
-        Self { seed, ..self }
-    }
-
-    fn node_count(&self) -> usize {
-        let needed = usize::from(self.pods > 0);
-        self.nodes
-            .unwrap_or(self.pods.div_ceil(PODS_PER_NODE))
-            .max(needed)
-    }
-
-    fn namespace_count(&self) -> usize {
-        let inside = self.pods + self.config_maps;
-        let default = inside.div_ceil(400).min(NAMESPACES);
-        self.namespaces
-            .unwrap_or(default)
-            .max(usize::from(inside > 0))
-    }
-}
-
-impl Cluster {
-    /// Fills the cluster with objects, past its API: tens of thousands a second.
-    ///
-    /// They get revisions and watch events as all objects do, in one order: namespaces, nodes, then each
-    /// Deployment with its ReplicaSet and its pods, then ConfigMaps. Objects whose names are taken already are
-    /// left as they are, so that loading twice is loading once. Other tasks get their turn in between.
-    ///
-    /// # Cancel safety
-    ///
-    /// Dropping the future leaves what was written so far; loading the same again writes the rest.
-    pub async fn load(&self, load: Load) -> Loaded {
-        write::load(self.server(), &load).await
-    }
-}
-
-#[cfg(test)]
-mod tests;

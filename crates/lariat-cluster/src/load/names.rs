@@ -75,7 +75,7 @@ pub(super) fn time(seconds: u32) -> String {
 
 /// Makes a version 4 UUID.
 pub(super) fn uid(rng: &mut Rng) -> String {
-    crate::names::uuid(rng.u128(..))
+    crate::random::uuid(rng.u128(..))
 }
 
 fn pick(rng: &mut Rng, from: &[u8], length: usize) -> String {

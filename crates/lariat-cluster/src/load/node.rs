@@ -2,8 +2,9 @@
 
 use serde_json::{Value, json};
 
+use super::managed;
 use super::names::{self, hex};
-use super::{Load, managed};
+use super::options::Load;
 
 const NODES: u64 = 3;
 

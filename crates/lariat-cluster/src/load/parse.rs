@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use super::Load;
+use super::options::Load;
 
 /// Why a text is no [`Load`].
 #[derive(thiserror::Error, Clone, PartialEq, Eq)]

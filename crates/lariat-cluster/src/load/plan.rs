@@ -1,8 +1,16 @@
 //! What the objects of one Deployment have in common, and what each of its pods has alone.
 
 use super::names::{self, hex, role, suffix, word};
-use super::{Load, REPLICAS};
+use super::options::{Load, REPLICAS};
 use crate::store::Draft;
+
+/// Conditions, and which of the pod's times each came true at.
+pub(super) const CONDITIONS: [(&str, usize); 4] = [
+    ("Initialized", 0),
+    ("Ready", 2),
+    ("ContainersReady", 2),
+    ("PodScheduled", 0),
+];
 
 /// What a seed is used for, so that different things do not share their chance.
 const APPS: u64 = 1;

@@ -2,16 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::plan::{App, Instance};
+use super::plan::{App, CONDITIONS, Instance};
 use super::{managed, template};
-
-/// Conditions, and which of the pod's times each came true at.
-pub(super) const CONDITIONS: [(&str, usize); 4] = [
-    ("Initialized", 0),
-    ("Ready", 2),
-    ("ContainersReady", 2),
-    ("PodScheduled", 0),
-];
 
 pub(super) fn pod(app: &App, pod: &Instance) -> Value {
     json!({

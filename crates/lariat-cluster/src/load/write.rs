@@ -2,13 +2,15 @@
 
 use std::sync::Arc;
 
+use lariat_apimachinery::kinds::Catalog;
 use serde_json::Value;
 
 use super::config_map::{config_map, namespace};
 use super::node::node;
+use super::options::{Load, REPLICAS};
 use super::plan::{App, Instance};
-use super::{Load, REPLICAS, pod, workload};
-use crate::kinds::Catalog;
+use super::{pod, workload};
+use crate::cluster::Cluster;
 use crate::server::Server;
 use crate::store::{Draft, Write};
 
@@ -36,7 +38,22 @@ impl Loaded {
     }
 }
 
-pub(super) async fn load(server: &Server, load: &Load) -> Loaded {
+impl Cluster {
+    /// Fills the cluster with objects, past its API: tens of thousands a second.
+    ///
+    /// They get revisions and watch events as all objects do, in one order: namespaces, nodes, then each
+    /// Deployment with its ReplicaSet and its pods, then ConfigMaps. Objects whose names are taken already are
+    /// left as they are, so that loading twice is loading once. Other tasks get their turn in between.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future leaves what was written so far; loading the same again writes the rest.
+    pub async fn load(&self, load: Load) -> Loaded {
+        load_into(self.server(), &load).await
+    }
+}
+
+async fn load_into(server: &Server, load: &Load) -> Loaded {
     let mut writer = Writer {
         server,
         catalog: server.kinds.catalog(),

@@ -2,13 +2,14 @@
 
 use std::path::PathBuf;
 
+use lariat_apimachinery::kinds::TableId;
 use lariat_core::ObjectKey;
 use proptest::prelude::*;
 use serde_json::json;
 use tokio::task::yield_now;
 
 use super::log::Log;
-use crate::store::{Draft, EventType, Range, Store, TableId, Write};
+use crate::store::{Draft, EventType, Range, Store, Write};
 
 const HISTORY: usize = 20;
 

@@ -4,11 +4,12 @@ use std::fmt;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use lariat_apimachinery::kinds::TableId;
 use lariat_core::ObjectKey;
 use serde_json::Value;
 
 use super::state::State;
-use super::{Event, EventType, Snapshot, Store, Stored, TableId};
+use super::{Event, EventType, Snapshot, Store, Stored};
 
 /// One entry of [`Commits`](crate::Commits).
 #[derive(Debug, Clone)]

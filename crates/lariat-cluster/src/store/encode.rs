@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use lariat_apimachinery::object::Object;
 use lariat_core::{Labels, ObjectKey};
 use serde_json::Value;
 
-use super::object::{Draft, Object};
+use super::object::Draft;
 
 /// The order in which the API server writes metadata; other members follow.
 const METADATA_ORDER: [&str; 4] = ["name", "generateName", "namespace", "uid"];

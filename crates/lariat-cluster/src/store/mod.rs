@@ -20,13 +20,14 @@ use std::ops::Bound;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use lariat_apimachinery::kinds::TableId;
 use lariat_core::ObjectKey;
 use parking_lot::Mutex;
 use tokio::sync::{Notify, watch};
 
 pub use commits::{Commit, StoredObject};
 pub(crate) use history::Event;
-pub(crate) use object::{Draft, EventType, METADATA_HEAD, Object, Stored};
+pub(crate) use object::{Draft, EventType, METADATA_HEAD, Stored};
 pub use snapshot::Snapshot;
 pub(crate) use unwritten::Unsaved;
 #[cfg(feature = "sqlite")]
@@ -66,9 +67,6 @@ pub(crate) struct Changes {
     pub(crate) anew: bool,
     pub(crate) list: Vec<Change>,
 }
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct TableId(usize);
 
 /// What watchers of a table wait for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -385,10 +383,7 @@ fn page_of<'a>(
     Page {
         objects: page,
         revision,
-        remaining: match range.uncounted {
-            true => 0,
-            false => objects.count(),
-        },
+        remaining: if range.uncounted { 0 } else { objects.count() },
     }
 }
 

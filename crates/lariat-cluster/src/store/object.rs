@@ -3,14 +3,11 @@
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-use bytes::Bytes;
-use lariat_core::{Labels, ObjectKey};
-use serde_json::{Map, Value};
+use lariat_apimachinery::object::Object;
 
 use super::encode;
-
-/// The JSON object an API object is while it is worked on.
-pub(crate) type Object = Map<String, Value>;
+use bytes::Bytes;
+use lariat_core::{Labels, ObjectKey};
 
 /// What happened to an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,11 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
+use lariat_apimachinery::kinds::TableId;
 use lariat_core::ObjectKey;
 
 use super::history::History;
 use super::state::State;
-use super::{Ending, Store, Stored, TableId};
+use super::{Ending, Store, Stored};
 
 /// The objects of a whole cluster as they were at one moment.
 ///

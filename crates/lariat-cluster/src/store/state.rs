@@ -3,15 +3,14 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use lariat_apimachinery::kinds::TableId;
 use lariat_core::ObjectKey;
 use tokio::sync::watch;
 
 use super::commits::Recorder;
 use super::history::History;
 use super::unwritten::Unwritten;
-use super::{
-    Change, Changes, Event, EventType, FIRST_REVISION, Refused, Signal, Stored, TableId, Write,
-};
+use super::{Change, Changes, Event, EventType, FIRST_REVISION, Refused, Signal, Stored, Write};
 
 #[derive(Debug)]
 pub(super) struct State {

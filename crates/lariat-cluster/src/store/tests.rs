@@ -100,9 +100,10 @@ impl Pair {
         let revision = self.states.last().unwrap().0 + 1;
         assert_eq!(outcome.unwrap().revision(), revision);
         let mut next = self.present().clone();
-        match puts {
-            true => next.insert(key.clone(), revision),
-            false => next.remove(key),
+        if puts {
+            next.insert(key.clone(), revision)
+        } else {
+            next.remove(key)
         };
         self.states.push((revision, next));
     }

@@ -8,11 +8,13 @@
 
 use std::sync::Arc;
 
+use lariat_apimachinery::kinds::TableId;
+use lariat_apimachinery::object::Object;
 use lariat_core::ObjectKey;
 use tokio::sync::{Notify, watch};
 
 use super::state::State;
-use super::{Draft, Event, EventType, Object, Snapshot, Store, TableId};
+use super::{Draft, Event, EventType, Snapshot, Store};
 
 /// What waits for the disk. Nothing ever does unless the store [is kept](Store::keep).
 #[derive(Debug, Default)]
@@ -211,9 +213,10 @@ impl Store {
 
     /// Wakes whoever has to do with a commit next: the keeper, or the dispatcher.
     pub(super) fn wake(&self) {
-        match self.durability.is_kept {
-            true => self.durability.unwritten.notify_one(),
-            false => self.committed.notify_one(),
+        if self.durability.is_kept {
+            self.durability.unwritten.notify_one()
+        } else {
+            self.committed.notify_one()
         }
     }
 }

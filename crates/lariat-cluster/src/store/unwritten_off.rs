@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use lariat_apimachinery::kinds::TableId;
 use tokio::sync::Notify;
 
 use super::state::State;
-use super::{Event, Snapshot, Store, TableId};
+use super::{Event, Snapshot, Store};
 
 /// What waits for the disk: nothing.
 #[derive(Debug, Default)]

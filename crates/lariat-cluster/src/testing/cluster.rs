@@ -3,8 +3,7 @@
 use std::fmt;
 use std::ops::Deref;
 
-use crate::builder::ClusterBuilder;
-use crate::cluster::Cluster;
+use crate::cluster::{Cluster, ClusterBuilder};
 
 /// How many of the last requests a failed test is told of.
 const REQUESTS: usize = 10;

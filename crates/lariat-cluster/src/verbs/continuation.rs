@@ -4,7 +4,7 @@ use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD as BASE64;
 use serde::{Deserialize, Serialize};
 
-use crate::api::status::ApiError;
+use crate::status::ApiError;
 
 /// Where a list goes on: the API server's own format, base64 of a small JSON object.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

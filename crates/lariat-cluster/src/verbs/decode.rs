@@ -1,13 +1,14 @@
 //! Reading the object in a request.
 
+use lariat_apimachinery::cause::StatusCause;
+use lariat_apimachinery::object::Object;
+use lariat_apimachinery::protobuf::Envelope;
 use serde_json::Value;
 
-use super::Call;
 use super::form::{self, Origin};
-use crate::api::document::Document;
-use crate::api::status::{ApiError, Cause};
-use crate::schema::protobuf::Envelope;
-use crate::store::Object;
+use crate::status::ApiError;
+use crate::verbs::call::Call;
+use crate::wire::document::Document;
 
 const JSON: &str = "application/json";
 const YAML: &str = "application/yaml";
@@ -78,9 +79,10 @@ impl Call {
                 .map_err(|error| unreadable(format!("yaml parse error: {error}"))),
             PROTOBUF if !wanted.custom => self.protobuf(wanted),
             _ => {
-                let accepted = match wanted.custom {
-                    true => format!("{JSON}, {YAML}"),
-                    false => format!("{JSON}, {YAML}, {PROTOBUF}"),
+                let accepted = if wanted.custom {
+                    format!("{JSON}, {YAML}")
+                } else {
+                    format!("{JSON}, {YAML}, {PROTOBUF}")
                 };
                 Err(ApiError::unsupported_media_type(&accepted))
             }
@@ -144,7 +146,7 @@ fn check_type(call: &Call, wanted: Expected<'_>, object: &Object) -> Result<(), 
     }
     if wanted.custom {
         let message = format!("must be {}", wanted.kind);
-        let cause = Cause::invalid("kind", &kind.into(), &message);
+        let cause = StatusCause::invalid("kind", &kind.into(), &message);
         return Err(ApiError::invalid(&call.resource, call.name(), &[cause]));
     }
     let package = |api_version: &str| match api_version.split_once('/') {

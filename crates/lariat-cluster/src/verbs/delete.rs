@@ -3,15 +3,18 @@
 use std::sync::Arc;
 
 use http::StatusCode;
+use lariat_apimachinery::kinds::Resource;
+use lariat_apimachinery::object::Object;
 
 use super::delete_options::DeleteOptions;
 use super::delete_rules::{self, Deletion, Removal};
-use super::{Call, list, strategy};
-use crate::api::reply::Reply;
-use crate::api::status::{self, ApiError};
-use crate::kinds::Resource;
+use super::list;
 use crate::server::Server;
-use crate::store::{Draft, Object, Stored, Write};
+use crate::status::{self, ApiError};
+use crate::store::{Draft, Stored, Write};
+use crate::strategy;
+use crate::verbs::call::Call;
+use crate::wire::reply::Reply;
 
 pub(super) fn delete(call: &Call) -> Result<Reply, ApiError> {
     let options = DeleteOptions::of(call)?;
@@ -132,9 +135,10 @@ fn answer(call: &Call, options: &DeleteOptions, removal: &Removal, stored: &Arc<
     };
     match removal {
         Removal::Mark(_) | Removal::Held => {
-            let code = match options.is_accepted_later() {
-                true => StatusCode::ACCEPTED,
-                false => StatusCode::OK,
+            let code = if options.is_accepted_later() {
+                StatusCode::ACCEPTED
+            } else {
+                StatusCode::OK
             };
             answer_object(call, options, code, marked, stored)
         }

@@ -1,13 +1,15 @@
 //! The options of a deletion, from its body or its query.
 
+use lariat_apimachinery::cause::StatusCause;
+use lariat_apimachinery::object::Object;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::Call;
 use super::decode::Expected;
 use super::delete_rules::{Deletion, Propagation};
-use crate::api::status::{ApiError, Cause};
-use crate::store::{Object, Stored};
+use crate::status::ApiError;
+use crate::store::Stored;
+use crate::verbs::call::Call;
 
 /// A `DeleteOptions` as it is sent.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -48,9 +50,10 @@ impl DeleteOptions {
 
     fn checked(self) -> Result<Self, ApiError> {
         let causes = self.causes();
-        match causes.is_empty() {
-            true => Ok(self),
-            false => Err(ApiError::invalid_delete_options(&causes)),
+        if causes.is_empty() {
+            Ok(self)
+        } else {
+            Err(ApiError::invalid_delete_options(&causes))
         }
     }
 
@@ -102,29 +105,33 @@ impl DeleteOptions {
     /// Finds what is wrong with the options.
     ///
     /// Source: `ValidateDeleteOptions` in `k8s.io/apimachinery/pkg/apis/meta/v1/validation`.
-    fn causes(&self) -> Vec<Cause> {
+    fn causes(&self) -> Vec<StatusCause> {
         let mut causes = Vec::new();
         if let Some(policy) = &self.propagation_policy {
             if self.orphan_dependents.is_some() {
                 let why = "orphanDependents and deletionPropagation cannot be both set";
                 let value = policy.as_str().into();
-                causes.push(Cause::invalid("propagationPolicy", &value, why));
+                causes.push(StatusCause::invalid("propagationPolicy", &value, why));
             }
             if Propagation::parse(policy).is_none() {
                 let supported = r#""Foreground", "Background", "Orphan", "nil""#;
-                causes.push(Cause::unsupported("propagationPolicy", policy, supported));
+                causes.push(StatusCause::unsupported(
+                    "propagationPolicy",
+                    policy,
+                    supported,
+                ));
             }
         }
         let mut dry_run = self.dry_run.iter().flatten();
         if let Some(value) = dry_run.find(|value| *value != "All") {
-            causes.push(Cause::unsupported("dryRun", value, r#""All""#));
+            causes.push(StatusCause::unsupported("dryRun", value, r#""All""#));
         }
         causes.extend(self.causes_of_ignored_errors());
         causes
     }
 
     /// Finds what does not go together with the deletion of an object that cannot be read.
-    fn causes_of_ignored_errors(&self) -> Vec<Cause> {
+    fn causes_of_ignored_errors(&self) -> Vec<StatusCause> {
         let field = "ignoreStoreReadErrorWithClusterBreakingPotential";
         if self.ignore_store_read_error_with_cluster_breaking_potential != Some(true) {
             return Vec::new();
@@ -143,7 +150,7 @@ impl DeleteOptions {
         let given = others.iter().filter(|(_, given)| *given);
         let cause = |(other, _): &(&str, bool)| {
             let why = format!("cannot be set together with {other}");
-            Cause::invalid(field, &true.into(), &why)
+            StatusCause::invalid(field, &true.into(), &why)
         };
         given.map(cause).collect()
     }
@@ -151,9 +158,12 @@ impl DeleteOptions {
     /// Returns how the object is deleted.
     pub(super) fn deletion(&self) -> Deletion {
         let policy = self.propagation_policy.as_deref();
-        let legacy = self.orphan_dependents.map(|orphan| match orphan {
-            true => Propagation::Orphan,
-            false => Propagation::Background,
+        let legacy = self.orphan_dependents.map(|orphan| {
+            if orphan {
+                Propagation::Orphan
+            } else {
+                Propagation::Background
+            }
         });
         Deletion {
             // A negative period is one second.

@@ -3,19 +3,14 @@
 //! Source: `BeforeDelete` in `k8s.io/apiserver/pkg/registry/rest`, and
 //! `updateForGracefulDeletionAndFinalizers` in `k8s.io/apiserver/pkg/registry/generic/registry`.
 
+use lariat_apimachinery::crd::CLEANUP;
+use lariat_apimachinery::kinds::Resource;
+use lariat_apimachinery::object::{Object, finalizers, metadata_mut, metadata_text};
 use serde_json::{Value, json};
 
-use super::admit::{finalizers, metadata_mut, metadata_text, raise_generation};
-use super::conditions;
-use super::definition::CLEANUP;
 use crate::clock::Clock;
-use crate::kinds::Resource;
-use crate::store::{Object, Stored};
-
-/// The finalizer under which an owner waits for its dependents to be deleted.
-pub(crate) const FOREGROUND: &str = "foregroundDeletion";
-/// The finalizer under which an owner waits for its dependents to be released.
-pub(crate) const ORPHAN: &str = "orphan";
+use crate::store::Stored;
+use crate::strategy::{FOREGROUND, ORPHAN, finalizers_in_spec, raise_generation, set_condition};
 
 /// What becomes of the dependents of a deleted object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -115,9 +110,10 @@ pub(super) fn removal(
         None if !is_held => Removal::Now,
         None => {
             mark(&mut object, clock);
-            match object == old {
-                true => Removal::Held,
-                false => Removal::Mark(object),
+            if object == old {
+                Removal::Held
+            } else {
+                Removal::Mark(object)
             }
         }
     }
@@ -147,16 +143,7 @@ fn begin_emptying(
         "type": "Terminating", "status": "True", "reason": "InstanceDeletionPending",
         "message": "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon",
     });
-    conditions::set_condition(object, pending, &clock.now());
-}
-
-/// Returns the finalizers in the spec, which namespaces have.
-pub(super) fn finalizers_in_spec<'a>(resource: &Resource, object: &'a Object) -> &'a [Value] {
-    if !resource.group.is_empty() || resource.plural != "namespaces" {
-        return &[];
-    }
-    let spec = object.get("spec").and_then(|spec| spec.get("finalizers"));
-    spec.and_then(Value::as_array).map_or(&[], Vec::as_slice)
+    set_condition(object, pending, &clock.now());
 }
 
 fn owned_finalizers(object: &Object) -> Vec<String> {
@@ -260,9 +247,10 @@ fn set_finalizers(resource: &Resource, object: &mut Object, asked: Option<Propag
     let others = known.iter().filter(|name| !ours(name)).cloned();
     let all: Vec<String> = others.chain(wanted.map(str::to_owned)).collect();
     let metadata = metadata_mut(object);
-    match all.is_empty() {
-        true => metadata.remove("finalizers"),
-        false => metadata.insert("finalizers".into(), all.into()),
+    if all.is_empty() {
+        metadata.remove("finalizers")
+    } else {
+        metadata.insert("finalizers".into(), all.into())
     };
 }
 

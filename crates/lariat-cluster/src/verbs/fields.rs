@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
+use lariat_apimachinery::kinds::Resource;
+use lariat_apimachinery::object::Object;
 use lariat_core::{FieldSelector, LabelSelector};
 use serde_json::Value;
 
-use super::view;
-use crate::api::query::ListQuery;
-use crate::api::status::ApiError;
-use crate::kinds::Resource;
-use crate::store::{Object, Stored};
+use crate::status::ApiError;
+use crate::store::Stored;
+use crate::strategy::view;
+use crate::wire::query::ListQuery;
 
 /// The selectors of a list, a watch or a collection deletion.
 #[derive(Debug, Clone)]
@@ -88,9 +89,10 @@ fn unsupported(resource: &Resource, path: &str) -> ApiError {
     } else {
         r#""metadata.name""#
     };
-    ApiError::bad_request(match resource.rules.field_labels.is_empty() {
-        true => format!("{path:?} is not a known field selector: only {known}"),
-        false => format!("field label not supported: {path}"),
+    ApiError::bad_request(if resource.rules.field_labels.is_empty() {
+        format!("{path:?} is not a known field selector: only {known}")
+    } else {
+        format!("field label not supported: {path}")
     })
 }
 

@@ -1,13 +1,14 @@
 //! The form of what a client sent: read as its kind would be, with defaults filled in.
 
+use lariat_apimachinery::cause::StatusCause;
+use lariat_apimachinery::kinds::Resource;
+use lariat_apimachinery::object::Object;
+use lariat_apimachinery::{defaults, schema};
 use serde_json::Value;
 
-use super::{Call, custom, owners};
-use crate::api::status::{ApiError, Cause};
-use crate::defaults;
-use crate::kinds::Resource;
-use crate::schema;
-use crate::store::Object;
+use crate::status::ApiError;
+use crate::strategy;
+use crate::verbs::call::Call;
 
 /// What becomes of members that the kind does not have, or that are there twice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,7 +68,7 @@ pub(super) fn normalize(
             .for_each(|text| call.warnings.add(text)),
         Validation::Strict | Validation::Ignore => {}
     }
-    let repeated = owners::deduplicate(object);
+    let repeated = strategy::deduplicate_owners(object);
     if !repeated.is_empty() {
         call.warnings.add(format!(
             ".metadata.ownerReferences contains duplicate entries; API server dedups owner \
@@ -80,9 +81,9 @@ pub(super) fn normalize(
 }
 
 /// Reads an object as its kind is read; returns the members the kind does not have.
-fn read(resource: &Resource, object: &mut Object) -> Result<Vec<String>, String> {
+pub(super) fn read(resource: &Resource, object: &mut Object) -> Result<Vec<String>, String> {
     if resource.rules.custom {
-        let unknown = custom::conform(resource, object);
+        let unknown = strategy::conform(resource, object);
         object.values_mut().for_each(schema::write_whole_numbers);
         return Ok(unknown);
     }
@@ -98,15 +99,20 @@ fn read(resource: &Resource, object: &mut Object) -> Result<Vec<String>, String>
 }
 
 fn refuse(call: &Call, origin: Origin, why: &str) -> ApiError {
-    let (kind, version) = (&call.resource.kind, &call.resource.version);
     match origin {
-        Origin::Body => ApiError::bad_request(format!(
-            "{kind} in version {version:?} cannot be handled as a {kind}: {why}"
-        )),
+        Origin::Body => refuse_body(&call.resource, why),
         Origin::Patch => {
             let patch = String::from_utf8_lossy(&call.body).into_owned();
-            let cause = Cause::invalid("patch", &Value::from(patch), why);
+            let cause = StatusCause::invalid("patch", &Value::from(patch), why);
             ApiError::invalid_patch(cause)
         }
     }
+}
+
+/// Refuses an object that is none of its kind.
+pub(super) fn refuse_body(resource: &Resource, why: &str) -> ApiError {
+    let Resource { kind, version, .. } = resource;
+    ApiError::bad_request(format!(
+        "{kind} in version {version:?} cannot be handled as a {kind}: {why}"
+    ))
 }

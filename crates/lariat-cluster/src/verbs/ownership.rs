@@ -1,11 +1,14 @@
 //! Who is writing, for `metadata.managedFields`.
 
-use super::{Call, Part};
-use crate::api::status::{ApiError, Cause};
-use crate::kinds::Resource;
-use crate::managed::{self, Refused, Set};
+use lariat_apimachinery::cause::StatusCause;
+use lariat_apimachinery::kinds::Resource;
+use lariat_apimachinery::managed::{self, ApplyError, Set};
+use lariat_apimachinery::object::{Object, metadata_text};
+
 use crate::server::Server;
-use crate::store::Object;
+use crate::status::ApiError;
+use crate::strategy::Part;
+use crate::verbs::call::Call;
 
 /// How long the name of a manager may be.
 const LONGEST_NAME: usize = 128;
@@ -29,7 +32,7 @@ impl Writer {
         let subresource = call.target.subresource.clone();
         Self {
             subresource: subresource.unwrap_or_default(),
-            ..Self::named(&call.server, &call.resource, Part::of(call), name)
+            ..Self::named(&call.server, &call.resource, call.part(), name)
         }
     }
 
@@ -57,7 +60,7 @@ impl Writer {
         managed::Write {
             schema: resource.types(),
             api_version: &self.api_version,
-            name: &self.name,
+            manager: &self.name,
             subresource: &self.subresource,
             ignored: &self.ignored,
             now: &self.now,
@@ -93,7 +96,7 @@ pub(super) fn check_manager(call: &Call, options: &str) -> Result<(), ApiError> 
     let refuse = |cause| Err(ApiError::invalid_options(options, cause));
     if name.len() > LONGEST_NAME {
         let message = format!("may not be more than {LONGEST_NAME} bytes");
-        let cause = Cause::new(
+        let cause = StatusCause::new(
             "FieldValueTooLong",
             "fieldManager",
             format!("Too long: {message}"),
@@ -102,7 +105,7 @@ pub(super) fn check_manager(call: &Call, options: &str) -> Result<(), ApiError> 
     }
     if name.chars().any(char::is_control) {
         let message = "should only contain printable characters";
-        return refuse(Cause::invalid("fieldManager", &name.into(), message));
+        return refuse(StatusCause::invalid("fieldManager", &name.into(), message));
     }
     Ok(())
 }
@@ -119,46 +122,44 @@ pub(crate) fn account_as(
     resource: &Resource,
     part: Part,
     name: &str,
-    (live, new): (&Object, &mut Object),
+    live: Option<&Object>,
+    new: &mut Object,
 ) {
     let writer = Writer::named(server, resource, part, name.to_owned());
-    writer.write(resource).update(Some(live), new);
+    writer.write(resource).update(live, new);
 }
 
 /// Explains why an apply was refused.
-pub(super) fn refusal(call: &Call, applied: &Object, refused: Refused) -> ApiError {
+pub(super) fn refusal(call: &Call, applied: &Object, refused: &ApplyError) -> ApiError {
     let (version, kind) = (call.resource.api_version(), &call.resource.kind);
-    refusal_of(call, (&version, kind), applied, refused)
+    refusal_of(call, &version, kind, applied, refused)
 }
 
 /// Explains why the apply of an object of some version and kind was refused.
 pub(super) fn refusal_of(
     call: &Call,
-    (version, kind): (&str, &str),
+    api_version: &str,
+    kind: &str,
     applied: &Object,
-    refused: Refused,
+    refused: &ApplyError,
 ) -> ApiError {
     match refused {
-        Refused::Untyped(errors) => {
-            let text = match &errors[..] {
-                [one] => one.clone(),
-                many => format!("errors:\n  {}", many.join("\n  ")),
-            };
-            let name = super::admit::metadata_text(applied, "name");
+        ApplyError::Conflicts(conflicts) => {
+            let causes: Vec<StatusCause> = conflicts
+                .iter()
+                .map(|each| StatusCause::new("FieldManagerConflict", &each.path, each.to_string()))
+                .collect();
+            ApiError::apply_conflict(refused.to_string(), &causes)
+        }
+        untyped => {
+            let name = metadata_text(applied, "name");
             let name = match call.namespace() {
                 Some(namespace) => format!("{namespace}/{name}"),
                 None => name.to_owned(),
             };
             ApiError::internal(format!(
-                "failed to create typed patch object ({name}; {version}, Kind={kind}): {text}"
+                "failed to create typed patch object ({name}; {api_version}, Kind={kind}): {untyped}"
             ))
-        }
-        Refused::Conflicts(conflicts) => {
-            let causes: Vec<Cause> = conflicts
-                .iter()
-                .map(|each| Cause::new("FieldManagerConflict", &each.path, each.message()))
-                .collect();
-            ApiError::apply_conflict(managed::conflict_message(&conflicts), &causes)
         }
     }
 }

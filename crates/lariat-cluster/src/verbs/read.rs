@@ -2,10 +2,11 @@
 
 use http::StatusCode;
 
-use super::{Call, list};
-use crate::api::reply::Reply;
-use crate::api::status::ApiError;
+use super::list;
+use crate::status::ApiError;
 use crate::store::{Range, Stored};
+use crate::verbs::call::Call;
+use crate::wire::reply::Reply;
 use lariat_core::ObjectKey;
 use std::sync::Arc;
 

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use lariat_apimachinery::object::metadata_mut;
 use serde_json::Value;
 
-use super::{Call, metadata_mut};
 use crate::store::{Draft, Range, Stored, Write};
+use crate::verbs::call::Call;
 
 /// Replaces objects of a name by others of the same name.
 pub(super) fn recreate(call: &Call, name: &str) {
@@ -32,7 +33,7 @@ fn replace(call: &Call, stored: &Arc<Stored>) {
     for mark in ["deletionTimestamp", "deletionGracePeriodSeconds"] {
         metadata.remove(mark);
     }
-    metadata.insert("uid".into(), call.server.names.uid().into());
+    metadata.insert("uid".into(), call.server.random.uid().into());
     metadata.insert("creationTimestamp".into(), call.server.clock.now().into());
     if let Some(generation) = metadata.get_mut("generation") {
         *generation = Value::from(1);

@@ -1,8 +1,10 @@
 //! Refusals of admission control, on purpose.
 
-use super::{Call, admit};
-use crate::api::status::ApiError;
+use lariat_apimachinery::object::metadata_text;
+
+use crate::status::ApiError;
 use crate::store::Range;
+use crate::verbs::call::Call;
 
 /// Resources of the core group that quotas count by their bare names.
 ///
@@ -27,9 +29,10 @@ pub(super) fn rejected(call: &Call, why: &str) -> ApiError {
 /// Source of the text: `CheckRequest` in `k8s.io/apiserver/pkg/admission/plugin/resourcequota`.
 pub(super) fn over_quota(call: &Call, quota: &str) -> ApiError {
     let resource = &call.resource;
-    let counted = match resource.group.is_empty() && LEGACY.contains(&&*resource.plural) {
-        true => resource.plural.clone(),
-        false => format!("count/{}", resource.qualified()),
+    let counted = if resource.group.is_empty() && LEGACY.contains(&&*resource.plural) {
+        resource.plural.clone()
+    } else {
+        format!("count/{}", resource.qualified())
     };
     let range = Range {
         namespace: call.namespace(),
@@ -48,7 +51,7 @@ pub(super) fn over_quota(call: &Call, quota: &str) -> ApiError {
 fn name(call: &Call) -> String {
     let in_body = || {
         let sent = call.decode().ok()?;
-        Some(admit::metadata_text(&sent, "name").to_owned())
+        Some(metadata_text(&sent, "name").to_owned())
     };
     match call.name() {
         "" => in_body().unwrap_or_default(),

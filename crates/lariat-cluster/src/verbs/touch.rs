@@ -1,10 +1,12 @@
 //! A change by somebody else, for clients whose updates are to conflict.
 
+use lariat_apimachinery::object::{Object, metadata_mut};
 use serde_json::{Value, json};
 
-use super::admit::{self, Part, Replacement};
-use super::{Call, update};
-use crate::store::{Object, Stored};
+use super::update;
+use crate::store::Stored;
+use crate::strategy::{self, Part, Replacement};
+use crate::verbs::call::Call;
 
 /// The annotation that changes.
 const ANNOTATION: &str = "lariat/touched";
@@ -29,11 +31,11 @@ fn touched(call: &Call, current: &Stored) -> Option<Replacement> {
     let mut old = current.object();
     call.resource.set_type(&mut old);
     let mut new: Object = old.clone();
-    let annotations = admit::metadata_mut(&mut new)
+    let annotations = metadata_mut(&mut new)
         .entry("annotations")
         .or_insert_with(|| json!({}));
     let annotations = annotations.as_object_mut()?;
     let value = Value::from(current.revision().to_string());
     annotations.insert(ANNOTATION.into(), value);
-    admit::replacement(&call.resource, Part::Main, &old, new).ok()
+    strategy::replacement(&call.resource, Part::Main, &old, new).ok()
 }

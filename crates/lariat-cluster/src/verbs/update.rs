@@ -3,22 +3,24 @@
 use std::sync::Arc;
 
 use http::StatusCode;
+use lariat_apimachinery::kinds::Resource;
+use lariat_apimachinery::object::{Object, metadata_mut, metadata_text};
 use lariat_core::ObjectKey;
 
-use super::admit::{self, Part, Replacement};
-use super::{Call, builtin, create, ownership, shape, view};
-use crate::api::reply::Reply;
-use crate::api::status::ApiError;
-use crate::kinds::Resource;
+use super::{create, ownership};
 use crate::server::Server;
-use crate::store::{Draft, Object, Stored, Write};
+use crate::status::ApiError;
+use crate::store::{Draft, Stored, Write};
+use crate::strategy::{self, Part, Replacement, view};
+use crate::verbs::call::Call;
+use crate::wire::reply::Reply;
 
 pub(super) fn update(call: &Call) -> Result<Reply, ApiError> {
     call.query.check_write("UpdateOptions", false)?;
     ownership::check_manager(call, "UpdateOptions")?;
     let dry_run = call.query.dry_run("UpdateOptions")?;
     let mut sent = call.decode()?;
-    shape::check(&call.resource, &sent)?;
+    strategy::check_shape(&call.resource, &sent)?;
     check_name(call, &mut sent)?;
     let key = call.resource.key(call.namespace(), call.name());
     loop {
@@ -29,7 +31,7 @@ pub(super) fn update(call: &Call) -> Result<Reply, ApiError> {
             }
             check_absence(call, &key, &sent)?;
             let mut new = sent.clone();
-            admit::metadata_mut(&mut new).remove("resourceVersion");
+            metadata_mut(&mut new).remove("resourceVersion");
             match create::store_new(call, new, dry_run) {
                 // Somebody else was faster, so there is something to update.
                 Err(error) if error.is_already_exists() => continue,
@@ -45,27 +47,27 @@ pub(super) fn update(call: &Call) -> Result<Reply, ApiError> {
 
 /// Checks the name in the body against the one in the path.
 fn check_name(call: &Call, sent: &mut Object) -> Result<(), ApiError> {
-    let given = admit::metadata_text(sent, "name");
+    let given = metadata_text(sent, "name");
     if !given.is_empty() && given != call.name() {
         return Err(ApiError::bad_request(format!(
             "the name of the object ({given}) does not match the name on the URL ({})",
             call.name()
         )));
     }
-    let given = admit::metadata_text(sent, "namespace");
+    let given = metadata_text(sent, "namespace");
     if let Some(namespace) = call.namespace()
         && !given.is_empty()
         && given != namespace
     {
         return Err(ApiError::namespace_mismatch());
     }
-    admit::metadata_mut(sent).insert("name".into(), call.name().into());
+    metadata_mut(sent).insert("name".into(), call.name().into());
     Ok(())
 }
 
 /// Refuses to create what is meant to replace a certain object.
 fn check_absence(call: &Call, key: &ObjectKey, sent: &Object) -> Result<(), ApiError> {
-    match admit::metadata_text(sent, "uid") {
+    match metadata_text(sent, "uid") {
         "" => Ok(()),
         uid => Err(ApiError::uid_mismatch(&call.resource, key, uid, "")),
     }
@@ -73,7 +75,7 @@ fn check_absence(call: &Call, key: &ObjectKey, sent: &Object) -> Result<(), ApiE
 
 /// Checks the version and the uid the client thinks it replaces.
 fn check_version(call: &Call, sent: &Object, current: &Stored) -> Result<(), ApiError> {
-    let uid = admit::metadata_text(sent, "uid");
+    let uid = metadata_text(sent, "uid");
     if !uid.is_empty() && uid != current.uid() {
         return Err(ApiError::uid_mismatch(
             &call.resource,
@@ -82,7 +84,7 @@ fn check_version(call: &Call, sent: &Object, current: &Stored) -> Result<(), Api
             current.uid(),
         ));
     }
-    match admit::metadata_text(sent, "resourceVersion") {
+    match metadata_text(sent, "resourceVersion") {
         "" | "0" if call.resource.rules.version_required => {
             Err(ApiError::version_required(&call.resource, call.name()))
         }
@@ -106,7 +108,7 @@ pub(super) fn finish(
     let mut old = view::present(&call.resource, current);
     call.resource.set_type(&mut old);
     ownership::account(call, Some(&old), &mut sent);
-    store_changed(call, (current, &old), sent, dry_run)
+    store_changed(call, current, &old, sent, dry_run)
 }
 
 /// Stores a new state whose fields have their owners; `None` if somebody else was faster.
@@ -114,16 +116,17 @@ pub(super) fn finish(
 /// The present state comes with what it is as an object.
 pub(super) fn store_changed(
     call: &Call,
-    (current, old): (&Arc<Stored>, &Object),
+    current: &Arc<Stored>,
+    old: &Object,
     mut sent: Object,
     dry_run: bool,
 ) -> Result<Option<Reply>, ApiError> {
-    let part = Part::of(call);
+    let part = call.part();
     if part == Part::Main {
-        builtin::prepare_update(&call.server, &call.resource, old, &mut sent)
+        strategy::allocate(&call.server, &call.resource, old, &mut sent)
             .map_err(|cause| ApiError::invalid(&call.resource, call.name(), &[cause]))?;
     }
-    let replacement = admit::replacement(&call.resource, part, old, sent)?;
+    let replacement = strategy::replacement(&call.resource, part, old, sent)?;
     if dry_run {
         let object = match &replacement {
             Replacement::Unchanged => old,

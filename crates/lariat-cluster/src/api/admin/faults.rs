@@ -6,11 +6,11 @@ use http::{Method, StatusCode};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{Asked, done, reply};
-use crate::api::reply::Reply;
-use crate::api::status::ApiError;
+use super::asked::{Asked, done, reply};
 use crate::faults::{Faults, RuleForm, RuleId};
 use crate::server::Server;
+use crate::status::ApiError;
+use crate::wire::reply::Reply;
 
 pub(super) fn answer(
     server: &Arc<Server>,
@@ -33,9 +33,10 @@ pub(super) fn answer(
         }
         (&Method::DELETE, [id]) => {
             let id = id.parse().ok().map(RuleId::of);
-            match id.is_some_and(|id| faults.remove(id)) {
-                true => Ok(done()),
-                false => Err(ApiError::page_not_found()),
+            if id.is_some_and(|id| faults.remove(id)) {
+                Ok(done())
+            } else {
+                Err(ApiError::page_not_found())
             }
         }
         (_, [] | [_]) => Err(ApiError::method_not_allowed()),
@@ -69,9 +70,10 @@ pub(super) fn partition(server: &Arc<Server>, asked: &Asked) -> Result<Reply, Ap
     let faults = Faults {
         server: Arc::clone(server),
     };
-    let id = match wanted.silent {
-        true => faults.blackhole(&wanted.client),
-        false => faults.partition(&wanted.client),
+    let id = if wanted.silent {
+        faults.blackhole(&wanted.client)
+    } else {
+        faults.partition(&wanted.client)
     };
     Ok(reply(StatusCode::CREATED, &json!({"id": id.number()})))
 }

@@ -3,11 +3,11 @@
 use http::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use super::{Asked, done, reply};
-use crate::api::reply::Reply;
-use crate::api::status::ApiError;
+use super::asked::{Asked, done, reply};
 use crate::journal::{Request, Selection};
 use crate::server::Server;
+use crate::status::ApiError;
+use crate::wire::reply::Reply;
 
 /// Narrows a selection by the value of a parameter.
 type Narrow = fn(Selection, &str) -> Selection;

@@ -3,11 +3,11 @@
 use http::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use super::{Asked, done, reply, unsaved};
-use crate::api::reply::Reply;
-use crate::api::status::ApiError;
+use super::asked::{Asked, done, reply, unsaved};
 use crate::server::Server;
+use crate::status::ApiError;
 use crate::store::Snapshot;
+use crate::wire::reply::Reply;
 
 pub(super) async fn answer(
     server: &Server,

@@ -2,12 +2,12 @@
 
 use bytes::Bytes;
 use http::header::HeaderValue;
+use lariat_apimachinery::kinds::{Catalog, Resource};
 use serde_json::{Value, json};
 
 use super::{group_names, sorted, subresources, verbs, versions};
-use crate::api::negotiate::{Conversion, choose};
-use crate::api::status::ApiError;
-use crate::kinds::{Catalog, Resource};
+use crate::status::ApiError;
+use crate::wire::negotiate::{Conversion, choose};
 
 /// The version of the document a client asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,10 +50,7 @@ impl Aggregated {
 
 /// Writes the document of the core group, or of all others.
 pub(crate) fn aggregated(catalog: &Catalog, form: Aggregated, core: bool) -> Bytes {
-    let groups = match core {
-        true => vec![""],
-        false => group_names(catalog),
-    };
+    let groups = if core { vec![""] } else { group_names(catalog) };
     let items: Vec<Value> = groups
         .into_iter()
         .map(|group| group_json(catalog, group))
@@ -84,9 +81,10 @@ fn group_json(catalog: &Catalog, group: &str) -> Value {
 }
 
 fn resource_json(resource: &Resource) -> Value {
-    let scope = match resource.namespaced {
-        true => "Namespaced",
-        false => "Cluster",
+    let scope = if resource.namespaced {
+        "Namespaced"
+    } else {
+        "Cluster"
     };
     let mut document = json!({
         "resource": resource.plural, "responseKind": kind_json(resource, &resource.kind),
@@ -122,8 +120,9 @@ fn resource_json(resource: &Resource) -> Value {
 
 /// Names a kind of the resource's own version, which built-in groups leave to the reader to tell.
 fn kind_json(resource: &Resource, kind: &str) -> Value {
-    match resource.rules.custom {
-        true => json!({"group": resource.group, "version": resource.version, "kind": kind}),
-        false => json!({"group": "", "version": "", "kind": kind}),
+    if resource.rules.custom {
+        json!({"group": resource.group, "version": resource.version, "kind": kind})
+    } else {
+        json!({"group": "", "version": "", "kind": kind})
     }
 }

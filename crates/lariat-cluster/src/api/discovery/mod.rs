@@ -5,11 +5,11 @@ mod order;
 mod subresources;
 
 use http::StatusCode;
+use lariat_apimachinery::kinds::{Catalog, Resource};
 use serde_json::{Value, json};
 
-use super::reply::Reply;
-use super::status::ApiError;
-use crate::kinds::{Catalog, Resource};
+use crate::status::ApiError;
+use crate::wire::reply::Reply;
 
 pub(crate) use aggregated::{Aggregated, aggregated};
 use order::{groups as group_names, versions};

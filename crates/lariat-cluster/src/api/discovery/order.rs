@@ -2,7 +2,7 @@
 //!
 //! Source: the priorities of API services in `k8s.io/kubernetes/pkg/controlplane/apiserver`.
 
-use crate::kinds::Catalog;
+use lariat_apimachinery::kinds::Catalog;
 
 /// The built-in groups, the foremost first; all others follow by name.
 const GROUPS: [&str; 20] = [

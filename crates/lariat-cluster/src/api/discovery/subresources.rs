@@ -1,6 +1,6 @@
 //! What can be done with parts of an object.
 
-use crate::kinds::Resource;
+use lariat_apimachinery::kinds::Resource;
 
 /// A subresource as discovery lists it.
 #[derive(Debug, Clone, Copy)]

@@ -2,11 +2,11 @@
 //!
 //! Source: `k8s.io/apiextensions-apiserver/pkg/controller/openapi/builder`.
 
+use lariat_apimachinery::kinds::Resource;
+use lariat_apimachinery::schema;
 use serde_json::{Map, Value, json};
 
-use super::{kind_json, schema_name};
-use crate::kinds::Resource;
-use crate::schema;
+use super::names::{kind_json, schema_name};
 
 /// Where the schemas every custom kind refers to are.
 const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1";

@@ -1,9 +1,9 @@
 //! The paths of a resource, and what can be done at each.
 
+use lariat_apimachinery::kinds::Resource;
 use serde_json::{Map, Value, json};
 
-use super::{kind_json, schema_name};
-use crate::kinds::Resource;
+use super::names::{kind_json, schema_name};
 
 /// Adds the paths of a resource.
 pub(super) fn describe(resource: &Resource, paths: &mut Map<String, Value>) {
@@ -12,9 +12,10 @@ pub(super) fn describe(resource: &Resource, paths: &mut Map<String, Value>) {
         group => format!("/apis/{group}/{}", resource.version),
     };
     let plural = &resource.plural;
-    let collection = match resource.namespaced {
-        true => format!("{version}/namespaces/{{namespace}}/{plural}"),
-        false => format!("{version}/{plural}"),
+    let collection = if resource.namespaced {
+        format!("{version}/namespaces/{{namespace}}/{plural}")
+    } else {
+        format!("{version}/{plural}")
     };
     let item = format!("{collection}/{{name}}");
     if resource.rules.review {

@@ -2,11 +2,10 @@
 
 mod generate;
 
-use std::fmt;
-use std::io;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
+use std::{fmt, io};
 
 use tokio::net::TcpStream;
 use tokio::time;

@@ -2,17 +2,20 @@
 
 use std::sync::Arc;
 
+use lariat_apimachinery::kinds::{Catalog, Resource};
+use lariat_apimachinery::object::{Object, metadata_mut};
 use serde_json::Value;
 
+use super::invalid;
+use super::outcome::{MANAGER, Outcome};
 use super::owner::{self, Owner};
-use super::{MANAGER, Outcome, invalid};
-use crate::control::Plane;
 use crate::control::graph::Node;
 use crate::control::metadata::{Metadata, OwnerReference};
+use crate::control::plane::Plane;
 use crate::control::write::{Writer, Written};
-use crate::kinds::{Catalog, Resource};
-use crate::store::{Object, Stored};
-use crate::verbs::{Deletion, FOREGROUND, ORPHAN, Part, Propagation, metadata_mut};
+use crate::store::Stored;
+use crate::strategy::{FOREGROUND, ORPHAN, Part};
+use crate::verbs::{Deletion, Propagation};
 
 /// A look, with what it takes.
 pub(super) struct Look<'a> {
@@ -103,9 +106,10 @@ impl Look<'_> {
         if !classes.solid.is_empty() {
             let gone = classes.dangling.iter().chain(&classes.waiting);
             let uids: Vec<&str> = gone.map(|reference| &*reference.uid).collect();
-            return match uids.is_empty() {
-                true => Outcome::Done,
-                false => outcome(self.drop_references(resource, current, &uids)),
+            return if uids.is_empty() {
+                Outcome::Done
+            } else {
+                outcome(self.drop_references(resource, current, &uids))
             };
         }
         let has_dependents = self.plane.graph.dependents(current.uid()).next().is_some();

@@ -1,12 +1,12 @@
 //! References to owners in namespaces where the reference does not reach.
 
+use lariat_apimachinery::kinds::Catalog;
 use serde_json::json;
 
-use crate::control::Plane;
 use crate::control::graph::Node;
 use crate::control::metadata::OwnerReference;
+use crate::control::plane::Plane;
 use crate::control::write::Writer;
-use crate::kinds::Catalog;
 
 const COMPONENT: &str = "garbage-collector-controller";
 
@@ -54,7 +54,7 @@ pub(super) fn report(plane: &Plane, catalog: &Catalog, node: &Node, reference: &
     });
     let writer = Writer {
         server: &plane.server,
-        manager: super::MANAGER,
+        manager: super::outcome::MANAGER,
     };
     if let Err(error) = writer.create(events, Some(namespace), &event) {
         tracing::debug!(name, ?error, "cannot tell of an invalid owner reference");

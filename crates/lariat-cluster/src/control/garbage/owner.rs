@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use crate::control::Plane;
+use lariat_apimachinery::kinds::{Catalog, Resource};
+
 use crate::control::graph::Node;
 use crate::control::metadata::{Metadata, OwnerReference};
-use crate::kinds::{Catalog, Resource};
+use crate::control::plane::Plane;
 
 /// The state of an owner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,9 +42,10 @@ pub(super) fn find(
     let key = resource.key(node.key.namespace(), &reference.name);
     match plane.server.store.get(resource.table, &key) {
         Some(owner) if owner.uid() == reference.uid => {
-            match owner.is_deleting() && Metadata::of(&owner).is_foreground() {
-                true => Owner::Waiting,
-                false => Owner::Solid,
+            if owner.is_deleting() && Metadata::of(&owner).is_foreground() {
+                Owner::Waiting
+            } else {
+                Owner::Solid
             }
         }
         _ => Owner::Absent,

@@ -4,10 +4,10 @@
 
 use std::collections::BTreeMap;
 
+use lariat_apimachinery::object::Object;
 use serde_json::{Value, json};
 
 use super::contents::Contents;
-use crate::store::Object;
 
 /// A condition as it should be.
 struct Condition {

@@ -3,13 +3,15 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::MANAGER;
-use crate::control::Plane;
+use lariat_apimachinery::kinds::{Catalog, Resource, qualified};
+
 use crate::control::metadata::Metadata;
+use crate::control::plane::Plane;
 use crate::control::write::Writer;
-use crate::kinds::{Catalog, Resource, qualified};
 use crate::store::{Range, Stored};
 use crate::verbs::{Deletion, Propagation};
+
+pub(super) const MANAGER: &str = "kube-controller-manager";
 
 /// How many objects are deleted before others get their turn.
 const BATCH: usize = 512;
@@ -76,9 +78,10 @@ impl Contents {
             return;
         }
         // The group comes behind a dot even where it is empty.
-        let name = match resource.group.is_empty() {
-            true => format!("{}.", resource.plural),
-            false => qualified(&resource.plural, &resource.group),
+        let name = if resource.group.is_empty() {
+            format!("{}.", resource.plural)
+        } else {
+            qualified(&resource.plural, &resource.group)
         };
         self.resources.insert(name, left.len());
         for stored in left {

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
+use lariat_apimachinery::kinds::Resource;
 use serde_json::Value;
 
 use super::conditions;
-use crate::kinds::Resource;
 use crate::store::Stored;
 
 #[derive(Debug)]

@@ -61,9 +61,10 @@ pub(super) fn bind(claim: &Look<'_>) -> Next {
         return Next::Change;
     }
     let Some(volume) = claim.find(Kind::Volume, &name) else {
-        return match claim.create(Kind::Volume, &volume(claim, &name)) {
-            true => Next::Again,
-            false => Next::Change,
+        return if claim.create(Kind::Volume, &volume(claim, &name)) {
+            Next::Again
+        } else {
+            Next::Change
         };
     };
     if volume.text("/status/phase") != "Bound" {
@@ -74,7 +75,7 @@ pub(super) fn bind(claim: &Look<'_>) -> Next {
         }
     }
     if chosen.is_empty() {
-        let part = crate::verbs::Part::Main;
+        let part = crate::strategy::Part::Main;
         let writer = claim.writer();
         return Next::from(
             writer.update(&claim.resource, part, &claim.stored, |object| {
@@ -122,8 +123,9 @@ pub(super) fn reclaim(volume: &Look<'_>) -> Next {
     let uid = volume.text("/spec/claimRef/uid");
     let is_ours = volume.name() == volume_name(uid) && !volume.stored.is_deleting();
     let is_claimed = volume.plane.graph.node(uid).is_some();
-    match is_ours && !is_claimed {
-        true => Next::from(volume.delete_self()),
-        false => Next::Change,
+    if is_ours && !is_claimed {
+        Next::from(volume.delete_self())
+    } else {
+        Next::Change
     }
 }

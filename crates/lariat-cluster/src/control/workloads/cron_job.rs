@@ -24,9 +24,10 @@ pub(super) fn reconcile(cron: &Look<'_>) -> Next {
     let jobs = cron.children(Kind::Job);
     let mut status = status(cron, &jobs);
     let next = clean_up(cron, &jobs);
-    let due = match cron.at("/spec/suspend") == true {
-        true => Next::Change,
-        false => run(cron, &jobs, &mut status),
+    let due = if cron.at("/spec/suspend") == true {
+        Next::Change
+    } else {
+        run(cron, &jobs, &mut status)
     };
     next.or(due).or(Next::from(cron.write_status(status)))
 }
@@ -64,9 +65,10 @@ fn status(cron: &Look<'_>, jobs: &[Child]) -> Value {
 }
 
 fn set_active(status: &mut Value, active: Vec<Value>) {
-    match active.is_empty() {
-        true => drop(status.as_object_mut().map(|status| status.remove("active"))),
-        false => status["active"] = active.into(),
+    if active.is_empty() {
+        drop(status.as_object_mut().map(|status| status.remove("active")))
+    } else {
+        status["active"] = active.into()
     }
 }
 

@@ -42,7 +42,7 @@ pub(super) fn reconcile(set: &Look<'_>, nodes: &Nodes) -> Next {
         .filter(|pod| wanted.contains(&node_of(pod)))
         .collect();
     let available = Available::of(set, &placed);
-    let status = status(set, &placed, (wanted.len(), pods.len()), &available, &hash);
+    let status = status(set, &placed, wanted.len(), pods.len(), &available, &hash);
     next.or(available.next)
         .or(Next::from(set.write_status(status)))
 }
@@ -111,7 +111,8 @@ fn update(set: &Look<'_>, pods: &[Child], wanted: usize, hash: &str) -> Next {
 fn status(
     set: &Look<'_>,
     placed: &[&Child],
-    (wanted, all): (usize, usize),
+    wanted: usize,
+    all: usize,
     available: &Available,
     hash: &str,
 ) -> Value {

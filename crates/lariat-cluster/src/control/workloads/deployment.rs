@@ -139,7 +139,7 @@ fn create_set(rollout: &Rollout<'_>, name: &str, hash: &str) -> bool {
 /// Gives the set of a template that was used before the newest revision.
 fn renumber(rollout: &Rollout<'_>, new: &Child) -> crate::control::write::Written {
     let revision = revision(rollout).to_string();
-    let part = crate::verbs::Part::Main;
+    let part = crate::strategy::Part::Main;
     let writer = rollout.deployment.writer();
     writer.update(&new.resource, part, &new.stored, |object| {
         let mut set = Value::Object(std::mem::take(object));
@@ -211,15 +211,16 @@ fn status(rollout: &Rollout<'_>) -> (Value, Next) {
     }
     let mut list = deployment.at("/status/conditions").clone();
     let now = deployment.now();
-    let condition = match available >= rollout.replicas - rollout.unavailable {
-        true => Condition::new("Available", true).because(
+    let condition = if available >= rollout.replicas - rollout.unavailable {
+        Condition::new("Available", true).because(
             "MinimumReplicasAvailable",
             "Deployment has minimum availability.",
-        ),
-        false => Condition::new("Available", false).because(
+        )
+    } else {
+        Condition::new("Available", false).because(
             "MinimumReplicasUnavailable",
             "Deployment does not have minimum availability.",
-        ),
+        )
     };
     condition.set(&mut list, &now, Some("lastUpdateTime"));
     let next = set_progressing(rollout, &mut list, &now);

@@ -12,7 +12,7 @@ use super::child::Child;
 use super::kind::Kind;
 use super::look::{Look, Next};
 use super::selectors;
-use crate::control::Plane;
+use crate::control::plane::Plane;
 use crate::control::write::Writer;
 use crate::verbs::Deletion;
 

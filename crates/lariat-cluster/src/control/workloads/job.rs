@@ -110,9 +110,10 @@ impl<'a> Job<'a> {
     }
 
     fn succeeded(&self) -> usize {
-        match self.is_indexed {
-            true => self.completed().len(),
-            false => self.in_phase("Succeeded").count(),
+        if self.is_indexed {
+            self.completed().len()
+        } else {
+            self.in_phase("Succeeded").count()
         }
     }
 
@@ -270,9 +271,10 @@ impl<'a> Job<'a> {
         let Some(verdict) = verdict else {
             return;
         };
-        let kinds = match verdict.succeeded {
-            true => ["SuccessCriteriaMet", "Complete"],
-            false => ["FailureTarget", "Failed"],
+        let kinds = if verdict.succeeded {
+            ["SuccessCriteriaMet", "Complete"]
+        } else {
+            ["FailureTarget", "Failed"]
         };
         for kind in kinds {
             set(Condition::new(kind, true).because(verdict.reason, verdict.message));

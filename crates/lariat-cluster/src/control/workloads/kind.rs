@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
+use lariat_apimachinery::kinds::{Catalog, Resource, TableId};
 use lariat_core::ObjectKey;
 
-use crate::control::Plane;
-use crate::kinds::{Catalog, Resource};
-use crate::store::{Range, TableId};
+use crate::control::plane::Plane;
+use crate::store::Range;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Kind {

@@ -3,17 +3,18 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use lariat_apimachinery::kinds::{Catalog, Resource};
 use lariat_core::{LabelSelector, ObjectKey};
 use serde_json::Value;
 use tokio::time::Instant;
 
 use super::child::Child;
 use super::kind::Kind;
-use crate::control::Plane;
+use crate::control::plane::Plane;
 use crate::control::write::{Writer, Written};
-use crate::kinds::{Catalog, Resource};
 use crate::store::{Range, Stored};
-use crate::verbs::{Deletion, Part, Propagation};
+use crate::strategy::Part;
+use crate::verbs::{Deletion, Propagation};
 use crate::workloads::Workloads;
 
 /// When an object is looked at next.

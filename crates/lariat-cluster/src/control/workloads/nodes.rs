@@ -6,10 +6,10 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::kind::Kind;
-use crate::control::Plane;
+use crate::control::plane::Plane;
 use crate::control::write::Writer;
 use crate::store::{Event, EventType};
-use crate::verbs::Part;
+use crate::strategy::Part;
 
 /// What the scheduler knows of nodes.
 #[derive(Debug, Default)]

@@ -139,12 +139,11 @@ pub(super) fn ended(pod: &Look<'_>, code: i64) -> Value {
 fn set_ready(conditions: &mut Value, is_ready: bool, names: &str, now: &str) {
     for kind in ["Ready", "ContainersReady"] {
         let condition = Condition::new(kind, is_ready);
-        let condition = match is_ready {
-            true => condition,
-            false => {
-                let message = format!("containers with unready status: [{names}]");
-                condition.because("ContainersNotReady", message)
-            }
+        let condition = if is_ready {
+            condition
+        } else {
+            let message = format!("containers with unready status: [{names}]");
+            condition.because("ContainersNotReady", message)
         };
         condition.set(conditions, now, None);
     }

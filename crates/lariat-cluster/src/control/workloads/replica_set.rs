@@ -6,12 +6,11 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::adoption;
 use super::child::Child;
 use super::kind::Kind;
 use super::look::{Look, Next};
 use super::selectors::Selectors;
-use super::template;
+use super::{adoption, template};
 
 /// How many Pods are created or deleted before the others get their turn.
 const BURST: i64 = 100;

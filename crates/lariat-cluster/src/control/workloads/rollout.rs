@@ -28,12 +28,13 @@ impl<'a> Rollout<'a> {
             let pointer = format!("/spec/strategy/rollingUpdate/{member}");
             share(deployment.at(&pointer), 25, replicas, rounds_up)
         };
-        let (surge, mut unavailable) = match recreates {
-            true => (0, 0),
-            false => (
+        let (surge, mut unavailable) = if recreates {
+            (0, 0)
+        } else {
+            (
                 given("maxSurge", true),
                 given("maxUnavailable", false).min(replicas),
-            ),
+            )
         };
         // With neither there would be no way forward.
         if surge == 0 && unavailable == 0 && !recreates {
@@ -92,9 +93,10 @@ impl<'a> Rollout<'a> {
             return self.replicas;
         }
         if self.recreates {
-            return match self.has_old_pods() {
-                true => present,
-                false => self.replicas,
+            return if self.has_old_pods() {
+                present
+            } else {
+                self.replicas
             };
         }
         let room = self.replicas + self.surge - self.sum("/spec/replicas");
@@ -122,9 +124,10 @@ impl<'a> Rollout<'a> {
         let is_paused = self.deployment.at("/spec/paused") == true;
         let mut next = Next::Change;
         if let Some(new) = &self.new {
-            let wanted = match is_paused {
-                true => new.number("/spec/replicas").min(self.replicas),
-                false => self.new_replicas(),
+            let wanted = if is_paused {
+                new.number("/spec/replicas").min(self.replicas)
+            } else {
+                self.new_replicas()
             };
             if wanted != new.number("/spec/replicas") {
                 next = next.or(Next::from(self.deployment.scale(new, wanted)));
@@ -143,9 +146,10 @@ impl<'a> Rollout<'a> {
                 .min(healthy_room)
                 .min(room - unhealthy)
                 .max(0);
-            let less = match self.recreates {
-                true => present,
-                false => unhealthy.max(0) + healthy,
+            let less = if self.recreates {
+                present
+            } else {
+                unhealthy.max(0) + healthy
             };
             if less > 0 {
                 room -= less;

@@ -10,7 +10,7 @@ use super::kubelet::{Kubelet, Step};
 use super::look::{Look, Next};
 use super::nodes::{NodeState, Nodes};
 use crate::control::write::Writer;
-use crate::verbs::Part;
+use crate::strategy::Part;
 
 const MANAGER: &str = "kube-scheduler";
 

@@ -104,9 +104,10 @@ impl Content {
 fn contents(service: &Look<'_>, pods: &[Child]) -> Vec<Content> {
     let mut groups: BTreeMap<(&'static str, Vec<Port>), Vec<Value>> = BTreeMap::new();
     for pod in pods {
-        let kind = match pod.text("/status/podIP").contains(':') {
-            true => "IPv6",
-            false => "IPv4",
+        let kind = if pod.text("/status/podIP").contains(':') {
+            "IPv6"
+        } else {
+            "IPv4"
         };
         let group = groups.entry((kind, endpoints::ports(service, pod)));
         group.or_default().push(endpoint(service, pod));

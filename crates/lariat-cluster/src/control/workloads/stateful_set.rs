@@ -6,11 +6,10 @@
 use serde_json::{Value, json};
 
 use super::child::Child;
-use super::claims;
 use super::kind::Kind;
 use super::look::{Look, Next};
 use super::replica_set::{Available, is_available};
-use super::template;
+use super::{claims, template};
 
 const REVISION: &str = "controller-revision-hash";
 
@@ -32,9 +31,10 @@ struct Set<'a> {
 pub(super) fn reconcile(look: &Look<'_>) -> Next {
     let pods = look.children(Kind::Pod);
     let set = Set::new(look, &pods);
-    let next = match look.stored.is_deleting() {
-        true => Next::Change,
-        false => set.advance(),
+    let next = if look.stored.is_deleting() {
+        Next::Change
+    } else {
+        set.advance()
     };
     let all: Vec<&Child> = pods.iter().collect();
     let available = Available::of(look, &all);
@@ -96,9 +96,10 @@ impl<'a> Set<'a> {
     /// Waits for a Pod that is not available, unless it never will be because its template is old.
     fn remake(&self, pod: &Child) -> Next {
         let is_stuck = !pod.is_going() && !pod.is_ready() && !self.is_current(pod);
-        match is_stuck && self.updates(pod) {
-            true => Next::from(self.look.delete(pod, None)),
-            false => Next::Change,
+        if is_stuck && self.updates(pod) {
+            Next::from(self.look.delete(pod, None))
+        } else {
+            Next::Change
         }
     }
 
@@ -106,9 +107,10 @@ impl<'a> Set<'a> {
     fn shrink(&self) -> Option<Next> {
         let mut next = None;
         for pod in &self.condemned {
-            let deleted = match pod.is_going() {
-                true => Next::Change,
-                false => Next::from(self.look.delete(pod, None)),
+            let deleted = if pod.is_going() {
+                Next::Change
+            } else {
+                Next::from(self.look.delete(pod, None))
             };
             next = Some(next.unwrap_or(Next::Change).or(deleted));
             if !self.is_parallel {
@@ -172,9 +174,10 @@ impl<'a> Set<'a> {
         let updated = count(&|pod| self.is_current(pod) && !pod.is_going());
         let is_over = updated == pods.len() && self.condemned.is_empty();
         let before = self.look.text("/status/currentRevision");
-        let current = match is_over || before.is_empty() {
-            true => self.revision.as_str(),
-            false => before,
+        let current = if is_over || before.is_empty() {
+            self.revision.as_str()
+        } else {
+            before
         };
         json!({
             "observedGeneration": self.look.generation(), "collisionCount": 0,

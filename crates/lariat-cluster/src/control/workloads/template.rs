@@ -70,9 +70,10 @@ pub(super) fn share(given: &Value, default_percent: i64, all: i64, rounds_up: bo
         _ => default_percent,
     };
     let hundredfold = all.saturating_mul(percent.max(0));
-    match rounds_up {
-        true => hundredfold.saturating_add(99) / 100,
-        false => hundredfold / 100,
+    if rounds_up {
+        hundredfold.saturating_add(99) / 100
+    } else {
+        hundredfold / 100
     }
 }
 

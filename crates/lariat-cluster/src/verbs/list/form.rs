@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use lariat_apimachinery::kinds::Resource;
 
-use super::Selection;
-use crate::api::negotiate::Shape;
-use crate::kinds::Resource;
+use super::selection::Selection;
 use crate::store::Stored;
+use crate::strategy::view;
+use crate::verbs::call::Call;
 use crate::verbs::table::Table;
-use crate::verbs::{Call, view};
+use crate::wire::negotiate::Shape;
 
 /// Lists are written in pieces of about this many bytes.
 const PIECE: usize = 64 * 1024;

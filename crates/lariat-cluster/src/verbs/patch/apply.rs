@@ -1,15 +1,21 @@
 //! Server-side apply.
 
+use lariat_apimachinery::cause::StatusCause;
+use lariat_apimachinery::object::{Object, metadata_mut, metadata_text};
 use serde_json::Value;
 
-use crate::access;
-use crate::api::document::Document;
-use crate::api::reply::Reply;
-use crate::api::status::{ApiError, Cause};
-use crate::store::Object;
+use super::identity::check_identity;
+use crate::access::{Attributes, Subject};
+use crate::status::ApiError;
+use crate::strategy::view;
+use crate::verbs::call::Call;
+use crate::verbs::creation::Creation;
 use crate::verbs::form::{self, Origin, Validation};
 use crate::verbs::ownership::{self, Writer};
-use crate::verbs::{Call, Verb, admit, create, metadata_mut, update, view};
+use crate::verbs::{create, update};
+use crate::wire::document::Document;
+use crate::wire::reply::Reply;
+use crate::wire::verb::Verb;
 
 pub(super) fn apply(call: &Call) -> Result<Reply, ApiError> {
     let force = call.query.flag("force").unwrap_or(false);
@@ -28,13 +34,13 @@ pub(super) fn apply(call: &Call) -> Result<Reply, ApiError> {
             return Err(call.not_found());
         }
         if live.is_none() {
-            access::check_also(call, Verb::Create)?;
-            create::check_admission(call, call.name())?;
+            check_create(call)?;
+            Creation::of(call).check_admission(call.name())?;
         }
         let merged = writer
             .write(&call.resource)
             .apply(live.as_ref(), &applied, force);
-        let mut merged = merged.map_err(|refused| ownership::refusal(call, &applied, refused))?;
+        let mut merged = merged.map_err(|refused| ownership::refusal(call, &applied, &refused))?;
         merged.insert("kind".into(), call.resource.kind.clone().into());
         merged.insert("apiVersion".into(), call.resource.api_version().into());
         form::normalize(call, &mut merged, Origin::Patch, Vec::new())?;
@@ -45,11 +51,22 @@ pub(super) fn apply(call: &Call) -> Result<Reply, ApiError> {
                 answer => return answer,
             }
         };
-        super::check_identity(call, &merged, &current)?;
-        if let Some(reply) = update::store_changed(call, (&current, &live), merged, dry_run)? {
+        check_identity(call, &merged, &current)?;
+        if let Some(reply) = update::store_changed(call, &current, &live, merged, dry_run)? {
             return Ok(reply);
         }
     }
+}
+
+/// Checks that the sender of an apply may also create what it is about.
+///
+/// Source: `createAuthorizerAttributes` in `k8s.io/apiserver/pkg/endpoints/handlers/patch.go`.
+fn check_create(call: &Call) -> Result<(), ApiError> {
+    let attributes = Attributes {
+        verb: Verb::Create.as_str().to_owned(),
+        subject: Subject::Resource(call.target.clone()),
+    };
+    call.server.check(&call.user, &attributes)
 }
 
 /// Reads the object that is applied, and checks that it is the one the path names.
@@ -59,7 +76,7 @@ pub(in crate::verbs) fn read(
     kind: &str,
 ) -> Result<Object, ApiError> {
     if call.query.text("fieldManager").is_none() {
-        let cause = Cause::required("fieldManager", "is required for apply patch");
+        let cause = StatusCause::required("fieldManager", "is required for apply patch");
         return Err(ApiError::invalid_options("PatchOptions", cause));
     }
     let refuse = |why: &str| ApiError::bad_request(format!("error decoding YAML: {why}"));
@@ -90,14 +107,14 @@ pub(in crate::verbs) fn read(
     {
         return Err(ApiError::bad_request("metadata.managedFields must be nil"));
     }
-    let name = admit::metadata_text(&applied, "name");
+    let name = metadata_text(&applied, "name");
     if !name.is_empty() && name != call.name() {
         return Err(ApiError::bad_request(format!(
             "the name of the object ({name}) does not match the name on the URL ({})",
             call.name()
         )));
     }
-    let namespace = admit::metadata_text(&applied, "namespace");
+    let namespace = metadata_text(&applied, "namespace");
     if let Some(wanted) = call.namespace()
         && !namespace.is_empty()
         && namespace != wanted
@@ -132,7 +149,7 @@ fn check_type(applied: &Object, wanted: &str, wanted_kind: &str) -> Result<(), A
 
 /// Stores an applied object that was not there.
 fn create_applied(call: &Call, mut merged: Object, dry_run: bool) -> Result<Reply, ApiError> {
-    if !admit::metadata_text(&merged, "uid").is_empty() {
+    if !metadata_text(&merged, "uid").is_empty() {
         // It was meant for an object that is gone.
         return Err(ApiError::precondition_uid(&call.resource, call.name()));
     }

@@ -2,14 +2,15 @@
 //!
 //! Source: `k8s.io/kubernetes/pkg/registry/authorization` and `pkg/apis/authorization/validation`.
 
+use lariat_apimachinery::cause::StatusCause;
 use serde_json::{Value, json};
 
-use super::{created, read};
-use crate::access::{self, Attributes, Decision, Subject, User};
-use crate::api::reply::Reply;
-use crate::api::route::Target;
-use crate::api::status::{ApiError, Cause};
-use crate::verbs::Call;
+use super::question::{created, read};
+use crate::access::{Attributes, Decision, Subject, User};
+use crate::status::ApiError;
+use crate::verbs::call::Call;
+use crate::wire::reply::Reply;
+use crate::wire::route::Target;
 
 /// Answers the three kinds that ask about one deed.
 pub(super) fn review(call: &Call) -> Result<Reply, ApiError> {
@@ -24,11 +25,16 @@ pub(super) fn review(call: &Call) -> Result<Reply, ApiError> {
     if is_local {
         check_namespace(call, &spec)?;
     }
-    let user = match is_self {
-        true => call.user.clone(),
-        false => subject(&spec),
+    let user = if is_self {
+        call.user.clone()
+    } else {
+        subject(&spec)
     };
-    let status = match access::decide(&call.server, &user, &attributes(&spec)) {
+    let status = match call
+        .server
+        .access
+        .decide(&call.server.store, &user, &attributes(&spec))
+    {
         Decision::Allowed(reason) if reason.is_empty() => json!({"allowed": true}),
         Decision::Allowed(reason) => json!({"allowed": true, "reason": reason}),
         Decision::NoOpinion => json!({"allowed": false}),
@@ -44,34 +50,49 @@ pub(super) fn rules(call: &Call) -> Result<Reply, ApiError> {
         .and_then(|spec| spec.get("namespace")?.as_str())
         .filter(|namespace| !namespace.is_empty())
         .ok_or_else(|| ApiError::bad_request("no namespace on request"))?;
-    let (resources, paths) = access::rules(&call.server, &call.user, namespace);
+    let (resources, paths) = call
+        .server
+        .access
+        .rules(&call.server.store, &call.user, namespace);
     let status = json!({
         "resourceRules": resources, "nonResourceRules": paths, "incomplete": false,
     });
     Ok(created(object, status))
 }
 
-fn validate(spec: &Value, is_self: bool, is_local: bool) -> Vec<Cause> {
+fn validate(spec: &Value, is_self: bool, is_local: bool) -> Vec<StatusCause> {
     let mut causes = Vec::new();
     let (resource, path) = (&spec["resourceAttributes"], &spec["nonResourceAttributes"]);
     if !resource.is_null() && !path.is_null() {
         let why = "cannot be specified in combination with resourceAttributes";
-        causes.push(Cause::invalid("spec.nonResourceAttributes", path, why));
+        causes.push(StatusCause::invalid(
+            "spec.nonResourceAttributes",
+            path,
+            why,
+        ));
     }
     if resource.is_null() && path.is_null() {
         let why = "exactly one of nonResourceAttributes or resourceAttributes must be specified";
-        causes.push(Cause::invalid("spec.resourceAttributes", resource, why));
+        causes.push(StatusCause::invalid(
+            "spec.resourceAttributes",
+            resource,
+            why,
+        ));
     }
     let groups = spec["groups"]
         .as_array()
         .is_some_and(|list| !list.is_empty());
     if !is_self && text(spec, "user").is_empty() && !groups {
         let why = "at least one of user or group must be specified";
-        causes.push(Cause::invalid("spec.user", &"".into(), why));
+        causes.push(StatusCause::invalid("spec.user", &"".into(), why));
     }
     if is_local && !path.is_null() {
         let why = "disallowed on this kind of request";
-        causes.push(Cause::invalid("spec.nonResourceAttributes", path, why));
+        causes.push(StatusCause::invalid(
+            "spec.nonResourceAttributes",
+            path,
+            why,
+        ));
     }
     causes
 }

@@ -3,15 +3,17 @@
 //! Source: `k8s.io/kubernetes/pkg/registry/core/serviceaccount/storage` and
 //! `pkg/registry/authentication/tokenreview`.
 
+use lariat_apimachinery::cause::StatusCause;
+use lariat_apimachinery::object::Object;
 use serde_json::{Value, json};
 
-use super::{created, read};
-use crate::access::{self, AUDIENCE, Issue};
-use crate::api::reply::Reply;
-use crate::api::status::{ApiError, Cause};
-use crate::store::Object;
-use crate::verbs::Call;
+use super::question::{created, read};
+use crate::access::{AUDIENCE, Issue};
+use crate::server::Server;
+use crate::status::ApiError;
+use crate::verbs::call::Call;
 use crate::verbs::decode::Expected;
+use crate::wire::reply::Reply;
 
 /// How long a token is good unless the request says otherwise, and at least.
 const DEFAULT_SECONDS: i64 = 60 * 60;
@@ -32,17 +34,16 @@ pub(super) fn request(call: &Call) -> Result<Reply, ApiError> {
     check_seconds(seconds)?;
     let seconds = u64::try_from(seconds).unwrap_or_default();
     let audiences = texts(&spec["audiences"]).unwrap_or_else(|| vec![AUDIENCE.to_owned()]);
-    let token = access::issue(
-        &call.server,
-        Issue {
-            namespace: call.namespace().unwrap_or_default(),
-            name: call.name(),
-            uid: account.uid(),
-            audiences: audiences.clone(),
-            seconds,
-        },
-    )
-    .map_err(|error| ApiError::internal(error.to_string()))?;
+    let issue = Issue {
+        namespace: call.namespace().unwrap_or_default(),
+        name: call.name(),
+        uid: account.uid(),
+        audiences: audiences.clone(),
+        seconds,
+    };
+    let Server { clock, random, .. } = &*call.server;
+    let token = call.server.access.tokens.issue(clock, random, issue);
+    let token = token.map_err(|error| ApiError::internal(error.to_string()))?;
     object.insert(
         "metadata".into(),
         json!({
@@ -78,7 +79,7 @@ fn check_seconds(seconds: i64) -> Result<(), ApiError> {
         LEAST_SECONDS..=MOST_SECONDS => return Ok(()),
         _ => "may not specify a duration larger than 2^32 seconds",
     };
-    let cause = Cause::invalid("spec.expirationSeconds", &seconds.into(), why);
+    let cause = StatusCause::invalid("spec.expirationSeconds", &seconds.into(), why);
     Err(ApiError::invalid_kind(
         "TokenRequest",
         "authentication.k8s.io",
@@ -95,7 +96,8 @@ pub(super) fn review(call: &Call) -> Result<Reply, ApiError> {
         let message = "token is required for TokenReview in authentication";
         return Err(ApiError::bad_request(message));
     }
-    let Some(known) = access::look_up(&call.server, token) else {
+    let Server { store, clock, .. } = &*call.server;
+    let Some(known) = call.server.access.tokens.look_up(store, clock, token) else {
         let error = "[invalid bearer token, token lookup failed]";
         return Ok(created(object, json!({"user": {}, "error": error})));
     };
@@ -105,14 +107,13 @@ pub(super) fn review(call: &Call) -> Result<Reply, ApiError> {
         .into_iter()
         .filter(|audience| wanted.contains(audience))
         .collect();
-    let status = match audiences.is_empty() {
-        true => json!({
+    let status = if audiences.is_empty() {
+        json!({
             "user": {},
             "error": format!("token audiences are not among those asked for: {wanted:?}"),
-        }),
-        false => json!({
-            "authenticated": true, "user": known.user.info(), "audiences": audiences,
-        }),
+        })
+    } else {
+        json!({"authenticated": true, "user": known.user.info(), "audiences": audiences})
     };
     Ok(created(object, status))
 }

@@ -2,16 +2,19 @@
 //!
 //! Source: `BindingREST` and `LegacyBindingREST` in `k8s.io/kubernetes/pkg/registry/core/pod/storage`.
 
+use lariat_apimachinery::cause::StatusCause;
+use lariat_apimachinery::kinds::Resource;
+use lariat_apimachinery::object::{Object, metadata_mut, metadata_text};
 use serde_json::{Value, json};
 
-use super::{read_body, success};
-use crate::api::reply::Reply;
-use crate::api::status::{ApiError, Cause};
-use crate::kinds::Resource;
-use crate::store::{Object, Stored};
-use crate::verbs::admit::{Replacement, metadata_mut, metadata_text};
+use super::body::{read_body, success};
+use crate::status::ApiError;
+use crate::store::Stored;
+use crate::strategy::Replacement;
+use crate::verbs::call::Call;
 use crate::verbs::decode::Expected;
-use crate::verbs::{Call, update};
+use crate::verbs::update;
+use crate::wire::reply::Reply;
 
 pub(super) fn bind(call: &Call) -> Result<Reply, ApiError> {
     call.query.check_write("CreateOptions", false)?;
@@ -67,23 +70,24 @@ fn target(binding: &Object) -> Result<&str, ApiError> {
     let mut causes = Vec::new();
     let kind = text("kind");
     if !matches!(kind, "" | "Node") {
-        causes.push(Cause::unsupported(
+        causes.push(StatusCause::unsupported(
             "target.kind",
             kind,
             r#""Node", "<empty>""#,
         ));
     }
     if text("name").is_empty() {
-        causes.push(Cause::required("target.name", ""));
+        causes.push(StatusCause::required("target.name", ""));
     }
-    match causes.is_empty() {
-        true => Ok(text("name")),
-        false => Err(ApiError::invalid_as(
+    if causes.is_empty() {
+        Ok(text("name"))
+    } else {
+        Err(ApiError::invalid_as(
             "Binding",
             "",
             metadata_text(binding, "name"),
             &causes,
-        )),
+        ))
     }
 }
 
@@ -96,7 +100,7 @@ fn check_preconditions(pods: &Resource, binding: &Object, pod: &Stored) -> Resul
     ] {
         let sent = metadata_text(binding, member);
         if !sent.is_empty() && sent != is {
-            return Err(ApiError::unmet(pods, pod.key(), name, (sent, is)));
+            return Err(ApiError::unmet(pods, pod.key(), name, sent, is));
         }
     }
     Ok(())

@@ -4,17 +4,19 @@
 
 use std::sync::Arc;
 
+use lariat_apimachinery::kinds::Resource;
+use lariat_apimachinery::object::{Object, metadata_text};
 use lariat_core::LabelSelector;
 
-use super::{read_body, success};
-use crate::api::reply::Reply;
-use crate::api::status::ApiError;
-use crate::kinds::Resource;
-use crate::store::{Object, Range, Stored};
-use crate::verbs::admit::{self, Part, metadata_text};
+use super::body::{read_body, success};
+use crate::status::ApiError;
+use crate::store::{Range, Stored};
+use crate::strategy::{Part, replacement, selector_text};
+use crate::verbs::call::Call;
 use crate::verbs::decode::Expected;
 use crate::verbs::delete_options::DeleteOptions;
-use crate::verbs::{Call, delete, update};
+use crate::verbs::{delete, update};
+use crate::wire::reply::Reply;
 
 pub(super) fn evict(call: &Call) -> Result<Reply, ApiError> {
     call.query.check_write("CreateOptions", false)?;
@@ -105,7 +107,7 @@ fn use_budget(call: &Call, pod: &Stored, dry_run: bool) -> Result<bool, ApiError
         status["disruptionsAllowed"] = rest.into();
         status["disruptedPods"][call.name()] = now.into();
     }
-    let replacement = admit::replacement(budgets, Part::Status, &old, new)?;
+    let replacement = replacement(budgets, Part::Status, &old, new)?;
     Ok(update::replace(&call.server, budgets, budget, &replacement).is_some())
 }
 
@@ -128,7 +130,7 @@ fn budgets_of(call: &Call, budgets: &Resource, pod: &Stored) -> Vec<Arc<Stored>>
     let selects = |budget: &Arc<Stored>| {
         let object = budget.object();
         let selector = object.get("spec").and_then(|spec| spec.get("selector"));
-        let selector = selector.and_then(super::scale::selector_text);
+        let selector = selector.and_then(selector_text);
         let selector = selector.and_then(|text| text.parse::<LabelSelector>().ok());
         selector.is_some_and(|selector| selector.matches(pod.labels()))
     };

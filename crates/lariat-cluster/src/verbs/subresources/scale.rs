@@ -6,20 +6,24 @@
 use std::sync::Arc;
 
 use http::StatusCode;
+use lariat_apimachinery::cause::StatusCause;
+use lariat_apimachinery::kinds::Resource;
+use lariat_apimachinery::managed::{self, Scaled};
+use lariat_apimachinery::object::{Object, metadata_text};
+use lariat_apimachinery::schema;
 use serde_json::{Map, Value, json};
 
-use super::read_body;
-use crate::api::reply::Reply;
-use crate::api::status::{ApiError, Cause};
-use crate::kinds::Resource;
-use crate::managed::{self, Scaled};
-use crate::schema;
-use crate::store::{Object, Stored};
-use crate::verbs::admit::{self, Part, metadata_text};
+use super::body::read_body;
+use crate::status::ApiError;
+use crate::store::Stored;
+use crate::strategy::{Part, Replacement, replacement, selector_text, view};
+use crate::verbs::call::Call;
 use crate::verbs::decode::Expected;
 use crate::verbs::ownership::{self, Writer};
 use crate::verbs::patch::{self, Change};
-use crate::verbs::{Call, Verb, update, view};
+use crate::verbs::update;
+use crate::wire::reply::Reply;
+use crate::wire::verb::Verb;
 
 const KIND: Expected<'static> = Expected {
     kind: "Scale",
@@ -124,7 +128,7 @@ fn apply(call: &Call, dry_run: bool) -> Result<Reply, ApiError> {
         let merged = writer
             .write(&call.resource)
             .apply(Some(&live), &applied, force);
-        let merged = merged.map_err(|refused| ownership::refusal(call, &applied, refused))?;
+        let merged = merged.map_err(|refused| ownership::refusal(call, &applied, &refused))?;
         if let Some(reply) = finish(call, &current, &live, merged, dry_run)? {
             return Ok(reply);
         }
@@ -142,9 +146,9 @@ fn check_type(call: &Call, writer: &Writer, sent: &Object) -> Result<(), ApiErro
     };
     // Nothing is there that it could be in conflict with.
     let typed = write.apply(None, sent, true);
-    typed.map(drop).map_err(|refused| {
-        ownership::refusal_of(call, (KIND.api_version, KIND.kind), sent, refused)
-    })
+    typed
+        .map(drop)
+        .map_err(|refused| ownership::refusal_of(call, KIND.api_version, KIND.kind, sent, &refused))
 }
 
 /// Checks the version and the uid that a scale names.
@@ -198,11 +202,11 @@ fn finish(
     new: Object,
     dry_run: bool,
 ) -> Result<Option<Reply>, ApiError> {
-    let replacement = admit::replacement(&call.resource, Part::Main, live, new)?;
+    let replacement = replacement(&call.resource, Part::Main, live, new)?;
     if dry_run {
         let object = match &replacement {
-            admit::Replacement::Unchanged => live,
-            admit::Replacement::Changed(new) | admit::Replacement::Deleted(new) => new,
+            Replacement::Unchanged => live,
+            Replacement::Changed(new) | Replacement::Deleted(new) => new,
         };
         return reply(call, object, current).map(Some);
     }
@@ -220,10 +224,10 @@ fn check(call: &Call, replicas: i64) -> Result<(), ApiError> {
     let value = Value::from(replicas);
     if call.resource.rules.custom {
         let field = format!(".{}", path(call).join("."));
-        let cause = Cause::invalid(&field, &value, "should be a non-negative integer");
+        let cause = StatusCause::invalid(&field, &value, "should be a non-negative integer");
         return Err(ApiError::invalid(&call.resource, call.name(), &[cause]));
     }
-    let cause = Cause::invalid("spec.replicas", &value, message);
+    let cause = StatusCause::invalid("spec.replicas", &value, message);
     Err(ApiError::invalid_as(
         "Scale",
         "autoscaling",
@@ -263,7 +267,7 @@ fn scale_of(call: &Call, object: &Object, stored: &Stored) -> Result<Object, Api
     let whole = Value::Object(object.clone());
     let (replicas, present, selector) = match &call.resource.rules.scale {
         Some(paths) => {
-            let number = |path: &crate::structural::json_path::JsonPath| {
+            let number = |path: &lariat_apimachinery::structural::json_path::JsonPath| {
                 path.first(&whole).and_then(Value::as_i64)
             };
             let selector = paths.selector_path.as_ref();
@@ -311,36 +315,4 @@ fn scale_of(call: &Call, object: &Object, stored: &Stored) -> Result<Object, Api
     scale.insert("spec".into(), json!({ "replicas": replicas }));
     scale.insert("status".into(), status);
     Ok(scale)
-}
-
-/// Writes a `LabelSelector`, or a plain map of labels, as the text of a selector.
-pub(in crate::verbs) fn selector_text(selector: &Value) -> Option<String> {
-    let selector = selector.as_object()?;
-    let is_plain = selector.values().all(Value::is_string);
-    let labels = match is_plain {
-        true => Some(selector),
-        false => selector.get("matchLabels").and_then(Value::as_object),
-    };
-    let mut parts: Vec<String> = Vec::new();
-    for (key, value) in labels.into_iter().flatten() {
-        parts.push(format!("{key}={}", value.as_str().unwrap_or_default()));
-    }
-    let expressions = selector.get("matchExpressions").and_then(Value::as_array);
-    for expression in expressions.into_iter().flatten() {
-        let key = expression["key"].as_str()?;
-        let values: Vec<&str> = expression["values"]
-            .as_array()
-            .into_iter()
-            .flatten()
-            .filter_map(Value::as_str)
-            .collect();
-        parts.push(match expression["operator"].as_str()? {
-            "In" => format!("{key} in ({})", values.join(",")),
-            "NotIn" => format!("{key} notin ({})", values.join(",")),
-            "Exists" => key.to_owned(),
-            "DoesNotExist" => format!("!{key}"),
-            _ => return None,
-        });
-    }
-    Some(parts.join(","))
 }

@@ -40,13 +40,14 @@ fn metrics(scaler: Row<'_>) -> String {
             None => UNKNOWN.to_owned(),
         };
         let target = "/spec/targetCPUUtilizationPercentage";
-        return match scaler.has(target) {
-            true => format!(
+        return if scaler.has(target) {
+            format!(
                 "cpu: {}/{}",
                 percent("/status/currentCPUUtilizationPercentage"),
                 percent(target)
-            ),
-            false => NONE.to_owned(),
+            )
+        } else {
+            NONE.to_owned()
         };
     }
     let texts: Vec<String> = specs

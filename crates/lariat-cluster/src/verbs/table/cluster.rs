@@ -84,9 +84,10 @@ fn node_status(node: Row<'_>) -> String {
         "True" => "Ready",
         _ => "NotReady",
     };
-    match node.flag("/spec/unschedulable") {
-        true => format!("{status},SchedulingDisabled"),
-        false => status.to_owned(),
+    if node.flag("/spec/unschedulable") {
+        format!("{status},SchedulingDisabled")
+    } else {
+        status.to_owned()
     }
 }
 
@@ -104,9 +105,10 @@ fn roles(node: Row<'_>) -> String {
     roles.retain(|role| !role.is_empty());
     roles.sort();
     roles.dedup();
-    match roles.is_empty() {
-        true => NONE.to_owned(),
-        false => roles.join(","),
+    if roles.is_empty() {
+        NONE.to_owned()
+    } else {
+        roles.join(",")
     }
 }
 
@@ -244,9 +246,10 @@ pub(super) const QUOTAS: Printer = Printer {
             let used = quota.scalar_or(&format!("/status/used/{pointer}"), "0");
             let hard = quota.scalar_or(&format!("/status/hard/{pointer}"), "0");
             let text = format!("{resource}: {used}/{hard}");
-            match resource.starts_with("limits") {
-                true => limits.push(text),
-                false => requests.push(text),
+            if resource.starts_with("limits") {
+                limits.push(text)
+            } else {
+                requests.push(text)
             }
         }
         vec![

@@ -2,12 +2,12 @@
 //!
 //! Source: `tableconvertor` in `k8s.io/apiextensions-apiserver/pkg/registry/customresource`.
 
+use lariat_apimachinery::kinds::{Column, Resource};
 use serde_json::{Value, json};
 
 use super::age;
 use super::column::{AGE, CREATED_DOC, NAME};
 use super::row::{Cells, Row};
-use crate::kinds::{Column, Resource};
 
 /// Returns the definitions of the columns of a custom kind.
 pub(super) fn definitions(resource: &Resource) -> Vec<Value> {

@@ -18,15 +18,17 @@ mod workloads;
 
 use std::sync::Arc;
 
+use lariat_apimachinery::cause::StatusCause;
+use lariat_apimachinery::kinds::Resource;
+use lariat_apimachinery::object::Object;
 use serde_json::{Value, json};
 
-use super::Call;
-use crate::api::negotiate::MetaVersion;
-use crate::api::query::Query;
-use crate::api::status::{ApiError, Cause};
 use crate::clock::Clock;
-use crate::kinds::Resource;
-use crate::store::{Draft, EventType, Object, Stored};
+use crate::status::ApiError;
+use crate::store::{Draft, EventType, Stored};
+use crate::verbs::call::Call;
+use crate::wire::negotiate::MetaVersion;
+use crate::wire::query::Query;
 use column::Printer;
 use row::{Cells, Row};
 
@@ -61,7 +63,7 @@ impl Include {
             Some("Object") => Self::Object,
             Some(other) => {
                 let why = "must be 'Metadata', 'Object', 'None', or empty";
-                let cause = Cause::invalid("includeObject", &other.into(), why);
+                let cause = StatusCause::invalid("includeObject", &other.into(), why);
                 return Err(ApiError::bad_request(format!(
                     "Unable to convert to Table as requested: {}",
                     cause.text()
@@ -84,9 +86,10 @@ impl Table {
 
     /// Writes a table up to its first row; `metadata` is the JSON inside the braces.
     pub(super) fn opening(&self, metadata: &str, with_columns: bool) -> Vec<u8> {
-        let columns = match with_columns {
-            true => Value::Array(self.definitions()),
-            false => Value::Null,
+        let columns = if with_columns {
+            Value::Array(self.definitions())
+        } else {
+            Value::Null
         };
         let version = self.version.api_version();
         let opening =

@@ -18,9 +18,10 @@ pub(super) const SERVICES: Printer = Printer {
     cells: |service| {
         let address = service.text_or("/spec/clusterIPs/0", service.text("/spec/clusterIP"));
         let ports: Vec<String> = service.rows("/spec/ports").map(port).collect();
-        let ports = match ports.is_empty() {
-            true => NONE.to_owned(),
-            false => ports.join(","),
+        let ports = if ports.is_empty() {
+            NONE.to_owned()
+        } else {
+            ports.join(",")
         };
         vec![
             service.name().into(),
@@ -81,9 +82,10 @@ pub(super) const INGRESSES: Printer = Printer {
     cells: |ingress| {
         let annotated = "/metadata/annotations/kubernetes.io~1ingress.class";
         let class = ingress.text_or("/spec/ingressClassName", ingress.text(annotated));
-        let ports = match ingress.list("/spec/tls").is_empty() {
-            true => "80",
-            false => "80, 443",
+        let ports = if ingress.list("/spec/tls").is_empty() {
+            "80"
+        } else {
+            "80, 443"
         };
         vec![
             ingress.name().into(),
@@ -116,9 +118,10 @@ fn hosts(ingress: Row<'_>) -> String {
 pub(super) const INGRESS_CLASSES: Printer = Printer {
     columns: &[NAME, text("Controller"), text("Parameters"), AGE],
     cells: |class| {
-        let parameters = match class.has("/spec/parameters") {
-            true => reference(class.at("/spec/parameters")),
-            false => NONE.to_owned(),
+        let parameters = if class.has("/spec/parameters") {
+            reference(class.at("/spec/parameters"))
+        } else {
+            NONE.to_owned()
         };
         vec![
             class.name().into(),
@@ -130,7 +133,7 @@ pub(super) const INGRESS_CLASSES: Printer = Printer {
 };
 
 fn reference(to: Row<'_>) -> String {
-    let kind = crate::kinds::qualified(to.text("/kind"), to.text("/apiGroup"));
+    let kind = lariat_apimachinery::kinds::qualified(to.text("/kind"), to.text("/apiGroup"));
     format!("{kind}/{}", to.text("/name"))
 }
 
@@ -148,9 +151,10 @@ pub(super) const NETWORK_POLICIES: Printer = Printer {
 pub(super) const ENDPOINTS: Printer = Printer {
     columns: &[NAME, text("Endpoints"), AGE],
     cells: |endpoints| {
-        let shown = match endpoints.list("/subsets").is_empty() {
-            true => NONE.to_owned(),
-            false => first_of(&addresses(endpoints), 3),
+        let shown = if endpoints.list("/subsets").is_empty() {
+            NONE.to_owned()
+        } else {
+            first_of(&addresses(endpoints), 3)
         };
         vec![
             endpoints.name().into(),
@@ -174,9 +178,12 @@ fn addresses(endpoints: Row<'_>) -> Vec<String> {
         }
         for port in subset.rows("/ports") {
             let port = port.number("/port");
-            all.extend(addresses().map(|address| match address.contains(':') {
-                true => format!("[{address}]:{port}"),
-                false => format!("{address}:{port}"),
+            all.extend(addresses().map(|address| {
+                if address.contains(':') {
+                    format!("[{address}]:{port}")
+                } else {
+                    format!("{address}:{port}")
+                }
             }));
         }
     }
@@ -202,9 +209,10 @@ pub(super) const ENDPOINT_SLICES: Printer = Printer {
             .map(|address| address.as_str().unwrap_or_default().to_owned())
             .collect();
         let shown = |texts: &[String]| -> Value {
-            match texts.is_empty() {
-                true => "<unset>".into(),
-                false => first_of(texts, 3).into(),
+            if texts.is_empty() {
+                "<unset>".into()
+            } else {
+                first_of(texts, 3).into()
             }
         };
         vec![
@@ -225,7 +233,7 @@ pub(super) const IP_ADDRESSES: Printer = Printer {
         for part in ["/namespace", "/name"] {
             parts.extend(Some(parent.text(part)).filter(|text| !text.is_empty()));
         }
-        let resource = crate::kinds::qualified(parts[0], parent.text("/group"));
+        let resource = lariat_apimachinery::kinds::qualified(parts[0], parent.text("/group"));
         parts[0] = &resource;
         vec![
             address.name().into(),

@@ -100,9 +100,10 @@ fn summarize(pod: Row<'_>) -> Summary {
     let gated = pod.rows("/status/conditions").any(|condition| {
         condition.text("/type") == "PodScheduled" && condition.text("/reason") == "SchedulingGated"
     });
-    let reason = match gated {
-        true => "SchedulingGated",
-        false => pod.text_or("/status/reason", pod.text("/status/phase")),
+    let reason = if gated {
+        "SchedulingGated"
+    } else {
+        pod.text_or("/status/reason", pod.text("/status/phase"))
     };
     let mut summary = Summary {
         reason: reason.to_owned(),

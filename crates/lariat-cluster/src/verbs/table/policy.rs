@@ -102,9 +102,10 @@ pub(super) const ADMISSION_POLICIES: Printer = Printer {
     columns: &[NAME, number("Validations"), text("ParamKind"), AGE],
     cells: |policy| {
         let kind = policy.at("/spec/paramKind");
-        let parameters = match kind.has("/kind") {
-            true => format!("{}/{}", kind.text("/apiVersion"), kind.text("/kind")),
-            false => UNSET.to_owned(),
+        let parameters = if kind.has("/kind") {
+            format!("{}/{}", kind.text("/apiVersion"), kind.text("/kind"))
+        } else {
+            UNSET.to_owned()
         };
         vec![
             policy.name().into(),
@@ -194,13 +195,14 @@ pub(super) const API_SERVICES: Printer = Printer {
     columns: &[NAME, text("Service"), text("Available"), AGE],
     cells: |service| {
         let reference = service.at("/spec/service");
-        let backend = match reference.has("/name") {
-            true => format!(
+        let backend = if reference.has("/name") {
+            format!(
                 "{}/{}",
                 reference.text("/namespace"),
                 reference.text("/name")
-            ),
-            false => "Local".to_owned(),
+            )
+        } else {
+            "Local".to_owned()
         };
         let available = service
             .rows("/status/conditions")

@@ -129,9 +129,10 @@ impl<'a> Row<'a> {
     /// Writes the labels in a map.
     pub(super) fn labels(self, pointer: &str) -> String {
         let labels: Vec<String> = pairs(self.get(pointer)).collect();
-        match labels.is_empty() {
-            true => NONE.to_owned(),
-            false => labels.join(","),
+        if labels.is_empty() {
+            NONE.to_owned()
+        } else {
+            labels.join(",")
         }
     }
 

@@ -22,13 +22,14 @@ pub(super) const VOLUMES: Printer = Printer {
         wide("VolumeMode"),
     ],
     cells: |volume| {
-        let claim = match volume.has("/spec/claimRef") {
-            true => format!(
+        let claim = if volume.has("/spec/claimRef") {
+            format!(
                 "{}/{}",
                 volume.text("/spec/claimRef/namespace"),
                 volume.text("/spec/claimRef/name")
-            ),
-            false => String::new(),
+            )
+        } else {
+            String::new()
         };
         vec![
             volume.name().into(),
@@ -86,9 +87,10 @@ pub(super) const CLAIMS: Printer = Printer {
 };
 
 fn phase(object: Row<'_>) -> &str {
-    match object.is_deleting() {
-        true => "Terminating",
-        false => object.text("/status/phase"),
+    if object.is_deleting() {
+        "Terminating"
+    } else {
+        object.text("/status/phase")
     }
 }
 
@@ -141,9 +143,10 @@ fn with_default(class: Row<'_>, prefix: &str) -> String {
         let annotation = format!("{prefix}.{beta}kubernetes.io~1is-default-class");
         class.text(&format!("/metadata/annotations/{annotation}")) == "true"
     });
-    match is_default {
-        true => format!("{} (default)", class.name()),
-        false => class.name().to_owned(),
+    if is_default {
+        format!("{} (default)", class.name())
+    } else {
+        class.name().to_owned()
     }
 }
 
@@ -196,9 +199,10 @@ pub(super) const CSI_DRIVERS: Printer = Printer {
             .rows("/spec/tokenRequests")
             .map(|request| request.text("/audience"))
             .collect();
-        let audiences: Value = match audiences.is_empty() {
-            true => UNSET.into(),
-            false => audiences.join(",").into(),
+        let audiences: Value = if audiences.is_empty() {
+            UNSET.into()
+        } else {
+            audiences.join(",").into()
         };
         let modes = driver.join("/spec/volumeLifecycleModes", ",");
         vec![

@@ -36,7 +36,7 @@ fn check_pod(spec: Value, status: Value, ready: &str, reason: &str, restarts: &s
 fn every_row_has_a_cell_for_each_column_even_if_the_object_is_empty() {
     let now: Timestamp = NOW.parse().unwrap();
     let store = crate::store::Store::new(1);
-    let catalog = crate::kinds::Kinds::new(&store).catalog();
+    let catalog = lariat_apimachinery::kinds::Kinds::new(|name| store.table(name)).catalog();
     for resource in catalog.each_table() {
         let printer = printer(&resource.group, &resource.plural);
         for object in [json!({}), json!({"spec": 1, "status": [], "metadata": "x"})] {

@@ -243,7 +243,8 @@ pub(super) const CONTROLLER_REVISIONS: Printer = Printer {
                 .text("/apiVersion")
                 .split_once('/')
                 .unwrap_or_default();
-            let kind = crate::kinds::qualified(owner.text("/kind"), group).to_lowercase();
+            let kind =
+                lariat_apimachinery::kinds::qualified(owner.text("/kind"), group).to_lowercase();
             format!("{kind}/{}", owner.text("/name"))
         });
         vec![

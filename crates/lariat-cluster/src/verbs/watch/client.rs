@@ -3,9 +3,9 @@
 use tokio::sync::watch::Receiver;
 
 use super::trap::Break;
-use crate::faults::Isolated;
+use crate::rules::Isolated;
 use crate::store::Ending;
-use crate::verbs::Call;
+use crate::verbs::call::Call;
 
 /// Who watches, and who is cut off.
 #[derive(Debug)]
@@ -36,9 +36,10 @@ impl Client {
         let isolated = self.isolated.borrow_and_update();
         let by = isolated.iter().find(|each| each.is(&self.user_agent))?;
         self.is_cut_off = true;
-        Some(match by.silent {
-            true => Break::Hang,
-            false => Break::End(Ending::Cut),
+        Some(if by.silent {
+            Break::Hang
+        } else {
+            Break::End(Ending::Cut)
         })
     }
 

@@ -4,13 +4,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
+use lariat_apimachinery::kinds::Resource;
 
-use crate::api::negotiate::Shape;
-use crate::api::status::ApiError;
-use crate::kinds::Resource;
+use crate::status::ApiError;
 use crate::store::{EventType, METADATA_HEAD, Stored};
+use crate::strategy::view;
+use crate::verbs::call::Call;
 use crate::verbs::table::Table;
-use crate::verbs::{Call, view};
+use crate::wire::negotiate::Shape;
 
 /// Writes the lines of one watch.
 #[derive(Debug)]
@@ -31,9 +32,10 @@ impl Framer {
     pub(super) fn new(call: &Call) -> Self {
         let only_metadata = call.shape != Shape::Whole;
         Self {
-            head: match only_metadata {
-                true => call.metadata_head(),
-                false => call.resource.head(),
+            head: if only_metadata {
+                call.metadata_head()
+            } else {
+                call.resource.head()
             },
             only_metadata,
             table: (call.shape == Shape::Table).then(|| Table::of(call)),
@@ -59,9 +61,10 @@ impl Framer {
             return stored.frame(event);
         }
         let opening = format!(r#"{{"type":"{}","object":{{{}"#, event.as_str(), self.head);
-        let (content, closing) = match self.only_metadata {
-            true => (stored.metadata(), &b"}}\n"[..]),
-            false => (stored.content(), &b"}\n"[..]),
+        let (content, closing) = if self.only_metadata {
+            (stored.metadata(), &b"}}\n"[..])
+        } else {
+            (stored.content(), &b"}\n"[..])
         };
         [opening.as_bytes(), content, closing].concat().into()
     }
@@ -88,9 +91,10 @@ impl Framer {
             let stored = table.bookmark(revision, ends_state);
             return self.table_event(table, &stored, "BOOKMARK");
         }
-        let more = match ends_state {
-            true => r#","annotations":{"k8s.io/initial-events-end":"true"}"#,
-            false => "",
+        let more = if ends_state {
+            r#","annotations":{"k8s.io/initial-events-end":"true"}"#
+        } else {
+            ""
         };
         let head = &self.head;
         let metadata =

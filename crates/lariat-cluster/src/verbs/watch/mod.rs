@@ -8,13 +8,13 @@ mod watcher;
 
 use futures::stream;
 
-use super::Call;
 use super::fields::Filter;
 use super::list;
-use crate::api::body::ResponseBody;
-use crate::api::reply::Reply;
-use crate::api::status::ApiError;
-use crate::faults::Action;
+use crate::fault::Action;
+use crate::status::ApiError;
+use crate::verbs::call::Call;
+use crate::wire::body::ResponseBody;
+use crate::wire::reply::Reply;
 use watcher::Watcher;
 
 pub(super) async fn watch(call: Call) -> Result<Reply, ApiError> {

@@ -2,7 +2,7 @@
 
 use tokio::time::Instant;
 
-use crate::faults::{Action, After};
+use crate::fault::{Action, After};
 use crate::store::Ending;
 
 /// A break that waits for its moment.

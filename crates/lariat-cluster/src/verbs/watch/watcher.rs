@@ -5,6 +5,7 @@ use std::io;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use lariat_apimachinery::kinds::TableId;
 use tokio::sync::watch::Receiver;
 use tokio::time::{self, Instant};
 
@@ -12,13 +13,13 @@ use super::client::Client;
 use super::condense::condensed;
 use super::frame::Framer;
 use super::trap::{Break, Trap};
-use crate::api::query::ListQuery;
-use crate::api::status::ApiError;
-use crate::faults::Action;
+use crate::fault::Action;
 use crate::server::Server;
-use crate::store::{Ending, Event, EventType, Range, Signal, Stored, TableId};
-use crate::verbs::Call;
+use crate::status::ApiError;
+use crate::store::{Ending, Event, EventType, Range, Signal, Stored};
+use crate::verbs::call::Call;
 use crate::verbs::fields::Filter;
+use crate::wire::query::ListQuery;
 
 /// How many events a watcher reads at a time.
 const BATCH: usize = 256;
@@ -67,7 +68,7 @@ impl Watcher {
         let signals = call.server.store.subscribe(call.resource.table);
         let timeout = query.timeout.unwrap_or_else(|| {
             let shortest = call.server.time.watch_timeout;
-            shortest.mul_f64(1.0 + f64::from(call.server.names.fraction()))
+            shortest.mul_f64(1.0 + f64::from(call.server.random.fraction()))
         });
         let now = Instant::now();
         let endings_before = signals.borrow().ended;

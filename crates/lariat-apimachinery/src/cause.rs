@@ -1,0 +1,91 @@
+//! What is wrong with one field.
+
+use serde::Serialize;
+use serde_json::Value;
+
+/// One field that is wrong: a cause in the details of a `Status`.
+///
+/// It is called `field.Error` in the API server, and has its texts. Serialized it is a `StatusCause`.
+#[derive(Debug, Clone, Serialize)]
+pub struct StatusCause {
+    reason: &'static str,
+    message: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    field: String,
+}
+
+impl StatusCause {
+    /// Makes a cause of a machine-readable reason, such as `FieldValueInvalid`.
+    pub fn new(reason: &'static str, field: &str, message: impl Into<String>) -> Self {
+        Self {
+            reason,
+            field: field.to_owned(),
+            message: message.into(),
+        }
+    }
+
+    /// Returns the machine-readable reason.
+    #[must_use]
+    pub fn reason(&self) -> &'static str {
+        self.reason
+    }
+
+    /// Returns the cause as one sentence.
+    #[must_use]
+    pub fn text(&self) -> String {
+        format!("{}: {}", self.field, self.message)
+    }
+
+    /// A field that must be there; the message may be empty.
+    #[must_use]
+    pub fn required(field: &str, message: &str) -> Self {
+        let message = match message {
+            "" => "Required value".to_owned(),
+            message => format!("Required value: {message}"),
+        };
+        Self::new("FieldValueRequired", field, message)
+    }
+
+    /// A field whose value is not allowed.
+    #[must_use]
+    pub fn invalid(field: &str, value: &Value, message: &str) -> Self {
+        Self::new(
+            "FieldValueInvalid",
+            field,
+            format!("Invalid value: {value}: {message}"),
+        )
+    }
+
+    /// A field that must not be there, or must not change.
+    #[must_use]
+    pub fn forbidden(field: &str, message: &str) -> Self {
+        Self::new(
+            "FieldValueForbidden",
+            field,
+            format!("Forbidden: {message}"),
+        )
+    }
+
+    /// A value that is there twice.
+    #[must_use]
+    pub fn duplicate(field: &str, value: &str) -> Self {
+        Self::new(
+            "FieldValueDuplicate",
+            field,
+            format!("Duplicate value: {value:?}"),
+        )
+    }
+
+    /// A name of something that does not exist.
+    #[must_use]
+    pub fn not_found(field: &str, value: &str) -> Self {
+        Self::new("FieldValueNotFound", field, format!("Not found: {value:?}"))
+    }
+
+    /// A value that is none of the supported ones, which are given as one text.
+    #[must_use]
+    pub fn unsupported(field: &str, value: &str, supported: &str) -> Self {
+        let message = format!("Unsupported value: {value:?}: supported values: {supported}");
+        Self::new("FieldValueNotSupported", field, message)
+    }
+}

@@ -1,0 +1,79 @@
+//! How objects are converted between versions.
+
+use serde_json::Value;
+
+use super::parts::{array, text};
+use crate::cause::StatusCause;
+use crate::names::check_dns_1035;
+
+const PATH: &str = "spec.conversion";
+
+pub(super) fn check(conversion: &Value) -> Vec<StatusCause> {
+    let mut causes = Vec::new();
+    let field = |member: &str| format!("{PATH}.{member}");
+    let strategy = text(conversion, "strategy");
+    match strategy {
+        "" => causes.push(StatusCause::required(&field("strategy"), "")),
+        "None" | "Webhook" => {}
+        other => {
+            let supported = r#""None", "Webhook""#;
+            causes.push(StatusCause::unsupported(
+                &field("strategy"),
+                other,
+                supported,
+            ));
+        }
+    }
+    let webhook = &conversion["webhook"];
+    let versions = array(webhook, "conversionReviewVersions");
+    if strategy == "Webhook" {
+        causes.extend(check_client(&webhook["clientConfig"]));
+        causes.extend(check_versions(versions));
+        return causes;
+    }
+    let rule = "should not be set when strategy is not set to Webhook";
+    if webhook["clientConfig"].is_object() {
+        causes.push(StatusCause::forbidden(&field("webhookClientConfig"), rule));
+    }
+    if !versions.is_empty() {
+        causes.push(StatusCause::forbidden(
+            &field("conversionReviewVersions"),
+            rule,
+        ));
+    }
+    causes
+}
+
+fn check_client(client: &Value) -> Option<StatusCause> {
+    let field = format!("{PATH}.webhookClientConfig");
+    let rule = match (client["url"].is_string(), client["service"].is_object()) {
+        _ if !client.is_object() => "required when strategy is set to Webhook",
+        (true, false) | (false, true) => return None,
+        _ => "exactly one of url or service is required",
+    };
+    Some(StatusCause::required(&field, rule))
+}
+
+fn check_versions(versions: &[Value]) -> Vec<StatusCause> {
+    let field = format!("{PATH}.conversionReviewVersions");
+    if versions.is_empty() {
+        return vec![StatusCause::required(&field, "")];
+    }
+    let mut causes = Vec::new();
+    for (at, version) in versions.iter().enumerate() {
+        let field = format!("{field}[{at}]");
+        if versions[..at].contains(version) {
+            causes.push(StatusCause::invalid(&field, version, "duplicate version"));
+        } else if let Err(rule) = check_dns_1035(version.as_str().unwrap_or_default()) {
+            causes.push(StatusCause::invalid(&field, version, &rule));
+        }
+    }
+    if !versions
+        .iter()
+        .any(|each| each == "v1" || each == "v1beta1")
+    {
+        let rule = "must include at least one of v1, v1beta1";
+        causes.push(StatusCause::invalid(&field, &versions.into(), rule));
+    }
+    causes
+}

@@ -1,0 +1,166 @@
+//! What a schema says about lists and maps: their kinds, and the keys of lists that are maps.
+
+use serde_json::Value;
+
+use super::parts::{array, flag, text};
+use super::structure::properties;
+use crate::cause::StatusCause;
+
+const LIST_TYPE: &str = "x-kubernetes-list-type";
+const MAP_KEYS: &str = "x-kubernetes-list-map-keys";
+const MAP_TYPE: &str = "x-kubernetes-map-type";
+
+pub(super) fn check(schema: &Value, path: &str, causes: &mut Vec<StatusCause>) {
+    let field = |member: &str| format!("{path}.{member}");
+    let preserve = "x-kubernetes-preserve-unknown-fields";
+    if schema.get(preserve) == Some(&Value::Bool(false)) {
+        let rule = "must be true or undefined";
+        causes.push(StatusCause::invalid(&field(preserve), &false.into(), rule));
+    }
+    check_kind(
+        schema,
+        MAP_TYPE,
+        "object",
+        &["atomic", "granular"],
+        path,
+        causes,
+    );
+    check_kind(
+        schema,
+        LIST_TYPE,
+        "array",
+        &["atomic", "set", "map"],
+        path,
+        causes,
+    );
+    let list_type = text(schema, LIST_TYPE);
+    if list_type == "set" {
+        check_set(schema, path, causes);
+    }
+    if !array(schema, MAP_KEYS).is_empty() && list_type != "map" {
+        let rule = "must be map if x-kubernetes-list-map-keys is non-empty";
+        causes.push(match list_type {
+            "" => StatusCause::required(&field(LIST_TYPE), rule),
+            other => StatusCause::invalid(&field(LIST_TYPE), &other.into(), rule),
+        });
+    }
+    if list_type == "map" {
+        check_map(schema, path, causes);
+    }
+    let items = &schema["items"];
+    if matches!(list_type, "set" | "map") && flag(items, "nullable") {
+        let rule = format!("cannot be nullable when x-kubernetes-list-type is {list_type}");
+        causes.push(StatusCause::forbidden(&field("items.nullable"), &rule));
+    }
+}
+
+/// Checks that a list type or a map type has a known value and stands at the right type.
+fn check_kind(
+    schema: &Value,
+    member: &str,
+    wanted: &str,
+    known: &[&str],
+    path: &str,
+    causes: &mut Vec<StatusCause>,
+) {
+    let value = text(schema, member);
+    if value.is_empty() {
+        return;
+    }
+    let kind = text(schema, "type");
+    if kind != wanted {
+        let rule = format!("must be {wanted} if {member} is specified");
+        let field = format!("{path}.type");
+        causes.push(match kind {
+            "" => StatusCause::required(&field, &rule),
+            kind => StatusCause::invalid(&field, &kind.into(), &rule),
+        });
+    }
+    if !known.contains(&value) {
+        let known: Vec<String> = known.iter().map(|each| format!("{each:?}")).collect();
+        let field = format!("{path}.{member}");
+        causes.push(StatusCause::unsupported(&field, value, &known.join(", ")));
+    }
+}
+
+/// Checks that the elements of a set are compared as wholes.
+fn check_set(schema: &Value, path: &str, causes: &mut Vec<StatusCause>) {
+    let items = &schema["items"];
+    let rule = "must be atomic as item of a list with x-kubernetes-list-type=set";
+    let member = match text(items, "type") {
+        "array" if !matches!(text(items, LIST_TYPE), "" | "atomic") => LIST_TYPE,
+        "object" if text(items, MAP_TYPE) != "atomic" => MAP_TYPE,
+        _ => return,
+    };
+    let value = items.get(member).cloned().unwrap_or_default();
+    causes.push(StatusCause::invalid(
+        &format!("{path}.items.{member}"),
+        &value,
+        rule,
+    ));
+}
+
+fn check_map(schema: &Value, path: &str, causes: &mut Vec<StatusCause>) {
+    let field = |member: &str| format!("{path}.{member}");
+    let keys = array(schema, MAP_KEYS);
+    if keys.is_empty() {
+        let rule = "must not be empty if x-kubernetes-list-type is map";
+        causes.push(StatusCause::required(&field(MAP_KEYS), rule));
+    }
+    let Some(items) = schema.get("items").filter(|items| items.is_object()) else {
+        let rule = "must have a schema if x-kubernetes-list-type is map";
+        causes.push(StatusCause::required(&field("items"), rule));
+        return;
+    };
+    let kind = text(items, "type");
+    if kind != "object" {
+        let rule = "must be object if parent array's x-kubernetes-list-type is map";
+        causes.push(StatusCause::invalid(
+            &field("items.type"),
+            &kind.into(),
+            rule,
+        ));
+        return;
+    }
+    let all = Value::Array(keys.to_vec());
+    for (at, key) in keys.iter().enumerate() {
+        let name = key.as_str().unwrap_or_default();
+        match properties(items).find(|(each, _)| *each == name) {
+            Some((_, property)) => check_key(items, name, property, path, causes),
+            None => {
+                let rule = "entries must all be names of item properties";
+                causes.push(StatusCause::invalid(&field(MAP_KEYS), &all, rule));
+            }
+        }
+        if keys[..at].contains(key) {
+            let rule = "must not contain duplicate entries";
+            causes.push(StatusCause::invalid(&field(MAP_KEYS), &all, rule));
+        }
+    }
+}
+
+/// Checks a property by which the elements of a list are told apart.
+fn check_key(
+    items: &Value,
+    name: &str,
+    property: &Value,
+    path: &str,
+    causes: &mut Vec<StatusCause>,
+) {
+    let field = |member: &str| format!("{path}.items.properties[{name}].{member}");
+    let kind = text(property, "type");
+    if matches!(kind, "array" | "object") {
+        let rule = "must be a scalar type if parent array's x-kubernetes-list-type is map";
+        causes.push(StatusCause::invalid(&field("type"), &kind.into(), rule));
+    }
+    let is_required = array(items, "required").iter().any(|each| each == name);
+    if !is_required && property.get("default").is_none_or(Value::is_null) {
+        let rule = "this property is in x-kubernetes-list-map-keys, so it must have a default or be \
+            a required property";
+        causes.push(StatusCause::required(&field("default"), rule));
+    }
+    if flag(property, "nullable") {
+        let rule = "this property is in x-kubernetes-list-map-keys, so it cannot be nullable";
+        causes.push(StatusCause::forbidden(&field("nullable"), rule));
+    }
+}

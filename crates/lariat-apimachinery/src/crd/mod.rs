@@ -1,0 +1,18 @@
+//! CustomResourceDefinitions: their defaults, and what is wrong with one.
+//!
+//! Source: `k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/validation`.
+
+mod conversion;
+mod lists;
+mod names;
+mod parts;
+mod position;
+mod prepare;
+mod rules;
+mod schema;
+mod spec;
+mod structure;
+mod version;
+
+pub use prepare::{CLEANUP, prepare_create, prepare_update};
+pub use spec::{validate, validate_update};

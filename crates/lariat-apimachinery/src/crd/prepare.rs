@@ -1,0 +1,74 @@
+//! What the server itself sets on CRDs.
+
+use serde_json::{Value, json};
+
+use super::parts::{array, flag};
+use crate::object::Object;
+
+/// The finalizer under which the instances of a kind are removed before its definition.
+pub const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
+
+/// Fills in what the server sets on a new definition.
+pub fn prepare_create(object: &mut Object) {
+    set_defaults(object);
+    let status = json!({
+        "conditions": null, "acceptedNames": {"plural": "", "kind": ""}, "storedVersions": [],
+    });
+    object.insert("status".into(), status);
+    remember_stored(object);
+}
+
+/// Fills in what the server sets on a changed definition.
+pub fn prepare_update(object: &mut Object) {
+    set_defaults(object);
+    remember_stored(object);
+}
+
+/// Notes the version objects are stored in from now on; older ones stay until somebody removes them.
+fn remember_stored(object: &mut Object) {
+    let versions = object
+        .get("spec")
+        .map_or(&[][..], |spec| array(spec, "versions"));
+    let storage = versions.iter().filter(|version| flag(version, "storage"));
+    let names: Vec<Value> = storage.map(|version| version["name"].clone()).collect();
+    let stored = object
+        .get_mut("status")
+        .and_then(|status| status.get_mut("storedVersions"));
+    if let Some(Value::Array(stored)) = stored {
+        for name in names {
+            if !stored.contains(&name) {
+                stored.push(name);
+            }
+        }
+    }
+}
+
+/// Derives the names that were left out, and the conversion.
+fn set_defaults(object: &mut Object) {
+    let Some(spec) = object.get_mut("spec").and_then(Value::as_object_mut) else {
+        return;
+    };
+    set_default(spec, "conversion", || json!({"strategy": "None"}));
+    if let Some(Value::Object(names)) = spec.get_mut("names") {
+        let kind = names.get("kind").and_then(Value::as_str);
+        let kind = kind.unwrap_or_default().to_owned();
+        if !kind.is_empty() {
+            set_default(names, "singular", || kind.to_lowercase().into());
+            set_default(names, "listKind", || format!("{kind}List").into());
+        }
+    }
+    let versions = spec.get_mut("versions").and_then(Value::as_array_mut);
+    for version in versions.into_iter().flatten() {
+        if let Value::Object(version) = version {
+            set_default(version, "served", || false.into());
+            set_default(version, "storage", || false.into());
+        }
+    }
+}
+
+fn set_default(object: &mut Object, member: &str, default: impl FnOnce() -> Value) {
+    let present = object.get(member);
+    if present.is_none_or(|value| value.is_null() || value == "") {
+        object.insert(member.to_owned(), default());
+    }
+}

@@ -1,0 +1,95 @@
+//! The rules in a schema, before they are ever evaluated.
+
+use serde_json::Value;
+
+use super::parts::{array, text};
+use super::position::Position;
+use crate::cause::StatusCause;
+use crate::structural::{self, field_path};
+
+const REASONS: [&str; 4] = [
+    "FieldValueRequired",
+    "FieldValueForbidden",
+    "FieldValueInvalid",
+    "FieldValueDuplicate",
+];
+
+/// Checks the rules right at a schema; they are compiled only if `may_compile`.
+pub(super) fn check_rules(
+    schema: &Value,
+    place: Position<'_>,
+    may_compile: bool,
+    causes: &mut Vec<StatusCause>,
+) {
+    let rules = array(schema, "x-kubernetes-validations");
+    let before = causes.len();
+    for (at, rule) in rules.iter().enumerate() {
+        let path = format!("{}.x-kubernetes-validations[{at}]", place.path);
+        check_rule(rule, schema, &path, causes);
+    }
+    if rules.is_empty() || !may_compile || causes.len() > before {
+        return;
+    }
+    for fault in structural::check_rules(schema, place.root) {
+        let path = format!("{}.x-kubernetes-validations[{}]", place.path, fault.at);
+        let field = format!("{path}.{}", fault.member);
+        let rule = &rules[fault.at];
+        if !fault.detail.is_empty() {
+            causes.push(StatusCause::invalid(&field, rule, &fault.detail));
+        } else if let Some(list) = place.uncorrelated.filter(|_| fault.uses_old_self) {
+            let detail = format!(
+                "oldSelf cannot be used on the uncorrelatable portion of the schema within {list}"
+            );
+            causes.push(StatusCause::invalid(&field, &rule["rule"], &detail));
+        }
+    }
+}
+
+/// Checks what surrounds the expression of a rule.
+fn check_rule(rule: &Value, schema: &Value, path: &str, causes: &mut Vec<StatusCause>) {
+    let field = |member: &str| format!("{path}.{member}");
+    let [expression, message, message_expression, field_path] =
+        ["rule", "message", "messageExpression", "fieldPath"].map(|member| text(rule, member));
+    let mut invalid = |member: &str, detail: &str| {
+        causes.push(StatusCause::invalid(&field(member), &rule[member], detail));
+    };
+    if expression.trim().is_empty() {
+        causes.push(StatusCause::required(
+            &field("rule"),
+            "rule is not specified",
+        ));
+    } else if !message.is_empty() && message.trim().is_empty() {
+        invalid("message", "message must be non-empty if specified");
+    } else if message.trim().contains('\n') {
+        invalid("message", "message must not contain line breaks");
+    } else if expression.trim().contains('\n') && message.trim().is_empty() {
+        let detail = "message must be specified if rule contains line breaks";
+        causes.push(StatusCause::required(&field("message"), detail));
+    }
+    if !message_expression.is_empty() && message_expression.trim().is_empty() {
+        let detail = "messageExpression must be non-empty if specified";
+        causes.push(StatusCause::required(&field("messageExpression"), detail));
+    }
+    let reason = text(rule, "reason");
+    if rule.get("reason").is_some_and(Value::is_string) && !REASONS.contains(&reason) {
+        let supported = REASONS.map(|reason| format!("{reason:?}")).join(", ");
+        causes.push(StatusCause::unsupported(
+            &field("reason"),
+            reason,
+            &supported,
+        ));
+    }
+    if field_path.is_empty() {
+        return;
+    }
+    let found = match field_path.trim() {
+        "" => Err("fieldPath must be non-empty if specified".to_owned()),
+        path if path.contains('\n') => Err("fieldPath must not contain line breaks".to_owned()),
+        path => field_path::resolve(path, schema, true)
+            .map_err(|error| format!("fieldPath must be a valid path: {error}")),
+    };
+    if let Err(detail) = found {
+        let value = &rule["fieldPath"];
+        causes.push(StatusCause::invalid(&field("fieldPath"), value, &detail));
+    }
+}

@@ -1,0 +1,221 @@
+//! What a schema of a definition may say.
+//!
+//! Source: `ValidateCustomResourceDefinitionOpenAPISchema` of apiextensions-apiserver.
+
+use serde_json::Value;
+
+use super::lists;
+use super::parts::{array, flag, is_set, text};
+use super::position::Position;
+use super::rules::check_rules;
+use super::structure::{self, properties};
+use crate::cause::StatusCause;
+use crate::structural::Structural;
+
+const TYPES: [&str; 6] = ["array", "boolean", "integer", "number", "object", "string"];
+
+/// What the root of a schema may have if the status is a subresource, in the server's order and names.
+const AT_ROOT: [(&str, &str); 22] = [
+    ("description", "Description"),
+    ("type", "Type"),
+    ("format", "Format"),
+    ("title", "Title"),
+    ("maximum", "Maximum"),
+    ("exclusiveMaximum", "ExclusiveMaximum"),
+    ("minimum", "Minimum"),
+    ("exclusiveMinimum", "ExclusiveMinimum"),
+    ("maxLength", "MaxLength"),
+    ("minLength", "MinLength"),
+    ("pattern", "Pattern"),
+    ("maxItems", "MaxItems"),
+    ("minItems", "MinItems"),
+    ("uniqueItems", "UniqueItems"),
+    ("multipleOf", "MultipleOf"),
+    ("required", "Required"),
+    ("items", "Items"),
+    ("properties", "Properties"),
+    ("externalDocs", "ExternalDocs"),
+    ("example", "Example"),
+    (
+        "x-kubernetes-preserve-unknown-fields",
+        "XPreserveUnknownFields",
+    ),
+    ("x-kubernetes-validations", "XValidations"),
+];
+
+/// Members that OpenAPI knows and definitions must not have.
+const UNSUPPORTED: [&str; 6] = [
+    "id",
+    "additionalItems",
+    "patternProperties",
+    "definitions",
+    "dependencies",
+    "$ref",
+];
+
+/// Checks the schema of a version; `path` is that of the object around `openAPIV3Schema`.
+pub(super) fn check(validation: &Value, has_status: bool, path: &str) -> Vec<StatusCause> {
+    let Some(schema) = validation.get("openAPIV3Schema").filter(|s| s.is_object()) else {
+        return Vec::new();
+    };
+    let path = &*format!("{path}.openAPIV3Schema");
+    let mut causes = Vec::new();
+    if has_status {
+        causes.extend(check_root(schema, path));
+    }
+    if flag(schema, "nullable") {
+        let rule = "nullable cannot be true at the root";
+        causes.push(StatusCause::forbidden(&format!("{path}.nullable"), rule));
+    }
+    let mut unsound = structure::check(schema, path);
+    if unsound.is_empty() {
+        unsound = Structural::compile(schema).check_defaults(path);
+    }
+    let may_have_rules = unsound.is_empty();
+    causes.append(&mut unsound);
+    let root = true;
+    let place = Position {
+        path,
+        root,
+        ..Position::default()
+    };
+    check_schema(schema, place, may_have_rules, &mut causes);
+    causes
+}
+
+fn check_root(schema: &Value, path: &str) -> Option<StatusCause> {
+    let kind = text(schema, "type");
+    if !matches!(kind, "" | "object") {
+        let rule = "only \"object\" is allowed as the type at the root of the schema if the status \
+            subresource is enabled";
+        let field = format!("{path}.type");
+        return Some(StatusCause::invalid(&field, &kind.into(), rule));
+    }
+    let allowed = |member: &str| AT_ROOT.iter().any(|(each, _)| *each == member);
+    let mut members = schema.as_object()?.iter();
+    members.find(|(member, value)| !allowed(member) && is_set(value))?;
+    let names: Vec<&str> = AT_ROOT.iter().map(|(_, name)| *name).collect();
+    let rule = format!(
+        "only [{}] fields are allowed at the root of the schema if the status subresource is \
+         enabled",
+        names.join(" ")
+    );
+    Some(StatusCause::invalid(path, schema, &rule))
+}
+
+/// Checks a schema and all below it.
+fn check_schema(
+    schema: &Value,
+    place: Position<'_>,
+    may_have_rules: bool,
+    causes: &mut Vec<StatusCause>,
+) {
+    let before = causes.len();
+    check_members(schema, place, causes);
+    check_below(schema, place, may_have_rules, causes);
+    lists::check(schema, place.path, causes);
+    // A rule is compiled only where nothing else is wrong.
+    let may_compile = may_have_rules && causes.len() == before;
+    check_rules(schema, place, may_compile, causes);
+}
+
+fn check_members(schema: &Value, place: Position<'_>, causes: &mut Vec<StatusCause>) {
+    let field = |member: &str| format!("{}.{member}", place.path);
+    let kind = text(schema, "type");
+    if !kind.is_empty() && !TYPES.contains(&kind) {
+        let supported = TYPES.map(|kind| format!("{kind:?}")).join(", ");
+        causes.push(StatusCause::unsupported(&field("type"), kind, &supported));
+    }
+    let has_default = schema.get("default").is_some_and(|d| !d.is_null());
+    if let Some(why) = place.no_default.filter(|_| has_default) {
+        let rule = format!("must not be set {why}");
+        causes.push(StatusCause::forbidden(&field("default"), &rule));
+    }
+    for member in UNSUPPORTED {
+        if schema.get(member).is_some_and(is_set) {
+            let rule = format!("{member} is not supported");
+            causes.push(StatusCause::forbidden(&field(member), &rule));
+        }
+    }
+    if kind == "null" {
+        let rule = "type cannot be set to null, use nullable as an alternative";
+        causes.push(StatusCause::forbidden(&field("type"), rule));
+    }
+    if schema.get("items").is_some_and(Value::is_array) {
+        let rule = "items must be a schema object and not an array";
+        causes.push(StatusCause::forbidden(&field("items"), rule));
+    }
+    if place.in_metadata && flag(schema, "x-kubernetes-embedded-resource") {
+        let rule = "must not be used inside of resource meta";
+        causes.push(StatusCause::forbidden(
+            &field("x-kubernetes-embedded-resource"),
+            rule,
+        ));
+    }
+    if flag(schema, "uniqueItems") {
+        let rule =
+            "uniqueItems cannot be set to true since the runtime complexity becomes quadratic";
+        causes.push(StatusCause::forbidden(&field("uniqueItems"), rule));
+    }
+    let additional = schema.get("additionalProperties").filter(|a| !a.is_null());
+    let is_limiting = additional.is_some_and(|additional| *additional != Value::Bool(true));
+    if is_limiting && properties(schema).count() > 0 {
+        let rule = "additionalProperties and properties are mutual exclusive";
+        causes.push(StatusCause::forbidden(&field("additionalProperties"), rule));
+    }
+}
+
+fn check_below(schema: &Value, place: Position<'_>, rules: bool, causes: &mut Vec<StatusCause>) {
+    let child = |member: &str| format!("{}.{member}", place.path);
+    let inner = Position {
+        root: false,
+        ..place
+    };
+    if let Some(additional) = schema.get("additionalProperties").filter(|a| a.is_object()) {
+        let why = "inside additionalProperties applying to object metadata";
+        let path = &*child("additionalProperties");
+        let no_default = inner.no_default.or(inner.in_metadata.then_some(why));
+        let below = Position {
+            path,
+            no_default,
+            ..inner
+        };
+        check_schema(additional, below, rules, causes);
+    }
+    let is_resource = place.root || flag(schema, "x-kubernetes-embedded-resource");
+    for (name, property) in properties(schema) {
+        let is_meta = is_resource && matches!(&**name, "apiVersion" | "kind" | "metadata");
+        let why = format!("in top-level {name}");
+        let below = Position {
+            path: &child(&format!("properties[{name}]")),
+            in_metadata: inner.in_metadata || is_meta,
+            no_default: if is_meta && place.root {
+                Some(&why)
+            } else {
+                inner.no_default
+            },
+            ..inner
+        };
+        check_schema(property, below, rules, causes);
+    }
+    for member in ["not", "items"] {
+        if let Some(each) = schema.get(member).filter(|each| each.is_object()) {
+            let is_map = text(schema, "x-kubernetes-list-type") == "map";
+            let uncorrelated = inner
+                .uncorrelated
+                .or((member == "items" && !is_map).then_some(place.path));
+            let below = Position {
+                path: &child(member),
+                uncorrelated,
+                ..inner
+            };
+            check_schema(each, below, rules, causes);
+        }
+    }
+    for member in ["allOf", "oneOf", "anyOf"] {
+        for (at, each) in array(schema, member).iter().enumerate() {
+            let path = &*child(&format!("{member}[{at}]"));
+            check_schema(each, Position { path, ..inner }, rules, causes);
+        }
+    }
+}

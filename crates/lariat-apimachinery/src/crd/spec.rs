@@ -1,0 +1,202 @@
+//! What is wrong with a definition, and with a change of one.
+
+use serde_json::Value;
+
+use super::parts::{array, flag, text};
+use super::{conversion, names, version};
+use crate::cause::StatusCause;
+use crate::kinds::Definition;
+use crate::names::{NameRule, check_dns_1035};
+use crate::object::{Object, metadata_text};
+
+const APPROVAL: &str = "api-approved.kubernetes.io";
+const APPROVAL_HELP: &str = "see https://github.com/kubernetes/enhancements/pull/1111";
+
+/// Finds what is wrong with a definition.
+///
+/// A specification that stays as it is is not checked again: one that was stored before a check can still be given a
+/// status, and be deleted.
+#[must_use]
+pub fn validate(object: &Object, old: Option<&Object>) -> Vec<StatusCause> {
+    let empty = Value::Null;
+    let spec = object.get("spec").unwrap_or(&empty);
+    let status = object.get("status").unwrap_or(&empty);
+    let mut causes = Vec::new();
+    let name = metadata_text(object, "name");
+    let wanted = format!("{}.{}", text(&spec["names"], "plural"), text(spec, "group"));
+    if name != wanted {
+        let rule = "must be spec.names.plural+\".\"+spec.group";
+        causes.push(StatusCause::invalid("metadata.name", &name.into(), rule));
+    }
+    let is_changed = old.is_none_or(|old| old.get("spec") != object.get("spec"));
+    if is_changed {
+        causes.extend(check_spec(spec));
+    }
+    let accepted = &status["acceptedNames"];
+    causes.extend(names::check(accepted, "status.acceptedNames", false));
+    causes.extend(check_stored_versions(spec, status));
+    causes.extend(check_approval(object, text(spec, "group")));
+    if flag(spec, "preserveUnknownFields") {
+        let rule = "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in \
+            spec.versions[*].schema instead";
+        let field = "spec.preserveUnknownFields";
+        causes.push(StatusCause::invalid(field, &true.into(), rule));
+    }
+    if is_changed
+        && causes.is_empty()
+        && let Err(error) = Definition::read(object)
+    {
+        let message = format!("Invalid value: cannot be read: {error}");
+        causes.push(StatusCause::new("FieldValueInvalid", "spec", message));
+    }
+    causes
+}
+
+fn check_spec(spec: &Value) -> Vec<StatusCause> {
+    let mut causes: Vec<StatusCause> = check_group(text(spec, "group")).into_iter().collect();
+    match text(spec, "scope") {
+        "Cluster" | "Namespaced" => {}
+        "" => causes.push(StatusCause::required("spec.scope", "")),
+        scope => {
+            let supported = r#""Cluster", "Namespaced""#;
+            causes.push(StatusCause::unsupported("spec.scope", scope, supported));
+        }
+    }
+    let versions = array(spec, "versions");
+    causes.extend(check_versions(versions));
+    let (own, common) = version::check(versions);
+    causes.extend(own);
+    causes.extend(check_choice(versions));
+    causes.extend(names::check(&spec["names"], "spec.names", true));
+    causes.extend(common);
+    causes.extend(conversion::check(&spec["conversion"]));
+    causes
+}
+
+fn check_group(group: &str) -> Option<StatusCause> {
+    let field = "spec.group";
+    if group.is_empty() {
+        return Some(StatusCause::required(field, ""));
+    }
+    let rule = match crate::names::check(group, NameRule::Subdomain) {
+        Err(rule) => rule,
+        Ok(()) if !group.contains('.') => "should be a domain with at least one dot",
+        Ok(()) => return None,
+    };
+    Some(StatusCause::invalid(field, &group.into(), rule))
+}
+
+/// Checks that every version has a name and a schema.
+fn check_versions(versions: &[Value]) -> Vec<StatusCause> {
+    let mut causes = Vec::new();
+    for (at, version) in versions.iter().enumerate() {
+        if !version["schema"]["openAPIV3Schema"].is_object() {
+            let field = format!("spec.versions[{at}].schema.openAPIV3Schema");
+            causes.push(StatusCause::required(&field, "schemas are required"));
+        }
+    }
+    for (at, version) in versions.iter().enumerate() {
+        let name = text(version, "name");
+        if let Err(rule) = check_dns_1035(name) {
+            let field = format!("spec.versions[{at}].name");
+            causes.push(StatusCause::invalid(&field, &name.into(), &rule));
+        }
+        for member in ["served", "storage"] {
+            if !version[member].is_boolean() {
+                causes.push(StatusCause::required(
+                    &format!("spec.versions[{at}].{member}"),
+                    "",
+                ));
+            }
+        }
+    }
+    causes
+}
+
+/// Checks that versions can be told apart, and that one of them is the one that is stored.
+fn check_choice(versions: &[Value]) -> Vec<StatusCause> {
+    let is_repeated = |at: usize| {
+        let name = text(&versions[at], "name");
+        versions[..at].iter().any(|each| text(each, "name") == name)
+    };
+    let stored = versions.iter().filter(|each| flag(each, "storage")).count();
+    let mut rules = Vec::new();
+    if (0..versions.len()).any(is_repeated) {
+        rules.push("must contain unique version names");
+    }
+    if stored != 1 {
+        rules.push("must have exactly one version marked as storage version");
+    }
+    let cause = |rule| StatusCause::invalid("spec.versions", &versions.into(), rule);
+    rules.into_iter().map(cause).collect()
+}
+
+fn check_stored_versions(spec: &Value, status: &Value) -> Vec<StatusCause> {
+    let field = "status.storedVersions";
+    let (versions, stored) = (array(spec, "versions"), array(status, "storedVersions"));
+    // The storage version was noted before, so only a definition without one has none. Afterwards a
+    // status may be written that has none, which the server does not mind until the next change.
+    if stored.is_empty() && !versions.iter().any(|each| flag(each, "storage")) {
+        let rule = "must have at least one stored version";
+        return vec![StatusCause::invalid(field, &stored.into(), rule)];
+    }
+    let mut causes = Vec::new();
+    for (at, name) in stored.iter().enumerate() {
+        if versions.iter().all(|version| version["name"] != *name) {
+            let rule = "must appear in spec.versions";
+            causes.push(StatusCause::invalid(&format!("{field}[{at}]"), name, rule));
+        }
+    }
+    causes
+}
+
+/// Checks that groups of Kubernetes itself are used only with an approval.
+fn check_approval(object: &Object, group: &str) -> Option<StatusCause> {
+    let ends = |domain: &str| group == domain || group.ends_with(&format!(".{domain}"));
+    if !ends("k8s.io") && !ends("kubernetes.io") {
+        return None;
+    }
+    let annotations = object.get("metadata")?.get("annotations");
+    let approval = annotations.and_then(|annotations| annotations.get(APPROVAL));
+    let field = format!("metadata.annotations[{APPROVAL}]");
+    let rule = "protected groups must have approval annotation";
+    match approval.and_then(Value::as_str).unwrap_or_default() {
+        "" => {
+            let rule = format!("{rule} {APPROVAL:?}, {APPROVAL_HELP}");
+            Some(StatusCause::required(&field, &rule))
+        }
+        text if text.starts_with("unapproved") || text.contains("://") => None,
+        text => {
+            let rule = format!(
+                "{rule} {APPROVAL:?} with either a URL or a reason starting with \"unapproved\", \
+                 {APPROVAL_HELP}"
+            );
+            Some(StatusCause::invalid(&field, &text.into(), &rule))
+        }
+    }
+}
+
+/// Finds changes of what identifies the kind.
+#[must_use]
+pub fn validate_update(old: &Object, new: &Object) -> Vec<StatusCause> {
+    let established = old
+        .get("status")
+        .map_or(&[][..], |status| array(status, "conditions"))
+        .iter()
+        .any(|each| each["type"] == "Established" && each["status"] == "True");
+    let fixed: [(&str, &str, bool); 4] = [
+        ("/scope", "spec.scope", established),
+        ("/names/kind", "spec.names.kind", established),
+        ("/group", "spec.group", true),
+        ("/names/plural", "spec.names.plural", true),
+    ];
+    let at = |object: &Object, path: &str| object.get("spec")?.pointer(path).cloned();
+    let changed = fixed
+        .into_iter()
+        .filter(|(path, _, fixed)| *fixed && at(old, path) != at(new, path));
+    let cause = |(path, field, _): (&str, &str, bool)| {
+        let value = at(new, path).unwrap_or_default();
+        StatusCause::invalid(field, &value, "field is immutable")
+    };
+    changed.map(cause).collect()
+}

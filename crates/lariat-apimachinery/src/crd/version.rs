@@ -1,0 +1,231 @@
+//! What a definition says about one version, or about all of them at once.
+//!
+//! The server moves what is the same in all versions to the spec before it checks it, and so names
+//! `spec.validation` where there is no such member.
+
+use serde_json::Value;
+
+use super::parts::{array, text};
+use super::schema;
+use crate::cause::StatusCause;
+use crate::structural::json_path::JsonPath;
+use crate::structural::{duplicate, field_path, too_many};
+
+const COLUMN_TYPES: [&str; 5] = ["boolean", "date", "integer", "number", "string"];
+const COLUMN_FORMATS: [&str; 8] = [
+    "byte",
+    "date",
+    "date-time",
+    "double",
+    "float",
+    "int32",
+    "int64",
+    "password",
+];
+
+/// How many fields may be selectable.
+const MOST_SELECTABLE: usize = 8;
+
+/// The longest warning of a deprecated version.
+const LONGEST_WARNING: usize = 256;
+
+/// Checks what every version has for itself, and what all have in common.
+pub(super) fn check(versions: &[Value]) -> (Vec<StatusCause>, Vec<StatusCause>) {
+    let is_shared = |member: &str| {
+        let of = |version: &Value| version.get(member).filter(|each| !each.is_null()).cloned();
+        versions
+            .iter()
+            .all(|version| of(version) == of(&versions[0]))
+    };
+    let members = [
+        "schema",
+        "subresources",
+        "additionalPrinterColumns",
+        "selectableFields",
+    ];
+    let shared = members.map(is_shared);
+    let (mut own, mut common) = (Vec::new(), Vec::new());
+    for (at, version) in versions.iter().enumerate() {
+        let path = format!("spec.versions[{at}]");
+        own.extend(check_deprecation(version, &path));
+        for (member, _) in members.iter().zip(shared).filter(|(_, shared)| !shared) {
+            let path = format!("{path}.{member}");
+            own.extend(check_member(version, member, has_status(version), &path));
+        }
+    }
+    let any_status = versions.iter().any(has_status);
+    for (member, _) in members.iter().zip(shared).filter(|(_, shared)| *shared) {
+        let path = match *member {
+            "schema" => "spec.validation".to_owned(),
+            other => format!("spec.{other}"),
+        };
+        let first = versions.first().unwrap_or(&Value::Null);
+        common.extend(check_member(first, member, any_status, &path));
+    }
+    (own, common)
+}
+
+fn has_status(version: &Value) -> bool {
+    version["subresources"]["status"].is_object()
+}
+
+fn check_member(version: &Value, member: &str, has_status: bool, path: &str) -> Vec<StatusCause> {
+    match member {
+        "schema" => schema::check(&version["schema"], has_status, path),
+        "subresources" => check_scale(&version["subresources"]["scale"], path),
+        "additionalPrinterColumns" => check_columns(array(version, member), path),
+        _ => check_selectable(version, path),
+    }
+}
+
+fn check_deprecation(version: &Value, path: &str) -> Vec<StatusCause> {
+    let Some(warning) = version.get("deprecationWarning").and_then(Value::as_str) else {
+        return Vec::new();
+    };
+    let mut rules = Vec::new();
+    if version["deprecated"] != true {
+        rules.push("can only be set for deprecated versions".to_owned());
+    }
+    if warning.len() > LONGEST_WARNING {
+        let length = warning.len();
+        rules.push(format!(
+            "must be <= {LONGEST_WARNING} characters long, got {length}"
+        ));
+    }
+    if warning.is_empty() {
+        rules.push("must not be an empty string".to_owned());
+    }
+    if let Some(at) = warning.find(char::is_control) {
+        rules.push(format!(
+            "must only contain printable UTF-8 characters; non-printable character found at index {at}"
+        ));
+    }
+    let field = format!("{path}.deprecationWarning");
+    let cause = |rule: String| StatusCause::invalid(&field, &warning.into(), &rule);
+    rules.into_iter().map(cause).collect()
+}
+
+fn check_scale(scale: &Value, path: &str) -> Vec<StatusCause> {
+    if !scale.is_object() {
+        return Vec::new();
+    }
+    let check = |(member, roots, required): (&str, &[&str], bool)| {
+        let field = format!("{path}.scale.{member}");
+        let value = text(scale, member);
+        let rule = match value {
+            "" if required => return Some(StatusCause::required(&field, "")),
+            "" => return None,
+            value if !value.starts_with('.') => {
+                "must be a simple json path starting with .".to_owned()
+            }
+            value if value.contains(['[', ']']) => {
+                "must be a json path in the dot notation".to_owned()
+            }
+            value
+                if roots
+                    .iter()
+                    .any(|root| value.starts_with(&format!("{root}."))) =>
+            {
+                match JsonPath::dotted(value) {
+                    Ok(_) => return None,
+                    Err(error) => format!("is an invalid path: {error}"),
+                }
+            }
+            _ => format!("should be a json path under {}", roots.join(" or ")),
+        };
+        Some(StatusCause::invalid(&field, &value.into(), &rule))
+    };
+    let members = [
+        ("specReplicasPath", &[".spec"][..], true),
+        ("statusReplicasPath", &[".status"], true),
+        ("labelSelectorPath", &[".status", ".spec"], false),
+    ];
+    members.into_iter().filter_map(check).collect()
+}
+
+fn check_columns(columns: &[Value], path: &str) -> Vec<StatusCause> {
+    let mut causes = Vec::new();
+    for (at, column) in columns.iter().enumerate() {
+        let field = |member: &str| format!("{path}[{at}].{member}");
+        if text(column, "name").is_empty() {
+            causes.push(StatusCause::required(&field("name"), ""));
+        }
+        let kind = text(column, "type");
+        let rule = format!("must be one of {}", COLUMN_TYPES.join(","));
+        match kind {
+            "" => causes.push(StatusCause::required(&field("type"), &rule)),
+            kind if COLUMN_TYPES.contains(&kind) => {}
+            kind => causes.push(StatusCause::invalid(&field("type"), &kind.into(), &rule)),
+        }
+        let format = text(column, "format");
+        if !format.is_empty() && !COLUMN_FORMATS.contains(&format) {
+            let rule = format!("must be one of {}", COLUMN_FORMATS.join(","));
+            causes.push(StatusCause::invalid(
+                &field("format"),
+                &format.into(),
+                &rule,
+            ));
+        }
+        let json_path = text(column, "jsonPath");
+        let rule = match json_path {
+            "" => {
+                causes.push(StatusCause::required(&field("JSONPath"), ""));
+                continue;
+            }
+            path if !path.starts_with('.') => {
+                "must be a simple json path starting with .".to_owned()
+            }
+            path => match JsonPath::parse(path) {
+                Ok(_) => continue,
+                Err(error) => format!("is an invalid path: {error}"),
+            },
+        };
+        causes.push(StatusCause::invalid(
+            &field("JSONPath"),
+            &json_path.into(),
+            &rule,
+        ));
+    }
+    causes
+}
+
+fn check_selectable(version: &Value, path: &str) -> Vec<StatusCause> {
+    let fields = array(version, "selectableFields");
+    let mut causes = Vec::new();
+    let mut seen: Vec<&str> = Vec::new();
+    for (at, each) in fields.iter().enumerate() {
+        let field = format!("{path}[{at}].jsonPath");
+        let json_path = text(each, "jsonPath");
+        if json_path.is_empty() {
+            causes.push(StatusCause::required(&field, ""));
+            continue;
+        }
+        let mut invalid =
+            |rule: &str| causes.push(StatusCause::invalid(&field, &json_path.into(), rule));
+        match field_path::resolve(json_path, &version["schema"]["openAPIV3Schema"], false) {
+            Err(error) => {
+                invalid(&format!("is an invalid path: {error}"));
+                continue;
+            }
+            Ok((names, schema)) => {
+                if names.first().is_some_and(|name| name == "metadata") {
+                    invalid("must not point to fields in metadata");
+                }
+                if !matches!(text(schema, "type"), "boolean" | "integer" | "string") {
+                    invalid(
+                        "must point to a field of type boolean, integer, string. Enum string fields \
+                         and strings with formats are allowed",
+                    );
+                }
+            }
+        }
+        if seen.contains(&json_path) {
+            causes.push(duplicate(&field, &json_path.into()));
+        }
+        seen.push(json_path);
+    }
+    if seen.len() > MOST_SELECTABLE {
+        causes.push(too_many(path, fields.len(), MOST_SELECTABLE as i64));
+    }
+    causes
+}

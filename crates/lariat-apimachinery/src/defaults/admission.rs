@@ -1,0 +1,52 @@
+//! Webhooks and policies of admission.
+
+use super::members::{each, inner, made, set};
+use crate::object::Object;
+
+pub(super) fn fill(kind: &str, object: &mut Object) {
+    match kind {
+        "ValidatingWebhookConfiguration" => each(object, "webhooks", webhook),
+        "MutatingWebhookConfiguration" => each(object, "webhooks", |hook| {
+            webhook(hook);
+            set(hook, "reinvocationPolicy", "Never");
+        }),
+        "ValidatingAdmissionPolicy" => {
+            if let Some(spec) = made(object, "spec") {
+                set(spec, "failurePolicy", "Fail");
+                if let Some(constraints) = inner(spec, "matchConstraints") {
+                    matched(constraints);
+                    each(constraints, "resourceRules", rule);
+                }
+            }
+        }
+        "ValidatingAdmissionPolicyBinding" => {
+            let spec = inner(object, "spec").and_then(|spec| inner(spec, "matchResources"));
+            if let Some(resources) = spec {
+                matched(resources);
+            }
+        }
+        _ => {}
+    }
+}
+
+fn webhook(hook: &mut Object) {
+    set(hook, "failurePolicy", "Fail");
+    set(hook, "timeoutSeconds", 10);
+    matched(hook);
+    each(hook, "rules", rule);
+    let service = inner(hook, "clientConfig").and_then(|config| inner(config, "service"));
+    if let Some(service) = service {
+        set(service, "port", 443);
+    }
+}
+
+/// Fills in what is matched: equivalent kinds, everywhere.
+fn matched(holder: &mut Object) {
+    set(holder, "matchPolicy", "Equivalent");
+    set(holder, "namespaceSelector", Object::new());
+    set(holder, "objectSelector", Object::new());
+}
+
+fn rule(rule: &mut Object) {
+    set(rule, "scope", "*");
+}

@@ -1,0 +1,98 @@
+//! Containers.
+
+use super::members::{each, inner, made, set, text};
+use crate::object::Object;
+
+pub(super) fn container(container: &mut Object) {
+    let policy = pull_policy(text(container, "image"));
+    set(container, "imagePullPolicy", policy);
+    set(container, "terminationMessagePath", "/dev/termination-log");
+    set(container, "terminationMessagePolicy", "File");
+    set(container, "resources", Object::new());
+    each(container, "ports", |port| set(port, "protocol", "TCP"));
+    each(container, "env", |variable| {
+        if let Some(from) = inner(variable, "valueFrom") {
+            field_reference(from);
+        }
+    });
+    for probe in ["livenessProbe", "readinessProbe", "startupProbe"] {
+        if let Some(probe) = inner(container, probe) {
+            set(probe, "timeoutSeconds", 1);
+            set(probe, "periodSeconds", 10);
+            set(probe, "successThreshold", 1);
+            set(probe, "failureThreshold", 3);
+            action(probe);
+        }
+    }
+    if let Some(lifecycle) = inner(container, "lifecycle") {
+        for hook in ["postStart", "preStop"] {
+            if let Some(hook) = inner(lifecycle, hook) {
+                action(hook);
+            }
+        }
+    }
+}
+
+/// Fills in what a probe or a hook does.
+fn action(holder: &mut Object) {
+    if let Some(get) = inner(holder, "httpGet") {
+        set(get, "path", "/");
+        set(get, "scheme", "HTTP");
+    }
+    if let Some(grpc) = inner(holder, "grpc") {
+        set(grpc, "service", "");
+    }
+}
+
+/// Fills in the version of a reference to a field of the Pod.
+pub(super) fn field_reference(holder: &mut Object) {
+    if let Some(field) = inner(holder, "fieldRef") {
+        set(field, "apiVersion", "v1");
+    }
+}
+
+/// Images that may change under their name are always pulled.
+fn pull_policy(image: &str) -> &'static str {
+    if image.contains('@') {
+        return "IfNotPresent";
+    }
+    let name = image.rsplit('/').next().unwrap_or_default();
+    match name.split_once(':') {
+        None | Some((_, "latest" | "")) => "Always",
+        Some(_) => "IfNotPresent",
+    }
+}
+
+/// Requests what is limited and not requested.
+pub(super) fn requests(container: &mut Object) {
+    let Some(resources) = made(container, "resources") else {
+        return;
+    };
+    let Some(limits) = inner(resources, "limits").map(|limits| limits.clone()) else {
+        return;
+    };
+    if let Some(requests) = made(resources, "requests") {
+        for (name, limit) in limits {
+            set(requests, &name, limit);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tag_of_an_image_decides_whether_it_is_always_pulled() {
+        for (image, policy) in [
+            ("i", "Always"),
+            ("i:latest", "Always"),
+            ("i:1", "IfNotPresent"),
+            ("r:5000/i", "Always"),
+            ("r:5000/i:1", "IfNotPresent"),
+            ("i@sha256:00", "IfNotPresent"),
+        ] {
+            assert_eq!(pull_policy(image), policy, "{image}");
+        }
+    }
+}

@@ -1,0 +1,38 @@
+//! Setting members that are not there.
+
+use serde_json::Value;
+
+use crate::object::Object;
+
+/// Sets a member unless it is there.
+pub(super) fn set(object: &mut Object, name: &str, value: impl Into<Value>) {
+    if object.get(name).is_none_or(Value::is_null) {
+        object.insert(name.to_owned(), value.into());
+    }
+}
+
+/// Returns a member that is an object, which is made if it is not there.
+pub(super) fn made<'a>(object: &'a mut Object, name: &str) -> Option<&'a mut Object> {
+    set(object, name, Object::new());
+    object.get_mut(name)?.as_object_mut()
+}
+
+/// Returns a member that is an object.
+pub(super) fn inner<'a>(object: &'a mut Object, name: &str) -> Option<&'a mut Object> {
+    object.get_mut(name)?.as_object_mut()
+}
+
+/// Calls a function with every object in a list.
+pub(super) fn each(object: &mut Object, name: &str, mut fill: impl FnMut(&mut Object)) {
+    let items = object.get_mut(name).and_then(Value::as_array_mut);
+    for item in items.into_iter().flatten() {
+        if let Some(item) = item.as_object_mut() {
+            fill(item);
+        }
+    }
+}
+
+/// Returns a text, empty if it is not there.
+pub(super) fn text<'a>(object: &'a Object, name: &str) -> &'a str {
+    object.get(name).and_then(Value::as_str).unwrap_or_default()
+}

@@ -1,0 +1,49 @@
+//! What the API server fills in where a client says nothing.
+//!
+//! Source: the `SetDefaults_…` functions of `k8s.io/kubernetes/pkg/apis`, which no schema tells of.
+
+mod admission;
+mod container;
+mod members;
+mod network;
+mod others;
+mod pod;
+mod status;
+mod workloads;
+
+use crate::kinds::Resource;
+use crate::object::Object;
+
+pub use status::initial as initial_status;
+
+/// Fills in the defaults of a built-in kind.
+pub fn fill(resource: &Resource, object: &mut Object) {
+    let Resource { group, kind, .. } = resource;
+    match (group.as_str(), kind.as_str()) {
+        ("", "Pod") => pod::pod(object),
+        ("", "PodTemplate") => pod::template(object, "template"),
+        ("", "ReplicationController") => workloads::replication_controller(object),
+        ("", "Service") => network::service(object),
+        ("", "Endpoints") => network::endpoints(object),
+        ("", "Secret") => others::secret(object),
+        ("", "PersistentVolume") => others::volume(object),
+        ("", "PersistentVolumeClaim") => others::claim(object),
+        ("apps", "Deployment") => workloads::deployment(object),
+        ("apps", "ReplicaSet") => workloads::replica_set(object),
+        ("apps", "StatefulSet") => workloads::stateful_set(object),
+        ("apps", "DaemonSet") => workloads::daemon_set(object),
+        ("batch", "Job") => workloads::job(object),
+        ("batch", "CronJob") => workloads::cron_job(object),
+        ("autoscaling", "HorizontalPodAutoscaler") => workloads::autoscaler(object),
+        ("networking.k8s.io", "NetworkPolicy") => network::policy(object),
+        ("discovery.k8s.io", "EndpointSlice") => network::slice(object),
+        ("rbac.authorization.k8s.io", "RoleBinding" | "ClusterRoleBinding") => {
+            others::role_binding(object);
+        }
+        ("storage.k8s.io", "StorageClass") => others::storage_class(object),
+        ("storage.k8s.io", "CSIDriver") => others::driver(object),
+        ("scheduling.k8s.io", "PriorityClass") => others::priority_class(object),
+        ("admissionregistration.k8s.io", kind) => admission::fill(kind, object),
+        _ => {}
+    }
+}

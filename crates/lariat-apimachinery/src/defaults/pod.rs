@@ -1,0 +1,84 @@
+//! Pods, and templates of them.
+
+use serde_json::Value;
+
+use super::container;
+use super::members::{each, inner, made, set, text};
+use crate::object::Object;
+
+pub(super) fn pod(object: &mut Object) {
+    let Some(spec) = made(object, "spec") else {
+        return;
+    };
+    set(spec, "enableServiceLinks", true);
+    for containers in ["containers", "initContainers"] {
+        each(spec, containers, container::requests);
+    }
+    fill_spec(spec);
+}
+
+/// Fills in a template in a member.
+pub(super) fn template(object: &mut Object, name: &str) {
+    if let Some(template) = made(object, name) {
+        made(template, "metadata");
+        if let Some(spec) = made(template, "spec") {
+            fill_spec(spec);
+        }
+    }
+}
+
+fn fill_spec(spec: &mut Object) {
+    set(spec, "restartPolicy", "Always");
+    set(spec, "dnsPolicy", "ClusterFirst");
+    set(spec, "schedulerName", "default-scheduler");
+    set(spec, "terminationGracePeriodSeconds", 30);
+    set(spec, "securityContext", Object::new());
+    // The older name of the member is kept up for old clients.
+    let account = match text(spec, "serviceAccountName") {
+        "" => text(spec, "serviceAccount").to_owned(),
+        name => name.to_owned(),
+    };
+    if !account.is_empty() {
+        spec.insert("serviceAccountName".into(), account.clone().into());
+        spec.insert("serviceAccount".into(), account.into());
+    }
+    let host_network = spec.get("hostNetwork") == Some(&Value::Bool(true));
+    for containers in ["containers", "initContainers", "ephemeralContainers"] {
+        each(spec, containers, |each_container| {
+            container::container(each_container);
+            if host_network {
+                each(each_container, "ports", |port| {
+                    let container_port = port.get("containerPort").cloned().unwrap_or_default();
+                    set(port, "hostPort", container_port);
+                });
+            }
+        });
+    }
+    each(spec, "volumes", volume);
+}
+
+/// What files of a volume may be done with: 0644.
+const DEFAULT_MODE: i32 = 0o644;
+
+fn volume(volume: &mut Object) {
+    if volume.keys().all(|member| member == "name") {
+        volume.insert("emptyDir".into(), Object::new().into());
+    }
+    for source in ["secret", "configMap", "downwardAPI", "projected"] {
+        if let Some(source) = inner(volume, source) {
+            set(source, "defaultMode", DEFAULT_MODE);
+            each(source, "items", container::field_reference);
+            each(source, "sources", |each_source| {
+                if let Some(token) = inner(each_source, "serviceAccountToken") {
+                    set(token, "expirationSeconds", 3600);
+                }
+                if let Some(downward) = inner(each_source, "downwardAPI") {
+                    each(downward, "items", container::field_reference);
+                }
+            });
+        }
+    }
+    if let Some(path) = inner(volume, "hostPath") {
+        set(path, "type", "");
+    }
+}

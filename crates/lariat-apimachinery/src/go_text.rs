@@ -1,0 +1,84 @@
+//! Values as Go prints them with `%v`, which some messages do.
+
+use serde_json::Value;
+
+/// Prints a value.
+pub(crate) fn value(value: &Value) -> String {
+    match value {
+        Value::Null => "<nil>".to_owned(),
+        Value::Bool(flag) => flag.to_string(),
+        Value::String(text) => text.clone(),
+        Value::Number(number) => match number.as_f64() {
+            Some(shown) if number.is_f64() => float(shown),
+            _ => number.to_string(),
+        },
+        Value::Array(items) => {
+            let items: Vec<String> = items.iter().map(self::value).collect();
+            format!("[{}]", items.join(" "))
+        }
+        Value::Object(members) => {
+            let members = members.iter();
+            let mut members: Vec<(&String, String)> = members
+                .map(|(name, value)| (name, self::value(value)))
+                .collect();
+            members.sort();
+            let members: Vec<String> = members
+                .into_iter()
+                .map(|(name, value)| format!("{name}:{value}"))
+                .collect();
+            format!("map[{}]", members.join(" "))
+        }
+    }
+}
+
+/// Returns a number as Go's `%v` prints it.
+pub(crate) fn float(number: f64) -> String {
+    let size = number.abs();
+    if size != 0.0 && !(1e-4..1e21).contains(&size) {
+        let text = format!("{number:e}");
+        let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+        let (sign, exponent) = match exponent.strip_prefix('-') {
+            Some(exponent) => ('-', exponent),
+            None => ('+', exponent),
+        };
+        return format!("{digits}e{sign}{exponent:0>2}");
+    }
+    number.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn values_look_as_go_prints_them() {
+        for (value, expected) in [
+            (json!({"image": "noname"}), "map[image:noname]"),
+            (
+                json!({"b": [1, "x", null], "a": true}),
+                "map[a:true b:[1 x <nil>]]",
+            ),
+            (json!({}), "map[]"),
+            (json!([0.5, 1e21, 1.5e-7]), "[0.5 1e+21 1.5e-07]"),
+        ] {
+            assert_eq!(super::value(&value), expected);
+        }
+    }
+
+    #[test]
+    fn numbers_are_shown_as_go_shows_them() {
+        for (number, text) in [
+            (0.0, "0"),
+            (1.0, "1"),
+            (0.5, "0.5"),
+            (-2.25, "-2.25"),
+            (1e21, "1e+21"),
+            (1e-5, "1e-05"),
+            (123456789.0, "123456789"),
+        ] {
+            assert_eq!(float(number), text);
+        }
+    }
+}

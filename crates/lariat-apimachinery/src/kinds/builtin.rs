@@ -1,0 +1,240 @@
+//! The built-in kinds, a row each.
+//!
+//! Source of the rows: kube-apiserver 1.36, observed with one object of each kind.
+
+use super::machinery;
+use super::resource::Generation;
+use super::row::{Row, cluster, ns};
+use crate::names::NameRule;
+
+const POD_FIELDS: [&str; 8] = [
+    "spec.nodeName",
+    "spec.restartPolicy",
+    "spec.schedulerName",
+    "spec.serviceAccountName",
+    "spec.hostNetwork",
+    "status.phase",
+    "status.podIP",
+    "status.nominatedNodeName",
+];
+
+const CORE_EVENT_FIELDS: [&str; 11] = [
+    "involvedObject.kind",
+    "involvedObject.namespace",
+    "involvedObject.name",
+    "involvedObject.uid",
+    "involvedObject.apiVersion",
+    "involvedObject.resourceVersion",
+    "involvedObject.fieldPath",
+    "reason",
+    "source",
+    "type",
+    "reportingComponent",
+];
+
+pub(super) fn rows() -> Vec<Row> {
+    [
+        core(),
+        workloads(),
+        networking(),
+        policy(),
+        storage(),
+        machinery::rows(),
+    ]
+    .concat()
+}
+
+fn core() -> Vec<Row> {
+    vec![
+        ns("v1", "ConfigMap", "configmaps").short(&["cm"]),
+        ns("v1", "Secret", "secrets").fields(&["type"]),
+        ns("v1", "Service", "services")
+            .short(&["svc"])
+            .all()
+            .status()
+            .put_creates()
+            .answers_object()
+            .fields(&["spec.type", "spec.clusterIP"])
+            .names(NameRule::Label),
+        ns("v1", "ServiceAccount", "serviceaccounts")
+            .short(&["sa"])
+            .answers_object(),
+        ns("v1", "Pod", "pods")
+            .short(&["po"])
+            .all()
+            .generation()
+            .status()
+            .answers_object()
+            .fields(&POD_FIELDS),
+        ns("v1", "Endpoints", "endpoints")
+            .short(&["ep"])
+            .put_creates(),
+        ns("v1", "Event", "events")
+            .short(&["ev"])
+            .put_creates()
+            .fields(&CORE_EVENT_FIELDS),
+        ns("v1", "LimitRange", "limitranges")
+            .short(&["limits"])
+            .put_creates(),
+        ns("v1", "ResourceQuota", "resourcequotas")
+            .short(&["quota"])
+            .status()
+            .answers_object(),
+        ns("v1", "PodTemplate", "podtemplates")
+            .generation()
+            .answers_object(),
+        ns("v1", "ReplicationController", "replicationcontrollers")
+            .short(&["rc"])
+            .all()
+            .generation()
+            .status()
+            .fields(&["status.replicas"]),
+        cluster("v1", "Node", "nodes")
+            .short(&["no"])
+            .status()
+            .fields(&["spec.unschedulable"]),
+        cluster("v1", "Namespace", "namespaces")
+            .short(&["ns"])
+            .status()
+            .answers_object()
+            .fields(&["status.phase"])
+            .names(NameRule::Label),
+    ]
+}
+
+fn workloads() -> Vec<Row> {
+    let mut deployment = ns("apps/v1", "Deployment", "deployments")
+        .short(&["deploy"])
+        .all()
+        .status();
+    deployment.rules.generation = Generation::ContentAndAnnotations;
+    vec![
+        deployment,
+        ns("apps/v1", "ReplicaSet", "replicasets")
+            .short(&["rs"])
+            .all()
+            .generation()
+            .status(),
+        ns("apps/v1", "StatefulSet", "statefulsets")
+            .short(&["sts"])
+            .all()
+            .generation()
+            .status(),
+        ns("apps/v1", "DaemonSet", "daemonsets")
+            .short(&["ds"])
+            .all()
+            .generation()
+            .status(),
+        ns("apps/v1", "ControllerRevision", "controllerrevisions"),
+        ns("batch/v1", "Job", "jobs")
+            .all()
+            .generation()
+            .status()
+            .fields(&["status.successful"]),
+        ns("batch/v1", "CronJob", "cronjobs")
+            .short(&["cj"])
+            .all()
+            .generation()
+            .status(),
+        ns(
+            "autoscaling/v2",
+            "HorizontalPodAutoscaler",
+            "horizontalpodautoscalers",
+        )
+        .short(&["hpa"])
+        .all()
+        .status(),
+        ns(
+            "autoscaling/v1",
+            "HorizontalPodAutoscaler",
+            "horizontalpodautoscalers",
+        )
+        .short(&["hpa"])
+        .all()
+        .status(),
+    ]
+}
+
+fn networking() -> Vec<Row> {
+    vec![
+        ns("networking.k8s.io/v1", "Ingress", "ingresses")
+            .short(&["ing"])
+            .generation()
+            .status(),
+        ns("networking.k8s.io/v1", "NetworkPolicy", "networkpolicies")
+            .short(&["netpol"])
+            .generation(),
+        cluster("networking.k8s.io/v1", "IngressClass", "ingressclasses").generation(),
+        cluster("networking.k8s.io/v1", "ServiceCIDR", "servicecidrs").status(),
+        cluster("networking.k8s.io/v1", "IPAddress", "ipaddresses").short(&["ip"]),
+        ns("discovery.k8s.io/v1", "EndpointSlice", "endpointslices").generation(),
+    ]
+}
+
+fn policy() -> Vec<Row> {
+    let rbac = "rbac.authorization.k8s.io/v1";
+    vec![
+        ns("policy/v1", "PodDisruptionBudget", "poddisruptionbudgets")
+            .short(&["pdb"])
+            .generation()
+            .status()
+            .version_required(),
+        ns(rbac, "Role", "roles")
+            .put_creates()
+            .names(NameRule::PathSegment),
+        ns(rbac, "RoleBinding", "rolebindings")
+            .put_creates()
+            .names(NameRule::PathSegment),
+        cluster(rbac, "ClusterRole", "clusterroles")
+            .put_creates()
+            .names(NameRule::PathSegment),
+        cluster(rbac, "ClusterRoleBinding", "clusterrolebindings")
+            .put_creates()
+            .names(NameRule::PathSegment),
+        cluster("scheduling.k8s.io/v1", "PriorityClass", "priorityclasses")
+            .short(&["pc"])
+            .generation(),
+        cluster("node.k8s.io/v1", "RuntimeClass", "runtimeclasses")
+            .put_creates()
+            .version_required(),
+        cluster(
+            "certificates.k8s.io/v1",
+            "CertificateSigningRequest",
+            "certificatesigningrequests",
+        )
+        .short(&["csr"])
+        .status()
+        .fields(&["spec.signerName"]),
+    ]
+}
+
+fn storage() -> Vec<Row> {
+    let storage = "storage.k8s.io/v1";
+    vec![
+        ns("v1", "PersistentVolumeClaim", "persistentvolumeclaims")
+            .short(&["pvc"])
+            .status()
+            .answers_object(),
+        cluster("v1", "PersistentVolume", "persistentvolumes")
+            .short(&["pv"])
+            .status()
+            .answers_object(),
+        cluster(storage, "StorageClass", "storageclasses")
+            .short(&["sc"])
+            .answers_object(),
+        cluster(storage, "CSIDriver", "csidrivers")
+            .version_required()
+            .answers_object(),
+        cluster(storage, "CSINode", "csinodes")
+            .version_required()
+            .answers_object(),
+        cluster(storage, "VolumeAttachment", "volumeattachments")
+            .status()
+            .version_required()
+            .answers_object(),
+        ns(storage, "CSIStorageCapacity", "csistoragecapacities").version_required(),
+        cluster(storage, "VolumeAttributesClass", "volumeattributesclasses")
+            .short(&["vac"])
+            .answers_object(),
+    ]
+}

@@ -1,0 +1,135 @@
+//! The resources served at one moment.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock};
+
+use bytes::Bytes;
+
+use super::resource::{Resource, TableId};
+use super::version::version_order;
+
+/// Group and version.
+pub type GroupVersion = (String, String);
+
+/// The resources served at one moment.
+#[derive(Debug, Clone, Default)]
+pub struct Catalog {
+    /// By group and version, the core group first.
+    versions: BTreeMap<GroupVersion, Version>,
+}
+
+/// What is served in one version.
+#[derive(Debug, Clone, Default)]
+struct Version {
+    /// In the order of registration.
+    resources: Vec<Arc<Resource>>,
+    /// The document about these very resources, made when it is first asked for.
+    document: Arc<OnceLock<Written>>,
+}
+
+/// A document, and the digest that tells it from others.
+#[derive(Debug)]
+pub struct Written {
+    /// The document.
+    pub text: Bytes,
+    /// Its digest, as an `ETag` has it.
+    pub digest: String,
+}
+
+impl Catalog {
+    pub(super) fn add(&mut self, resource: Arc<Resource>) {
+        let version = (resource.group.clone(), resource.version.clone());
+        let version = self.versions.entry(version).or_default();
+        version.resources.push(resource);
+        version.document = Arc::default();
+    }
+
+    pub(super) fn remove(&mut self, table: TableId) {
+        for version in self.versions.values_mut() {
+            let before = version.resources.len();
+            version.resources.retain(|resource| resource.table != table);
+            if version.resources.len() != before {
+                version.document = Arc::default();
+            }
+        }
+        self.versions
+            .retain(|_, version| !version.resources.is_empty());
+    }
+
+    /// Returns whether something of a group is served.
+    #[must_use]
+    pub fn has_group(&self, group: &str) -> bool {
+        self.versions.keys().any(|(each, _)| each == group)
+    }
+
+    /// Returns whether something of a version is served.
+    #[must_use]
+    pub fn has_version(&self, group: &str, version: &str) -> bool {
+        self.resources(group, version).next().is_some()
+    }
+
+    /// Iterates over the groups, without the core group.
+    #[must_use]
+    pub fn groups(&self) -> Vec<&str> {
+        let mut groups: Vec<&str> = self
+            .versions
+            .keys()
+            .map(|(group, _)| group.as_str())
+            .filter(|g| !g.is_empty())
+            .collect();
+        groups.dedup();
+        groups
+    }
+
+    /// Returns the versions of a group, the preferred one first.
+    #[must_use]
+    pub fn versions(&self, group: &str) -> Vec<&str> {
+        let versions = self.versions.keys().filter(|(each, _)| each == group);
+        let mut versions: Vec<&str> = versions.map(|(_, version)| version.as_str()).collect();
+        versions.sort_by_key(|version| std::cmp::Reverse(version_order(version)));
+        versions
+    }
+
+    /// Iterates over the resources of a version.
+    pub fn resources(&self, group: &str, version: &str) -> impl Iterator<Item = &Arc<Resource>> {
+        let version = self.versions.get(&(group.to_owned(), version.to_owned()));
+        version.into_iter().flat_map(|version| &version.resources)
+    }
+
+    /// Returns the place of the document about a version, if that is served.
+    #[must_use]
+    pub fn document(&self, group: &str, version: &str) -> Option<&OnceLock<Written>> {
+        let version = self.versions.get(&(group.to_owned(), version.to_owned()))?;
+        Some(&version.document)
+    }
+
+    /// Returns a resource by the name it has in URLs.
+    #[must_use]
+    pub fn resource(&self, group: &str, version: &str, plural: &str) -> Option<&Arc<Resource>> {
+        self.resources(group, version)
+            .find(|resource| resource.plural == plural)
+    }
+
+    /// Iterates over every resource in every version.
+    pub fn all(&self) -> impl Iterator<Item = &Arc<Resource>> {
+        self.versions
+            .values()
+            .flat_map(|version| &version.resources)
+    }
+
+    /// Returns the resource whose objects a table has, in one of its versions.
+    #[must_use]
+    pub fn of_table(&self, table: TableId) -> Option<&Arc<Resource>> {
+        self.all().find(|resource| resource.table == table)
+    }
+
+    /// Iterates over every resource, one version each.
+    pub fn each_table(&self) -> impl Iterator<Item = &Arc<Resource>> {
+        let mut seen = Vec::new();
+        self.all().filter(move |resource| {
+            let is_new = !seen.contains(&resource.table);
+            seen.push(resource.table);
+            is_new
+        })
+    }
+}

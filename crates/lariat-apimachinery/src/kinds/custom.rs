@@ -1,0 +1,275 @@
+//! What a CustomResourceDefinition says about the kinds it defines.
+
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, OnceLock};
+
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
+
+use super::resource::{Column, Generation, Outdated, Resource, Rules, Scale, TableId};
+use super::version::version_order;
+use crate::object::Object;
+use crate::structural::Structural;
+use crate::structural::json_path::JsonPath;
+
+/// The parts of a CustomResourceDefinition that decide how its kind is served.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Definition {
+    /// What it defines.
+    pub spec: Spec,
+}
+
+/// What a CRD defines, as far as it decides how the kind is served.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Spec {
+    /// The group of the kind.
+    pub group: String,
+    /// `Namespaced` or `Cluster`.
+    pub scope: String,
+    /// The names of the kind.
+    pub names: Names,
+    /// All versions, served or not.
+    pub versions: Vec<Version>,
+}
+
+/// The names of a defined kind.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Names {
+    /// The name in URLs.
+    pub plural: String,
+    /// The name for one object.
+    pub singular: String,
+    /// The kind of the objects.
+    pub kind: String,
+    /// The kind of lists.
+    pub list_kind: String,
+    /// The names kubectl takes for it.
+    #[serde(deserialize_with = "null_as_default")]
+    pub short_names: Vec<String>,
+    /// The groups of resources it belongs to.
+    #[serde(deserialize_with = "null_as_default")]
+    pub categories: Vec<String>,
+}
+
+/// One version of a defined kind.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Version {
+    /// Its name, such as `v1`.
+    pub name: String,
+    /// Whether it is served.
+    pub served: bool,
+    #[serde(default)]
+    deprecated: bool,
+    #[serde(default)]
+    deprecation_warning: Option<String>,
+    #[serde(default, deserialize_with = "null_as_default")]
+    schema: Validation,
+    #[serde(default, deserialize_with = "null_as_default")]
+    subresources: Subresources,
+    #[serde(default, deserialize_with = "null_as_default")]
+    selectable_fields: Vec<SelectableField>,
+    #[serde(default, deserialize_with = "null_as_default")]
+    additional_printer_columns: Vec<PrinterColumn>,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct PrinterColumn {
+    name: String,
+    #[serde(rename = "type")]
+    kind: String,
+    format: String,
+    description: String,
+    priority: i32,
+    json_path: String,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+struct Validation {
+    #[serde(default, rename = "openAPIV3Schema")]
+    schema: Value,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+struct Subresources {
+    status: Option<Object>,
+    scale: Option<ScalePaths>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ScalePaths {
+    spec_replicas_path: String,
+    status_replicas_path: String,
+    #[serde(default)]
+    label_selector_path: Option<String>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct SelectableField {
+    json_path: String,
+}
+
+/// Reads what Go takes as absent when it is null.
+fn null_as_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Default + Deserialize<'de>,
+{
+    Ok(Option::deserialize(deserializer)?.unwrap_or_default())
+}
+
+impl Definition {
+    /// Reads a CRD.
+    ///
+    /// # Errors
+    ///
+    /// Something in it has another type, or is missing.
+    pub fn read(object: &Object) -> serde_json::Result<Self> {
+        serde_json::from_value(object.clone().into())
+    }
+}
+
+/// Returns the resources a definition serves, one for each served version.
+///
+/// What was stored up to `changed_at` may have been written under other schemas.
+///
+/// # Errors
+///
+/// A path of a definition cannot be read. It was checked when it was written, but a data file may be older than the
+/// check.
+pub fn resources_of(
+    definition: &Definition,
+    table: TableId,
+    terminating: &Arc<AtomicBool>,
+    changed_at: u64,
+) -> Result<Vec<Arc<Resource>>, String> {
+    let spec = &definition.spec;
+    let names = &spec.names;
+    let schemas = || spec.versions.iter().map(|version| &version.schema.schema);
+    let outdated = Outdated {
+        always: schemas().any(|schema| Some(schema) != schemas().next()),
+        up_to: changed_at,
+    };
+    let served = spec.versions.iter().filter(|version| version.served);
+    let resource = |version: &Version| {
+        // First, as it costs least, and a definition that cannot be served is looked at again and again.
+        let (rules, columns) = (rules_of(version)?, columns_of(version)?);
+        Ok(Arc::new(Resource {
+            group: spec.group.clone(),
+            version: version.name.clone(),
+            kind: names.kind.clone(),
+            list_kind: names.list_kind.clone(),
+            plural: names.plural.clone(),
+            singular: names.singular.clone(),
+            short_names: names.short_names.clone(),
+            categories: names.categories.clone(),
+            namespaced: spec.scope == "Namespaced",
+            rules,
+            table,
+            terminating: Arc::clone(terminating),
+            types: OnceLock::new(),
+            schema: Some(Arc::new(Structural::compile(&version.schema.schema))),
+            outdated,
+            columns,
+            deprecation: deprecation_of(spec, version),
+        }))
+    };
+    served.map(resource).collect()
+}
+
+fn columns_of(version: &Version) -> Result<Vec<Column>, String> {
+    let columns = version.additional_printer_columns.iter().enumerate();
+    let compiled = columns.map(|(at, column)| {
+        let member = format!("additionalPrinterColumns[{at}].jsonPath");
+        let description = match column.description.as_str() {
+            "" => {
+                let path = &column.json_path;
+                format!("Custom resource definition column (in JSONPath format): {path}")
+            }
+            description => description.to_owned(),
+        };
+        Ok(Column {
+            name: column.name.clone(),
+            kind: column.kind.clone(),
+            format: column.format.clone(),
+            description,
+            priority: column.priority,
+            path: JsonPath::parse(&column.json_path)
+                .map_err(|error| invalid(version, &member, &error))?,
+        })
+    });
+    compiled.collect()
+}
+
+fn invalid(version: &Version, member: &str, error: &str) -> String {
+    let version = &version.name;
+    format!("{member} of version {version} is an invalid path: {error}")
+}
+
+/// Returns what clients of a deprecated version are told.
+///
+/// Source: `k8s.io/apiextensions-apiserver/pkg/apiserver.defaultDeprecationWarning`.
+fn deprecation_of(spec: &Spec, version: &Version) -> Option<String> {
+    if !version.deprecated {
+        return None;
+    }
+    if let Some(warning) = &version.deprecation_warning {
+        return Some(warning.clone());
+    }
+    let (group, kind) = (&spec.group, &spec.names.kind);
+    let present = format!("{group}/{} {kind} is deprecated", version.name);
+    let newer = spec.versions.iter().filter(|other| {
+        let outlasts = other.served && !other.deprecated && other.name != version.name;
+        outlasts && version_order(&other.name) > version_order(&version.name)
+    });
+    let best = newer.max_by_key(|other| version_order(&other.name));
+    Some(match best {
+        Some(best) => format!("{present}; use {group}/{} {kind}", best.name),
+        None => present,
+    })
+}
+
+fn scale_of(version: &Version) -> Result<Option<Scale>, String> {
+    let Some(paths) = &version.subresources.scale else {
+        return Ok(None);
+    };
+    let path = |member: &str, text: &str| {
+        let member = format!("subresources.scale.{member}");
+        JsonPath::dotted(text).map_err(|error| invalid(version, &member, &error))
+    };
+    let selector = paths.label_selector_path.as_deref();
+    let selector = selector.filter(|text| !text.is_empty());
+    Ok(Some(Scale {
+        spec_path: path("specReplicasPath", &paths.spec_replicas_path)?,
+        status_path: path("statusReplicasPath", &paths.status_replicas_path)?,
+        selector_path: selector
+            .map(|text| path("labelSelectorPath", text))
+            .transpose()?,
+    }))
+}
+
+fn rules_of(version: &Version) -> Result<Rules, String> {
+    let status = version.subresources.status.is_some();
+    let generation = if status {
+        Generation::Content
+    } else {
+        Generation::ContentAndStatus
+    };
+    let paths = version.selectable_fields.iter();
+    Ok(Rules {
+        generation,
+        status,
+        version_required: true,
+        custom: true,
+        field_labels: paths
+            .map(|f| f.json_path.trim_start_matches('.').to_owned())
+            .collect(),
+        scale: scale_of(version)?,
+        ..Rules::default()
+    })
+}

@@ -1,0 +1,15 @@
+//! The kinds the server serves: built-in rows, and what CustomResourceDefinitions add.
+
+mod builtin;
+mod catalog;
+mod custom;
+mod machinery;
+mod registry;
+mod resource;
+mod row;
+mod version;
+
+pub use catalog::{Catalog, GroupVersion, Written};
+pub use custom::{Definition, Names, Spec, resources_of};
+pub use registry::Kinds;
+pub use resource::{Column, Generation, Resource, Scale, TableId, qualified};

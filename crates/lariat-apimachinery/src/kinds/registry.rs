@@ -1,0 +1,56 @@
+//! All served resources, as CRDs come and go.
+
+use std::sync::Arc;
+
+use parking_lot::RwLock;
+
+use super::builtin;
+use super::catalog::Catalog;
+use super::resource::{Resource, TableId, qualified};
+
+/// All served resources. A reader takes the present catalog and keeps it for its request.
+#[derive(Debug)]
+pub struct Kinds {
+    catalog: RwLock<Arc<Catalog>>,
+    /// Where Namespaces are stored.
+    pub namespaces: TableId,
+    /// Where CustomResourceDefinitions are stored.
+    pub definitions: TableId,
+}
+
+impl Kinds {
+    /// Registers the built-in kinds, whose tables are found by their names.
+    pub fn new(mut table_of: impl FnMut(&str) -> TableId) -> Self {
+        let mut catalog = Catalog::default();
+        for row in builtin::rows() {
+            // Events are one store, whatever the group they are read and written in.
+            let name = match row.plural {
+                "events" => "events".to_owned(),
+                plural => qualified(plural, row.group),
+            };
+            let table = table_of(&name);
+            catalog.add(Arc::new(row.resource(table)));
+        }
+        Self {
+            catalog: RwLock::new(Arc::new(catalog)),
+            namespaces: table_of("namespaces"),
+            definitions: table_of("customresourcedefinitions.apiextensions.k8s.io"),
+        }
+    }
+
+    /// Returns what is served now, which a request keeps to its end.
+    pub fn catalog(&self) -> Arc<Catalog> {
+        Arc::clone(&self.catalog.read())
+    }
+
+    /// Replaces everything served for one table, in all its versions.
+    pub fn serve(&self, table: TableId, resources: Vec<Arc<Resource>>) {
+        let mut catalog = self.catalog.write();
+        let mut next = Catalog::clone(&catalog);
+        next.remove(table);
+        for resource in resources {
+            next.add(resource);
+        }
+        *catalog = Arc::new(next);
+    }
+}

@@ -1,0 +1,201 @@
+//! What the server knows of one resource in one version.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use lariat_core::{Gvk, ObjectKey};
+
+use crate::names::NameRule;
+use crate::object::Object;
+use crate::schema::{self, Schema};
+use crate::structural::Structural;
+use crate::structural::json_path::JsonPath;
+
+/// One resource in one version: its names, and the ways in which kinds differ.
+#[derive(Debug)]
+pub struct Resource {
+    /// Its group, empty for the core group.
+    pub group: String,
+    /// Its version, such as `v1`.
+    pub version: String,
+    /// The kind of its objects.
+    pub kind: String,
+    /// The kind of its lists.
+    pub list_kind: String,
+    /// Its name in URLs.
+    pub plural: String,
+    /// Its name for one object, in lower case.
+    pub singular: String,
+    /// The names kubectl takes for it.
+    pub short_names: Vec<String>,
+    /// The groups of resources it belongs to, such as `all`.
+    pub categories: Vec<String>,
+    /// Whether its objects are in namespaces.
+    pub namespaced: bool,
+    /// How it is treated.
+    pub rules: Rules,
+    /// Where its objects are stored.
+    pub table: TableId,
+    /// The kind is being removed: nothing new may be created.
+    pub terminating: Arc<AtomicBool>,
+    /// What a definition says about the content of the objects.
+    pub schema: Option<Arc<Structural>>,
+    /// The types of the fields, found when they are first asked for.
+    pub types: OnceLock<Schema>,
+    /// What is stored may not be as the schema wants it.
+    pub outdated: Outdated,
+    /// The columns a definition adds to tables.
+    pub columns: Vec<Column>,
+    /// What clients of a deprecated version are told.
+    pub deprecation: Option<String>,
+}
+
+/// The table the objects of a resource are stored in, which versions of one kind share.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TableId(pub usize);
+
+/// Which stored objects were written under another schema than the one they are read by.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Outdated {
+    /// All may have been, since the versions of the kind have different schemas.
+    pub always: bool,
+    /// Those up to this revision, at which the definition changed.
+    pub up_to: u64,
+}
+
+/// A column of a table, as `additionalPrinterColumns` define them.
+#[derive(Debug)]
+pub struct Column {
+    /// What stands above the column.
+    pub name: String,
+    /// The type of its values: `string`, `integer`, `date` …
+    pub kind: String,
+    /// The format of its values, often empty.
+    pub format: String,
+    /// What the column says, in a sentence.
+    pub description: String,
+    /// 0 for columns that are always shown; others are for `-o wide`.
+    pub priority: i32,
+    /// Where its value is in an object.
+    pub path: JsonPath,
+}
+
+/// Where custom resources keep what their scale subresource shows.
+#[derive(Debug, Clone)]
+pub struct Scale {
+    /// The wanted replicas.
+    pub spec_path: JsonPath,
+    /// The present replicas.
+    pub status_path: JsonPath,
+    /// The selector of the Pods, as a text.
+    pub selector_path: Option<JsonPath>,
+}
+
+/// Where kinds differ in their treatment.
+#[derive(Debug, Clone, Default)]
+pub struct Rules {
+    /// Whether the server counts changes of the object in `metadata.generation`.
+    pub generation: Generation,
+    /// Whether there is a `/status` subresource, so that status is written only through it.
+    pub status: bool,
+    /// Whether PUT to a missing name creates.
+    pub put_creates: bool,
+    /// Whether an update must name the resource version it replaces.
+    pub version_required: bool,
+    /// Whether a deletion answers the object instead of a Status.
+    pub delete_answers_object: bool,
+    /// Field labels beside name and namespace.
+    pub field_labels: Vec<String>,
+    /// The kind comes from a CustomResourceDefinition.
+    pub custom: bool,
+    /// The kind is a question the server answers: it is only created, and nothing is stored.
+    pub review: bool,
+    /// What a name of this kind must look like.
+    pub names: NameRule,
+    /// The scale subresource of a custom resource.
+    pub scale: Option<Scale>,
+}
+
+/// Which changes raise `metadata.generation`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Generation {
+    /// The kind has no generation.
+    #[default]
+    None,
+    /// Changes outside metadata and status.
+    Content,
+    /// Also changes of annotations, as for Deployments.
+    ContentAndAnnotations,
+    /// Changes outside metadata: custom resources without a status subresource.
+    ContentAndStatus,
+}
+
+impl Resource {
+    /// Returns group, version and kind.
+    pub fn gvk(&self) -> Gvk {
+        Gvk::new(&self.group, &self.version, &self.kind)
+    }
+
+    /// Returns group and version, as objects have them.
+    pub fn api_version(&self) -> String {
+        self.gvk().api_version()
+    }
+
+    /// Returns the plural with its group, as messages name a resource.
+    pub fn qualified(&self) -> String {
+        qualified(&self.plural, &self.group)
+    }
+
+    /// Returns the kind with its group, as messages name a kind.
+    pub fn qualified_kind(&self) -> String {
+        qualified(&self.kind, &self.group)
+    }
+
+    /// Returns the types of the fields.
+    pub fn types(&self) -> &Schema {
+        self.types.get_or_init(|| {
+            let builtin = || schema::builtin(&self.api_version(), &self.kind);
+            let known = if self.rules.custom { None } else { builtin() };
+            let defined = self.schema.as_ref().map(|schema| schema.raw());
+            known.unwrap_or_else(|| schema::custom(defined))
+        })
+    }
+
+    /// Returns whether the kind is being removed.
+    pub fn is_terminating(&self) -> bool {
+        self.terminating.load(Ordering::Relaxed)
+    }
+
+    /// Returns the key of an object named in a URL.
+    pub fn key(&self, namespace: Option<&str>, name: &str) -> ObjectKey {
+        match namespace.filter(|_| self.namespaced) {
+            Some(namespace) => ObjectKey::namespaced(namespace, name),
+            None => ObjectKey::cluster(name),
+        }
+    }
+
+    /// Puts kind and version of this resource on an object, which is all that conversion `None` does.
+    pub fn set_type(&self, object: &mut Object) {
+        object.insert("kind".to_owned(), self.kind.clone().into());
+        object.insert("apiVersion".to_owned(), self.api_version().into());
+    }
+
+    /// Returns the JSON with which an object of this resource begins, up to the comma.
+    pub fn head(&self) -> String {
+        format!(
+            r#""kind":"{}","apiVersion":"{}""#,
+            self.kind,
+            self.api_version()
+        )
+    }
+}
+
+/// Returns a name with its group: `deployments.apps`, `pods`.
+#[must_use]
+pub fn qualified(name: &str, group: &str) -> String {
+    if group.is_empty() {
+        name.to_owned()
+    } else {
+        format!("{name}.{group}")
+    }
+}

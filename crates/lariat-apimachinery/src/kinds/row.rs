@@ -1,0 +1,129 @@
+//! One built-in kind, written down.
+
+use std::sync::{Arc, OnceLock};
+
+use super::resource::{Generation, Outdated, Resource, Rules, TableId};
+use crate::names::NameRule;
+
+/// One built-in kind.
+#[derive(Debug, Clone)]
+pub(super) struct Row {
+    pub(super) group: &'static str,
+    pub(super) version: &'static str,
+    pub(super) kind: &'static str,
+    pub(super) plural: &'static str,
+    pub(super) namespaced: bool,
+    pub(super) short_names: &'static [&'static str],
+    pub(super) categories: &'static [&'static str],
+    pub(super) rules: Rules,
+}
+
+/// Begins the row of a namespaced kind.
+pub(super) fn ns(api: &'static str, kind: &'static str, plural: &'static str) -> Row {
+    let (group, version) = api.split_once('/').unwrap_or(("", api));
+    Row {
+        group,
+        version,
+        kind,
+        plural,
+        namespaced: true,
+        short_names: &[],
+        categories: &[],
+        rules: Rules::default(),
+    }
+}
+
+/// Begins the row of a cluster-scoped kind.
+pub(super) fn cluster(api: &'static str, kind: &'static str, plural: &'static str) -> Row {
+    Row {
+        namespaced: false,
+        ..ns(api, kind, plural)
+    }
+}
+
+impl Row {
+    pub(super) fn short(self, short_names: &'static [&'static str]) -> Self {
+        Self {
+            short_names,
+            ..self
+        }
+    }
+
+    pub(super) fn all(self) -> Self {
+        Self {
+            categories: &["all"],
+            ..self
+        }
+    }
+
+    pub(super) fn extends(self) -> Self {
+        Self {
+            categories: &["api-extensions"],
+            ..self
+        }
+    }
+
+    pub(super) fn generation(mut self) -> Self {
+        self.rules.generation = Generation::Content;
+        self
+    }
+
+    pub(super) fn status(mut self) -> Self {
+        self.rules.status = true;
+        self
+    }
+
+    pub(super) fn put_creates(mut self) -> Self {
+        self.rules.put_creates = true;
+        self
+    }
+
+    pub(super) fn version_required(mut self) -> Self {
+        self.rules.version_required = true;
+        self
+    }
+
+    pub(super) fn answers_object(mut self) -> Self {
+        self.rules.delete_answers_object = true;
+        self
+    }
+
+    pub(super) fn fields(mut self, labels: &[&str]) -> Self {
+        self.rules.field_labels = labels.iter().map(|label| (*label).to_owned()).collect();
+        self
+    }
+
+    pub(super) fn review(mut self) -> Self {
+        self.rules.review = true;
+        self
+    }
+
+    pub(super) fn names(mut self, rule: NameRule) -> Self {
+        self.rules.names = rule;
+        self
+    }
+
+    /// Returns the resource whose objects are in a table.
+    pub(super) fn resource(self, table: TableId) -> Resource {
+        let texts = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        Resource {
+            group: self.group.to_owned(),
+            version: self.version.to_owned(),
+            kind: self.kind.to_owned(),
+            list_kind: format!("{}List", self.kind),
+            plural: self.plural.to_owned(),
+            singular: self.kind.to_lowercase(),
+            short_names: texts(self.short_names),
+            categories: texts(self.categories),
+            namespaced: self.namespaced,
+            rules: self.rules,
+            table,
+            terminating: Arc::default(),
+            types: OnceLock::new(),
+            schema: None,
+            outdated: Outdated::default(),
+            columns: Vec::new(),
+            deprecation: None,
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! What an API server of Kubernetes knows about objects, as a library on JSON values.
+//!
+//! Everything here is a function of values: no server, no runtime and no HTTP are needed. `lariat-cluster` is a server
+//! made of it; programs that edit manifests, admission webhooks and tests can use it alone.
+//!
+//! ```
+//! use lariat_apimachinery::managed::{ApplyError, Write};
+//! use lariat_apimachinery::object::Object;
+//! use lariat_apimachinery::schema;
+//! use serde_json::json;
+//!
+//! let schema = schema::builtin("v1", "ConfigMap").expect("it is built in");
+//! let apply = |manager, live: Option<&Object>, data| {
+//!     let applied = Object::from_iter([("data".to_owned(), data)]);
+//!     let write = Write::new(&schema, "v1", manager, "2026-01-01T00:00:00Z");
+//!     write.apply(live, &applied, false)
+//! };
+//! let live = apply("ann", None, json!({"color": "red"}))?;
+//! let live = apply("bob", Some(&live), json!({"size": "3"}))?;
+//! assert_eq!(live["data"], json!({"color": "red", "size": "3"}));
+//!
+//! // What ann owns, bob does not change by accident.
+//! let conflict = apply("bob", Some(&live), json!({"color": "blue"})).unwrap_err();
+//! assert_eq!(
+//!     conflict.to_string(),
+//!     r#"Apply failed with 1 conflict: conflict with "ann": .data.color"#
+//! );
+//! // What ann does not apply any more goes.
+//! let live = apply("ann", Some(&live), json!({}))?;
+//! assert_eq!(live["data"], json!({"size": "3"}));
+//! # Ok::<(), ApplyError>(())
+//! ```
+//!
+//! | module | has |
+//! |---|---|
+//! | [`schema`] | the types of built-in and defined kinds: decoding, unknown fields, OpenAPI |
+//! | [`structural`] | the schemas of CRDs: pruning, defaults, validation, rules in CEL, JSONPath |
+//! | [`managed`] | who owns which field, and server-side apply |
+//! | [`patch`] | JSON patch, JSON merge patch and strategic merge patch |
+//! | [`kinds`] | the registry of kinds: built-in ones, and those of CRDs |
+//! | [`defaults`] | what the API server fills in where a client says nothing |
+//! | [`crd`] | what is wrong with a CRD |
+//! | [`protobuf`] | bodies in protobuf, read by the same table of types |
+//! | [`names`], [`quantity`], [`nesting`] | names, amounts, and how deep documents are |
+//! | [`object`], [`cause`] | an object, and what is wrong with one of its fields |
+//!
+//! Answers and texts are those of kube-apiserver 1.36, checked against recordings of it; see `docs/conformance.md` in the
+//! repository.
+
+pub mod schema;
+pub mod structural;
+
+pub mod managed;
+pub mod patch;
+
+pub mod kinds;
+
+pub mod crd;
+pub mod defaults;
+
+pub mod protobuf;
+
+pub mod cause;
+pub mod names;
+pub mod nesting;
+pub mod object;
+pub mod quantity;
+
+mod go_text;
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

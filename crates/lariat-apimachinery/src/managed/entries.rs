@@ -1,0 +1,263 @@
+//! The entries of `metadata.managedFields`.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use super::set::Set;
+use crate::object::Object;
+
+/// How many managers that update (rather than apply) an object are told apart.
+const MOST_UPDATERS: usize = 10;
+
+/// The manager to which the oldest of too many updaters are merged.
+const ANCIENT: &str = "ancient-changes";
+
+/// Who owns fields. Appliers are the same in whatever version they apply.
+///
+/// Its order is not that of the entries.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Manager {
+    /// Its name, such as `kubectl`.
+    pub name: String,
+    /// Whether it applies, rather than updates.
+    pub applies: bool,
+    /// The version in which it updates; empty for appliers.
+    pub api_version: String,
+    /// The subresource through which it writes; empty for the object itself.
+    pub subresource: String,
+}
+
+/// What a manager owns.
+#[derive(Debug, Clone)]
+pub(crate) struct Owned {
+    pub(crate) set: Set,
+    pub(crate) api_version: String,
+    /// When the manager last changed something.
+    pub(crate) time: Option<String>,
+}
+
+/// All owners of an object's fields.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Managed {
+    pub(crate) owners: BTreeMap<Manager, Owned>,
+}
+
+impl Manager {
+    /// Names the manager as conflicts do.
+    pub(super) fn shown(&self) -> String {
+        let mut shown = format!("{:?}", self.name);
+        if !self.subresource.is_empty() {
+            shown.push_str(&format!(" with subresource {:?}", self.subresource));
+        }
+        if !self.applies {
+            shown.push_str(&format!(" using {}", self.api_version));
+        }
+        shown
+    }
+}
+
+impl Managed {
+    /// Reads the entries of an object, `None` if they cannot be read.
+    pub(crate) fn of(object: &Object) -> Option<Self> {
+        let entries = object.get("metadata")?.get("managedFields");
+        let Some(entries) = entries.filter(|entries| !entries.is_null()) else {
+            return Some(Self::default());
+        };
+        let mut owners = BTreeMap::new();
+        for entry in entries.as_array()? {
+            let (manager, owned) = read(entry)?;
+            owners.insert(manager, owned);
+        }
+        Some(Self { owners })
+    }
+
+    /// Writes the entries into an object; an object without owners has none.
+    pub(crate) fn write(&self, metadata: &mut Object) {
+        if self.owners.is_empty() {
+            metadata.remove("managedFields");
+            return;
+        }
+        let mut entries: Vec<(&Manager, &Owned)> = self.owners.iter().collect();
+        entries.sort_by_key(|(manager, owned)| (!manager.applies, &owned.time, &manager.name));
+        let entries = entries.into_iter().map(|(manager, owned)| {
+            let operation = if manager.applies { "Apply" } else { "Update" };
+            let mut entry = json!({
+                "manager": manager.name, "operation": operation, "apiVersion": owned.api_version,
+                "fieldsType": "FieldsV1", "fieldsV1": owned.set.to_json(),
+            });
+            if let Some(time) = &owned.time {
+                entry["time"] = time.clone().into();
+            }
+            if !manager.subresource.is_empty() {
+                entry["subresource"] = manager.subresource.clone().into();
+            }
+            entry
+        });
+        metadata.insert("managedFields".into(), entries.collect());
+    }
+
+    /// Takes out of every set what is not in it any more, and drops who owns nothing.
+    pub(super) fn retain(&mut self) {
+        self.owners.retain(|_, owned| !owned.set.is_empty());
+    }
+
+    /// Merges the oldest updaters while there are too many.
+    ///
+    /// Source: `capManagersManager` in `k8s.io/apimachinery/pkg/util/managedfields/internal`.
+    pub(super) fn cap(&mut self) {
+        let updaters = self.owners.iter().filter(|(manager, _)| !manager.applies);
+        let mut updaters: Vec<(Option<String>, Manager)> = updaters
+            .map(|(manager, owned)| (owned.time.clone(), manager.clone()))
+            .collect();
+        let mut excess = updaters.len().saturating_sub(MOST_UPDATERS);
+        updaters.sort();
+        let mut first_of: BTreeMap<String, Manager> = BTreeMap::new();
+        for (time, manager) in updaters {
+            if excess == 0 {
+                return;
+            }
+            let Some(first) = first_of.get(&manager.api_version).cloned() else {
+                first_of.insert(manager.api_version.clone(), manager);
+                continue;
+            };
+            let bucket = Manager {
+                name: ANCIENT.to_owned(),
+                subresource: String::new(),
+                ..manager.clone()
+            };
+            if !self.owners.contains_key(&bucket)
+                && let Some(owned) = self.owners.remove(&first)
+            {
+                self.owners.insert(bucket.clone(), owned);
+            }
+            if let Some(merged) = self.owners.remove(&manager)
+                && let Some(owned) = self.owners.get_mut(&bucket)
+            {
+                owned.set = std::mem::take(&mut owned.set).union(&merged.set);
+                owned.time = time;
+            }
+            excess -= 1;
+        }
+    }
+}
+
+fn read(entry: &Value) -> Option<(Manager, Owned)> {
+    let text = |member: &str| match entry.get(member) {
+        None | Some(Value::Null) => Some(""),
+        Some(value) => value.as_str(),
+    };
+    let applies = match text("operation")? {
+        "Apply" => true,
+        "Update" => false,
+        _ => return None,
+    };
+    let api_version = text("apiVersion")?.to_owned();
+    let fields = entry.get("fieldsV1").unwrap_or(&Value::Null);
+    let set = match fields {
+        Value::Null => Set::default(),
+        fields => Set::from_json(fields).ok()?,
+    };
+    let manager = Manager {
+        name: text("manager")?.to_owned(),
+        applies,
+        api_version: if applies {
+            String::new()
+        } else {
+            api_version.clone()
+        },
+        subresource: text("subresource")?.to_owned(),
+    };
+    let time = text("time")?;
+    let owned = Owned {
+        set,
+        api_version,
+        time: (!time.is_empty()).then(|| time.to_owned()),
+    };
+    Some((manager, owned))
+}
+
+/// Returns whether a client asked for all entries to be dropped: one empty entry.
+pub(super) fn is_reset(object: &Object) -> bool {
+    let entries = object.get("metadata").and_then(|m| m.get("managedFields"));
+    let entries = entries.and_then(Value::as_array);
+    matches!(entries.map(Vec::as_slice), Some([one]) if one.as_object().is_some_and(Object::is_empty))
+}
+
+/// Returns the name of a manager that did not give one: the client's, up to the first slash.
+///
+/// Source: `managerOrUserAgent` in `k8s.io/apiserver/pkg/endpoints/handlers`.
+#[must_use]
+pub fn manager_name(given: Option<&str>, user_agent: &str) -> String {
+    if let Some(given) = given.filter(|given| !given.is_empty()) {
+        return given.to_owned();
+    }
+    let agent = user_agent.split('/').next().unwrap_or_default();
+    let agent: String = agent
+        .chars()
+        .filter(|c| !c.is_control())
+        .take(128)
+        .collect();
+    if agent.is_empty() {
+        "unknown".to_owned()
+    } else {
+        agent
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn object(entries: &Value) -> Object {
+        let object = json!({"metadata": {"managedFields": entries}});
+        object.as_object().unwrap().clone()
+    }
+
+    #[test]
+    fn entries_survive_the_round_trip() {
+        let entries = json!([
+            {"manager": "a", "operation": "Apply", "apiVersion": "v1", "fieldsType": "FieldsV1",
+             "fieldsV1": {"f:data": {}}, "time": "2026-01-01T00:00:00Z"},
+            {"manager": "b", "operation": "Update", "apiVersion": "v1", "fieldsType": "FieldsV1",
+             "fieldsV1": {"f:x": {}}, "time": "2026-01-01T00:00:00Z", "subresource": "status"},
+        ]);
+        let managed = Managed::of(&object(&entries)).unwrap();
+        let mut metadata = Object::new();
+        managed.write(&mut metadata);
+        assert_eq!(metadata["managedFields"], entries);
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_no_entry() {
+        for entry in [
+            json!({"operation": "Other"}),
+            json!({"operation": "Apply", "fieldsV1": {"x": {}}}),
+            json!(1),
+        ] {
+            assert!(Managed::of(&object(&json!([entry]))).is_none(), "{entry}");
+        }
+        assert!(is_reset(&object(&json!([{}]))));
+        assert!(!is_reset(&object(&json!([]))));
+    }
+
+    #[test]
+    fn the_oldest_of_too_many_updaters_become_one() {
+        let entries: Vec<Value> = (0..13)
+            .map(|n| {
+                json!({"manager": format!("m{n}"), "operation": "Update", "apiVersion": "v1",
+                    "fieldsV1": {format!("f:x{n}"): {}}, "time": format!("2026-01-01T00:00:{n:02}Z")})
+            })
+            .collect();
+        let mut managed = Managed::of(&object(&entries.into())).unwrap();
+        managed.cap();
+        assert_eq!(managed.owners.len(), MOST_UPDATERS);
+        let ancient = managed
+            .owners
+            .iter()
+            .find(|(manager, _)| manager.name == ANCIENT);
+        let (_, owned) = ancient.unwrap();
+        assert_eq!(owned.set, Set::of(&["x0", "x1", "x2", "x3"]));
+        assert_eq!(owned.time.as_deref(), Some("2026-01-01T00:00:03Z"));
+    }
+}

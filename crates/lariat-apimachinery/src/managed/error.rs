@@ -1,0 +1,65 @@
+//! Why an apply is refused.
+
+use std::fmt;
+
+use super::entries::Manager;
+
+/// Why an apply is refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ApplyError {
+    /// The applied object has values of other types than its schema; each with its path.
+    Untyped(Vec<String>),
+    /// Others own fields that it would change.
+    Conflicts(Vec<Conflict>),
+}
+
+/// A field that somebody else owns and an apply would change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Conflict {
+    /// Who owns it.
+    pub manager: Manager,
+    /// The field, such as `.spec.replicas`.
+    pub path: String,
+}
+
+/// The texts are the API server's.
+impl fmt::Display for ApplyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Untyped(errors) => match &errors[..] {
+                [one] => f.write_str(one),
+                many => write!(f, "errors:\n  {}", many.join("\n  ")),
+            },
+            Self::Conflicts(conflicts) => fmt_conflicts(conflicts, f),
+        }
+    }
+}
+
+impl std::error::Error for ApplyError {}
+
+fn fmt_conflicts(conflicts: &[Conflict], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    if let [one] = conflicts {
+        return write!(f, "Apply failed with 1 conflict: {one}: {}", one.path);
+    }
+    write!(f, "Apply failed with {} conflicts: ", conflicts.len())?;
+    let mut last = None;
+    for (at, conflict) in conflicts.iter().enumerate() {
+        if at > 0 {
+            f.write_str("\n")?;
+        }
+        if last != Some(&conflict.manager) {
+            writeln!(f, "conflicts with {}:", conflict.manager.shown())?;
+            last = Some(&conflict.manager);
+        }
+        write!(f, "- {}", conflict.path)?;
+    }
+    Ok(())
+}
+
+/// Names the manager, as causes in a `Status` do; the path stands beside.
+impl fmt::Display for Conflict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "conflict with {}", self.manager.shown())
+    }
+}

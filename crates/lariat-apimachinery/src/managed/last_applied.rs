@@ -1,0 +1,72 @@
+//! Taking over from client-side apply.
+//!
+//! Source: `lastAppliedManager` and `lastAppliedUpdater` in `k8s.io/apimachinery/pkg/util/managedfields`.
+
+use std::collections::HashSet;
+
+use serde_json::Value;
+
+use super::error::Conflict;
+use super::set::Set;
+use super::typed;
+use crate::object::{Object, metadata_mut};
+use crate::schema::Schema;
+
+/// Where `kubectl apply` keeps what it applied last.
+const ANNOTATION: &str = "kubectl.kubernetes.io/last-applied-configuration";
+
+fn annotation(object: &Object) -> Option<&str> {
+    let annotations = object.get("metadata")?.get("annotations")?;
+    annotations.get(ANNOTATION)?.as_str()
+}
+
+/// Returns the conflicts about fields that client-side apply did not set, or that somebody changed since.
+pub(super) fn unexpected(
+    schema: &Schema,
+    api_version: &str,
+    live: Option<&Object>,
+    conflicts: &[Conflict],
+) -> Vec<Conflict> {
+    let allowed = live.and_then(|live| allowed(schema, api_version, live));
+    let mut paths = HashSet::new();
+    allowed.unwrap_or_default().each(&mut |path| {
+        paths.insert(path.to_owned());
+    });
+    let is_unexpected = |conflict: &&Conflict| !paths.contains(&conflict.path);
+    conflicts.iter().filter(is_unexpected).cloned().collect()
+}
+
+/// Returns the fields that still are as client-side apply left them.
+fn allowed(schema: &Schema, api_version: &str, live: &Object) -> Option<Set> {
+    let last: Value = serde_json::from_str(annotation(live)?).ok()?;
+    if last.get("apiVersion").and_then(Value::as_str) != Some(api_version) {
+        return None;
+    }
+    let typed = schema.root();
+    let changed = typed::compare(typed, &last, &Value::Object(live.clone()));
+    let fields = typed::fields(typed, &last).difference(&changed.modified);
+    Some(
+        fields
+            .difference(&changed.added)
+            .difference(&changed.removed),
+    )
+}
+
+/// Brings the annotation of an object that has one up to date: it holds what was applied, and nothing
+/// that others set.
+pub(super) fn renew(live: Option<&Object>, applied: &Object, new: &mut Object) {
+    if live.and_then(annotation).is_none_or(str::is_empty) {
+        return;
+    }
+    let mut applied = applied.clone();
+    let metadata = metadata_mut(&mut applied);
+    if let Some(Value::Object(annotations)) = metadata.get_mut("annotations") {
+        annotations.remove(ANNOTATION);
+    }
+    let text = format!("{}\n", Value::Object(applied));
+    let annotations = metadata_mut(new).entry("annotations");
+    if let Value::Object(annotations) = annotations.or_insert_with(|| Value::Object(Object::new()))
+    {
+        annotations.insert(ANNOTATION.into(), text.into());
+    }
+}

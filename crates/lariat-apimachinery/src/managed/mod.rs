@@ -1,0 +1,28 @@
+//! Server-side apply, and the managers of fields.
+//!
+//! Every write accounts for itself in `metadata.managedFields`. An apply merges what its manager wants
+//! into the object, removes what the manager wanted before, and is refused where it would change what
+//! somebody else wants.
+//!
+//! Source: `k8s.io/apimachinery/pkg/util/managedfields` and `sigs.k8s.io/structured-merge-diff/v6`.
+
+mod differ;
+mod entries;
+mod error;
+mod last_applied;
+mod path;
+mod scale;
+mod set;
+mod typed;
+mod updater;
+mod write;
+
+#[cfg(test)]
+mod tests;
+
+pub use differ::{differ, differ_outside};
+pub use entries::{Manager, manager_name};
+pub use error::{ApplyError, Conflict};
+pub use scale::Scaled;
+pub use set::Set;
+pub use write::Write;

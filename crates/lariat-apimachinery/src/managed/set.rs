@@ -1,0 +1,261 @@
+//! Sets of fields.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+
+use super::path::Step;
+use crate::schema::TypeRef;
+
+/// A set of paths, as a tree.
+///
+/// A path is in the set where its node is a member; what lies below it is a matter of its own.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Set {
+    nodes: BTreeMap<Step, Node>,
+}
+
+/// Invariant: it is a member, or there is something below.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Node {
+    member: bool,
+    below: Set,
+}
+
+impl Node {
+    fn is_empty(&self) -> bool {
+        !self.member && self.below.is_empty()
+    }
+}
+
+impl Set {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.nodes.is_empty()
+    }
+
+    /// Makes a set of paths of members, each given as `a.b.c`.
+    #[must_use]
+    pub fn of(paths: &[&str]) -> Self {
+        let mut set = Self::default();
+        for path in paths {
+            let steps = path.split('.').map(Step::member);
+            set.insert_path(&steps.collect::<Vec<_>>());
+        }
+        set
+    }
+
+    pub(crate) fn insert_path(&mut self, path: &[Step]) {
+        match path {
+            [] => {}
+            [last] => self.add(last.clone(), true, Self::default()),
+            [first, rest @ ..] => {
+                let node = self.nodes.entry(first.clone()).or_default();
+                node.below.insert_path(rest);
+            }
+        }
+    }
+
+    /// Adds a step and what lies below it.
+    pub(crate) fn add(&mut self, step: Step, member: bool, below: Self) {
+        if !member && below.is_empty() {
+            return;
+        }
+        let node = self.nodes.entry(step).or_default();
+        node.member |= member;
+        node.below.merge(below);
+    }
+
+    pub(crate) fn has(&self, step: &Step) -> bool {
+        self.nodes.get(step).is_some_and(|node| node.member)
+    }
+
+    /// Returns what lies below a step, if anything does.
+    pub(crate) fn below(&self, step: &Step) -> Option<&Self> {
+        let node = self.nodes.get(step)?;
+        (!node.below.is_empty()).then_some(&node.below)
+    }
+
+    fn merge(&mut self, other: Self) {
+        for (step, node) in other.nodes {
+            self.add(step, node.member, node.below);
+        }
+    }
+
+    pub(crate) fn union(mut self, other: &Self) -> Self {
+        self.merge(other.clone());
+        self
+    }
+
+    /// Returns what is in both.
+    pub(crate) fn intersection(&self, other: &Self) -> Self {
+        let common = self.nodes.iter().filter_map(|(step, node)| {
+            let theirs = other.nodes.get(step)?;
+            let both = Node {
+                member: node.member && theirs.member,
+                below: node.below.intersection(&theirs.below),
+            };
+            (!both.is_empty()).then(|| (step.clone(), both))
+        });
+        Self {
+            nodes: common.collect(),
+        }
+    }
+
+    /// Returns what is not in the other; what lies below the other's paths stays.
+    pub(crate) fn difference(&self, other: &Self) -> Self {
+        self.subtract(other, false)
+    }
+
+    /// Returns what is neither in the other nor below any of its paths.
+    pub(crate) fn recursive_difference(&self, other: &Self) -> Self {
+        self.subtract(other, true)
+    }
+
+    fn subtract(&self, other: &Self, recursively: bool) -> Self {
+        let rest = self.nodes.iter().filter_map(|(step, node)| {
+            let Some(theirs) = other.nodes.get(step) else {
+                return Some((step.clone(), node.clone()));
+            };
+            let rest = Node {
+                member: node.member && !theirs.member,
+                below: if recursively && theirs.member {
+                    Self::default()
+                } else {
+                    node.below.subtract(&theirs.below, recursively)
+                },
+            };
+            (!rest.is_empty()).then(|| (step.clone(), rest))
+        });
+        Self {
+            nodes: rest.collect(),
+        }
+    }
+
+    /// Makes members of all fields that are on the way to a member; a map's entries are no fields.
+    pub(crate) fn with_named_fields(&self, typed: TypeRef<'_>) -> Self {
+        let nodes = self.nodes.iter().map(|(step, node)| {
+            let name = step.member_name();
+            let below = match name {
+                Some(name) => typed.member(name).unwrap_or(typed.any()),
+                None => typed.item(),
+            };
+            let is_field = name.is_some_and(|name| typed.field(name).is_some());
+            let node = Node {
+                member: node.member || is_field,
+                below: node.below.with_named_fields(below),
+            };
+            (step.clone(), node)
+        });
+        Self {
+            nodes: nodes.collect(),
+        }
+    }
+
+    /// Calls a function with the text of each path, in order.
+    pub(crate) fn each(&self, told: &mut impl FnMut(&str)) {
+        self.each_below("", told);
+    }
+
+    fn each_below(&self, prefix: &str, told: &mut impl FnMut(&str)) {
+        for (step, node) in &self.nodes {
+            let path = format!("{prefix}{step}");
+            if node.member {
+                told(&path);
+            }
+            node.below.each_below(&path, told);
+        }
+    }
+
+    /// Writes the set as `fieldsV1`.
+    pub(crate) fn to_json(&self) -> Value {
+        let nodes = self.nodes.iter().map(|(step, node)| {
+            let mut json = node.below.to_json();
+            if node.member && !node.below.is_empty() {
+                json["."] = Value::Object(Map::new());
+            }
+            (step.as_str().to_owned(), json)
+        });
+        Value::Object(nodes.collect())
+    }
+
+    /// Reads `fieldsV1`.
+    pub(crate) fn from_json(json: &Value) -> Result<Self, String> {
+        let Value::Object(members) = json else {
+            return Err("fields must be an object".to_owned());
+        };
+        let mut set = Self::default();
+        for (name, below) in members.iter().filter(|(name, _)| *name != ".") {
+            let Value::Object(inner) = below else {
+                return Err(format!("what is below {name:?} must be an object"));
+            };
+            let member = inner.is_empty() || inner.contains_key(".");
+            set.add(Step::parse(name)?, member, Self::from_json(below)?);
+        }
+        Ok(set)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    fn set(json: &Value) -> Set {
+        Set::from_json(json).unwrap()
+    }
+
+    #[test]
+    fn sets_read_what_they_write() {
+        let json = json!({"f:data": {".": {}, "f:x": {}}, "f:spec": {"k:{\"name\":\"c\"}": {"f:image": {}}}});
+        assert_eq!(set(&json).to_json(), json);
+    }
+
+    #[test]
+    fn differences_leave_what_lies_below_alone_unless_asked() {
+        let all = set(&json!({"f:a": {".": {}, "f:b": {}}, "f:c": {}}));
+        let some = set(&json!({"f:a": {}}));
+        assert_eq!(
+            all.difference(&some).to_json(),
+            json!({"f:a": {"f:b": {}}, "f:c": {}})
+        );
+        assert_eq!(
+            all.recursive_difference(&some).to_json(),
+            json!({"f:c": {}})
+        );
+    }
+
+    fn sets() -> impl Strategy<Value = Set> {
+        let path = prop::collection::vec(prop::sample::select(vec!["a", "b", "c"]), 1..4);
+        prop::collection::vec(path, 0..6).prop_map(|paths| {
+            let paths: Vec<String> = paths.iter().map(|path| path.join(".")).collect();
+            Set::of(&paths.iter().map(String::as_str).collect::<Vec<_>>())
+        })
+    }
+
+    fn paths(set: &Set) -> std::collections::BTreeSet<String> {
+        let mut paths = std::collections::BTreeSet::new();
+        set.each(&mut |path| {
+            paths.insert(path.to_owned());
+        });
+        paths
+    }
+
+    proptest! {
+        #[test]
+        fn operations_are_those_of_sets_of_paths(a in sets(), b in sets()) {
+            let (pa, pb) = (paths(&a), paths(&b));
+            prop_assert_eq!(paths(&a.clone().union(&b)), &pa | &pb);
+            prop_assert_eq!(paths(&a.intersection(&b)), &pa & &pb);
+            prop_assert_eq!(paths(&a.difference(&b)), &pa - &pb);
+            prop_assert_eq!(Set::from_json(&a.to_json()), Ok(a));
+        }
+
+        #[test]
+        fn no_json_makes_reading_panic(text in "[a-z:.{}\"\\[\\]0-9,]{0,30}") {
+            let json = serde_json::from_str(&text).unwrap_or(json!({ text: {} }));
+            let _ = Set::from_json(&json);
+        }
+    }
+}

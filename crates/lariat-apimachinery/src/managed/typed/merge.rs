@@ -1,0 +1,123 @@
+//! Merging what is applied into what is there.
+
+use std::collections::HashSet;
+
+use serde_json::{Map, Value};
+
+use super::items::Items;
+use super::parts::{is_void, items_of, names};
+use crate::managed::path::Step;
+use crate::schema::{List, ListKind, Resolved, TypeRef};
+
+/// Merges `applied` over `live`.
+pub(in crate::managed) fn merge(typed: TypeRef<'_>, live: &Value, applied: &Value) -> Value {
+    walk(typed, Some(live), Some(applied)).unwrap_or(Value::Null)
+}
+
+fn walk(typed: TypeRef<'_>, live: Option<&Value>, applied: Option<&Value>) -> Option<Value> {
+    let (Some(_), Some(value)) = (live, applied) else {
+        return applied.or(live).cloned();
+    };
+    let merged = match typed.resolve(value) {
+        Resolved::Scalar(_) | Resolved::AnyList => return applied.cloned(),
+        _ if typed.is_atomic() || (is_void(live) && is_void(applied)) => return applied.cloned(),
+        Resolved::List(List {
+            kind: ListKind::Atomic,
+            ..
+        }) => return applied.cloned(),
+        Resolved::List(list) => Value::Array(items(typed, list, live, applied)),
+        Resolved::Map | Resolved::Struct | Resolved::AnyMap => {
+            Value::Object(members(typed, live, applied))
+        }
+    };
+    (!is_void(Some(&merged))).then_some(merged)
+}
+
+fn members(
+    typed: TypeRef<'_>,
+    live: Option<&Value>,
+    applied: Option<&Value>,
+) -> Map<String, Value> {
+    let member = |name: &str| {
+        let below = typed.member(name).unwrap_or(typed.any());
+        let of = |value: Option<&'_ Value>| value.and_then(|value| value.get(name)).cloned();
+        let (live, applied) = (of(live), of(applied));
+        Some((
+            name.to_owned(),
+            walk(below, live.as_ref(), applied.as_ref())?,
+        ))
+    };
+    names(live, applied).filter_map(member).collect()
+}
+
+/// Merges lists: the applied order decides where both have an item, others keep their neighbours.
+///
+/// Source: `mergingWalker.visitListItems`.
+fn items(
+    typed: TypeRef<'_>,
+    list: &List,
+    live: Option<&Value>,
+    applied: Option<&Value>,
+) -> Vec<Value> {
+    let item = typed.item();
+    let (before, wanted) = (
+        Items::of(&list.kind, item, items_of(live)),
+        Items::of(&list.kind, item, items_of(applied)),
+    );
+    let (left, right) = (before.list(), wanted.list());
+    let in_right = |step: &Step| wanted.has(step);
+    let both = |step: &Step, value: &Value| {
+        // Items that cannot be told apart are not merged with, but replaced.
+        let live = match before.get(step) {
+            [one] => Some(*one),
+            _ => None,
+        };
+        walk(item, live, Some(value))
+    };
+    let mut shared = right
+        .iter()
+        .map(|(step, _)| step)
+        .filter(|step| before.has(step));
+    let mut next_shared = shared.next();
+    let mut merged = HashSet::new();
+    let mut out = Vec::with_capacity(left.len().max(right.len()));
+    let (mut l, mut r) = (0, 0);
+    while l < left.len() || r < right.len() {
+        if let (Some((step, _)), Some((other, values))) = (left.get(l), right.get(r)) {
+            if step == other {
+                merged.insert(step);
+                out.extend(both(step, values[0]));
+                (l, r) = (l + 1, r + 1);
+                next_shared = shared.next();
+                continue;
+            }
+            if in_right(step) && next_shared.is_some_and(|next| next != step) {
+                l += 1;
+                continue;
+            }
+        }
+        if let Some((step, values)) = left.get(l) {
+            if !in_right(step) {
+                out.extend(values.iter().map(|value| (*value).clone()));
+                l += 1;
+                continue;
+            }
+            if merged.contains(step) {
+                l += 1;
+                continue;
+            }
+        }
+        if let Some((step, values)) = right.get(r) {
+            merged.insert(step);
+            out.extend(both(step, values[0]));
+            r += 1;
+            if next_shared == Some(step) {
+                next_shared = shared.next();
+            }
+        } else {
+            // Everything applied is there, and this item is too.
+            l += 1;
+        }
+    }
+    out
+}

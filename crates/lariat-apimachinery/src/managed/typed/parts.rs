@@ -1,0 +1,31 @@
+//! The members and items of values, which may not be there.
+
+use serde_json::Value;
+
+/// Returns whether a value is null, or a map or list with nothing in it, or not there.
+pub(super) fn is_void(value: Option<&Value>) -> bool {
+    match value {
+        None | Some(Value::Null) => true,
+        Some(Value::Array(items)) => items.is_empty(),
+        Some(Value::Object(members)) => members.is_empty(),
+        Some(_) => false,
+    }
+}
+
+/// Returns the items of a list; what is none has no items.
+pub(super) fn items_of(value: Option<&Value>) -> &[Value] {
+    value.and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
+
+/// Returns the names of the members of two maps, each once.
+pub(super) fn names<'a>(
+    a: Option<&'a Value>,
+    b: Option<&'a Value>,
+) -> impl Iterator<Item = &'a str> {
+    let first = a.and_then(Value::as_object);
+    let second = b.and_then(Value::as_object);
+    let more = second.into_iter().flat_map(|map| map.keys());
+    let more = more.filter(move |name| first.is_none_or(|map| !map.contains_key(*name)));
+    let names = first.into_iter().flat_map(|map| map.keys()).chain(more);
+    names.map(String::as_str)
+}

@@ -1,0 +1,60 @@
+//! Taking fields out of a value.
+
+use serde_json::Value;
+
+use super::items::step_to;
+use super::parts::{is_void, items_of};
+use crate::managed::path::Step;
+use crate::managed::set::Set;
+use crate::schema::{List, ListKind, Resolved, TypeRef};
+
+/// Returns the value without the fields of a set, and without maps and lists that become empty by it.
+pub(in crate::managed) fn remove(typed: TypeRef<'_>, value: &Value, fields: &Set) -> Value {
+    walk(typed, value, fields).unwrap_or(Value::Null)
+}
+
+fn walk(typed: TypeRef<'_>, value: &Value, fields: &Set) -> Option<Value> {
+    if is_void(Some(value)) || typed.is_atomic() {
+        return Some(value.clone());
+    }
+    let rest = match typed.resolve(value) {
+        Resolved::Scalar(_) | Resolved::AnyList => return Some(value.clone()),
+        Resolved::List(List {
+            kind: ListKind::Atomic,
+            ..
+        }) => return Some(value.clone()),
+        Resolved::List(list) => items(typed, list, value, fields),
+        Resolved::Map | Resolved::Struct | Resolved::AnyMap => members(typed, value, fields),
+    };
+    (!is_void(Some(&rest))).then_some(rest)
+}
+
+fn items(typed: TypeRef<'_>, list: &List, value: &Value, fields: &Set) -> Value {
+    let kept = items_of(Some(value)).iter().filter_map(|item| {
+        match step_to(&list.kind, typed.item(), item) {
+            Ok(step) => keep(typed.item(), &step, item, fields),
+            Err(_) => Some(item.clone()),
+        }
+    });
+    Value::Array(kept.collect())
+}
+
+fn members(typed: TypeRef<'_>, value: &Value, fields: &Set) -> Value {
+    let members = value.as_object().into_iter().flatten();
+    let kept = members.filter_map(|(name, value)| {
+        let below = typed.member(name).unwrap_or(typed.any());
+        let kept = keep(below, &Step::member(name), value, fields)?;
+        Some((name.clone(), kept))
+    });
+    Value::Object(kept.collect())
+}
+
+fn keep(typed: TypeRef<'_>, step: &Step, value: &Value, fields: &Set) -> Option<Value> {
+    if fields.has(step) {
+        return None;
+    }
+    match fields.below(step) {
+        Some(below) => walk(typed, value, below),
+        None => Some(value.clone()),
+    }
+}

@@ -1,0 +1,125 @@
+//! Who owns what after a write.
+//!
+//! Source: `sigs.k8s.io/structured-merge-diff/v6/merge.Updater`.
+
+use serde_json::Value;
+
+use super::entries::{Managed, Manager, Owned};
+use super::error::Conflict;
+use super::set::Set;
+use super::typed::{self, Difference};
+use crate::schema::TypeRef;
+
+/// A write by somebody.
+#[derive(Debug)]
+pub(super) struct Writer<'a> {
+    pub(super) typed: TypeRef<'a>,
+    pub(super) manager: &'a Manager,
+    pub(super) api_version: &'a str,
+    /// Fields this write cannot change, which it therefore does not come to own.
+    pub(super) ignored: &'a Set,
+}
+
+impl Writer<'_> {
+    /// Accounts for an update: the writer owns what it changed, and nobody else does any more.
+    ///
+    /// Returns whether it changed something it owns now.
+    pub(super) fn update(&self, managed: &mut Managed, live: &Value, new: &Value) -> bool {
+        let difference = typed::compare(self.typed, live, new).without(self.ignored);
+        for owned in managed.owners.values_mut() {
+            owned.set = without_changes(&owned.set, &difference);
+        }
+        let changed = difference.modified.union(&difference.added);
+        let takes = !changed.is_empty();
+        if takes {
+            let owned = managed.owners.entry(self.manager.clone());
+            let owned = owned.or_insert_with(|| self.nothing());
+            owned.set = std::mem::take(&mut owned.set).union(&changed);
+            owned.api_version = self.api_version.to_owned();
+        }
+        managed.retain();
+        takes
+    }
+
+    /// Applies an object: returns the merged one, or what stands against it.
+    pub(super) fn apply(
+        &self,
+        managed: &mut Managed,
+        live: &Value,
+        applied: &Value,
+        force: bool,
+    ) -> Result<Value, Vec<Conflict>> {
+        let merged = typed::merge(self.typed, live, applied);
+        let fields = typed::fields(self.typed, applied).recursive_difference(self.ignored);
+        let mut owned = self.nothing();
+        owned.set = fields;
+        let last = managed.owners.insert(self.manager.clone(), owned);
+        let new = match last {
+            Some(last) if !last.set.is_empty() => self.prune(&merged, managed, &last.set),
+            _ => merged,
+        };
+        let difference = typed::compare(self.typed, live, &new).without(self.ignored);
+        let conflicts = self.conflicts(managed, &difference);
+        if !force && !conflicts.is_empty() {
+            return Err(conflicts);
+        }
+        for (manager, owned) in &mut managed.owners {
+            if manager != self.manager {
+                owned.set = without_changes(&owned.set, &difference);
+            }
+        }
+        managed.retain();
+        Ok(new)
+    }
+
+    fn nothing(&self) -> Owned {
+        Owned {
+            set: Set::default(),
+            api_version: self.api_version.to_owned(),
+            time: None,
+        }
+    }
+
+    fn conflicts(&self, managed: &Managed, difference: &Difference) -> Vec<Conflict> {
+        let changed = difference.modified.clone().union(&difference.added);
+        let mut conflicts = Vec::new();
+        for (manager, owned) in &managed.owners {
+            if manager == self.manager {
+                continue;
+            }
+            owned.set.intersection(&changed).each(&mut |path| {
+                conflicts.push(Conflict {
+                    manager: manager.clone(),
+                    path: path.to_owned(),
+                });
+            });
+        }
+        conflicts
+    }
+
+    /// Removes what the applier owned before, does not apply any more, and nobody else owns.
+    fn prune(&self, merged: &Value, managed: &Managed, last: &Set) -> Value {
+        let named = |set: &Set| set.with_named_fields(self.typed);
+        let last = named(last);
+        let pruned = typed::remove(self.typed, merged, &last);
+        let mut owned = Set::default();
+        for owner in managed.owners.values() {
+            owned = owned.union(&owner.set);
+        }
+        let all = named(&typed::fields(self.typed, merged));
+        // What others own comes back, with all that leads to it.
+        let left = named(&typed::fields(self.typed, &pruned));
+        let unowned = all.difference(&left.union(&named(&owned)));
+        let pruned = typed::remove(self.typed, merged, &unowned);
+        // What nobody owns comes back too, unless it went with what the applier had owned.
+        let left = named(&typed::fields(self.typed, &pruned));
+        let gone = all.difference(&left).intersection(&last);
+        typed::remove(self.typed, merged, &gone)
+    }
+}
+
+fn without_changes(set: &Set, difference: &Difference) -> Set {
+    set.difference(&difference.modified)
+        .difference(&difference.added)
+        .difference(&difference.removed)
+}

@@ -1,0 +1,243 @@
+//! Writes, as far as they change who owns what.
+
+use std::sync::LazyLock;
+
+use serde_json::Value;
+
+use super::entries::{self, Managed, Manager};
+use super::error::ApplyError;
+use super::set::Set;
+use super::updater::Writer;
+use super::{last_applied, typed};
+use crate::object::{Object, metadata_mut};
+use crate::schema::Schema;
+
+/// The manager of what an object had before anybody applied to it.
+pub(super) const BEFORE: &str = "before-first-apply";
+
+/// The manager of `kubectl apply --server-side`, which takes over from client-side apply.
+const KUBECTL: &str = "kubectl";
+
+static NOTHING: LazyLock<Set> = LazyLock::new(Set::default);
+
+/// Fields nobody owns.
+static STRIPPED: LazyLock<Set> = LazyLock::new(|| {
+    Set::of(&[
+        "apiVersion",
+        "kind",
+        "metadata",
+        "metadata.name",
+        "metadata.namespace",
+        "metadata.creationTimestamp",
+        "metadata.selfLink",
+        "metadata.uid",
+        "metadata.clusterName",
+        "metadata.generation",
+        "metadata.managedFields",
+        "metadata.resourceVersion",
+    ])
+});
+
+/// A write, as far as ownership is concerned.
+///
+/// [`new`](Self::new) makes one of a whole object; the other members are for subresources and for kinds with versions.
+#[derive(Debug)]
+pub struct Write<'a> {
+    /// The types of the object's fields.
+    pub schema: &'a Schema,
+    /// The version in which the object is written.
+    pub api_version: &'a str,
+    /// The manager that writes.
+    pub manager: &'a str,
+    /// The part that is written; empty for the object itself.
+    pub subresource: &'a str,
+    /// What cannot be changed by this way.
+    pub ignored: &'a Set,
+    /// The time of the write, in RFC 3339.
+    pub now: &'a str,
+    /// The versions in which the kind is served; managers of others are forgotten. If empty, all are.
+    pub served: &'a [String],
+}
+
+impl<'a> Write<'a> {
+    /// Makes a write of a whole object at some time, by a manager such as `kubectl`.
+    #[must_use]
+    pub fn new(schema: &'a Schema, api_version: &'a str, manager: &'a str, now: &'a str) -> Self {
+        Self {
+            schema,
+            api_version,
+            manager,
+            subresource: "",
+            ignored: &NOTHING,
+            now,
+            served: &[],
+        }
+    }
+}
+
+impl Write<'_> {
+    fn manager(&self, applies: bool) -> Manager {
+        Manager {
+            name: self.manager.to_owned(),
+            applies,
+            api_version: if applies {
+                String::new()
+            } else {
+                self.api_version.to_owned()
+            },
+            subresource: self.subresource.to_owned(),
+        }
+    }
+
+    fn writer<'a>(&'a self, manager: &'a Manager) -> Writer<'a> {
+        Writer {
+            typed: self.schema.root(),
+            manager,
+            api_version: self.api_version,
+            ignored: self.ignored,
+        }
+    }
+
+    /// Accounts for a creation, an update or a patch in the new object.
+    ///
+    /// `live` is `None` for a creation.
+    pub fn update(&self, live: Option<&Object>, new: &mut Object) {
+        let managed = self.managed_before(live, new);
+        metadata_mut(new).remove("managedFields");
+        let Some(mut managed) = managed else {
+            return;
+        };
+        // Where nobody owns anything, owners were dropped on purpose; only a creation begins anew.
+        if managed.owners.is_empty() && live.is_some() {
+            return;
+        }
+        let empty = Object::new();
+        let live = without_entries(live.unwrap_or(&empty));
+        let sent = Value::Object(std::mem::take(new));
+        self.take_over(&mut managed, &live, &sent);
+        if let Value::Object(object) = sent {
+            *new = object;
+        }
+        managed.write(metadata_mut(new));
+    }
+
+    /// Gives the writer what differs.
+    fn take_over(&self, managed: &mut Managed, live: &Value, new: &Value) {
+        self.drop_unserved(managed);
+        let manager = self.manager(false);
+        let takes = self.writer(&manager).update(managed, live, new);
+        strip(managed, &manager);
+        if takes && let Some(owned) = managed.owners.get_mut(&manager) {
+            owned.time = Some(self.now.to_owned());
+        }
+        managed.cap();
+    }
+
+    /// Finds the owners before a write: those the client sent, if it did, or those of the live object.
+    fn managed_before(&self, live: Option<&Object>, new: &Object) -> Option<Managed> {
+        let of_live = || live.map_or_else(|| Some(Managed::default()), Managed::of);
+        if !self.subresource.is_empty() {
+            return Some(of_live().unwrap_or_default());
+        }
+        if entries::is_reset(new) {
+            return Some(Managed::default());
+        }
+        let sent = Managed::of(new).filter(|managed| !managed.owners.is_empty());
+        Some(sent.or_else(of_live).unwrap_or_default())
+    }
+
+    /// Drops owners in versions that are not served any more.
+    fn drop_unserved(&self, managed: &mut Managed) {
+        let is_served = |version: &String| self.served.is_empty() || self.served.contains(version);
+        managed
+            .owners
+            .retain(|_, owned| is_served(&owned.api_version));
+    }
+
+    /// Merges an applied object into the live one.
+    ///
+    /// `live` is `None` for a creation. The returned object has the new managers in its metadata. With `force` the
+    /// manager takes over what others own.
+    ///
+    /// # Errors
+    ///
+    /// [`ApplyError::Untyped`] if the object does not fit its schema, and without `force`
+    /// [`ApplyError::Conflicts`] if others own what it would change.
+    pub fn apply(
+        &self,
+        live: Option<&Object>,
+        applied: &Object,
+        force: bool,
+    ) -> Result<Object, ApplyError> {
+        let untyped = Value::Object(applied.clone());
+        let errors = typed::validate(self.schema.root(), &untyped);
+        if !errors.is_empty() {
+            return Err(ApplyError::Untyped(errors));
+        }
+        let managed = live.map_or_else(|| Some(Managed::default()), Managed::of);
+        let mut managed = managed.unwrap_or_default();
+        let present = without_entries(live.unwrap_or(&Object::new()));
+        if managed.owners.is_empty() && live.is_some() {
+            let before = Write {
+                manager: BEFORE,
+                subresource: "",
+                ignored: &NOTHING,
+                ..*self
+            };
+            before.take_over(&mut managed, &Value::Object(Object::new()), &present);
+        }
+        self.drop_unserved(&mut managed);
+        let manager = self.manager(true);
+        let before = managed.clone();
+        let attempt = |managed: &mut Managed, force| {
+            let writer = self.writer(&manager);
+            writer.apply(managed, &present, &untyped, force)
+        };
+        let merged = match attempt(&mut managed, force) {
+            Err(conflicts) if self.manager == KUBECTL => {
+                let left =
+                    last_applied::unexpected(self.schema, self.api_version, live, &conflicts);
+                if !left.is_empty() {
+                    return Err(ApplyError::Conflicts(left));
+                }
+                managed = before;
+                attempt(&mut managed, true)
+            }
+            outcome => outcome,
+        };
+        let merged = merged.map_err(ApplyError::Conflicts)?;
+        let mut object = self.finish_apply(&mut managed, &manager, merged);
+        if self.manager == KUBECTL {
+            last_applied::renew(live, applied, &mut object);
+        }
+        managed.write(metadata_mut(&mut object));
+        Ok(object)
+    }
+
+    fn finish_apply(&self, managed: &mut Managed, manager: &Manager, merged: Value) -> Object {
+        strip(managed, manager);
+        if let Some(owned) = managed.owners.get_mut(manager) {
+            owned.time = Some(self.now.to_owned());
+        }
+        match merged {
+            Value::Object(object) => object,
+            _ => Object::new(),
+        }
+    }
+}
+
+fn strip(managed: &mut Managed, manager: &Manager) {
+    if let Some(owned) = managed.owners.get_mut(manager) {
+        owned.set = owned.set.difference(&STRIPPED);
+    }
+    managed.retain();
+}
+
+/// Returns an object without its entries, for these are about the rest.
+fn without_entries(object: &Object) -> Value {
+    let mut object = object.clone();
+    if let Some(Value::Object(metadata)) = object.get_mut("metadata") {
+        metadata.remove("managedFields");
+    }
+    Value::Object(object)
+}

@@ -1,0 +1,43 @@
+//! An API object as JSON, and its metadata.
+
+use serde_json::{Map, Value, json};
+
+/// An API object while it is worked on: the members of its JSON.
+pub type Object = Map<String, Value>;
+
+/// Returns the metadata of an object, which is made if it is missing.
+///
+/// # Panics
+///
+/// Never: metadata that are no object are replaced by an empty one.
+pub fn metadata_mut(object: &mut Object) -> &mut Object {
+    let metadata = object.entry("metadata").or_insert_with(|| json!({}));
+    if !metadata.is_object() {
+        *metadata = json!({});
+    }
+    metadata
+        .as_object_mut()
+        .expect("it was just made an object")
+}
+
+/// Returns a text in an object's metadata, empty if there is none.
+#[must_use]
+pub fn metadata_text<'a>(object: &'a Object, member: &str) -> &'a str {
+    let text = object
+        .get("metadata")
+        .and_then(|metadata| metadata.get(member)?.as_str());
+    text.unwrap_or_default()
+}
+
+/// Returns the finalizers of an object.
+pub fn finalizers(object: &Object) -> Vec<&str> {
+    let finalizers = object
+        .get("metadata")
+        .and_then(|metadata| metadata.get("finalizers"));
+    finalizers
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .collect()
+}

@@ -1,0 +1,30 @@
+//! Why a patch cannot be read or applied.
+
+/// Why a patch cannot be read or applied.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PatchError {
+    /// It is no JSON patch.
+    #[error("{0}")]
+    Unreadable(String),
+    /// It has more operations than the API server takes.
+    #[error("the patch has {sent} operations, at most {limit} are allowed")]
+    TooManyOperations {
+        /// How many operations a patch may have.
+        limit: usize,
+        /// How many this one has.
+        sent: usize,
+    },
+    /// An operation of a JSON patch cannot be carried out.
+    #[error("{0}")]
+    Inapplicable(String),
+    /// What it makes is no object.
+    #[error("the patch does not make an object")]
+    NoObject,
+    /// A strategic merge patch contradicts itself or the format.
+    #[error("{0}")]
+    Malformed(String),
+    /// An item cannot be identified, which the API server takes for an error of its own.
+    #[error("{0}")]
+    Unmergeable(String),
+}

@@ -1,0 +1,347 @@
+//! JSON patch (RFC 6902), with the ways of the library the API server uses.
+//!
+//! Source: `gopkg.in/evanphx/json-patch.v4`: a `replace` of a missing member adds it, a `test` of a missing member
+//! against null holds if there is an object around it, and an index may count from the end.
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use crate::nesting::{DEEPEST, is_deeper};
+
+/// How much a patch may copy, in bytes: as much as a body may have.
+const MOST_COPIED: usize = 3 * 1024 * 1024;
+
+/// How many operations a patch may have.
+pub(super) const MOST_OPERATIONS: usize = 10_000;
+
+/// One operation. What is wrong with it shows when it is applied.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Operation {
+    #[serde(default)]
+    op: String,
+    #[serde(default)]
+    path: String,
+    from: Option<String>,
+    #[serde(default)]
+    value: Value,
+}
+
+/// Changes a document, or says which operation cannot be carried out.
+pub(super) fn apply(document: &mut Value, operations: &[Operation]) -> Result<(), String> {
+    let mut copied = 0;
+    for (at, operation) in operations.iter().enumerate() {
+        let Operation { op, path, .. } = operation;
+        let failed = |why| format!("operation {at} ({op} {path:?}): {why}");
+        operation.apply(document, &mut copied).map_err(failed)?;
+    }
+    Ok(())
+}
+
+impl Operation {
+    fn apply(&self, document: &mut Value, copied: &mut usize) -> Result<(), &'static str> {
+        match self.op.as_str() {
+            "add" => add(document, &self.path, self.value.clone()),
+            "remove" => remove(document, &self.path).map(drop),
+            "replace" => replace(document, &self.path, self.value.clone()),
+            "move" => {
+                let moved = remove(document, self.from()?)?;
+                add(document, &self.path, moved)
+            }
+            "copy" => {
+                let copy = look_up(document, self.from()?)?.ok_or(MISSING)?.clone();
+                *copied += copy.to_string().len();
+                if *copied > MOST_COPIED {
+                    return Err("the patch copies too much");
+                }
+                add(document, &self.path, copy)
+            }
+            "test" => match look_up(document, &self.path)? {
+                Some(found) if *found == self.value => Ok(()),
+                None if self.value.is_null() => Ok(()),
+                _ => Err("testing value failed"),
+            },
+            _ => Err("unexpected kind"),
+        }
+    }
+
+    fn from(&self) -> Result<&str, &'static str> {
+        self.from.as_deref().ok_or("it has no from")
+    }
+}
+
+const MISSING: &str = "missing value";
+
+const NO_PATH: &str = "the path does not begin with /";
+
+/// Where an operation works.
+enum Target<'a> {
+    Member(&'a mut Map<String, Value>, String),
+    Item(&'a mut Vec<Value>, String),
+}
+
+fn place<'a>(document: &'a mut Value, path: &str) -> Result<Target<'a>, &'static str> {
+    let (parent, last) = path.rsplit_once('/').ok_or(NO_PATH)?;
+    let name = unescape(last);
+    match container(document, parent)? {
+        Value::Object(map) => Ok(Target::Member(map, name)),
+        Value::Array(items) => Ok(Target::Item(items, name)),
+        _ => Err(MISSING),
+    }
+}
+
+fn unescape(token: &str) -> String {
+    token.replace("~1", "/").replace("~0", "~")
+}
+
+/// Goes to the value a path leads to, whose indices are read as those of an operation's last step.
+fn container<'a>(document: &'a mut Value, path: &str) -> Result<&'a mut Value, &'static str> {
+    let mut at = document;
+    for token in tokens(path)? {
+        at = match at {
+            Value::Object(map) => map.get_mut(&token),
+            Value::Array(items) => index(&token, items.len())
+                .ok()
+                .and_then(|at| items.get_mut(at)),
+            _ => None,
+        }
+        .ok_or(MISSING)?;
+    }
+    Ok(at)
+}
+
+/// Returns what is at a path; `None` for a member that is missing where it could be.
+fn look_up<'a>(document: &'a Value, path: &str) -> Result<Option<&'a Value>, &'static str> {
+    let mut at = Some(document);
+    for token in tokens(path)? {
+        at = match at.ok_or(MISSING)? {
+            Value::Object(map) => map.get(&token),
+            Value::Array(items) => {
+                let item = items.get(index(&token, items.len())?);
+                Some(item.ok_or("the index is out of bounds")?)
+            }
+            _ => return Err(MISSING),
+        };
+    }
+    Ok(at)
+}
+
+fn tokens(path: &str) -> Result<impl Iterator<Item = String>, &'static str> {
+    let rest = match path {
+        "" => None,
+        path => Some(path.strip_prefix('/').ok_or(NO_PATH)?),
+    };
+    Ok(rest
+        .into_iter()
+        .flat_map(|rest| rest.split('/').map(unescape)))
+}
+
+/// Reads the place of an item, which counts from the end if it is negative.
+fn index(text: &str, length: usize) -> Result<usize, &'static str> {
+    let at: i64 = text.parse().map_err(|_| "the index is no number")?;
+    let at = match at {
+        0.. => usize::try_from(at).ok(),
+        _ => length.checked_sub(usize::try_from(at.unsigned_abs()).unwrap_or(usize::MAX)),
+    };
+    at.ok_or("the index is out of bounds")
+}
+
+/// Refuses what would nest the document too deep: copies into themselves double its depth each time.
+fn check_depth(path: &str, value: &Value) -> Result<(), &'static str> {
+    let levels = DEEPEST.checked_sub(path.matches('/').count());
+    if levels.is_none_or(|levels| is_deeper(value, levels)) {
+        Err("exceeded max depth")
+    } else {
+        Ok(())
+    }
+}
+
+fn add(document: &mut Value, path: &str, value: Value) -> Result<(), &'static str> {
+    check_depth(path, &value)?;
+    if path.is_empty() {
+        *document = value;
+        return Ok(());
+    }
+    match place(document, path)? {
+        Target::Member(map, name) => drop(map.insert(name, value)),
+        Target::Item(items, name) => {
+            let at = match name.as_str() {
+                "-" => items.len(),
+                name => index(name, items.len() + 1)?,
+            };
+            if at > items.len() {
+                return Err("the index is out of bounds");
+            }
+            items.insert(at, value);
+        }
+    }
+    Ok(())
+}
+
+fn remove(document: &mut Value, path: &str) -> Result<Value, &'static str> {
+    match place(document, path)? {
+        Target::Member(map, name) => map.remove(&name).ok_or(MISSING),
+        Target::Item(items, name) => {
+            let at = index(&name, items.len())?;
+            if at >= items.len() {
+                return Err("the index is out of bounds");
+            }
+            Ok(items.remove(at))
+        }
+    }
+}
+
+fn replace(document: &mut Value, path: &str, value: Value) -> Result<(), &'static str> {
+    check_depth(path, &value)?;
+    if path.is_empty() {
+        *document = value;
+        return Ok(());
+    }
+    match place(document, path)? {
+        Target::Member(map, name) => drop(map.insert(name, value)),
+        Target::Item(items, name) => {
+            let at = index(&name, items.len())?;
+            *items.get_mut(at).ok_or("the index is out of bounds")? = value;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    /// Applies one operation.
+    fn check(document: &Value, operation: &Value, expected: Option<&Value>) {
+        let mut patched = document.clone();
+        let operations: Vec<Operation> = serde_json::from_value(json!([operation])).unwrap();
+        let outcome = apply(&mut patched, &operations).ok().map(|()| patched);
+        assert_eq!(outcome.as_ref(), expected, "{operation} on {document}");
+    }
+
+    #[test]
+    fn an_index_counts_from_the_end_wherever_it_stands() {
+        let document = json!({"a": [[1], {"b": 2}]});
+        for (operation, expected) in [
+            (
+                json!({"op": "add", "path": "/a/-2/0", "value": 0}),
+                json!({"a": [[0, 1], {"b": 2}]}),
+            ),
+            (
+                json!({"op": "copy", "from": "/a/-1/b", "path": "/c"}),
+                json!({"a": [[1], {"b": 2}], "c": 2}),
+            ),
+            (
+                json!({"op": "test", "path": "/a/01/b", "value": 2}),
+                document.clone(),
+            ),
+        ] {
+            check(&document, &operation, Some(&expected));
+        }
+    }
+
+    #[test]
+    fn null_is_found_where_a_member_could_be() {
+        let test = |path: &str| json!({"op": "test", "path": path, "value": null});
+        let document = json!({"a": [1]});
+        check(&document, &test("/b"), Some(&document));
+        for path in ["b", "/b/c", "/a/1", "/a/x", "/a/0/b"] {
+            check(&document, &test(path), None);
+        }
+    }
+
+    #[test]
+    fn members_and_items_come_go_and_change() {
+        for (document, operation, expected) in [
+            (
+                json!({"a": 1}),
+                json!({"op": "add", "path": "/b", "value": 2}),
+                json!({"a": 1, "b": 2}),
+            ),
+            (
+                json!({"a": [1]}),
+                json!({"op": "add", "path": "/a/-", "value": 2}),
+                json!({"a": [1, 2]}),
+            ),
+            (
+                json!({"a": [1]}),
+                json!({"op": "add", "path": "/a/0", "value": 2}),
+                json!({"a": [2, 1]}),
+            ),
+            (
+                json!({"a": 1}),
+                json!({"op": "remove", "path": "/a"}),
+                json!({}),
+            ),
+            (
+                json!({}),
+                json!({"op": "replace", "path": "/a", "value": 1}),
+                json!({"a": 1}),
+            ),
+            (
+                json!({"x/y": 1}),
+                json!({"op": "move", "from": "/x~1y", "path": "/b"}),
+                json!({"b": 1}),
+            ),
+            (
+                json!({"a": 1}),
+                json!({"op": "copy", "from": "/a", "path": "/b"}),
+                json!({"a": 1, "b": 1}),
+            ),
+            (
+                json!({}),
+                json!({"op": "test", "path": "/a", "value": null}),
+                json!({}),
+            ),
+        ] {
+            check(&document, &operation, Some(&expected));
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_done_is_refused() {
+        for (document, operation) in [
+            (
+                json!({"a": [1]}),
+                json!({"op": "add", "path": "/a/5", "value": 2}),
+            ),
+            (json!({}), json!({"op": "add", "path": "/a/b", "value": 2})),
+            (json!({}), json!({"op": "remove", "path": "/a"})),
+            (
+                json!({"a": 1}),
+                json!({"op": "test", "path": "/a", "value": 2}),
+            ),
+            (json!({"a": 1}), json!({"op": "bogus", "path": "/a"})),
+        ] {
+            check(&document, &operation, None);
+        }
+    }
+
+    #[test]
+    fn copies_cannot_nest_or_grow_without_end() {
+        let into_itself = json!([{"op": "copy", "from": "", "path": "/a"}]);
+        let one: Vec<Operation> = serde_json::from_value(into_itself).unwrap();
+        let many: Vec<Operation> = one.iter().cycle().take(1000).cloned().collect();
+        assert!(apply(&mut json!({}), &many).is_err());
+        let twice: Vec<Operation> = serde_json::from_value(json!([
+            {"op": "copy", "from": "/a", "path": "/a/-"},
+        ]))
+        .unwrap();
+        let many: Vec<Operation> = twice.iter().cycle().take(100).cloned().collect();
+        assert!(apply(&mut json!({"a": [1, 2]}), &many).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn no_operation_panics(
+            op in "add|remove|replace|move|copy|test|x",
+            path in "(/[a-b0-1~-]{0,2}){0,3}",
+            from in prop::option::of("(/[a-b0-1~-]{0,2}){0,3}"),
+        ) {
+            let operation = Operation { op, path, from, value: json!(1) };
+            let _ = apply(&mut json!({"a": [{"b": 1}, 2], "b": {}}), &[operation]);
+        }
+    }
+}

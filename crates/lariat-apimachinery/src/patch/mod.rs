@@ -1,0 +1,69 @@
+//! Patches of objects: JSON patch, JSON merge patch and strategic merge patch.
+
+mod error;
+mod json;
+mod merge;
+mod strategic;
+
+use serde_json::Value;
+
+use crate::object::Object;
+use crate::schema::TypeRef;
+
+pub use error::PatchError;
+pub use json::Operation;
+
+/// A patch that was read, and can be applied any number of times.
+#[derive(Debug, Clone)]
+pub enum Patch {
+    /// A JSON patch (RFC 6902): operations, one after the other.
+    Json(Vec<Operation>),
+    /// A JSON merge patch (RFC 7386): null removes, maps merge, everything else replaces.
+    Merge(Value),
+    /// A strategic merge patch, which merges lists by what identifies their items.
+    Strategic(Object),
+}
+
+impl Patch {
+    /// Reads a JSON patch: a list of operations.
+    ///
+    /// # Errors
+    ///
+    /// [`PatchError::Unreadable`] and [`PatchError::TooManyOperations`].
+    pub fn json(text: &[u8]) -> Result<Self, PatchError> {
+        let operations: Vec<Operation> = serde_json::from_slice(text)
+            .map_err(|error| PatchError::Unreadable(error.to_string()))?;
+        if operations.len() > json::MOST_OPERATIONS {
+            return Err(PatchError::TooManyOperations {
+                limit: json::MOST_OPERATIONS,
+                sent: operations.len(),
+            });
+        }
+        Ok(Self::Json(operations))
+    }
+
+    /// Returns the object as the patch makes it; its type says how strategic merge patch merges lists.
+    ///
+    /// # Errors
+    ///
+    /// The patch does not fit the object ([`PatchError::Inapplicable`]), makes something else than an object of it, or
+    /// contradicts itself.
+    pub fn apply(&self, typed: TypeRef<'_>, object: Object) -> Result<Object, PatchError> {
+        let mut document = Value::Object(object);
+        match self {
+            Self::Merge(patch) => merge::apply(&mut document, patch),
+            Self::Json(operations) => {
+                json::apply(&mut document, operations).map_err(PatchError::Inapplicable)?;
+            }
+            Self::Strategic(patch) => {
+                if let Value::Object(object) = document {
+                    document = Value::Object(strategic::apply(typed, object, patch)?);
+                }
+            }
+        }
+        match document {
+            Value::Object(object) => Ok(object),
+            _ => Err(PatchError::NoObject),
+        }
+    }
+}

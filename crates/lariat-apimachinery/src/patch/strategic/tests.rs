@@ -1,0 +1,145 @@
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::*;
+use crate::schema::builtin;
+
+/// Patches the spec of a Pod.
+fn check(original: Value, patch: Value, expected: Result<Value, &str>) {
+    let schema = builtin("v1", "Pod").unwrap();
+    let object = |spec: Value| json!({ "spec": spec }).as_object().unwrap().clone();
+    let patched = apply(schema.root(), object(original), &object(patch));
+    match (patched, expected) {
+        (Ok(patched), Ok(expected)) => assert_eq!(patched["spec"], expected),
+        (Err(PatchError::Malformed(error) | PatchError::Unmergeable(error)), Err(part)) => {
+            assert!(error.contains(part), "{error}");
+        }
+        (patched, expected) => panic!("{patched:?}, expected {expected:?}"),
+    }
+}
+
+fn containers(names: &[&str]) -> Value {
+    names
+        .iter()
+        .map(|name| json!({"name": name, "image": "i"}))
+        .collect()
+}
+
+fn names(list: &[&str]) -> Value {
+    list.iter().map(|name| json!({ "name": name })).collect()
+}
+
+#[test]
+fn items_merge_by_their_key() {
+    check(
+        json!({"containers": containers(&["a", "b"])}),
+        json!({"containers": [{"name": "b", "image": "j"}, {"name": "c", "image": "i"}]}),
+        Ok(
+            json!({"containers": [{"name": "a", "image": "i"}, {"name": "b", "image": "j"}, {"name": "c", "image": "i"}]}),
+        ),
+    );
+}
+
+#[test]
+fn items_and_lists_are_deleted_and_replaced() {
+    check(
+        json!({"containers": containers(&["a", "b"])}),
+        json!({"containers": [{"name": "a", "$patch": "delete"}]}),
+        Ok(json!({"containers": containers(&["b"])})),
+    );
+    check(
+        json!({"containers": containers(&["a", "b"])}),
+        json!({"containers": [{"name": "c"}, {"$patch": "replace"}]}),
+        Ok(json!({"containers": names(&["c"])})),
+    );
+    check(
+        json!({"nodeSelector": {"a": "1"}}),
+        json!({"nodeSelector": {"b": "1", "$patch": "replace"}}),
+        Ok(json!({"nodeSelector": {"b": "1"}})),
+    );
+}
+
+#[test]
+fn lists_take_the_order_that_is_set() {
+    check(
+        json!({"containers": containers(&["a", "b", "c"])}),
+        json!({"$setElementOrder/containers": names(&["c", "a"])}),
+        Ok(json!({"containers": containers(&["b", "c", "a"])})),
+    );
+    check(
+        json!({"containers": containers(&["a"])}),
+        json!({"$setElementOrder/containers": names(&["a"]), "containers": names(&["x"])}),
+        Err("not in $setElementOrder"),
+    );
+}
+
+#[test]
+fn retained_keys_drop_the_others() {
+    check(
+        json!({"volumes": [{"name": "v", "emptyDir": {}}]}),
+        json!({"volumes": [{"name": "v", "$retainKeys": ["name", "configMap"], "configMap": {"name": "c"}}]}),
+        Ok(json!({"volumes": [{"name": "v", "configMap": {"name": "c"}}]})),
+    );
+    check(
+        json!({}),
+        json!({"$retainKeys": ["a"], "b": 1}),
+        Err("not in $retainKeys"),
+    );
+}
+
+#[test]
+fn an_item_without_its_key_cannot_be_merged() {
+    check(
+        json!({"containers": containers(&["a"])}),
+        json!({"containers": [{"image": "j"}]}),
+        Err("does not contain declared merge key: name"),
+    );
+}
+
+#[test]
+fn atomic_lists_are_replaced_and_null_removes() {
+    check(
+        json!({"tolerations": [{"key": "a"}], "hostname": "h"}),
+        json!({"tolerations": [{"key": "b"}], "hostname": null, "subdomain": null}),
+        Ok(json!({"tolerations": [{"key": "b"}]})),
+    );
+}
+
+proptest! {
+    #[test]
+    fn no_patch_panics(patch in values(), original in values()) {
+        let schema = builtin("v1", "Pod").unwrap();
+        if let (Value::Object(original), Value::Object(patch)) = (original, patch) {
+            let _ = apply(schema.root(), original, &patch);
+        }
+    }
+}
+
+fn values() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        Just(json!("delete")),
+        Just(json!("replace")),
+        Just(json!("a")),
+        Just(json!(1)),
+    ];
+    leaf.prop_recursive(5, 32, 4, |inner| {
+        let name = prop::sample::select(vec![
+            "spec",
+            "containers",
+            "name",
+            "volumes",
+            "metadata",
+            "finalizers",
+            "$patch",
+            "$retainKeys",
+            "$setElementOrder/containers",
+            "$deleteFromPrimitiveList/finalizers",
+        ]);
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+            prop::collection::btree_map(name, inner, 0..4)
+                .prop_map(|map| map.into_iter().map(|(k, v)| (k.to_owned(), v)).collect()),
+        ]
+    })
+}

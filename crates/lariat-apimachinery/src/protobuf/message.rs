@@ -1,0 +1,257 @@
+//! A message read as the type it is of.
+
+use serde_json::{Map, Value};
+
+use super::envelope::Envelope;
+use super::error::{DEPTH, ProtobufError};
+use super::scalar::{scalar, varint};
+use super::wire::{Message, PREFIX, Payload};
+use crate::schema::{Field, Or, Scalar, Type, TypeRef, Wire};
+
+/// Reads messages of a type with fields.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Reader<'a> {
+    typed: TypeRef<'a>,
+    depth: usize,
+}
+
+impl<'a> Reader<'a> {
+    pub(super) fn new(typed: TypeRef<'a>, depth: usize) -> Result<Self, ProtobufError> {
+        if depth < DEPTH {
+            Ok(Self { typed, depth })
+        } else {
+            Err(ProtobufError::TooDeep)
+        }
+    }
+
+    /// Adds the fields of a message to an object. Those the type does not have are skipped.
+    pub(super) fn read(
+        self,
+        message: &[u8],
+        object: &mut Map<String, Value>,
+    ) -> Result<(), ProtobufError> {
+        self.read_inside(&[], message, object)
+    }
+
+    /// Reads a message inside of others that JSON does not have: their fields are members of one object.
+    fn read_inside(
+        self,
+        outer: &[u32],
+        message: &[u8],
+        object: &mut Map<String, Value>,
+    ) -> Result<(), ProtobufError> {
+        for field in Message::of(message) {
+            let (number, payload) = field?;
+            let Some((field, wire)) = self.find(outer, number) else {
+                continue;
+            };
+            let read = if wire.numbers.len() == outer.len() + 1 {
+                self.member(field, wire, payload, object)
+            } else {
+                payload.bytes().and_then(|message| {
+                    self.read_inside(&wire.numbers[..=outer.len()], message, object)
+                })
+            };
+            read.map_err(|error| match error {
+                ProtobufError::OtherWireType(wire_type) => ProtobufError::Field {
+                    wire_type,
+                    field: field.name.to_string(),
+                },
+                other => other,
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Finds the field with a number, or one of those that are inside of the message with the number.
+    fn find(self, outer: &[u32], number: u32) -> Option<(&'a Field, &'a Wire)> {
+        let Some(Type::Struct(fields)) = self.typed.get() else {
+            return None;
+        };
+        fields.fields().iter().find_map(|field| {
+            let wire = field.wire.as_ref()?;
+            let inside = wire.numbers.strip_prefix(outer)?;
+            (inside.first() == Some(&number)).then_some((field, wire))
+        })
+    }
+
+    fn member(
+        self,
+        field: &Field,
+        wire: &Wire,
+        payload: Payload<'_>,
+        object: &mut Map<String, Value>,
+    ) -> Result<(), ProtobufError> {
+        let name = field.name.as_ref();
+        let place = Place {
+            typed: self.typed.at(field.type_id),
+            owner: self.typed,
+            or: wire.or,
+            depth: self.depth + 1,
+        };
+        let value = place.read(payload, object.remove(name))?;
+        let is_left_out = match place.typed.get() {
+            Some(Type::Scalar(scalar)) => field.leaves_out(*scalar, &value),
+            _ => value.is_null(),
+        };
+        if !is_left_out {
+            object.insert(name.to_owned(), value);
+        }
+        Ok(())
+    }
+}
+
+/// Where a value is.
+#[derive(Debug, Clone, Copy)]
+struct Place<'a> {
+    typed: TypeRef<'a>,
+    /// The type that has the field; schemas are found by it.
+    owner: TypeRef<'a>,
+    or: Option<Or>,
+    depth: usize,
+}
+
+impl<'a> Place<'a> {
+    fn with(self, typed: TypeRef<'a>) -> Self {
+        Self { typed, ..self }
+    }
+
+    fn deeper(self) -> Self {
+        Self {
+            depth: self.depth + 1,
+            ..self
+        }
+    }
+
+    /// Reads what a field holds; what may be in several parts is added to what was there before.
+    fn read(self, payload: Payload<'_>, before: Option<Value>) -> Result<Value, ProtobufError> {
+        Ok(match self.typed.get() {
+            Some(Type::List(_)) => {
+                let mut items = match before {
+                    Some(Value::Array(items)) => items,
+                    _ => Vec::new(),
+                };
+                self.with(self.typed.item()).items(payload, &mut items)?;
+                Value::Array(items)
+            }
+            Some(Type::Map(map)) => {
+                let below = self.with(self.typed.at(map.value));
+                let (key, value) = below.entry(payload.bytes()?)?;
+                let mut entries = members_of(before);
+                entries.insert(key, value);
+                Value::Object(entries)
+            }
+            Some(Type::Struct(_)) => {
+                let mut object = members_of(before);
+                let reader = Reader::new(self.typed, self.depth)?;
+                reader.read(payload.bytes()?, &mut object)?;
+                Value::Object(object)
+            }
+            Some(Type::Scalar(of)) => scalar(*of, payload)?,
+            Some(Type::Any) | None => match self.or {
+                Some(or) => self.schema_or(or, payload.bytes()?)?,
+                None => self.raw(payload.bytes()?)?,
+            },
+        })
+    }
+
+    /// Reads an item of a list, or several numbers behind each other.
+    fn items(self, payload: Payload<'_>, items: &mut Vec<Value>) -> Result<(), ProtobufError> {
+        match (self.typed.get(), payload) {
+            (
+                Some(Type::Scalar(of @ (Scalar::Bool | Scalar::Int32 | Scalar::Int64))),
+                Payload::Bytes(packed),
+            ) => {
+                let mut packed = Message::of(packed);
+                while !packed.is_empty() {
+                    items.push(varint(*of, packed.varint()?));
+                }
+            }
+            _ => items.push(self.read(payload, None)?),
+        }
+        Ok(())
+    }
+
+    /// Reads an entry of a map, which is a message of its own.
+    fn entry(self, message: &[u8]) -> Result<(String, Value), ProtobufError> {
+        let (mut key, mut value) = (String::new(), Payload::Bytes(&[]));
+        for field in Message::of(message) {
+            match field? {
+                (1, payload) => key = String::from_utf8_lossy(payload.bytes()?).into_owned(),
+                (2, payload) => value = payload,
+                _ => {}
+            }
+        }
+        let place = self.deeper();
+        let value = match self.typed.get() {
+            Some(Type::List(_)) => place.list(1, value.bytes()?)?,
+            _ => place.read(value, None)?,
+        };
+        Ok((key, value))
+    }
+
+    /// Reads a message that is there only because it holds a list.
+    fn list(self, number: u32, message: &[u8]) -> Result<Value, ProtobufError> {
+        let mut items = Vec::new();
+        for field in Message::of(message) {
+            match field? {
+                (each, payload) if each == number => {
+                    self.with(self.typed.item()).items(payload, &mut items)?;
+                }
+                _ => {}
+            }
+        }
+        Ok(Value::Array(items))
+    }
+
+    /// Reads anything: JSON in a message, or an object of some kind in an envelope.
+    fn raw(self, message: &[u8]) -> Result<Value, ProtobufError> {
+        let mut raw: &[u8] = &[];
+        for field in Message::of(message) {
+            if let (1, payload) = field? {
+                raw = payload.bytes()?;
+            }
+        }
+        Ok(match raw {
+            [] => Value::Null,
+            raw if raw.starts_with(PREFIX) => {
+                let envelope = Envelope::open_at(raw, self.deeper().depth)?;
+                Value::Object(envelope.object()?)
+            }
+            raw => serde_json::from_slice(raw)?,
+        })
+    }
+
+    /// Reads a schema, or what is there instead of one.
+    fn schema_or(self, or: Or, message: &[u8]) -> Result<Value, ProtobufError> {
+        let schema = Self {
+            or: None,
+            ..self.with(self.owner).deeper()
+        };
+        let (mut read, mut items, mut allowed) = (None, Vec::new(), false);
+        for field in Message::of(message) {
+            match (or, field?) {
+                (Or::Bool, (1, payload)) => allowed = payload.varint()? != 0,
+                (Or::Bool, (2, payload)) | (_, (1, payload)) => {
+                    read = Some(schema.read(payload, read)?);
+                }
+                (Or::List, (2, payload)) => items.push(schema.read(payload, None)?),
+                (Or::Strings, (2, payload)) => items.push(scalar(Scalar::String, payload)?),
+                _ => {}
+            }
+        }
+        Ok(match (or, read) {
+            (Or::List | Or::Strings, _) if !items.is_empty() => Value::Array(items),
+            (_, Some(schema)) => schema,
+            (Or::Bool, None) => allowed.into(),
+            (_, None) => Value::Null,
+        })
+    }
+}
+
+fn members_of(value: Option<Value>) -> Map<String, Value> {
+    match value {
+        Some(Value::Object(members)) => members,
+        _ => Map::new(),
+    }
+}

@@ -1,0 +1,182 @@
+//! Amounts, in the one form the API server writes each in.
+//!
+//! Source: `k8s.io/apimachinery/pkg/api/resource.Quantity`.
+
+use std::fmt;
+
+/// An amount in billionths, and the family of suffixes it was written with.
+///
+/// ```
+/// use lariat_apimachinery::quantity::Quantity;
+///
+/// let written = |text| Quantity::parse(text).map(|quantity| quantity.to_string());
+/// assert_eq!(written("1024Mi").as_deref(), Some("1Gi"));
+/// assert_eq!(written("0.5").as_deref(), Some("500m"));
+/// assert_eq!(written("one"), None);
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Quantity {
+    nanos: i128,
+    form: Form,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// `n u m k M G T P E`
+    Decimal,
+    /// `Ki Mi Gi Ti Pi Ei`
+    Binary,
+    /// `e3`
+    Exponent,
+}
+
+const UNIT: i128 = 1_000_000_000;
+
+/// Larger amounts than ten billion billions are not read; nobody has them.
+const MOST: i128 = 10_i128.pow(28);
+
+const BINARY: [&str; 7] = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
+const DECIMAL: [(&str, i32); 10] = [
+    ("n", -9),
+    ("u", -6),
+    ("m", -3),
+    ("", 0),
+    ("k", 3),
+    ("M", 6),
+    ("G", 9),
+    ("T", 12),
+    ("P", 15),
+    ("E", 18),
+];
+
+impl Quantity {
+    /// Reads an amount such as `1.5Gi`; `None` if it is none.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
+        let digits = unsigned.find(|c: char| !c.is_ascii_digit() && c != '.');
+        let (number, suffix) = unsigned.split_at(digits.unwrap_or(unsigned.len()));
+        let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+        if (whole.is_empty() && fraction.is_empty()) || fraction.contains('.') {
+            return None;
+        }
+        let (form, factor, power) = unit(suffix)?;
+        let mut nanos = 0_i128;
+        for digit in whole.bytes() {
+            nanos = nanos
+                .checked_mul(10)?
+                .checked_add(i128::from(digit - b'0') * UNIT)?;
+        }
+        let mut place = UNIT;
+        for digit in fraction.bytes() {
+            place /= 10;
+            nanos = nanos.checked_add(i128::from(digit - b'0') * place)?;
+        }
+        nanos = nanos.checked_mul(factor)?;
+        nanos = match power {
+            0.. => nanos.checked_mul(10_i128.checked_pow(power.unsigned_abs())?)?,
+            // What is smaller than a billionth counts as one.
+            _ => {
+                nanos.checked_add(10_i128.checked_pow(power.unsigned_abs())? - 1)?
+                    / 10_i128.checked_pow(power.unsigned_abs())?
+            }
+        };
+        let nanos = if text.starts_with('-') { -nanos } else { nanos };
+        (nanos.abs() <= MOST).then_some(Self { nanos, form })
+    }
+
+    /// Returns the amount if it is whole.
+    fn whole(self) -> Option<i128> {
+        (self.nanos % UNIT == 0).then_some(self.nanos / UNIT)
+    }
+}
+
+/// Returns the form of a suffix, its factor, and its power of ten.
+fn unit(suffix: &str) -> Option<(Form, i128, i32)> {
+    if let Some((_, power)) = DECIMAL.iter().find(|(name, _)| *name == suffix) {
+        return Some((Form::Decimal, 1, *power));
+    }
+    if let Some(power) = BINARY.iter().position(|name| *name == suffix) {
+        return Some((Form::Binary, 1 << (10 * power), 0));
+    }
+    let power = suffix.strip_prefix(['e', 'E'])?.parse::<i32>().ok()?;
+    (-30..=30)
+        .contains(&power)
+        .then_some((Form::Exponent, 1, power))
+}
+
+impl fmt::Display for Quantity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.nanos == 0 {
+            return f.write_str("0");
+        }
+        // Small and fractional amounts are decimal, however they were written.
+        if let (Form::Binary, Some(mut whole)) = (self.form, self.whole())
+            && whole.abs() >= 1024
+        {
+            let mut power = 0;
+            while whole % 1024 == 0 && power < BINARY.len() - 1 {
+                whole /= 1024;
+                power += 1;
+            }
+            return write!(f, "{whole}{}", BINARY[power]);
+        }
+        let (mut number, mut power) = (self.nanos, -9);
+        while number % 1000 == 0 && power < 18 {
+            number /= 1000;
+            power += 3;
+        }
+        if self.form == Form::Exponent {
+            return match power {
+                0 => write!(f, "{number}"),
+                _ => write!(f, "{number}e{power}"),
+            };
+        }
+        let suffix = DECIMAL.iter().find(|(_, each)| *each == power);
+        write!(f, "{number}{}", suffix.map_or("", |(name, _)| name))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn amounts_have_one_form() {
+        for (text, canonical) in [
+            ("1", "1"),
+            ("1000m", "1"),
+            ("0.5", "500m"),
+            ("100m", "100m"),
+            ("1500m", "1500m"),
+            ("1024Mi", "1Gi"),
+            ("1.5Gi", "1536Mi"),
+            ("128974848", "128974848"),
+            ("129e6", "129e6"),
+            ("129M", "129M"),
+            ("1000k", "1M"),
+            ("0Gi", "0"),
+            ("-1", "-1"),
+            ("0.1Ki", "102400m"),
+        ] {
+            let parsed = Quantity::parse(text).map(|quantity| quantity.to_string());
+            assert_eq!(parsed.as_deref(), Some(canonical), "{text}");
+        }
+        for text in ["", "x", "1x", "1.2.3", "-", ".", "1e", "1 Gi"] {
+            assert_eq!(Quantity::parse(text), None, "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn the_one_form_is_read_as_the_same_amount(text in "[+-]?[0-9]{1,30}(\\.[0-9]{0,12})?(n|u|m|k|M|G|Ki|Mi|Gi|Ei|e3|e-3)?") {
+            if let Some(quantity) = Quantity::parse(&text) {
+                let again = Quantity::parse(&quantity.to_string()).expect("the form is valid");
+                prop_assert_eq!(again.nanos, quantity.nanos);
+                prop_assert_eq!(again.to_string(), quantity.to_string());
+            }
+        }
+    }
+}

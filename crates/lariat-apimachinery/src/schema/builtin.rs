@@ -1,0 +1,267 @@
+//! The built-in types, read from the table when they are first asked for.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, LazyLock};
+
+use super::resolve::Schema;
+use super::types::{
+    Field, List, ListKind, Map, Or, PatchStrategy, Scalar, Struct, Type, TypeId, Types, Wire,
+};
+
+/// Made by `scripts/schema-table.py`, which describes the format.
+const TABLE: &str = include_str!("types.txt");
+
+static BUILTIN: LazyLock<Builtin> = LazyLock::new(|| Builtin::read(TABLE));
+
+#[derive(Debug)]
+pub(super) struct Builtin {
+    pub(super) types: Arc<Types>,
+    /// In the order of the names, which OpenAPI documents are written in.
+    pub(super) by_name: BTreeMap<&'static str, TypeId>,
+    /// By group with version, and kind; in this order, as above.
+    pub(super) kinds: BTreeMap<(&'static str, &'static str), TypeId>,
+}
+
+/// Returns the type of a built-in kind, if the table has it.
+#[must_use]
+pub fn builtin(api_version: &str, kind: &str) -> Option<Schema> {
+    let root = *BUILTIN.kinds.get(&(api_version, kind))?;
+    Some(Schema {
+        types: Arc::clone(&BUILTIN.types),
+        root,
+    })
+}
+
+/// Returns a type that belongs to all groups, such as `DeleteOptions`.
+pub(crate) fn of_every_group(kind: &str) -> Option<Schema> {
+    let root = *BUILTIN.by_name.get(format!("meta.v1.{kind}").as_str())?;
+    Some(Schema {
+        types: Arc::clone(&BUILTIN.types),
+        root,
+    })
+}
+
+/// Returns all built-in types.
+pub(super) fn all() -> &'static Builtin {
+    &BUILTIN
+}
+
+/// Returns all built-in types and the place of the one every object has metadata of.
+pub(super) fn object_meta() -> (&'static Types, TypeId) {
+    let id = BUILTIN.by_name["meta.v1.ObjectMeta"];
+    (&BUILTIN.types, id)
+}
+
+impl Builtin {
+    fn read(table: &'static str) -> Self {
+        let mut reader = Reader::default();
+        let mut kinds = Vec::new();
+        let mut lines = table
+            .lines()
+            .filter(|line| !line.starts_with('#'))
+            .peekable();
+        while let Some(line) = lines.next() {
+            let words: Vec<&str> = line.split(' ').collect();
+            if let ["kind", api_version, kind, name] = words[..] {
+                kinds.push(((api_version, kind), reader.named(name)));
+                continue;
+            }
+            let mut fields = Vec::new();
+            while let Some(field) = lines.next_if(|line| line.starts_with(' ')) {
+                fields.push(reader.field(&field[1..]));
+            }
+            let id = reader.named(words[0]);
+            let atomic = words.contains(&"map=atomic");
+            let read = Struct {
+                atomic,
+                ..Struct::new(fields)
+            };
+            reader.types.set(id, Type::Struct(read));
+        }
+        Self {
+            types: Arc::new(reader.types),
+            by_name: reader.by_name,
+            kinds: kinds.into_iter().collect(),
+        }
+    }
+}
+
+/// Returns the version and name of each kind.
+#[cfg(test)]
+pub(crate) fn kinds() -> impl Iterator<Item = (&'static str, &'static str)> {
+    BUILTIN.kinds.keys().copied()
+}
+
+#[derive(Default)]
+struct Reader {
+    types: Types,
+    by_name: BTreeMap<&'static str, TypeId>,
+    /// Types without a name, by how they are written, so that each is there once.
+    written: HashMap<(&'static str, &'static str), TypeId>,
+}
+
+impl Reader {
+    /// Returns the place of a named type, which may be read later.
+    fn named(&mut self, name: &'static str) -> TypeId {
+        let types = &mut self.types;
+        *self
+            .by_name
+            .entry(name)
+            .or_insert_with(|| types.add(Type::Any))
+    }
+
+    /// Reads a field: name, type, flags.
+    fn field(&mut self, line: &'static str) -> Field {
+        let (name, rest) = line.split_once(' ').unwrap_or((line, "any"));
+        let (written, flags) = rest.split_once(' ').unwrap_or((rest, ""));
+        let flag = |name: &str| {
+            let found = flags.split(' ').find_map(|flag| flag.strip_prefix(name));
+            found.unwrap_or_default()
+        };
+        let default = flag("default=");
+        Field {
+            name: Cow::Borrowed(name),
+            type_id: self.type_of(written, flags),
+            required: flags.split(' ').any(|flag| flag == "!"),
+            default: (!default.is_empty()).then(|| default.into()),
+            patch: patch_of(flag("patch=")),
+            wire: wire_of(flags),
+        }
+    }
+
+    fn type_of(&mut self, written: &'static str, flags: &'static str) -> TypeId {
+        if let Some(name) = written.strip_prefix('@') {
+            return self.named(name);
+        }
+        if let Some(known) = self.written.get(&(written, flags)) {
+            return *known;
+        }
+        let read = if let Some(item) = written.strip_prefix("[]") {
+            Type::List(List {
+                item: self.type_of(item, ""),
+                kind: list_kind_of(flags),
+            })
+        } else if let Some(value) = written.strip_prefix("{}") {
+            Type::Map(Map {
+                value: self.type_of(value, ""),
+                atomic: flags.split(' ').any(|flag| flag == "map=atomic"),
+            })
+        } else {
+            scalar_of(written).map_or(Type::Any, Type::Scalar)
+        };
+        let id = self.types.add(read);
+        self.written.insert((written, flags), id);
+        id
+    }
+}
+
+fn scalar_of(written: &str) -> Option<Scalar> {
+    Some(match written {
+        "string" => Scalar::String,
+        "int32" => Scalar::Int32,
+        "int64" => Scalar::Int64,
+        "number" => Scalar::Number,
+        "bool" => Scalar::Bool,
+        "bytes" => Scalar::Bytes,
+        "time" => Scalar::Time,
+        "micro-time" => Scalar::MicroTime,
+        "int-or-string" => Scalar::IntOrString,
+        "quantity" => Scalar::Quantity,
+        _ => return None,
+    })
+}
+
+fn list_kind_of(flags: &'static str) -> ListKind {
+    for flag in flags.split(' ') {
+        if flag == "list=set" {
+            return ListKind::Set;
+        }
+        let keys = flag.strip_prefix("list=map(");
+        if let Some(keys) = keys.and_then(|keys| keys.strip_suffix(')')) {
+            return ListKind::Map(keys.split(',').map(Cow::Borrowed).collect());
+        }
+    }
+    ListKind::Atomic
+}
+
+fn patch_of(written: &'static str) -> PatchStrategy {
+    let (strategies, key) = written.split_once(':').unwrap_or((written, ""));
+    let has = |name: &str| strategies.split(',').any(|strategy| strategy == name);
+    PatchStrategy {
+        merge: has("merge"),
+        replace: has("replace"),
+        retain_keys: has("retainKeys"),
+        key: (!key.is_empty()).then_some(Cow::Borrowed(key)),
+    }
+}
+
+fn wire_of(flags: &str) -> Option<Wire> {
+    let flags = flags.split(' ');
+    let numbers = flags.clone().find_map(|flag| flag.strip_prefix('#'))?;
+    let numbers: Result<_, _> = numbers.split('.').map(str::parse).collect();
+    Some(Wire {
+        numbers: numbers.ok()?,
+        keeps_zero: flags.clone().any(|flag| flag == "*"),
+        or: flags
+            .filter_map(|flag| flag.strip_prefix("or="))
+            .find_map(|or| match or {
+                "bool" => Some(Or::Bool),
+                "list" => Some(Or::List),
+                "strings" => Some(Or::Strings),
+                _ => None,
+            }),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_type_a_field_refers_to_is_in_the_table() {
+        for (name, id) in &BUILTIN.by_name {
+            assert!(matches!(BUILTIN.types.get(*id), Type::Struct(_)), "{name}");
+        }
+    }
+
+    #[test]
+    fn every_field_of_a_kind_has_a_number() {
+        let mut pending: Vec<TypeId> = BUILTIN.kinds.values().copied().collect();
+        let mut seen = std::collections::HashSet::new();
+        while let Some(id) = pending.pop() {
+            if !seen.insert(id.0) {
+                continue;
+            }
+            match BUILTIN.types.get(id) {
+                Type::List(list) => pending.push(list.item),
+                Type::Map(map) => pending.push(map.value),
+                Type::Struct(fields) => {
+                    for field in fields.fields() {
+                        let of_envelope = matches!(&*field.name, "kind" | "apiVersion");
+                        assert!(field.wire.is_some() || of_envelope, "{field:?}");
+                        pending.push(field.type_id);
+                    }
+                }
+                Type::Scalar(_) | Type::Any => {}
+            }
+        }
+    }
+
+    #[test]
+    fn fields_have_the_types_and_keys_of_kubernetes() {
+        let pod = builtin("v1", "Pod").unwrap();
+        let spec = pod.root().member("spec").unwrap();
+        let containers = spec.member("containers").unwrap();
+        let Some(Type::List(list)) = containers.get() else {
+            panic!("{containers:?}");
+        };
+        assert_eq!(list.kind, ListKind::Map(vec!["name".into()]));
+        assert_eq!(spec.patch("containers").key.as_deref(), Some("name"));
+        let port = containers.item().member("ports").unwrap().item();
+        assert_eq!(port.field("protocol").unwrap().default, Some("TCP".into()));
+        let selector = spec.member("nodeSelector").unwrap();
+        assert!(selector.is_atomic());
+        assert!(builtin("v1", "Nonsense").is_none());
+    }
+}

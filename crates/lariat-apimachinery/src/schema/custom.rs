@@ -1,0 +1,190 @@
+//! The types of custom resources, from the OpenAPI schemas of their definitions.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::builtin;
+use super::resolve::Schema;
+use super::types::{
+    Field, List, ListKind, Map, PatchStrategy, Scalar, Struct, Type, TypeId, Types,
+};
+
+/// Reads the `openAPIV3Schema` of a version; without one, members may be anything.
+#[must_use]
+pub fn custom(schema: Option<&Value>) -> Schema {
+    let mut reader = Reader::default();
+    let (known, metadata) = builtin::object_meta();
+    reader.metadata = Some(reader.import(known, metadata));
+    let open = serde_json::json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+    let root = reader.object(schema.unwrap_or(&open), true);
+    Schema {
+        root: reader.types.add(root),
+        types: Arc::new(reader.types),
+    }
+}
+
+#[derive(Default)]
+struct Reader {
+    types: Types,
+    metadata: Option<TypeId>,
+    /// What was imported from the built-in types, by its place there.
+    imported: HashMap<u32, TypeId>,
+}
+
+impl Reader {
+    fn read(&mut self, schema: &Value) -> TypeId {
+        let is = |keyword: &str| schema[keyword] == Value::Bool(true);
+        let read = if is("x-kubernetes-int-or-string") {
+            Type::Scalar(Scalar::IntOrString)
+        } else {
+            match schema["type"].as_str() {
+                Some("array") => self.list(schema),
+                Some("object") => self.object(schema, is("x-kubernetes-embedded-resource")),
+                Some("string") => Type::Scalar(Scalar::String),
+                Some("integer") => Type::Scalar(Scalar::Int64),
+                Some("number") => Type::Scalar(Scalar::Number),
+                Some("boolean") => Type::Scalar(Scalar::Bool),
+                _ => Type::Any,
+            }
+        };
+        self.types.add(read)
+    }
+
+    fn list(&mut self, schema: &Value) -> Type {
+        let keys = schema["x-kubernetes-list-map-keys"].as_array();
+        let keys = keys.into_iter().flatten().filter_map(Value::as_str);
+        Type::List(List {
+            item: self.read(&schema["items"]),
+            kind: match schema["x-kubernetes-list-type"].as_str() {
+                Some("set") => ListKind::Set,
+                Some("map") => ListKind::Map(keys.map(|key| Cow::Owned(key.to_owned())).collect()),
+                _ => ListKind::Atomic,
+            },
+        })
+    }
+
+    /// Reads a map or a struct; a resource has a type and metadata whatever its schema says.
+    fn object(&mut self, schema: &Value, is_resource: bool) -> Type {
+        let atomic = schema["x-kubernetes-map-type"] == "atomic";
+        if schema["additionalProperties"].is_object() {
+            let value = self.read(&schema["additionalProperties"]);
+            return Type::Map(Map { value, atomic });
+        }
+        let properties = schema["properties"].as_object();
+        let preserves = schema["x-kubernetes-preserve-unknown-fields"] == Value::Bool(true)
+            || schema["additionalProperties"] == Value::Bool(true);
+        let required = schema["required"].as_array();
+        let mut fields = Vec::new();
+        for (name, property) in properties.into_iter().flatten() {
+            if is_resource && matches!(&**name, "metadata" | "kind" | "apiVersion") {
+                continue;
+            }
+            fields.push(Field {
+                name: Cow::Owned(name.clone()),
+                type_id: self.read(property),
+                required: required.is_some_and(|names| names.iter().any(|each| each == name)),
+                default: property.get("default").cloned(),
+                patch: PatchStrategy::default(),
+                wire: None,
+            });
+        }
+        if is_resource {
+            fields.extend(self.resource_fields());
+        }
+        let open = preserves.then(|| self.types.add(Type::Any));
+        Type::Struct(Struct {
+            atomic,
+            open,
+            ..Struct::new(fields)
+        })
+    }
+
+    fn resource_fields(&mut self) -> Vec<Field> {
+        let text = self.types.add(Type::Scalar(Scalar::String));
+        let metadata = self.metadata.unwrap_or(text);
+        [("apiVersion", text), ("kind", text), ("metadata", metadata)]
+            .into_iter()
+            .map(|(name, type_id)| Field {
+                name: Cow::Borrowed(name),
+                type_id,
+                required: false,
+                default: None,
+                patch: PatchStrategy::default(),
+                wire: None,
+            })
+            .collect()
+    }
+
+    /// Copies a type, and what it refers to, from other types.
+    fn import(&mut self, from: &Types, id: TypeId) -> TypeId {
+        if let Some(known) = self.imported.get(&id.0) {
+            return *known;
+        }
+        let place = self.types.add(Type::Any);
+        self.imported.insert(id.0, place);
+        let mut copy = from.get(id).clone();
+        match &mut copy {
+            Type::Scalar(_) | Type::Any => {}
+            Type::List(list) => list.item = self.import(from, list.item),
+            Type::Map(map) => map.value = self.import(from, map.value),
+            Type::Struct(fields) => {
+                for field in &mut fields.fields {
+                    field.type_id = self.import(from, field.type_id);
+                }
+            }
+        }
+        self.types.set(place, copy);
+        place
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn schemas_become_types_that_know_how_they_merge() {
+        let schema = custom(Some(&json!({"type": "object", "properties": {"spec": {
+        "type": "object", "properties": {
+            "ports": {"type": "array", "x-kubernetes-list-type": "map",
+                "x-kubernetes-list-map-keys": ["port"], "items": {"type": "object",
+                "properties": {"port": {"type": "integer"}}}},
+            "labels": {"type": "object", "additionalProperties": {"type": "string"}},
+            "free": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}
+        }}}})));
+        let spec = schema.root().member("spec").unwrap();
+        let Some(Type::List(ports)) = spec.member("ports").unwrap().get() else {
+            panic!("no list");
+        };
+        assert_eq!(ports.kind, ListKind::Map(vec!["port".into()]));
+        assert!(spec.member("labels").unwrap().member("x").is_some());
+        assert!(spec.member("free").unwrap().member("x").is_some());
+        assert!(spec.member("nonsense").is_none());
+        let finalizers = schema
+            .root()
+            .member("metadata")
+            .unwrap()
+            .member("finalizers")
+            .unwrap();
+        assert!(matches!(finalizers.get(), Some(Type::List(list)) if list.kind == ListKind::Set));
+    }
+
+    #[test]
+    fn without_a_schema_members_may_be_anything() {
+        let schema = custom(None);
+        assert!(schema.root().member("spec").is_some());
+        assert!(
+            schema
+                .root()
+                .member("metadata")
+                .unwrap()
+                .member("nonsense")
+                .is_none()
+        );
+    }
+}

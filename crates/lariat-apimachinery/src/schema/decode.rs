@@ -1,0 +1,436 @@
+//! Reading an object as its built-in type would be read: what does not fit is refused, what is unknown
+//! is dropped, and what Go writes differently is written as Go does.
+
+use base64::Engine;
+use base64::alphabet::STANDARD;
+use base64::engine::{GeneralPurpose, GeneralPurposeConfig};
+use base64::prelude::BASE64_STANDARD as BASE64;
+use jiff::{Timestamp, Unit};
+use serde_json::{Map, Value};
+
+use super::field_path;
+use super::resolve::{Resolved, TypeRef};
+use super::types::{Scalar, Type};
+use crate::quantity::Quantity;
+
+const LENIENT: GeneralPurpose = GeneralPurpose::new(
+    &STANDARD,
+    GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true),
+);
+
+/// Puts an object into the form of its type, and returns the paths of the members it has not.
+///
+/// # Errors
+///
+/// The first value of a wrong type, as Go's decoder words it behind `json: `.
+pub fn decode(typed: TypeRef<'_>, object: &mut Map<String, Value>) -> Result<Vec<String>, String> {
+    let mut unknown = Vec::new();
+    members(typed, object, "", &mut unknown)?;
+    Ok(unknown)
+}
+
+fn members(
+    typed: TypeRef<'_>,
+    object: &mut Map<String, Value>,
+    path: &str,
+    unknown: &mut Vec<String>,
+) -> Result<(), String> {
+    let mut dropped = Vec::new();
+    for (name, value) in object.iter_mut() {
+        let path = field_path::member(path, name);
+        let Some(below) = typed.member(name) else {
+            unknown.push(path);
+            dropped.push(name.clone());
+            continue;
+        };
+        walk(below, value, &path, unknown)?;
+        if typed.field(name).is_none() {
+            fill_null(below, value);
+        }
+        if is_empty(typed, name, below, value) {
+            dropped.push(name.clone());
+        }
+    }
+    for name in dropped {
+        object.remove(&name);
+    }
+    Ok(())
+}
+
+/// Returns whether Go leaves a member out: what is empty, except where there has to be something.
+// This is no part of `members`, whose frames are on the stack once a level.
+fn is_empty(typed: TypeRef<'_>, name: &str, below: TypeRef<'_>, value: &Value) -> bool {
+    let optional = typed.field(name).is_some_and(|field| !field.required);
+    match value {
+        Value::Null => typed.field(name).is_some() || below.get().is_some(),
+        Value::Array(items) => optional && items.is_empty(),
+        Value::Object(map) => optional && map.is_empty() && is_map(below),
+        value => is_left_out(typed, name, below, value),
+    }
+}
+
+/// Returns whether a field holds a zero that Go does not write.
+fn is_left_out(typed: TypeRef<'_>, name: &str, below: TypeRef<'_>, value: &Value) -> bool {
+    let field = typed.field(name);
+    let (Some(field), Some(Type::Scalar(scalar))) = (field, below.get()) else {
+        return false;
+    };
+    field.leaves_out(*scalar, value)
+}
+
+/// Puts an empty text where a map or a list of texts has a null.
+fn fill_null(typed: TypeRef<'_>, value: &mut Value) {
+    let is_text = matches!(
+        typed.get(),
+        Some(Type::Scalar(Scalar::String | Scalar::Bytes))
+    );
+    if value.is_null() && is_text {
+        *value = "".into();
+    }
+}
+
+fn is_map(typed: TypeRef<'_>) -> bool {
+    matches!(typed.get(), Some(Type::Map(_)))
+}
+
+fn walk(
+    typed: TypeRef<'_>,
+    value: &mut Value,
+    path: &str,
+    unknown: &mut Vec<String>,
+) -> Result<(), String> {
+    if value.is_null() {
+        return Ok(());
+    }
+    let wrong = |value: &Value, wanted: &str| {
+        let found = found(value);
+        Err(format!(
+            "json: cannot unmarshal {found} into Go struct field {path} of type {wanted}"
+        ))
+    };
+    match typed.resolve(value) {
+        Resolved::Scalar(None) | Resolved::AnyList | Resolved::AnyMap => Ok(()),
+        Resolved::Scalar(Some(scalar)) => match fit(scalar, value) {
+            Fit::Fits => Ok(()),
+            Fit::Becomes(new) => {
+                *value = new;
+                Ok(())
+            }
+            Fit::Wrong => wrong(value, scalar_type(scalar)),
+            Fit::Unreadable(error) => Err(error),
+        },
+        Resolved::List(_) => match value {
+            Value::Array(items) => items.iter_mut().enumerate().try_for_each(|(at, item)| {
+                fill_null(typed.item(), item);
+                walk(
+                    typed.item(),
+                    item,
+                    &field_path::longer(path, format_args!("[{at}]")),
+                    unknown,
+                )
+            }),
+            other => wrong(other, &go_type(typed)),
+        },
+        Resolved::Map | Resolved::Struct => match value {
+            Value::Object(object) => members(typed, object, path, unknown),
+            other => wrong(other, &go_type(typed)),
+        },
+    }
+}
+
+/// Names a type as Go does, as far as it is known.
+fn go_type(typed: TypeRef<'_>) -> String {
+    match typed.get() {
+        Some(Type::List(_)) => format!("[]{}", go_type(typed.item())),
+        Some(Type::Map(map)) => format!("map[string]{}", go_type(typed.at(map.value))),
+        Some(Type::Scalar(scalar)) => scalar_type(*scalar).to_owned(),
+        Some(Type::Struct(_)) => "struct".to_owned(),
+        Some(Type::Any) | None => "interface {}".to_owned(),
+    }
+}
+
+fn scalar_type(scalar: Scalar) -> &'static str {
+    match scalar {
+        Scalar::String => "string",
+        Scalar::Bool => "bool",
+        Scalar::Number => "float64",
+        Scalar::Int32 => "int32",
+        Scalar::Int64 => "int64",
+        Scalar::IntOrString => "intstr.IntOrString",
+        Scalar::Bytes => "[]uint8",
+        Scalar::Time => "v1.Time",
+        Scalar::MicroTime => "v1.MicroTime",
+        Scalar::Quantity => "resource.Quantity",
+    }
+}
+
+enum Fit {
+    Fits,
+    Becomes(Value),
+    /// It is not of the wanted type.
+    Wrong,
+    /// It is, but cannot be read.
+    Unreadable(String),
+}
+
+fn fit(scalar: Scalar, value: &Value) -> Fit {
+    match (scalar, value) {
+        (Scalar::String, Value::String(_))
+        | (Scalar::Bool, Value::Bool(_))
+        | (Scalar::IntOrString, Value::String(_)) => Fit::Fits,
+        (Scalar::Number, Value::Number(number)) => {
+            whole(number).map_or(Fit::Fits, |whole| Fit::Becomes(whole.into()))
+        }
+        (Scalar::Int32, Value::Number(number)) => {
+            if is_int32(number) {
+                Fit::Fits
+            } else {
+                Fit::Wrong
+            }
+        }
+        (Scalar::Int64, Value::Number(number)) if number.is_i64() => Fit::Fits,
+        (Scalar::IntOrString, Value::Number(number)) if is_int32(number) => Fit::Fits,
+        (Scalar::Bytes, Value::String(text)) => bytes(text),
+        (Scalar::Time, Value::String(text)) => time(text),
+        (Scalar::MicroTime, Value::String(text)) => micro_time(text),
+        (Scalar::Quantity, Value::String(text)) => quantity(text, value),
+        (Scalar::Quantity, Value::Number(number)) => quantity(&number.to_string(), value),
+        _ => Fit::Wrong,
+    }
+}
+
+/// Writes all numbers that are whole as Go writes them: without a fraction, by which they are whole when they are read.
+pub fn write_whole_numbers(value: &mut Value) {
+    match value {
+        Value::Number(number) => {
+            if let Some(whole) = whole(number) {
+                *number = whole.into();
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(write_whole_numbers),
+        Value::Object(members) => members.values_mut().for_each(write_whole_numbers),
+        _ => {}
+    }
+}
+
+/// Returns the integer a number with a fraction of zero stands for, if it is none yet; larger ones stay as they are.
+#[allow(
+    clippy::cast_possible_truncation,
+    reason = "it is whole, and far from the limits of an i64"
+)]
+fn whole(number: &serde_json::Number) -> Option<i64> {
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    let float = number.as_f64().filter(|_| number.is_f64())?;
+    (float.fract() == 0.0 && float.abs() <= EXACT).then_some(float as i64)
+}
+
+fn is_int32(number: &serde_json::Number) -> bool {
+    let number = number.as_i64();
+    number.is_some_and(|number| i32::try_from(number).is_ok())
+}
+
+/// Reads base64 as Go does: over line ends, and without looking at what the last bits are.
+fn bytes(text: &str) -> Fit {
+    let on_one_line = text.replace(['\r', '\n'], "");
+    match LENIENT.decode(on_one_line) {
+        Ok(bytes) => written(text, BASE64.encode(bytes)),
+        Err(error) => Fit::Unreadable(format!("illegal base64 data: {error}")),
+    }
+}
+
+/// Times are kept in whole seconds, UTC.
+fn time(text: &str) -> Fit {
+    if text.is_empty() {
+        return Fit::Becomes(Value::Null);
+    }
+    match text.parse::<Timestamp>() {
+        Ok(time) => {
+            let seconds = Timestamp::from_second(time.as_second()).unwrap_or(time);
+            written(text, format!("{seconds:.0}"))
+        }
+        Err(_) => Fit::Unreadable(format!(
+            "parsing time {text:?} as \"2006-01-02T15:04:05Z07:00\": cannot parse {text:?} as \"2006\""
+        )),
+    }
+}
+
+/// Exact times have exactly six digits behind the point, or Go does not read them.
+fn micro_time(text: &str) -> Fit {
+    if text.is_empty() {
+        return Fit::Becomes(Value::Null);
+    }
+    let digits = text.split_once('.').map_or(0, |(_, rest)| {
+        rest.bytes().take_while(u8::is_ascii_digit).count()
+    });
+    match text.parse::<Timestamp>() {
+        Ok(time) if digits == 6 => {
+            let time = time.round(Unit::Microsecond).unwrap_or(time);
+            written(text, format!("{time:.6}"))
+        }
+        _ => Fit::Unreadable(format!(
+            "parsing time {text:?} as \"2006-01-02T15:04:05.000000Z07:00\": cannot parse {:?} as \
+             \".000000\"",
+            text.get(19..).unwrap_or(text)
+        )),
+    }
+}
+
+fn quantity(text: &str, value: &Value) -> Fit {
+    match Quantity::parse(text) {
+        Some(quantity) => {
+            let canonical = Value::from(quantity.to_string());
+            if canonical == *value {
+                Fit::Fits
+            } else {
+                Fit::Becomes(canonical)
+            }
+        }
+        None => Fit::Unreadable(
+            "quantities must match the regular expression \
+             '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
+                .to_owned(),
+        ),
+    }
+}
+
+fn written(text: &str, canonical: String) -> Fit {
+    if text == canonical {
+        Fit::Fits
+    } else {
+        Fit::Becomes(canonical.into())
+    }
+}
+
+fn found(value: &Value) -> String {
+    match value {
+        Value::Null => "null".to_owned(),
+        Value::Bool(_) => "bool".to_owned(),
+        Value::Number(number) => format!("number {number}"),
+        Value::String(_) => "string".to_owned(),
+        Value::Array(_) => "array".to_owned(),
+        Value::Object(_) => "object".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::schema::builtin;
+
+    fn check(kind: (&str, &str), object: &Value, expected: Result<(&Value, &[&str]), &str>) {
+        let schema = builtin(kind.0, kind.1).unwrap();
+        let mut object = object.as_object().unwrap().clone();
+        match (decode(schema.root(), &mut object), expected) {
+            (Ok(unknown), Ok((json, paths))) => {
+                assert_eq!(
+                    (Value::Object(object), &unknown[..]),
+                    (
+                        json.clone(),
+                        &paths.iter().map(|p| (*p).to_owned()).collect::<Vec<_>>()[..]
+                    )
+                );
+            }
+            (Err(error), Err(part)) => assert!(error.contains(part), "{error}"),
+            (got, expected) => panic!("{got:?}, expected {expected:?}"),
+        }
+    }
+
+    #[test]
+    fn what_is_unknown_is_dropped_and_told() {
+        check(
+            ("apps/v1", "Deployment"),
+            &json!({"bogus": 1, "spec": {"template": {"spec": {"containers": [{"name": "a", "imagee": "x"}]}}}}),
+            Ok((
+                &json!({"spec": {"template": {"spec": {"containers": [{"name": "a"}]}}}}),
+                &["bogus", "spec.template.spec.containers[0].imagee"],
+            )),
+        );
+    }
+
+    #[test]
+    fn values_are_written_as_go_writes_them() {
+        check(
+            ("v1", "Pod"),
+            &json!({"metadata": {"labels": {}, "annotations": null}, "spec": {"nodeSelector": {}, "volumes": [{"name": "v", "emptyDir": {}}],
+                "containers": [{"name": "a", "resources": {"limits": {"cpu": 1, "memory": "1024Mi"}}}]}}),
+            Ok((
+                &json!({"metadata": {}, "spec": {"volumes": [{"name": "v", "emptyDir": {}}],
+                    "containers": [{"name": "a", "resources": {"limits": {"cpu": "1", "memory": "1Gi"}}}]}}),
+                &[],
+            )),
+        );
+    }
+
+    #[test]
+    fn zeros_that_go_omits_are_dropped() {
+        check(
+            ("apps/v1", "StatefulSet"),
+            &json!({"spec": {"replicas": 0, "minReadySeconds": 0, "template": {"spec": {
+                "restartPolicy": "", "hostNetwork": false, "containers": [{"name": "a", "image": ""}]}}},
+                "status": {"availableReplicas": 0, "readyReplicas": 0, "replicas": 0}}),
+            Ok((
+                &json!({"spec": {"replicas": 0, "template": {"spec": {"containers": [{"name": "a"}]}}},
+                    "status": {"availableReplicas": 0, "replicas": 0}}),
+                &[],
+            )),
+        );
+    }
+
+    #[test]
+    fn nulls_among_texts_are_empty_and_bytes_are_written_on_one_line() {
+        check(
+            ("v1", "ConfigMap"),
+            &json!({"metadata": {"finalizers": [null]}, "data": {"a": null}}),
+            Ok((
+                &json!({"metadata": {"finalizers": [""]}, "data": {"a": ""}}),
+                &[],
+            )),
+        );
+        check(
+            ("v1", "Secret"),
+            &json!({"data": {"a": "YW\r\nJj\n", "b": "YR=="}}),
+            Ok((&json!({"data": {"a": "YWJj", "b": "YQ=="}}), &[])),
+        );
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused() {
+        let lease = |time: &str| json!({"spec": {"renewTime": time}});
+        check(
+            ("coordination.k8s.io/v1", "Lease"),
+            &lease("2026-01-02T03:04:05Z"),
+            Err("parsing time"),
+        );
+        let exact = lease("2026-01-02T03:04:05.123456Z");
+        check(
+            ("coordination.k8s.io/v1", "Lease"),
+            &exact,
+            Ok((&exact, &[])),
+        );
+        let replicas = |replicas: Value| json!({"spec": {"replicas": replicas}});
+        for (wrong, text) in [
+            (json!("x"), "cannot unmarshal string"),
+            (json!(1.5), "number 1.5"),
+            (json!(1_u64 << 40), "of type int32"),
+        ] {
+            check(("apps/v1", "Deployment"), &replicas(wrong), Err(text));
+        }
+        check(
+            ("v1", "ConfigMap"),
+            &json!({"data": {"a": 1}}),
+            Err("data.a of type string"),
+        );
+        check(
+            ("v1", "ConfigMap"),
+            &json!({"data": ["a"]}),
+            Err("cannot unmarshal array"),
+        );
+        check(
+            ("v1", "Secret"),
+            &json!({"data": {"a": "%"}}),
+            Err("illegal base64"),
+        );
+    }
+}

@@ -1,0 +1,295 @@
+//! The built-in types as schemas of OpenAPI.
+
+use std::collections::{BTreeMap, HashMap};
+
+use serde_json::{Map as Members, Value, json};
+
+use super::builtin::Builtin;
+use super::types::{Field, List, ListKind, Map, PatchStrategy, Scalar, Struct, Type, TypeId};
+
+/// Where the names of types begin that the table has shortened, as `scripts/schema-table.py` does.
+const PREFIXES: [(&str, &str); 4] = [
+    ("meta.", "io.k8s.apimachinery.pkg.apis."),
+    ("version.", "io.k8s.apimachinery.pkg."),
+    ("apiextensions.", "io.k8s.apiextensions-apiserver.pkg.apis."),
+    ("apiregistration.", "io.k8s.kube-aggregator.pkg.apis."),
+];
+const TIME: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.Time";
+const MICRO_TIME: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime";
+const INT_OR_STRING: &str = "io.k8s.apimachinery.pkg.util.intstr.IntOrString";
+const QUANTITY: &str = "io.k8s.apimachinery.pkg.api.resource.Quantity";
+
+/// Returns the schemas of the metadata of objects and of lists, and those they refer to.
+#[must_use]
+pub fn metadata() -> Members<String, Value> {
+    let types = super::builtin::all();
+    let mut schemas = Schemas::new(types);
+    for name in ["meta.v1.ObjectMeta", "meta.v1.ListMeta"] {
+        schemas.add(types.by_name[name]);
+    }
+    schemas.written
+}
+
+/// Returns the schemas of the built-in kinds of a version, and those they refer to.
+#[must_use]
+pub fn version(api_version: &str) -> Members<String, Value> {
+    let types = super::builtin::all();
+    let mut schemas = Schemas::new(types);
+    for ((of, _), id) in &types.kinds {
+        if *of == api_version {
+            schemas.add(*id);
+        }
+    }
+    schemas.written
+}
+
+/// Returns the name of the schema of a built-in kind, if the table has the kind.
+#[must_use]
+pub fn name(api_version: &str, kind: &str) -> Option<String> {
+    let types = super::builtin::all();
+    let id = *types.kinds.get(&(api_version, kind))?;
+    let mut names = types.by_name.iter();
+    let (name, _) = names.find(|(_, each)| **each == id)?;
+    Some(full_name(name))
+}
+
+/// Returns the name of a type as Kubernetes has it.
+fn full_name(name: &str) -> String {
+    let mut prefixes = PREFIXES.iter();
+    let prefix = prefixes.find(|(beginning, _)| name.starts_with(beginning));
+    let prefix = prefix.map_or("io.k8s.api.", |(_, prefix)| prefix);
+    format!("{prefix}{name}")
+}
+
+fn reference(name: &str) -> Value {
+    json!({"$ref": format!("#/components/schemas/{name}")})
+}
+
+/// The schemas written so far.
+struct Schemas<'a> {
+    types: &'a Builtin,
+    names: HashMap<TypeId, &'a str>,
+    /// Which kinds a type is, as their groups, versions and names.
+    kinds: BTreeMap<TypeId, Vec<Value>>,
+    written: Members<String, Value>,
+}
+
+impl<'a> Schemas<'a> {
+    fn new(types: &'a Builtin) -> Self {
+        let mut kinds: BTreeMap<TypeId, Vec<Value>> = BTreeMap::new();
+        for ((api_version, kind), id) in &types.kinds {
+            let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+            let named = json!({"group": group, "kind": kind, "version": version});
+            kinds.entry(*id).or_default().push(named);
+        }
+        Self {
+            types,
+            names: types
+                .by_name
+                .iter()
+                .map(|(name, id)| (*id, *name))
+                .collect(),
+            kinds,
+            written: Members::new(),
+        }
+    }
+
+    /// Adds a named type and all it refers to, and returns its name.
+    fn add(&mut self, id: TypeId) -> String {
+        let name = full_name(self.names[&id]);
+        if !self.written.contains_key(&name)
+            && let Type::Struct(fields) = self.types.types.get(id)
+        {
+            // Types refer to themselves: this one is there before its fields are looked at.
+            self.written.insert(name.clone(), Value::Null);
+            let schema = self.structure(id, fields);
+            self.written.insert(name.clone(), schema);
+        }
+        name
+    }
+
+    fn structure(&mut self, id: TypeId, fields: &Struct) -> Value {
+        let kinds = self.kinds.get(&id).cloned().unwrap_or_default();
+        let mut schema = json!({"type": "object"});
+        let properties: Members<String, Value> = fields
+            .fields()
+            .iter()
+            .map(|field| (field.name.to_string(), self.field(field, !kinds.is_empty())))
+            .collect();
+        if !properties.is_empty() {
+            schema["properties"] = properties.into();
+        }
+        let required = fields.fields().iter().filter(|field| field.required);
+        let required: Vec<&str> = required.map(|field| field.name.as_ref()).collect();
+        if !required.is_empty() {
+            schema["required"] = required.into();
+        }
+        if fields.atomic {
+            schema["x-kubernetes-map-type"] = "atomic".into();
+        }
+        if !kinds.is_empty() {
+            schema["x-kubernetes-group-version-kind"] = kinds.into();
+        }
+        schema
+    }
+
+    /// Describes a field of a structure, which may be a kind.
+    fn field(&mut self, field: &Field, of_kind: bool) -> Value {
+        let types = self.types;
+        let read = types.types.get(field.type_id);
+        let mut schema = self.value(field.type_id);
+        match read {
+            Type::List(list) => note_list(list, of_kind && field.name == "items", &mut schema),
+            Type::Map(Map { atomic: true, .. }) => {
+                schema["x-kubernetes-map-type"] = "atomic".into()
+            }
+            // What every object has, even if a client leaves it out.
+            Type::Struct(_) if of_kind => schema["default"] = json!({}),
+            Type::Scalar(scalar) if field.required => note_zero(*scalar, &mut schema),
+            _ => {}
+        }
+        if let Some(default) = &field.default {
+            schema["default"] = default.clone();
+        }
+        note_patch(&field.patch, &mut schema);
+        schema
+    }
+
+    /// Describes values of a type, wherever they are.
+    fn value(&mut self, id: TypeId) -> Value {
+        let types = self.types;
+        match types.types.get(id) {
+            Type::Scalar(scalar) => self.scalar(*scalar),
+            Type::Any => json!({"type": "object"}),
+            Type::List(list) => json!({"type": "array", "items": self.inner(list.item)}),
+            Type::Map(map) => {
+                json!({"type": "object", "additionalProperties": self.inner(map.value)})
+            }
+            Type::Struct(_) => json!({"allOf": [reference(&self.add(id))]}),
+        }
+    }
+
+    /// Describes the values of a list or a map, which are never absent.
+    fn inner(&mut self, id: TypeId) -> Value {
+        let types = self.types;
+        let mut schema = self.value(id);
+        match types.types.get(id) {
+            Type::Scalar(scalar) => note_zero(*scalar, &mut schema),
+            Type::Struct(_) => schema["default"] = json!({}),
+            _ => {}
+        }
+        schema
+    }
+
+    fn scalar(&mut self, scalar: Scalar) -> Value {
+        let either = |kinds: [&str; 2]| json!({"oneOf": kinds.map(|kind| json!({"type": kind}))});
+        let (name, schema) = match scalar {
+            Scalar::String => return json!({"type": "string"}),
+            Scalar::Int32 => return json!({"type": "integer", "format": "int32"}),
+            Scalar::Int64 => return json!({"type": "integer", "format": "int64"}),
+            Scalar::Number => return json!({"type": "number", "format": "double"}),
+            Scalar::Bool => return json!({"type": "boolean"}),
+            Scalar::Bytes => return json!({"type": "string", "format": "byte"}),
+            Scalar::Time => (TIME, json!({"type": "string", "format": "date-time"})),
+            Scalar::MicroTime => (MICRO_TIME, json!({"type": "string", "format": "date-time"})),
+            Scalar::IntOrString => {
+                let mut schema = either(["integer", "string"]);
+                schema["format"] = "int-or-string".into();
+                (INT_OR_STRING, schema)
+            }
+            Scalar::Quantity => (QUANTITY, either(["string", "number"])),
+        };
+        self.written.insert(name.into(), schema);
+        json!({"allOf": [reference(name)]})
+    }
+}
+
+/// Says what an absent value is read as.
+fn note_zero(scalar: Scalar, schema: &mut Value) {
+    schema["default"] = match scalar {
+        Scalar::String => "".into(),
+        Scalar::Int32 | Scalar::Int64 | Scalar::Number => 0.into(),
+        Scalar::Bool => false.into(),
+        _ => return,
+    };
+}
+
+/// Says how lists merge; those of objects in lists are never merged.
+fn note_list(list: &List, of_objects: bool, schema: &mut Value) {
+    let kind = match &list.kind {
+        ListKind::Atomic if of_objects => return,
+        ListKind::Atomic => "atomic",
+        ListKind::Set => "set",
+        ListKind::Map(keys) => {
+            schema["x-kubernetes-list-map-keys"] = json!(keys);
+            "map"
+        }
+    };
+    schema["x-kubernetes-list-type"] = kind.into();
+}
+
+fn note_patch(patch: &PatchStrategy, schema: &mut Value) {
+    let strategies = [
+        (patch.merge, "merge"),
+        (patch.replace, "replace"),
+        (patch.retain_keys, "retainKeys"),
+    ];
+    let strategies = strategies.iter().filter(|(is_set, _)| *is_set);
+    let strategies: Vec<&str> = strategies.map(|(_, name)| *name).collect();
+    if !strategies.is_empty() {
+        schema["x-kubernetes-patch-strategy"] = strategies.join(",").into();
+    }
+    if let Some(key) = &patch.key {
+        schema["x-kubernetes-patch-merge-key"] = key.as_ref().into();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_reference_is_to_a_schema_of_the_same_document() {
+        let versions: Vec<&str> = super::super::builtin::all()
+            .kinds
+            .keys()
+            .map(|(api_version, _)| *api_version)
+            .collect();
+        for api_version in versions {
+            let schemas = version(api_version);
+            let text = Value::Object(schemas.clone()).to_string();
+            let beginning = "\"#/components/schemas/";
+            for rest in text.split(beginning).skip(1) {
+                let name = rest.split('"').next().unwrap();
+                assert!(schemas[name].is_object(), "{api_version}: {name}");
+            }
+        }
+    }
+
+    #[test]
+    fn schemas_have_the_names_and_extensions_of_kubernetes() {
+        let apps = version("apps/v1");
+        let spec = &apps["io.k8s.api.apps.v1.DeploymentSpec"];
+        assert_eq!(spec["required"], json!(["selector", "template"]));
+        let strategy = &spec["properties"]["strategy"];
+        assert_eq!(strategy["x-kubernetes-patch-strategy"], "retainKeys");
+        let selector = "io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector";
+        assert_eq!(
+            spec["properties"]["selector"],
+            json!({"allOf": [reference(selector)]})
+        );
+        assert_eq!(apps[selector]["x-kubernetes-map-type"], "atomic");
+        let deployment = &apps["io.k8s.api.apps.v1.Deployment"];
+        assert_eq!(
+            deployment["x-kubernetes-group-version-kind"],
+            json!([{"group": "apps", "kind": "Deployment", "version": "v1"}])
+        );
+        assert_eq!(
+            name("apiextensions.k8s.io/v1", "CustomResourceDefinition").as_deref(),
+            Some(
+                "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.\
+                 CustomResourceDefinition"
+            )
+        );
+    }
+}

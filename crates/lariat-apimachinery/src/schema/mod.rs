@@ -1,0 +1,22 @@
+//! The types of objects: what fields there are, and how their values merge.
+//!
+//! Server-side apply, strategic merge patch and field validation read them. Built-in types come from a
+//! table made out of Kubernetes' own schemas, those of custom resources from their definitions.
+
+mod builtin;
+mod custom;
+mod decode;
+pub mod describe;
+pub mod field_path;
+mod resolve;
+mod types;
+
+pub use builtin::builtin;
+#[cfg(test)]
+pub(crate) use builtin::kinds;
+pub(crate) use builtin::of_every_group;
+pub use custom::custom;
+pub use decode::{decode, write_whole_numbers};
+pub(crate) use resolve::Resolved;
+pub use resolve::{Schema, TypeRef};
+pub(crate) use types::{Field, List, ListKind, Or, PatchStrategy, Scalar, Type, Wire};

@@ -1,0 +1,130 @@
+//! A type seen where it is used.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::types::{Field, List, PatchStrategy, Scalar, Type, TypeId, Types};
+
+/// A type and everything it refers to.
+#[derive(Debug, Clone)]
+pub struct Schema {
+    pub(super) types: Arc<Types>,
+    pub(super) root: TypeId,
+}
+
+/// A type among those it refers to.
+#[derive(Debug, Clone, Copy)]
+pub struct TypeRef<'a> {
+    types: &'a Types,
+    /// `None` for what is anything.
+    id: Option<TypeId>,
+}
+
+/// What a value is to be treated as, given its type.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Resolved<'a> {
+    /// Some scalar; `None` is any.
+    Scalar(Option<Scalar>),
+    List(&'a List),
+    Map,
+    Struct,
+    /// A list of which nothing is known: one value.
+    AnyList,
+    /// A map of which nothing is known: its members are on their own.
+    AnyMap,
+}
+
+impl Schema {
+    /// Returns the type itself.
+    #[must_use]
+    pub fn root(&self) -> TypeRef<'_> {
+        TypeRef::new(&self.types, self.root)
+    }
+}
+
+impl<'a> TypeRef<'a> {
+    pub(super) fn new(types: &'a Types, id: TypeId) -> Self {
+        Self {
+            types,
+            id: Some(id),
+        }
+    }
+
+    pub(crate) fn get(self) -> Option<&'a Type> {
+        Some(self.types.get(self.id?))
+    }
+
+    /// Returns another of the types.
+    pub(crate) fn at(self, id: TypeId) -> Self {
+        Self {
+            id: Some(id),
+            ..self
+        }
+    }
+
+    /// Returns the type of what nothing is known about.
+    pub(crate) fn any(self) -> Self {
+        Self { id: None, ..self }
+    }
+
+    /// Decides what a value is treated as; only what may be anything depends on the value.
+    pub(crate) fn resolve(self, value: &Value) -> Resolved<'a> {
+        match self.get() {
+            Some(Type::Scalar(scalar)) => Resolved::Scalar(Some(*scalar)),
+            Some(Type::List(list)) => Resolved::List(list),
+            Some(Type::Map(_)) => Resolved::Map,
+            Some(Type::Struct(_)) => Resolved::Struct,
+            Some(Type::Any) | None => match value {
+                Value::Array(_) => Resolved::AnyList,
+                Value::Object(_) => Resolved::AnyMap,
+                _ => Resolved::Scalar(None),
+            },
+        }
+    }
+
+    /// Returns a field by its name.
+    pub(crate) fn field(self, name: &str) -> Option<&'a Field> {
+        match self.get() {
+            Some(Type::Struct(fields)) => fields.field(name),
+            _ => None,
+        }
+    }
+
+    /// Returns the type of a member, or `None` where there can be no such member.
+    pub(crate) fn member(self, name: &str) -> Option<Self> {
+        match self.get() {
+            Some(Type::Struct(fields)) => match fields.field(name) {
+                Some(field) => Some(self.at(field.type_id)),
+                None => fields.open.map(|open| self.at(open)),
+            },
+            Some(Type::Map(map)) => Some(self.at(map.value)),
+            Some(Type::Any) | None => Some(self.any()),
+            _ => None,
+        }
+    }
+
+    /// Returns the type of the items of a list.
+    pub(crate) fn item(self) -> Self {
+        match self.get() {
+            Some(Type::List(list)) => self.at(list.item),
+            _ => self.any(),
+        }
+    }
+
+    /// Returns how strategic merge patch treats a member.
+    pub(crate) fn patch(self, name: &str) -> PatchStrategy {
+        self.field(name)
+            .map(|field| field.patch.clone())
+            .unwrap_or_default()
+    }
+
+    /// Returns whether values are taken as a whole.
+    pub(crate) fn is_atomic(self) -> bool {
+        match self.get() {
+            Some(Type::Struct(fields)) => fields.atomic,
+            Some(Type::Map(map)) => map.atomic,
+            _ => false,
+        }
+    }
+}

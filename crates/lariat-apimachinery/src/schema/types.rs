@@ -1,0 +1,178 @@
+//! Types, and how their values merge.
+
+use std::borrow::Cow;
+
+use serde_json::Value;
+
+/// Types that refer to each other by place.
+#[derive(Debug, Default)]
+pub(crate) struct Types {
+    list: Vec<Type>,
+}
+
+/// The place of a type among others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct TypeId(pub(super) u32);
+
+/// One type.
+#[derive(Debug, Clone)]
+pub(crate) enum Type {
+    Scalar(Scalar),
+    /// Anything. What it turns out to be decides how it merges: maps by member, lists as a whole.
+    Any,
+    List(List),
+    Map(Map),
+    Struct(Struct),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Scalar {
+    String,
+    Int32,
+    Int64,
+    Number,
+    Bool,
+    /// Base64 in a text.
+    Bytes,
+    /// RFC 3339; both kinds of time.
+    Time,
+    MicroTime,
+    IntOrString,
+    /// A text or a number.
+    Quantity,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct List {
+    pub(crate) item: TypeId,
+    pub(crate) kind: ListKind,
+}
+
+/// What identifies the items of a list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum ListKind {
+    /// Nothing: the list is one value.
+    Atomic,
+    /// Their values, which are scalars.
+    Set,
+    /// Some of their members.
+    Map(Vec<Cow<'static, str>>),
+}
+
+/// A map with any keys.
+#[derive(Debug, Clone)]
+pub(crate) struct Map {
+    pub(crate) value: TypeId,
+    /// Whether it is one value.
+    pub(crate) atomic: bool,
+}
+
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Struct {
+    /// Sorted by name.
+    pub(super) fields: Vec<Field>,
+    pub(crate) atomic: bool,
+    /// The type of members that are no fields, if there may be some.
+    pub(crate) open: Option<TypeId>,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Field {
+    pub(crate) name: Cow<'static, str>,
+    pub(crate) type_id: TypeId,
+    pub(crate) required: bool,
+    pub(crate) default: Option<Value>,
+    pub(crate) patch: PatchStrategy,
+    /// How it is written in protobuf, if it can be.
+    pub(crate) wire: Option<Wire>,
+}
+
+/// How a field is written in protobuf.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Wire {
+    /// The number of the field, behind those of the messages around it that JSON does not have.
+    pub(crate) numbers: Box<[u32]>,
+    /// Whether an optional zero is a value; others are left out.
+    pub(crate) keeps_zero: bool,
+    /// What may be there instead of a schema.
+    pub(crate) or: Option<Or>,
+}
+
+/// What the schemas of definitions have in some places instead of a schema.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Or {
+    Bool,
+    /// A list of schemas.
+    List,
+    /// A list of texts.
+    Strings,
+}
+
+/// How strategic merge patch treats a field.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct PatchStrategy {
+    pub(crate) merge: bool,
+    pub(crate) replace: bool,
+    pub(crate) retain_keys: bool,
+    /// The member that identifies the items of a merged list.
+    pub(crate) key: Option<Cow<'static, str>>,
+}
+
+impl Scalar {
+    /// Returns whether a value is the zero of the type, which Go leaves out of JSON.
+    fn is_zero(self, value: &Value) -> bool {
+        match self {
+            Self::String | Self::Bytes => value == "",
+            Self::Bool => value == false,
+            Self::Int32 | Self::Int64 | Self::Number => value.as_f64() == Some(0.0),
+            Self::Time | Self::MicroTime => value.is_null(),
+            // Go has structs for them, which are never left out.
+            Self::IntOrString | Self::Quantity => false,
+        }
+    }
+}
+
+impl Field {
+    /// Returns whether Go leaves a scalar out because it is zero.
+    pub(crate) fn leaves_out(&self, scalar: Scalar, value: &Value) -> bool {
+        let keeps = self.wire.as_ref().is_none_or(|wire| wire.keeps_zero);
+        !keeps && !self.required && scalar.is_zero(value)
+    }
+}
+
+impl Types {
+    pub(super) fn add(&mut self, added: Type) -> TypeId {
+        let id = u32::try_from(self.list.len()).expect("there are far fewer types");
+        self.list.push(added);
+        TypeId(id)
+    }
+
+    pub(super) fn get(&self, id: TypeId) -> &Type {
+        &self.list[id.0 as usize]
+    }
+
+    pub(super) fn set(&mut self, id: TypeId, new: Type) {
+        self.list[id.0 as usize] = new;
+    }
+}
+
+impl Struct {
+    pub(super) fn new(mut fields: Vec<Field>) -> Self {
+        fields.sort_by(|a, b| a.name.cmp(&b.name));
+        Self {
+            fields,
+            ..Self::default()
+        }
+    }
+
+    pub(crate) fn field(&self, name: &str) -> Option<&Field> {
+        let place = self
+            .fields
+            .binary_search_by(|field| field.name.as_ref().cmp(name));
+        place.ok().map(|at| &self.fields[at])
+    }
+
+    pub(crate) fn fields(&self) -> &[Field] {
+        &self.fields
+    }
+}

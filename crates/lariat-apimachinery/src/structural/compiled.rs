@@ -1,0 +1,135 @@
+//! A schema, compiled.
+
+use serde_json::Value;
+
+use super::fault::NO_FIELD;
+use super::node::Node;
+use super::validate::Subject;
+use super::{default_check, defaults, embedded, lists, prune, rules};
+use crate::cause::StatusCause;
+
+/// The faults after which no rule is evaluated, because rules rely on the schema.
+const BLOCKING: [&str; 5] = [
+    "FieldValueNotSupported",
+    "FieldValueRequired",
+    "FieldValueTooLong",
+    "FieldValueTooMany",
+    "FieldValueTypeInvalid",
+];
+
+/// A compiled schema.
+#[derive(Debug)]
+pub struct Structural {
+    raw: Value,
+    root: Node,
+    has_rules: bool,
+}
+
+impl Structural {
+    /// Compiles the `openAPIV3Schema` of one version.
+    ///
+    /// What is wrong with a schema is found when its definition is written; here it is as good as absent.
+    #[must_use]
+    pub fn compile(schema: &Value) -> Self {
+        let root = Node::compile(schema);
+        Self {
+            raw: schema.clone(),
+            has_rules: root.has_rules(),
+            root,
+        }
+    }
+
+    /// Returns the schema as it was written.
+    #[must_use]
+    pub fn raw(&self) -> &Value {
+        &self.raw
+    }
+
+    /// Removes what the schema does not know and nulls it does not want; returns the paths of the former.
+    pub fn prune(&self, object: &mut Value) -> Vec<String> {
+        let mut pruning = prune::Pruning::default();
+        pruning.prune(object, Some(&self.root), true);
+        prune::drop_nulls(object, Some(&self.root));
+        let (mut removed, mut metadata) = (pruning.removed, pruning.metadata);
+        removed.sort_unstable();
+        metadata.sort_unstable();
+        removed.extend(metadata);
+        removed
+    }
+
+    /// Puts defaults where something was left out.
+    pub fn default(&self, object: &mut Value) {
+        defaults::fill(object, &self.root);
+    }
+
+    /// Finds defaults that do not fit; `path` is where the schema itself stands.
+    #[must_use]
+    pub fn check_defaults(&self, path: &str) -> Vec<StatusCause> {
+        let mut causes = Vec::new();
+        default_check::check(&self.root, path, &mut causes);
+        causes
+    }
+
+    /// Finds what is wrong with an object, which may replace an old one.
+    #[must_use]
+    pub fn validate(&self, object: &Value, old: Option<&Value>) -> Vec<StatusCause> {
+        let path = "";
+        let subject = Subject {
+            value: object,
+            old,
+            path,
+        };
+        let outcome = self.root.check(subject);
+        let causes = outcome.faults().iter().map(|fault| fault.cause(None));
+        self.validate_further(causes.collect(), object, old)
+    }
+
+    /// Finds what is wrong with an object of which only the status was written.
+    #[must_use]
+    pub fn validate_status(&self, object: &Value, old: &Value) -> Vec<StatusCause> {
+        let node = self.root.shape.properties.get("status");
+        let mut causes = Vec::new();
+        if let (Some(node), Some(value)) = (node, object.get("status")) {
+            let (old, path) = (old.get("status"), "");
+            let outcome = node.check(Subject { value, old, path });
+            let prefix = Some("status");
+            causes.extend(outcome.faults().iter().map(|fault| fault.cause(prefix)));
+        }
+        self.validate_further(causes, object, Some(old))
+    }
+
+    /// Checks what lies beyond the single values: types of embedded resources, uniqueness, rules.
+    fn validate_further(
+        &self,
+        mut causes: Vec<StatusCause>,
+        object: &Value,
+        old: Option<&Value>,
+    ) -> Vec<StatusCause> {
+        embedded::check(object, &self.root, "", true, &mut causes);
+        // Duplicates are tolerated where there were some before.
+        let repeated = self.repetitions(object);
+        if old.is_none_or(|old| self.repetitions(old).is_empty()) {
+            causes.extend(repeated);
+        }
+        if !self.has_rules {
+            return causes;
+        }
+        if causes
+            .iter()
+            .any(|cause| BLOCKING.contains(&cause.reason()))
+        {
+            let rule = "some validation rules were not checked because the object was invalid; \
+                correct the existing errors to complete validation";
+            causes.push(StatusCause::invalid(NO_FIELD, &Value::Null, rule));
+            return causes;
+        }
+        causes.extend(rules::evaluate(&self.root, object, old));
+        causes
+    }
+
+    fn repetitions(&self, object: &Value) -> Vec<StatusCause> {
+        let mut causes = Vec::new();
+        lists::check(object, &self.root, "", &mut causes);
+        causes
+    }
+}

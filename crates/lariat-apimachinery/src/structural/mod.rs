@@ -1,0 +1,30 @@
+//! Structural schemas: what a CustomResourceDefinition says about the content of its objects.
+//!
+//! A schema is compiled once for each served version. It prunes what it does not know, fills in defaults
+//! and validates; all of this in the order, with the paths and in the words of the API server.
+//!
+//! Source: `k8s.io/apiextensions-apiserver/pkg/apiserver/schema` and `k8s.io/kube-openapi/pkg/validation`.
+
+pub(crate) mod field_path;
+pub mod json_path;
+
+mod compiled;
+mod correlate;
+mod default_check;
+mod defaults;
+mod embedded;
+mod fault;
+mod formats;
+mod lists;
+mod node;
+mod outcome;
+mod prune;
+mod rules;
+mod scalars;
+#[cfg(test)]
+mod tests;
+mod validate;
+
+pub use compiled::Structural;
+pub(crate) use fault::{duplicate, too_many};
+pub use rules::{RuleFault, check_rules};

@@ -1,0 +1,157 @@
+//! Taking away what a schema does not know, and nulls it does not want.
+//!
+//! Source: `schema/pruning/algorithm.go`, `schema/defaulting/prunenulls.go` and `schema/objectmeta`.
+
+use serde_json::{Map, Value};
+
+use super::node::{Additional, Node};
+
+/// The members of a resource that its schema need not mention.
+pub(super) const META: [&str; 3] = ["apiVersion", "kind", "metadata"];
+
+/// The members of an object's metadata.
+const METADATA: [&str; 15] = [
+    "annotations",
+    "creationTimestamp",
+    "deletionGracePeriodSeconds",
+    "deletionTimestamp",
+    "finalizers",
+    "generateName",
+    "generation",
+    "labels",
+    "managedFields",
+    "name",
+    "namespace",
+    "ownerReferences",
+    "resourceVersion",
+    "selfLink",
+    "uid",
+];
+
+/// Removes unknown fields and collects their paths.
+#[derive(Debug, Default)]
+pub(super) struct Pruning {
+    pub(super) removed: Vec<String>,
+    /// The removed members of metadata, which the server reports after all others.
+    pub(super) metadata: Vec<String>,
+}
+
+/// Where a value stands that is pruned.
+#[derive(Debug, Clone, Copy)]
+struct Place<'a> {
+    path: &'a str,
+    /// It carries type and metadata.
+    root: bool,
+    /// Its own unknown members stay.
+    keeps: bool,
+}
+
+impl Pruning {
+    /// Prunes a whole resource, or with `root` false a part of one.
+    pub(super) fn prune(&mut self, value: &mut Value, node: Option<&Node>, root: bool) {
+        let (path, keeps) = ("", false);
+        self.visit(value, node, Place { path, root, keeps });
+    }
+
+    fn visit(&mut self, value: &mut Value, node: Option<&Node>, place: Place<'_>) {
+        let keeps = place.keeps || node.is_some_and(|node| node.extensions.preserve);
+        let embedded = place.root || node.is_some_and(|node| node.extensions.embedded);
+        match value {
+            Value::Object(members) => members.retain(|name, value| {
+                let path = child(place.path, name);
+                if embedded && META.contains(&name.as_str()) {
+                    if name == "metadata" {
+                        self.prune_metadata(value, &path);
+                    }
+                    return true;
+                }
+                self.visit_member(value, node, name, &path, keeps)
+            }),
+            Value::Array(elements) => {
+                let items = node.and_then(|node| node.shape.items.as_deref());
+                // Where unknown members stay, an element without a schema stays as it is.
+                if keeps && items.is_none() {
+                    return;
+                }
+                for (at, element) in elements.iter_mut().enumerate() {
+                    let path = &*format!("{}[{at}]", place.path);
+                    let root = false;
+                    self.visit(element, items, Place { path, root, keeps });
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Prunes one member, given with its path; tells whether it stays itself.
+    fn visit_member(
+        &mut self,
+        value: &mut Value,
+        node: Option<&Node>,
+        name: &str,
+        path: &str,
+        keeps: bool,
+    ) -> bool {
+        let shape = node.map(|node| &node.shape);
+        let declared = shape.and_then(|shape| shape.properties.get(name));
+        let additional = shape.and_then(|shape| shape.additional.as_ref());
+        let schema = match (declared, additional) {
+            (Some(node), _) => Some(node),
+            (None, Some(Additional::Schema(node))) => Some(&**node),
+            (None, Some(Additional::Any(_))) => None,
+            (None, None) if keeps => return true,
+            (None, None) => {
+                self.removed.push(path.to_owned());
+                return false;
+            }
+        };
+        let (root, keeps) = (false, false);
+        self.visit(value, schema, Place { path, root, keeps });
+        true
+    }
+
+    fn prune_metadata(&mut self, metadata: &mut Value, path: &str) {
+        if let Value::Object(members) = metadata {
+            members.retain(|name, _| {
+                let known = METADATA.contains(&name.as_str());
+                if !known {
+                    self.metadata.push(child(path, name));
+                }
+                known
+            });
+        }
+    }
+}
+
+pub(super) fn child(path: &str, name: &str) -> String {
+    match path {
+        "" => name.to_owned(),
+        path => format!("{path}.{name}"),
+    }
+}
+
+/// Removes nulls where a schema allows none, unless a default takes their place.
+pub(super) fn drop_nulls(value: &mut Value, node: Option<&Node>) {
+    match value {
+        Value::Object(members) => drop_null_members(members, node),
+        Value::Array(elements) => {
+            let items = node.and_then(|node| node.shape.items.as_deref());
+            for element in elements {
+                drop_nulls(element, items);
+            }
+        }
+        _ => {}
+    }
+}
+
+fn drop_null_members(members: &mut Map<String, Value>, node: Option<&Node>) {
+    members.retain(|name, value| {
+        let member = node.and_then(|node| node.member(name));
+        let unwanted = member.is_some_and(|node| !node.nullable && node.default.is_none());
+        if value.is_null() && unwanted {
+            return false;
+        }
+        drop_nulls(value, member);
+        true
+    });
+}

@@ -1,0 +1,251 @@
+//! Whether rules can be evaluated at all, which is found out when a definition is written.
+//!
+//! The server has a compiler with types; this finds what is most often wrong: syntax, names nobody
+//! declared, fields the schema does not have, rules that give no truth value.
+
+use std::panic::catch_unwind;
+
+use kube_cel::cel::common::ast::{CallExpr, Expr, LiteralValue};
+use kube_cel::cel::{IdedExpr, Program};
+use serde_json::Value;
+
+use super::rule::Rule;
+use super::values::escape;
+use crate::structural::node::Node;
+use crate::structural::prune::META;
+
+/// Identifiers that are there without being declared: types, and the first parts of function names.
+const KNOWN: [&str; 22] = [
+    "base64",
+    "bool",
+    "bytes",
+    "cel",
+    "double",
+    "duration",
+    "dyn",
+    "format",
+    "google",
+    "int",
+    "jsonpatch",
+    "lists",
+    "list",
+    "map",
+    "math",
+    "null_type",
+    "optional",
+    "sets",
+    "string",
+    "timestamp",
+    "type",
+    "uint",
+];
+
+/// What is wrong with one rule.
+#[derive(Debug)]
+pub struct RuleFault {
+    /// Which rule of the schema.
+    pub at: usize,
+    /// Which member of it.
+    pub member: &'static str,
+    /// The sentence about it.
+    pub detail: String,
+    /// Whether the rule compares with what was before.
+    pub uses_old_self: bool,
+}
+
+/// Checks the rules right at a schema; `root` says whether it is that of a whole resource.
+///
+/// A rule that compares with what was before is reported too, with an empty detail.
+#[must_use]
+pub fn check_rules(schema: &Value, root: bool) -> Vec<RuleFault> {
+    let node = Node::compile(schema);
+    let mut faults = Vec::new();
+    for (at, rule) in node.rules.iter().enumerate() {
+        let mut report = |member, detail| {
+            faults.push(RuleFault {
+                at,
+                member,
+                detail,
+                uses_old_self: rule.is_transition,
+            });
+        };
+        if let Err(detail) = check_rule(rule, &node, root) {
+            report("rule", format!("compilation failed: {detail}"));
+        } else if rule.is_transition {
+            report("rule", String::new());
+        } else if rule.optional_old_self.is_some() {
+            let detail = "may not be set if oldSelf is not used in rule";
+            report("optionalOldSelf", detail.to_owned());
+        }
+        let message = rule.message_program.as_ref();
+        if let Some(Err(detail)) = message.map(|program| check_message(program, &node, root)) {
+            let detail = format!("messageExpression compilation failed: {detail}");
+            report("messageExpression", detail);
+        }
+    }
+    faults
+}
+
+fn check_rule(rule: &Rule, node: &Node, root: bool) -> Result<(), String> {
+    let program = rule.program.as_ref().map_err(Clone::clone)?;
+    match walk(program, node, root)? {
+        Some(found) if !found.is_empty() && !found.iter().any(|kind| kind == "boolean") => {
+            Err("must evaluate to a bool".to_owned())
+        }
+        _ => Ok(()),
+    }
+}
+
+fn check_message(program: &Result<Program, String>, node: &Node, root: bool) -> Result<(), String> {
+    let program = program.as_ref().map_err(Clone::clone)?;
+    match walk(program, node, root)? {
+        Some(found) if !found.is_empty() && !found.iter().any(|kind| kind == "string") => {
+            Err("must evaluate to a string".to_owned())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Walks an expression; returns the types of its value as far as they can be told.
+fn walk(program: &Program, node: &Node, root: bool) -> Result<Option<Vec<String>>, String> {
+    let walker = Walker { node, root };
+    // The tree comes from a parser that is generated; what it holds is not ours to vouch for.
+    let walked = catch_unwind(std::panic::AssertUnwindSafe(|| {
+        walker.visit(program.expression(), &Vec::new())
+    }));
+    let found = walked.unwrap_or(Ok(Kind::Unknown))?;
+    Ok(match found {
+        Kind::Of(node, _) => Some(node.types.clone()),
+        Kind::Named(name) => Some(vec![name.to_owned()]),
+        Kind::Unknown => None,
+    })
+}
+
+/// What is known of the value of an expression.
+#[derive(Debug, Clone, Copy)]
+enum Kind<'a> {
+    /// A value of a schema; whether it is a whole resource.
+    Of(&'a Node, bool),
+    Named(&'static str),
+    Unknown,
+}
+
+/// The variables of comprehensions around an expression.
+type Scope<'a> = Vec<(&'a str, Kind<'a>)>;
+
+struct Walker<'a> {
+    node: &'a Node,
+    root: bool,
+}
+
+impl<'a> Walker<'a> {
+    fn visit(&self, expression: &'a IdedExpr, scope: &Scope<'a>) -> Result<Kind<'a>, String> {
+        match &expression.expr {
+            Expr::Ident(name) => self.identify(name, scope),
+            Expr::Select(select) => {
+                let operand = self.visit(&select.operand, scope)?;
+                let found = member(operand, &select.field)?;
+                Ok(if select.test {
+                    Kind::Named("boolean")
+                } else {
+                    found
+                })
+            }
+            Expr::Call(call) => self.visit_call(call, scope),
+            Expr::Comprehension(comprehension) => {
+                let range = self.visit(&comprehension.iter_range, scope)?;
+                let mut inner = scope.clone();
+                inner.push((&comprehension.iter_var, element(range)));
+                if let Some(second) = &comprehension.iter_var2 {
+                    inner.push((second, Kind::Unknown));
+                }
+                inner.push((&comprehension.accu_var, Kind::Unknown));
+                self.visit(&comprehension.accu_init, scope)?;
+                self.visit(&comprehension.loop_cond, &inner)?;
+                self.visit(&comprehension.loop_step, &inner)?;
+                self.visit(&comprehension.result, &inner)
+            }
+            Expr::List(list) => {
+                for element in &list.elements {
+                    self.visit(element, scope)?;
+                }
+                Ok(Kind::Named("array"))
+            }
+            Expr::Literal(literal) => Ok(match literal {
+                LiteralValue::Boolean(_) => Kind::Named("boolean"),
+                LiteralValue::String(_) => Kind::Named("string"),
+                LiteralValue::Int(_) | LiteralValue::UInt(_) => Kind::Named("integer"),
+                LiteralValue::Double(_) => Kind::Named("number"),
+                _ => Kind::Unknown,
+            }),
+            _ => Ok(Kind::Unknown),
+        }
+    }
+
+    fn identify(&self, name: &'a str, scope: &Scope<'a>) -> Result<Kind<'a>, String> {
+        if let Some((_, kind)) = scope.iter().rev().find(|(each, _)| *each == name) {
+            return Ok(*kind);
+        }
+        match name {
+            "self" => Ok(Kind::Of(self.node, self.root)),
+            // It may be an optional, whose members are other ones.
+            "oldSelf" => Ok(Kind::Unknown),
+            name if name.starts_with('@') || KNOWN.contains(&name) => Ok(Kind::Unknown),
+            name => Err(format!(
+                "ERROR: <input>:1:1: undeclared reference to '{name}' (in container '')"
+            )),
+        }
+    }
+
+    fn visit_call(&self, call: &'a CallExpr, scope: &Scope<'a>) -> Result<Kind<'a>, String> {
+        if let Some(target) = &call.target {
+            self.visit(target, scope)?;
+        }
+        for argument in &call.args {
+            self.visit(argument, scope)?;
+        }
+        Ok(match call.func_name.as_str() {
+            "_&&_" | "_||_" | "!_" | "_==_" | "_!=_" | "_<_" | "_<=_" | "_>_" | "_>=_" | "@in"
+            | "startsWith" | "endsWith" | "contains" | "matches" => Kind::Named("boolean"),
+            "size" => Kind::Named("integer"),
+            _ => Kind::Unknown,
+        })
+    }
+}
+
+/// Returns the member of a value; an error if its schema has none of this name.
+fn member<'a>(operand: Kind<'a>, name: &str) -> Result<Kind<'a>, String> {
+    let Kind::Of(node, root) = operand else {
+        return Ok(Kind::Unknown);
+    };
+    let properties = &node.shape.properties;
+    let found = properties.iter().find(|(each, _)| escape(each) == name);
+    if let Some((_, property)) = found {
+        let is_metadata = root && name == "metadata";
+        return Ok(if is_metadata {
+            Kind::Unknown
+        } else {
+            Kind::Of(property, property.extensions.embedded)
+        });
+    }
+    if let Some(additional) = node.shape.additional_schema() {
+        return Ok(Kind::Of(additional, additional.extensions.embedded));
+    }
+    let is_meta = root && META.contains(&name);
+    let is_open = node.shape.additional.is_some() || node.extensions.int_or_string;
+    if is_meta || is_open || !node.is_type("object") {
+        return Ok(Kind::Unknown);
+    }
+    Err(format!("ERROR: <input>:1:1: undefined field '{name}'"))
+}
+
+fn element(range: Kind<'_>) -> Kind<'_> {
+    match range {
+        Kind::Of(node, _) => match &node.shape.items {
+            Some(items) => Kind::Of(items, items.extensions.embedded),
+            // Keys of a map.
+            None => Kind::Unknown,
+        },
+        _ => Kind::Unknown,
+    }
+}

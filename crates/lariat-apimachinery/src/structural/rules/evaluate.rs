@@ -1,0 +1,261 @@
+//! Holding a value against the rules of its schema.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use kube_cel::KubeCelExt;
+use kube_cel::cel::objects::OptionalValue;
+use kube_cel::cel::{Context, ExecutionError, Program, Value as Cel};
+use serde_json::Value;
+
+use super::rule::Rule;
+use super::values::{root_view, to_cel};
+use crate::cause::StatusCause;
+use crate::structural::correlate::Elements;
+use crate::structural::fault::{NO_FIELD, duplicate, shown};
+use crate::structural::node::Node;
+use crate::structural::prune::child;
+
+/// The longest message an expression may make.
+const LONGEST_MESSAGE: usize = 5 * 1024;
+
+/// Finds the rules that an object breaks.
+///
+/// What it broke before already, in a part that did not change, is tolerated.
+pub(in crate::structural) fn evaluate(
+    node: &Node,
+    object: &Value,
+    old: Option<&Value>,
+) -> Vec<StatusCause> {
+    let mut run = Run {
+        context: Context::default().with_all(),
+        causes: Vec::new(),
+    };
+    let place = Place {
+        value: object,
+        old,
+        path: "",
+        root: true,
+        parent_unchanged: false,
+    };
+    run.visit(node, place);
+    run.causes
+}
+
+struct Run {
+    /// What every rule may call.
+    context: Context<'static>,
+    causes: Vec<StatusCause>,
+}
+
+/// A value on the way through an object.
+#[derive(Clone, Copy)]
+struct Place<'a> {
+    value: &'a Value,
+    /// What the value replaces, if that can be told.
+    old: Option<&'a Value>,
+    path: &'a str,
+    /// The value is a whole resource.
+    root: bool,
+    /// Nothing changed in the nearest value around that can be compared with what it was.
+    parent_unchanged: bool,
+}
+
+impl Place<'_> {
+    fn is_unchanged(&self) -> bool {
+        match self.old {
+            Some(old) => old == self.value,
+            None => self.parent_unchanged,
+        }
+    }
+}
+
+impl Run {
+    fn visit(&mut self, node: &Node, place: Place<'_>) {
+        if place.value.is_null() || !node.has_rules() {
+            return;
+        }
+        if !node.rules.is_empty() {
+            self.check(node, place);
+        }
+        let parent_unchanged = place.is_unchanged();
+        match place.value {
+            Value::Object(members) => {
+                for (name, value) in members {
+                    let Some(member) = node.member(name) else {
+                        continue;
+                    };
+                    let declared = node.shape.properties.contains_key(name);
+                    let path = &*if declared {
+                        child(place.path, name)
+                    } else {
+                        format!("{}[{name}]", place.path)
+                    };
+                    let old = place.old.and_then(|old| old.get(name));
+                    let root = member.extensions.embedded;
+                    let below = Place {
+                        value,
+                        old,
+                        path,
+                        root,
+                        parent_unchanged,
+                    };
+                    self.visit(member, below);
+                }
+            }
+            Value::Array(elements) => {
+                let Some(items) = &node.shape.items else {
+                    return;
+                };
+                let olds = Elements::of(node, place.old);
+                for (at, value) in elements.iter().enumerate() {
+                    let below = Place {
+                        value,
+                        old: olds.find(value),
+                        path: &format!("{}[{at}]", place.path),
+                        root: items.extensions.embedded,
+                        parent_unchanged,
+                    };
+                    self.visit(items, below);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Holds one value against the rules at its place.
+    fn check(&mut self, node: &Node, place: Place<'_>) {
+        let view = |value: &Value| {
+            if place.root {
+                to_cel(&root_view(value, node), Some(node), &self.context)
+            } else {
+                to_cel(value, Some(node), &self.context)
+            }
+        };
+        let (new, old) = (view(place.value), place.old.map(view));
+        for rule in &node.rules {
+            let optional = rule.optional_old_self.unwrap_or(false);
+            if rule.is_transition && old.is_none() && !optional {
+                continue;
+            }
+            let mut scope = self.context.new_inner_scope();
+            scope.add_variable_from_value("self", new.clone());
+            match (&old, optional) {
+                (old, true) => {
+                    let old = old
+                        .clone()
+                        .map_or_else(OptionalValue::none, OptionalValue::of);
+                    scope.add_variable_from_value("oldSelf", Cel::Opaque(Arc::new(old)));
+                }
+                (Some(old), false) => scope.add_variable_from_value("oldSelf", old.clone()),
+                (None, false) => {}
+            }
+            let cause = judge(rule, node, place, &scope);
+            let tolerated = !rule.is_transition && place.is_unchanged();
+            self.causes.extend(cause.filter(|_| !tolerated));
+        }
+    }
+}
+
+/// Evaluates a rule; returns what to say if it does not hold.
+fn judge(rule: &Rule, node: &Node, place: Place<'_>, scope: &Context<'_>) -> Option<StatusCause> {
+    let field = match place.path {
+        "" => NO_FIELD,
+        path => path,
+    };
+    let kind = node.types.first().map_or("", String::as_str);
+    let broken = |detail: String| {
+        let message = format!("Invalid value: {kind:?}: {detail}");
+        Some(StatusCause::new("FieldValueInvalid", field, message))
+    };
+    let program = match &rule.program {
+        Ok(program) => program,
+        Err(_) if rule.text.trim().is_empty() => return None,
+        Err(error) => return broken(format!("rule compile error: {error}")),
+    };
+    match run(program, scope) {
+        Ok(Cel::Bool(true)) => None,
+        Ok(_) => Some(complain(rule, kind, place, scope)),
+        Err(Some(ExecutionError::NoSuchOverload)) => broken(format!(
+            "'no such overload': call arguments did not match a supported operator, function or \
+             macro signature for rule: {}",
+            rule.label()
+        )),
+        Err(error) => broken(format!(
+            "{} evaluating rule: {}",
+            describe(error),
+            rule.label()
+        )),
+    }
+}
+
+/// Evaluates an expression; the error is `None` if the interpreter itself failed.
+fn run(program: &Program, scope: &Context<'_>) -> Result<Cel, Option<ExecutionError>> {
+    match catch_unwind(AssertUnwindSafe(|| program.execute(scope))) {
+        Ok(result) => result.map_err(Some),
+        Err(_) => Err(None),
+    }
+}
+
+/// Words an error as the server's interpreter does.
+fn describe(error: Option<ExecutionError>) -> String {
+    match error {
+        None => "internal error".to_owned(),
+        Some(ExecutionError::NoSuchKey(key)) => format!("no such key: {key}"),
+        Some(ExecutionError::DivisionByZero(_)) => "division by zero".to_owned(),
+        Some(ExecutionError::RemainderByZero(_)) => "modulus by zero".to_owned(),
+        Some(ExecutionError::Overflow(..)) => "integer overflow".to_owned(),
+        Some(ExecutionError::IndexOutOfBounds(Cel::Int(at))) => {
+            format!("index out of bounds: {at}")
+        }
+        Some(other) => other.to_string(),
+    }
+}
+
+/// Says that a rule does not hold, in its own words if it has any.
+fn complain(rule: &Rule, kind: &str, place: Place<'_>, scope: &Context<'_>) -> StatusCause {
+    let detail = own_message(rule, scope).unwrap_or_else(|| rule.complaint());
+    let path = field_of(rule, place.path);
+    let field = match path.as_str() {
+        "" => NO_FIELD,
+        path => path,
+    };
+    let compound = matches!(kind, "object" | "array");
+    match rule.reason.as_deref() {
+        Some("FieldValueForbidden") => StatusCause::forbidden(field, &detail),
+        Some("FieldValueRequired") => StatusCause::required(field, &detail),
+        Some("FieldValueDuplicate") if compound => {
+            StatusCause::new("FieldValueDuplicate", field, "Duplicate value")
+        }
+        Some("FieldValueDuplicate") => duplicate(field, place.value),
+        _ if compound => StatusCause::new(
+            "FieldValueInvalid",
+            field,
+            format!("Invalid value: {detail}"),
+        ),
+        _ => {
+            let message = format!("Invalid value: {}: {detail}", shown(place.value));
+            StatusCause::new("FieldValueInvalid", field, message)
+        }
+    }
+}
+
+/// Returns the message an expression makes, if it makes a fit one.
+fn own_message(rule: &Rule, scope: &Context<'_>) -> Option<String> {
+    let program = rule.message_program.as_ref()?.as_ref().ok()?;
+    let Ok(Cel::String(text)) = run(program, scope) else {
+        return None;
+    };
+    let text = text.trim();
+    let is_fit = !text.is_empty() && text.len() <= LONGEST_MESSAGE && !text.contains('\n');
+    is_fit.then(|| text.to_owned())
+}
+
+/// Returns the field a rule complains about, which may be below its own place.
+fn field_of(rule: &Rule, path: &str) -> String {
+    let below = rule.field_path.trim().replace("['", ".").replace("']", "");
+    match below.trim_start_matches('.') {
+        "" => path.to_owned(),
+        below => child(path, below),
+    }
+}

@@ -1,0 +1,86 @@
+//! Which path does what.
+
+use std::sync::Arc;
+
+use http::{Method, StatusCode};
+use serde_json::json;
+
+use super::asked::{Asked, done, reply, unsaved};
+use super::{faults, journal, snapshots};
+use crate::control::Control;
+use crate::server::Server;
+use crate::status::ApiError;
+use crate::store::Ending;
+use crate::wire::reply::Reply;
+
+pub(crate) async fn answer(server: &Arc<Server>, asked: &Asked) -> Result<Reply, ApiError> {
+    asked.check_media_type()?;
+    let path: Vec<&str> = asked.path.iter().map(String::as_str).collect();
+    match path[..] {
+        ["status"] => asked.only(&Method::GET).map(|()| status(server)),
+        ["faults", ref rest @ ..] => faults::answer(server, asked, rest),
+        ["partitions"] => asked
+            .only(&Method::POST)
+            .and_then(|()| faults::partition(server, asked)),
+        ["journal"] => journal::answer(server, asked),
+        ["watches", how @ ("cut" | "end")] => {
+            asked.only(&Method::POST)?;
+            let ending = match how {
+                "cut" => Ending::Cut,
+                _ => Ending::Clean,
+            };
+            server.store.end_watches(None, ending);
+            Ok(done())
+        }
+        ["compact"] => {
+            asked.only(&Method::POST)?;
+            server.store.compact();
+            server
+                .store
+                .settled()
+                .await
+                .map_err(|error| unsaved(&error))?;
+            Ok(done())
+        }
+        [
+            "control",
+            what @ ("garbage-collection" | "namespace-deletion"),
+            how @ ("pause" | "resume"),
+        ] => {
+            asked.only(&Method::POST)?;
+            switch(server, what, how);
+            Ok(done())
+        }
+        ["snapshots", ref rest @ ..] => snapshots::answer(server, asked, rest).await,
+        _ => Err(ApiError::page_not_found()),
+    }
+}
+
+/// Stops or resumes a controller.
+fn switch(server: &Arc<Server>, what: &str, how: &str) {
+    let control = Control {
+        server: Arc::clone(server),
+    };
+    match (what, how) {
+        ("garbage-collection", "pause") => control.pause_garbage_collection(),
+        ("garbage-collection", _) => control.resume_garbage_collection(),
+        (_, "pause") => control.pause_namespace_deletion(),
+        _ => control.resume_namespace_deletion(),
+    }
+}
+
+fn status(server: &Server) -> Reply {
+    let objects = server.store.census();
+    let objects: serde_json::Map<_, _> = objects
+        .iter()
+        .map(|(name, count)| (name.to_string(), json!(count)))
+        .collect();
+    let status = json!({
+        "resourceVersion": server.store.revision().to_string(),
+        "objects": objects,
+        "watches": server.store.watches(),
+        "faults": server.faults.each().len(),
+        "requests": server.journal.select().count(),
+    });
+    reply(StatusCode::OK, &status)
+}

@@ -1,0 +1,177 @@
+//! Finding out who asks.
+
+use std::collections::BTreeMap;
+
+use super::arrival::Arrival;
+use super::pages;
+use crate::access::{AUDIENCE, Attributes, Mode, Subject, User};
+use crate::server::Server;
+use crate::status::ApiError;
+use crate::wire::query::Query;
+use crate::wire::route::{Route, Target};
+use crate::wire::verb::Verb;
+
+/// Returns who sends a request, if they may.
+pub(crate) fn admit(server: &Server, arrival: &Arrival) -> Result<User, ApiError> {
+    pages::refuse(server, arrival)?;
+    let user = authenticate(server, arrival)?;
+    let user = impersonated(server, arrival, user)?;
+    server.check(&user, &attributes_of(arrival))?;
+    Ok(user)
+}
+
+fn authenticate(server: &Server, arrival: &Arrival) -> Result<User, ApiError> {
+    let access = &server.access;
+    let authorization = arrival.authorization();
+    // Whoever has the cluster itself in hand needs no token.
+    let is_open = access.mode == Mode::Open;
+    if authorization.is_empty() && (arrival.in_process || is_open) {
+        return Ok(User::admin().authenticated());
+    }
+    let (scheme, token) = authorization.split_once(' ').unwrap_or_default();
+    if !scheme.eq_ignore_ascii_case("bearer") || token.trim().is_empty() {
+        return Ok(if is_open {
+            User::admin().authenticated()
+        } else {
+            User::anonymous()
+        });
+    }
+    let known = access
+        .tokens
+        .look_up(&server.store, &server.clock, token.trim());
+    match known {
+        Some(token) if token.audiences.iter().any(|each| each == AUDIENCE) => Ok(token.user),
+        // It is meant for somebody else.
+        Some(_) => Err(ApiError::unauthorized()),
+        // A cluster that knows no tokens takes any.
+        None if is_open && !access.tokens.has_fixed() => Ok(User::admin().authenticated()),
+        None => Err(ApiError::unauthorized()),
+    }
+}
+
+/// Returns the user a request is to be carried out as, if it names another and its sender may do so.
+fn impersonated(server: &Server, arrival: &Arrival, user: User) -> Result<User, ApiError> {
+    let name = arrival.header_text("impersonate-user");
+    if name.is_empty() {
+        return nobody(arrival).map(|()| user);
+    }
+    let groups: Vec<&str> = arrival.header_texts("impersonate-group").collect();
+    let account = name
+        .strip_prefix("system:serviceaccount:")
+        .and_then(|rest| rest.split_once(':'));
+    let (resource, namespace, resource_name) = match account {
+        Some((namespace, name)) => ("serviceaccounts", Some(namespace), name),
+        None => ("users", None, name),
+    };
+    server.check(&user, &impersonate(resource, namespace, resource_name))?;
+    for group in &groups {
+        server.check(&user, &impersonate("groups", None, group))?;
+    }
+    let mut other = match account {
+        Some((namespace, name)) if groups.is_empty() => User::service_account(namespace, name),
+        _ => User::new(name),
+    };
+    for group in groups {
+        other = other.group(group);
+    }
+    Ok(match name {
+        "system:anonymous" => other.group("system:unauthenticated"),
+        _ => other.authenticated(),
+    })
+}
+
+/// Refuses parts of a user without the user.
+///
+/// Source: `k8s.io/apiserver/pkg/endpoints/filters/impersonation`, which writes them as Go does.
+fn nobody(arrival: &Arrival) -> Result<(), ApiError> {
+    let uid = arrival.header_text("impersonate-uid");
+    let groups: Vec<&str> = arrival.header_texts("impersonate-group").collect();
+    let mut extra: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for (key, value) in arrival.headers_below("impersonate-extra-") {
+        extra.entry(key).or_default().push(value);
+    }
+    if uid.is_empty() && groups.is_empty() && extra.is_empty() {
+        return Ok(());
+    }
+    let list = |texts: &[&str]| match texts {
+        [] => "[]string(nil)".to_owned(),
+        texts => {
+            let texts: Vec<String> = texts.iter().map(|text| format!("{text:?}")).collect();
+            format!("[]string{{{}}}", texts.join(", "))
+        }
+    };
+    let extra: Vec<String> = extra
+        .iter()
+        .map(|(key, values)| format!("{key:?}:{}", list(values)))
+        .collect();
+    let extra = match &extra[..] {
+        [] => "map[string][]string(nil)".to_owned(),
+        entries => format!("map[string][]string{{{}}}", entries.join(", ")),
+    };
+    let groups = list(&groups);
+    let wanted =
+        format!("&user.DefaultInfo{{Name:\"\", UID:{uid:?}, Groups:{groups}, Extra:{extra}}}");
+    Err(ApiError::bad_request(format!(
+        "requested {wanted} without impersonating a user name"
+    )))
+}
+
+fn impersonate(resource: &str, namespace: Option<&str>, name: &str) -> Attributes {
+    Attributes {
+        verb: "impersonate".to_owned(),
+        subject: Subject::Resource(Target {
+            plural: resource.to_owned(),
+            namespace: namespace.map(str::to_owned),
+            name: Some(name.to_owned()),
+            ..Target::default()
+        }),
+    }
+}
+
+/// Returns what a request asks for.
+fn attributes_of(arrival: &Arrival) -> Attributes {
+    let Route::Objects(target) = &arrival.route else {
+        return Attributes {
+            verb: arrival.method().as_str().to_lowercase(),
+            subject: Subject::Path(arrival.path().to_owned()),
+        };
+    };
+    let mut target = target.clone();
+    let verb = arrival.verb().map(Verb::as_str);
+    let verb = verb.or_else(|| verb_of(arrival.method().as_str(), target.name.is_some()));
+    let selects = matches!(verb, Some("list" | "watch" | "deletecollection"));
+    if target.name.is_none() && selects {
+        target.name = selected_name(&arrival.query);
+    }
+    // A namespace is asked for as if it lay within itself.
+    if target.plural == "namespaces" && target.group.is_empty() {
+        target.namespace.clone_from(&target.name);
+    }
+    Attributes {
+        verb: verb.unwrap_or_default().to_owned(),
+        subject: Subject::Resource(target),
+    }
+}
+
+/// Returns the only name a list or a watch selects, which permission may be limited to.
+fn selected_name(query: &Query) -> Option<String> {
+    let selector = query.text("fieldSelector")?;
+    let mut names = selector
+        .split(',')
+        .filter_map(|term| term.trim().strip_prefix("metadata.name="))
+        .map(|name| name.trim_start_matches('='));
+    names.next().map(str::to_owned)
+}
+
+fn verb_of(method: &str, named: bool) -> Option<&'static str> {
+    Some(match (method, named) {
+        ("POST", _) => "create",
+        ("GET" | "HEAD", true) => "get",
+        ("GET" | "HEAD", false) => "list",
+        ("PUT", _) => "update",
+        ("PATCH", _) => "patch",
+        ("DELETE", true) => "delete",
+        ("DELETE", false) => "deletecollection",
+        _ => return None,
+    })
+}

@@ -1,0 +1,46 @@
+//! Keeping web pages away from a cluster that takes everybody for an administrator.
+//!
+//! A browser reaches what listens on its machine, and runs what any site sends it. A page of another site names that
+//! site as its `Origin`. One that has its name resolved to this machine (DNS rebinding) needs none, but sends
+//! the name as the host.
+
+use std::net::IpAddr;
+
+use http::uri::Authority;
+
+use super::arrival::Arrival;
+use crate::access::Mode;
+use crate::server::Server;
+use crate::status::ApiError;
+
+/// Refuses what a web page may have sent.
+pub(super) fn refuse(server: &Server, arrival: &Arrival) -> Result<(), ApiError> {
+    let access = &server.access;
+    if arrival.in_process || access.mode != Mode::Open {
+        return Ok(());
+    }
+    if arrival.has_header("origin") {
+        let message = "requests of web pages, which have an Origin header, are refused: this cluster is open to \
+            whoever reaches it; let it require a token";
+        return Err(ApiError::forbidden_as_a_whole(message));
+    }
+    // Elsewhere than on a loopback address a cluster may well have a name.
+    if access.is_local && !arrival.hosts().all(is_address_or_localhost) {
+        let message = "the Host header is refused: this cluster is open to whoever reaches it, and listens on a \
+            loopback address; use the address or localhost, or let it require a token";
+        return Err(ApiError::forbidden_as_a_whole(message));
+    }
+    Ok(())
+}
+
+/// Returns whether a host is one that no foreign name server can make mean this machine.
+fn is_address_or_localhost(host: Option<Authority>) -> bool {
+    host.is_some_and(|authority| {
+        let host = authority.host();
+        let inside = host
+            .strip_prefix('[')
+            .and_then(|host| host.strip_suffix(']'));
+        let is_address = inside.unwrap_or(host).parse::<IpAddr>().is_ok();
+        is_address || host.trim_end_matches('.').eq_ignore_ascii_case("localhost")
+    })
+}

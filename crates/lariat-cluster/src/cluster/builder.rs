@@ -1,0 +1,351 @@
+//! How a cluster is configured and started.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+use std::{fmt, io};
+
+use tokio::net::TcpListener;
+
+use crate::access::{Access, Mode, Tokens, User};
+use crate::api::secure::Security;
+use crate::bootstrap;
+use crate::cluster::Cluster;
+use crate::journal::Journal;
+use crate::persist::Data;
+use crate::random::Random;
+use crate::server::Server;
+use crate::store::Snapshot;
+use crate::switches::Settings;
+use crate::time::Time;
+use crate::workloads::Workloads;
+
+/// How many changes of each resource are remembered for watches, by default.
+const DEFAULT_HISTORY: usize = 100_000;
+
+/// Configures a [`Cluster`].
+#[derive(Debug, Clone)]
+#[must_use = "a builder does nothing until it is started"]
+pub struct ClusterBuilder {
+    address: Option<SocketAddr>,
+    security: Security,
+    history: usize,
+    journal: usize,
+    seed: Option<u64>,
+    snapshot: Option<Snapshot>,
+    data: Data,
+    admin: bool,
+    control: Settings,
+    tokens: TokenList,
+    mode: Mode,
+}
+
+/// Tokens and their users, in the order they were given.
+#[derive(Clone, Default)]
+struct TokenList(Vec<(String, User)>);
+
+impl fmt::Debug for TokenList {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Whoever has a token is its user: it must not get into any log.
+        f.debug_list()
+            .entries(self.0.iter().map(|(_, user)| user))
+            .finish()
+    }
+}
+
+impl ClusterBuilder {
+    pub(crate) fn new() -> Self {
+        Self {
+            address: None,
+            security: Security::none(),
+            history: DEFAULT_HISTORY,
+            journal: Journal::CAPACITY,
+            seed: None,
+            snapshot: None,
+            data: Data::none(),
+            admin: false,
+            control: Settings::default(),
+            tokens: TokenList::default(),
+            mode: Mode::Open,
+        }
+    }
+
+    /// Serves HTTP on a free loopback port. Without this there is no socket at all.
+    ///
+    /// HTTP/1.1 and HTTP/2 share the port. Without TLS a client that wants HTTP/2 just begins with it
+    /// ("prior knowledge"); with TLS the two sides agree in the handshake.
+    pub fn listen(self) -> Self {
+        self.listen_on((Ipv4Addr::LOCALHOST, 0).into())
+    }
+
+    /// Serves HTTP on an address.
+    ///
+    /// Whoever reaches the address may do everything, unless the cluster
+    /// [requires authentication](Self::require_authentication). Web pages in a browser on the same machine are kept
+    /// out: without authentication, requests with an `Origin` header are answered 403, and on a loopback address so are
+    /// those whose `Host` is neither an IP address nor `localhost`.
+    pub fn listen_on(self, address: SocketAddr) -> Self {
+        Self {
+            address: Some(address),
+            ..self
+        }
+    }
+
+    /// Serves HTTPS with a certificate chain and its private key, both in PEM.
+    ///
+    /// It has an effect on a cluster that [listens](Self::listen). The
+    /// [kubeconfig](Cluster::kubeconfig) names the chain as the authority to trust, so a self-signed
+    /// certificate for `127.0.0.1` will do, if it is no authority itself (`basicConstraints=CA:FALSE`): clients that use
+    /// rustls refuse a server with the certificate of an authority, and `openssl req -x509` makes
+    /// one without `-addext basicConstraints=CA:FALSE`. [`tls_generated`](Self::tls_generated) needs no files. TLS is 1.3.
+    #[cfg(feature = "tls")]
+    pub fn tls(self, certificate_pem: impl Into<String>, key_pem: impl Into<String>) -> Self {
+        Self {
+            security: Security::new(certificate_pem.into(), key_pem.into()),
+            ..self
+        }
+    }
+
+    /// Serves HTTPS with a certificate made for the occasion.
+    ///
+    /// The certificate is good for `127.0.0.1`, `::1` and `localhost`, and comes from an authority that
+    /// is made along with it; the [kubeconfig](Cluster::kubeconfig) names that as the one to trust.
+    #[cfg(feature = "tls")]
+    pub fn tls_generated(self) -> Self {
+        Self {
+            security: Security::generated(),
+            ..self
+        }
+    }
+
+    /// Takes a bearer token for that of an administrator, who may do everything.
+    ///
+    /// The [kubeconfig](Cluster::kubeconfig) has the first token; mind that kubectl sends it over HTTPS
+    /// only. A request with a token the cluster
+    /// does not know is answered 401; one without any is an administrator's too, unless the cluster
+    /// [requires authentication](Self::require_authentication).
+    pub fn token(self, token: impl Into<String>) -> Self {
+        self.token_of(token, User::admin())
+    }
+
+    /// Takes a bearer token for that of a user.
+    pub fn token_of(mut self, token: impl Into<String>, user: User) -> Self {
+        self.tokens.0.push((token.into(), user));
+        self
+    }
+
+    /// Lets only those in who say who they are; anybody else may ask for the version and the health.
+    ///
+    /// Without a [token](Self::token) one is made up, for the [kubeconfig](Cluster::kubeconfig).
+    /// Clients in this process need none: who has the cluster in hand is its administrator.
+    pub fn require_authentication(self) -> Self {
+        Self {
+            mode: self.mode.max(Mode::Authenticated),
+            ..self
+        }
+    }
+
+    /// Allows what the stored roles and bindings allow, which takes authentication.
+    ///
+    /// Members of the group `system:masters` may do everything, as administrators are. The cluster
+    /// roles `cluster-admin`, `admin`, `edit`, `view` and those for discovery exist from the start.
+    pub fn rbac(self) -> Self {
+        Self {
+            mode: Mode::Rbac,
+            ..self
+        }
+    }
+
+    /// Sets how many changes of each resource are remembered (default 100,000, at least 1).
+    ///
+    /// A watch from a version before them expires. Each change keeps the states before
+    /// and after it in memory, so this bounds what a long run with many writes needs.
+    pub fn history(self, changes: usize) -> Self {
+        Self {
+            history: changes.max(1),
+            ..self
+        }
+    }
+
+    /// Sets how many requests the [journal](Cluster::journal) keeps (default [`Journal::CAPACITY`]).
+    ///
+    /// The oldest are forgotten first. 0 keeps none, so that everything which counts requests finds none.
+    pub fn journal(self, requests: usize) -> Self {
+        Self {
+            journal: requests,
+            ..self
+        }
+    }
+
+    /// Makes uids, generated names and the chance of [faults](crate::faults) repeatable.
+    ///
+    /// Two clusters that were started with the same seed at the same time, and get the same requests in
+    /// the same order, answer the same bytes. That holds in process, on a current-thread runtime with
+    /// paused time, and without a data file. In what order watches wake that wait for the same change is
+    /// up to tokio, whose `rng_seed` repeats it. One thing is left to chance, as on a real server: the
+    /// order in which a CEL rule of a custom kind goes through the keys of a map.
+    pub fn seed(self, seed: u64) -> Self {
+        Self {
+            seed: Some(seed),
+            ..self
+        }
+    }
+
+    /// Begins with the objects of a snapshot, at its resource version.
+    ///
+    /// Uids and timestamps are those of the snapshot, and custom kinds are served from the start. A
+    /// cluster with a data file begins so only if the file is new: later starts go on with
+    /// the file.
+    pub fn from_snapshot(self, snapshot: &Snapshot) -> Self {
+        Self {
+            snapshot: Some(snapshot.clone()),
+            ..self
+        }
+    }
+
+    /// Keeps everything in an SQLite file, so that the next cluster with it goes on where this one ended.
+    ///
+    /// The file is made if it is missing, for nobody else to read; its directory has to be there. Beside it lies `-wal`, which
+    /// belongs to it. A write is answered, and a watcher told of it, when it is on disk: nothing that
+    /// anybody outside has heard of is lost, whenever the process or the machine ends. Writes that come
+    /// together share one flush of the disk. Reads are answered from memory, but not before that which
+    /// they tell of is on disk.
+    ///
+    /// Objects, uids, timestamps, versions and custom kinds survive, and of the history as many changes
+    /// as [`history`](Self::history) says, counted over all resources: clients resume their
+    /// watches without a new list. Versions go on above the last, with a small gap.
+    ///
+    /// Only one cluster at a time uses a file. Wait for [`shutdown`](Cluster::shutdown) before the next.
+    /// If the disk fails while the cluster runs, requests are answered 500 with the reason until it
+    /// takes writes again; those that were refused so may have been carried out.
+    #[cfg(feature = "sqlite")]
+    pub fn data(self, path: impl Into<std::path::PathBuf>) -> Self {
+        Self {
+            data: Data::at(path.into()),
+            ..self
+        }
+    }
+
+    /// Serves the admin endpoint under `/lariat/` (default: no).
+    ///
+    /// With it whoever reaches the cluster over HTTP can add faults, read the journal, cut watches and
+    /// restore snapshots, from any language.
+    ///
+    #[doc = include_str!("../api/admin/admin.md")]
+    pub fn admin(self, serves: bool) -> Self {
+        Self {
+            admin: serves,
+            ..self
+        }
+    }
+
+    /// Sets the delays of the control plane (default [`Time::fast`]).
+    pub fn time(mut self, time: Time) -> Self {
+        self.control.time = time;
+        self
+    }
+
+    /// Sets how long an Event is kept after its last change (default 1 h; 0 keeps it for ever).
+    ///
+    /// A later [`time`](Self::time) overrides it.
+    pub fn event_ttl(mut self, ttl: Duration) -> Self {
+        self.control.time = self.control.time.event_ttl(ttl);
+        self
+    }
+
+    /// Sets whether dependents of deleted owners are collected (default true).
+    ///
+    /// Without it the server behaves as one without a controller manager: deletions in the foreground
+    /// and orphaning deletions wait for ever. [`Control`](crate::Control) switches it at any time.
+    pub fn garbage_collection(mut self, on: bool) -> Self {
+        self.control.garbage_collection = on;
+        self
+    }
+
+    /// Sets whether deleted namespaces are emptied and let go (default true); otherwise they stay
+    /// `Terminating`.
+    pub fn namespace_deletion(mut self, on: bool) -> Self {
+        self.control.namespace_deletion = on;
+        self
+    }
+
+    /// Sets whether every namespace has the ServiceAccount `default` and the ConfigMap
+    /// `kube-root-ca.crt`, as in a cluster with all its controllers (default false).
+    pub fn namespace_defaults(mut self, on: bool) -> Self {
+        self.control.namespace_defaults = on;
+        self
+    }
+
+    /// Simulates nodes, a scheduler, kubelets and the controllers of workloads (default: none of it).
+    pub fn simulate_workloads(mut self, workloads: Workloads) -> Self {
+        self.control.workloads = Some(workloads);
+        self
+    }
+
+    #[cfg(feature = "client")]
+    pub(crate) fn chosen_seed(&self) -> Option<u64> {
+        self.seed
+    }
+
+    /// Starts the cluster; it serves when this returns.
+    ///
+    /// # Errors
+    ///
+    /// The address cannot be bound, certificate and key cannot be used, or the data file cannot: it is not
+    /// readable, in use by another cluster, of something else, or damaged; the error names its path. A
+    /// cluster that does not listen and lives in memory cannot fail.
+    ///
+    /// # Panics
+    ///
+    /// Outside a tokio runtime.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future leaves nothing behind.
+    pub async fn start(self) -> io::Result<Cluster> {
+        let security = self
+            .security
+            .ready(self.address.map(|address| address.ip()))?;
+        let listener = match self.address {
+            Some(address) => {
+                let acceptor = security.acceptor()?;
+                Some((TcpListener::bind(address).await?, acceptor))
+            }
+            None => None,
+        };
+        let (store, keeper) = self.data.open(self.history, self.snapshot).await?;
+        let revision = store.revision();
+        let begins_empty = store.census().is_empty();
+        // The names a seed leads to must not be those it has led to before.
+        let seed = self
+            .seed
+            .map(|seed| if begins_empty { seed } else { seed ^ revision });
+        let mut tokens = self.tokens.0;
+        if tokens.is_empty() && self.mode != Mode::Open {
+            tokens.push((Random::new(self.seed).secret()?, User::admin()));
+        }
+        let identity = tokens.first().map(|(token, _)| token.clone());
+        let access = Access {
+            mode: self.mode,
+            is_local: self
+                .address
+                .is_some_and(|address| address.ip().is_loopback()),
+            tokens: Tokens::new(tokens.into_iter().collect()),
+        };
+        let server = Server {
+            journal: Journal::new(self.journal),
+            ..Server::new(store, seed, self.admin, self.control, access)
+        };
+        let server = Arc::new(server);
+        bootstrap::create_namespaces(&server);
+        if self.mode == Mode::Rbac {
+            bootstrap::create_roles(&server);
+        }
+        let mut cluster = Cluster::spawn(Arc::clone(&server), security, listener, keeper)?;
+        cluster.identity = identity;
+        if !begins_empty {
+            server.reconciled().await.map_err(io::Error::other)?;
+        }
+        Ok(cluster)
+    }
+}

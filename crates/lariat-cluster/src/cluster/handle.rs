@@ -1,0 +1,355 @@
+//! The cluster: what a program starts, talks to and stops.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::{fmt, io};
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD as BASE64;
+use lariat_core::ObjectKey;
+use serde_json::json;
+use tokio::net::TcpListener;
+use tokio_util::task::TaskTracker;
+
+use crate::api::listener::{self, Door};
+use crate::api::secure::{Acceptor, Security};
+use crate::api::service::ClusterService;
+use crate::cluster::ClusterBuilder;
+use crate::control::{self, Control, SimulatedWorkloads};
+use crate::faults::Faults;
+use crate::journal::Journal;
+use crate::persist::Keeper;
+use crate::server::Server;
+use crate::store::{Commit, Ending, Snapshot, StoredObject};
+
+/// A Kubernetes cluster in this process: an API server, its store, and the controllers it needs.
+///
+/// It lives in memory, unless it has a data file, and ends when it is dropped; [`shutdown`](Self::shutdown) also waits for that.
+/// Each cluster is on its own: a test can have one, or dozens.
+///
+/// Time is tokio's: under a paused clock bookmarks, timeouts and timestamps move with it.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> std::io::Result<()> {
+/// let cluster = lariat_cluster::Cluster::builder().listen().start().await?;
+/// println!("kubectl --server {}", cluster.url().expect("it listens"));
+/// cluster.shutdown().await;
+/// # Ok(()) }
+/// ```
+pub struct Cluster {
+    server: Arc<Server>,
+    tasks: TaskTracker,
+    address: Option<SocketAddr>,
+    security: Security,
+    /// The token of the kubeconfig.
+    pub(crate) identity: Option<String>,
+}
+
+impl Cluster {
+    /// Begins to configure a cluster.
+    pub fn builder() -> ClusterBuilder {
+        ClusterBuilder::new()
+    }
+
+    /// Starts everything that runs for a cluster.
+    pub(crate) fn spawn(
+        server: Arc<Server>,
+        security: Security,
+        listener: Option<(TcpListener, Acceptor)>,
+        keeper: Option<Keeper>,
+    ) -> io::Result<Self> {
+        let local = |(listener, _): &(TcpListener, Acceptor)| listener.local_addr();
+        let cluster = Self {
+            address: listener.as_ref().map(local).transpose()?,
+            tasks: TaskTracker::new(),
+            server,
+            security,
+            identity: None,
+        };
+        let server = Arc::clone(&cluster.server);
+        cluster.tasks.spawn(async move {
+            tokio::select! {
+                () = server.store.dispatch() => {}
+                () = server.stopped.cancelled() => {}
+            }
+        });
+        let server = Arc::clone(&cluster.server);
+        cluster.tasks.spawn(control::run(server));
+        if let Some(keeper) = keeper {
+            let server = Arc::clone(&cluster.server);
+            cluster
+                .tasks
+                .spawn(keeper.run(server, cluster.tasks.clone()));
+        }
+        if let Some((listener, acceptor)) = listener {
+            let door = Door {
+                acceptor,
+                service: cluster.service(),
+                tasks: cluster.tasks.clone(),
+            };
+            cluster.tasks.spawn(listener::serve(listener, door));
+        }
+        Ok(cluster)
+    }
+
+    pub(crate) fn server(&self) -> &Server {
+        &self.server
+    }
+
+    /// Returns the URL it listens on, if it does; one of this machine if it listens on all addresses.
+    #[must_use]
+    pub fn url(&self) -> Option<String> {
+        let scheme = self.security.scheme();
+        let reached = |mut address: SocketAddr| {
+            match address.ip() {
+                IpAddr::V4(Ipv4Addr::UNSPECIFIED) => address.set_ip(Ipv4Addr::LOCALHOST.into()),
+                IpAddr::V6(Ipv6Addr::UNSPECIFIED) => address.set_ip(Ipv6Addr::LOCALHOST.into()),
+                _ => {}
+            }
+            address
+        };
+        let address = self.address.map(reached);
+        address.map(|address| format!("{scheme}://{address}"))
+    }
+
+    /// Returns a kubeconfig for the URL, if it listens: kubectl and every client library read it.
+    #[must_use]
+    pub fn kubeconfig(&self) -> Option<String> {
+        let mut cluster = json!({"server": self.url()?});
+        if let Some(authority) = self.security.authority() {
+            cluster["certificate-authority-data"] = BASE64.encode(authority).into();
+        }
+        let user = match &self.identity {
+            Some(token) => json!({"token": token}),
+            None => json!({}),
+        };
+        let config = json!({
+            "apiVersion": "v1", "kind": "Config", "current-context": "lariat",
+            "clusters": [{"name": "lariat", "cluster": cluster}],
+            "contexts": [
+                {"name": "lariat", "context": {"cluster": "lariat", "user": "lariat"}},
+            ],
+            "users": [{"name": "lariat", "user": user}],
+        });
+        // Every JSON document is a YAML document.
+        Some(format!("{config:#}\n"))
+    }
+
+    /// Returns the cluster as a tower service, for clients in this process.
+    #[must_use]
+    pub fn service(&self) -> ClusterService {
+        ClusterService {
+            server: Arc::clone(&self.server),
+            connection: None,
+        }
+    }
+
+    /// Returns a kube client that talks to the cluster without a socket, in namespace `default`.
+    #[cfg(feature = "client")]
+    #[must_use]
+    pub fn client(&self) -> kube::Client {
+        kube::Client::new(self.service(), "default")
+    }
+
+    /// Returns the record of all requests.
+    #[must_use]
+    pub fn journal(&self) -> Journal {
+        self.server.journal.clone()
+    }
+
+    /// Returns the faults, to which rules can be added at any time.
+    #[must_use]
+    pub fn faults(&self) -> Faults {
+        Faults {
+            server: Arc::clone(&self.server),
+        }
+    }
+
+    /// Returns the switches of the controllers that run inside the cluster.
+    #[must_use]
+    pub fn control(&self) -> Control {
+        Control {
+            server: Arc::clone(&self.server),
+        }
+    }
+
+    /// Returns a handle on the simulated workloads.
+    #[must_use]
+    pub fn workloads(&self) -> SimulatedWorkloads {
+        SimulatedWorkloads {
+            server: Arc::clone(&self.server),
+        }
+    }
+
+    /// Returns how many connections were accepted since the start.
+    ///
+    /// Over HTTP/2 many requests share one. Clients without a socket have none.
+    #[must_use]
+    pub fn connections(&self) -> u64 {
+        self.server.connections.load(Ordering::Relaxed)
+    }
+
+    /// Begins to record every commit, for a test that checks what clients are shown.
+    ///
+    /// Faults, compactions and cut watches do not touch the record. It grows until it is
+    /// [taken](Commits::take); a later call begins it afresh.
+    #[must_use]
+    pub fn commits(&self) -> Commits {
+        self.server.store.record_commits();
+        Commits {
+            server: Arc::clone(&self.server),
+        }
+    }
+
+    /// Returns the stored objects of a resource in the order of their keys, without a request.
+    ///
+    /// The resource is named by its plural, and its group behind a dot unless that is the core group:
+    /// `configmaps`, `deployments.apps`. One that does not exist has no objects.
+    ///
+    /// It is not in the journal, no fault meets it, nothing waits, and nothing is encoded or decoded. A
+    /// test compares with it what clients believe.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> std::io::Result<()> {
+    /// let cluster = lariat_cluster::Cluster::builder().start().await?;
+    /// let namespaces = cluster.objects("namespaces");
+    /// assert_eq!(namespaces[0].key().name(), "default");
+    /// assert!(namespaces[0].revision() <= cluster.revision());
+    /// assert_eq!(namespaces[0].value()["status"]["phase"], "Active");
+    /// # Ok(()) }
+    /// ```
+    #[must_use]
+    pub fn objects(&self, resource: &str) -> Vec<StoredObject> {
+        self.server.store.objects(resource)
+    }
+
+    /// Returns one stored object of a resource without a request, as [`objects`](Self::objects) does.
+    #[must_use]
+    pub fn object(&self, resource: &str, key: &ObjectKey) -> Option<StoredObject> {
+        self.server.store.object(resource, key)
+    }
+
+    /// Returns the resource version of the last change there was, of whatever kind.
+    #[must_use]
+    pub fn revision(&self) -> u64 {
+        self.server.store.revision()
+    }
+
+    /// Breaks every open watch off in the middle of a line, as a lost connection does.
+    pub fn cut_watches(&self) {
+        self.server.store.end_watches(None, Ending::Cut);
+    }
+
+    /// Ends every open watch cleanly, as their timeout does.
+    pub fn end_watches(&self) {
+        self.server.store.end_watches(None, Ending::Clean);
+    }
+
+    /// Forgets the history, so that every earlier version has expired.
+    pub fn compact(&self) {
+        self.server.store.compact();
+    }
+
+    /// Takes a snapshot of everything that is stored.
+    #[must_use]
+    pub fn snapshot(&self) -> Snapshot {
+        self.server.store.snapshot()
+    }
+
+    /// Brings all objects back to a snapshot, as between two tests.
+    ///
+    /// What is different is deleted, created or modified, in one step that nothing comes between, and
+    /// without finalizers or grace periods being asked. These are changes like any other: versions go on
+    /// rising, open watches see them, and so a cache that is open meanwhile ends up with the objects of the
+    /// snapshot, too. They keep their uids and timestamps. An object that is as it was keeps
+    /// its version; another that is in the snapshot gets a new one. Custom kinds are served as they were
+    /// when this returns.
+    ///
+    /// The snapshot may be that of another cluster.
+    ///
+    /// # Errors
+    ///
+    /// The data file cannot be written. The objects are restored in memory.
+    ///
+    /// # Cancel safety
+    ///
+    /// The objects are restored as soon as the future is polled; only the wait is lost.
+    pub async fn restore(&self, snapshot: &Snapshot) -> io::Result<()> {
+        self.server.store.restore(snapshot);
+        self.server.vary_names();
+        self.server.reconciled().await.map_err(io::Error::other)
+    }
+
+    /// Becomes what the snapshot was, resource version and all, as if a backup of etcd were restored.
+    ///
+    /// This is a fault, and an **illegal** one: versions go back. Every open watch is cut, and what was
+    /// known before the snapshot has expired. A client that lists from a newer version is answered 504
+    /// with the cause `ResourceVersionTooLarge`; a watch from one is silent until the cluster gets there,
+    /// and never hears what has happened till then.
+    ///
+    /// # Errors
+    ///
+    /// The data file cannot be written. The objects are restored in memory.
+    ///
+    /// # Cancel safety
+    ///
+    /// As [`restore`](Self::restore).
+    pub async fn rewind_to(&self, snapshot: &Snapshot) -> io::Result<()> {
+        self.server.store.rewind_to(snapshot);
+        self.server.vary_names();
+        self.server.reconciled().await.map_err(io::Error::other)
+    }
+
+    /// Stops serving, ends open watches and waits for every task. Clients without a socket are answered
+    /// 503 from then on.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future does not take the stop back; only the wait is lost.
+    pub async fn shutdown(self) {
+        self.server.stopped.cancel();
+        self.tasks.close();
+        self.tasks.wait().await;
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        self.server.stopped.cancel();
+    }
+}
+
+impl fmt::Debug for Cluster {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Cluster")
+            .field("url", &self.url())
+            .finish_non_exhaustive()
+    }
+}
+
+/// The commits of a cluster in their order, recorded beside all requests.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> std::io::Result<()> {
+/// use lariat_cluster::{Cluster, Commit};
+///
+/// let cluster = Cluster::builder().start().await?;
+/// let commits = cluster.commits();
+/// let first = commits.take();
+/// assert!(matches!(first[0], Commit::Reset { .. }), "what there was comes first");
+/// assert!(commits.take().is_empty());
+/// # Ok(()) }
+/// ```
+#[derive(Debug)]
+pub struct Commits {
+    server: Arc<Server>,
+}
+
+impl Commits {
+    /// Takes what was committed since the last call, in the order of the commits.
+    #[must_use]
+    pub fn take(&self) -> Vec<Commit> {
+        self.server.store.take_commits()
+    }
+}

@@ -1,0 +1,34 @@
+//! A controller, and what it works on.
+
+use std::sync::Arc;
+
+use tokio::time::Instant;
+
+use super::graph::Graph;
+use crate::server::Server;
+use crate::store::Change;
+
+/// What the controllers work on.
+pub(super) struct Plane {
+    pub(super) server: Arc<Server>,
+    pub(super) graph: Graph,
+}
+
+/// One controller. It never waits: what takes time is due later.
+pub(super) trait Controller: Send {
+    /// Notes what a commit concerns.
+    fn observe(&mut self, plane: &Plane, change: &Change);
+
+    /// Does some of what is to be done now; tells whether there is more of it.
+    fn work(&mut self, plane: &Plane) -> bool;
+
+    /// Returns when there is something to do even if nothing is committed.
+    fn due(&self, _plane: &Plane) -> Option<Instant> {
+        None
+    }
+
+    /// Returns whether its work waits until it is switched on again.
+    fn is_paused(&self, _plane: &Plane) -> bool {
+        false
+    }
+}

@@ -1,0 +1,100 @@
+//! The task that runs all controllers.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use tokio::time;
+
+use super::crds::CrdController;
+use super::graph::Graph;
+use super::plane::{Controller, Plane};
+use super::{defaults, expiry, garbage, namespaces, workloads};
+use crate::server::Server;
+use crate::store::Changes;
+
+/// Runs all controllers until the cluster stops.
+pub(crate) async fn run(server: Arc<Server>) {
+    let mut commits = server.store.commits();
+    let mut plane = Plane {
+        graph: Graph::default(),
+        server: Arc::clone(&server),
+    };
+    server.store.replay_changes();
+    let mut controllers = all_controllers(&plane);
+    while !server.stopped.is_cancelled() {
+        commits.borrow_and_update();
+        let seen = server.store.sequence();
+        if turn(&mut plane, &mut controllers) {
+            tokio::task::yield_now().await;
+            continue;
+        }
+        server.looked.send_replace(seen);
+        let active = controllers.iter().filter(|each| !each.is_paused(&plane));
+        let due = active.filter_map(|each| each.due(&plane)).min();
+        let timer = async {
+            match due {
+                Some(at) => time::sleep_until(at).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            changed = commits.changed() => {
+                if changed.is_err() {
+                    return;
+                }
+            }
+            () = timer => {}
+            () = server.switches.turned() => {}
+            () = server.stopped.cancelled() => return,
+        }
+    }
+}
+
+fn all_controllers(plane: &Plane) -> Vec<Box<dyn Controller>> {
+    let mut all: Vec<Box<dyn Controller>> = vec![
+        Box::new(CrdController::new()),
+        Box::new(namespaces::Namespaces::default()),
+        Box::new(garbage::Collector::new(&plane.server)),
+        Box::new(expiry::Expiry::new(&plane.server)),
+    ];
+    if plane.server.switches.makes_defaults() {
+        all.push(Box::new(defaults::Defaults::new(&plane.server)));
+    }
+    if let Some(workloads) = &plane.server.workloads {
+        all.push(Box::new(workloads::Simulation::new(workloads.clone())));
+    }
+    all
+}
+
+/// Shows what was committed to every controller, and lets each work; tells whether there is more to do.
+fn turn(plane: &mut Plane, controllers: &mut Vec<Box<dyn Controller>>) -> bool {
+    let Changes {
+        anew,
+        list: changes,
+    } = plane.server.store.take_changes();
+    if anew {
+        plane.graph = Graph::default();
+        *controllers = all_controllers(plane);
+    }
+    for change in &changes {
+        plane.graph.observe(change);
+    }
+    let plane = &*plane;
+    let mut more = !changes.is_empty();
+    for controller in controllers {
+        // A defect met by one controller must not end the others, nor its own later work.
+        let step = AssertUnwindSafe(|| {
+            for change in &changes {
+                controller.observe(plane, change);
+            }
+            !controller.is_paused(plane) && controller.work(plane)
+        });
+        match catch_unwind(step) {
+            Ok(has_more) => more |= has_more,
+            Err(_) => {
+                tracing::error!("the control plane panicked; it goes on with the next change");
+            }
+        }
+    }
+    more
+}

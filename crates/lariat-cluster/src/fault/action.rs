@@ -1,0 +1,178 @@
+//! What a fault does.
+
+use std::time::Duration;
+
+use super::refusal::Refusal;
+
+/// What happens to a request a [`Rule`](crate::faults::Rule) is for.
+///
+/// An action meets only the requests it says anything about; a rule does not count the others.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Action {
+    /// Holds the request back before it is handled, on tokio's clock. Legal.
+    Delay(Duration),
+    /// Answers an error and does nothing else. Legal for 429 and 5xx.
+    Refuse(Refusal),
+    /// Never answers, and does nothing. The connection stays open. Legal.
+    NoAnswer,
+    /// Closes the connection without an answer, and does nothing. Legal.
+    ///
+    /// All requests of the connection end with it. In process, the call fails.
+    Disconnect,
+    /// Does what was asked, and closes the connection without an answer. Legal.
+    LoseReply,
+    /// Handles the request at once, and holds its answer back on tokio's clock. Legal.
+    ///
+    /// The answer shows what there was when the request was handled. A watch begins with the state of
+    /// that moment, and its events wait too. A connection that breaks breaks after the time. If the
+    /// cluster stops meanwhile, the answer is sent.
+    DelayReply(Duration),
+    /// Does what was asked, and never answers. The connection stays open. Legal.
+    NoReply,
+    /// Declares the version of a read expired. Legal.
+    ///
+    /// For watches from a version (an `ERROR` event inside the stream), and for lists that continue or ask
+    /// for the state at a version (HTTP 410). A correct server has no reason to do so to others; for
+    /// these there is [`Refuse`](Self::Refuse).
+    Expire,
+    /// Declares the version of a read expired with HTTP 410, for watches too. Legal.
+    ///
+    /// It meets the same requests as [`Expire`](Self::Expire). A client has to get along with both forms
+    /// ("Efficient detection of changes" in the concepts of the Kubernetes API).
+    Gone,
+    /// Answers reads at version `0` with the state there was when the rule was added. Legal.
+    ///
+    /// Later changes reach such a watch as events. If the history no longer reaches back that far, the
+    /// state is the oldest it knows.
+    StaleRead,
+    /// Changes the object of an update or a patch shortly before, as another client would. Legal.
+    ///
+    /// Its annotation `lariat/touched` gets a new value. The update conflicts if it names the version it
+    /// replaces.
+    Conflict,
+    /// Raises the cluster's version by a number before the request is handled. Legal.
+    ///
+    /// Versions stay below 2⁶².
+    SkipVersions(u64),
+    /// Ends a watch cleanly, as its timeout does. Legal.
+    EndWatch(After),
+    /// Cuts a watch off in the middle of a line. Legal.
+    CutWatch(After),
+    /// Sends nothing more on a watch, and does not end it, whatever its timeout says. Legal.
+    ///
+    /// It ends when [all watches do](crate::Cluster::cut_watches).
+    HangWatch(After),
+    /// Sends some events again that a watch from a version has seen. **Illegal.**
+    ///
+    /// They are the last so many events of the resource up to that version, as far as they are in the
+    /// history.
+    ReplayEvents(usize),
+    /// Refuses watches that ask for initial events with 422, as old servers do. Legal.
+    RefuseWatchList,
+    /// Answers discovery group by group only, as servers before Kubernetes 1.26 do. Legal.
+    LegacyDiscovery,
+    /// Leaves out the bookmark that marks the end of the initial events. **Illegal.**
+    OmitInitialEnd,
+    /// Sends the body of an answer with no more than so many bytes a second. Legal.
+    ///
+    /// It does not slow the request itself, nor compress the answer. 0 counts as 1.
+    Bandwidth(u64),
+    /// Keeps reads at the state there was when the rule was added. **Illegal.**
+    ///
+    /// Unlike [`StaleRead`](Self::StaleRead) also those that have to be consistent: lists answer the old
+    /// state under its version, and watches send nothing that came later. Versions that were named by
+    /// the client and pages that it continues are answered as always.
+    Freeze,
+    /// Sends of each object only the net change when a watch goes on from a version. Legal.
+    ///
+    /// States in between are left out, and objects that came and went meanwhile.
+    SkipStates,
+    /// Deletes an object and creates it again, before the request is handled. Legal.
+    ///
+    /// It keeps its name and content and gets a new uid, as when another client deletes and creates it.
+    /// An empty name stands for the object in the path. Without a namespace in the path it happens in
+    /// every one.
+    Recreate(String),
+    /// Refuses a write with 403 and a reason, as admission control does. Legal.
+    Reject(String),
+    /// Refuses a creation with 403 because the named quota is used up. Legal.
+    ///
+    /// As many objects as there are in the namespace are said to be its limit.
+    ExceedQuota(String),
+    /// Refuses requests with 429 while so many others are being handled. Legal.
+    ///
+    /// The rule lets in as many of its requests at a time, and only those it refuses count as its
+    /// matches. A request is being handled until its answer is sent, so it takes a
+    /// [`Delay`](Self::Delay) behind this rule, a [`DelayReply`](Self::DelayReply) or a
+    /// [`Bandwidth`](Self::Bandwidth) for two to meet. Watches are let in and take no place, as with
+    /// `--max-requests-inflight`. 0 refuses all.
+    LimitRequests(usize),
+    /// Does what was asked, and breaks the connection off after so many bytes of the body. Legal.
+    ///
+    /// A watch breaks off wherever the bytes are used up, which may be in the middle of a line. A body
+    /// that has fewer bytes is sent whole. Over HTTP/2 the connection stays, and the stream is reset.
+    /// The answer is not compressed.
+    CutBody(usize),
+    /// Does what was asked, and ends the body after so many bytes as if it were complete. **Illegal.**
+    Truncate(usize),
+    /// Does what was asked, and answers a body that is not JSON though it says so. **Illegal.**
+    Garble,
+    /// Answers 200 with a page of HTML, as a proxy with a login page, and does nothing. **Illegal.**
+    Html,
+    /// Sends every event of a watch twice. **Illegal.**
+    DuplicateEvents,
+}
+
+/// When something happens to a watch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum After {
+    /// After so many events were sent, bookmarks included; 0 is at once.
+    Events(usize),
+    /// After so much time on tokio's clock.
+    Time(Duration),
+}
+
+impl Action {
+    /// Returns whether a client can meet this although its API server is correct.
+    ///
+    /// Networks, proxies, overload, restarts and other clients do these things; a client has to recover
+    /// from them. What is illegal shows how a client bears a defect of the server.
+    #[must_use]
+    pub fn is_legal(&self) -> bool {
+        match self {
+            Self::Refuse(refusal) => refusal.is_legal(),
+            Self::ReplayEvents(_)
+            | Self::OmitInitialEnd
+            | Self::Freeze
+            | Self::Truncate(_)
+            | Self::Garble
+            | Self::Html
+            | Self::DuplicateEvents => false,
+            Self::Delay(_)
+            | Self::NoAnswer
+            | Self::Disconnect
+            | Self::LoseReply
+            | Self::DelayReply(_)
+            | Self::NoReply
+            | Self::CutBody(_)
+            | Self::LimitRequests(_)
+            | Self::Expire
+            | Self::Gone
+            | Self::StaleRead
+            | Self::Conflict
+            | Self::SkipVersions(_)
+            | Self::EndWatch(_)
+            | Self::CutWatch(_)
+            | Self::HangWatch(_)
+            | Self::RefuseWatchList
+            | Self::LegacyDiscovery
+            | Self::Bandwidth(_)
+            | Self::SkipStates
+            | Self::Recreate(_)
+            | Self::Reject(_)
+            | Self::ExceedQuota(_) => true,
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! Errors as servers, and what stands in front of them, answer them.
+
+use std::time::Duration;
+
+use http::StatusCode;
+use http::header::HeaderValue;
+
+use crate::status::ApiError;
+use crate::wire::body::ResponseBody;
+use crate::wire::reply::{Reply, TEXT};
+
+pub(crate) const HTML: HeaderValue = HeaderValue::from_static("text/html");
+
+/// An error to answer: its code, how it is written, and when to come again.
+///
+/// ```
+/// use std::time::Duration;
+/// use lariat_cluster::faults::{Form, Refusal, StatusCode};
+///
+/// // What a load balancer says while the API server restarts.
+/// let refusal = Refusal::new(StatusCode::SERVICE_UNAVAILABLE)
+///     .form(Form::Html)
+///     .retry_after(Duration::from_secs(5));
+/// assert!(refusal.is_legal());
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[must_use = "a refusal does nothing until it is part of a rule"]
+pub struct Refusal {
+    pub(crate) code: StatusCode,
+    pub(crate) form: Form,
+    pub(crate) retry_after: Option<u64>,
+}
+
+/// How an error is written.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Form {
+    /// A `Status` object, as from the API itself.
+    #[default]
+    Status,
+    /// Plain text, as from the API server's flow control.
+    Text,
+    /// A small page of HTML, as from a proxy.
+    Html,
+}
+
+impl Refusal {
+    /// Answers a code with a `Status`.
+    pub fn new(code: StatusCode) -> Self {
+        Self {
+            code,
+            form: Form::default(),
+            retry_after: None,
+        }
+    }
+
+    /// Answers 429 as an overloaded API server does: in plain text, with `Retry-After: 1`.
+    pub fn too_many_requests() -> Self {
+        Self::new(StatusCode::TOO_MANY_REQUESTS)
+            .form(Form::Text)
+            .retry_after(Duration::from_secs(1))
+    }
+
+    /// Sets how the error is written (default [`Form::Status`]).
+    pub fn form(self, form: Form) -> Self {
+        Self { form, ..self }
+    }
+
+    /// Asks the client to come again after some time, which the header has in whole seconds, rounded up.
+    ///
+    /// By default nothing is said.
+    pub fn retry_after(self, time: Duration) -> Self {
+        let seconds = time.as_secs() + u64::from(time.subsec_nanos() > 0);
+        Self {
+            retry_after: Some(seconds),
+            ..self
+        }
+    }
+
+    /// Returns whether a correct API server, or what stands in front of it, answers this to any request.
+    ///
+    /// These are 429 and 5xx.
+    #[must_use]
+    pub fn is_legal(&self) -> bool {
+        self.code == StatusCode::TOO_MANY_REQUESTS || self.code.is_server_error()
+    }
+
+    pub(crate) fn reply(&self) -> Reply {
+        let phrase = self.code.canonical_reason().unwrap_or("Error");
+        let reply = match self.form {
+            Form::Status => return ApiError::refused(self.code, self.retry_after).into(),
+            Form::Text => Reply::new(self.code, TEXT, ResponseBody::whole(format!("{phrase}\n"))),
+            Form::Html => {
+                let code = self.code.as_u16();
+                let page = format!("<html><body><h1>{code} {phrase}</h1></body></html>\n");
+                Reply::new(self.code, HTML, ResponseBody::whole(page))
+            }
+        };
+        reply.retry_after(self.retry_after)
+    }
+}

@@ -1,0 +1,145 @@
+//! The requests that were recorded.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::StatusCode;
+use parking_lot::Mutex;
+use tokio::time::Instant;
+
+use super::select::Selection;
+use crate::fault::Action;
+
+/// One request the cluster received.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Request {
+    /// When it arrived, on tokio's clock since the start of the cluster.
+    pub at: Duration,
+    /// The Kubernetes verb: `get`, `list`, `watch`, `create`, `update`, `patch`, `delete` or
+    /// `deletecollection`; the HTTP method in lower case for what is not about objects.
+    pub verb: String,
+    /// The group of the resource, empty for the core group.
+    pub group: String,
+    /// The plural name of the resource; empty for what is not about objects.
+    pub resource: String,
+    /// The subresource, if any.
+    pub subresource: Option<String>,
+    /// The namespace in the path.
+    pub namespace: Option<String>,
+    /// The name in the path.
+    pub name: Option<String>,
+    /// The path.
+    pub path: String,
+    /// The query.
+    pub query: String,
+    /// The client's `User-Agent`.
+    pub user_agent: String,
+    /// The code it was answered with; `None` as long as it is not answered, and if it never is.
+    pub code: Option<StatusCode>,
+    /// The faults that met it, in order; none for most requests.
+    pub faults: Vec<Action>,
+}
+
+/// The requests a cluster received, oldest first; a clone is the same journal.
+///
+/// It keeps the last [`CAPACITY`](Self::CAPACITY) requests, or as many as the
+/// [builder](crate::ClusterBuilder::journal) says. What is asked of the
+/// [admin endpoint](crate::ClusterBuilder::admin) is not in it.
+#[derive(Debug, Clone)]
+pub struct Journal {
+    pub(super) entries: Arc<Mutex<Entries>>,
+    started: Instant,
+    capacity: usize,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Entries {
+    requests: VecDeque<Request>,
+    /// The place of the first of them among all there ever were.
+    first: u64,
+}
+
+/// A moment in a journal: between two requests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Mark(pub(super) u64);
+
+impl Journal {
+    /// How many requests are kept by default.
+    pub const CAPACITY: usize = 100_000;
+
+    pub(crate) fn new(capacity: usize) -> Self {
+        Self {
+            entries: Arc::default(),
+            started: Instant::now(),
+            capacity,
+        }
+    }
+
+    /// Records a request, and tells which it is.
+    pub(crate) fn record(&self, mut request: Request) -> Mark {
+        request.at = self.started.elapsed();
+        let mut entries = self.entries.lock();
+        entries.requests.push_back(request);
+        if entries.requests.len() > self.capacity {
+            entries.requests.pop_front();
+            entries.first += 1;
+        }
+        Mark(entries.end() - 1)
+    }
+
+    /// Notes how a request was answered, unless it is forgotten.
+    pub(crate) fn answered(&self, request: Mark, code: StatusCode) {
+        let mut entries = self.entries.lock();
+        let place = request.0.checked_sub(entries.first);
+        let place = place.and_then(|place| usize::try_from(place).ok());
+        if let Some(request) = place.and_then(|place| entries.requests.get_mut(place)) {
+            request.code = Some(code);
+        }
+    }
+
+    /// Returns all requests.
+    #[must_use]
+    pub fn requests(&self) -> Vec<Request> {
+        self.select().requests()
+    }
+
+    /// Counts the requests with a verb about a resource, such as `("watch", "pods")`.
+    #[must_use]
+    pub fn count(&self, verb: &str, resource: &str) -> usize {
+        self.select().verb(verb).resource(resource).count()
+    }
+
+    /// Begins to select requests: all of them, unless something narrows it.
+    pub fn select(&self) -> Selection {
+        Selection::of(self.clone())
+    }
+
+    /// Marks the present, for selections of what comes after it.
+    #[must_use]
+    pub fn mark(&self) -> Mark {
+        Mark(self.entries.lock().end())
+    }
+
+    /// Forgets all requests, and frees their memory. Marks keep their meaning.
+    pub fn clear(&self) {
+        let mut entries = self.entries.lock();
+        entries.first = entries.end();
+        entries.requests = VecDeque::new();
+    }
+}
+
+impl Entries {
+    /// Returns the place of the next request.
+    fn end(&self) -> u64 {
+        self.first + self.requests.len() as u64
+    }
+
+    /// Iterates over the requests after a mark.
+    pub(super) fn since(&self, mark: Mark) -> impl Iterator<Item = &Request> {
+        let skipped = mark.0.saturating_sub(self.first);
+        let skipped = usize::try_from(skipped).unwrap_or(usize::MAX);
+        self.requests.iter().skip(skipped)
+    }
+}

@@ -1,0 +1,229 @@
+//! The rules of a cluster.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::time::Instant;
+
+use super::applies::Asked;
+use super::rule::{Rule, RuleId};
+use crate::fault::Action;
+
+/// Keeps chance apart from that of uids and names, which must not depend on faults.
+const STREAM: u64 = 0x6661_756c_7473;
+
+/// All rules there are.
+#[derive(Debug)]
+pub(crate) struct Rules {
+    known: Mutex<Known>,
+    isolated: watch::Sender<Vec<Isolated>>,
+}
+
+/// Clients whose open watches are to break.
+#[derive(Debug, Clone)]
+pub(crate) struct Isolated {
+    rule: RuleId,
+    /// How their `User-Agent` begins.
+    client: String,
+    /// Whether their connections stay open, with nothing coming through.
+    pub(crate) silent: bool,
+}
+
+impl Isolated {
+    pub(crate) fn is(&self, user_agent: &str) -> bool {
+        user_agent.starts_with(&self.client)
+    }
+}
+
+#[derive(Debug)]
+struct Known {
+    /// In the order in which they were added.
+    entries: Vec<Entry>,
+    added: u64,
+    random: fastrand::Rng,
+}
+
+/// A rule and what became of it.
+#[derive(Debug)]
+struct Entry {
+    id: RuleId,
+    rule: Rule,
+    /// The revision at which it was added.
+    revision: u64,
+    /// When it is over.
+    end: Option<Instant>,
+    matches: u64,
+    fired: u64,
+    /// The places of a limit.
+    places: Option<Arc<Semaphore>>,
+}
+
+/// What decides about a request.
+#[derive(Debug, Clone)]
+pub(crate) struct Fault {
+    pub(crate) action: Action,
+    /// The revision at which its rule was added.
+    pub(crate) added_at: u64,
+}
+
+/// What meets a request.
+#[derive(Debug, Default)]
+pub(crate) struct Met {
+    pub(crate) delay: Duration,
+    /// How long the answer is held.
+    pub(crate) late: Duration,
+    pub(crate) fault: Option<Fault>,
+    /// Everything that fired.
+    pub(crate) actions: Vec<Action>,
+    /// The `User-Agent` of the request, if anything fired.
+    pub(crate) client: String,
+    /// The places it takes under limits, until it was answered.
+    pub(crate) places: Vec<OwnedSemaphorePermit>,
+}
+
+impl Rules {
+    pub(crate) fn new(seed: Option<u64>) -> Self {
+        let random = seed.map_or_else(fastrand::Rng::new, |seed| {
+            fastrand::Rng::with_seed(seed ^ STREAM)
+        });
+        Self {
+            known: Mutex::new(Known {
+                entries: Vec::new(),
+                added: 0,
+                random,
+            }),
+            isolated: watch::Sender::default(),
+        }
+    }
+
+    /// Subscribes to the clients that are cut off.
+    pub(crate) fn isolated(&self) -> watch::Receiver<Vec<Isolated>> {
+        self.isolated.subscribe()
+    }
+
+    /// Breaks the open watches of the client a rule is for.
+    pub(crate) fn isolate(&self, rule: RuleId, client: &str, silent: bool) {
+        let client = client.to_owned();
+        self.isolated.send_modify(|isolated| {
+            isolated.push(Isolated {
+                rule,
+                client,
+                silent,
+            });
+        });
+    }
+
+    /// Returns every rule with its id and how often it has fired.
+    pub(crate) fn each(&self) -> Vec<(RuleId, Rule, u64)> {
+        let known = self.known.lock();
+        let entries = known.entries.iter();
+        entries
+            .map(|entry| (entry.id, entry.rule.clone(), entry.fired))
+            .collect()
+    }
+
+    pub(crate) fn add(&self, rule: Rule, revision: u64) -> RuleId {
+        let mut known = self.known.lock();
+        known.added += 1;
+        let id = RuleId(known.added);
+        known.entries.push(Entry {
+            id,
+            end: rule.end(Instant::now()),
+            places: places_of(rule.action()),
+            rule,
+            revision,
+            matches: 0,
+            fired: 0,
+        });
+        id
+    }
+
+    pub(crate) fn remove(&self, id: RuleId) -> bool {
+        // Connections wake up only if a client is isolated no longer.
+        self.isolated.send_if_modified(|isolated| {
+            let before = isolated.len();
+            isolated.retain(|each| each.rule != id);
+            isolated.len() < before
+        });
+        let mut known = self.known.lock();
+        let before = known.entries.len();
+        known.entries.retain(|entry| entry.id != id);
+        known.entries.len() < before
+    }
+
+    pub(crate) fn clear(&self) {
+        self.isolated.send_modify(Vec::clear);
+        self.known.lock().entries.clear();
+    }
+
+    pub(crate) fn hits(&self, id: RuleId) -> u64 {
+        let known = self.known.lock();
+        let entry = known.entries.iter().find(|entry| entry.id == id);
+        entry.map_or(0, |entry| entry.fired)
+    }
+
+    /// Asks every rule about a request, up to the first that decides.
+    pub(crate) fn meet(&self, asked: &Asked<'_>) -> Met {
+        let mut met = Met::default();
+        let mut known = self.known.lock();
+        let Known {
+            entries, random, ..
+        } = &mut *known;
+        for entry in entries {
+            if !entry.is_for(asked) || entry.lets_in(&mut met) || !entry.fires(random) {
+                continue;
+            }
+            let action = &entry.rule.action;
+            met.actions.push(action.clone());
+            let held = match action {
+                Action::Delay(time) => Some((&mut met.delay, time)),
+                Action::DelayReply(time) => Some((&mut met.late, time)),
+                _ => None,
+            };
+            if let Some((held, time)) = held {
+                *held = held.saturating_add(*time);
+                continue;
+            }
+            met.fault = Some(Fault {
+                action: action.clone(),
+                added_at: entry.revision,
+            });
+            break;
+        }
+        met
+    }
+}
+
+impl Entry {
+    fn is_for(&self, asked: &Asked<'_>) -> bool {
+        let is_over = self.end.is_some_and(|end| Instant::now() >= end);
+        !is_over && self.rule.matches(asked)
+    }
+
+    /// Gives a request a place under the limit, if this is one and has a place.
+    fn lets_in(&self, met: &mut Met) -> bool {
+        let places = self.places.as_ref().map(Arc::clone);
+        let place = places.and_then(|places| places.try_acquire_owned().ok());
+        let is_in = place.is_some();
+        met.places.extend(place);
+        is_in
+    }
+
+    /// Counts a request the rule is for, and returns whether the rule fires.
+    fn fires(&mut self, random: &mut fastrand::Rng) -> bool {
+        let fires = self.rule.fires(self.matches, self.fired, random.f64());
+        self.matches += 1;
+        self.fired += u64::from(fires);
+        fires
+    }
+}
+
+fn places_of(action: &Action) -> Option<Arc<Semaphore>> {
+    let Action::LimitRequests(requests) = action else {
+        return None;
+    };
+    let places = (*requests).min(Semaphore::MAX_PERMITS);
+    Some(Arc::new(Semaphore::new(places)))
+}

@@ -1,0 +1,457 @@
+//! The answer that is an error.
+
+use http::StatusCode;
+use lariat_apimachinery::cause::StatusCause;
+use lariat_apimachinery::kinds::{Resource, qualified};
+use lariat_core::ObjectKey;
+use serde::Serialize;
+use serde_json::json;
+
+use super::codes;
+
+/// An answer that is an error.
+#[derive(Debug, Clone)]
+pub(crate) struct ApiError {
+    pub(crate) code: StatusCode,
+    /// Answer `404 page not found` as plain text, as the server's router does.
+    pub(crate) plain: bool,
+    status: Box<Status>,
+}
+
+/// The wire form, its members in the server's order.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Status {
+    kind: &'static str,
+    api_version: &'static str,
+    metadata: ListMeta,
+    status: &'static str,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    message: String,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    reason: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    details: Option<Details>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    code: Option<u16>,
+}
+
+#[derive(Debug, Clone, Default, Serialize)]
+struct ListMeta {
+    #[serde(rename = "continue", skip_serializing_if = "Option::is_none")]
+    continue_token: Option<String>,
+}
+
+#[derive(Debug, Clone, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Details {
+    #[serde(skip_serializing_if = "String::is_empty")]
+    name: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    group: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    kind: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    uid: String,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    causes: Vec<StatusCause>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    retry_after_seconds: Option<u64>,
+}
+
+impl ApiError {
+    pub(super) fn new(code: StatusCode, reason: &'static str, message: impl Into<String>) -> Self {
+        Self {
+            code,
+            plain: false,
+            status: Box::new(Status {
+                kind: "Status",
+                api_version: "v1",
+                metadata: ListMeta::default(),
+                status: "Failure",
+                message: message.into(),
+                reason,
+                details: None,
+                code: Some(code.as_u16()),
+            }),
+        }
+    }
+
+    pub(crate) fn about(mut self, kind: &str, group: &str, name: &str) -> Self {
+        let details = self.status.details.get_or_insert_default();
+        (details.kind, details.group, details.name) = (kind.into(), group.into(), name.into());
+        self
+    }
+
+    fn causes(mut self, causes: &[StatusCause]) -> Self {
+        self.status.details.get_or_insert_default().causes = causes.to_vec();
+        self
+    }
+
+    pub(crate) fn page_not_found() -> Self {
+        let error = Self::new(StatusCode::NOT_FOUND, "NotFound", "404 page not found");
+        Self {
+            plain: true,
+            ..error
+        }
+    }
+
+    pub(crate) fn unknown_resource() -> Self {
+        let message = "the server could not find the requested resource";
+        Self::new(StatusCode::NOT_FOUND, "NotFound", message).about("", "", "")
+    }
+
+    pub(crate) fn not_found(resource: &Resource, name: &str) -> Self {
+        let message = format!("{} {name:?} not found", resource.qualified());
+        Self::new(StatusCode::NOT_FOUND, "NotFound", message).about(
+            &resource.plural,
+            &resource.group,
+            name,
+        )
+    }
+
+    pub(crate) fn namespace_not_found(name: &str) -> Self {
+        let message = format!("namespaces {name:?} not found");
+        Self::new(StatusCode::NOT_FOUND, "NotFound", message).about("namespaces", "", name)
+    }
+
+    pub(crate) fn already_exists(resource: &Resource, name: &str, deleting: bool) -> Self {
+        let prefix = if deleting {
+            "object is being deleted: "
+        } else {
+            ""
+        };
+        let message = format!("{prefix}{} {name:?} already exists", resource.qualified());
+        Self::new(StatusCode::CONFLICT, "AlreadyExists", message).about(
+            &resource.plural,
+            &resource.group,
+            name,
+        )
+    }
+
+    pub(crate) fn is_already_exists(&self) -> bool {
+        self.status.reason == "AlreadyExists"
+    }
+
+    pub(crate) fn conflict(resource: &Resource, name: &str) -> Self {
+        let message = format!(
+            "Operation cannot be fulfilled on {} {name:?}: the object has been modified; please \
+             apply your changes to the latest version and try again",
+            resource.qualified()
+        );
+        Self::new(StatusCode::CONFLICT, "Conflict", message).about(
+            &resource.plural,
+            &resource.group,
+            name,
+        )
+    }
+
+    /// A conflict about something that is no object of its own.
+    pub(crate) fn conflict_about(kind: &str, name: &str, why: &str) -> Self {
+        let message = format!("Operation cannot be fulfilled on {kind} {name:?}: {why}");
+        Self::new(StatusCode::CONFLICT, "Conflict", message).about(kind, "", name)
+    }
+
+    /// An eviction for which a budget has no disruption left.
+    pub(crate) fn budget_exhausted(budget: &str) -> Self {
+        let message = "Cannot evict pod as it would violate the pod's disruption budget.";
+        let cause = format!("The disruption budget {budget} does not allow another disruption now");
+        let cause = StatusCause::new("DisruptionBudget", "", cause);
+        let code = StatusCode::TOO_MANY_REQUESTS;
+        Self::new(code, "TooManyRequests", message).causes(&[cause])
+    }
+
+    /// An eviction whose budget changed, and was not looked at since.
+    pub(crate) fn budget_unobserved(budget: &str) -> Self {
+        let message = "Cannot evict pod as it would violate the pod's disruption budget.";
+        let cause =
+            format!("The disruption budget {budget} is still being processed by the server.");
+        let cause = StatusCause::new("DisruptionBudget", "", cause);
+        let code = StatusCode::TOO_MANY_REQUESTS;
+        let error = Self::new(code, "TooManyRequests", message).causes(&[cause]);
+        error.after(Some(10))
+    }
+
+    /// A scale that was meant for an object with another uid.
+    pub(crate) fn scale_uid_mismatch(
+        resource: &Resource,
+        name: &str,
+        sent: &str,
+        is: &str,
+    ) -> Self {
+        let part = format!("{}/scale", resource.plural);
+        let message = format!(
+            "Operation cannot be fulfilled on {} {name:?}: Precondition failed: UID in \
+             precondition: {sent}, UID in object meta: {is}",
+            qualified(&part, &resource.group)
+        );
+        Self::new(StatusCode::CONFLICT, "Conflict", message).about(&part, &resource.group, name)
+    }
+
+    /// A precondition of an update or a deletion that does not hold; named by kind, not resource.
+    pub(crate) fn precondition(resource: &Resource, name: &str, what: &str) -> Self {
+        let kind = resource.qualified_kind();
+        let message = format!("Operation cannot be fulfilled on {kind} {name:?}: {what}");
+        Self::new(StatusCode::CONFLICT, "Conflict", message).about(
+            &resource.kind,
+            &resource.group,
+            name,
+        )
+    }
+
+    /// An update of an object that has another uid, as the storage of a real server words it.
+    pub(crate) fn uid_mismatch(resource: &Resource, key: &ObjectKey, sent: &str, is: &str) -> Self {
+        Self::unmet(resource, key, "UID", sent, is)
+    }
+
+    /// A precondition that does not hold, as the storage of a real server words it.
+    pub(crate) fn unmet(
+        resource: &Resource,
+        key: &ObjectKey,
+        what: &str,
+        sent: &str,
+        is: &str,
+    ) -> Self {
+        let name = key.name();
+        let message = format!(
+            "Operation cannot be fulfilled on {} {name:?}: StorageError: invalid object, Code: 4, \
+             Key: /registry/{}/{key}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: \
+             {what} in precondition: {sent}, {what} in object meta: {is}",
+            resource.qualified(),
+            resource.plural,
+        );
+        Self::new(StatusCode::CONFLICT, "Conflict", message).about(
+            &resource.plural,
+            &resource.group,
+            name,
+        )
+    }
+
+    pub(crate) fn namespace_mismatch() -> Self {
+        Self::bad_request(
+            "the namespace of the provided object does not match the namespace sent on the request",
+        )
+    }
+
+    pub(crate) fn bad_request(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "BadRequest", message)
+    }
+
+    pub(crate) fn invalid(resource: &Resource, name: &str, causes: &[StatusCause]) -> Self {
+        Self::invalid_as(&resource.kind, &resource.group, name, causes)
+    }
+
+    /// An update without the resource version this kind demands; named by resource, not kind.
+    pub(crate) fn version_required(resource: &Resource, name: &str) -> Self {
+        let message = "must be specified for an update";
+        let cause = StatusCause::invalid("metadata.resourceVersion", &json!(0), message);
+        Self::invalid_as(&resource.plural, &resource.group, name, &[cause])
+    }
+
+    /// Query parameters that are wrong.
+    pub(crate) fn invalid_options(options: &str, cause: StatusCause) -> Self {
+        Self::invalid_as(options, "meta.k8s.io", "", &[cause])
+    }
+
+    /// Options of a deletion that are wrong.
+    pub(crate) fn invalid_delete_options(causes: &[StatusCause]) -> Self {
+        Self::invalid_as("DeleteOptions", "meta.k8s.io", "", causes)
+    }
+
+    pub(crate) fn invalid_as(kind: &str, group: &str, name: &str, causes: &[StatusCause]) -> Self {
+        let texts: Vec<String> = causes.iter().map(StatusCause::text).collect();
+        let texts = match &texts[..] {
+            [one] => one.clone(),
+            many => format!("[{}]", many.join(", ")),
+        };
+        let message = format!("{} {name:?} is invalid: {texts}", qualified(kind, group));
+        Self::new(StatusCode::UNPROCESSABLE_ENTITY, "Invalid", message)
+            .about(kind, group, name)
+            .causes(causes)
+    }
+
+    /// A patch whose outcome cannot be read.
+    pub(crate) fn invalid_patch(cause: StatusCause) -> Self {
+        Self::invalid_as("", "", "", &[cause])
+    }
+
+    /// An apply that would change what others own; it names no object.
+    pub(crate) fn apply_conflict(message: String, causes: &[StatusCause]) -> Self {
+        Self::new(StatusCode::CONFLICT, "Conflict", message).causes(causes)
+    }
+
+    /// An object that is applied under the uid of one that is gone.
+    pub(crate) fn precondition_uid(resource: &Resource, name: &str) -> Self {
+        let message = format!(
+            "Operation cannot be fulfilled on {} {name:?}: uid mismatch: the provided object \
+             specified a uid, and no existing object was found",
+            resource.qualified()
+        );
+        Self::new(StatusCode::CONFLICT, "Conflict", message).about(
+            &resource.plural,
+            &resource.group,
+            name,
+        )
+    }
+
+    pub(crate) fn too_many_operations(limit: usize, sent: usize) -> Self {
+        let message = format!(
+            "Request entity too large: The allowed maximum operations in a JSON patch is {limit}, \
+             got {sent}"
+        );
+        Self::new(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            "RequestEntityTooLarge",
+            message,
+        )
+    }
+
+    pub(crate) fn rejected_patch() -> Self {
+        let message = "the server rejected our request due to an error in our request";
+        Self::new(StatusCode::UNPROCESSABLE_ENTITY, "Invalid", message)
+    }
+
+    pub(crate) fn forbidden(resource: &Resource, name: &str, why: &str) -> Self {
+        let message = format!("{} {name:?} is forbidden: {why}", resource.qualified());
+        Self::new(StatusCode::FORBIDDEN, "Forbidden", message).about(
+            &resource.plural,
+            &resource.group,
+            name,
+        )
+    }
+
+    pub(crate) fn namespace_terminating(resource: &Resource, name: &str, namespace: &str) -> Self {
+        let why = format!(
+            "unable to create new content in namespace {namespace} because it is being terminated"
+        );
+        let message = format!("namespace {namespace} is being terminated");
+        let cause = StatusCause::new("NamespaceTerminating", "metadata.namespace", message);
+        Self::forbidden(resource, name, &why).causes(&[cause])
+    }
+
+    pub(crate) fn method_not_allowed() -> Self {
+        let message = "the server does not allow this method on the requested resource";
+        Self::new(StatusCode::METHOD_NOT_ALLOWED, "MethodNotAllowed", message)
+    }
+
+    pub(crate) fn not_acceptable() -> Self {
+        Self::not_acceptable_for(
+            "application/json, application/yaml, application/vnd.kubernetes.protobuf",
+        )
+    }
+
+    /// An `Accept` header that names nothing of what there is.
+    pub(crate) fn not_acceptable_for(available: &str) -> Self {
+        let message = format!("406: Not Acceptable\n\nAvailable representations: {available}");
+        Self::new(StatusCode::NOT_ACCEPTABLE, "NotAcceptable", message)
+    }
+
+    pub(crate) fn unsupported_media_type(accepted: &str) -> Self {
+        let message = format!(
+            "the body of the request was in an unknown format - accepted media types include: \
+             {accepted}"
+        );
+        Self::new(
+            StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            "UnsupportedMediaType",
+            message,
+        )
+    }
+
+    pub(crate) fn too_large(limit: usize) -> Self {
+        let message = format!("Request entity too large: limit is {limit}");
+        Self::new(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            "RequestEntityTooLarge",
+            message,
+        )
+    }
+
+    pub(crate) fn list_expired() -> Self {
+        let message = "The resourceVersion for the provided list is too old.";
+        Self::new(StatusCode::GONE, "Expired", message)
+    }
+
+    /// A continue token that is too old; `replacement` goes on without consistency.
+    pub(crate) fn continue_expired(replacement: String) -> Self {
+        let message = "The provided continue parameter is too old to display a consistent list \
+            result. You can start a new list without the continue parameter, or use the continue \
+            token in this response to retrieve the remainder of the results. Continuing with the \
+            provided token results in an inconsistent list - objects that were created, modified, \
+            or deleted between the time the first chunk was returned and now may show up in the \
+            list.";
+        let mut error = Self::new(StatusCode::GONE, "Expired", message);
+        error.status.metadata.continue_token = Some(replacement);
+        error
+    }
+
+    pub(crate) fn watch_expired(requested: u64, oldest: u64) -> Self {
+        let message = format!("too old resource version: {requested} ({oldest})");
+        Self::new(StatusCode::GONE, "Expired", message)
+    }
+
+    pub(crate) fn version_too_large(requested: u64, current: u64) -> Self {
+        let message =
+            format!("Timeout: Too large resource version: {requested}, current: {current}");
+        let cause = StatusCause::new("ResourceVersionTooLarge", "", "Too large resource version");
+        Self::new(StatusCode::GATEWAY_TIMEOUT, "Timeout", message)
+            .causes(&[cause])
+            .after(Some(1))
+    }
+
+    /// Asks the client to come again after some seconds.
+    fn after(mut self, seconds: Option<u64>) -> Self {
+        let details = self.status.details.get_or_insert_default();
+        details.retry_after_seconds = seconds;
+        self
+    }
+
+    /// An error that has nothing to do with what was asked.
+    pub(crate) fn refused(code: StatusCode, retry_after: Option<u64>) -> Self {
+        Self::new(code, codes::reason(code), codes::message(code)).after(retry_after)
+    }
+
+    /// The 500 without a reason, by which the API server reports some bad input.
+    pub(crate) fn internal(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "", message)
+    }
+
+    pub(crate) fn shut_down() -> Self {
+        let (code, reason) = (StatusCode::SERVICE_UNAVAILABLE, "ServiceUnavailable");
+        Self::new(code, reason, "the cluster has been shut down")
+    }
+
+    /// Returns the seconds of the `Retry-After` header, where there is one.
+    pub(crate) fn retry_after(&self) -> Option<u64> {
+        self.status.details.as_ref()?.retry_after_seconds
+    }
+
+    /// Returns the Status object.
+    pub(crate) fn json(&self) -> Vec<u8> {
+        to_json(&self.status)
+    }
+}
+
+/// Returns the Status that answers a successful deletion.
+pub(crate) fn deleted(resource: &Resource, name: &str, uid: &str) -> Vec<u8> {
+    to_json(&Status {
+        kind: "Status",
+        api_version: "v1",
+        metadata: ListMeta::default(),
+        status: "Success",
+        message: String::new(),
+        reason: "",
+        details: Some(Details {
+            name: name.into(),
+            group: resource.group.clone(),
+            kind: resource.plural.clone(),
+            uid: uid.into(),
+            ..Details::default()
+        }),
+        code: None,
+    })
+}
+
+fn to_json(status: &Status) -> Vec<u8> {
+    serde_json::to_vec(status).expect("a status has only texts and numbers")
+}

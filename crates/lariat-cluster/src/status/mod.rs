@@ -1,0 +1,9 @@
+//! The errors of the API: Kubernetes `Status` objects.
+//!
+//! Texts are those of the API server where clients or people read them.
+
+mod codes;
+mod error;
+mod refusals;
+
+pub(crate) use error::{ApiError, deleted};

@@ -1,0 +1,44 @@
+//! What errors say that come without a cause of their own.
+
+use http::StatusCode;
+use lariat_apimachinery::cause::StatusCause;
+use lariat_apimachinery::patch::PatchError;
+
+use super::error::ApiError;
+
+impl ApiError {
+    /// Credentials that are not known.
+    pub(crate) fn unauthorized() -> Self {
+        Self::new(StatusCode::UNAUTHORIZED, "Unauthorized", "Unauthorized")
+    }
+
+    /// Something a user may not do.
+    pub(crate) fn denied(message: String) -> Self {
+        Self::new(StatusCode::FORBIDDEN, "Forbidden", message)
+    }
+
+    /// A request that is refused whatever it is about.
+    pub(crate) fn forbidden_as_a_whole(message: &str) -> Self {
+        let message = format!("forbidden: {message}");
+        Self::new(StatusCode::FORBIDDEN, "Forbidden", message).about("", "", "")
+    }
+
+    /// An object without a name that is wrong, of a kind that is no resource.
+    pub(crate) fn invalid_kind(kind: &str, group: &str, causes: &[StatusCause]) -> Self {
+        Self::invalid_as(kind, group, "", causes)
+    }
+}
+
+impl From<PatchError> for ApiError {
+    fn from(error: PatchError) -> Self {
+        match error {
+            PatchError::Unreadable(why) => {
+                Self::bad_request(format!("error decoding patch: {why}"))
+            }
+            PatchError::TooManyOperations { limit, sent } => Self::too_many_operations(limit, sent),
+            PatchError::Malformed(why) => Self::bad_request(why),
+            PatchError::Unmergeable(why) => Self::internal(why),
+            _ => Self::rejected_patch(),
+        }
+    }
+}

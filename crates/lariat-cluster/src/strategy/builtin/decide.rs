@@ -1,0 +1,66 @@
+//! Which kind has which rules.
+
+use lariat_apimachinery::cause::StatusCause;
+use lariat_apimachinery::kinds::Resource;
+use lariat_apimachinery::object::Object;
+
+use super::{data, fixed, leases, pods, services, workloads};
+use crate::server::Server;
+use crate::strategy::part::{Part, Replaced};
+use crate::strategy::restricted;
+
+/// Fills in what the server decides about a new object.
+pub(in crate::strategy) fn prepare_create(
+    server: &Server,
+    resource: &Resource,
+    object: &mut Object,
+) -> Result<(), StatusCause> {
+    match (resource.group.as_str(), resource.plural.as_str()) {
+        ("", "pods") => pods::prepare_create(object),
+        ("", "services") => services::prepare_create(server, resource, object)?,
+        ("batch", "jobs") => workloads::prepare_job(object),
+        _ => {}
+    }
+    Ok(())
+}
+
+/// Fills in what the server decides about an object somebody changed.
+pub(in crate::strategy) fn prepare_update(
+    server: &Server,
+    resource: &Resource,
+    old: &Object,
+    new: &mut Object,
+) -> Result<(), StatusCause> {
+    match (resource.group.as_str(), resource.plural.as_str()) {
+        ("", "services") => services::prepare_update(server, resource, old, new),
+        _ => Ok(()),
+    }
+}
+
+/// Finds what is wrong with an object.
+pub(in crate::strategy) fn validate(
+    resource: &Resource,
+    object: &Object,
+    replaced: Option<Replaced<'_>>,
+) -> Vec<StatusCause> {
+    if resource.rules.custom {
+        return Vec::new();
+    }
+    let mut causes = match (resource.group.as_str(), resource.plural.as_str()) {
+        ("", "pods") => pods::validate(object),
+        ("", "configmaps" | "secrets") => data::validate(resource, object),
+        ("", "services") => services::validate(object),
+        ("apps", plural) => workloads::validate(plural, object),
+        ("batch", "jobs") => workloads::validate_job(object),
+        ("batch", "cronjobs") => workloads::validate_cron_job(object),
+        ("coordination.k8s.io", "leases") => leases::validate(object),
+        _ => Vec::new(),
+    };
+    if let Some(Replaced { part, old }) = replaced {
+        causes.extend(restricted::check(part, old, object));
+        if part == Part::Main {
+            causes.extend(fixed::validate(resource, old, object));
+        }
+    }
+    causes
+}

@@ -1,0 +1,108 @@
+//! What the schema of a definition does to custom resources.
+
+use lariat_apimachinery::cause::StatusCause;
+use lariat_apimachinery::kinds::{Resource, Scale};
+use lariat_apimachinery::object::Object;
+use lariat_apimachinery::structural::Structural;
+use lariat_apimachinery::structural::json_path::JsonPath;
+use serde_json::Value;
+
+use super::part::{Part, Replaced};
+use crate::store::{Draft, EventType, Stored};
+
+/// Brings an object a client sent into the form its schema wants: prunes it and fills in defaults.
+/// Returns the paths of what it did not know.
+pub(crate) fn conform(resource: &Resource, object: &mut Object) -> Vec<String> {
+    match &resource.schema {
+        Some(schema) => with_value(object, |object| refine(schema, object)),
+        None => Vec::new(),
+    }
+}
+
+/// Reads a stored object by the present schema, which may have changed since.
+pub(crate) fn present(resource: &Resource, stored: &Stored) -> Object {
+    refined(resource, stored).unwrap_or_else(|| stored.object())
+}
+
+/// Returns a stored state as the present schema wants it, if it may have been written under another.
+pub(crate) fn reread(resource: &Resource, stored: &Stored) -> Option<Stored> {
+    let object = refined(resource, stored)?;
+    Some(Draft::new(&object).stamp(stored.revision(), EventType::Modified))
+}
+
+fn refined(resource: &Resource, stored: &Stored) -> Option<Object> {
+    let schema = resource.schema.as_ref()?;
+    let outdated = resource.outdated;
+    if !outdated.always && stored.revision() > outdated.up_to {
+        return None;
+    }
+    let mut object = stored.object();
+    with_value(&mut object, |object| refine(schema, object));
+    Some(object)
+}
+
+/// Fills in the defaults of what the server put together.
+pub(crate) fn complete(resource: &Resource, object: &mut Object) {
+    if let Some(schema) = &resource.schema {
+        with_value(object, |object| schema.default(object));
+    }
+}
+
+/// Finds what is wrong with a custom resource by its schema.
+///
+pub(crate) fn validate(
+    resource: &Resource,
+    object: &Object,
+    replaced: Option<Replaced<'_>>,
+) -> Vec<StatusCause> {
+    let Some(schema) = &resource.schema else {
+        return Vec::new();
+    };
+    let value = Value::Object(object.clone());
+    let old = replaced.map(|replaced| (replaced.part, Value::Object(replaced.old.clone())));
+    let mut causes = match &old {
+        Some((Part::Status, old)) => schema.validate_status(&value, old),
+        Some((_, old)) => schema.validate(&value, Some(old)),
+        None => schema.validate(&value, None),
+    };
+    if let Some(scale) = &resource.rules.scale {
+        causes.extend(validate_scale(scale, &value));
+    }
+    causes
+}
+
+fn refine(schema: &Structural, object: &mut Value) -> Vec<String> {
+    let unknown = schema.prune(object);
+    schema.default(object);
+    unknown
+}
+
+/// Works on an object as on a value.
+fn with_value<T>(object: &mut Object, work: impl FnOnce(&mut Value) -> T) -> T {
+    let mut value = Value::Object(std::mem::take(object));
+    let result = work(&mut value);
+    if let Value::Object(members) = value {
+        *object = members;
+    }
+    result
+}
+
+/// Checks the numbers of replicas that the scale subresource shows.
+fn validate_scale(scale: &Scale, object: &Value) -> Vec<StatusCause> {
+    let check = |path: &JsonPath| {
+        let replicas = path.first(object)?.as_i64()?;
+        let rule = match replicas {
+            ..0 => "should be a non-negative integer".to_owned(),
+            count if count > i64::from(i32::MAX) => {
+                format!("should be less than or equal to {}", i32::MAX)
+            }
+            _ => return None,
+        };
+        let field = format!(".{}", path.members()?.join("."));
+        Some(StatusCause::invalid(&field, &replicas.into(), &rule))
+    };
+    [&scale.spec_path, &scale.status_path]
+        .into_iter()
+        .filter_map(check)
+        .collect()
+}

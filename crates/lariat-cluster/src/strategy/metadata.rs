@@ -1,0 +1,80 @@
+//! Metadata, as far as it is the server's.
+
+use lariat_apimachinery::object::{Object, metadata_mut};
+use serde_json::{Map, Value, json};
+
+/// Metadata only the server writes.
+pub(crate) const SERVER_METADATA: [&str; 5] = [
+    "uid",
+    "creationTimestamp",
+    "generation",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+];
+
+/// Collections that are dropped when empty.
+pub(super) const COLLECTIONS: [&str; 4] =
+    ["labels", "annotations", "ownerReferences", "finalizers"];
+
+/// Drops what the server does not keep.
+pub(crate) fn tidy(metadata: &mut Object) {
+    for member in ["resourceVersion", "selfLink"] {
+        metadata.remove(member);
+    }
+    for member in COLLECTIONS {
+        let is_empty = metadata.get(member).is_some_and(|value| match value {
+            Value::Null => true,
+            Value::Array(array) => array.is_empty(),
+            Value::Object(map) => map.is_empty(),
+            _ => false,
+        });
+        if is_empty {
+            metadata.remove(member);
+        }
+    }
+    metadata.retain(|_, value| !value.is_null());
+}
+
+pub(super) fn copy_metadata(from: &Object, to: &mut Object, member: &str) {
+    let value = from
+        .get("metadata")
+        .and_then(|metadata| metadata.get(member));
+    let metadata = metadata_mut(to);
+    match value {
+        Some(value) => metadata.insert(member.to_owned(), value.clone()),
+        None => metadata.remove(member),
+    };
+}
+
+pub(super) fn copy_member(from: &Object, to: &mut Object, member: &str) {
+    match from.get(member) {
+        Some(value) => to.insert(member.to_owned(), value.clone()),
+        None => to.remove(member),
+    };
+}
+
+/// Restores the metadata a client cannot change.
+pub(super) fn keep_metadata(old: &Object, metadata: &mut Object) {
+    let empty = Map::new();
+    let kept = old
+        .get("metadata")
+        .and_then(Value::as_object)
+        .unwrap_or(&empty);
+    for member in SERVER_METADATA
+        .iter()
+        .chain(&["name", "namespace", "generateName"])
+    {
+        copy_member(kept, metadata, member);
+    }
+    tidy(metadata);
+}
+
+/// Counts one more change.
+pub(crate) fn raise_generation(object: &mut Object) {
+    let metadata = metadata_mut(object);
+    let generation = metadata
+        .get("generation")
+        .and_then(Value::as_i64)
+        .unwrap_or(0);
+    metadata.insert("generation".into(), json!(generation + 1));
+}

@@ -1,0 +1,32 @@
+//! What the API server does with the objects of single kinds before it stores them: the registry's strategies.
+
+mod annotations;
+mod autoscalers;
+mod builtin;
+mod check;
+mod conditions;
+mod custom;
+mod finalizers;
+mod metadata;
+mod owners;
+mod part;
+mod prepare;
+mod replacement;
+mod restricted;
+mod selector;
+mod shape;
+mod special;
+pub(crate) mod view;
+
+pub(crate) use check::check;
+pub(crate) use conditions::{set_condition, status_mut};
+pub(crate) use custom::{complete, conform};
+pub(crate) use finalizers::{FOREGROUND, ORPHAN, finalizers_in_spec};
+pub(crate) use metadata::{SERVER_METADATA, raise_generation, tidy};
+pub(crate) use owners::deduplicate as deduplicate_owners;
+pub(crate) use part::Part;
+pub(crate) use prepare::{allocate, prepare_create};
+pub(crate) use replacement::{Replacement, replacement};
+pub(crate) use selector::selector_text;
+pub(crate) use shape::check as check_shape;
+pub(crate) use special::check_delete;

@@ -1,0 +1,36 @@
+//! What the server decides about objects of built-in kinds.
+
+use lariat_apimachinery::cause::StatusCause;
+use lariat_apimachinery::kinds::Resource;
+use lariat_apimachinery::object::Object;
+
+use super::{builtin, special};
+use crate::server::Server;
+
+/// Fills in what the server decides about a new object.
+///
+/// # Errors
+///
+/// What it asks for cannot be had, such as an address that is taken.
+pub(crate) fn prepare_create(
+    server: &Server,
+    resource: &Resource,
+    object: &mut Object,
+) -> Result<(), StatusCause> {
+    special::prepare_create(resource, object);
+    builtin::prepare_create(server, resource, object)
+}
+
+/// Fills in what the server decides about an object somebody changed.
+///
+/// # Errors
+///
+/// As for [`prepare_create`].
+pub(crate) fn allocate(
+    server: &Server,
+    resource: &Resource,
+    old: &Object,
+    new: &mut Object,
+) -> Result<(), StatusCause> {
+    builtin::prepare_update(server, resource, old, new)
+}

@@ -1,0 +1,111 @@
+//! Parts of built-in objects that are written on their own.
+
+use lariat_apimachinery::cause::StatusCause;
+use lariat_apimachinery::object::Object;
+use serde_json::Value;
+
+use super::part::Part;
+
+/// Takes from `sent` only the written part.
+pub(super) fn restrict(part: Part, old: &Object, sent: &Object) -> Object {
+    let mut new = old.clone();
+    match part {
+        Part::Ephemeral => copy(sent, &mut new, ["spec", "ephemeralContainers"]),
+        Part::Approval => copy(sent, &mut new, ["status", "conditions"]),
+        Part::Resize => {
+            for containers in ["containers", "initContainers"] {
+                resize(sent, &mut new, containers);
+            }
+        }
+        Part::Main | Part::Status | Part::Finalize => {}
+    }
+    new
+}
+
+fn copy(from: &Object, to: &mut Object, [part, member]: [&str; 2]) {
+    let value = from.get(part).and_then(|part| part.get(member)).cloned();
+    let part = to
+        .entry(part)
+        .or_insert_with(|| Value::Object(Object::new()));
+    let Some(part) = part.as_object_mut() else {
+        return;
+    };
+    match value {
+        Some(value) => part.insert(member.to_owned(), value),
+        None => part.remove(member),
+    };
+}
+
+/// Takes over the resources of containers, which is what a resize may change.
+fn resize(sent: &Object, new: &mut Object, containers: &str) {
+    let sent = sent
+        .get("spec")
+        .and_then(|spec| spec.get(containers)?.as_array());
+    let new = new
+        .get_mut("spec")
+        .and_then(|spec| spec.get_mut(containers)?.as_array_mut());
+    for container in new.into_iter().flatten() {
+        let name = container.get("name").cloned();
+        let mut wanted = sent.into_iter().flatten();
+        let wanted = wanted.find(|each| each.get("name") == name.as_ref());
+        for member in ["resources", "resizePolicy"] {
+            let value = wanted.and_then(|each| each.get(member));
+            if let (Some(value), Some(container)) = (value, container.as_object_mut()) {
+                container.insert(member.to_owned(), value.clone());
+            }
+        }
+    }
+}
+
+/// Finds what is wrong with the change of a part.
+pub(super) fn check(part: Part, old: &Object, new: &Object) -> Vec<StatusCause> {
+    match part {
+        Part::Ephemeral => ephemeral(old, new),
+        Part::Approval => approval(old, new),
+        _ => Vec::new(),
+    }
+}
+
+fn list<'a>(object: &'a Object, part: &str, member: &str) -> &'a [Value] {
+    let list = object
+        .get(part)
+        .and_then(|part| part.get(member)?.as_array());
+    list.map_or(&[], Vec::as_slice)
+}
+
+/// Ephemeral containers come, and neither go nor change.
+fn ephemeral(old: &Object, new: &Object) -> Vec<StatusCause> {
+    let containers = |object| list(object, "spec", "ephemeralContainers");
+    let path = "spec.ephemeralContainers";
+    let mut causes = Vec::new();
+    for container in containers(old) {
+        let name = &container["name"];
+        let now = containers(new).iter().find(|each| each["name"] == *name);
+        if now != Some(container) {
+            let what = if now.is_some() { "changed" } else { "removed" };
+            let message = format!("existing ephemeral containers {name} may not be {what}");
+            causes.push(StatusCause::forbidden(path, &message));
+        }
+    }
+    causes
+}
+
+/// What was approved or denied stays so.
+fn approval(old: &Object, new: &Object) -> Vec<StatusCause> {
+    let conditions = |object| list(object, "status", "conditions");
+    let mut causes = Vec::new();
+    for condition in conditions(old) {
+        let kind = &condition["type"];
+        if conditions(new).iter().all(|each| each["type"] != *kind) {
+            let message = format!("updates may not remove a condition of type {kind}");
+            causes.push(StatusCause::forbidden("status.conditions", &message));
+        }
+    }
+    let has = |kind: &str| conditions(new).iter().any(|each| each["type"] == kind);
+    if has("Approved") && has("Denied") {
+        let message = "Approved and Denied conditions are mutually exclusive";
+        let value = Value::from("Denied");
+        causes.push(StatusCause::invalid("status.conditions", &value, message));
+    }
+    causes
+}

@@ -1,0 +1,103 @@
+//! Whether what a client sent has the shape every object has.
+//!
+//! A real server decodes built-in kinds into Go structs, and the metadata of every kind; this checks
+//! what the rest of the server relies on.
+
+use lariat_apimachinery::kinds::Resource;
+use lariat_apimachinery::object::Object;
+use serde_json::{Map, Value};
+
+use crate::status::ApiError;
+
+/// Refuses an object in which something has a type that no client of the kind could read.
+pub(crate) fn check(resource: &Resource, object: &Object) -> Result<(), ApiError> {
+    let wrong = |what: String| {
+        let (kind, version) = (&resource.kind, &resource.version);
+        Err(ApiError::bad_request(format!(
+            "{kind} in version {version:?} cannot be handled as a {kind}: json: cannot unmarshal \
+             {what}"
+        )))
+    };
+    let parts: &[&str] = if resource.rules.custom {
+        &["metadata"]
+    } else {
+        &["metadata", "spec", "status"]
+    };
+    for part in parts {
+        match object.get(*part) {
+            None | Some(Value::Null | Value::Object(_)) => {}
+            Some(other) => {
+                return wrong(format!(
+                    "{} into Go struct field {kind}.{part}",
+                    name(other),
+                    kind = resource.kind
+                ));
+            }
+        }
+    }
+    let Some(metadata) = object.get("metadata").and_then(Value::as_object) else {
+        return Ok(());
+    };
+    match misfit(metadata) {
+        None => Ok(()),
+        Some((member, found, wanted)) => wrong(format!(
+            "{found} into Go struct field ObjectMeta.metadata.{member} of type {wanted}"
+        )),
+    }
+}
+
+/// Finds a member of the metadata that has the wrong type: its name, what it is, what it should be.
+fn misfit(metadata: &Map<String, Value>) -> Option<(&str, &'static str, &'static str)> {
+    metadata.iter().find_map(|(member, value)| {
+        let (wanted, found) = match member.as_str() {
+            "labels" | "annotations" => ("map[string]string", in_map(value, Value::is_string)),
+            "finalizers" => ("[]string", in_array(value, Value::is_string)),
+            "ownerReferences" => ("[]v1.OwnerReference", in_array(value, is_owner)),
+            "name" | "namespace" | "generateName" | "uid" | "resourceVersion"
+            | "creationTimestamp" | "deletionTimestamp" => {
+                ("string", (!value.is_string()).then_some(value))
+            }
+            _ => return None,
+        };
+        // A member that is null as a whole is as good as absent.
+        let found = found.filter(|_| !value.is_null())?;
+        Some((&**member, name(found), wanted))
+    })
+}
+
+fn is_owner(value: &Value) -> bool {
+    let Some(owner) = value.as_object() else {
+        return false;
+    };
+    owner.iter().all(|(member, value)| match member.as_str() {
+        "apiVersion" | "kind" | "name" | "uid" => value.is_string(),
+        "controller" | "blockOwnerDeletion" => value.is_boolean() || value.is_null(),
+        _ => true,
+    })
+}
+
+/// Returns what does not fit: the value itself, or one of its members.
+fn in_map(value: &Value, fits: fn(&Value) -> bool) -> Option<&Value> {
+    match value.as_object() {
+        Some(map) => map.values().find(|each| !fits(each)),
+        None => Some(value),
+    }
+}
+
+fn in_array(value: &Value, fits: fn(&Value) -> bool) -> Option<&Value> {
+    match value.as_array() {
+        Some(array) => array.iter().find(|each| !fits(each)),
+        None => Some(value),
+    }
+}
+
+fn name(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "bool",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}

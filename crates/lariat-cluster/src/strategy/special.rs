@@ -1,0 +1,122 @@
+//! Where single built-in kinds have rules of their own.
+
+use lariat_apimachinery::cause::StatusCause;
+use lariat_apimachinery::crd;
+use lariat_apimachinery::kinds::Resource;
+use lariat_apimachinery::object::{Object, finalizers, metadata_mut, metadata_text};
+use serde_json::{Value, json};
+
+use super::part::Part;
+
+use super::finalizers::finalizers_in_spec;
+use crate::status::ApiError;
+
+/// The built-in kinds with rules of their own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Special {
+    Namespace,
+    Definition,
+    Pod,
+}
+
+fn special(resource: &Resource) -> Option<Special> {
+    match (&*resource.group, &*resource.plural) {
+        ("", "namespaces") => Some(Special::Namespace),
+        ("", "pods") => Some(Special::Pod),
+        ("apiextensions.k8s.io", "customresourcedefinitions") => Some(Special::Definition),
+        _ => None,
+    }
+}
+
+/// Fills in what the server sets on a new object of the kind.
+pub(crate) fn prepare_create(resource: &Resource, object: &mut Object) {
+    match special(resource) {
+        Some(Special::Namespace) => {
+            label_namespace(object);
+            object.insert("spec".into(), json!({"finalizers": ["kubernetes"]}));
+            object.insert("status".into(), json!({"phase": "Active"}));
+        }
+        Some(Special::Definition) => crd::prepare_create(object),
+        Some(Special::Pod) => {
+            object.insert("status".into(), json!({"phase": "Pending"}));
+        }
+        None => {}
+    }
+}
+
+/// Fills in what the server sets on a changed object of the kind.
+pub(crate) fn prepare_update(resource: &Resource, part: Part, old: &Object, new: &mut Object) {
+    match special(resource) {
+        Some(Special::Namespace) => {
+            label_namespace(new);
+            if part != Part::Finalize {
+                let spec = old.get("spec").cloned().unwrap_or_else(|| json!({}));
+                new.insert("spec".into(), spec);
+            }
+        }
+        Some(Special::Definition) => crd::prepare_update(new),
+        Some(Special::Pod) | None => {}
+    }
+}
+
+/// Finds what is wrong with an object, which may replace an old one, by the rules of its kind.
+pub(crate) fn validate(
+    resource: &Resource,
+    object: &Object,
+    old: Option<&Object>,
+) -> Vec<StatusCause> {
+    match special(resource) {
+        Some(Special::Definition) => crd::validate(object, old),
+        _ => Vec::new(),
+    }
+}
+
+/// Refuses changes the kind does not allow.
+pub(crate) fn check_update(
+    resource: &Resource,
+    old: &Object,
+    new: &Object,
+) -> Result<(), ApiError> {
+    let causes = match special(resource) {
+        Some(Special::Definition) => crd::validate_update(old, new),
+        _ => Vec::new(),
+    };
+    if causes.is_empty() {
+        return Ok(());
+    }
+    Err(ApiError::invalid(
+        resource,
+        metadata_text(new, "name"),
+        &causes,
+    ))
+}
+
+/// Refuses to delete what the cluster cannot do without.
+pub(crate) fn check_delete(resource: &Resource, name: &str) -> Result<(), ApiError> {
+    let protected = matches!(name, "default" | "kube-system" | "kube-public");
+    if special(resource) == Some(Special::Namespace) && protected {
+        let why = "this namespace may not be deleted";
+        return Err(ApiError::forbidden(resource, name, why));
+    }
+    Ok(())
+}
+
+/// Returns whether an object that is being deleted has nothing left to wait for.
+pub(crate) fn may_go(resource: &Resource, object: &Object) -> bool {
+    let metadata = object.get("metadata").and_then(Value::as_object);
+    let grace = metadata.and_then(|metadata| metadata.get("deletionGracePeriodSeconds"));
+    metadata.is_some_and(|metadata| metadata.contains_key("deletionTimestamp"))
+        && finalizers(object).is_empty()
+        && grace.and_then(Value::as_u64).unwrap_or(0) == 0
+        && finalizers_in_spec(resource, object).is_empty()
+}
+
+fn label_namespace(object: &mut Object) {
+    let name = metadata_text(object, "name").to_owned();
+    let labels = metadata_mut(object)
+        .entry("labels")
+        .or_insert_with(|| json!({}));
+    if let Some(labels) = labels.as_object_mut() {
+        labels.insert("kubernetes.io/metadata.name".into(), name.into());
+    }
+}

@@ -1,0 +1,75 @@
+//! A stored state as a client of some version sees it.
+
+use lariat_apimachinery::kinds::Resource;
+use lariat_apimachinery::object::Object;
+
+use super::{autoscalers, custom};
+use crate::store::{Draft, EventType, Stored};
+
+/// Returns a state in the version of a resource.
+pub(crate) fn present(resource: &Resource, stored: &Stored) -> Object {
+    converted(resource, stored).unwrap_or_else(|| custom::present(resource, stored))
+}
+
+/// Returns a state as a resource shows it, where that is not how it was stored.
+pub(crate) fn reread(resource: &Resource, stored: &Stored) -> Option<Stored> {
+    match converted(resource, stored) {
+        Some(object) => Some(Draft::new(&object).stamp(stored.revision(), EventType::Modified)),
+        None => custom::reread(resource, stored),
+    }
+}
+
+/// The names of members of Events: in the core group, and in their own.
+///
+/// Source: `k8s.io/kubernetes/pkg/apis/events/v1/conversion.go`.
+const EVENT_MEMBERS: [(&str, &str); 7] = [
+    ("involvedObject", "regarding"),
+    ("message", "note"),
+    ("reportingComponent", "reportingController"),
+    ("source", "deprecatedSource"),
+    ("firstTimestamp", "deprecatedFirstTimestamp"),
+    ("lastTimestamp", "deprecatedLastTimestamp"),
+    ("count", "deprecatedCount"),
+];
+
+/// Converts an object that was written in another built-in version.
+fn converted(resource: &Resource, stored: &Stored) -> Option<Object> {
+    let convert = match (resource.group.as_str(), resource.plural.as_str()) {
+        ("" | "events.k8s.io", "events") => event,
+        ("autoscaling", "horizontalpodautoscalers") => autoscaler,
+        _ => return None,
+    };
+    if stored.head() == resource.head().as_bytes() {
+        return None;
+    }
+    let mut object = convert(resource, stored.object());
+    resource.set_type(&mut object);
+    Some(object)
+}
+
+fn autoscaler(resource: &Resource, mut object: Object) -> Object {
+    match resource.version.as_str() {
+        "v1" => autoscalers::to_first(&mut object),
+        _ => autoscalers::to_second(&mut object),
+    }
+    object
+}
+
+/// Converts an Event of the other of the two groups.
+fn event(resource: &Resource, object: Object) -> Object {
+    let to_core = resource.group.is_empty();
+    let name = |member: String| {
+        let pair = EVENT_MEMBERS.iter().find(|(core, own)| {
+            let from = if to_core { own } else { core };
+            *from == member
+        });
+        match pair {
+            Some((core, own)) => (if to_core { *core } else { *own }).to_owned(),
+            None => member,
+        }
+    };
+    object
+        .into_iter()
+        .map(|(member, value)| (name(member), value))
+        .collect()
+}

@@ -1,0 +1,88 @@
+//! What of the control plane is switched off.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use lariat_core::ObjectKey;
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+
+use crate::time::Time;
+use crate::workloads::Workloads;
+
+/// How the control plane of a new cluster works.
+#[derive(Debug, Clone)]
+pub(crate) struct Settings {
+    pub(crate) time: Time,
+    pub(crate) garbage_collection: bool,
+    pub(crate) namespace_deletion: bool,
+    pub(crate) namespace_defaults: bool,
+    pub(crate) workloads: Option<Workloads>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            time: Time::default(),
+            garbage_collection: true,
+            namespace_deletion: true,
+            namespace_defaults: false,
+            workloads: None,
+        }
+    }
+}
+
+/// Which controllers work.
+#[derive(Debug, Default)]
+pub(crate) struct Switches {
+    pub(crate) garbage_collection_off: AtomicBool,
+    pub(crate) namespaces_off: AtomicBool,
+    makes_defaults: bool,
+    /// Pods that are to fail.
+    failing: Mutex<Vec<ObjectKey>>,
+    turned: Notify,
+}
+
+impl Switches {
+    pub(crate) fn new(settings: &Settings) -> Self {
+        Self {
+            garbage_collection_off: AtomicBool::new(!settings.garbage_collection),
+            namespaces_off: AtomicBool::new(!settings.namespace_deletion),
+            makes_defaults: settings.namespace_defaults,
+            failing: Mutex::default(),
+            turned: Notify::new(),
+        }
+    }
+
+    /// Waits until something is switched.
+    pub(crate) async fn turned(&self) {
+        self.turned.notified().await;
+    }
+
+    pub(crate) fn collects_garbage(&self) -> bool {
+        !self.garbage_collection_off.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn empties_namespaces(&self) -> bool {
+        !self.namespaces_off.load(Ordering::Relaxed)
+    }
+
+    /// Returns whether namespaces get what a real cluster puts into each.
+    pub(crate) fn makes_defaults(&self) -> bool {
+        self.makes_defaults
+    }
+
+    /// Lets a simulated Pod fail.
+    pub(crate) fn fail(&self, pod: ObjectKey) {
+        self.failing.lock().push(pod);
+        self.turned.notify_one();
+    }
+
+    pub(crate) fn take_failing(&self) -> Vec<ObjectKey> {
+        std::mem::take(&mut self.failing.lock())
+    }
+
+    pub(crate) fn set(&self, switch: &AtomicBool, off: bool) {
+        switch.store(off, Ordering::Relaxed);
+        self.turned.notify_one();
+    }
+}

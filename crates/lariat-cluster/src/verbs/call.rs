@@ -1,0 +1,82 @@
+//! A request about objects of one resource.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use lariat_apimachinery::kinds::Resource;
+
+use super::warnings::Warnings;
+use crate::access::User;
+use crate::fault::Action;
+use crate::rules::Fault;
+use crate::server::Server;
+use crate::status::ApiError;
+use crate::strategy::Part;
+use crate::wire::negotiate::{Form, Shape};
+use crate::wire::query::Query;
+use crate::wire::route::Target;
+
+/// A request about objects of one resource.
+#[derive(Debug)]
+pub(crate) struct Call {
+    pub(crate) server: Arc<Server>,
+    pub(crate) resource: Arc<Resource>,
+    pub(crate) target: Target,
+    pub(crate) query: Query,
+    pub(crate) shape: Shape,
+    /// All that was negotiated about the answer, its shape included.
+    pub(crate) form: Form,
+    /// What goes wrong on purpose.
+    pub(crate) fault: Option<Fault>,
+    pub(crate) content_type: String,
+    pub(crate) user_agent: String,
+    /// Who asks.
+    pub(crate) user: User,
+    /// What the client is told beside the answer.
+    pub(crate) warnings: Warnings,
+    pub(crate) body: Bytes,
+}
+
+impl Call {
+    pub(super) fn fault(&self) -> Option<&Action> {
+        self.fault.as_ref().map(|fault| &fault.action)
+    }
+
+    /// Returns the revision of the state to read, if that is not the present one on purpose.
+    pub(super) fn stale(&self) -> Option<u64> {
+        let fault = self.fault.as_ref()?;
+        let is_stale = matches!(fault.action, Action::StaleRead | Action::Freeze);
+        is_stale.then_some(fault.added_at)
+    }
+
+    /// Returns the revision behind which nothing is shown on purpose.
+    pub(super) fn frozen(&self) -> Option<u64> {
+        self.stale()
+            .filter(|_| self.fault() == Some(&Action::Freeze))
+    }
+
+    pub(crate) fn namespace(&self) -> Option<&str> {
+        self.target.namespace.as_deref()
+    }
+
+    /// Returns the name in the path, which verbs about one object have.
+    pub(crate) fn name(&self) -> &str {
+        self.target.name.as_deref().unwrap_or_default()
+    }
+
+    pub(crate) fn not_found(&self) -> ApiError {
+        ApiError::not_found(&self.resource, self.name())
+    }
+
+    /// Returns the part of the object that the path names.
+    pub(super) fn part(&self) -> Part {
+        match self.target.subresource.as_deref() {
+            Some("status") => Part::Status,
+            Some("finalize") => Part::Finalize,
+            Some("ephemeralcontainers") => Part::Ephemeral,
+            Some("resize") => Part::Resize,
+            Some("approval") => Part::Approval,
+            _ => Part::Main,
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! A creation, as far as it needs no request: an object becomes a stored object, or is refused.
+
+use std::sync::Arc;
+
+use lariat_apimachinery::kinds::Resource;
+use lariat_apimachinery::object::{Object, metadata_text};
+use lariat_core::ObjectKey;
+
+use super::{admit, form, ownership};
+use crate::server::Server;
+use crate::status::ApiError;
+use crate::store::{Draft, Refused, Stored, Write};
+use crate::strategy::{self, Part};
+use crate::verbs::call::Call;
+
+/// How many generated names are tried before a clash is reported.
+const NAME_ATTEMPTS: usize = 8;
+
+/// Where an object is created.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Creation<'a> {
+    pub(crate) server: &'a Server,
+    pub(crate) resource: &'a Resource,
+    pub(crate) namespace: Option<&'a str>,
+}
+
+/// What a creation made.
+#[derive(Debug)]
+pub(super) enum Created {
+    Stored(Arc<Stored>),
+    /// What a dry run would have stored.
+    DryRun(Object),
+}
+
+impl<'a> Creation<'a> {
+    /// Returns where a request creates.
+    pub(super) fn of(call: &'a Call) -> Self {
+        Self {
+            server: &call.server,
+            resource: &call.resource,
+            namespace: call.namespace(),
+        }
+    }
+}
+
+impl Creation<'_> {
+    /// Creates an object in the name of a part of the server.
+    ///
+    /// # Errors
+    ///
+    /// As for a client: the name is taken, the namespace is missing or going, the object is invalid.
+    pub(crate) fn create_as(&self, manager: &str, mut object: Object) -> Result<(), ApiError> {
+        self.resource.set_type(&mut object);
+        let read = form::read(self.resource, &mut object);
+        read.map_err(|why| form::refuse_body(self.resource, &why))?;
+        strategy::deduplicate_owners(&mut object);
+        let part = Part::Main;
+        ownership::account_as(self.server, self.resource, part, manager, None, &mut object);
+        self.store(object, false).map(drop)
+    }
+
+    /// Creates an object whose fields have their owners, under a generated name if it has none.
+    pub(super) fn store(&self, mut sent: Object, dry_run: bool) -> Result<Created, ApiError> {
+        let generated = metadata_text(&sent, "name").is_empty();
+        let attempts = if generated { NAME_ATTEMPTS } else { 1 };
+        for attempt in 1..=attempts {
+            self.check_admission(metadata_text(&sent, "name"))?;
+            let object = if attempt < attempts {
+                sent.clone()
+            } else {
+                std::mem::take(&mut sent)
+            };
+            let object = admit::create(self, object)?;
+            let name = metadata_text(&object, "name");
+            let key = self.resource.key(self.namespace, name);
+            if let Some(existing) = self.server.store.get(self.resource.table, &key) {
+                if attempt < attempts {
+                    continue;
+                }
+                let deleting = existing.is_deleting();
+                return Err(ApiError::already_exists(
+                    self.resource,
+                    key.name(),
+                    deleting,
+                ));
+            }
+            if dry_run {
+                return Ok(Created::DryRun(object));
+            }
+            match self.commit(&key, &object) {
+                Ok(stored) => return Ok(Created::Stored(stored)),
+                Err(Refused::Raced) if attempt < attempts => {}
+                Err(refused) => return Err(self.refusal(refused, key.name())),
+            }
+        }
+        unreachable!("the last attempt returns")
+    }
+
+    fn commit(&self, key: &ObjectKey, object: &Object) -> Result<Arc<Stored>, Refused> {
+        let namespaces = self.server.kinds.namespaces;
+        self.server.store.commit(Write {
+            table: self.resource.table,
+            key,
+            expected: None,
+            draft: Some(Draft::new(object)),
+            namespaces: self.resource.namespaced.then_some(namespaces),
+            terminating: Some(&self.resource.terminating),
+        })
+    }
+
+    /// Refuses creations in a namespace that is missing or going, and of a kind that is going.
+    pub(super) fn check_admission(&self, name: &str) -> Result<(), ApiError> {
+        if self.resource.is_terminating() {
+            return Err(self.refusal(Refused::KindTerminating, name));
+        }
+        let Some(namespace) = self.namespace.filter(|_| self.resource.namespaced) else {
+            return Ok(());
+        };
+        let key = ObjectKey::cluster(namespace);
+        match self.server.store.get(self.server.kinds.namespaces, &key) {
+            None => Err(self.refusal(Refused::NamespaceMissing, name)),
+            Some(stored) if stored.is_deleting() => {
+                Err(self.refusal(Refused::NamespaceTerminating, name))
+            }
+            Some(_) => Ok(()),
+        }
+    }
+
+    fn refusal(&self, refused: Refused, name: &str) -> ApiError {
+        let namespace = self.namespace.unwrap_or_default();
+        match refused {
+            Refused::Raced => ApiError::already_exists(self.resource, name, false),
+            Refused::KindTerminating => {
+                let why = "create not allowed while custom resource definition is terminating";
+                ApiError::forbidden(self.resource, name, why)
+            }
+            Refused::NamespaceTerminating => {
+                ApiError::namespace_terminating(self.resource, name, namespace)
+            }
+            Refused::NamespaceMissing => ApiError::namespace_not_found(namespace),
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! Lists, in pages.
+
+use std::time::Duration;
+
+use tokio::time;
+
+use super::form;
+use super::selection::Selection;
+use crate::fault::Action;
+use crate::status::ApiError;
+use crate::store::{Page, Range};
+use crate::verbs::call::Call;
+use crate::verbs::continuation::Continuation;
+use crate::verbs::fields::Filter;
+use crate::wire::body::ResponseBody;
+use crate::wire::query::{ListQuery, VersionMatch};
+use crate::wire::reply::Reply;
+
+/// How long a read waits for a revision the server has not reached.
+pub(crate) const FUTURE_WAIT: Duration = Duration::from_secs(3);
+
+pub(crate) async fn list(call: &Call) -> Result<Reply, ApiError> {
+    let query = call.query.list()?;
+    let filter = Filter::new(&call.resource, call.namespace(), &query)?;
+    let plan = Plan::new(call, &query)?;
+    if matches!(call.fault(), Some(Action::Expire | Action::Gone)) {
+        return Err(plan.expired());
+    }
+    wait_for(call, plan.not_older_than).await?;
+    let selection = select(call, &plan, &filter)?;
+    Ok(reply(call, selection))
+}
+
+/// Reads everything a collection request selects at present.
+pub(crate) async fn all(call: &Call) -> Result<Selection, ApiError> {
+    let query = call.query.list()?;
+    let filter = Filter::new(&call.resource, call.namespace(), &query)?;
+    select(call, &Plan::default(), &filter)
+}
+
+/// Answers a selection as a list.
+pub(crate) fn reply(call: &Call, selection: Selection) -> Reply {
+    Reply::pieces(ResponseBody::pieces(form::pieces(call, selection)))
+}
+
+/// What a list reads, by the table of resource version semantics.
+#[derive(Debug, Default)]
+struct Plan {
+    /// The revision of the state; `None` for the present.
+    exactly: Option<u64>,
+    not_older_than: Option<u64>,
+    /// Where the state is no longer known, the oldest is as good.
+    or_oldest: bool,
+    limit: Option<usize>,
+    continuation: Option<Continuation>,
+}
+
+impl Plan {
+    fn new(call: &Call, query: &ListQuery) -> Result<Self, ApiError> {
+        let limit = query.limit;
+        if let Some(token) = &query.continue_token {
+            if query
+                .version
+                .as_deref()
+                .is_some_and(|version| version != "0")
+            {
+                let message = "specifying resource version is not allowed when using continue";
+                return Err(ApiError::bad_request(message));
+            }
+            let continuation = Continuation::parse(token)?;
+            return Ok(Self {
+                exactly: continuation.revision(),
+                limit,
+                continuation: Some(continuation),
+                ..Self::default()
+            });
+        }
+        let version = query
+            .version
+            .as_deref()
+            .map(|text| parse_version(call, text))
+            .transpose()?;
+        let plan = Self {
+            limit,
+            ..Self::default()
+        };
+        if let Some(frozen) = call.frozen() {
+            return Ok(Self {
+                exactly: Some(frozen),
+                or_oldest: true,
+                ..plan
+            });
+        }
+        Ok(match (version, query.version_match) {
+            (None, _) => plan,
+            // A watch cache answers version 0 with all it has.
+            (Some(0), None | Some(VersionMatch::NotOlderThan)) => Self {
+                limit: None,
+                exactly: call.stale(),
+                or_oldest: call.stale().is_some(),
+                ..plan
+            },
+            (Some(version), Some(VersionMatch::Exact)) => Self {
+                exactly: Some(version),
+                not_older_than: Some(version),
+                ..plan
+            },
+            (Some(version), None) if limit.is_some() => Self {
+                exactly: Some(version),
+                not_older_than: Some(version),
+                ..plan
+            },
+            (Some(version), _) => Self {
+                not_older_than: Some(version),
+                ..plan
+            },
+        })
+    }
+
+    /// The error for a state that is no longer known.
+    fn expired(&self) -> ApiError {
+        let continuation = self.continuation.as_ref();
+        continuation.map_or_else(ApiError::list_expired, |continuation| {
+            ApiError::continue_expired(continuation.inconsistent().token())
+        })
+    }
+}
+
+pub(crate) fn parse_version(call: &Call, text: &str) -> Result<u64, ApiError> {
+    text.parse().map_err(|_| {
+        let kind = &call.resource.kind;
+        ApiError::bad_request(format!(
+            "invalid resource version {text:?} for {kind}: not a number"
+        ))
+    })
+}
+
+/// Waits until the server has reached a revision, for as long as a real one does.
+pub(crate) async fn wait_for(call: &Call, revision: Option<u64>) -> Result<(), ApiError> {
+    let Some(wanted) = revision else {
+        return Ok(());
+    };
+    let reached = async {
+        let mut commits = call.server.store.commits();
+        while call.server.store.revision() < wanted && commits.changed().await.is_ok() {}
+    };
+    let timed_out = time::timeout(FUTURE_WAIT, reached).await.is_err();
+    let current = call.server.store.revision();
+    if timed_out || current < wanted {
+        return Err(ApiError::version_too_large(wanted, current));
+    }
+    Ok(())
+}
+
+fn select(call: &Call, plan: &Plan, filter: &Filter) -> Result<Selection, ApiError> {
+    // What a token of another history names is not there yet, and must not be answered as if it were.
+    let is_ahead = plan.exactly > Some(call.server.store.revision());
+    if plan.continuation.is_some() && is_ahead {
+        return Err(plan.expired());
+    }
+    let namespace = call.namespace();
+    let start = plan
+        .continuation
+        .as_ref()
+        .map(|continuation| match namespace {
+            Some(namespace) => format!("{namespace}/{}", continuation.start()),
+            None => continuation.start().to_owned(),
+        });
+    let range = Range {
+        namespace,
+        start: start.as_deref(),
+        at: plan.exactly,
+        or_oldest: plan.or_oldest,
+        // With a selector the limit counts what is selected, which the store does not know.
+        limit: plan.limit.filter(|_| filter.is_empty()),
+        uncounted: false,
+    };
+    let page = call
+        .server
+        .store
+        .range(call.resource.table, &range)
+        .map_err(|_| plan.expired())?;
+    Ok(cut(page, plan.limit, namespace, filter))
+}
+
+fn cut(page: Page, limit: Option<usize>, namespace: Option<&str>, filter: &Filter) -> Selection {
+    let Page {
+        mut objects,
+        revision,
+        mut remaining,
+    } = page;
+    if !filter.is_empty() {
+        objects.retain(|stored| filter.matches(stored));
+        let limit = limit.unwrap_or(objects.len()).min(objects.len());
+        remaining = objects.len() - limit;
+        objects.truncate(limit);
+    }
+    let last = objects.last().filter(|_| remaining > 0);
+    let continue_token = last.map(|stored| {
+        let key = match namespace {
+            Some(_) => stored.key().name(),
+            None => stored.key().as_str(),
+        };
+        Continuation::after(key, Some(revision)).token()
+    });
+    Selection {
+        objects,
+        revision,
+        continue_token,
+        remaining: (remaining > 0 && filter.is_empty()).then_some(remaining),
+    }
+}

@@ -1,0 +1,133 @@
+//! Patches that change an object.
+
+use lariat_apimachinery::cause::StatusCause;
+use lariat_apimachinery::object::Object;
+use lariat_apimachinery::patch::{Patch, PatchError};
+use lariat_apimachinery::schema::TypeRef;
+use serde_json::Value;
+
+use super::apply;
+use super::identity::check_identity;
+use crate::status::ApiError;
+use crate::strategy::view;
+use crate::verbs::call::Call;
+use crate::verbs::form::{self, Origin};
+use crate::verbs::{ownership, update};
+use crate::wire::document::Document;
+use crate::wire::reply::Reply;
+
+/// Refuses a patch whose outcome cannot be read.
+pub(crate) fn invalid(call: &Call, why: &str) -> ApiError {
+    let patch = String::from_utf8_lossy(&call.body).into_owned();
+    ApiError::invalid_patch(StatusCause::invalid("patch", &Value::from(patch), why))
+}
+
+/// A patch as it was sent.
+#[derive(Debug)]
+pub(crate) struct Change {
+    patch: Patch,
+    /// The members that are in it twice.
+    duplicates: Vec<String>,
+}
+
+const JSON: &str = "application/json-patch+json";
+const MERGE: &str = "application/merge-patch+json";
+const STRATEGIC: &str = "application/strategic-merge-patch+json";
+pub(crate) const APPLY: &str = "application/apply-patch+yaml";
+
+pub(crate) fn patch(call: &Call) -> Result<Reply, ApiError> {
+    let applies = call.media_type() == APPLY;
+    call.query.check_write("PatchOptions", !applies)?;
+    ownership::check_manager(call, "PatchOptions")?;
+    if applies {
+        return apply::apply(call);
+    }
+    let change = Change::parse(call)?;
+    let dry_run = call.query.dry_run("PatchOptions")?;
+    let key = call.resource.key(call.namespace(), call.name());
+    loop {
+        let current = call.server.store.get(call.resource.table, &key);
+        let current = current.ok_or_else(|| call.not_found())?;
+        let mut object = view::present(&call.resource, &current);
+        call.resource.set_type(&mut object);
+        let mut patched = change.apply(call, object)?;
+        check_identity(call, &patched, &current)?;
+        form::normalize(call, &mut patched, Origin::Patch, change.duplicates.clone())?;
+        if let Some(reply) = update::finish(call, &current, patched, dry_run)? {
+            return Ok(reply);
+        }
+    }
+}
+
+impl Change {
+    pub(crate) fn parse(call: &Call) -> Result<Self, ApiError> {
+        let unsupported = || ApiError::unsupported_media_type(&call.accepted_patches());
+        if call.is_strategic_on_custom() {
+            return Err(unsupported());
+        }
+        Self::read(call.media_type(), &call.body)?.ok_or_else(unsupported)
+    }
+
+    /// Reads a patch; `None` if there is no such type of patch.
+    fn read(media_type: &str, body: &[u8]) -> Result<Option<Self>, ApiError> {
+        let malformed = |error| ApiError::from(PatchError::Unreadable(error));
+        match media_type {
+            JSON => Ok(Some(Self {
+                patch: Patch::json(body)?,
+                duplicates: Vec::new(),
+            })),
+            kind @ (MERGE | STRATEGIC) => {
+                let document = Document::json(body).map_err(malformed)?;
+                let Value::Object(patch) = document.value else {
+                    return Err(malformed("expected an object".to_owned()));
+                };
+                Ok(Some(Self {
+                    patch: if kind == MERGE {
+                        Patch::Merge(Value::Object(patch))
+                    } else {
+                        Patch::Strategic(patch)
+                    },
+                    duplicates: document.duplicates,
+                }))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    pub(crate) fn apply(&self, call: &Call, object: Object) -> Result<Object, ApiError> {
+        self.apply_as(call.resource.types().root(), object)
+    }
+
+    /// Changes an object of some type.
+    pub(crate) fn apply_as(&self, typed: TypeRef<'_>, object: Object) -> Result<Object, ApiError> {
+        Ok(self.patch.apply(typed, object)?)
+    }
+}
+
+/// Patches an object of some type without a request; `None` if there is no such type of patch.
+#[cfg(feature = "fuzzing")]
+pub(crate) fn patched(
+    media_type: &str,
+    body: &[u8],
+    typed: TypeRef<'_>,
+    object: Object,
+) -> Result<Option<Object>, ApiError> {
+    let change = Change::read(media_type, body)?;
+    change
+        .map(|change| change.apply_as(typed, object))
+        .transpose()
+}
+
+impl Call {
+    fn is_strategic_on_custom(&self) -> bool {
+        self.resource.rules.custom && self.media_type() == STRATEGIC
+    }
+
+    fn accepted_patches(&self) -> String {
+        let mut accepted = vec![JSON, MERGE, APPLY];
+        if !self.resource.rules.custom {
+            accepted.insert(2, STRATEGIC);
+        }
+        accepted.join(", ")
+    }
+}

@@ -1,0 +1,59 @@
+//! Whether what a patch makes is still the same object.
+
+use lariat_apimachinery::cause::StatusCause;
+use lariat_apimachinery::object::{Object, metadata_text};
+use serde_json::Value;
+
+use crate::status::ApiError;
+use crate::store::Stored;
+use crate::verbs::call::Call;
+
+/// Checks that a patch did not change what an object is, and that the version it names is present.
+pub(super) fn check_identity(
+    call: &Call,
+    patched: &Object,
+    current: &Stored,
+) -> Result<(), ApiError> {
+    let text = |member| {
+        patched
+            .get(member)
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+    };
+    if text("kind") != call.resource.kind || text("apiVersion") != call.resource.api_version() {
+        return Err(ApiError::bad_request(format!(
+            "the patch changes the type of the object to {} {}",
+            text("apiVersion"),
+            text("kind")
+        )));
+    }
+    if metadata_text(patched, "name") != call.name() {
+        return Err(ApiError::bad_request(
+            "the name of the object does not match the name on the URL",
+        ));
+    }
+    // What a patch removes is put back.
+    let differs = |member: &str, is: &str| {
+        let given = metadata_text(patched, member);
+        !given.is_empty() && given != is
+    };
+    if call
+        .namespace()
+        .is_some_and(|namespace| differs("namespace", namespace))
+    {
+        return Err(ApiError::namespace_mismatch());
+    }
+    if differs("uid", current.uid()) {
+        let uid = metadata_text(patched, "uid");
+        let cause = StatusCause::invalid("metadata.uid", &uid.into(), "field is immutable");
+        return Err(ApiError::invalid(&call.resource, call.name(), &[cause]));
+    }
+    match metadata_text(patched, "resourceVersion") {
+        "" if call.resource.rules.version_required => {
+            Err(ApiError::version_required(&call.resource, call.name()))
+        }
+        "" => Ok(()),
+        version if version == current.revision().to_string() => Ok(()),
+        _ => Err(ApiError::conflict(&call.resource, call.name())),
+    }
+}

@@ -1,0 +1,33 @@
+//! Bodies that are no object of their own, and their answer.
+
+use http::StatusCode;
+use lariat_apimachinery::object::Object;
+use lariat_apimachinery::schema;
+use serde_json::{Value, json};
+
+use crate::status::ApiError;
+use crate::verbs::call::Call;
+use crate::verbs::decode::Expected;
+use crate::wire::reply::Reply;
+
+/// Reads a body that is no object of its own, in the form of its type.
+pub(super) fn read_body(call: &Call, wanted: Expected<'_>) -> Result<Object, ApiError> {
+    let (mut object, _) = call.decode_as(wanted)?;
+    let types = schema::builtin(wanted.api_version, wanted.kind);
+    let read = types.map(|types| schema::decode(types.root(), &mut object));
+    if let Some(Err(why)) = read {
+        let kind = wanted.kind;
+        let version = wanted.api_version.rsplit('/').next().unwrap_or_default();
+        return Err(ApiError::bad_request(format!(
+            "{kind} in version {version:?} cannot be handled as a {kind}: {why}"
+        )));
+    }
+    Ok(object)
+}
+
+/// Answers that an action was carried out.
+pub(super) fn success() -> Reply {
+    let status: Value = json!({"kind": "Status", "apiVersion": "v1", "metadata": {},
+        "status": "Success", "code": 201});
+    Reply::json(StatusCode::CREATED, status.to_string())
+}

@@ -1,0 +1,70 @@
+//! Which subresources there are, and what they do.
+
+use super::{binding, eviction, scale};
+use crate::status::ApiError;
+use crate::verbs::call::Call;
+use crate::wire::reply::Reply;
+use crate::wire::verb::Verb;
+
+const READ_WRITE: &[Verb] = &[Verb::Get, Verb::Update, Verb::Patch];
+const CREATE: &[Verb] = &[Verb::Create];
+/// What only something that runs containers can answer.
+const OF_CONTAINERS: [&str; 5] = ["attach", "exec", "log", "portforward", "proxy"];
+
+/// Returns the verbs of a subresource of a kind, none where it is not served.
+fn verbs(call: &Call, subresource: &str) -> &'static [Verb] {
+    let resource = &call.resource;
+    match (
+        resource.group.as_str(),
+        resource.plural.as_str(),
+        subresource,
+    ) {
+        (_, _, "status") if resource.rules.status => READ_WRITE,
+        (_, _, "scale") if scale::is_served(resource) => READ_WRITE,
+        ("", "namespaces", "finalize") => READ_WRITE,
+        ("", "pods", "ephemeralcontainers" | "resize") => READ_WRITE,
+        ("", "pods", "binding" | "eviction") => CREATE,
+        ("certificates.k8s.io", "certificatesigningrequests", "approval") => READ_WRITE,
+        _ => &[],
+    }
+}
+
+/// Refuses what is not served.
+pub(in crate::verbs) fn check(call: &Call, verb: Verb) -> Result<(), ApiError> {
+    let Some(subresource) = &call.target.subresource else {
+        return Ok(());
+    };
+    let verbs = verbs(call, subresource);
+    if verbs.contains(&verb) {
+        return Ok(());
+    }
+    if !verbs.is_empty() {
+        return Err(ApiError::method_not_allowed());
+    }
+    let of_pods = call.resource.group.is_empty() && call.resource.plural == "pods";
+    if of_pods && OF_CONTAINERS.contains(&subresource.as_str()) {
+        let why =
+            "the embedded cluster runs no containers, so there is nothing to show or to talk to";
+        return Err(ApiError::bad_request(format!("{why} (pods/{subresource})")));
+    }
+    // The handler of custom resources looks for the object first, and finds nothing to serve.
+    Err(if call.resource.rules.custom {
+        call.not_found()
+    } else {
+        ApiError::unknown_resource()
+    })
+}
+
+/// Answers a subresource that is not a part of its object; `None` for all others.
+pub(in crate::verbs) fn answer(call: &Call, verb: Verb) -> Option<Result<Reply, ApiError>> {
+    // What was a resource of its own before there were subresources.
+    if call.resource.group.is_empty() && call.resource.plural == "bindings" {
+        return Some(binding::bind(call));
+    }
+    match call.target.subresource.as_deref()? {
+        "scale" => Some(scale::answer(call, verb)),
+        "binding" => Some(binding::bind(call)),
+        "eviction" => Some(eviction::evict(call)),
+        _ => None,
+    }
+}

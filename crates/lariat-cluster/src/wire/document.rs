@@ -1,0 +1,256 @@
+//! Reading documents: JSON, which may say things twice, and YAML.
+
+use std::fmt;
+
+use lariat_apimachinery::nesting::{DEEPEST, is_deeper};
+use lariat_apimachinery::schema::field_path;
+use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Number, Value};
+use serde_saphyr::options::DuplicateKeyPolicy;
+
+/// A document, and the paths of members that were there more than once.
+#[derive(Debug)]
+pub(crate) struct Document {
+    pub(crate) value: Value,
+    /// Such as `data.a`. The last of them counts.
+    pub(crate) duplicates: Vec<String>,
+}
+
+impl Document {
+    /// Reads JSON.
+    pub(crate) fn json(bytes: &[u8]) -> Result<Self, String> {
+        let mut duplicates = Vec::new();
+        let mut reader = serde_json::Deserializer::from_slice(bytes);
+        let seed = Reader {
+            path: "",
+            duplicates: &mut duplicates,
+        };
+        let value = seed
+            .deserialize(&mut reader)
+            .map_err(|error| error.to_string())?;
+        reader.end().map_err(|error| error.to_string())?;
+        if is_deeper(&value, DEEPEST) {
+            return Err("exceeded max depth".to_owned());
+        }
+        Ok(Self { value, duplicates })
+    }
+
+    /// Reads YAML, of which JSON is a part.
+    pub(crate) fn yaml(bytes: &[u8]) -> Result<Self, String> {
+        let begins_json = bytes.trim_ascii_start().starts_with(b"{");
+        if begins_json && let Ok(document) = Self::json(bytes) {
+            return Ok(document);
+        }
+        let text = std::str::from_utf8(bytes).map_err(|error| error.to_string())?;
+        let levels = nesting(text);
+        let value = if levels <= SHALLOW {
+            read_yaml(text)
+        } else if levels <= OVERESTIMATE {
+            with_stack(|| read_yaml(text))
+        } else {
+            Err("exceeded max depth".to_owned())
+        };
+        Ok(Self {
+            value: value?,
+            duplicates: Vec::new(),
+        })
+    }
+}
+
+/// YAML that nests no deeper is read on the stack there is; the reader takes some kilobytes a level.
+const SHALLOW: usize = 20;
+
+/// Beyond this nobody tries: texts inside of a document may look deep, but not as deep as this.
+const OVERESTIMATE: usize = 2000;
+
+/// The stack for deeper documents, in bytes.
+///
+/// The reader itself refuses what is really deeper than [`DEEPEST`]; its parser has to get there.
+const STACK: usize = 32 * 1024 * 1024;
+
+/// Returns whether a body nests so deep that it is better worked on with a stack of its own.
+pub(crate) fn is_deep(body: &[u8]) -> bool {
+    brackets(body) > SHALLOW
+}
+
+/// Works with a stack that is large enough for the deepest document.
+pub(crate) fn with_stack<T>(work: impl FnOnce() -> T) -> T {
+    stacker::grow(STACK, work)
+}
+
+fn read_yaml(text: &str) -> Result<Value, String> {
+    let mut options = serde_saphyr::Options::default();
+    options.duplicate_keys = DuplicateKeyPolicy::LastWins;
+    if let Some(budget) = &mut options.budget {
+        budget.max_depth = DEEPEST;
+    }
+    let value = serde_saphyr::from_str_with_options(text, options);
+    value.map_err(|error| first_line(&error.to_string()))
+}
+
+/// Estimates from above how deep YAML nests.
+///
+/// Brackets inside of texts count too; texts with so many that stay open are rare.
+fn nesting(text: &str) -> usize {
+    let indentation = |line: &str| {
+        let is_indicator = |c: char| matches!(c, ' ' | '-' | '?' | ':');
+        let indented = line.len() - line.trim_start_matches(is_indicator).len();
+        indented.div_ceil(2)
+    };
+    brackets(text.as_bytes()) + text.lines().map(indentation).max().unwrap_or(0)
+}
+
+/// Counts the brackets that are open at once.
+fn brackets(text: &[u8]) -> usize {
+    let (mut open, mut most) = (0_usize, 0);
+    for byte in text {
+        match byte {
+            b'[' | b'{' => open += 1,
+            b']' | b'}' => open = open.saturating_sub(1),
+            _ => {}
+        }
+        most = most.max(open);
+    }
+    most
+}
+
+/// The first line of an error says what is wrong; those that follow show the document.
+fn first_line(text: &str) -> String {
+    text.lines().next().unwrap_or_default().to_owned()
+}
+
+struct Reader<'a> {
+    path: &'a str,
+    duplicates: &'a mut Vec<String>,
+}
+
+impl<'de> DeserializeSeed<'de> for Reader<'_> {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<Value, D::Error> {
+        reader.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Reader<'_> {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
+        Ok(Number::from_f64(value).map_or(Value::Null, Value::Number))
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_string<E>(self, value: String) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
+        let mut read = Vec::new();
+        loop {
+            let path = field_path::longer(self.path, format_args!("[{}]", read.len()));
+            let seed = Reader {
+                path: &path,
+                duplicates: self.duplicates,
+            };
+            match items.next_element_seed(seed)? {
+                Some(value) => read.push(value),
+                None => return Ok(Value::Array(read)),
+            }
+        }
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Value, A::Error> {
+        let mut read = Map::new();
+        while let Some(name) = members.next_key::<String>()? {
+            let path = field_path::member(self.path, &name);
+            let seed = Reader {
+                path: &path,
+                duplicates: self.duplicates,
+            };
+            let value = members.next_value_seed(seed)?;
+            if read.insert(name, value).is_some() {
+                self.duplicates.push(path);
+            }
+        }
+        Ok(Value::Object(read))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn members_that_are_there_twice_are_told_by_their_paths() {
+        let document = Document::json(br#"{"data":{"a":1,"a":2},"l":[{"x":1,"x":1}]}"#).unwrap();
+        assert_eq!(document.duplicates, ["data.a", "l[0].x"]);
+        assert_eq!(document.value["data"]["a"], 2);
+    }
+
+    #[test]
+    fn yaml_is_read_as_the_json_it_stands_for() {
+        let yaml = b"a: \"1\"\nb: |\n  two\n  lines\nc: [1, true, null]\n";
+        let expected = json!({"a": "1", "b": "two\nlines\n", "c": [1, true, null]});
+        assert_eq!(Document::yaml(yaml).unwrap().value, expected);
+        assert!(Document::yaml(b"a: [").is_err());
+        assert_eq!(
+            Document::yaml(b"{\"a\": 1}").unwrap().value,
+            json!({"a": 1})
+        );
+    }
+
+    #[test]
+    fn what_nests_too_deep_is_refused() {
+        for depth in [DEEPEST, DEEPEST + 1, 500, 10_000] {
+            let json = format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+            assert_eq!(
+                Document::json(json.as_bytes()).is_ok(),
+                depth <= DEEPEST,
+                "{depth}"
+            );
+            for yaml in [format!("a: {json}"), format!("{}a", "- ".repeat(depth + 1))] {
+                assert!(Document::yaml(yaml.as_bytes()).is_err(), "{depth}");
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_make_reading_panic(bytes in prop::collection::vec(any::<u8>(), 0..60)) {
+            let _ = Document::json(&bytes);
+            let _ = Document::yaml(&bytes);
+        }
+
+        #[test]
+        fn json_is_read_as_serde_does(text in "[\\[\\]{}:,\"a-c0-9. ]{0,30}") {
+            let ours = Document::json(text.as_bytes()).ok().map(|document| document.value);
+            prop_assert_eq!(ours, serde_json::from_str::<Value>(&text).ok());
+        }
+    }
+}

@@ -1,0 +1,12 @@
+//! What goes over the wire: paths, parameters, bodies and answers.
+
+pub(crate) mod body;
+pub(crate) mod document;
+mod gzip;
+mod list_options;
+pub(crate) mod negotiate;
+pub(crate) mod query;
+pub(crate) mod reply;
+pub(crate) mod route;
+pub(crate) mod verb;
+pub(crate) mod yaml;

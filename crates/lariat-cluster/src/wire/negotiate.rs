@@ -1,0 +1,258 @@
+//! What form of an answer a client accepts.
+//!
+//! Source: `NegotiateMediaTypeOptions` in `k8s.io/apiserver/pkg/endpoints/handlers/negotiation`.
+
+use std::cmp::Reverse;
+
+use crate::status::ApiError;
+
+/// How much of an object is answered.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Shape {
+    /// All of it, under its own kind.
+    #[default]
+    Whole,
+    /// Only the metadata, as `PartialObjectMetadata`; not for lists.
+    Metadata,
+    /// The same for the items of a list, and only for those.
+    MetadataList,
+    /// Rows of a `Table`, for single objects too.
+    Table,
+}
+
+/// The version of `meta.k8s.io` in which tables and bare metadata are answered.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum MetaVersion {
+    #[default]
+    V1,
+    V1beta1,
+}
+
+/// How answers are written.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Encoding {
+    #[default]
+    Json,
+    Yaml,
+}
+
+/// What an answer about objects looks like.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Form {
+    pub(crate) shape: Shape,
+    pub(crate) meta: MetaVersion,
+    pub(crate) encoding: Encoding,
+}
+
+/// The kind an answer is to be converted to: kind, group and version.
+pub(crate) type Conversion<'a> = (&'a str, &'a str, &'a str);
+
+impl MetaVersion {
+    pub(crate) fn api_version(self) -> &'static str {
+        match self {
+            Self::V1 => "meta.k8s.io/v1",
+            Self::V1beta1 => "meta.k8s.io/v1beta1",
+        }
+    }
+}
+
+impl Form {
+    /// Takes the first alternative of an `Accept` header this server knows; none is the whole object.
+    ///
+    /// A shape that does not suit the request is taken all the same, and refused later: a real server
+    /// does not go on to the next alternative either.
+    pub(crate) fn negotiate(accept: &str) -> Result<Self, ApiError> {
+        let (encoding, (shape, meta)) = choose(accept, |conversion| {
+            let Some((kind, group, version)) = conversion else {
+                return Some((Shape::Whole, MetaVersion::V1));
+            };
+            let meta = match (group, version) {
+                ("meta.k8s.io", "v1") => MetaVersion::V1,
+                ("meta.k8s.io", "v1beta1") => MetaVersion::V1beta1,
+                _ => return None,
+            };
+            let shape = match kind {
+                "Table" => Shape::Table,
+                "PartialObjectMetadata" => Shape::Metadata,
+                "PartialObjectMetadataList" => Shape::MetadataList,
+                _ => return None,
+            };
+            Some((shape, meta))
+        })?;
+        Ok(Self {
+            shape,
+            meta,
+            encoding,
+        })
+    }
+}
+
+impl Shape {
+    /// Refuses the shape of a list for single objects, and the other way round.
+    pub(crate) fn check(self, answers_list: bool) -> Result<(), ApiError> {
+        match (self, answers_list) {
+            (Self::Metadata, true) | (Self::MetadataList, false) => Err(ApiError::not_acceptable()),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Finds the first alternative, best quality first, that is encoded as this server can and that
+/// `serves` has something for; it is told what the answer is to be converted to.
+pub(crate) fn choose<T>(
+    accept: &str,
+    serves: impl Fn(Option<Conversion<'_>>) -> Option<T>,
+) -> Result<(Encoding, T), ApiError> {
+    let accept = match accept.trim() {
+        "" => "*/*",
+        accept => accept,
+    };
+    let mut alternatives: Vec<Alternative<'_>> =
+        accept.split(',').filter_map(Alternative::parse).collect();
+    alternatives.sort_by_key(|each| (Reverse(each.quality), each.wildcards));
+    let chosen = alternatives
+        .iter()
+        .find_map(|each| Some((each.encoding, serves(each.conversion())?)));
+    chosen.ok_or_else(ApiError::not_acceptable)
+}
+
+/// One alternative of an `Accept` header, of an encoding this server has.
+struct Alternative<'a> {
+    encoding: Encoding,
+    /// In thousandths.
+    quality: u16,
+    wildcards: u8,
+    kind: Option<&'a str>,
+    group: Option<&'a str>,
+    version: Option<&'a str>,
+}
+
+impl<'a> Alternative<'a> {
+    fn parse(text: &'a str) -> Option<Self> {
+        let mut parts = text.split(';').map(str::trim);
+        let (encoding, wildcards) = match parts.next()? {
+            "application/json" => (Encoding::Json, 0),
+            "application/yaml" => (Encoding::Yaml, 0),
+            "application/*" => (Encoding::Json, 1),
+            "*/*" => (Encoding::Json, 2),
+            _ => return None,
+        };
+        let mut alternative = Self {
+            encoding,
+            wildcards,
+            quality: 1000,
+            kind: None,
+            group: None,
+            version: None,
+        };
+        for (name, value) in parts.filter_map(|part| part.split_once('=')) {
+            let value = value.trim();
+            match name.trim() {
+                "as" => alternative.kind = Some(value),
+                "g" => alternative.group = Some(value),
+                "v" => alternative.version = Some(value),
+                "q" => alternative.quality = quality(value),
+                _ => {}
+            }
+        }
+        Some(alternative)
+    }
+
+    fn conversion(&self) -> Option<Conversion<'a>> {
+        if self.kind.is_none() && self.group.is_none() && self.version.is_none() {
+            return None;
+        }
+        Some((
+            self.kind.unwrap_or_default(),
+            self.group.unwrap_or_default(),
+            self.version.unwrap_or_default(),
+        ))
+    }
+}
+
+fn quality(text: &str) -> u16 {
+    let quality: f32 = text.parse().unwrap_or(1.0);
+    (quality.clamp(0.0, 1.0) * 1000.0) as u16
+}
+
+/// Returns whether a client takes compressed answers; the qualities other servers weigh are ignored, as
+/// a real one ignores them.
+pub(crate) fn accepts_gzip(accept_encoding: &str) -> bool {
+    accept_encoding
+        .split(',')
+        .any(|encoding| encoding.trim() == "gzip")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn check(accept: &str, expected: Option<Shape>) {
+        let shape = Form::negotiate(accept).ok().map(|form| form.shape);
+        assert_eq!(shape, expected, "{accept}");
+    }
+
+    #[test]
+    fn the_first_alternative_that_can_be_served_is_taken() {
+        let partial = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
+        let list = "application/json; as=PartialObjectMetadataList; v=v1; g=meta.k8s.io";
+        let table = "application/json;as=Table;v=v1;g=meta.k8s.io";
+        let protobuf = "application/vnd.kubernetes.protobuf";
+        check("", Some(Shape::Whole));
+        check("*/*", Some(Shape::Whole));
+        check("text/html, application/*;q=0.8", Some(Shape::Whole));
+        check(protobuf, None);
+        check("text/html", None);
+        check(partial, Some(Shape::Metadata));
+        check(list, Some(Shape::MetadataList));
+        check(
+            &format!("{partial},application/json"),
+            Some(Shape::Metadata),
+        );
+        check(&format!("application/json,{partial}"), Some(Shape::Whole));
+        check(
+            &format!("application/json;q=0.5,{partial}"),
+            Some(Shape::Metadata),
+        );
+        let as_protobuf = partial.replace("application/json", protobuf);
+        check(&format!("{as_protobuf},{partial}"), Some(Shape::Metadata));
+        check(&format!("{table},application/json"), Some(Shape::Table));
+        check(&format!("{protobuf},application/json"), Some(Shape::Whole));
+        let stream = format!("{protobuf};stream=watch,application/json;stream=watch");
+        check(&stream, Some(Shape::Whole));
+        let as_protobuf = table.replace("application/json", protobuf);
+        check(
+            &format!("{as_protobuf},{table},{protobuf}"),
+            Some(Shape::Table),
+        );
+        check(
+            &format!("{as_protobuf},application/json"),
+            Some(Shape::Whole),
+        );
+        check(&table.replace("v=v1", "v=v1beta1"), Some(Shape::Table));
+        check(&table.replace("Table", "Bogus"), None);
+        check(&partial.replace("v=v1", "v=v9"), None);
+        check("application/json;as=PartialObjectMetadata", None);
+    }
+
+    #[test]
+    fn the_encoding_is_that_of_the_alternative() {
+        for (accept, expected) in [
+            ("application/yaml", Encoding::Yaml),
+            ("application/yaml;q=0.1,*/*;q=0.5", Encoding::Json),
+            ("*/*,application/yaml", Encoding::Yaml),
+            ("text/html,*/*", Encoding::Json),
+        ] {
+            let form = Form::negotiate(accept).unwrap();
+            assert_eq!(form.encoding, expected, "{accept}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_header_makes_it_panic(accept in ".{0,60}|[a-z*/;=,.0-9 ]{0,60}") {
+            drop(Form::negotiate(&accept));
+        }
+    }
+}

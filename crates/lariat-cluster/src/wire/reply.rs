@@ -1,0 +1,145 @@
+//! Responses.
+
+use bytes::Bytes;
+use http::header::{CONTENT_ENCODING, CONTENT_TYPE, ETAG, HeaderValue, RETRY_AFTER, VARY, WARNING};
+use http::{Response, StatusCode};
+
+use super::yaml;
+use crate::status::ApiError;
+use crate::wire::body::ResponseBody;
+use crate::wire::negotiate::Encoding;
+
+/// A response on its way out.
+#[derive(Debug)]
+pub(crate) struct Reply(Response<ResponseBody>);
+
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
+const YAML: HeaderValue = HeaderValue::from_static("application/yaml");
+pub(crate) const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
+
+impl Reply {
+    pub(crate) fn new(code: StatusCode, content_type: HeaderValue, body: ResponseBody) -> Self {
+        let mut response = Response::new(body);
+        *response.status_mut() = code;
+        response.headers_mut().insert(CONTENT_TYPE, content_type);
+        Self(response)
+    }
+
+    /// Answers one JSON document; a line feed follows it, as Go's encoder has it.
+    pub(crate) fn json(code: StatusCode, document: impl AsRef<[u8]>) -> Self {
+        Self::json_of(code, &[document.as_ref()])
+    }
+
+    /// Answers one JSON document that is in parts.
+    pub(crate) fn json_of(code: StatusCode, parts: &[&[u8]]) -> Self {
+        let length = parts.iter().map(|part| part.len()).sum::<usize>() + 1;
+        let mut document = Vec::with_capacity(length);
+        for part in parts {
+            document.extend_from_slice(part);
+        }
+        document.push(b'\n');
+        Self::new(code, JSON, ResponseBody::whole(document))
+    }
+
+    pub(crate) fn text(code: StatusCode, text: impl Into<Bytes>) -> Self {
+        Self::new(code, TEXT, ResponseBody::whole(text))
+    }
+
+    /// Answers nothing but a code.
+    pub(crate) fn empty(code: StatusCode) -> Self {
+        let mut response = Response::new(ResponseBody::whole(Bytes::new()));
+        *response.status_mut() = code;
+        Self(response)
+    }
+
+    /// Puts on the answer the tag by which a client asks whether it has changed.
+    pub(crate) fn tag(mut self, tag: &str) -> Self {
+        let headers = self.0.headers_mut();
+        if let Ok(tag) = HeaderValue::from_str(tag) {
+            headers.insert(ETAG, tag);
+        }
+        headers.append(VARY, HeaderValue::from_static("Accept"));
+        self
+    }
+
+    /// Answers JSON that is not in one piece.
+    pub(crate) fn pieces(body: ResponseBody) -> Self {
+        Self::new(StatusCode::OK, JSON, body)
+    }
+
+    /// Tells the client when to come again, if that is known.
+    pub(crate) fn retry_after(mut self, seconds: Option<u64>) -> Self {
+        if let Some(seconds) = seconds {
+            self.0.headers_mut().insert(RETRY_AFTER, seconds.into());
+        }
+        self
+    }
+
+    /// Tells the client what the answer does not: one header each, as RFC 9111 has warnings.
+    ///
+    /// Source: `net.NewWarningHeader` in `k8s.io/apimachinery/pkg/util/net`.
+    pub(crate) fn warnings(mut self, texts: &[String]) -> Self {
+        for text in texts {
+            let quoted = text.replace('\\', r"\\").replace('"', r#"\""#);
+            if let Ok(value) = HeaderValue::from_str(&format!("299 - \"{quoted}\"")) {
+                self.0.headers_mut().append(WARNING, value);
+            }
+        }
+        self
+    }
+
+    /// Writes the answer in another encoding, unless it is a stream or no JSON at all.
+    pub(crate) fn encoded(self, encoding: Encoding) -> Self {
+        let is_json = self.0.headers().get(CONTENT_TYPE) == Some(&JSON);
+        if encoding == Encoding::Json || !is_json {
+            return self;
+        }
+        let (parts, body) = self.0.into_parts();
+        let bytes = match body.into_bytes() {
+            Ok(bytes) => bytes,
+            Err(body) => return Self(Response::from_parts(parts, body)),
+        };
+        let body = match serde_json::from_slice(&bytes) {
+            Ok(document) => yaml::to_yaml(&document).into(),
+            Err(_) => bytes,
+        };
+        let mut response = Response::from_parts(parts, ResponseBody::whole(body));
+        response.headers_mut().insert(CONTENT_TYPE, YAML);
+        Self(response)
+    }
+
+    /// Compresses a large answer.
+    pub(crate) fn gzip(self) -> Self {
+        let (parts, body) = self.0.into_parts();
+        let (body, compressed) = body.gzip();
+        let mut response = Response::from_parts(parts, body);
+        if compressed {
+            let headers = response.headers_mut();
+            headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+            headers.append(VARY, HeaderValue::from_static("Accept-Encoding"));
+        }
+        Self(response)
+    }
+
+    /// Answers with another body.
+    pub(crate) fn map(self, change: impl FnOnce(ResponseBody) -> ResponseBody) -> Self {
+        Self(self.0.map(change))
+    }
+
+    pub(crate) fn code(&self) -> StatusCode {
+        self.0.status()
+    }
+
+    pub(crate) fn into_response(self) -> Response<ResponseBody> {
+        self.0
+    }
+}
+
+impl From<ApiError> for Reply {
+    fn from(error: ApiError) -> Self {
+        if error.plain {
+            return Self::text(error.code, "404 page not found\n");
+        }
+        Self::json(error.code, error.json()).retry_after(error.retry_after())
+    }
+}

@@ -1,0 +1,51 @@
+//! The verbs of Kubernetes, and how requests say them.
+
+use http::Method;
+
+use super::route::Target;
+
+/// A Kubernetes verb.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Verb {
+    Get,
+    List,
+    Watch,
+    Create,
+    Update,
+    Patch,
+    Delete,
+    DeleteCollection,
+}
+
+impl Verb {
+    /// Returns the verb of a request, or `None` where the method has no meaning.
+    pub(crate) fn of(method: &Method, target: &Target, watch: bool) -> Option<Self> {
+        if *method == Method::POST && target.subresource.is_some() {
+            return Some(Self::Create);
+        }
+        Some(match (method, target.name.is_some()) {
+            (&Method::GET, true) => Self::Get,
+            (&Method::GET, false) if watch => Self::Watch,
+            (&Method::GET, false) => Self::List,
+            (&Method::POST, false) => Self::Create,
+            (&Method::PUT, true) => Self::Update,
+            (&Method::PATCH, true) => Self::Patch,
+            (&Method::DELETE, true) => Self::Delete,
+            (&Method::DELETE, false) => Self::DeleteCollection,
+            _ => return None,
+        })
+    }
+
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Get => "get",
+            Self::List => "list",
+            Self::Watch => "watch",
+            Self::Create => "create",
+            Self::Update => "update",
+            Self::Patch => "patch",
+            Self::Delete => "delete",
+            Self::DeleteCollection => "deletecollection",
+        }
+    }
+}
