@@ -154,7 +154,7 @@ async fn a_finalizer_is_waited_for() {
         let free = json!({"metadata": {"finalizers": null}});
         merge(&machines, "robot", free).await.unwrap();
     };
-    let (left, ()) = tokio::join!(run.leave(pending()), looked_after);
+    let (left, ()) = tokio::join!(run.leave(pending()), managed);
     left.unwrap();
     assert!(!is_defined(&cluster).await);
 }

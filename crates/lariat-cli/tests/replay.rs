@@ -173,7 +173,7 @@ async fn a_timeline_says_what_happened_to_an_object() {
         "ConfigMap  watch: ADDED default/a at ",
         "ConfigMap  cache: added default/a at ",
         "ConfigMap  queued default/a for all handlers, normal: added at ",
-        "ConfigMap  handed out default/a for all handlers, normal, due for ",
+        "ConfigMap  dequeued default/a for all handlers, normal, due for ",
         "ConfigMap  run 1: sync is called for default/a",
         "ConfigMap  run 1: sync failed for default/a after ",
         "ConfigMap  default/a came back: sync failed, again in 5.0ms",
@@ -224,7 +224,7 @@ async fn a_summary_counts_calls_and_ends_of_watches() {
     record_two(&file).await;
     let (_, sums, _) = replay(&[&file, "--summary"]);
     for part in [
-        "v1 ConfigMap: lists 0, watches 2, lines 2, changes 2, queued 2, handed out 4",
+        "v1 ConfigMap: lists 0, watches 2, lines 2, changes 2, queued 2, dequeued 4",
         "1 × the connection was cut off",
         "v1 ConfigMap, handler sync: calls 4 (2 done, 2 failed)",
         "2 × v1 ConfigMap default/a",
@@ -316,7 +316,7 @@ async fn a_decision_that_was_made_otherwise_is_found() {
     assert_eq!(code, Some(3), "{text}");
     assert!(text.starts_with("difference in session 1 at +"), "{text}");
     assert!(
-        text.contains("  recorded: default/other is handed out, "),
+        text.contains("  recorded: default/other is dequeued, "),
         "{text}"
     );
     assert!(text.contains("  today:    default/o"), "{text}");

@@ -1,7 +1,6 @@
 //! Runs of the work queue.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 
@@ -162,6 +161,10 @@ impl Row {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use tokio::time;
+
     use super::*;
 
     #[tokio::test(start_paused = true)]

@@ -26,7 +26,7 @@ struct Kind {
     /// How often lists and watches ended, by reason; those that were read to their end apart.
     ends: BTreeMap<String, usize>,
     queued: usize,
-    handed_out: usize,
+    dequeued: usize,
 }
 
 /// What is counted of a handler.
@@ -164,7 +164,7 @@ impl<'a> Sums<'a> {
         let mut hottest: Vec<_> = self.keys.iter().filter(|(_, count)| **count > 1).collect();
         hottest.sort_by_key(|(key, count)| (Reverse(**count), **key));
         if !hottest.is_empty() {
-            let _ = writeln!(to, "  keys handed out most often");
+            let _ = writeln!(to, "  keys dequeued most often");
         }
         for ((kind, key), count) in hottest.iter().take(NAMED) {
             let _ = writeln!(to, "    {count:>8} × {kind} {key}");
@@ -180,13 +180,13 @@ impl Kind {
             lines,
             changes,
             queued,
-            handed_out,
+            dequeued,
             ..
         } = self;
         let _ = writeln!(
             to,
             "  {name}: lists {lists}, watches {watches}, lines {lines}, changes {changes}, queued {queued}, \
-             handed out {handed_out}"
+             dequeued {dequeued}"
         );
         for (end, count) in &self.ends {
             let _ = writeln!(to, "    {count} × {end}");

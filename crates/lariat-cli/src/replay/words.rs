@@ -78,7 +78,7 @@ impl Words<'_> {
             } => {
                 let (lanes, priority) = (self.lanes(lanes), priority.as_str());
                 let waited = span(*waited);
-                format!("handed out {key} for {lanes}, {priority}, due for {waited}")
+                format!("dequeued {key} for {lanes}, {priority}, due for {waited}")
             }
             Queued::Finished { key, verdicts } => {
                 return Some(self.finished(key, verdicts));

@@ -1,7 +1,7 @@
 //! The command `simulate`: many seeds, on all processors.
 
+mod command;
 mod options;
 mod paint;
-mod runner;
 
-pub use runner::main;
+pub use command::main;

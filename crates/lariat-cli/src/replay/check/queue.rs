@@ -140,7 +140,7 @@ impl Known {
     ) -> Outcome {
         let recorded = described(key, lanes, level(priority));
         let Some(taken) = self.core.get(at) else {
-            return Outcome::Differs(recorded, "nothing is handed out".to_owned());
+            return Outcome::Differs(recorded, "nothing is dequeued".to_owned());
         };
         let due: Vec<u32> = taken.lanes.ids().map(LaneId::number).collect();
         let is_same = *taken.key == *key && due == lanes && taken.priority == level(priority);
@@ -159,7 +159,7 @@ fn not_held(key: &str) -> Outcome {
 }
 
 fn described(key: &str, lanes: &[u32], priority: Priority) -> String {
-    let mut text = format!("{key} is handed out, {}, for ", priority.as_str());
+    let mut text = format!("{key} is dequeued, {}, for ", priority.as_str());
     match lanes {
         [u32::MAX] => text.push_str("all handlers"),
         lanes => {
