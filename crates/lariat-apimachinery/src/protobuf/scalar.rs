@@ -46,10 +46,11 @@ fn text(bytes: &[u8]) -> Value {
 }
 
 fn number(value: f64) -> Value {
-    match value.fract() == 0.0 && value.abs() < WHOLE {
+    if value.fract() == 0.0 && value.abs() < WHOLE {
         // Go writes whole numbers without a point.
-        true => (value as i64).into(),
-        false => value.into(),
+        (value as i64).into()
+    } else {
+        value.into()
     }
 }
 

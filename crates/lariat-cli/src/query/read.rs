@@ -78,9 +78,10 @@ async fn progress(informer: &Informer, plural: &str) -> Never {
         };
         let mut stderr = std::io::stderr();
         // Whether it can be said or not: the answer is what counts.
-        let _ = match is_terminal {
-            true => write!(stderr, "\r\x1b[Kreading {plural}: {phase}"),
-            false => writeln!(stderr, "reading {plural}: {phase}"),
+        let _ = if is_terminal {
+            write!(stderr, "\r\x1b[Kreading {plural}: {phase}")
+        } else {
+            writeln!(stderr, "reading {plural}: {phase}")
         };
         time::sleep(if is_terminal { ON_TERMINAL } else { ELSEWHERE }).await;
     }

@@ -140,9 +140,10 @@ impl Words<'_> {
             }
         };
         let verdicts: Vec<String> = verdicts.iter().map(verdict).collect();
-        Line::good(match verdicts.is_empty() {
-            true => format!("{key} came back"),
-            false => format!("{key} came back: {}", verdicts.join("; ")),
+        Line::good(if verdicts.is_empty() {
+            format!("{key} came back")
+        } else {
+            format!("{key} came back: {}", verdicts.join("; "))
         })
     }
 
@@ -196,9 +197,10 @@ fn reflected(what: &Reflected<'_>) -> Line {
         Reflected::Began {
             namespace, since, ..
         } => {
-            let place = match namespace.is_empty() {
-                true => "all namespaces".to_owned(),
-                false => format!("namespace {namespace}"),
+            let place = if namespace.is_empty() {
+                "all namespaces".to_owned()
+            } else {
+                format!("namespace {namespace}")
             };
             match since {
                 Some(since) => format!("the reflector of {place} goes on from version {since}"),
@@ -226,10 +228,13 @@ fn reflected(what: &Reflected<'_>) -> Line {
         Reflected::Bookmark {
             version,
             ends_initial,
-        } => match ends_initial {
-            true => format!("watch: BOOKMARK at {version}, the end of the initial list"),
-            false => format!("watch: BOOKMARK at {version}"),
-        },
+        } => {
+            if ends_initial {
+                format!("watch: BOOKMARK at {version}, the end of the initial list")
+            } else {
+                format!("watch: BOOKMARK at {version}")
+            }
+        }
         Reflected::Loaded { version, objects } => {
             format!("everything was read: {objects} objects at version {version}")
         }
@@ -318,8 +323,9 @@ fn controlled(what: &Controlled<'_>) -> Line {
 
 /// Returns a time span with one digit behind the point.
 pub(super) fn span(span: Duration) -> String {
-    match span.is_zero() {
-        true => "0s".to_owned(),
-        false => format!("{span:.1?}"),
+    if span.is_zero() {
+        "0s".to_owned()
+    } else {
+        format!("{span:.1?}")
     }
 }

@@ -109,9 +109,10 @@ impl Applier<'_> {
     /// Returns the path of the collection the object belongs to.
     async fn path(&mut self, document: &Document) -> Result<String> {
         let (version, kind) = (document.text("/apiVersion"), document.text("/kind"));
-        let root = match version.contains('/') {
-            true => format!("/apis/{version}"),
-            false => format!("/api/{version}"),
+        let root = if version.contains('/') {
+            format!("/apis/{version}")
+        } else {
+            format!("/api/{version}")
         };
         let served = self.served(version, &root).await?;
         let mut served = served.iter().filter(|each| !each.name.contains('/'));
@@ -122,9 +123,10 @@ impl Applier<'_> {
             "" => NAMESPACE,
             namespace => namespace,
         };
-        Ok(match resource.namespaced {
-            true => format!("{root}/namespaces/{namespace}/{}", resource.name),
-            false => format!("{root}/{}", resource.name),
+        Ok(if resource.namespaced {
+            format!("{root}/namespaces/{namespace}/{}", resource.name)
+        } else {
+            format!("{root}/{}", resource.name)
         })
     }
 

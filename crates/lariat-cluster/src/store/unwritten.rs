@@ -224,10 +224,11 @@ impl Store {
 impl State {
     /// Returns the revision up to which events may be shown.
     pub(super) fn visible(&self) -> u64 {
-        match self.unwritten.is_kept {
+        if self.unwritten.is_kept {
             // What was visible before a rewind may be above all there is now.
-            true => self.unwritten.visible.min(self.revision),
-            false => self.revision,
+            self.unwritten.visible.min(self.revision)
+        } else {
+            self.revision
         }
     }
 

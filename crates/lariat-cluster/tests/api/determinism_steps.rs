@@ -427,9 +427,10 @@ async fn note(
 
 fn action(rng: &mut Rng) -> Action {
     let time = Duration::from_millis(rng.u64(..5000));
-    let after = match rng.bool() {
-        true => After::Events(rng.usize(..4)),
-        false => After::Time(time),
+    let after = if rng.bool() {
+        After::Events(rng.usize(..4))
+    } else {
+        After::Time(time)
     };
     let bytes = rng.usize(..3000);
     match rng.u8(..27) {

@@ -161,9 +161,10 @@ impl<B: http_body::Body> Open for B {
 }
 
 fn defect(text: &str) -> Result<Option<String>, String> {
-    match text.contains("the server has a defect") {
-        true => Err(text.to_owned()),
-        false => Ok(None),
+    if text.contains("the server has a defect") {
+        Err(text.to_owned())
+    } else {
+        Ok(None)
     }
 }
 
@@ -182,9 +183,10 @@ fn check(code: StatusCode, text: &str) -> Result<Option<String>, String> {
         && document["status"] == "Failure"
         && document["message"].is_string()
         && document["code"] == code.as_u16();
-    match is_status {
-        true => Ok(None),
-        false => Err(format!("{code}: {text}")),
+    if is_status {
+        Ok(None)
+    } else {
+        Err(format!("{code}: {text}"))
     }
 }
 

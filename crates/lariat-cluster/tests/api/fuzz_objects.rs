@@ -232,9 +232,10 @@ fn nested(rng: &mut Rng, mut value: Value) -> Value {
     let depth = [1, 2, 60, 108, 125, 140, 180][rng.usize(..7)];
     let name = pick(rng, &NAMES);
     for _ in 0..depth {
-        value = match rng.bool() {
-            true => json!([value]),
-            false => json!({ name: value }),
+        value = if rng.bool() {
+            json!([value])
+        } else {
+            json!({ name: value })
         };
     }
     value

@@ -23,9 +23,10 @@ fn outside(name: &str) -> Value {
 #[tokio::test(start_paused = true)]
 async fn objects_of_a_set_that_becomes_owned_are_found_in_other_namespaces() {
     for watches in [true, false] {
-        let rig = match watches {
-            true => Rig::watching().await,
-            false => Rig::blind().await,
+        let rig = if watches {
+            Rig::watching().await
+        } else {
+            Rig::blind().await
         };
         rig.setup(Apply::without_owner);
         rig.want([outside("web"), config("here", "1")]);
@@ -61,19 +62,20 @@ async fn start_restricted(bench: &Bench, annotates: bool) -> Operator {
     let operator = Operator::new("widgeteer", &factory);
     let set_of = move |cx: &Reconcile<Widget>| {
         let set = cx.apply_set("things").without_owner();
-        match annotates {
-            true => set,
-            false => set
-                .without_annotation()
+        if annotates {
+            set
+        } else {
+            set.without_annotation()
                 .prunes_kind("v1/ConfigMap".parse::<Gvk>().expect("a kind"))
-                .prunes_in("kube-system"),
+                .prunes_in("kube-system")
         }
     };
     let cleanup = move |cx: Reconcile<Widget>| async move {
         let applied = set_of(&cx).apply(Desired::new()).await?;
-        Ok(match applied.is_gone() {
-            true => Outcome::done(),
-            false => Outcome::requeue_after(SECOND),
+        Ok(if applied.is_gone() {
+            Outcome::done()
+        } else {
+            Outcome::requeue_after(SECOND)
         })
     };
     operator

@@ -131,9 +131,10 @@ async fn a_release_that_drops_a_kind_goes_on_without_the_right_and_prunes_with_i
         let one = || vec![config("web", "1")];
         let second = Release::<Widget>::start(&cluster, one(), |reconciler, factory| {
             let reconciler = reconciler.applies(&factory.for_object::<ConfigMap>());
-            match watches {
-                true => reconciler.owns(&factory.for_object::<Secret>()),
-                false => reconciler,
+            if watches {
+                reconciler.owns(&factory.for_object::<Secret>())
+            } else {
+                reconciler
             }
         })
         .await;
@@ -191,9 +192,10 @@ async fn a_kind_the_program_applies_may_not_be_forbidden_while_a_set_lacks_it() 
                 let secrets = factory.for_object::<Secret>();
                 let reconciler = reconciler.applies(&factory.for_object::<ConfigMap>());
                 let writes = lariat_operator::Rule::of(&secrets).verbs(["create", "get", "patch"]);
-                match is_named {
-                    true => reconciler.applies(&secrets),
-                    false => reconciler.needs(writes),
+                if is_named {
+                    reconciler.applies(&secrets)
+                } else {
+                    reconciler.needs(writes)
                 }
             });
             release.await
@@ -255,9 +257,10 @@ async fn an_owner_without_a_namespace_looks_where_the_cache_does() {
         let release = Release::<Namespace>::start(&cluster, both.clone(), |reconciler, factory| {
             let config_maps = factory.for_object::<ConfigMap>();
             let reconciler = reconciler.applies(&config_maps);
-            match owns {
-                true => reconciler.owns(&config_maps),
-                false => reconciler,
+            if owns {
+                reconciler.owns(&config_maps)
+            } else {
+                reconciler
             }
         })
         .await;

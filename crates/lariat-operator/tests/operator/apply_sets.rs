@@ -172,9 +172,10 @@ async fn a_field_that_is_not_wanted_any_more_is_removed() {
 #[tokio::test(start_paused = true)]
 async fn another_process_prunes_what_an_earlier_one_applied() {
     for watches in [true, false] {
-        let mut rig = match watches {
-            true => Rig::watching().await,
-            false => Rig::blind().await,
+        let mut rig = if watches {
+            Rig::watching().await
+        } else {
+            Rig::blind().await
         };
         rig.want([config("one", "1"), service("web", 80)]);
         rig.bench.create("a", 1).await;

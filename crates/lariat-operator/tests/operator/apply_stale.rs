@@ -249,9 +249,10 @@ async fn objects_are_pruned_though_their_version_is_not_served_any_more() {
         assert_eq!(rig.calls()[0], "1 created");
         define(&rig, &gadgets(false)).await;
         rig.want([]);
-        match restarts {
-            true => rig.restart(false).await,
-            false => rig.kick().await,
+        if restarts {
+            rig.restart(false).await
+        } else {
+            rig.kick().await
         }
         let kind = GroupVersionKind::gvk("gadgets.dev", "v1", "Gadget");
         let api: Api<DynamicObject> = Api::namespaced_with(

@@ -106,14 +106,13 @@ async fn without_connections(bench: Bench, is_down: &Arc<AtomicBool>) -> Bench {
         let (mut service, nowhere) = (service.clone(), nowhere.clone());
         let connects = request.method() != http::Method::DELETE || !is_down.load(Ordering::Relaxed);
         async move {
-            match connects {
-                true => Service::call(&mut service, request)
+            if connects {
+                Service::call(&mut service, request)
                     .await
-                    .map_err(BoxError::from),
-                false => {
-                    let refused = nowhere.send(request).await;
-                    Err(refused.expect_err("nobody listens there").into())
-                }
+                    .map_err(BoxError::from)
+            } else {
+                let refused = nowhere.send(request).await;
+                Err(refused.expect_err("nobody listens there").into())
             }
         }
     };

@@ -145,9 +145,10 @@ async fn what_was_ignored_is_looked_at_again_after_the_period_too() {
         .register(move |_| {
             let is_first = counted.fetch_add(1, Ordering::Relaxed) == 0;
             async move {
-                match is_first {
-                    true => Err(HandlerError::ignore("not now")),
-                    false => Ok(Outcome::done()),
+                if is_first {
+                    Err(HandlerError::ignore("not now"))
+                } else {
+                    Ok(Outcome::done())
                 }
             }
         })

@@ -92,9 +92,10 @@ fn replaced(bench: &Bench, gone: fn() -> HandlerResult, failures: u32) -> Log {
                 if size == 1 {
                     time::sleep(SECOND).await;
                 }
-                match size == 2 && cx.attempt() <= failures {
-                    true => Err("not yet".into()),
-                    false => Ok(Outcome::done()),
+                if size == 2 && cx.attempt() <= failures {
+                    Err("not yet".into())
+                } else {
+                    Ok(Outcome::done())
                 }
             }
         });

@@ -124,9 +124,10 @@ async fn a_cleanup_that_was_given_up_is_tried_again() {
         reconciler
             .options(HandlerOptions::default().max_retries(3))
             .finalizer(Finalizer::new("demo.dev/cleanup"), move |_| {
-                let result = match used.load(Ordering::Relaxed) {
-                    true => end(),
-                    false => Ok(Outcome::done()),
+                let result = if used.load(Ordering::Relaxed) {
+                    end()
+                } else {
+                    Ok(Outcome::done())
                 };
                 async { result }
             })

@@ -75,9 +75,10 @@ async fn an_attempt_that_sets_the_reported_condition_and_fails_waits_for_its_bac
                         std::future::pending::<()>().await;
                     }
                     let said = say(&cx, way).await?;
-                    match fails {
-                        true => Err(HandlerError::from("no way")),
-                        false => Ok(said),
+                    if fails {
+                        Err(HandlerError::from("no way"))
+                    } else {
+                        Ok(said)
                     }
                 }
             })
