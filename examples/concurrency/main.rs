@@ -49,7 +49,7 @@ const ABOUT: About = About {
 };
 
 const PODS: usize = 40;
-const PATIENCE: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_secs(120);
 
 #[tokio::main]
 async fn main() -> ExitCode {
@@ -141,7 +141,7 @@ async fn row(stage: &Stage, config: Config) -> Result<[String; 6]> {
     } else {
         1
     };
-    let counts = timeout(PATIENCE, gauge.reaches(PODS * attempts)).await;
+    let counts = timeout(TIMEOUT, gauge.reaches(PODS * attempts)).await;
     let counts = counts.context("not all pods were handled")?;
     factory.stop().await?;
     Ok([

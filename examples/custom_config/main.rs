@@ -40,7 +40,7 @@ const ABOUT: About = About {
 /// The resync period of the story, and of the original.
 const RESYNC: &str = "2, with --watch 45";
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 #[tokio::main]
 async fn main() -> ExitCode {
@@ -135,5 +135,5 @@ async fn wait(stage: &Stage, is_done: impl Fn(&HandlerStatus) -> bool) -> Result
         let mut handlers = status.iter().flat_map(|kind| &kind.handlers);
         handlers.any(&is_done).then_some(()).ok_or("not yet")
     };
-    Ok(eventually(PATIENCE, look).await?)
+    Ok(eventually(TIMEOUT, look).await?)
 }

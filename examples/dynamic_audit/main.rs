@@ -17,7 +17,7 @@ use lariat::cluster::testing::{config_map, deployment, eventually};
 use lariat::kube::api::{Api, ApiResource, DynamicObject, PostParams};
 use lariat::kube::{CustomResource, CustomResourceExt, ResourceExt};
 use lariat_examples::dynamic_audit::{Entry, What, register};
-use lariat_examples::{About, PATIENCE, Paint, Stage, delete, merge, perform, tell};
+use lariat_examples::{About, Paint, Stage, TIMEOUT, delete, merge, perform, tell};
 use parking_lot::Mutex;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -145,7 +145,7 @@ async fn watched(stage: &Stage, audit: &KindsRegistration) -> Result<()> {
             Err(format!("{watches} watches for {kinds} kinds"))
         }
     };
-    let (kinds, watches) = eventually(PATIENCE, watches).await?;
+    let (kinds, watches) = eventually(TIMEOUT, watches).await?;
     stage.step(format_args!(
         "audited are {kinds} kinds through {watches} watches of metadata"
     ));
@@ -160,5 +160,5 @@ async fn knows(audit: &KindsRegistration, group: &str) -> Result<()> {
             .then_some(())
             .ok_or("the audit has not discovered it yet")
     };
-    Ok(eventually(PATIENCE, is_so).await?)
+    Ok(eventually(TIMEOUT, is_so).await?)
 }

@@ -15,7 +15,7 @@ use lariat::cluster::testing::Wait;
 use lariat::kube::api::{Api, DeleteParams, ListParams, PostParams};
 use lariat::operator::Conditions;
 use lariat_examples::kronjob::{Clock, KronJob, KronJobStatus, register};
-use lariat_examples::{About, PATIENCE, Stage, merge, perform};
+use lariat_examples::{About, Stage, TIMEOUT, merge, perform};
 use serde_json::json;
 use tokio::time::sleep;
 
@@ -88,7 +88,7 @@ async fn story(stage: &Stage) -> Result<()> {
     for job in jobs.list(&ListParams::default()).await? {
         let name = job.metadata.name.as_deref().unwrap_or_default();
         // The garbage collector discovers new kinds, such as the owner's, every half minute.
-        Wait::new(&jobs, name).timeout(PATIENCE).gone().await?;
+        Wait::new(&jobs, name).timeout(TIMEOUT).gone().await?;
     }
     Ok(())
 }
@@ -117,7 +117,7 @@ async fn until(
     kronjobs: &Api<KronJob>,
     mut wanted: impl FnMut(&KronJobStatus) -> bool,
 ) -> Result<()> {
-    let wait = Wait::new(kronjobs, NAME).timeout(PATIENCE);
+    let wait = Wait::new(kronjobs, NAME).timeout(TIMEOUT);
     let wanted = |kronjob: &KronJob| kronjob.status.as_ref().is_some_and(&mut wanted);
     wait.until("its status is as wanted", wanted).await?;
     Ok(())

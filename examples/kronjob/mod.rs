@@ -54,7 +54,7 @@ pub fn register(operator: &Operator, clock: &Clock) -> Result<ReconcilerRegistra
         // Not for its own writes of the status.
         .options(HandlerOptions::default().only(Predicate::generation_changed()))
         .report_errors("Ready")
-        .on_gone(move |cx: Reconcile<KronJob>| {
+        .on_deleted(move |cx: Reconcile<KronJob>| {
             told.lock().remove(cx.key());
             async { Ok(Outcome::done()) }
         })

@@ -26,7 +26,7 @@ const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset
 /// The maximum number of connections; further ones wait.
 const CONNECTIONS: usize = 16;
 /// The timeout for a client's request, and for reading the response when the exporter ends.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Serves a registry on a port.
 pub struct Exporter {
@@ -85,7 +85,7 @@ impl Exporter {
                 Err(_) => sleep(Duration::from_millis(100)).await,
             }
         }
-        let _ = timeout(PATIENCE, async {
+        let _ = timeout(TIMEOUT, async {
             while connections.join_next().await.is_some() {}
         })
         .await;
@@ -100,7 +100,7 @@ async fn converse(stream: TcpStream, registry: Arc<Registry>, stop: Cancellation
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(PATIENCE)
+        .header_read_timeout(TIMEOUT)
         .serve_connection(TokioIo::new(stream), service);
     let mut connection = pin!(connection);
     tokio::select! {

@@ -14,7 +14,7 @@ use tokio_util::task::TaskTracker;
 
 use super::{Exporter, RETRIES, register, registry};
 
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 struct Bench {
     cluster: TestCluster,
@@ -78,7 +78,7 @@ async fn names_and_counts_are_those_of_the_factory() {
         let settled = totals.runs - totals.failures + totals.given_up;
         (settled == 20).then_some(()).ok_or(settled)
     };
-    eventually(PATIENCE, all_handled).await.unwrap();
+    eventually(TIMEOUT, all_handled).await.unwrap();
     let (totals, page) = (totals(), bench.ask("GET /metrics").await);
     assert!(page.starts_with("HTTP/1.1 200 OK\r\n"), "{page}");
     assert!(
@@ -142,7 +142,7 @@ async fn the_exporter_ends_although_a_client_holds_its_connection() {
     assert_eq!(&first, b"HTTP/1.1 200 OK");
     bench.stop.cancel();
     bench.tasks.close();
-    timeout(PATIENCE, bench.tasks.wait()).await.unwrap();
+    timeout(TIMEOUT, bench.tasks.wait()).await.unwrap();
     assert!(
         TcpStream::connect(bench.address).await.is_err(),
         "the port is free"

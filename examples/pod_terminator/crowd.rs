@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use k8s_openapi::api::core::v1::Pod;
-use lariat::cluster::testing::{PATIENCE, deployment, eventually};
+use lariat::cluster::testing::{TIMEOUT, deployment, eventually};
 use lariat::kube::api::ListParams;
 use lariat_examples::Stage;
 
@@ -61,5 +61,5 @@ pub(crate) async fn gone(stage: &Stage, before: &[Option<String>], wanted: usize
         ensure!(gone >= wanted, "{gone} of {wanted} pods are deleted");
         Ok(())
     };
-    Ok(eventually(PATIENCE, look).await?)
+    Ok(eventually(TIMEOUT, look).await?)
 }

@@ -91,7 +91,7 @@ pub fn register(operator: &Operator, tasks: &TaskTracker, dice: Rng) -> Result<(
         .reconciler("pod-killer", &terminators)
         .finalizer(Finalizer::new(FINALIZER), move |cx| stop(going.clone(), cx))
         // The finalizer may have been removed by hand.
-        .on_gone(move |cx| stop(gone.clone(), cx))
+        .on_deleted(move |cx| stop(gone.clone(), cx))
         // A stop of the operator ends killers too, and the next start does not reconcile unchanged objects.
         .requeue_after(LOOK)
         .needs(Rule::of(&pods).verbs(["delete"]))

@@ -14,7 +14,7 @@ use tokio::time::timeout;
 use super::PodTerminatorSpec;
 
 /// The timeout of a request.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The result of a round.
 #[derive(Debug, Default)]
@@ -98,11 +98,11 @@ async fn kill(pods: &CachedApi<Pod>, pod: &Pod, dry_run: bool) -> Result<bool, S
         }),
         ..DeleteParams::default()
     };
-    match timeout(PATIENCE, pods.delete(&key_of(pod), &params)).await {
+    match timeout(TIMEOUT, pods.delete(&key_of(pod), &params)).await {
         Ok(Ok(())) => Ok(true),
         Ok(Err(error)) if error.is_not_found() || error.is_conflict() => Ok(false),
         Ok(Err(error)) => Err(describe(&error)),
-        Err(_) => Err(format!("no answer within {PATIENCE:?}")),
+        Err(_) => Err(format!("no answer within {TIMEOUT:?}")),
     }
 }
 

@@ -8,8 +8,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use lariat::kube::api::{Api, ApiResource, Patch, PatchParams};
 use lariat::prelude::*;
 use lariat_examples::{
-    EXAMPLE, delete, ensure, ensure_definition, ensure_namespace, forget, remove_definition, told,
-    unique,
+    EXAMPLE, delete, ensure, ensure_crd, ensure_namespace, forget, remove_crd, told, unique,
 };
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
@@ -20,7 +19,7 @@ use crate::journal::Journal;
 const PACE: Duration = Duration::from_millis(120);
 
 /// The timeout until a CRD is established.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The label value of the namespaces of all runs.
 const NAME: &str = "quickstart";
@@ -66,7 +65,7 @@ impl Workload {
     pub(crate) async fn prepare(&self) -> Result<()> {
         ensure_namespace(&self.client, &self.namespace, &[(EXAMPLE, NAME)]).await?;
         let definition = serde_json::from_value(definition())?;
-        ensure_definition(&self.client, definition, &self.namespace).await?;
+        ensure_crd(&self.client, definition, &self.namespace).await?;
         established(&Api::all(self.client.clone())).await
     }
 
@@ -185,13 +184,13 @@ impl Workload {
         outcome = outcome.and(delete(&namespaces, &self.namespace).await);
         // Another run, or a user, may have Widgets.
         let ours = std::slice::from_ref(&self.namespace);
-        let removed = remove_definition(&self.client, &self.resource, NAME, ours).await;
+        let removed = remove_crd(&self.client, &self.resource, NAME, ours).await;
         outcome.and(removed)
     }
 }
 
 async fn established(definitions: &Api<CustomResourceDefinition>) -> Result<()> {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TIMEOUT;
     while Instant::now() < deadline {
         let definition = definitions.get(DEFINITION).await?;
         let conditions = definition
@@ -206,7 +205,7 @@ async fn established(definitions: &Api<CustomResourceDefinition>) -> Result<()> 
         }
         sleep(Duration::from_millis(20)).await;
     }
-    None.with_context(|| format!("{DEFINITION} is not established after {PATIENCE:?}"))
+    None.with_context(|| format!("{DEFINITION} is not established after {TIMEOUT:?}"))
 }
 
 fn definition() -> Value {

@@ -14,7 +14,7 @@ use k8s_openapi::api::core::v1::Event;
 use lariat::cluster::testing::{Wait, deployment, eventually, wait_for, wait_until_gone};
 use lariat::kube::api::{Api, DeleteParams, ListParams, PostParams};
 use lariat_examples::sample_controller::{Foo, FooSpec, register};
-use lariat_examples::{About, PATIENCE, Stage, delete, merge, perform};
+use lariat_examples::{About, Stage, TIMEOUT, delete, merge, perform};
 use serde_json::json;
 
 const ABOUT: About = About {
@@ -73,7 +73,7 @@ async fn story(stage: &Stage) -> Result<()> {
     stage.step("the Foo is deleted, and the Deployment with it");
     foos.delete("shop", &DeleteParams::foreground()).await?;
     // The garbage collector discovers new kinds, such as Foo, every half minute.
-    let wait = Wait::new(&deployments, "taken").timeout(PATIENCE);
+    let wait = Wait::new(&deployments, "taken").timeout(TIMEOUT);
     Ok(wait.gone().await?)
 }
 
@@ -94,7 +94,7 @@ async fn available(foos: &Api<Foo>, name: &str, replicas: i32) -> Result<()> {
         status.is_some_and(|status| status.available_replicas == replicas)
     };
     // Images may have to be pulled first.
-    let wait = Wait::new(foos, name).timeout(PATIENCE);
+    let wait = Wait::new(foos, name).timeout(TIMEOUT);
     wait.until("its pods are available", is_reached).await?;
     Ok(())
 }
@@ -118,5 +118,5 @@ async fn refused(stage: &Stage) -> Result<()> {
             .then_some(())
             .ok_or_else(|| "no Event yet".to_owned())
     };
-    Ok(eventually(PATIENCE, look).await?)
+    Ok(eventually(TIMEOUT, look).await?)
 }

@@ -21,7 +21,7 @@ pub const EXAMPLE: &str = "lariat.dev/example";
 /// # Errors
 ///
 /// The API server refuses it.
-pub async fn ensure_definition(
+pub async fn ensure_crd(
     client: &Client,
     mut definition: CustomResourceDefinition,
     run: &str,
@@ -49,7 +49,7 @@ pub async fn ensure_definition(
 /// # Errors
 ///
 /// The API server refuses it.
-pub async fn remove_definition(
+pub async fn remove_crd(
     client: &Client,
     resource: &ApiResource,
     example: &str,

@@ -8,7 +8,7 @@ use lariat::kube::api::{Api, ApiResource, DeleteParams, DynamicObject, ListParam
 use lariat::kube::{Client, Error};
 use tokio::time::{Instant, sleep, timeout};
 
-use super::{Paint, RUN, Stage, delete, paint, remove_definition, say};
+use super::{Paint, RUN, Stage, delete, paint, remove_crd, say};
 
 /// The timeout for deleting the objects of an example, finalizers included: those may wait for pods, which may take
 /// half a minute to end.
@@ -55,7 +55,7 @@ impl Stage {
         for namespace in self.namespaces() {
             cleaned = cleaned.and(delete(&namespaces, &namespace).await);
         }
-        cleaned = cleaned.and(self.remove_definitions().await);
+        cleaned = cleaned.and(self.remove_crds().await);
         removed?;
         cleaned?;
         stopped?;
@@ -176,10 +176,10 @@ impl Stage {
     }
 
     /// Deletes the CRDs that an example has installed, unless they are used.
-    async fn remove_definitions(&self) -> Result<()> {
+    async fn remove_crds(&self) -> Result<()> {
         let defined = self.defined.lock().clone();
         for Defined { resource, .. } in defined {
-            remove_definition(&self.client, &resource, &self.name, &self.namespaces()).await?;
+            remove_crd(&self.client, &resource, &self.name, &self.namespaces()).await?;
         }
         Ok(())
     }

@@ -21,7 +21,7 @@ mod told;
 
 pub use arguments::arguments;
 pub use console::{Paint, error_exit, hush, log_errors, output_closed, paint, say, tell};
-pub use definitions::{EXAMPLE, RUN, ensure_definition, remove_definition};
+pub use definitions::{EXAMPLE, RUN, ensure_crd, remove_crd};
 pub use options::{Flag, Options};
 pub use place::Place;
 pub use replica::{
@@ -32,4 +32,4 @@ pub use stage::{About, Stage, perform, perform_with};
 pub use table::Table;
 #[cfg(test)]
 pub(crate) use testing::define;
-pub use told::{PATIENCE, forget, last_told, remember, told};
+pub use told::{TIMEOUT, forget, last_told, remember, told};

@@ -20,7 +20,7 @@ use tokio_util::task::TaskTracker;
 
 use super::farewell::Defined;
 use super::{
-    EXAMPLE, Flag, Options, Paint, Place, ensure_definition, ensure_namespace, error_exit, forget,
+    EXAMPLE, Flag, Options, Paint, Place, ensure_crd, ensure_namespace, error_exit, forget,
     log_errors, output_closed, paint, say, told, unique,
 };
 
@@ -261,7 +261,7 @@ impl Stage {
     ) -> Result<()> {
         let name = definition.metadata.name.clone().unwrap_or_default();
         let namespaced = definition.spec.scope == "Namespaced";
-        ensure_definition(&self.client, definition, &self.namespace).await?;
+        ensure_crd(&self.client, definition, &self.namespace).await?;
         self.defined.lock().push(Defined {
             resource: resource.clone(),
             namespaced,

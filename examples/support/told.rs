@@ -12,7 +12,7 @@ use tokio::time::timeout;
 /// How many lines are remembered: an example may run for days.
 const KEPT: usize = 1000;
 /// How long a story waits for a line, or for pods: images may have to be pulled first.
-pub const PATIENCE: Duration = Duration::from_secs(120);
+pub const TIMEOUT: Duration = Duration::from_secs(120);
 
 static TOLD: LazyLock<watch::Sender<VecDeque<String>>> = LazyLock::new(watch::Sender::default);
 
@@ -40,13 +40,13 @@ pub async fn told(times: usize, words: &[&str]) -> Result<()> {
     let is_meant = |line: &&String| words.iter().all(|word| line.contains(word));
     let mut lines = TOLD.subscribe();
     let enough = lines.wait_for(|lines| lines.iter().filter(is_meant).count() >= times);
-    if timeout(PATIENCE, enough).await.is_ok() {
+    if timeout(TIMEOUT, enough).await.is_ok() {
         return Ok(());
     }
     let lines: Vec<String> = TOLD.borrow().iter().cloned().collect();
     let (words, lines) = (words.join(" … "), lines.join("\n  "));
     bail!(
-        "the operator has not printed {words:?} {times} times in {PATIENCE:?}; it printed\n  {lines}"
+        "the operator has not printed {words:?} {times} times in {TIMEOUT:?}; it printed\n  {lines}"
     )
 }
 

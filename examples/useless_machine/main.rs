@@ -14,7 +14,7 @@ use lariat::kube::ResourceExt;
 use lariat::kube::api::{DeleteParams, ListParams, PostParams};
 use lariat_examples::useless_machine::stage4::{MACHINE, Switch};
 use lariat_examples::useless_machine::{Pace, lever, stage1, stage2, stage3, stage4};
-use lariat_examples::{About, Flag, Options, PATIENCE, Stage, merge, perform, told};
+use lariat_examples::{About, Flag, Options, Stage, TIMEOUT, merge, perform, told};
 use serde_json::json;
 use tokio::time::Instant;
 
@@ -156,6 +156,6 @@ async fn story_of_switches(stage: &Stage) -> Result<()> {
         .delete("robot", &DeleteParams::foreground())
         .await?;
     // The garbage collector discovers new kinds, such as Machine, every half minute.
-    let wait = Wait::new(&machines, "robot").timeout(PATIENCE);
+    let wait = Wait::new(&machines, "robot").timeout(TIMEOUT);
     Ok(wait.gone().await?)
 }

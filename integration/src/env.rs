@@ -21,7 +21,7 @@ use tokio::time::{Instant, sleep};
 use crate::{Kubectl, Wire};
 
 /// How long something may take that must happen.
-const PATIENCE: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_secs(120);
 
 /// A cluster, and a namespace of the test's own in it.
 pub struct Env {
@@ -233,11 +233,11 @@ pub async fn in_namespace(name: &str, test: impl AsyncFnOnce(&Env) -> Result<()>
 ///
 /// If it does not hold for two minutes; with what was seen last.
 pub async fn eventually<T>(mut look: impl AsyncFnMut() -> Result<T>) -> T {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TIMEOUT;
     loop {
         match look().await {
             Ok(found) => return found,
-            Err(last) if Instant::now() > deadline => panic!("after {PATIENCE:?} still: {last:#}"),
+            Err(last) if Instant::now() > deadline => panic!("after {TIMEOUT:?} still: {last:#}"),
             Err(_) => sleep(Duration::from_millis(20)).await,
         }
     }

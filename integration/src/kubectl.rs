@@ -14,7 +14,7 @@ use tokio::time::timeout;
 const INSTALLED: &str = "kubectl-1.37.1/kubectl";
 
 /// How long a command may take.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// kubectl with a kubeconfig, a namespace, and a cache of discovery of its own.
 #[derive(Debug)]
@@ -129,7 +129,7 @@ impl Kubectl {
             drop(stdin);
         };
         let wait = async { tokio::join!(feed, child.wait_with_output()).1 };
-        let output = timeout(PATIENCE, wait).await.context("kubectl ends")??;
+        let output = timeout(TIMEOUT, wait).await.context("kubectl ends")??;
         Ok(Ended {
             code: output.status.code(),
             stdout: String::from_utf8(output.stdout)?,
@@ -189,7 +189,7 @@ impl Running {
     ///
     /// None comes in a minute.
     pub async fn line(&mut self) -> Result<String> {
-        let line = timeout(PATIENCE, self.lines.next_line()).await;
+        let line = timeout(TIMEOUT, self.lines.next_line()).await;
         let line = line.context("no line came")??;
         Ok(columns(&line.context("it ended")?))
     }

@@ -8,7 +8,7 @@ use tokio::process::Command;
 use tokio::time::timeout;
 
 /// How long an example may take; a real cluster has to pull images.
-const PATIENCE: Duration = Duration::from_secs(600);
+const TIMEOUT: Duration = Duration::from_secs(600);
 
 /// An example as it was built last, which `scripts/test.sh` does before the tests.
 ///
@@ -48,7 +48,7 @@ pub async fn run(mut command: Command) -> (Option<i32>, String, String) {
         status,
         stdout,
         stderr,
-    } = timeout(PATIENCE, command.output())
+    } = timeout(TIMEOUT, command.output())
         .await
         .expect("it ends by itself")
         .expect("it runs");
@@ -73,16 +73,16 @@ pub async fn interrupted(
     let mut output = BufReader::new(child.stdout.take().expect("it is piped"));
     let mut text = String::new();
     while !expected.iter().all(|line| text.contains(line)) {
-        let line = timeout(PATIENCE, output.read_line(&mut text)).await;
+        let line = timeout(TIMEOUT, output.read_line(&mut text)).await;
         let read = line
             .unwrap_or_else(|_| panic!("no more of {expected:?} after:\n{text}"))
             .expect("it can be read");
         assert_ne!(read, 0, "it ended before {expected:?}:\n{text}");
     }
     self::signal(id, signal).await;
-    let rest = timeout(PATIENCE, output.read_to_string(&mut text)).await;
+    let rest = timeout(TIMEOUT, output.read_to_string(&mut text)).await;
     rest.expect("it ends").expect("it can be read");
-    let ended = timeout(PATIENCE, child.wait()).await;
+    let ended = timeout(TIMEOUT, child.wait()).await;
     (ended.expect("it ends").expect("it ran").code(), text)
 }
 

@@ -69,7 +69,7 @@ pub use informer::{Changes, Informer, LoadError};
 pub use lariat_flight::FlightRecorder;
 pub use lariat_seal::Sealing;
 pub use mapper::{MapperError, RestMapper, Survey};
-pub use options::{Filling, KindOptions, MissingKind};
+pub use options::{InitialList, KindOptions, MissingKind};
 pub use publish::{KindStatus, Phase, Reconnect, Subscriber, Subscription, Written};
 pub use reflector::{Decision, Ending, ReflectorPolicy};
 pub use reflector::{Source, SourceBody, SourceError, SourceRequest};

@@ -25,7 +25,7 @@ pub enum MissingKind {
 /// How the initial objects of a cache are read.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Filling {
+pub enum InitialList {
     /// A list in pages of 500 objects, which the server may compress.
     Lists,
     /// A watch list (streaming list): a watch that begins with all existing objects.
@@ -59,7 +59,7 @@ pub struct KindOptions {
     pub(crate) managed_fields: ManagedFields,
     pub(crate) resync: Option<Duration>,
     pub(crate) budget: Option<usize>,
-    pub(crate) filling: Filling,
+    pub(crate) initial_list: InitialList,
     pub(crate) uncompressed: bool,
     pub(crate) missing: Option<MissingKind>,
     pub(crate) sync_timeout: Option<Duration>,
@@ -138,9 +138,12 @@ impl KindOptions {
         Self { budget, ..self }
     }
 
-    /// Sets how the initial objects are read (default [`Filling::Stream`]).
-    pub fn filling(self, filling: Filling) -> Self {
-        Self { filling, ..self }
+    /// Sets how the initial objects are read (default [`InitialList::Stream`]).
+    pub fn initial_list(self, initial_list: InitialList) -> Self {
+        Self {
+            initial_list,
+            ..self
+        }
     }
 
     /// Sets what a start does if the kind is not served.

@@ -14,7 +14,7 @@ use tokio::process::{Child, Command};
 use tokio::time::timeout;
 
 /// How long something may take that must happen.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A folder of the test's own, which goes with it.
 struct Folder(PathBuf);
@@ -67,7 +67,7 @@ fn lariat(arguments: &[&str]) -> Command {
 
 /// Runs the command line to its end.
 async fn run(arguments: &[&str]) -> (Option<i32>, String, String) {
-    let ended = timeout(PATIENCE, lariat(arguments).output()).await;
+    let ended = timeout(TIMEOUT, lariat(arguments).output()).await;
     let Output {
         status,
         stdout,
@@ -93,7 +93,7 @@ impl Served {
         let mut child = command.spawn().expect("it runs");
         let stdout = child.stdout.take().expect("it is piped");
         let mut line = String::new();
-        let read = timeout(PATIENCE, BufReader::new(stdout).read_line(&mut line)).await;
+        let read = timeout(TIMEOUT, BufReader::new(stdout).read_line(&mut line)).await;
         read.expect("it says something").expect("it can be read");
         let Some(url) = line.strip_prefix("ready ") else {
             panic!(
@@ -116,7 +116,7 @@ impl Served {
     async fn get_as(&self, path: &str, headers: &str) -> String {
         let mut answer = String::new();
         let mut stream = self.ask_as(path, headers).await;
-        let read = timeout(PATIENCE, stream.read_to_string(&mut answer)).await;
+        let read = timeout(TIMEOUT, stream.read_to_string(&mut answer)).await;
         read.expect("it ends").expect("it answers");
         answer
     }
@@ -126,7 +126,7 @@ impl Served {
         let mut stream = self.ask(path).await;
         let mut answer = Vec::new();
         while !String::from_utf8_lossy(&answer).contains(text) {
-            let read = timeout(PATIENCE, stream.read_buf(&mut answer)).await;
+            let read = timeout(TIMEOUT, stream.read_buf(&mut answer)).await;
             let read = read.expect("it comes").expect("it can be read");
             assert_ne!(read, 0, "the watch goes on");
         }
@@ -157,7 +157,7 @@ impl Served {
 
     async fn ended(mut self) -> (Option<i32>, String) {
         let stderr = stderr(&mut self.child).await;
-        let ended = timeout(PATIENCE, self.child.wait()).await;
+        let ended = timeout(TIMEOUT, self.child.wait()).await;
         (ended.expect("it ends").expect("it ran").code(), stderr)
     }
 }
@@ -165,7 +165,7 @@ impl Served {
 async fn stderr(child: &mut Child) -> String {
     let mut text = String::new();
     let mut pipe = child.stderr.take().expect("it is piped");
-    let read = timeout(PATIENCE, pipe.read_to_string(&mut text)).await;
+    let read = timeout(TIMEOUT, pipe.read_to_string(&mut text)).await;
     read.expect("it ends").expect("it can be read");
     text
 }

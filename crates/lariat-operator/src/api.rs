@@ -15,7 +15,7 @@ use serde::de::DeserializeOwned;
 use crate::wire::{ApiError, Built, Sender};
 
 /// How long a read waits for the cache by default.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Objects of one kind, read from the cache all share and written to the API server; a clone is the same handle.
 ///
@@ -65,7 +65,7 @@ impl<K: View> CachedApi<K> {
             cache: kind.cache(),
             client: kind.client(),
             falls_back: false,
-            patience: PATIENCE,
+            patience: TIMEOUT,
         }
     }
 

@@ -99,8 +99,8 @@ pub use apply::{
 };
 #[cfg(feature = "crd")]
 pub use crd::{
-    DefinitionChange, DefinitionError, DefinitionOptions, DefinitionReport, Install, InstallError,
-    Skew, ensure_definitions, with_definition_version,
+    CrdChange, CrdError, CrdOptions, CrdReport, Install, InstallError, Skew, ensure_crds,
+    with_crd_version,
 };
 #[cfg(any(feature = "apply", feature = "guard"))]
 pub use diff::FieldChange;

@@ -48,9 +48,9 @@ pub use lariat_controller::{
 };
 
 pub use lariat_cache::{
-    Cache, CachedObject, ClientIdentity, ConnectError, DecodeError, Filling, Http2, IdentityError,
-    IndexError, KindOptions, KindStatus, MapperError, Metadata, MissingKind, Phase, Query,
-    Selection, Storage, SyncError, Transform, View, connect, from_config, from_kubeconfig,
+    Cache, CachedObject, ClientIdentity, ConnectError, DecodeError, Http2, IdentityError,
+    IndexError, InitialList, KindOptions, KindStatus, MapperError, Metadata, MissingKind, Phase,
+    Query, Selection, Storage, SyncError, Transform, View, connect, from_config, from_kubeconfig,
 };
 
 /// The operator layer: reconcilers, finalizers, status, apply, Events.

@@ -8,7 +8,7 @@ use tokio::time::timeout;
 
 use super::assert_refused;
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 #[tokio::test]
 async fn the_leader_is_killed_and_the_next_one_is_stopped() {
@@ -64,7 +64,7 @@ async fn replicas_end_with_an_example_that_is_killed() {
     let mut lines = BufReader::new(child.stdout.take().expect("it is piped")).lines();
     let mut replicas = 0;
     while replicas < 3 {
-        let line = timeout(PATIENCE, lines.next_line()).await;
+        let line = timeout(TIMEOUT, lines.next_line()).await;
         let line = line.expect("it starts replicas").expect("it can be read");
         let line = line.expect("it goes on");
         // One whose caches are not filled yet goes on for as long as a start waits for them.
@@ -73,7 +73,7 @@ async fn replicas_end_with_an_example_that_is_killed() {
     child.kill().await.expect("it is killed");
     // The replicas have the same standard error, which ends with the last of them.
     let (mut stderr, mut text) = (child.stderr.take().expect("it is piped"), String::new());
-    let read = timeout(PATIENCE, stderr.read_to_string(&mut text)).await;
+    let read = timeout(TIMEOUT, stderr.read_to_string(&mut text)).await;
     read.expect("the replicas end").expect("it can be read");
 }
 

@@ -10,7 +10,7 @@ use tokio::net::TcpStream;
 use tokio::process::{Child, ChildStdout, Command};
 use tokio::time::timeout;
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 type Lines = tokio::io::Lines<BufReader<ChildStdout>>;
 
@@ -94,7 +94,7 @@ async fn of_metrics() {
     let (_, url) = curl.split_once("curl ").expect("it is one");
     let mut page = String::new();
     let counts = |line: &str| line.starts_with("workqueue_adds_total{") && !line.ends_with(" 0");
-    let seen = timeout(PATIENCE, async {
+    let seen = timeout(TIMEOUT, async {
         while !page.lines().any(counts) {
             tokio::time::sleep(Duration::from_millis(100)).await;
             page = get(url).await;
@@ -162,7 +162,7 @@ async fn suggested(lines: &mut Lines, last: &str) -> Vec<String> {
     let mut commands = Vec::new();
     let mut kubectl = String::new();
     loop {
-        let line = timeout(PATIENCE, lines.next_line()).await;
+        let line = timeout(TIMEOUT, lines.next_line()).await;
         let line = line
             .expect("it suggests something")
             .expect("it can be read");
@@ -214,7 +214,7 @@ async fn shell(command: &str) -> String {
             .env("PATH", &path)
             .env_remove("KUBECONFIG");
         shell.current_dir("/").stdin(Stdio::null());
-        let ended = timeout(PATIENCE, shell.output()).await;
+        let ended = timeout(TIMEOUT, shell.output()).await;
         let ended = ended.expect("it ends").expect("it runs");
         if ended.status.success() {
             return String::new();
@@ -228,7 +228,7 @@ async fn shell(command: &str) -> String {
 async fn until(lines: &mut Lines, expected: &str) {
     let mut text = String::new();
     while !text.contains(expected) {
-        let line = timeout(PATIENCE, lines.next_line()).await;
+        let line = timeout(TIMEOUT, lines.next_line()).await;
         let line = line.unwrap_or_else(|_| panic!("it has not printed {expected:?}:\n{text}"));
         text += &line.expect("it can be read").expect("it goes on");
         text.push('\n');

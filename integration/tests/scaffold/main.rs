@@ -12,7 +12,7 @@ use tokio::process::Command;
 use tokio::time::timeout;
 
 /// The project is built in it, with much of what it depends on.
-const PATIENCE: Duration = Duration::from_secs(1200);
+const TIMEOUT: Duration = Duration::from_secs(1200);
 
 /// The checkout this is.
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
@@ -80,7 +80,7 @@ async fn cargo(folder: &Path, arguments: &[&str]) -> (bool, String) {
 }
 
 async fn ended(command: &mut Command) -> (bool, String) {
-    let ended = timeout(PATIENCE, command.output()).await;
+    let ended = timeout(TIMEOUT, command.output()).await;
     let output = ended.expect("it ends").expect("it runs");
     let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
     let printed = text(output.stdout) + &text(output.stderr);

@@ -1,4 +1,4 @@
-//! Filling in what was left out.
+//! Default values for what was left out.
 //!
 //! Source: `schema/defaulting/algorithm.go`.
 

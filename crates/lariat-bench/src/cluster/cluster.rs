@@ -32,7 +32,7 @@ pub(crate) const CASES: [&str; 14] = [
 pub(crate) const SUBJECTS: [&str; 2] = ["memory", "data"];
 
 /// A run that takes longer has failed.
-const PATIENCE: Duration = Duration::from_secs(600);
+const TIMEOUT: Duration = Duration::from_secs(600);
 
 /// Returns the runs that were asked for.
 pub(crate) fn plan(options: &Options) -> Vec<Run> {
@@ -100,7 +100,7 @@ fn default_n(case: &str, clients: usize) -> usize {
 /// Runs one case once, in this process.
 pub(crate) fn run(run: &Run) -> Result<Row> {
     Runtime::new()?.block_on(async {
-        let measured = time::timeout(PATIENCE, measure(run)).await;
+        let measured = time::timeout(TIMEOUT, measure(run)).await;
         measured.context("it took too long")?
     })
 }

@@ -15,7 +15,7 @@ use crate::report::Row;
 use crate::target::Target;
 
 /// A run that takes longer has failed.
-const PATIENCE: Duration = Duration::from_secs(600);
+const TIMEOUT: Duration = Duration::from_secs(600);
 
 /// Returns the runs of a benchmark with handlers.
 pub(crate) fn plan(options: &Options) -> Vec<Run> {
@@ -115,7 +115,7 @@ fn within(run: &Run, measure: impl Future<Output = Result<Row>>) -> Result<Row> 
         Runtime::new()?
     };
     runtime.block_on(async {
-        let measured = time::timeout(PATIENCE, measure).await;
+        let measured = time::timeout(TIMEOUT, measure).await;
         measured.context("it took too long")?
     })
 }

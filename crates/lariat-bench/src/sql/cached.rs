@@ -14,7 +14,7 @@ use crate::subjects::lariat_pods;
 use crate::target::Target;
 
 /// How long the cache may take to be where it is asked for.
-const PATIENCE: Duration = Duration::from_secs(1_200);
+const TIMEOUT: Duration = Duration::from_secs(1_200);
 
 /// The pods of a server in a cache.
 pub(super) struct Cached {
@@ -34,7 +34,7 @@ impl Cached {
         let pod = Gvk::new("", "v1", "Pod");
         let mut builder = SqlCache::builder(&factory)
             .kind(Schema::new(pod.clone(), fields()?)?)
-            .patience(PATIENCE);
+            .patience(TIMEOUT);
         let file = subject.starts_with("file").then(DatabaseFile::new);
         if let Some(DatabaseFile(path)) = &file {
             builder = builder.in_file(path);

@@ -17,7 +17,7 @@ use crate::target::Target;
 const LOOK: Duration = Duration::from_millis(2);
 
 /// How long the first sync may take.
-const PATIENCE: Duration = Duration::from_secs(600);
+const TIMEOUT: Duration = Duration::from_secs(600);
 
 /// The store of an informer, of which every question decodes all pods.
 pub(super) struct Store {
@@ -41,7 +41,7 @@ impl Store {
 
     pub(super) async fn reach(&self, version: Option<u64>) -> Result<()> {
         let Some(wanted) = version else {
-            return Ok(self.factory.wait_for_sync(PATIENCE).await?);
+            return Ok(self.factory.wait_for_sync(TIMEOUT).await?);
         };
         while self.at() < wanted {
             time::sleep(LOOK).await;

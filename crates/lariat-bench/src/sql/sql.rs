@@ -39,7 +39,7 @@ const PODS: usize = 100_000;
 const SETTLING: Duration = Duration::from_secs(3);
 
 /// A run that takes longer has failed.
-const PATIENCE: Duration = Duration::from_secs(1_800);
+const TIMEOUT: Duration = Duration::from_secs(1_800);
 
 /// How long a query is repeated, per pod: three seconds with all pods.
 const ASKING: Duration = Duration::from_micros(30);
@@ -90,7 +90,7 @@ pub(crate) fn storms(run: &Run) -> bool {
 /// Runs the cases of one subject, in this process.
 pub(crate) fn run(run: &Run, target: &Target) -> Result<Vec<Row>> {
     Runtime::new()?.block_on(async {
-        let measured = time::timeout(PATIENCE, measure(run, target)).await;
+        let measured = time::timeout(TIMEOUT, measure(run, target)).await;
         measured.context("it took too long")?
     })
 }

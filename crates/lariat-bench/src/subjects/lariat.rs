@@ -8,7 +8,7 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::Resource;
 use kube::api::DynamicObject;
 use lariat_cache::{
-    CacheFactoryBuilder, CachedObject, Change, Filling, Http2, Informer, KindOptions, Metadata,
+    CacheFactoryBuilder, CachedObject, Change, Http2, Informer, InitialList, KindOptions, Metadata,
     Selection, SharedCacheFactory, Storage, Subscriber, View, from_config,
 };
 use lariat_controller::{Context, Outcome, SharedController, SharedControllerFactory};
@@ -44,8 +44,10 @@ impl Variant {
             "-content" => variant.content = true,
             "-http1" => variant.http2 = Http2::Off,
             "-http2" => variant.http2 = Http2::PriorKnowledge,
-            "-lists" => variant.options = options.filling(Filling::Lists),
-            "-lists-plain" => variant.options = options.filling(Filling::Lists).uncompressed(),
+            "-lists" => variant.options = options.initial_list(InitialList::Lists),
+            "-lists-plain" => {
+                variant.options = options.initial_list(InitialList::Lists).uncompressed()
+            }
             "-plain" => variant.options = options.storage(Storage::Plain),
             "-compressed" => variant.options = options.storage(Storage::Compressed),
             "-decoded" => variant.options = options.storage(Storage::Decoded),

@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use super::core::{Core, Wanted};
 use crate::content_filter::{FilterChanges, KindFilter};
 use crate::flight::KindFlight;
-use crate::options::Filling;
+use crate::options::InitialList;
 use crate::publish::{Phase, Trouble};
 use crate::reflector::{Endpoint, Exit, Reading, Reflector, SharedServer, Source};
 use crate::store::{Content, Storage};
@@ -158,7 +158,7 @@ impl Core {
                 resume: resume.clone().filter(|_| namespace.is_none()),
                 selection: wanted.selection.clone(),
                 namespace,
-                streams: options.filling == Filling::Stream,
+                streams: options.initial_list == InitialList::Stream,
                 gzip: !options.uncompressed,
                 // A source of the caller's may be another server.
                 server: match &self.source {

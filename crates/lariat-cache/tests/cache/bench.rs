@@ -8,7 +8,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Client;
 use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use lariat_cache::{
-    CachedObject, Change, Filling, Informer, KindOptions, SharedCacheFactory, Subscriber,
+    CachedObject, Change, Informer, InitialList, KindOptions, SharedCacheFactory, Subscriber,
 };
 use lariat_cluster::Cluster;
 use lariat_core::{Gvk, ObjectKey};
@@ -36,7 +36,7 @@ pub(crate) fn factory(client: Client) -> SharedCacheFactory {
 /// A factory whose caches are filled by lists.
 pub(crate) fn listing(client: Client) -> SharedCacheFactory {
     SharedCacheFactory::builder(client)
-        .default_options(KindOptions::default().filling(Filling::Lists))
+        .default_options(KindOptions::default().initial_list(InitialList::Lists))
         .build()
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ConfigMap;
-use lariat_cache::{Change, Changes, Filling, KindOptions, SharedCacheFactory, Storage};
+use lariat_cache::{Change, Changes, InitialList, KindOptions, SharedCacheFactory, Storage};
 use lariat_cluster::Cluster;
 use lariat_cluster::faults::{Action, After, Form, Refusal, Rule, StatusCode};
 use tokio::time;
@@ -85,10 +85,10 @@ impl Chaos {
             cluster.faults().add(rule);
         }
         let options = KindOptions::default()
-            .filling(if random.bool() {
-                Filling::Lists
+            .initial_list(if random.bool() {
+                InitialList::Lists
             } else {
-                Filling::Stream
+                InitialList::Stream
             })
             .storage(
                 random

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Client;
-use lariat_cache::{Filling, KindOptions, SharedCacheFactory};
+use lariat_cache::{InitialList, KindOptions, SharedCacheFactory};
 use lariat_cluster::Cluster;
 use parking_lot::Mutex;
 use tower_service::Service;
@@ -38,7 +38,7 @@ fn noting(cluster: &Cluster) -> (Client, Answers) {
 
 #[tokio::test(start_paused = true)]
 async fn large_lists_come_compressed_unless_that_is_not_wanted() {
-    let lists = || KindOptions::default().filling(Filling::Lists);
+    let lists = || KindOptions::default().initial_list(InitialList::Lists);
     for (options, compressed) in [(lists(), true), (lists().uncompressed(), false)] {
         let cluster = cluster().await;
         let writer = Writer::new(cluster.client());

@@ -2,7 +2,7 @@
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use lariat_cache::{
-    Filling, Informer, KindOptions, LoadError, Metadata, Phase, SharedCacheFactory, Storage,
+    Informer, InitialList, KindOptions, LoadError, Metadata, Phase, SharedCacheFactory, Storage,
     Transform,
 };
 use lariat_cluster::Cluster;
@@ -30,14 +30,14 @@ fn key(name: &str) -> ObjectKey {
 
 #[tokio::test(start_paused = true)]
 async fn the_first_use_that_needs_content_upgrades_the_watch_without_changes() {
-    for filling in [Filling::Lists, Filling::Stream] {
+    for filling in [InitialList::Lists, InitialList::Stream] {
         let cluster = cluster().await;
         let writer = Writer::new(cluster.client());
         for number in 0..5 {
             writer.create(&format!("o{number}")).await;
             writer.change(&format!("o{number}"), "some value").await;
         }
-        let options = KindOptions::default().filling(filling);
+        let options = KindOptions::default().initial_list(filling);
         let (factory, informer) = started(&cluster, options).await;
         let recorder = Arc::new(Recorder::default());
         let _subscription = informer.subscribe(Arc::clone(&recorder) as _);
@@ -267,7 +267,7 @@ async fn managed_fields_are_kept_on_request() {
                 Answer::Whole(200, Vec::new(), text)
             }
         });
-        let options = options.filling(Filling::Lists);
+        let options = options.initial_list(InitialList::Lists);
         let factory = SharedCacheFactory::builder(crate::bench::no_client())
             .kind_options(config_maps(), options)
             .build();

@@ -7,7 +7,7 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{Api, Patch, PatchParams};
 use lariat_cache::{
-    ContentFilter, Filling, Informer, KindOptions, Metadata, Phase, Query, SharedCacheFactory,
+    ContentFilter, Informer, InitialList, KindOptions, Metadata, Phase, Query, SharedCacheFactory,
     Storage, Subscription,
 };
 use lariat_cluster::Cluster;
@@ -156,7 +156,8 @@ fn value_of(object: &ConfigMap) -> Vec<String> {
 }
 
 fn both() -> [KindOptions; 2] {
-    [Filling::Lists, Filling::Stream].map(|filling| KindOptions::default().filling(filling))
+    [InitialList::Lists, InitialList::Stream]
+        .map(|filling| KindOptions::default().initial_list(filling))
 }
 
 #[tokio::test(start_paused = true)]
@@ -500,7 +501,7 @@ async fn watches_that_are_cut_or_expire_leave_the_filter_as_it_is() {
     });
     let share = Share::of(&["a"]);
     let factory = SharedCacheFactory::builder(no_client())
-        .default_options(KindOptions::default().filling(Filling::Lists))
+        .default_options(KindOptions::default().initial_list(InitialList::Lists))
         .content_filter(share.filter())
         .build();
     let informer = factory.for_source(config_maps(), Arc::new(script.clone()));
@@ -546,7 +547,7 @@ async fn another_history_is_noticed_by_the_metadata_of_an_object_that_is_left_ou
         });
         let share = Share::of(&["a"]);
         let factory = SharedCacheFactory::builder(no_client())
-            .default_options(KindOptions::default().filling(Filling::Lists))
+            .default_options(KindOptions::default().initial_list(InitialList::Lists))
             .content_filter(share.filter())
             .build();
         let informer = factory.for_source(config_maps(), Arc::new(script.clone()));
@@ -567,7 +568,7 @@ async fn a_watch_that_is_not_answered_does_not_delay_a_change() {
     });
     let share = Share::of(&["a"]);
     let factory = SharedCacheFactory::builder(no_client())
-        .default_options(KindOptions::default().filling(Filling::Lists))
+        .default_options(KindOptions::default().initial_list(InitialList::Lists))
         .content_filter(share.filter())
         .build();
     let informer = factory.for_source(config_maps(), Arc::new(script.clone()));
@@ -585,7 +586,7 @@ async fn a_watch_that_is_not_answered_does_not_delay_a_change() {
 async fn the_predicate_decides_kind_by_kind() {
     let share = Share::of(&["a"]);
     let factory = SharedCacheFactory::builder(no_client())
-        .default_options(KindOptions::default().filling(Filling::Lists))
+        .default_options(KindOptions::default().initial_list(InitialList::Lists))
         .content_filter(share.filter())
         .build();
     let script = scripted(|_| quiet());
@@ -642,7 +643,7 @@ async fn a_kind_steps_down_for_its_budget_with_a_filter_as_without() {
     });
     let begin = async |budget: usize| {
         let options = KindOptions::default()
-            .filling(Filling::Lists)
+            .initial_list(InitialList::Lists)
             .storage(Storage::Plain);
         let factory = SharedCacheFactory::builder(no_client())
             .default_options(options.memory_budget(budget))

@@ -7,7 +7,8 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Client;
 use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
 use lariat_cache::{
-    Cache, Filling, Informer, KindOptions, Metadata, Phase, Selection, SharedCacheFactory, Storage,
+    Cache, Informer, InitialList, KindOptions, Metadata, Phase, Selection, SharedCacheFactory,
+    Storage,
 };
 use lariat_cluster::Cluster;
 use lariat_cluster::faults::{Action, After, Refusal, Rule, StatusCode};
@@ -223,7 +224,7 @@ async fn while_the_cache_is_filled_for_the_first_time() {
     // The list shows what was before it was on its way.
     let trickle = Rule::new(Action::Bandwidth(50)).verb("list");
     cluster.faults().add(trickle);
-    let options = KindOptions::default().filling(Filling::Lists);
+    let options = KindOptions::default().initial_list(InitialList::Lists);
     let bench = Bench::new(cluster.client(), options);
     bench.factory.start();
     let listing = async || matches!(bench.informer.status().phase, Phase::Listing { .. });

@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, anyhow};
 use http::Request;
 use kube::{Client, Error};
-use lariat_cache::{Filling, Informer, KindOptions, Phase, Selection, SharedCacheFactory};
+use lariat_cache::{Informer, InitialList, KindOptions, Phase, Selection, SharedCacheFactory};
 use lariat_core::ResourceKind;
 use lariat_sql::{Answer, Field, Query, Schema, SqlCache};
 use tokio::time;
@@ -30,7 +30,7 @@ pub(super) async fn answer(client: Client, asked: Asked, query: &Query) -> Resul
     let gvk = asked.kind.gvk();
     may_be_read(&client, &asked).await?;
     // Pages need no more than the right to list.
-    let mut options = KindOptions::default().filling(Filling::Lists);
+    let mut options = KindOptions::default().initial_list(InitialList::Lists);
     if let Some(namespace) = &asked.namespace {
         options = options.selection(Selection::all().in_namespaces([namespace]));
     }

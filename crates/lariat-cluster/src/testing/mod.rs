@@ -39,4 +39,4 @@ pub use eventually::{NotYet, eventually};
 pub use fixture::{
     Fixture, config_map, crd, define, deployment, namespace, node, object, pod, secret,
 };
-pub use wait::{PATIENCE, Wait, WaitError, Watched, wait_for, wait_for_condition, wait_until_gone};
+pub use wait::{TIMEOUT, Wait, WaitError, Watched, wait_for, wait_for_condition, wait_until_gone};

@@ -16,7 +16,7 @@ use crate::cluster::Cluster;
 use crate::journal::Journal;
 
 /// How long waits wait unless they are told otherwise: 30 s.
-pub const PATIENCE: Duration = Duration::from_secs(30);
+pub const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// How many requests of the journal are shown.
 const REQUESTS: usize = 10;
@@ -59,7 +59,7 @@ lariat_core::debug_as_description!(WaitError);
 ///
 /// # Errors
 ///
-/// It is not so within [`PATIENCE`].
+/// It is not so within [`TIMEOUT`].
 ///
 /// # Cancel safety
 ///
@@ -78,7 +78,7 @@ pub async fn wait_for<K: Watched>(
 ///
 /// # Errors
 ///
-/// It is not so within [`PATIENCE`].
+/// It is not so within [`TIMEOUT`].
 ///
 /// # Cancel safety
 ///
@@ -95,7 +95,7 @@ pub async fn wait_for_condition<K: Watched>(
 ///
 /// # Errors
 ///
-/// It is still there after [`PATIENCE`].
+/// It is still there after [`TIMEOUT`].
 ///
 /// # Cancel safety
 ///
@@ -166,12 +166,12 @@ impl<K: Watched> Wait<K> {
         Self {
             api: api.clone(),
             name: name.to_owned(),
-            timeout: PATIENCE,
+            timeout: TIMEOUT,
             journal: None,
         }
     }
 
-    /// Sets how long it waits (default [`PATIENCE`]); with zero it fails unless it sees at once.
+    /// Sets how long it waits (default [`TIMEOUT`]); with zero it fails unless it sees at once.
     pub fn timeout(self, timeout: Duration) -> Self {
         Self { timeout, ..self }
     }

@@ -22,7 +22,7 @@ use crate::fuzz_requests::{Ask, Served, ask};
 use crate::kinds::definition;
 
 /// Longer than any request takes that is answered, on paused time.
-const PATIENCE: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_secs(120);
 
 /// The most watches there are at a time.
 const WATCHES: usize = 12;
@@ -52,7 +52,7 @@ pub(crate) async fn transcript(seed: u64, steps: usize) -> Vec<String> {
         run.step().await;
     }
     run.bench.cluster.faults().clear();
-    sleep(PATIENCE).await;
+    sleep(TIMEOUT).await;
     for request in run.bench.cluster.journal().requests() {
         run.lines.lock().push(format!("journal {request:?}"));
     }
@@ -221,7 +221,7 @@ impl Run {
         let owner = self
             .bench
             .try_ask(Method::POST, CONFIG_MAPS, &JSON, owner.to_string());
-        let Ok(Ok(owner)) = timeout(PATIENCE, owner).await else {
+        let Ok(Ok(owner)) = timeout(TIMEOUT, owner).await else {
             return self.lines.lock().push("no owner".into());
         };
         let owner: Value = serde_json::from_slice(&owner.bytes).unwrap_or_default();
@@ -384,7 +384,7 @@ async fn send(mut service: ClusterService, ask: &Ask, name: String, lines: &Line
         .lock()
         .push(format!("{name}: {} {}", ask.method, ask.path));
     let answered = note(&mut service, request, &name, lines);
-    if timeout(PATIENCE, answered).await.is_err() {
+    if timeout(TIMEOUT, answered).await.is_err() {
         lines.lock().push(format!("{name}: no more"));
     }
 }

@@ -19,7 +19,7 @@ use crate::kinds::definition;
 /// How many requests are sent between two looks at whether all is well.
 const ROUND: u64 = 500;
 /// Longer than any request takes, on paused time.
-const PATIENCE: Duration = Duration::from_secs(600);
+const TIMEOUT: Duration = Duration::from_secs(600);
 
 fn setting(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()
@@ -36,7 +36,7 @@ async fn no_request_does_any_harm() {
     let mut tokens = Vec::new();
     for case in 0..cases {
         let ask = ask(&mut rng, &served, &tokens);
-        let answer = timeout(PATIENCE, send(&bench, &ask)).await;
+        let answer = timeout(TIMEOUT, send(&bench, &ask)).await;
         let said = match answer {
             Ok(answer) => answer,
             Err(_) => Err("no answer".to_owned()),
@@ -210,7 +210,7 @@ async fn check_alive(bench: &Bench, round: u64) {
     let mut defined = definition(&plural, &format!("Alive{round}"), "Cluster");
     defined["metadata"]["name"] = format!("{plural}.alive.dev").into();
     defined["spec"]["group"] = "alive.dev".into();
-    let established = timeout(PATIENCE, bench.define(&defined)).await;
+    let established = timeout(TIMEOUT, bench.define(&defined)).await;
     established.expect("definitions are looked at");
     bench.delete(&path).await;
     let gone = async {
@@ -218,7 +218,7 @@ async fn check_alive(bench: &Bench, round: u64) {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     };
-    timeout(PATIENCE, gone)
+    timeout(TIMEOUT, gone)
         .await
         .expect("namespaces are emptied");
 }

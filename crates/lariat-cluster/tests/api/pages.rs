@@ -6,7 +6,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::{Duration, timeout};
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Asks with headers as they are, and returns the code and the rest of the answer.
 async fn ask(cluster: &Cluster, line: &str, headers: &str) -> (StatusCode, String) {
@@ -20,7 +20,7 @@ async fn ask(cluster: &Cluster, line: &str, headers: &str) -> (StatusCode, Strin
         stream.read_to_string(&mut answer).await?;
         std::io::Result::Ok(answer)
     };
-    let answer = timeout(PATIENCE, exchange).await.expect("it answers");
+    let answer = timeout(TIMEOUT, exchange).await.expect("it answers");
     let answer = answer.expect("it answers");
     let code = answer.split(' ').nth(1).expect("a code");
     (code.parse().expect("a code"), answer)

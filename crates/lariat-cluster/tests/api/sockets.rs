@@ -19,7 +19,7 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tower_service::Service;
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 const WATCH: &str = "/api/v1/namespaces/default/configmaps?watch=1";
 
 /// An HTTP/2 connection with its driver.
@@ -57,7 +57,7 @@ impl Http2 {
     }
 
     async fn get(&mut self, path: &str) -> Response<Incoming> {
-        let answer = timeout(PATIENCE, self.requests.send_request(request(path)));
+        let answer = timeout(TIMEOUT, self.requests.send_request(request(path)));
         answer.await.expect("it answers").expect("it answers")
     }
 }
@@ -74,7 +74,7 @@ async fn create(cluster: &Cluster, name: &str) {
 }
 
 async fn piece(body: &mut Incoming) -> Bytes {
-    let frame = timeout(PATIENCE, body.frame()).await.expect("it comes");
+    let frame = timeout(TIMEOUT, body.frame()).await.expect("it comes");
     let frame = frame.expect("the watch goes on");
     frame.expect("the watch goes on").into_data().expect("data")
 }
@@ -108,7 +108,7 @@ async fn http1_is_served_on_the_same_port() {
         let (mut client, connection) = http1::handshake(stream).await.expect("it speaks HTTP/1");
         driver.spawn(async move { drop(connection.await) });
         for _ in 0..2 {
-            let answer = timeout(PATIENCE, client.send_request(request("/version"))).await;
+            let answer = timeout(TIMEOUT, client.send_request(request("/version"))).await;
             let answer = answer.expect("it answers").expect("it answers");
             assert_eq!(answer.status(), StatusCode::OK);
             let body = answer.into_body().collect().await.expect("it is complete");
@@ -125,13 +125,11 @@ async fn a_shutdown_ends_connections_of_both_kinds_and_their_watches() {
     let mut idle = connect(&cluster).await;
     let mut client = Http2::over(connect(&cluster).await).await;
     let mut watch = client.get(WATCH).await.into_body();
-    timeout(PATIENCE, cluster.shutdown())
-        .await
-        .expect("it ends");
-    let ended = timeout(PATIENCE, watch.frame()).await.expect("it ends");
+    timeout(TIMEOUT, cluster.shutdown()).await.expect("it ends");
+    let ended = timeout(TIMEOUT, watch.frame()).await.expect("it ends");
     assert!(ended.is_none_or(|frame| frame.is_err()));
     let mut nothing = Vec::new();
-    let read = timeout(PATIENCE, idle.read_to_end(&mut nothing)).await;
+    let read = timeout(TIMEOUT, idle.read_to_end(&mut nothing)).await;
     assert!(read.expect("it ends").is_ok());
 }
 
@@ -141,7 +139,7 @@ async fn a_cut_watch_leaves_the_others_of_its_connection_alone() {
     let mut client = Http2::over(connect(&cluster).await).await;
     let watch = client.get(WATCH).await.into_body();
     cluster.cut_watches();
-    let cut = timeout(PATIENCE, watch.collect()).await.expect("it ends");
+    let cut = timeout(TIMEOUT, watch.collect()).await.expect("it ends");
     assert!(cut.is_err(), "the stream is reset");
     assert_eq!(client.get("/version").await.status(), StatusCode::OK);
     assert_eq!(cluster.connections(), 1);
@@ -156,9 +154,9 @@ async fn a_fault_that_disconnects_ends_everything_on_the_connection() {
     let disconnect = Rule::new(Action::Disconnect).resource("secrets").nth(1);
     cluster.faults().add(disconnect);
     let path = "/api/v1/secrets";
-    let lost = timeout(PATIENCE, client.requests.send_request(request(path)));
+    let lost = timeout(TIMEOUT, client.requests.send_request(request(path)));
     assert!(lost.await.expect("it ends").is_err());
-    let cut = timeout(PATIENCE, watch.collect()).await.expect("it ends");
+    let cut = timeout(TIMEOUT, watch.collect()).await.expect("it ends");
     assert!(cut.is_err());
     let mut next = Http2::over(connect(&cluster).await).await;
     assert_eq!(next.get(path).await.status(), StatusCode::OK);
@@ -175,7 +173,7 @@ async fn a_lost_reply_closes_an_http1_connection() {
     stream.write_all(request).await.expect("it is sent");
     let mut answer = Vec::new();
     // A reset or an end, but no byte.
-    let ended = timeout(PATIENCE, stream.read_to_end(&mut answer)).await;
+    let ended = timeout(TIMEOUT, stream.read_to_end(&mut answer)).await;
     assert!(ended.is_ok());
     assert_eq!(answer, b"");
     cluster.shutdown().await;
@@ -189,7 +187,7 @@ async fn a_body_that_is_cut_breaks_off_in_both_versions_of_http() {
     let get = b"GET /api/v1/namespaces HTTP/1.1\r\nhost: localhost\r\n\r\n";
     stream.write_all(get).await.expect("it is sent");
     let mut answer = Vec::new();
-    let ended = timeout(PATIENCE, stream.read_to_end(&mut answer)).await;
+    let ended = timeout(TIMEOUT, stream.read_to_end(&mut answer)).await;
     drop(ended.expect("it ends"));
     let answer = String::from_utf8_lossy(&answer);
     // One chunk of ten bytes, and not the chunk that ends a body.
@@ -200,12 +198,12 @@ async fn a_body_that_is_cut_breaks_off_in_both_versions_of_http() {
 
     let mut client = Http2::over(connect(&cluster).await).await;
     let body = client.get("/api/v1/namespaces").await.into_body();
-    let broken = timeout(PATIENCE, body.collect()).await.expect("it ends");
+    let broken = timeout(TIMEOUT, body.collect()).await.expect("it ends");
     assert!(broken.is_err());
     // The connection stays.
     assert!(cluster.faults().remove(cut));
     let body = client.get("/api/v1/namespaces").await.into_body();
-    let whole = timeout(PATIENCE, body.collect()).await.expect("it ends");
+    let whole = timeout(TIMEOUT, body.collect()).await.expect("it ends");
     assert!(whole.is_ok());
     assert_eq!(cluster.connections(), 2);
     cluster.shutdown().await;
@@ -224,10 +222,8 @@ async fn a_request_that_is_handled_and_not_answered_leaves_its_connection_open()
     }
     assert_eq!(client.get("/version").await.status(), StatusCode::OK);
     assert_eq!(waiting.try_join_next().map(|_| ()), None);
-    timeout(PATIENCE, cluster.shutdown())
-        .await
-        .expect("it ends");
-    let answer = timeout(PATIENCE, waiting.join_next()).await;
+    timeout(TIMEOUT, cluster.shutdown()).await.expect("it ends");
+    let answer = timeout(TIMEOUT, waiting.join_next()).await;
     let answer = answer.expect("it ends").expect("there is one");
     assert!(answer.expect("it does not panic").is_err());
 }
@@ -246,12 +242,10 @@ async fn a_watch_that_hangs_and_a_request_without_answer_do_not_hold_up_a_shutdo
     while cluster.journal().count("list", "secrets") == 0 {
         tokio::task::yield_now().await;
     }
-    timeout(PATIENCE, cluster.shutdown())
-        .await
-        .expect("it ends");
-    let ended = timeout(PATIENCE, watch.frame()).await.expect("it ends");
+    timeout(TIMEOUT, cluster.shutdown()).await.expect("it ends");
+    let ended = timeout(TIMEOUT, watch.frame()).await.expect("it ends");
     assert!(ended.is_none_or(|frame| frame.is_err()));
-    let answer = timeout(PATIENCE, waiting.join_next()).await;
+    let answer = timeout(TIMEOUT, waiting.join_next()).await;
     let answer = answer.expect("it ends").expect("there is one");
     assert!(answer.expect("it does not panic").is_err());
 }
@@ -321,9 +315,7 @@ mod secure {
         create(&cluster, "a").await;
         assert!(piece(&mut watch).await.starts_with(br#"{"type":"ADDED""#));
         assert_eq!(cluster.connections(), 1);
-        timeout(PATIENCE, cluster.shutdown())
-            .await
-            .expect("it ends");
+        timeout(TIMEOUT, cluster.shutdown()).await.expect("it ends");
     }
 
     #[tokio::test]
@@ -342,7 +334,7 @@ mod secure {
         let value = format!("Bearer {}", token.expect("it has one"));
         let value = value.parse().expect("a token fits a header");
         request.headers_mut().insert("authorization", value);
-        let answer = timeout(PATIENCE, client.requests.send_request(request)).await;
+        let answer = timeout(TIMEOUT, client.requests.send_request(request)).await;
         let answer = answer.expect("it answers").expect("it answers");
         assert_eq!(answer.status(), StatusCode::OK);
     }
@@ -367,7 +359,7 @@ mod secure {
         let (mut client, connection) = http1::handshake(stream).await.expect("it speaks HTTP/1");
         let mut driver = JoinSet::new();
         driver.spawn(async move { drop(connection.await) });
-        let answer = timeout(PATIENCE, client.send_request(request("/version"))).await;
+        let answer = timeout(TIMEOUT, client.send_request(request("/version"))).await;
         let answer = answer.expect("it answers").expect("it answers");
         assert_eq!(answer.status(), StatusCode::OK);
         cluster.shutdown().await;

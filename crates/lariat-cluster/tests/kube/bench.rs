@@ -8,7 +8,7 @@ use lariat_cluster::Cluster;
 use lariat_cluster::testing::{Fixture, TestCluster, crd, define, object};
 
 /// How long something may take that must happen.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Starts a cluster in which Widgets of group `demo.dev` are defined.
 pub(crate) async fn with_widgets() -> (TestCluster, Client) {

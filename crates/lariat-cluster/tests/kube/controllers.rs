@@ -19,7 +19,7 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::bench::PATIENCE;
+use crate::bench::TIMEOUT;
 
 #[tokio::test(start_paused = true)]
 async fn controller_reconciles_owners_of_what_changes() {
@@ -46,7 +46,7 @@ async fn controller_reconciles_owners_of_what_changes() {
     let owner = config_map("owner", &[]).create(&client).await.unwrap();
     let times = |count| {
         let reconciled = Arc::clone(&reconciled);
-        eventually(PATIENCE, async move || {
+        eventually(TIMEOUT, async move || {
             let names = reconciled.lock().clone();
             if names.len() == count {
                 Ok(names)

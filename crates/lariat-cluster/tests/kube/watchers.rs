@@ -14,7 +14,7 @@ use lariat_cluster::testing::{TestCluster, config_map, crd, pod};
 use serde_json::json;
 use tokio::time::timeout;
 
-use crate::bench::{self, PATIENCE, widget, with_widgets};
+use crate::bench::{self, TIMEOUT, widget, with_widgets};
 
 /// Takes events until there are so many, and writes them as texts.
 async fn take(
@@ -29,7 +29,7 @@ async fn take(
         Event::Delete(object) => format!("delete {}", bench::name(&object)),
     };
     let taken = events.take(count).map_ok(text).try_collect();
-    let taken = timeout(PATIENCE, taken).await.expect("they come");
+    let taken = timeout(TIMEOUT, taken).await.expect("they come");
     taken.expect("no error comes")
 }
 

@@ -10,10 +10,10 @@ use serde_json::Value;
 use tokio::time;
 
 use super::compare::{Comparison, compare, complaints, is_condition, served};
-use super::error::{DefinitionError, InstallError};
+use super::error::{CrdError, InstallError};
 use super::json::text;
-use super::options::{DefinitionOptions, Install};
-use super::report::{DefinitionChange, DefinitionReport, Skew};
+use super::options::{CrdOptions, Install};
+use super::report::{CrdChange, CrdReport, Skew};
 use super::requests::{Failure, Requests};
 
 /// The first pause between two looks, and the longest.
@@ -33,7 +33,7 @@ const PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_
 ///
 /// One that is as it should be is not written, so replicas that start at the same time do not fight. Which of two
 /// programs is the newer one can be said by a number, see
-/// [`with_definition_version`](crate::with_definition_version); without it the last one writes. [`Install`] says
+/// [`with_crd_version`](crate::with_crd_version); without it the last one writes. [`Install`] says
 /// whether anything is written at all.
 ///
 /// A CRD that is being deleted is waited for, and created anew. What the API server may answer differently
@@ -41,11 +41,11 @@ const PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_
 ///
 /// ```no_run
 /// use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-/// use lariat_operator::{DefinitionOptions, ensure_definitions};
+/// use lariat_operator::{CrdOptions, ensure_crds};
 ///
 /// # async fn example(client: kube::Client, widgets: CustomResourceDefinition)
 /// # -> Result<(), lariat_operator::InstallError> {
-/// for report in ensure_definitions(&client, &[widgets], &DefinitionOptions::default()).await? {
+/// for report in ensure_crds(&client, &[widgets], &CrdOptions::default()).await? {
 ///     println!("{report}");
 /// }
 /// # Ok(()) }
@@ -59,11 +59,11 @@ const PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_
 /// # Cancel safety
 ///
 /// If the future is dropped, each CRD may have been written or not; calling this again goes on.
-pub async fn ensure_definitions(
+pub async fn ensure_crds(
     client: &Client,
     definitions: &[CustomResourceDefinition],
-    options: &DefinitionOptions,
-) -> Result<Vec<DefinitionReport>, InstallError> {
+    options: &CrdOptions,
+) -> Result<Vec<CrdReport>, InstallError> {
     let mut seen = BTreeSet::new();
     let tasks: Vec<_> = definitions
         .iter()
@@ -92,10 +92,10 @@ async fn ensure(
     definition: &CustomResourceDefinition,
     name: String,
     is_new: bool,
-    options: &DefinitionOptions,
-) -> Result<DefinitionReport, DefinitionError> {
+    options: &CrdOptions,
+) -> Result<CrdReport, CrdError> {
     let invalid = |why| {
-        Err(DefinitionError::Invalid {
+        Err(CrdError::Invalid {
             name: name.clone(),
             why,
         })
@@ -118,7 +118,7 @@ async fn ensure(
         requests: Requests::new(client, &name, options.manager()),
         ours: &ours,
         install: options.install,
-        change: DefinitionChange::Unchanged,
+        change: CrdChange::Unchanged,
         patched: None,
         waiting: "the API server was not asked yet".to_owned(),
         is_logged: false,
@@ -126,7 +126,7 @@ async fn ensure(
     let limit = options.timeout;
     let Ok(result) = time::timeout(limit, task.run()).await else {
         let missing = task.waiting;
-        return Err(DefinitionError::NotReady {
+        return Err(CrdError::NotReady {
             name,
             after: limit,
             missing,
@@ -142,7 +142,7 @@ struct Task<'a> {
     requests: Requests<'a>,
     ours: &'a Value,
     install: Install,
-    change: DefinitionChange,
+    change: CrdChange,
     /// Where it differed when it was last patched: what differs there still is not the API server's to take.
     patched: Option<Vec<String>>,
     /// What is missing, for the error.
@@ -161,12 +161,12 @@ enum Next {
 }
 
 impl Task<'_> {
-    async fn run(&mut self) -> Result<DefinitionReport, DefinitionError> {
+    async fn run(&mut self) -> Result<CrdReport, CrdError> {
         let mut pause = PAUSES.0;
         loop {
             match self.look().await {
                 Ok(Next::Ready(skews)) => {
-                    return Ok(DefinitionReport {
+                    return Ok(CrdReport {
                         name: self.requests.name.to_owned(),
                         change: self.change.clone(),
                         skews,
@@ -207,7 +207,7 @@ impl Task<'_> {
             .or_else(|| unusable(&found, may_write))
         {
             let name = self.requests.name.to_owned();
-            return Err(Failure::Final(DefinitionError::Incompatible { name, why }));
+            return Err(Failure::Final(CrdError::Incompatible { name, why }));
         }
         if may_write && !found.paths.is_empty() && self.patched.as_ref() != Some(&found.paths) {
             return self.patch(&theirs, found).await;
@@ -218,10 +218,10 @@ impl Task<'_> {
     async fn create(&mut self) -> Result<Next, Failure> {
         if self.install == Install::Verify {
             let name = self.requests.name.to_owned();
-            return Err(Failure::Final(DefinitionError::Missing { name }));
+            return Err(Failure::Final(CrdError::Missing { name }));
         }
         self.requests.create(self.ours).await?;
-        self.change = DefinitionChange::Created;
+        self.change = CrdChange::Created;
         Ok(Next::Look)
     }
 
@@ -230,8 +230,8 @@ impl Task<'_> {
         let version = |object: &Value| text(object, "/metadata/resourceVersion").to_owned();
         // A server that does not know a field takes it without a change.
         let is_changed = version(&answer) != version(theirs);
-        if is_changed && self.change == DefinitionChange::Unchanged {
-            self.change = DefinitionChange::Updated(found.paths.clone());
+        if is_changed && self.change == CrdChange::Unchanged {
+            self.change = CrdChange::Updated(found.paths.clone());
         }
         self.patched = Some(found.paths);
         Ok(Next::Look)
@@ -247,7 +247,7 @@ impl Task<'_> {
             return skews;
         }
         if let Some((installed, ours)) = found.newer {
-            skews.push(Skew::NewerDefinition { installed, ours });
+            skews.push(Skew::NewerCrd { installed, ours });
         }
         let mut paths = found.paths;
         paths.retain(|path| path.starts_with("spec."));

@@ -7,13 +7,13 @@ use lariat_core::{debug_as_description, describe};
 
 /// Definitions that are not installed, all of them.
 pub struct InstallError {
-    pub(super) failures: Vec<DefinitionError>,
+    pub(super) failures: Vec<CrdError>,
 }
 
 impl InstallError {
     /// Returns what failed: at least one.
     #[must_use]
-    pub fn failures(&self) -> &[DefinitionError] {
+    pub fn failures(&self) -> &[CrdError] {
         &self.failures
     }
 }
@@ -30,12 +30,12 @@ impl fmt::Display for InstallError {
 
 impl std::error::Error for InstallError {}
 
-debug_as_description!(InstallError, DefinitionError);
+debug_as_description!(InstallError, CrdError);
 
 /// Why a CRD is not installed.
 #[derive(thiserror::Error)]
 #[non_exhaustive]
-pub enum DefinitionError {
+pub enum CrdError {
     /// It has no name, or another one has the same.
     #[error("the definition {name:?} makes no sense: {why}")]
     Invalid {
@@ -96,7 +96,7 @@ pub enum DefinitionError {
     },
 }
 
-impl DefinitionError {
+impl CrdError {
     /// Returns the name of the CRD, empty if it has none.
     #[must_use]
     pub fn name(&self) -> &str {

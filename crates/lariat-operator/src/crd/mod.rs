@@ -9,7 +9,7 @@ mod report;
 mod requests;
 mod versions;
 
-pub use ensure::ensure_definitions;
-pub use error::{DefinitionError, InstallError};
-pub use options::{DefinitionOptions, Install, with_definition_version};
-pub use report::{DefinitionChange, DefinitionReport, Skew};
+pub use ensure::ensure_crds;
+pub use error::{CrdError, InstallError};
+pub use options::{CrdOptions, Install, with_crd_version};
+pub use report::{CrdChange, CrdReport, Skew};

@@ -25,22 +25,22 @@ pub enum Install {
 ///
 /// ```
 /// use std::time::Duration;
-/// use lariat_operator::{DefinitionOptions, Install};
+/// use lariat_operator::{CrdOptions, Install};
 ///
-/// let options = DefinitionOptions::default()
+/// let options = CrdOptions::default()
 ///     .install(Install::Verify)
 ///     .timeout(Duration::from_secs(10));
 /// # let _ = options;
 /// ```
 #[derive(Debug, Clone)]
 #[must_use = "options do nothing until they are used"]
-pub struct DefinitionOptions {
+pub struct CrdOptions {
     pub(crate) install: Install,
     pub(super) timeout: Duration,
     field_manager: Option<String>,
 }
 
-impl Default for DefinitionOptions {
+impl Default for CrdOptions {
     fn default() -> Self {
         Self {
             install: Install::default(),
@@ -50,7 +50,7 @@ impl Default for DefinitionOptions {
     }
 }
 
-impl DefinitionOptions {
+impl CrdOptions {
     /// Sets what may be written (default: [`Install::CreateOrUpdate`]).
     pub fn install(self, install: Install) -> Self {
         Self { install, ..self }
@@ -89,14 +89,14 @@ impl DefinitionOptions {
 ///
 /// ```
 /// use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-/// use lariat_operator::with_definition_version;
+/// use lariat_operator::with_crd_version;
 ///
 /// let widgets = CustomResourceDefinition::default(); // Widget::crd()
-/// let widgets = with_definition_version(widgets, 3);
+/// let widgets = with_crd_version(widgets, 3);
 /// assert_eq!(widgets.metadata.annotations.unwrap()["lariat.dev/definition-version"], "3");
 /// ```
 #[must_use]
-pub fn with_definition_version(
+pub fn with_crd_version(
     mut definition: CustomResourceDefinition,
     version: u64,
 ) -> CustomResourceDefinition {

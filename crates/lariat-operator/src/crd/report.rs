@@ -5,11 +5,11 @@ use std::fmt;
 /// What became of one CRD.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct DefinitionReport {
+pub struct CrdReport {
     /// Its name, such as `widgets.demo.dev`.
     pub name: String,
     /// What was written.
-    pub change: DefinitionChange,
+    pub change: CrdChange,
     /// Where what is installed is not what this program says, and stays so.
     pub skews: Vec<Skew>,
 }
@@ -17,7 +17,7 @@ pub struct DefinitionReport {
 /// What was written to a CRD.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum DefinitionChange {
+pub enum CrdChange {
     /// It was missing.
     Created,
     /// It differed at these paths, such as `spec.versions[v1].schema.openAPIV3Schema.properties.spec`.
@@ -48,7 +48,7 @@ pub enum Skew {
         version: String,
     },
     /// The CRD is numbered, and greater than this program's; nothing was written.
-    NewerDefinition {
+    NewerCrd {
         /// The number of what is installed.
         installed: u64,
         /// The number of this program's CRD; zero if it has none.
@@ -71,14 +71,14 @@ pub enum Skew {
     },
 }
 
-impl fmt::Display for DefinitionReport {
+impl fmt::Display for CrdReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", self.name, self.change)?;
         self.skews.iter().try_for_each(|skew| write!(f, "; {skew}"))
     }
 }
 
-impl fmt::Display for DefinitionChange {
+impl fmt::Display for CrdChange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Created => f.write_str("created"),
@@ -106,7 +106,7 @@ impl fmt::Display for Skew {
                 "objects may still be stored as {version}: write every object once, and take {version} out of \
                  status.storedVersions, before the version is removed"
             ),
-            Self::NewerDefinition { installed, ours } => write!(
+            Self::NewerCrd { installed, ours } => write!(
                 f,
                 "definition {installed} is installed, and this program has {ours}: left as it is; update this program"
             ),

@@ -9,7 +9,7 @@ use kube::core::request::Error as RequestError;
 use lariat_core::describe;
 use serde_json::Value;
 
-use super::error::DefinitionError;
+use super::error::CrdError;
 use super::json::{list, text};
 use crate::wire::{Built, SendError, Sender, code_of};
 
@@ -23,7 +23,7 @@ pub(super) enum Failure {
     /// It may succeed later.
     Again(String),
     /// It is of no use to try again.
-    Final(DefinitionError),
+    Final(CrdError),
 }
 
 /// Requests about one CRD.
@@ -135,9 +135,9 @@ impl<'a> Requests<'a> {
         let is_forbidden = code_of(&error) == Some(403);
         let source = Box::new(error);
         Err(Failure::Final(if is_forbidden {
-            DefinitionError::Forbidden { name, verb, source }
+            CrdError::Forbidden { name, verb, source }
         } else {
-            DefinitionError::Refused { name, verb, source }
+            CrdError::Refused { name, verb, source }
         }))
     }
 }

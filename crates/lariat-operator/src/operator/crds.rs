@@ -7,30 +7,30 @@ use lariat_core::Gvk;
 use parking_lot::Mutex;
 
 use super::operator::Operator;
-use crate::crd::{DefinitionOptions, DefinitionReport, Install, InstallError, ensure_definitions};
+use crate::crd::{CrdOptions, CrdReport, Install, InstallError, ensure_crds};
 use crate::needs::Rule;
 
 /// What an operator installs.
 #[derive(Default, Clone)]
 struct Crds {
     definitions: Vec<CustomResourceDefinition>,
-    options: DefinitionOptions,
+    options: CrdOptions,
 }
 
 impl Operator {
     /// Has a CRD installed by [`start`](Self::start) and [`run`](Self::run), before anything else; can be said
-    /// any number of times. What is done is said at [`ensure_definitions`](ensure_definitions()).
+    /// any number of times. What is done is said at [`ensure_crds`](ensure_crds()).
     ///
     /// ```no_run
     /// use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-    /// use lariat_operator::{DefinitionOptions, Install, Operator};
+    /// use lariat_operator::{CrdOptions, Install, Operator};
     ///
     /// # fn example(operator: Operator, widgets: CustomResourceDefinition, gadgets: CustomResourceDefinition) {
     /// // `Widget::crd()`, where Widget derives kube's CustomResource.
     /// operator.installs(widgets);
     /// operator.installs(gadgets);
     /// // Where somebody else installs them:
-    /// operator.definition_options(DefinitionOptions::default().install(Install::Verify));
+    /// operator.crd_options(CrdOptions::default().install(Install::Verify));
     /// # }
     /// ```
     pub fn installs(&self, definition: CustomResourceDefinition) {
@@ -42,8 +42,8 @@ impl Operator {
         }
     }
 
-    /// Sets how CRDs are installed (default: see [`DefinitionOptions`]).
-    pub fn definition_options(&self, options: DefinitionOptions) {
+    /// Sets how CRDs are installed (default: see [`CrdOptions`]).
+    pub fn crd_options(&self, options: CrdOptions) {
         self.crds().lock().options = options;
     }
 
@@ -52,7 +52,7 @@ impl Operator {
     ///
     /// # Errors
     ///
-    /// As for [`ensure_definitions`].
+    /// As for [`ensure_crds`].
     ///
     /// # Panics
     ///
@@ -60,8 +60,8 @@ impl Operator {
     ///
     /// # Cancel safety
     ///
-    /// As for [`ensure_definitions`].
-    pub async fn ensure_definitions(&self) -> Result<Vec<DefinitionReport>, InstallError> {
+    /// As for [`ensure_crds`].
+    pub async fn ensure_crds(&self) -> Result<Vec<CrdReport>, InstallError> {
         let Crds {
             definitions,
             options,
@@ -71,7 +71,7 @@ impl Operator {
         }
         let options = options.or_field_manager(self.name());
         let client = self.factory().client();
-        let reports = ensure_definitions(&client, &definitions, &options).await?;
+        let reports = ensure_crds(&client, &definitions, &options).await?;
         // Somebody may have asked too early, and a start would believe that the kinds are missing.
         let mapper = self.factory().caches().clients().mapper();
         for spec in definitions.iter().map(|definition| &definition.spec) {
@@ -84,7 +84,7 @@ impl Operator {
 
     /// Installs what a start needs.
     pub(super) async fn install(&self) -> Result<(), InstallError> {
-        self.ensure_definitions().await.map(drop)
+        self.ensure_crds().await.map(drop)
     }
 
     /// Returns the rules for what is installed.

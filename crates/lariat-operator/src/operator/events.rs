@@ -8,7 +8,7 @@ use super::operator::Operator;
 use crate::events::{EventApi, Recorder};
 
 /// How long a stop waits for Events that are not written yet.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 
 impl Operator {
     /// Returns the recorder of Events, for use outside reconcilers; inside there is [`Reconcile::event`](crate::Reconcile::event).
@@ -24,7 +24,7 @@ impl Operator {
 
     /// Takes no more Events, and waits for a while until those that wait are written.
     pub(super) async fn close_events(&self) {
-        Recorder::of(self.state()).close(PATIENCE).await;
+        Recorder::of(self.state()).close(TIMEOUT).await;
     }
 
     /// Returns the API group in which Events are written.

@@ -139,12 +139,12 @@ impl<K: View> Reconciler<K> {
     /// What happens while no process watches is not reported, nor is the end of an object of which the cache kept only
     /// metadata ([`Storage::OnDemand`](lariat_cache::Storage::OnDemand), a memory budget), unless that is what is
     /// read. Cleanup that must not be missed needs a finalizer.
-    pub fn on_gone<F, Fut>(mut self, gone: F) -> Self
+    pub fn on_deleted<F, Fut>(mut self, gone: F) -> Self
     where
         F: Fn(Reconcile<K>) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = HandlerResult> + Send + 'static,
     {
-        self.setup.on_gone = Some(Callback::new(gone));
+        self.setup.on_deleted = Some(Callback::new(gone));
         self
     }
 }

@@ -143,7 +143,7 @@ impl<K: View> Call<K> {
 
     /// Notifies of an object that is gone, once.
     async fn gone(&self, cx: &Arc<Context<K>>) -> Result<(), HandlerError> {
-        let (Some(gone), Some(raw)) = (&self.setup.on_gone, cx.last().cloned()) else {
+        let (Some(gone), Some(raw)) = (&self.setup.on_deleted, cx.last().cloned()) else {
             return Ok(());
         };
         let uid = raw.uid().clone();

@@ -21,7 +21,7 @@ pub(super) struct Setup<K> {
     pub(super) operator: Arc<OperatorState>,
     pub(super) requeue_after: Option<Duration>,
     pub(super) on_error: Option<Box<ErrorPolicy<K>>>,
-    pub(super) on_gone: Option<Callback<K>>,
+    pub(super) on_deleted: Option<Callback<K>>,
     pub(super) guards: Guards,
     /// What it needs to be allowed.
     pub(super) needs: Vec<Rule>,
@@ -36,7 +36,7 @@ impl<K: View> Setup<K> {
             operator: Arc::clone(operator),
             requeue_after: None,
             on_error: None,
-            on_gone: None,
+            on_deleted: None,
             guards: Guards::default(),
             needs: vec![reads],
             finalizer: None,

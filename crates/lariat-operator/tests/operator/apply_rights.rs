@@ -5,13 +5,12 @@ use std::sync::Arc;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret};
 use kube::CustomResourceExt;
 use kube::api::{Api, PostParams};
-use lariat_cache::{Filling, KindOptions, Selection, View};
+use lariat_cache::{InitialList, KindOptions, Selection, View};
 use lariat_cluster::faults::{Action, Refusal, Rule, StatusCode};
 use lariat_cluster::testing::TestCluster;
 use lariat_controller::{ControllerOptions, Outcome, SharedController, SharedControllerFactory};
 use lariat_operator::{
-    Applied, ApplyError, DefinitionOptions, Desired, Operator, Reconcile, Reconciler,
-    ensure_definitions,
+    Applied, ApplyError, CrdOptions, Desired, Operator, Reconcile, Reconciler, ensure_crds,
 };
 use parking_lot::Mutex;
 use serde_json::{Value, json};
@@ -40,7 +39,7 @@ impl<K: View> Release<K> {
         K: kube::Resource<DynamicType = ()>,
     {
         let config_maps: lariat_core::Gvk = "v1/ConfigMap".parse().expect("a kind");
-        let lists = || KindOptions::default().filling(Filling::Lists);
+        let lists = || KindOptions::default().initial_list(InitialList::Lists);
         let restricted = lists().selection(Selection::all().in_namespaces(["default"]));
         let factory = SharedControllerFactory::builder(client_of(cluster, "sesame"))
             .default_options(ControllerOptions::default().cache(lists()))
@@ -93,8 +92,8 @@ impl<K: View> Release<K> {
 /// A cluster with the Widget `a`.
 async fn with_widget() -> (TestCluster, Api<Widget>) {
     let cluster = cluster().await;
-    let options = DefinitionOptions::default();
-    let defined = ensure_definitions(&cluster.client(), &[Widget::crd()], &options).await;
+    let options = CrdOptions::default();
+    let defined = ensure_crds(&cluster.client(), &[Widget::crd()], &options).await;
     defined.expect("defined");
     let widgets: Api<Widget> = Api::namespaced(cluster.client(), "default");
     let widget = Widget::new("a", WidgetSpec { size: 1 });

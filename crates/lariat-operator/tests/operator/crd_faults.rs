@@ -6,7 +6,7 @@ use kube::CustomResourceExt;
 use lariat_cluster::Cluster;
 use lariat_cluster::faults::{Action, Refusal, Rule, StatusCode};
 use lariat_controller::SharedControllerFactory;
-use lariat_operator::{DefinitionChange, DefinitionOptions, Operator, Skew};
+use lariat_operator::{CrdChange, CrdOptions, Operator, Skew};
 use serde_json::json;
 use tokio::time;
 
@@ -60,7 +60,7 @@ async fn what_does_not_pass_ends_with_what_was_missing() {
     let check = async |fault: Rule, expected: &str| {
         let cluster = Cluster::for_test().await;
         cluster.faults().add(fault);
-        let options = DefinitionOptions::default().timeout(Duration::from_secs(20));
+        let options = CrdOptions::default().timeout(Duration::from_secs(20));
         let began = time::Instant::now();
         let error = ensure_with(&cluster.client(), &Widget::crd(), &options)
             .await
@@ -123,7 +123,7 @@ async fn a_dropped_start_can_be_begun_again() {
     let cut = time::timeout(SECOND, ensure(&client, &definition)).await;
     assert!(cut.is_err());
     let report = ensure(&client, &definition).await.unwrap();
-    assert_eq!(report.change, DefinitionChange::Unchanged);
+    assert_eq!(report.change, CrdChange::Unchanged);
     assert_eq!(writes(&cluster), 1);
 }
 

@@ -7,8 +7,8 @@ use lariat_cluster::testing::{TestCluster, wait_for_condition, wait_until_gone};
 use lariat_cluster::{Cluster, Time, User};
 use lariat_controller::{Outcome, SharedControllerFactory};
 use lariat_operator::{
-    DefinitionChange, DefinitionError, DefinitionOptions, DefinitionReport, Install, InstallError,
-    Operator, OperatorError, Skew, ensure_definitions, with_definition_version,
+    CrdChange, CrdError, CrdOptions, CrdReport, Install, InstallError, Operator, OperatorError,
+    Skew, ensure_crds, with_crd_version,
 };
 use serde_json::{Value, json};
 use tokio::time;
@@ -55,17 +55,17 @@ fn versions(names: &[&str]) -> Value {
 pub(crate) async fn ensure(
     client: &Client,
     definition: &CustomResourceDefinition,
-) -> Result<DefinitionReport, InstallError> {
-    ensure_with(client, definition, &DefinitionOptions::default()).await
+) -> Result<CrdReport, InstallError> {
+    ensure_with(client, definition, &CrdOptions::default()).await
 }
 
 pub(crate) async fn ensure_with(
     client: &Client,
     definition: &CustomResourceDefinition,
-    options: &DefinitionOptions,
-) -> Result<DefinitionReport, InstallError> {
+    options: &CrdOptions,
+) -> Result<CrdReport, InstallError> {
     let definitions = std::slice::from_ref(definition);
-    let mut reports = ensure_definitions(client, definitions, options).await?;
+    let mut reports = ensure_crds(client, definitions, options).await?;
     assert_eq!(reports.len(), 1);
     Ok(reports.remove(0))
 }
@@ -143,7 +143,7 @@ async fn replicas_that_start_at_once_do_not_fight() {
     let changes = [one, two, three].map(|report| report.unwrap().change);
     let created = changes
         .iter()
-        .filter(|change| **change == DefinitionChange::Created);
+        .filter(|change| **change == CrdChange::Created);
     assert_eq!(created.count(), 1);
     assert_eq!(cluster.journal().count("patch", PLURAL), 0);
 }
@@ -174,7 +174,7 @@ async fn what_differs_is_changed_and_what_others_said_stays() {
     ];
     assert_eq!(
         report.change,
-        DefinitionChange::Updated(paths.map(str::to_owned).to_vec())
+        CrdChange::Updated(paths.map(str::to_owned).to_vec())
     );
     let unknown = Skew::UnknownVersion {
         version: "v1beta1".to_owned(),
@@ -192,7 +192,7 @@ async fn what_differs_is_changed_and_what_others_said_stays() {
     assert!(installed["spec"]["names"].get("shortNames").is_none());
     assert_eq!(
         ensure(&client, &ours).await.unwrap().change,
-        DefinitionChange::Unchanged
+        CrdChange::Unchanged
     );
     assert_eq!(writes(&cluster), 2);
 }
@@ -204,7 +204,7 @@ async fn what_a_newer_program_stores_is_left_alone() {
     let newer = widgets(&json!({"spec": {"versions": versions(&["v1", "v2"])}}));
     ensure(&client, &newer).await.unwrap();
     let report = ensure(&client, &Widget::crd()).await.unwrap();
-    assert_eq!(report.change, DefinitionChange::Unchanged);
+    assert_eq!(report.change, CrdChange::Unchanged);
     let text = report.to_string();
     assert!(
         text.contains("objects are stored as v2, which is newer"),
@@ -220,7 +220,7 @@ async fn what_an_older_program_stores_is_taken_over_and_told_of() {
     ensure(&client, &older).await.unwrap();
     let report = ensure(&client, &Widget::crd()).await.unwrap();
     let paths = ["spec.versions[v1beta1].storage", "spec.versions[v1]"].map(str::to_owned);
-    assert_eq!(report.change, DefinitionChange::Updated(paths.to_vec()));
+    assert_eq!(report.change, CrdChange::Updated(paths.to_vec()));
     let text = report.to_string();
     assert!(
         text.contains("take v1beta1 out of status.storedVersions"),
@@ -238,28 +238,19 @@ async fn a_definition_with_a_smaller_number_writes_nothing() {
     let cluster = Cluster::for_test().await;
     let client = cluster.client();
     let described = |text: &str| widgets(&json!({"spec": {"names": {"shortNames": [text]}}}));
-    ensure(&client, &with_definition_version(described("new"), 2))
+    ensure(&client, &with_crd_version(described("new"), 2))
         .await
         .unwrap();
-    for ours in [
-        described("old"),
-        with_definition_version(described("old"), 1),
-    ] {
+    for ours in [described("old"), with_crd_version(described("old"), 1)] {
         let report = ensure(&client, &ours).await.unwrap();
-        assert_eq!(report.change, DefinitionChange::Unchanged);
+        assert_eq!(report.change, CrdChange::Unchanged);
         assert!(
-            matches!(
-                report.skews[..],
-                [Skew::NewerDefinition { installed: 2, .. }]
-            ),
+            matches!(report.skews[..], [Skew::NewerCrd { installed: 2, .. }]),
             "{report}"
         );
     }
-    let report = ensure(&client, &with_definition_version(described("newer"), 3)).await;
-    assert!(matches!(
-        report.unwrap().change,
-        DefinitionChange::Updated(_)
-    ));
+    let report = ensure(&client, &with_crd_version(described("newer"), 3)).await;
+    assert!(matches!(report.unwrap().change, CrdChange::Updated(_)));
     assert_eq!(writes(&cluster), 2);
 }
 
@@ -295,10 +286,7 @@ async fn names_that_are_taken_are_told_in_the_words_of_the_server() {
     let taken = ensure(&client, &gadgets("gadget", "Widget"))
         .await
         .unwrap_err();
-    assert!(matches!(
-        taken.failures(),
-        [DefinitionError::NotReady { .. }]
-    ));
+    assert!(matches!(taken.failures(), [CrdError::NotReady { .. }]));
     let text = taken.to_string();
     for expected in [
         "was not ready within 60s",
@@ -309,23 +297,20 @@ async fn names_that_are_taken_are_told_in_the_words_of_the_server() {
     }
     // What waits for its names may still be given others.
     let report = ensure(&client, &gadgets("gadget", "Gadget")).await.unwrap();
-    assert!(
-        matches!(report.change, DefinitionChange::Updated(_)),
-        "{report}"
-    );
+    assert!(matches!(report.change, CrdChange::Updated(_)), "{report}");
 }
 
 #[tokio::test(start_paused = true)]
 async fn verifying_writes_nothing_and_says_what_is_missing() {
     let cluster = Cluster::for_test().await;
     let client = cluster.client();
-    let options = DefinitionOptions::default().install(Install::Verify);
+    let options = CrdOptions::default().install(Install::Verify);
     let verify = async |definition: &CustomResourceDefinition| {
         ensure_with(&client, definition, &options).await
     };
     let missing = verify(&Widget::crd()).await.unwrap_err();
     assert!(
-        matches!(missing.failures(), [DefinitionError::Missing { .. }]),
+        matches!(missing.failures(), [CrdError::Missing { .. }]),
         "{missing}"
     );
     assert_eq!(writes(&cluster), 0);
@@ -341,7 +326,7 @@ async fn verifying_writes_nothing_and_says_what_is_missing() {
         text.contains("is installed, but does not serve v2"),
         "{text}"
     );
-    let options = DefinitionOptions::default().install(Install::CreateOnly);
+    let options = CrdOptions::default().install(Install::CreateOnly);
     let report = ensure_with(&client, &other, &options).await.unwrap();
     assert!(
         matches!(report.skews[..], [Skew::Differs { .. }]),
@@ -405,7 +390,7 @@ async fn a_definition_that_is_going_is_waited_for() {
             .unwrap();
         wait_until_gone(&api, "a").await.ok();
     });
-    assert_eq!(report.unwrap().change, DefinitionChange::Created);
+    assert_eq!(report.unwrap().change, CrdChange::Created);
     assert_ne!(all.get(NAME).await.unwrap().metadata.uid, before);
 }
 
@@ -415,10 +400,10 @@ async fn definitions_that_make_no_sense_are_named_all() {
     let unnamed = widgets(&json!({"metadata": {"name": null}}));
     let bad = widgets(&json!({"metadata": {"name": "others.demo.dev"}}));
     let all = [Widget::crd(), Widget::crd(), unnamed, bad];
-    let error = ensure_definitions(&cluster.client(), &all, &DefinitionOptions::default())
+    let error = ensure_crds(&cluster.client(), &all, &CrdOptions::default())
         .await
         .unwrap_err();
-    let names: Vec<&str> = error.failures().iter().map(DefinitionError::name).collect();
+    let names: Vec<&str> = error.failures().iter().map(CrdError::name).collect();
     assert_eq!(names, [NAME, "", "others.demo.dev"]);
     let text = error.to_string();
     assert!(

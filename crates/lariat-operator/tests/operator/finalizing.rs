@@ -211,7 +211,7 @@ async fn two_finalizers_of_two_reconcilers_do_not_fight() {
                 cleaned.add(format!("clean {name}"));
                 done(cx)
             })
-            .on_gone(move |cx: Reconcile<Widget>| {
+            .on_deleted(move |cx: Reconcile<Widget>| {
                 seen.add(format!("gone {name}"));
                 done(cx)
             })

@@ -9,9 +9,7 @@ use lariat_cache::{KindOptions, MissingKind, Selection, Storage};
 use lariat_cluster::Cluster;
 use lariat_cluster::faults::{Action, Refusal, Rule as Fault, StatusCode};
 use lariat_controller::{ControllerOptions, Lease, Outcome, SharedControllerFactory};
-use lariat_operator::{
-    AccessError, DefinitionOptions, Operator, OperatorError, Rule, ensure_definitions,
-};
+use lariat_operator::{AccessError, CrdOptions, Operator, OperatorError, Rule, ensure_crds};
 use tokio::time;
 
 use crate::bench::{SECOND, Widget, settle};
@@ -331,13 +329,9 @@ async fn a_kind_that_is_not_served_yet_is_not_checked() {
     register("one");
     assert!(operator.rules().await.unwrap_err().is_unknown());
     operator.check_access().await.unwrap();
-    ensure_definitions(
-        &cluster.client(),
-        &[Widget::crd()],
-        &DefinitionOptions::default(),
-    )
-    .await
-    .unwrap();
+    ensure_crds(&cluster.client(), &[Widget::crd()], &CrdOptions::default())
+        .await
+        .unwrap();
     register("two");
     time::sleep(Duration::from_secs(2)).await;
     let error: AccessError = operator.check_access().await.unwrap_err();

@@ -9,8 +9,8 @@ use lariat_cluster::faults::{Action, Refusal, Rule as Fault, StatusCode};
 use lariat_cluster::testing::TestCluster;
 use lariat_controller::{HandlerOptions, HandlerResult, Outcome, SharedControllerFactory};
 use lariat_operator::{
-    Budget, DefinitionOptions, EventApi, EventOptions, Finalizer, Guard, Operator, Permission,
-    Reconcile, Rule, ensure_definitions,
+    Budget, CrdOptions, EventApi, EventOptions, Finalizer, Guard, Operator, Permission, Reconcile,
+    Rule, ensure_crds,
 };
 use serde_json::json;
 use tokio::time;
@@ -22,8 +22,8 @@ use crate::program::{client_of, cluster, grant};
 async fn rig() -> (TestCluster, Operator) {
     let cluster = cluster().await;
     let admin = cluster.client();
-    let options = DefinitionOptions::default();
-    let installed = ensure_definitions(&admin, &[Widget::crd()], &options).await;
+    let options = CrdOptions::default();
+    let installed = ensure_crds(&admin, &[Widget::crd()], &options).await;
     installed.expect("installed");
     let widgets: Api<Widget> = Api::namespaced(admin, "default");
     let widget = Widget::new("a", WidgetSpec { size: 1 });

@@ -5,13 +5,13 @@ use k8s_openapi::api::rbac::v1::{ClusterRole, PolicyRule};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
 use kube::{Client, CustomResourceExt};
-use lariat_cache::{Filling, KindOptions};
+use lariat_cache::{InitialList, KindOptions};
 use lariat_cluster::testing::{TestCluster, namespace};
 use lariat_cluster::{Cluster, User};
 use lariat_controller::{
     ControllerOptions, HandlerError, HandlerResult, Outcome, SharedControllerFactory,
 };
-use lariat_operator::{DefinitionOptions, Desired, Operator, Reconcile, Rule, ensure_definitions};
+use lariat_operator::{CrdOptions, Desired, Operator, Reconcile, Rule, ensure_crds};
 use serde_json::{Value, json};
 use tokio::time;
 
@@ -55,19 +55,21 @@ impl Program {
     pub(crate) async fn new(options: KindOptions) -> Self {
         let cluster = cluster().await;
         let factory = SharedControllerFactory::builder(client_of(&cluster, "sesame"))
-            .default_options(ControllerOptions::default().cache(options.filling(Filling::Lists)))
+            .default_options(
+                ControllerOptions::default().cache(options.initial_list(InitialList::Lists)),
+            )
             .sync_timeout(5 * SECOND)
             .build();
         let operator = Operator::new("widgeteer", &factory);
-        operator.definition_options(DefinitionOptions::default().timeout(10 * SECOND));
+        operator.crd_options(CrdOptions::default().timeout(10 * SECOND));
         operator.installs(Widget::crd());
         operator.installs(gadgets(&["g"]));
         register(&operator);
         let program = Self { cluster, operator };
         // One definition is missing, and one is old.
         let (admin, old) = (program.admin(), [gadgets(&["old"])]);
-        let options = DefinitionOptions::default();
-        let old = ensure_definitions(&admin, &old, &options).await;
+        let options = CrdOptions::default();
+        let old = ensure_crds(&admin, &old, &options).await;
         old.expect("installed");
         let secret = json!({"metadata": {"name": "key"}});
         let secret: Secret = serde_json::from_value(secret).expect("a Secret");

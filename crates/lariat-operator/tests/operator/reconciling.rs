@@ -39,7 +39,7 @@ async fn a_reconciler_is_called_for_what_exists_and_not_for_what_goes() {
     bench
         .operator
         .reconciler("sizes", &bench.widgets)
-        .on_gone(move |cx: Reconcile<Widget>| {
+        .on_deleted(move |cx: Reconcile<Widget>| {
             gone.add(format!("{} was {}", cx.key(), cx.object().spec.size));
             async { Ok(Outcome::done()) }
         })

@@ -16,7 +16,7 @@ async fn an_object_that_was_replaced_is_gone_before_the_new_one_is_reconciled() 
     bench
         .operator
         .reconciler("sizes", &bench.widgets)
-        .on_gone(move |cx: Reconcile<Widget>| {
+        .on_deleted(move |cx: Reconcile<Widget>| {
             gone.add(format!("{} was {}", cx.key(), cx.object().spec.size));
             async { Ok(Outcome::done()) }
         })
@@ -52,7 +52,7 @@ async fn each_of_several_objects_of_a_name_is_gone_before_the_last_is_reconciled
     bench
         .operator
         .reconciler("sizes", &bench.widgets)
-        .on_gone(move |cx: Reconcile<Widget>| {
+        .on_deleted(move |cx: Reconcile<Widget>| {
             gone.add(format!("was {}", cx.object().spec.size));
             async { Ok(Outcome::done()) }
         })
@@ -75,13 +75,13 @@ async fn each_of_several_objects_of_a_name_is_gone_before_the_last_is_reconciled
     assert_eq!(log.take(), ["is 1", "was 1", "was 2", "was 3", "is 4"]);
 }
 
-/// Registers a reconciler whose `on_gone` and whose first reconciles of big Widgets end as the log says.
+/// Registers a reconciler whose `on_deleted` and whose first reconciles of big Widgets end as the log says.
 fn replaced(bench: &Bench, gone: fn() -> HandlerResult, failures: u32) -> Log {
     let log = Log::default();
     let (seen, ended) = (log.clone(), log.clone());
     let reconciler = bench.operator.reconciler("sizes", &bench.widgets);
     let registered = reconciler
-        .on_gone(move |cx: Reconcile<Widget>| {
+        .on_deleted(move |cx: Reconcile<Widget>| {
             ended.add(format!("was {}", cx.object().spec.size));
             async move { gone() }
         })
@@ -147,7 +147,7 @@ async fn an_end_is_told_whatever_predicates_say() {
         .operator
         .reconciler("web", &bench.widgets)
         .options(HandlerOptions::default().only(only))
-        .on_gone(move |cx: Reconcile<Widget>| {
+        .on_deleted(move |cx: Reconcile<Widget>| {
             gone.add(format!("{} was", cx.key().name()));
             async { Ok(Outcome::done()) }
         })
@@ -191,7 +191,7 @@ async fn an_end_that_fails_panics_or_hangs_does_not_keep_the_successor_waiting()
             .operator
             .reconciler("sizes", &bench.widgets)
             .options(options)
-            .on_gone(move |cx: Reconcile<Widget>| {
+            .on_deleted(move |cx: Reconcile<Widget>| {
                 ended.add(format!("was {}", cx.object().spec.size));
                 async move {
                     match end {
@@ -237,7 +237,7 @@ async fn the_successor_is_called_again_when_it_asked_for_whatever_comes_of_the_e
         .operator
         .reconciler("sizes", &bench.widgets)
         .options(HandlerOptions::default().max_retries(1))
-        .on_gone(|_| async { Err(HandlerError::from("the bucket's API is down")) })
+        .on_deleted(|_| async { Err(HandlerError::from("the bucket's API is down")) })
         .register(move |cx: Reconcile<Widget>| {
             let size = cx.object().spec.size;
             seen.add(format!("is {size}"));

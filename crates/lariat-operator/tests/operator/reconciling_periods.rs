@@ -84,7 +84,7 @@ async fn the_period_ends_with_the_object() {
     let (seen, gone) = (log.clone(), log.clone());
     often(&bench)
         .options(HandlerOptions::default().max_retries(0))
-        .on_gone(move |_| {
+        .on_deleted(move |_| {
             gone.add("gone");
             async { Err(HandlerError::from("the bucket's API is down")) }
         })

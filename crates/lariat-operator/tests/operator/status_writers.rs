@@ -6,7 +6,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::api::{Api, Patch, PatchParams, PostParams};
 use kube::{CustomResource, CustomResourceExt};
 use lariat_controller::{HandlerError, Outcome};
-use lariat_operator::{DefinitionOptions, Desired, Reconcile, StatusError, ensure_definitions};
+use lariat_operator::{CrdOptions, Desired, Reconcile, StatusError, ensure_crds};
 use parking_lot::Mutex;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -214,8 +214,8 @@ async fn a_field_that_another_reconciler_applies_is_a_conflict() {
 #[tokio::test(start_paused = true)]
 async fn defaults_that_came_with_a_reported_error_do_not_keep_a_status_from_being_applied() {
     let bench = Bench::new().await;
-    let options = DefinitionOptions::default();
-    let installed = ensure_definitions(&bench.cluster.client(), &[Shop::crd()], &options).await;
+    let options = CrdOptions::default();
+    let installed = ensure_crds(&bench.cluster.client(), &[Shop::crd()], &options).await;
     installed.unwrap();
     let shops = bench.factory.for_object::<Shop>();
     bench

@@ -32,7 +32,7 @@ use crate::store::{Database, Readers, Tables, Writer, tables};
 const HISTORY: usize = 1000;
 
 /// How long a query waits for a revision, by default.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The number of attempts to open a file that is in use, and the pause between them: 2 s in all.
 const IN_USE_TRIES: u32 = 40;
@@ -91,7 +91,7 @@ impl SqlCacheBuilder {
             schemas: Vec::new(),
             place: Location::Memory,
             history: HISTORY,
-            patience: PATIENCE,
+            patience: TIMEOUT,
             query_timeout: QUERY_TIMEOUT,
             readers: READERS,
             sealing: None,

@@ -12,7 +12,7 @@ use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::time::timeout;
 
 /// How long anything may take that must happen.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 const NAMES: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
 
@@ -129,7 +129,7 @@ impl Browser {
                 look();
             }})"
         );
-        let waited = timeout(PATIENCE, self.value(&wait)).await;
+        let waited = timeout(TIMEOUT, self.value(&wait)).await;
         if waited.is_err() {
             panic!("it does not come true: {expression}");
         }
@@ -196,7 +196,7 @@ impl Browser {
     async fn read(&mut self) -> Json {
         let mut line = Vec::new();
         // Longer than each single wait, whose error says what it waited for.
-        let read = timeout(2 * PATIENCE, self.output.read_until(0, &mut line)).await;
+        let read = timeout(2 * TIMEOUT, self.output.read_until(0, &mut line)).await;
         let read = read.expect("it answers in time").expect("it can be read");
         assert_ne!(
             read,

@@ -19,7 +19,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
 
 /// How long something may take that must happen.
-const PATIENCE: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_secs(120);
 
 /// A lease duration in seconds, which the server counts whole: the renew deadline is 2 seconds then, the retry period 0.4.
 pub(super) const SHORT: &str = "3";
@@ -141,8 +141,8 @@ impl<'a> Bench<'a> {
     pub(super) async fn wait_for(&self, what: &str, wanted: impl Fn(&[Write]) -> bool) {
         let mut writes = self.writes.clone();
         let enough = writes.wait_for(|writes| wanted(writes));
-        let enough = timeout(PATIENCE, enough).await;
-        let enough = enough.unwrap_or_else(|_| panic!("after {PATIENCE:?} not yet: {what}"));
+        let enough = timeout(TIMEOUT, enough).await;
+        let enough = enough.unwrap_or_else(|_| panic!("after {TIMEOUT:?} not yet: {what}"));
         enough.expect("the watch of the test goes on");
     }
 
@@ -227,7 +227,7 @@ impl Replica {
     /// Waits until it has printed a line.
     pub(super) async fn said(&mut self, line: &str) {
         let said = self.said.wait_for(|said| said.iter().any(|it| it == line));
-        let said = timeout(PATIENCE, said).await;
+        let said = timeout(TIMEOUT, said).await;
         let said = said.unwrap_or_else(|_| panic!("{} does not say {line:?}", self.name));
         said.expect("it has not ended");
     }
@@ -244,7 +244,7 @@ impl Replica {
         let mut stderr = String::new();
         let mut pipe = self.child.stderr.take().context("it ends once")?;
         let read = tokio::io::AsyncReadExt::read_to_string(&mut pipe, &mut stderr);
-        timeout(PATIENCE, read).await.context("it does not end")??;
+        timeout(TIMEOUT, read).await.context("it does not end")??;
         Ok((self.child.wait().await?.code(), stderr))
     }
 }

@@ -23,7 +23,7 @@ const TRIES: u32 = 12;
 /// How long after a try the next one is.
 const PAUSE: Duration = Duration::from_secs(10);
 /// How long an answer is waited for.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// What became of events.
 #[derive(Debug, Default)]
@@ -62,7 +62,7 @@ struct Attempt {
 impl Sink {
     /// Sends as a client, and does not wait for ever.
     pub(in crate::events) fn sender(client: Client) -> Sender {
-        Sender::new(client).within(PATIENCE)
+        Sender::new(client).within(TIMEOUT)
     }
 
     /// Carries out a decision.

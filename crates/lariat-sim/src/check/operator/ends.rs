@@ -1,4 +1,4 @@
-//! Ends of shops, as `on_gone` reports them.
+//! Ends of shops, as `on_deleted` reports them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +15,7 @@ use crate::shop;
 
 /// The end of a shop is reported once, and only of one that is gone.
 ///
-/// `Reconciler::on_gone`: "Calls a function once an object is gone … It is called again only after an error that is to
+/// `Reconciler::on_deleted`: "Calls a function once an object is gone … It is called again only after an error that is to
 /// be tried again, or a panic". A shop that a restored backup brings back ends once more; the report of the end before may
 /// come after the restore, from a process that has yet to notice it.
 #[derive(Default)]

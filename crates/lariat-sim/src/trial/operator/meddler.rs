@@ -18,7 +18,7 @@ use crate::shop;
 use crate::trial::setup::Failed;
 
 /// How long one thing may take: its requests get lost like others'.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 pub(super) async fn run(process: Process, setup: Setup) -> Result<(), Failed> {
     let meddler = Meddler {
@@ -34,7 +34,7 @@ pub(super) async fn run(process: Process, setup: Setup) -> Result<(), Failed> {
             command = process.command() => command,
             () = time::sleep(Duration::from_secs(5)) => {
                 if process.is_calm() && !is_clear {
-                    let cleared = time::timeout(PATIENCE, meddler.clear()).await;
+                    let cleared = time::timeout(TIMEOUT, meddler.clear()).await;
                     is_clear = matches!(cleared, Ok(Ok(0)));
                 }
                 continue;
@@ -44,7 +44,7 @@ pub(super) async fn run(process: Process, setup: Setup) -> Result<(), Failed> {
             return Ok(());
         };
         // What is not there any more, or not yet, is not meddled with.
-        drop(time::timeout(PATIENCE, meddler.act(command.number)).await);
+        drop(time::timeout(TIMEOUT, meddler.act(command.number)).await);
     }
 }
 

@@ -143,7 +143,7 @@ fn register(
     };
     if setup.ends {
         let keeper = Arc::clone(keeper);
-        reconciler = reconciler.on_gone(move |cx| {
+        reconciler = reconciler.on_deleted(move |cx| {
             let keeper = Arc::clone(&keeper);
             async move { keeper.gone(&cx).await }
         });
