@@ -115,7 +115,11 @@ impl About {
             if flag.is_switch() {
                 argument.action(ArgAction::SetTrue)
             } else {
-                argument.value_name("VALUE").default_value(flag.default)
+                argument
+                    .value_name("VALUE")
+                    .default_value(flag.default)
+                    // "--delay -1" is a value the example refuses with its reason, not an option.
+                    .allow_negative_numbers(true)
             }
         });
         let kubeconfig = Arg::new("kubeconfig").long("kubeconfig").value_name("PATH");

@@ -182,8 +182,8 @@ async fn an_object_with_a_stuck_finalizer_is_named_with_the_command() {
     assert_eq!(
         error,
         format!(
-            "not all objects of the example have gone within 45s:\n  \
-             {robot}, which is held by example.com/nobody; this frees it:\n    {frees}"
+            "not all objects of the example were deleted within 45s:\n  \
+             {robot}, which is kept by example.com/nobody; this removes it:\n    {frees}"
         )
     );
     assert!(

@@ -40,7 +40,7 @@ async fn bad_options_of_the_quickstart_are_refused() {
         ),
         (
             &["--kubeconfig"],
-            "error: a value is required for '--kubeconfig\n",
+            "error: a value is required for '--kubeconfig <PATH>' but none was supplied\n",
         ),
         (
             &["--kubeconfig", "/nonexistent"],

@@ -229,7 +229,7 @@ fn reflected(what: &Reflected<'_>) -> Line {
             version,
             ends_initial,
         } => {
-            if ends_initial {
+            if *ends_initial {
                 format!("watch: BOOKMARK at {version}, the end of the initial list")
             } else {
                 format!("watch: BOOKMARK at {version}")

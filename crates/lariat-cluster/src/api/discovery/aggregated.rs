@@ -5,7 +5,9 @@ use http::header::HeaderValue;
 use lariat_apimachinery::kinds::{Catalog, Resource};
 use serde_json::{Value, json};
 
-use super::{group_names, sorted, subresources, verbs, versions};
+use super::documents::{sorted, verbs};
+use super::order::{groups as group_names, versions};
+use super::subresources::subresources;
 use crate::status::ApiError;
 use crate::wire::negotiate::{Conversion, choose};
 

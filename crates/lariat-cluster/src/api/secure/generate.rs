@@ -7,7 +7,7 @@ use rcgen::{
     KeyPair, KeyUsagePurpose,
 };
 
-use super::{Given, Identity};
+use super::tls::{Given, Identity};
 
 /// The names under which a server on this machine is reached.
 const NAMES: [&str; 7] = [

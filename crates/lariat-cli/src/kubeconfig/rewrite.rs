@@ -1,0 +1,111 @@
+//! The kubeconfig of `--kubeconfig`: the cluster's entries come into it at the start, and go at the end.
+//!
+//! As with kind, the file is usually one that has the entries of other clusters already.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, anyhow, ensure};
+use serde_json::Value;
+
+use super::file::Lock;
+
+/// A kubeconfig that may have entries of other clusters.
+#[derive(Debug)]
+pub(crate) struct Kubeconfig {
+    /// As the user named it.
+    path: PathBuf,
+}
+
+impl Kubeconfig {
+    /// Looks at a file, which need not be there.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read or is no kubeconfig, or has a `lariat` that this program did not write.
+    pub(crate) fn open(path: &Path) -> Result<Self> {
+        let kubeconfig = Self {
+            path: path.to_owned(),
+        };
+        let mut config = kubeconfig.read(&kubeconfig.target()?)?;
+        kubeconfig.change(&mut config, |config| {
+            super::entries::merge(config, &Value::Null)
+        })?;
+        Ok(kubeconfig)
+    }
+
+    /// Puts the entries of a cluster in place of those of an earlier one, and makes its context the current one.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`open`](Self::open), or the file cannot be written; then it is as it was.
+    pub(crate) async fn merge(&self, own: &str) -> Result<()> {
+        let own = serde_json::from_str(own).context("the kubeconfig of the cluster is no JSON")?;
+        self.rewrite(|config| super::entries::merge(config, &own).map(|()| true))
+            .await
+    }
+
+    /// Takes the entries of a cluster out, unless another one has replaced them.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`merge`](Self::merge).
+    pub(crate) async fn remove(&self, url: &str) -> Result<()> {
+        // Where nothing is to be done, nothing can go wrong with it.
+        if !super::entries::remove(&mut self.read(&self.target()?)?, url) {
+            return Ok(());
+        }
+        self.rewrite(|config| Ok(super::entries::remove(config, url)))
+            .await
+    }
+
+    /// Changes the file, if the function says that it has changed the content.
+    async fn rewrite(&self, change: impl FnOnce(&mut Value) -> Result<bool, String>) -> Result<()> {
+        let unwritable = || format!("cannot write the kubeconfig {}", self.path.display());
+        let target = self.target()?;
+        // kubectl and kind hold the same lock while they change the file.
+        let _lock = Lock::acquire(&target).await.with_context(unwritable)?;
+        let mut config = self.read(&target)?;
+        if self.change(&mut config, change)? {
+            let text = lariat_operator::yaml(&config)?;
+            super::file::write(&target, &text).with_context(unwritable)?;
+        }
+        Ok(())
+    }
+
+    fn change<T>(
+        &self,
+        config: &mut Value,
+        change: impl FnOnce(&mut Value) -> Result<T, String>,
+    ) -> Result<T> {
+        change(config).map_err(|error| anyhow!("the kubeconfig {} {error}", self.path.display()))
+    }
+
+    /// Returns the file that a symlink leads to, which is the one to replace.
+    fn target(&self) -> Result<PathBuf> {
+        let target = super::file::target(&self.path);
+        target.with_context(|| format!("cannot read the kubeconfig {}", self.path.display()))
+    }
+
+    /// Reads what is there, `null` if nothing is. Errors do not show it: it has credentials in it.
+    fn read(&self, target: &Path) -> Result<Value> {
+        let path = self.path.display();
+        let bytes = super::file::read(target);
+        let bytes = bytes.with_context(|| format!("cannot read the kubeconfig {path}"))?;
+        let text = String::from_utf8(bytes.unwrap_or_default());
+        let text = text.map_err(|_| anyhow!("the kubeconfig {path} is no text"))?;
+        if text.trim().is_empty() {
+            return Ok(Value::Null);
+        }
+        let config: Value = serde_saphyr::from_str(&text).map_err(|error| {
+            let place = error.location();
+            let line =
+                place.map_or_else(String::new, |place| format!(", see line {}", place.line()));
+            anyhow!("the kubeconfig {path} cannot be read as YAML{line}; it stays as it is")
+        })?;
+        ensure!(
+            config.is_object() || config.is_null(),
+            "the kubeconfig {path} is no kubeconfig; it stays as it is"
+        );
+        Ok(config)
+    }
+}

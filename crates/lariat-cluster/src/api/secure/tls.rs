@@ -1,0 +1,157 @@
+//! TLS in front of HTTP.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+use std::{fmt, io};
+
+use tokio::net::TcpStream;
+use tokio::time;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::ServerConfig;
+use tokio_rustls::rustls::crypto::ring;
+use tokio_rustls::rustls::pki_types::pem::{self, PemObject};
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tokio_rustls::server::TlsStream;
+use tokio_util::either::Either;
+
+/// How long a client may take for its part of the handshake.
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Whether connections are encrypted, and with what.
+#[derive(Clone)]
+pub(crate) struct Security {
+    identity: Option<Identity>,
+}
+
+/// What the server shows its clients.
+#[derive(Clone)]
+pub(super) enum Identity {
+    /// It is still to be made.
+    Generated,
+    Given(Given),
+}
+
+/// All in PEM.
+#[derive(Clone)]
+pub(super) struct Given {
+    pub(super) certificates: String,
+    pub(super) key: String,
+    /// What clients have to trust.
+    pub(super) authority: String,
+}
+
+/// Takes connections, and does the server's part of the handshake where they are encrypted.
+#[derive(Clone)]
+pub(crate) struct Acceptor {
+    tls: Option<TlsAcceptor>,
+}
+
+impl Security {
+    pub(crate) fn none() -> Self {
+        Self { identity: None }
+    }
+
+    pub(crate) fn new(certificates: String, key: String) -> Self {
+        Self {
+            identity: Some(Identity::Given(Given {
+                authority: certificates.clone(),
+                certificates,
+                key,
+            })),
+        }
+    }
+
+    /// Makes an authority, and a certificate of it for this machine, when the cluster starts.
+    pub(crate) fn generated() -> Self {
+        Self {
+            identity: Some(Identity::Generated),
+        }
+    }
+
+    /// Returns the same with its certificate at hand, which is good for the address too.
+    pub(crate) fn ready(self, address: Option<IpAddr>) -> io::Result<Self> {
+        match self.identity {
+            Some(Identity::Generated) => Ok(Self {
+                identity: Some(
+                    super::generate::identity(address).map_err(|error| invalid(&error))?,
+                ),
+            }),
+            _ => Ok(self),
+        }
+    }
+
+    pub(crate) fn scheme(&self) -> &'static str {
+        match self.identity {
+            Some(_) => "https",
+            None => "http",
+        }
+    }
+
+    /// Returns the certificates a client has to trust, in PEM.
+    pub(crate) fn authority(&self) -> Option<&str> {
+        match self.identity.as_ref()? {
+            Identity::Given(given) => Some(&given.authority),
+            Identity::Generated => None,
+        }
+    }
+
+    pub(crate) fn acceptor(&self) -> io::Result<Acceptor> {
+        let tls = match &self.identity {
+            Some(Identity::Given(given)) => Some(given.acceptor()?),
+            Some(Identity::Generated) | None => None,
+        };
+        Ok(Acceptor { tls })
+    }
+}
+
+impl Given {
+    fn acceptor(&self) -> io::Result<TlsAcceptor> {
+        let unreadable = |error: pem::Error| invalid(&error);
+        let certificates = CertificateDer::pem_slice_iter(self.certificates.as_bytes())
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(unreadable)?;
+        let key = PrivateKeyDer::from_pem_slice(self.key.as_bytes()).map_err(unreadable)?;
+        let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+            .with_safe_default_protocol_versions()
+            .and_then(|config| {
+                config
+                    .with_no_client_auth()
+                    .with_single_cert(certificates, key)
+            })
+            .map_err(|error| invalid(&error))?;
+        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        Ok(TlsAcceptor::from(Arc::new(config)))
+    }
+}
+
+fn invalid(why: &dyn fmt::Display) -> io::Error {
+    let message = format!("certificate and key cannot be used: {why}");
+    io::Error::new(io::ErrorKind::InvalidInput, message)
+}
+
+impl Acceptor {
+    pub(crate) async fn accept(
+        &self,
+        stream: TcpStream,
+    ) -> io::Result<Either<TcpStream, TlsStream<TcpStream>>> {
+        let Some(tls) = &self.tls else {
+            return Ok(Either::Left(stream));
+        };
+        let handshake = time::timeout(HANDSHAKE_TIMEOUT, tls.accept(stream)).await;
+        Ok(Either::Right(handshake??))
+    }
+}
+
+impl fmt::Debug for Security {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.scheme())
+    }
+}
+
+impl fmt::Debug for Acceptor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let tls = self.tls.is_some();
+        f.debug_struct("Acceptor").field("tls", &tls).finish()
+    }
+}
