@@ -275,7 +275,7 @@ impl Core {
                 self.drop_one();
                 if !self.counts.logged.full.swap(true, Ordering::Relaxed) {
                     let operator = &self.name;
-                    tracing::warn!(%operator, "Events are dropped, there are more than can be written; said once");
+                    tracing::warn!(%operator, "Events are dropped, there are more than can be written; logged once");
                 }
                 Ok(())
             }

@@ -139,7 +139,7 @@ async fn a_ring_needs_its_leases_and_works_with_what_the_manifests_say() {
     let text = logs.text();
     let said: Vec<&str> = text
         .lines()
-        .filter(|line| line.contains("said once"))
+        .filter(|line| line.contains("logged once"))
         .collect();
     assert_eq!(said.len(), 1, "{said:?}");
     assert!(

@@ -170,7 +170,7 @@ impl Sink {
                 namespace,
                 name,
                 reason,
-                "an Event is not written: {error}{advice} (this is said once)"
+                "an Event is not written: {error}{advice} (logged once)"
             );
         }
     }
