@@ -10,7 +10,7 @@ use crate::target::Target;
 #[derive(Debug, Clone)]
 pub(crate) struct Job<'a> {
     pub(crate) subject: &'a str,
-    /// One of [`CASES`].
+    /// One of `CASES`.
     pub(crate) case: &'a str,
     /// Whether handlers look at when a state was written, rather than at its version.
     pub(crate) is_stamped: bool,

@@ -6,7 +6,7 @@ use std::time::Duration;
 ///
 /// A hot loop, or livelock, is a key whose runs cause its next run. Three [patterns](crate::Pattern) are detected. A
 /// detected key is reported in a warning, once in ten minutes, and in the kind's
-/// [status](crate::ControllerStatus::circles), until it has been quiet for ten minutes. Its runs are delayed, by one
+/// [status](crate::ControllerStatus::hot_loops), until it has been quiet for ten minutes. Its runs are delayed, by one
 /// second at first and twice as long each time. Changes by other writers and deletions are not delayed, unless the
 /// other writer is part of the loop.
 ///

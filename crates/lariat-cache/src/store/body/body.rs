@@ -16,7 +16,7 @@ pub enum Storage {
     /// Only metadata is watched and stored; content is fetched on demand.
     ///
     /// Handlers get the whole object as always, for one request each. Synchronous reads of a cache fail with a
-    /// [`DecodeError`](super::DecodeError) that says [`is_no_content`](super::DecodeError::is_no_content).
+    /// [`DecodeError`](crate::DecodeError) that says [`is_no_content`](crate::DecodeError::is_no_content).
     OnDemand,
     /// JSON, compressed with a dictionary trained from the kind's own objects.
     ///

@@ -23,7 +23,8 @@ use crate::handler::outcome::Updated;
 /// Some errors decide by themselves. They are found at any depth among the causes, also if `anyhow::Error` or
 /// `#[error(transparent)]` wraps them:
 ///
-/// - A [`Terminal`] is not retried, an [`Ignore`] counts as a success, a [`RetryAfter`] is retried after its delay.
+/// - A [`Terminal`](super::Terminal) is not retried, an [`Ignore`](super::Ignore) counts as a success, a
+///   [`RetryAfter`](super::RetryAfter) is retried after its delay.
 /// - A [`DecodeError`] of the object the handler was called for is not retried until the object changes. One of another
 ///   object is retried, because correcting that object may not call this handler.
 /// - A conflict (409) is retried, and not logged as a warning.
