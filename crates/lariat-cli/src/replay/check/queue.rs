@@ -9,7 +9,7 @@ use lariat_flight::{LaneVerdict, Queued, Urgency, VerdictType};
 use lariat_queue::{Add, Ageing, Item, LaneId, Lanes, Priority, QueueCore, Verdict};
 use parking_lot::Mutex;
 
-use super::report::Outcome;
+use super::Outcome;
 
 type Key = Arc<str>;
 

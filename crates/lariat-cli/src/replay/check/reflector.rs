@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use lariat_cache::{Ending, ReflectorPolicy};
 use lariat_flight::{NextStep, Reflected};
 
-use super::report::Outcome;
+use super::Outcome;
 
 /// Today's policy; none before a moment at which the state of the recorded one is known.
 #[derive(Default)]
