@@ -42,7 +42,7 @@ impl fmt::Display for Pattern {
 ///
 /// # fn example(factory: &SharedControllerFactory) {
 /// for controller in factory.status() {
-///     for circle in controller.circles {
+///     for circle in controller.hot_loops {
 ///         println!("{} {}: {}", controller.cache.gvk, circle.key, circle.pattern);
 ///     }
 /// }
