@@ -57,7 +57,8 @@ for section in $sections; do
         measure reads reads --interleave
         ;;
     cluster)
-        measure cluster cluster --case start,idle,load,create,get,update,apply,watch
+        measure cluster cluster \
+            --case start,idle,load,create,get,update,apply,delete,create-owned,create-pod,update-pod,watch,collect,empty
         ;;
     *)
         echo "unknown section: $section" >&2
