@@ -64,7 +64,7 @@ pub enum Cause {
         /// The handler that enqueued it, if a handler did.
         by: Option<Arc<str>>,
         /// The reason that was given, if any.
-        why: Option<Arc<str>>,
+        reason: Option<Arc<str>>,
         /// The source line of the call.
         at: &'static Location<'static>,
         /// As for [`Wrote`](Self::Wrote), if a handler enqueued it without a delay.
@@ -188,13 +188,15 @@ impl fmt::Display for Cause {
                 ..
             } => write!(f, "written by {by} {from} → {to}"),
             Self::Related { what, .. } => f.write_str(what),
-            Self::Enqueued { by, why, at, .. } => {
+            Self::Enqueued { by, reason, at, .. } => {
                 f.write_str("enqueued ")?;
                 if let Some(by) = by {
                     write!(f, "by {by} ")?;
                 }
                 write!(f, "at {at}")?;
-                why.iter().try_for_each(|why| write!(f, " ({why})"))
+                reason
+                    .iter()
+                    .try_for_each(|reason| write!(f, " ({reason})"))
             }
             Self::Retry { handler, failures } => write!(f, "retry {failures} of {handler}"),
             Self::Requeued { handler, .. } => write!(f, "requeued by {handler}"),
@@ -471,7 +473,7 @@ mod tests {
     fn enqueued(by: &str) -> Cause {
         Cause::Enqueued {
             by: Some(by.into()),
-            why: None,
+            reason: None,
             at: Location::caller(),
             chain: 0,
         }

@@ -131,10 +131,10 @@ impl Lease {
     /// assert!(error.unwrap_err().to_string().contains("not longer than the renew deadline"));
     /// ```
     pub fn validate(&self) -> Result<(), LeaseError> {
-        let invalid = |why: String| {
+        let invalid = |reason: String| {
             Err(LeaseError::Invalid {
                 lease: self.name.clone(),
-                why,
+                reason,
             })
         };
         let texts = [
@@ -233,9 +233,9 @@ mod tests {
                 "1.2 times the retry period 2s",
             ),
         ];
-        for (lease, why) in table {
+        for (lease, reason) in table {
             let said = refused(&lease);
-            assert!(said.contains(why), "{said:?} does not say {why:?}");
+            assert!(said.contains(reason), "{said:?} does not say {reason:?}");
         }
         assert!(
             lease()

@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde_json::{Map, Value};
 
-use crate::annotations::APPLIED;
+use crate::names::APPLIED;
 
 /// A field that would change.
 ///

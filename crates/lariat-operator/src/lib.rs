@@ -82,13 +82,10 @@ mod reconcile;
 mod diff;
 mod wire;
 
-mod annotations;
 mod clock;
-mod extensions;
 mod names;
 mod needs;
 mod refusal;
-mod secrets;
 mod yaml;
 
 pub use api::CachedApi;
@@ -99,14 +96,14 @@ pub use apply::{
 };
 #[cfg(feature = "crd")]
 pub use crd::{
-    CrdChange, CrdError, CrdOptions, CrdReport, Install, InstallError, Skew, ensure_crds,
+    CrdChange, CrdError, CrdMismatch, CrdOptions, CrdReport, Install, InstallError, ensure_crds,
     with_crd_version,
 };
 #[cfg(any(feature = "apply", feature = "guard"))]
 pub use diff::FieldChange;
 #[cfg(feature = "events")]
 pub use events::{Event, EventApi, EventOptions, EventStatus, Recorder};
-pub use finalizer::{Finalizer, FinalizerNameError, StripError, Stripped};
+pub use finalizer::{Finalizer, FinalizerNameError, FinalizerRemoval, FinalizerRemovalError};
 #[cfg(feature = "guard")]
 pub use guard::{Budget, Guard, GuardState, Plan, PlannedWrite, Trip};
 pub use needs::Rule;

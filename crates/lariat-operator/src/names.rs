@@ -1,4 +1,10 @@
-//! What Kubernetes takes for names.
+//! Names that Kubernetes accepts, and the keys of annotations that several modules use.
+
+/// The annotation of an applied object with the hash of what was applied.
+pub(crate) const APPLIED: &str = "lariat.dev/applied";
+
+/// The prefix of the annotations in which an owner records its sets; the names of operator and set follow.
+pub(crate) const NOTES: &str = "applied.lariat.dev/";
 
 const LONGEST_DOMAIN: usize = 253;
 const LONGEST_MANAGER: usize = 128;

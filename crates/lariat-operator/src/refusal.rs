@@ -13,11 +13,11 @@ use tokio::time::Instant;
 ///
 /// kube's methods return it inside of [`kube::Error::Service`]; [`find`](Self::find) finds it there.
 #[derive(thiserror::Error)]
-#[error("the guard of handler {handler} refused to {write}: {why}; {then}")]
+#[error("the guard of handler {handler} refused to {write}: {reason}; {then}")]
 pub struct GuardError {
     pub(crate) handler: String,
     pub(crate) write: String,
-    pub(crate) why: Arc<str>,
+    pub(crate) reason: Arc<str>,
     pub(crate) then: String,
     /// When the guard resets itself, if it does.
     pub(crate) until: Option<Instant>,

@@ -224,7 +224,7 @@ impl ControllerCore {
         Cause::Enqueued {
             chain: caller.map_or(0, leads_on),
             by: caller.map(|caller| caller.name(self.gvk())),
-            why: request.because.clone(),
+            reason: request.because.clone(),
             at: request.at,
         }
     }

@@ -12,7 +12,7 @@ use super::core::ControllerCore;
 use super::joined::AnyRelation;
 use super::options::ControllerOptions;
 use crate::error::RegisterError;
-use crate::handler::{AnyHandler, HandlerOptions};
+use crate::handler::{AnyHandler, Handler, HandlerOptions, Viewed};
 use crate::lane::Lane;
 
 /// What a slot needs from its factory.
@@ -64,6 +64,17 @@ pub(crate) struct NewHandler {
     pub(crate) options: HandlerOptions,
     /// Starts do not wait for the kind because of this handler.
     pub(crate) is_optional: bool,
+}
+
+impl NewHandler {
+    pub(crate) fn new<K: View>(name: &str, handler: impl Handler<K>) -> Self {
+        Self {
+            name: name.to_owned(),
+            options: handler.options(),
+            handler: Box::new(Viewed::<K, _>::new(handler)),
+            is_optional: false,
+        }
+    }
 }
 
 impl Slot {

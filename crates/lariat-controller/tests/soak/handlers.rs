@@ -108,9 +108,9 @@ impl Crew {
         let seen = Arc::default();
         let registration = if random.bool() {
             let controller = controller.view::<Metadata>();
-            controller.register_handler_with(&name, options, self.handler(kind, &seen))
+            controller.register_handler(&name, options.handler(self.handler(kind, &seen)))
         } else {
-            controller.register_handler_with(&name, options, self.handler(kind, &seen))
+            controller.register_handler(&name, options.handler(self.handler(kind, &seen)))
         };
         self.members.push(Member {
             kind,

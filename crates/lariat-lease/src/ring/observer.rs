@@ -47,11 +47,11 @@ impl Observer {
 
     async fn observe(&self, sights: &mpsc::Sender<Sight>) {
         loop {
-            let why = self.list_and_watch(sights).await;
-            let why = why.err().unwrap_or_default();
+            let reason = self.list_and_watch(sights).await;
+            let reason = reason.err().unwrap_or_default();
             tracing::debug!(
                 ring = self.ring,
-                why,
+                reason,
                 "the leases of the ring are read again"
             );
             time::sleep(self.pause).await;

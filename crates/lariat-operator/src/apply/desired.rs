@@ -36,7 +36,7 @@ pub struct Desired {
 struct Bad {
     gvk: Gvk,
     name: String,
-    why: String,
+    reason: String,
 }
 
 impl Desired {
@@ -54,7 +54,7 @@ impl Desired {
         let object = serde_json::to_value(object).map_err(|error| Bad {
             gvk: gvk.clone(),
             name: object_name(object),
-            why: error.to_string(),
+            reason: error.to_string(),
         });
         let object = object.map(|mut value| {
             if let Some(object) = value.as_object_mut() {
@@ -73,7 +73,7 @@ impl Desired {
         let value = serde_json::to_value(object).map_err(|error| Bad {
             gvk: gvk_of(&api_version, &kind).unwrap_or_else(|| Gvk::new("", "", &kind)),
             name: object.metadata.name.clone().unwrap_or_default(),
-            why: error.to_string(),
+            reason: error.to_string(),
         });
         self.objects.push(value);
         self
@@ -130,19 +130,19 @@ pub(super) struct Misfit {
     pub(super) gvk: Gvk,
     pub(super) namespace: Option<String>,
     pub(super) name: String,
-    pub(super) why: String,
+    pub(super) reason: String,
 }
 
 fn read(object: Result<Value, Bad>) -> Result<Wanted, Misfit> {
-    let bad = |gvk, namespace, name, why: &str| Misfit {
+    let bad = |gvk, namespace, name, reason: &str| Misfit {
         gvk,
         namespace,
         name,
-        why: why.to_owned(),
+        reason: reason.to_owned(),
     };
     let value = match object {
         Ok(value) => value,
-        Err(Bad { gvk, name, why }) => return Err(bad(gvk, None, name, &why)),
+        Err(Bad { gvk, name, reason }) => return Err(bad(gvk, None, name, &reason)),
     };
     let text = |pointer: &str| {
         let text = value.pointer(pointer).and_then(Value::as_str);
@@ -166,8 +166,8 @@ fn read(object: Result<Value, Bad>) -> Result<Wanted, Misfit> {
         ));
     };
     let (Some(name), Value::Object(object)) = (name, value) else {
-        let why = "it has no `metadata.name`; names that are to be generated cannot be applied";
-        return Err(bad(gvk, namespace, shown, why));
+        let reason = "it has no `metadata.name`; names that are to be generated cannot be applied";
+        return Err(bad(gvk, namespace, shown, reason));
     };
     if shown.contains('/') || namespace.as_deref().is_some_and(|name| name.contains('/')) {
         return Err(bad(gvk, namespace, shown, "a name cannot contain `/`"));
@@ -213,8 +213,10 @@ mod tests {
 
     fn misfit(value: Value) -> String {
         let misfit = Desired::new().with_value(value).into_wanted().remove(0);
-        let Misfit { gvk, name, why, .. } = misfit.unwrap_err();
-        format!("{gvk} {name}: {why}")
+        let Misfit {
+            gvk, name, reason, ..
+        } = misfit.unwrap_err();
+        format!("{gvk} {name}: {reason}")
     }
 
     #[test]

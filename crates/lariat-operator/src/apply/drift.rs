@@ -13,9 +13,8 @@
 use lariat_core::Gvk;
 use serde_json::{Map, Value, json};
 
-use crate::annotations::APPLIED;
-use crate::names::Fnv;
-use crate::secrets::is_secret;
+use crate::names::{APPLIED, Fnv};
+use crate::wire::is_secret;
 
 /// The annotation of an applied object with the lease under which it was written last.
 pub(super) const LEASE: &str = "lariat.dev/lease";

@@ -11,7 +11,7 @@ use super::resolve::Target;
 use super::run::{Run, bounded};
 use super::send::parse;
 use crate::diff::Diff;
-use crate::secrets::is_secret;
+use crate::wire::is_secret;
 
 impl Run<'_> {
     /// Makes a dry run of what is wanted.

@@ -46,10 +46,10 @@ pub struct ObjectFailure {
 #[non_exhaustive]
 pub enum ObjectError {
     /// It is no object that could be applied.
-    #[error("it cannot be applied: {why}")]
+    #[error("it cannot be applied: {reason}")]
     Malformed {
         /// What is missing or too much.
-        why: String,
+        reason: String,
     },
     /// The set has it twice. Neither is applied.
     #[error("it is in the set more than once")]
@@ -122,10 +122,10 @@ pub enum ObjectError {
         fields: Vec<String>,
     },
     /// The API server finds it invalid. What it says about a Secret is left out.
-    #[error("it is invalid: {why}")]
+    #[error("it is invalid: {reason}")]
     Invalid {
         /// What is invalid.
-        why: String,
+        reason: String,
     },
     /// Nothing can be created in its namespace any more.
     #[error("its namespace is being deleted")]

@@ -19,7 +19,7 @@ use super::marks::with_hash;
 use super::resolve::Target;
 use super::run::Run;
 use super::set::Apply;
-use crate::annotations::NOTES;
+use crate::names::NOTES;
 use crate::wire;
 
 /// In place of more namespaces than can be noted: members can be anywhere.

@@ -328,13 +328,13 @@ impl Run<'_> {
         &self,
         target: &Target,
         uid: &Uid,
-        why: ObjectError,
+        reason: ObjectError,
     ) -> Result<Action, ObjectError> {
         let endpoint = self.endpoint(&target.resource, &target.key);
         let name = target.key.name();
         if let Some(meta) = endpoint.metadata(name).await? {
             if !self.may_delete(&meta) {
-                return Err(why);
+                return Err(reason);
             }
             if meta.deletion_timestamp.is_some() {
                 return Err(ObjectError::Deleting);

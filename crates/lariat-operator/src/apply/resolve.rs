@@ -13,7 +13,7 @@ use super::order::rank;
 use super::owner::controller_reference;
 use super::run::Run;
 use super::set::Apply;
-use crate::annotations::APPLIED;
+use crate::names::APPLIED;
 
 /// An object that is to be applied.
 #[derive(Debug)]
@@ -61,7 +61,7 @@ impl Run<'_> {
                 },
                 Err(misfit) => {
                     let key = key_of(misfit.namespace.as_deref(), &misfit.name);
-                    let error = malformed(&misfit.why);
+                    let error = malformed(&misfit.reason);
                     failures.push(ObjectFailure::new(&misfit.gvk, &key, error));
                 }
             }
@@ -189,9 +189,9 @@ pub(super) fn set_annotation(
     Ok(())
 }
 
-fn malformed(why: &str) -> ObjectError {
-    let why = why.to_owned();
-    ObjectError::Malformed { why }
+fn malformed(reason: &str) -> ObjectError {
+    let reason = reason.to_owned();
+    ObjectError::Malformed { reason }
 }
 
 fn key_of(namespace: Option<&str>, name: &str) -> ObjectKey {

@@ -10,8 +10,7 @@ use serde_json::Value;
 
 use super::error::{FieldConflict, ObjectError};
 use super::meta::{Meta, Page, Partial};
-use crate::secrets::{is_secret, without_words};
-use crate::wire::{Built, Sender};
+use crate::wire::{Built, Sender, is_secret, without_words};
 
 /// How many objects a page of a list has at most.
 const PAGE: u32 = 500;
@@ -158,13 +157,13 @@ fn invalid(status: &Status, is_secret: bool) -> ObjectError {
     if !fields.is_empty() {
         return ObjectError::Immutable { fields };
     }
-    let why = if is_secret {
+    let reason = if is_secret {
         let fields: Vec<&str> = causes(status).map(|cause| &*cause.field).collect();
         fields.join(", ")
     } else {
         status.message.clone()
     };
-    ObjectError::Invalid { why }
+    ObjectError::Invalid { reason }
 }
 
 impl ObjectError {

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::json::{differences, is_true, list, normal, object, text};
 use super::options::VERSION;
-use super::report::Skew;
+use super::report::CrdMismatch;
 use super::versions::{self, Versions};
 
 /// What is different about an installed CRD.
@@ -14,7 +14,7 @@ pub(super) struct Comparison {
     pub(super) paths: Vec<String>,
     /// What makes it so: a merge patch that holds for the state that was compared.
     pub(super) patch: Value,
-    pub(super) skews: Vec<Skew>,
+    pub(super) mismatches: Vec<CrdMismatch>,
     /// Why no patch helps.
     pub(super) incompatible: Option<String>,
     /// Versions this program needs served, and that are not.
@@ -134,9 +134,9 @@ impl Comparison {
 
     fn versions(&mut self, ours: &Value, theirs: &Value) -> Option<Value> {
         let (our, their) = (list(ours, "/spec/versions"), list(theirs, "/spec/versions"));
-        let Versions { merged, skews } = versions::merge(our, their);
-        self.skews.extend(skews);
-        self.skews.extend(still_stored(our, theirs));
+        let Versions { merged, mismatches } = versions::merge(our, their);
+        self.mismatches.extend(mismatches);
+        self.mismatches.extend(still_stored(our, theirs));
         let before = self.paths.len();
         for version in &merged {
             let name = versions::name(version);
@@ -214,17 +214,17 @@ pub(super) fn served(definition: &Value) -> impl Iterator<Item = &str> {
 }
 
 /// Returns the older versions as which objects may be stored, and that ours does not have.
-fn still_stored(ours: &[Value], theirs: &Value) -> Vec<Skew> {
+fn still_stored(ours: &[Value], theirs: &Value) -> Vec<CrdMismatch> {
     let storage = versions::storage(ours).unwrap_or_default();
     let stored = list(theirs, "/status/storedVersions")
         .iter()
         .filter_map(Value::as_str)
         .filter(|version| versions::named(ours, version).is_none())
         .filter(|version| !versions::is_newer(version, storage));
-    let skew = |version: &str| Skew::StillStored {
+    let mismatch = |version: &str| CrdMismatch::StillStored {
         version: version.to_owned(),
     };
-    stored.map(skew).collect()
+    stored.map(mismatch).collect()
 }
 
 fn newer(ours: &Value, theirs: &Value) -> Option<(u64, u64)> {
@@ -356,10 +356,10 @@ mod tests {
     #[test]
     fn what_cannot_be_changed_is_said() {
         let cluster = with("/spec", "scope", "Cluster".into());
-        let why = compare(&definition(), &cluster).incompatible.unwrap();
+        let reason = compare(&definition(), &cluster).incompatible.unwrap();
         assert!(
-            why.starts_with("its spec.scope is Cluster, which this program has as Namespaced"),
-            "{why}"
+            reason.starts_with("its spec.scope is Cluster, which this program has as Namespaced"),
+            "{reason}"
         );
     }
 

@@ -13,7 +13,7 @@ use super::compare::{Comparison, compare, complaints, is_condition, served};
 use super::error::{CrdError, InstallError};
 use super::json::text;
 use super::options::{CrdOptions, Install};
-use super::report::{CrdChange, CrdReport, Skew};
+use super::report::{CrdChange, CrdMismatch, CrdReport};
 use super::requests::{Failure, Requests};
 
 /// The first pause between two looks, and the longest.
@@ -94,10 +94,10 @@ async fn ensure(
     is_new: bool,
     options: &CrdOptions,
 ) -> Result<CrdReport, CrdError> {
-    let invalid = |why| {
+    let invalid = |reason| {
         Err(CrdError::Invalid {
             name: name.clone(),
-            why,
+            reason,
         })
     };
     if name.is_empty() {
@@ -153,7 +153,7 @@ struct Task<'a> {
 
 /// What a look leads to.
 enum Next {
-    Ready(Vec<Skew>),
+    Ready(Vec<CrdMismatch>),
     /// Look again, now: something was written.
     Look,
     /// Look again later.
@@ -165,11 +165,11 @@ impl Task<'_> {
         let mut pause = PAUSES.0;
         loop {
             match self.look().await {
-                Ok(Next::Ready(skews)) => {
+                Ok(Next::Ready(mismatches)) => {
                     return Ok(CrdReport {
                         name: self.requests.name.to_owned(),
                         change: self.change.clone(),
-                        skews,
+                        mismatches,
                     });
                 }
                 Ok(Next::Look) => continue,
@@ -201,18 +201,18 @@ impl Task<'_> {
         }
         let found = compare(self.ours, &theirs);
         let may_write = self.install == Install::CreateOrUpdate && found.newer.is_none();
-        if let Some(why) = found
+        if let Some(reason) = found
             .incompatible
             .clone()
             .or_else(|| unusable(&found, may_write))
         {
             let name = self.requests.name.to_owned();
-            return Err(Failure::Final(CrdError::Incompatible { name, why }));
+            return Err(Failure::Final(CrdError::Incompatible { name, reason }));
         }
         if may_write && !found.paths.is_empty() && self.patched.as_ref() != Some(&found.paths) {
             return self.patch(&theirs, found).await;
         }
-        self.ready(&theirs, self.skews(found, may_write)).await
+        self.ready(&theirs, self.mismatches(found, may_write)).await
     }
 
     async fn create(&mut self) -> Result<Next, Failure> {
@@ -237,28 +237,32 @@ impl Task<'_> {
         Ok(Next::Look)
     }
 
-    fn skews(&self, found: Comparison, may_write: bool) -> Vec<Skew> {
-        let mut skews = found.skews;
+    fn mismatches(&self, found: Comparison, may_write: bool) -> Vec<CrdMismatch> {
+        let mut mismatches = found.mismatches;
         if may_write {
             // It was patched, and looked at again.
             if !found.paths.is_empty() {
-                skews.push(Skew::NotKept { paths: found.paths });
+                mismatches.push(CrdMismatch::NotKept { paths: found.paths });
             }
-            return skews;
+            return mismatches;
         }
         if let Some((installed, ours)) = found.newer {
-            skews.push(Skew::NewerCrd { installed, ours });
+            mismatches.push(CrdMismatch::NewerCrd { installed, ours });
         }
         let mut paths = found.paths;
         paths.retain(|path| path.starts_with("spec."));
         if !paths.is_empty() && found.newer.is_none() {
-            skews.push(Skew::Differs { paths });
+            mismatches.push(CrdMismatch::Differs { paths });
         }
-        skews
+        mismatches
     }
 
     /// Finds out whether the kind is served in all versions we say are.
-    async fn ready(&self, theirs: &Value, mut skews: Vec<Skew>) -> Result<Next, Failure> {
+    async fn ready(
+        &self,
+        theirs: &Value,
+        mut mismatches: Vec<CrdMismatch>,
+    ) -> Result<Next, Failure> {
         let wanted = [("Established", "True"), ("NamesAccepted", "True")];
         let complaints = complaints(theirs, &wanted).join(", ");
         if !is_condition(theirs, "Established", "True") {
@@ -269,7 +273,7 @@ impl Task<'_> {
             }));
         }
         if !complaints.is_empty() {
-            skews.push(Skew::NamesNotAccepted {
+            mismatches.push(CrdMismatch::NamesNotAccepted {
                 message: complaints,
             });
         }
@@ -278,7 +282,7 @@ impl Task<'_> {
                 return Ok(Next::Wait(missing));
             }
         }
-        Ok(Next::Ready(skews))
+        Ok(Next::Ready(mismatches))
     }
 }
 

@@ -37,12 +37,12 @@ debug_as_description!(InstallError, CrdError);
 #[non_exhaustive]
 pub enum CrdError {
     /// It has no name, or another one has the same.
-    #[error("the definition {name:?} makes no sense: {why}")]
+    #[error("the definition {name:?} makes no sense: {reason}")]
     Invalid {
         /// Its name, empty if it has none.
         name: String,
         /// What is wrong with it.
-        why: &'static str,
+        reason: &'static str,
     },
     /// It is missing, and may not be created.
     #[error(
@@ -53,12 +53,12 @@ pub enum CrdError {
         name: String,
     },
     /// What is installed is not what this program works with, and cannot be changed into it.
-    #[error("the definition {name} is installed, but {why}")]
+    #[error("the definition {name} is installed, but {reason}")]
     Incompatible {
         /// Its name.
         name: String,
         /// What does not fit, and what to do.
-        why: String,
+        reason: String,
     },
     /// This program may not do what it takes.
     #[error(

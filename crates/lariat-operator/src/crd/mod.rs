@@ -12,4 +12,4 @@ mod versions;
 pub use ensure::ensure_crds;
 pub use error::{CrdError, InstallError};
 pub use options::{CrdOptions, Install, with_crd_version};
-pub use report::{CrdChange, CrdReport, Skew};
+pub use report::{CrdChange, CrdMismatch, CrdReport};

@@ -11,7 +11,7 @@ pub struct CrdReport {
     /// What was written.
     pub change: CrdChange,
     /// Where what is installed is not what this program says, and stays so.
-    pub skews: Vec<Skew>,
+    pub mismatches: Vec<CrdMismatch>,
 }
 
 /// What was written to a CRD.
@@ -29,7 +29,7 @@ pub enum CrdChange {
 /// A way in which an installed CRD is not what this program says; its text says what to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Skew {
+pub enum CrdMismatch {
     /// A version is installed that this program does not know.
     UnknownVersion {
         /// The version.
@@ -74,7 +74,9 @@ pub enum Skew {
 impl fmt::Display for CrdReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", self.name, self.change)?;
-        self.skews.iter().try_for_each(|skew| write!(f, "; {skew}"))
+        self.mismatches
+            .iter()
+            .try_for_each(|mismatch| write!(f, "; {mismatch}"))
     }
 }
 
@@ -88,7 +90,7 @@ impl fmt::Display for CrdChange {
     }
 }
 
-impl fmt::Display for Skew {
+impl fmt::Display for CrdMismatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::UnknownVersion { version, served } => write!(

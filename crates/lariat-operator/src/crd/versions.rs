@@ -4,12 +4,12 @@ use kube::core::Version;
 use serde_json::Value;
 
 use super::json::{is_true, text};
-use super::report::Skew;
+use super::report::CrdMismatch;
 
 /// The versions a CRD is to have.
 pub(super) struct Versions {
     pub(super) merged: Vec<Value>,
-    pub(super) skews: Vec<Skew>,
+    pub(super) mismatches: Vec<CrdMismatch>,
 }
 
 pub(super) fn name(version: &Value) -> &str {
@@ -26,9 +26,9 @@ pub(super) fn merge(ours: &[Value], theirs: &[Value]) -> Versions {
         .iter()
         .filter(|version| named(ours, name(version)).is_none())
         .collect();
-    let mut skews: Vec<Skew> = unknown
+    let mut mismatches: Vec<CrdMismatch> = unknown
         .iter()
-        .map(|version| Skew::UnknownVersion {
+        .map(|version| CrdMismatch::UnknownVersion {
             version: name(version).to_owned(),
             served: is_true(version, "/served"),
         })
@@ -40,7 +40,7 @@ pub(super) fn merge(ours: &[Value], theirs: &[Value]) -> Versions {
         is_unknown && is_newer(storage, our_storage.unwrap_or_default())
     });
     if let Some(version) = newer.map(str::to_owned) {
-        skews.push(Skew::StoredAsNewer { version });
+        mismatches.push(CrdMismatch::StoredAsNewer { version });
     }
     let storage = newer.or(our_storage);
     let replaced = theirs
@@ -56,7 +56,7 @@ pub(super) fn merge(ours: &[Value], theirs: &[Value]) -> Versions {
             members.insert("storage".into(), is_storage.into());
         }
     }
-    Versions { merged, skews }
+    Versions { merged, mismatches }
 }
 
 /// Returns the version as which objects are stored.
@@ -80,13 +80,13 @@ mod tests {
         json!({"name": name, "served": true, "storage": storage, "by": by})
     }
 
-    fn check(ours: &[Value], theirs: &[Value], merged: &[Value], skews: &[&str]) {
+    fn check(ours: &[Value], theirs: &[Value], merged: &[Value], mismatches: &[&str]) {
         let found = merge(ours, theirs);
         assert_eq!(found.merged, merged);
-        let found: Vec<String> = found.skews.iter().map(ToString::to_string).collect();
-        assert_eq!(found.len(), skews.len(), "{found:?}");
-        for (found, skew) in found.iter().zip(skews) {
-            assert!(found.contains(skew), "{found:?}");
+        let found: Vec<String> = found.mismatches.iter().map(ToString::to_string).collect();
+        assert_eq!(found.len(), mismatches.len(), "{found:?}");
+        for (found, mismatch) in found.iter().zip(mismatches) {
+            assert!(found.contains(mismatch), "{found:?}");
         }
     }
 

@@ -15,7 +15,7 @@ pub struct FinalizerNameError {
 /// The objects of a kind could not be listed to the end, so a finalizer may still be on some.
 #[derive(thiserror::Error)]
 #[non_exhaustive]
-pub enum StripError {
+pub enum FinalizerRemovalError {
     /// The name is not one of a finalizer.
     #[error(transparent)]
     Name(#[from] FinalizerNameError),
@@ -36,4 +36,4 @@ pub enum StripError {
     },
 }
 
-debug_as_description!(StripError);
+debug_as_description!(FinalizerRemovalError);

@@ -21,7 +21,7 @@ impl<K: View> Finalizer<K> {
     /// registered.
     ///
     /// The name stays on objects that outlive the program. Renaming a finalizer leaves the old name on them, and nobody
-    /// who removes it: [`strip`](Self::strip) the old one.
+    /// who removes it: [`remove_from_all`](Self::remove_from_all) the old one.
     #[must_use]
     pub fn new(name: &str) -> Self {
         let name = name.into();

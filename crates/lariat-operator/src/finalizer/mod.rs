@@ -5,9 +5,9 @@ mod error;
 mod finalizer;
 mod held;
 mod name;
-mod strip;
+mod removal;
 
-pub use error::{FinalizerNameError, StripError};
+pub use error::{FinalizerNameError, FinalizerRemovalError};
 pub use finalizer::Finalizer;
 pub(crate) use held::Held;
-pub use strip::Stripped;
+pub use removal::FinalizerRemoval;

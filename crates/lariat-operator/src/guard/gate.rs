@@ -77,8 +77,8 @@ pub(crate) fn judge(
 /// Logs that a guard has tripped.
 pub(crate) fn announce(write: &HandlerWrite<'_>, trip: &Trip) {
     let (kind, key, handler) = (write.gvk(), write.key(), write.handler());
-    let why = trip.why();
-    tracing::error!(%kind, %key, handler, why, "a guard has tripped: writes are refused");
+    let reason = trip.reason();
+    tracing::error!(%kind, %key, handler, reason, "a guard has tripped: writes are refused");
 }
 
 /// Returns the version an object has before a write that changes it, as far as it is cached.

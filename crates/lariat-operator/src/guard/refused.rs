@@ -13,7 +13,7 @@ pub(super) fn tripped(handler: &str, write: String, trip: &Trip, now: Instant) -
     GuardError {
         handler: handler.to_owned(),
         write,
-        why: Arc::clone(trip.why_shared()),
+        reason: Arc::clone(trip.shared_reason()),
         then: match left {
             Some(left) => format!("tripped for another {left:?}"),
             None => "tripped until it is reset".to_owned(),
@@ -27,7 +27,7 @@ pub(super) fn unknown(handler: &str, write: String) -> GuardError {
     GuardError {
         handler: handler.to_owned(),
         write,
-        why:
+        reason:
             "how many objects it deletes is not known, for no cache that is filled holds all of them"
                 .into(),
         then: "cache all objects of the kind, or delete them one by one".to_owned(),
@@ -40,7 +40,7 @@ pub(super) fn no_weight(handler: &str, write: String) -> GuardError {
     GuardError {
         handler: handler.to_owned(),
         write,
-        why: "it takes along all that is in it, which no budget counts".into(),
+        reason: "it takes along all that is in it, which no budget counts".into(),
         then: "say as how many objects that is to count (`Guard::weight`)".to_owned(),
         until: None,
     }

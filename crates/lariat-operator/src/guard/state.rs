@@ -25,7 +25,7 @@ pub enum GuardState {
 pub struct Trip {
     since: Instant,
     until: Option<Instant>,
-    why: Arc<str>,
+    reason: Arc<str>,
     refused: u64,
 }
 
@@ -104,8 +104,8 @@ impl Trip {
 
     /// Returns which budget was used up, by what.
     #[must_use]
-    pub fn why(&self) -> &str {
-        &self.why
+    pub fn reason(&self) -> &str {
+        &self.reason
     }
 
     /// Returns how many writes were refused since, the one that made the guard trip included.
@@ -114,8 +114,8 @@ impl Trip {
         self.refused
     }
 
-    pub(super) fn why_shared(&self) -> &Arc<str> {
-        &self.why
+    pub(super) fn shared_reason(&self) -> &Arc<str> {
+        &self.reason
     }
 }
 
@@ -140,7 +140,7 @@ impl fmt::Display for GuardState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Watching => f.write_str("watching"),
-            Self::Tripped(trip) => write!(f, "tripped: {}; {} refused", trip.why, trip.refused),
+            Self::Tripped(trip) => write!(f, "tripped: {}; {} refused", trip.reason, trip.refused),
         }
     }
 }
@@ -253,11 +253,11 @@ impl Counts {
         })
     }
 
-    fn trip(&mut self, now: Instant, reset_after: Option<Duration>, why: String) -> Ruling {
+    fn trip(&mut self, now: Instant, reset_after: Option<Duration>, reason: String) -> Ruling {
         let trip = Trip {
             since: now,
             until: reset_after.and_then(|pause| now.checked_add(pause)),
-            why: why.into(),
+            reason: reason.into(),
             refused: 1,
         };
         self.tripped = Some(trip.clone());

@@ -182,8 +182,8 @@ fn it_stays_tripped_until_it_is_reset() {
     let state = bench.state.look(bench.now);
     let trip = state.trip().expect("tripped");
     assert_eq!((trip.refused(), trip.until()), (2, None));
-    let why = "the budget of deletions, 1 per 60s, is used up: 1 of 1 when it was to write it";
-    assert_eq!(trip.why(), why);
+    let reason = "the budget of deletions, 1 per 60s, is used up: 1 of 1 when it was to write it";
+    assert_eq!(trip.reason(), reason);
     assert!(bench.state.reset());
     assert!(!bench.is_tripped());
     bench.deleted();

@@ -135,9 +135,9 @@ impl Operator {
         let lost = tokio::select! {
             biased;
             _ = shutdown => None,
-            why = self.factory().lease_lost() => Some(why),
+            reason = self.factory().lease_lost() => Some(reason),
         };
         let stopped = self.stop().await;
-        lost.map_or(stopped, |why| Err(OperatorError::Lost(why)))
+        lost.map_or(stopped, |reason| Err(OperatorError::Lost(reason)))
     }
 }

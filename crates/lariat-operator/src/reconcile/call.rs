@@ -6,7 +6,7 @@ use std::sync::Arc;
 use lariat_cache::CachedObject;
 use parking_lot::Mutex;
 
-use crate::extensions::Extensions;
+use super::extensions::Extensions;
 
 /// What one reconcile did to its own object.
 pub(crate) struct CallState {

@@ -3,6 +3,7 @@
 mod call;
 mod callback;
 mod claimed;
+mod extensions;
 mod operator;
 mod reconcile;
 

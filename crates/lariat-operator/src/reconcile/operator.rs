@@ -8,7 +8,7 @@ use lariat_cache::SharedCacheFactory;
 use lariat_controller::{Leadership, SharedControllerFactory};
 
 use super::claimed::Claimed;
-use crate::extensions::Extensions;
+use super::extensions::Extensions;
 use crate::needs::Needs;
 
 /// What reconcilers have of their operator. It has no factory, which would keep itself through its handlers.

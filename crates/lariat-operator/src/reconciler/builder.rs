@@ -108,7 +108,7 @@ impl<K: View> Reconciler<K> {
     /// A failure that is tried again follows its delay or the [backoff](HandlerOptions::rate_limiter) instead, which
     /// may be longer than the period: with the default backoff it is up to two minutes.
     ///
-    /// It takes the place of [`HandlerOptions::requeue_given_up`].
+    /// It takes the place of [`HandlerOptions::requeue_final`].
     pub fn requeue_after(mut self, period: Duration) -> Self {
         self.setup.requeue_after = Some(period).filter(|period| !period.is_zero());
         self

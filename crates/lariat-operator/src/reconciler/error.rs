@@ -15,7 +15,7 @@ pub enum ReconcilerError {
     #[error(transparent)]
     Register(#[from] RegisterError),
     /// The name of its operator cannot be a field manager: the API server would refuse whatever it writes.
-    #[error("operator {operator:?} cannot have reconciler {name:?} of {gvk}: its name {why}")]
+    #[error("operator {operator:?} cannot have reconciler {name:?} of {gvk}: its name {reason}")]
     OperatorName {
         /// The kind.
         gvk: Gvk,
@@ -24,7 +24,7 @@ pub enum ReconcilerError {
         /// The name of the operator.
         operator: String,
         /// What is wrong with that.
-        why: &'static str,
+        reason: &'static str,
     },
     /// Its finalizer has a name the API server would refuse.
     #[error("reconciler {name:?} of {gvk} cannot have its finalizer: {source}")]

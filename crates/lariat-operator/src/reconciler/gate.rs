@@ -59,7 +59,11 @@ impl ReconcilerGate {
             uid: write.object().map(|object| object.uid().to_string()),
             ..ObjectReference::default()
         };
-        let note = format!("writes of {} are refused: {}", write.handler(), trip.why());
+        let note = format!(
+            "writes of {} are refused: {}",
+            write.handler(),
+            trip.reason()
+        );
         let event = Event::warning(TRIPPED, note);
         Recorder::of(&self.operator).publish(&reference, event);
     }

@@ -43,8 +43,8 @@ impl<K: View> Reconciler<K> {
             mut setup,
         } = self;
         options = setup.guards.judge(&setup.operator, options);
-        if let Some(after) = setup.after_giving_up() {
-            options = options.requeue_given_up(after);
+        if let Some(after) = setup.after_final_failure() {
+            options = options.requeue_final(after);
         }
         // A reconciler whose token is cancelled has lost what it claims, like its name.
         kind.sweep();
@@ -61,7 +61,7 @@ impl<K: View> Reconciler<K> {
             let call = Arc::clone(&call);
             async move { call.run(cx).await }
         };
-        match kind.register_handler_with(&name, options, handler) {
+        match kind.register_handler(&name, options.handler(handler)) {
             Ok(registration) => {
                 let because = || format!("reconciler {name} of {}", kind.gvk());
                 let identity = registration.identity().map(impersonation);
@@ -87,12 +87,12 @@ impl<K: View> Reconciler<K> {
                 operator: operator.name.to_string(),
             });
         }
-        if let Some(why) = names::not_a_manager(&operator.name) {
+        if let Some(reason) = names::not_a_manager(&operator.name) {
             return Err(ReconcilerError::OperatorName {
                 gvk: gvk.clone(),
                 name: name.clone(),
                 operator: operator.name.to_string(),
-                why,
+                reason,
             });
         }
         let finalizer = self.setup.finalizer.as_ref().map_or(Ok(()), Held::check);

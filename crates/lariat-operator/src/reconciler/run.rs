@@ -39,14 +39,14 @@ impl<K: View> Call<K> {
 
     pub(crate) async fn run(&self, cx: Context<K>) -> HandlerResult {
         let cx = Arc::new(cx);
-        if let (Some(finalizer), Some(last)) = (&self.setup.finalizer, cx.last()) {
+        if let (Some(finalizer), Some(last)) = (&self.setup.finalizer, cx.last_known()) {
             finalizer.forget(last.uid());
         }
         // Whatever comes of the notification of its end.
-        if cx.last().is_some() || cx.raw().is_none() {
+        if cx.last_known().is_some() || cx.raw().is_none() {
             self.forget_sets(&cx);
         }
-        let last = cx.last().map(|last| last.uid().clone());
+        let last = cx.last_known().map(|last| last.uid().clone());
         let is_begun = last.as_ref().is_some_and(|uid| self.ends.is_begun(uid));
         let (notified, result) = if is_begun {
             // An end whose notification failed must not keep the successor from being reconciled, not even if it hangs
@@ -143,7 +143,7 @@ impl<K: View> Call<K> {
 
     /// Notifies of an object that is gone, once.
     async fn gone(&self, cx: &Arc<Context<K>>) -> Result<(), HandlerError> {
-        let (Some(gone), Some(raw)) = (&self.setup.on_deleted, cx.last().cloned()) else {
+        let (Some(gone), Some(raw)) = (&self.setup.on_deleted, cx.last_known().cloned()) else {
             return Ok(());
         };
         let uid = raw.uid().clone();
@@ -208,7 +208,7 @@ fn after_failure<K: View>(
         Err(own) => own.delay(),
     };
     if let Some(delay) = delay {
-        // Beside the retry, which may be given up.
+        // In addition to the retry, which may be the last.
         let request = Enqueue::after(delay)
             .to(handler)
             .because("it asked to be called again");
@@ -224,7 +224,7 @@ struct Successor<'a, K: View>(Option<&'a Context<K>>);
 
 impl<'a, K: View> Successor<'a, K> {
     fn of(cx: &'a Context<K>) -> Self {
-        Self(Some(cx).filter(|cx| cx.last().is_some() && cx.raw().is_some()))
+        Self(Some(cx).filter(|cx| cx.last_known().is_some() && cx.raw().is_some()))
     }
 
     /// Enqueues nothing, because it is reconciled next.

@@ -54,7 +54,7 @@ impl<K: View> Setup<K> {
 
     /// Returns what says when the reconciler is called again for an object for which it failed for good: there may be
     /// no watch for what it looks at, and nothing else happens to an object that waits for its cleanup.
-    pub(super) fn after_giving_up(
+    pub(super) fn after_final_failure(
         &self,
     ) -> Option<impl Fn(Option<&CachedObject>) -> Option<Duration> + Send + Sync + use<K>> {
         let period = self.requeue_after;

@@ -15,8 +15,8 @@ use super::decisions::{Decisions, Held};
 use super::diff::{changed, contains, merge_patch, without_nulls};
 use super::error::StatusError;
 use super::listed::{self, Reported, Settled};
-use crate::annotations::NOTES;
 use crate::clock;
+use crate::names::NOTES;
 use crate::reconcile::Reconcile;
 use crate::wire::{Attempt, Changed, Managers, identity_of, is_shown, json_of};
 

@@ -6,8 +6,8 @@ use kube::core::Status;
 use lariat_cache::{DecodeError, LoadError, MapperError, Phase, is_missing};
 use lariat_core::{Gvk, ObjectKey, debug_as_description, not_a_name};
 
+use super::secrets::without_values;
 use super::sender::status_of;
-use crate::secrets::without_values;
 
 /// A read or a write that failed; it names the verb, the kind and the key.
 #[derive(thiserror::Error)]
@@ -30,7 +30,7 @@ pub enum ApiError {
         key: ObjectKey,
     },
     /// No object can have this name, or be in this namespace; nothing was sent.
-    #[error("there can be no {gvk} {key:?}: its {what} {why}", key = key.as_str())]
+    #[error("there can be no {gvk} {key:?}: its {what} {reason}", key = key.as_str())]
     Unnameable {
         /// The kind.
         gvk: Gvk,
@@ -39,7 +39,7 @@ pub enum ApiError {
         /// `name` or `namespace`.
         what: &'static str,
         /// What is wrong with that.
-        why: &'static str,
+        reason: &'static str,
     },
     /// The cache was not filled in time, and cannot be read. Trying again may help: the cache goes on being filled.
     #[error(
@@ -151,11 +151,11 @@ impl ApiError {
     }
 
     fn unnameable(gvk: &Gvk, key: &ObjectKey, what: &'static str, text: &str) -> Option<Self> {
-        not_a_name(text).map(|why| Self::Unnameable {
+        not_a_name(text).map(|reason| Self::Unnameable {
             gvk: gvk.clone(),
             key: key.clone(),
             what,
-            why,
+            reason,
         })
     }
 

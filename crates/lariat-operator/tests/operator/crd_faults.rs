@@ -6,7 +6,7 @@ use kube::CustomResourceExt;
 use lariat_cluster::Cluster;
 use lariat_cluster::faults::{Action, Refusal, Rule, StatusCode};
 use lariat_controller::SharedControllerFactory;
-use lariat_operator::{CrdChange, CrdOptions, Operator, Skew};
+use lariat_operator::{CrdChange, CrdMismatch, CrdOptions, Operator};
 use serde_json::json;
 use tokio::time;
 
@@ -106,11 +106,15 @@ async fn what_the_api_server_does_not_keep_is_told() {
     let ours = widgets(&json!({"spec": {"names": {"shortNames": ["w"]}}}));
     let report = ensure(&client, &ours).await.unwrap();
     let paths = vec!["spec.names.shortNames".to_owned()];
-    assert_eq!(report.skews, [Skew::NotKept { paths }], "{report}");
+    assert_eq!(
+        report.mismatches,
+        [CrdMismatch::NotKept { paths }],
+        "{report}"
+    );
     assert_eq!(writes(&cluster), 2, "it does not fight");
     // One that keeps what it is given has no skew.
     let report = ensure(&cluster.client(), &ours).await.unwrap();
-    assert!(report.skews.is_empty(), "{report}");
+    assert!(report.mismatches.is_empty(), "{report}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -7,8 +7,8 @@ use lariat_cluster::testing::{TestCluster, wait_for_condition, wait_until_gone};
 use lariat_cluster::{Cluster, Time, User};
 use lariat_controller::{Outcome, SharedControllerFactory};
 use lariat_operator::{
-    CrdChange, CrdError, CrdOptions, CrdReport, Install, InstallError, Operator, OperatorError,
-    Skew, ensure_crds, with_crd_version,
+    CrdChange, CrdError, CrdMismatch, CrdOptions, CrdReport, Install, InstallError, Operator,
+    OperatorError, ensure_crds, with_crd_version,
 };
 use serde_json::{Value, json};
 use tokio::time;
@@ -176,11 +176,11 @@ async fn what_differs_is_changed_and_what_others_said_stays() {
         report.change,
         CrdChange::Updated(paths.map(str::to_owned).to_vec())
     );
-    let unknown = Skew::UnknownVersion {
+    let unknown = CrdMismatch::UnknownVersion {
         version: "v1beta1".to_owned(),
         served: true,
     };
-    assert_eq!(report.skews, [unknown]);
+    assert_eq!(report.mismatches, [unknown]);
     let installed = serde_json::to_value(definitions(&cluster).get(NAME).await.unwrap()).unwrap();
     assert_eq!(
         installed["metadata"]["labels"],
@@ -245,7 +245,10 @@ async fn a_definition_with_a_smaller_number_writes_nothing() {
         let report = ensure(&client, &ours).await.unwrap();
         assert_eq!(report.change, CrdChange::Unchanged);
         assert!(
-            matches!(report.skews[..], [Skew::NewerCrd { installed: 2, .. }]),
+            matches!(
+                report.mismatches[..],
+                [CrdMismatch::NewerCrd { installed: 2, .. }]
+            ),
             "{report}"
         );
     }
@@ -315,11 +318,11 @@ async fn verifying_writes_nothing_and_says_what_is_missing() {
     );
     assert_eq!(writes(&cluster), 0);
     ensure(&client, &Widget::crd()).await.unwrap();
-    assert!(verify(&Widget::crd()).await.unwrap().skews.is_empty());
+    assert!(verify(&Widget::crd()).await.unwrap().mismatches.is_empty());
     let other = widgets(&json!({"spec": {"names": {"shortNames": ["w"]}}}));
     let report = verify(&other).await.unwrap();
     let paths = vec!["spec.names.shortNames".to_owned()];
-    assert_eq!(report.skews, [Skew::Differs { paths }]);
+    assert_eq!(report.mismatches, [CrdMismatch::Differs { paths }]);
     let newer = widgets(&json!({"spec": {"versions": versions(&["v1", "v2"])}}));
     let text = verify(&newer).await.unwrap_err().to_string();
     assert!(
@@ -329,7 +332,7 @@ async fn verifying_writes_nothing_and_says_what_is_missing() {
     let options = CrdOptions::default().install(Install::CreateOnly);
     let report = ensure_with(&client, &other, &options).await.unwrap();
     assert!(
-        matches!(report.skews[..], [Skew::Differs { .. }]),
+        matches!(report.mismatches[..], [CrdMismatch::Differs { .. }]),
         "{report}"
     );
     assert_eq!(writes(&cluster), 1);

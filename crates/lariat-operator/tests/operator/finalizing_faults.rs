@@ -286,7 +286,7 @@ async fn an_object_that_does_not_fit_is_not_let_go() {
     bench.delete("a").await;
     time::sleep(SECOND).await;
     assert_eq!(has_ours(&bench).await, Some(true));
-    let runs = bench.widgets.why(&crate::bench::key("a"));
+    let runs = bench.widgets.history_of(&crate::bench::key("a"));
     let error = runs
         .last()
         .and_then(|run| run.calls[0].error.clone())
@@ -322,20 +322,20 @@ async fn stripping_removes_a_finalizer_everywhere_and_goes_on_after_failures() {
             .nth(1),
     );
     let finalizer = Finalizer::<Widget>::new(OURS);
-    let stripped = finalizer.strip(&bench.widgets).await.unwrap();
-    assert_eq!((faults.hits(expired), stripped.removed()), (1, 501));
-    let [(key, error)] = stripped.failed() else {
-        panic!("{stripped:?}");
+    let removal = finalizer.remove_from_all(&bench.widgets).await.unwrap();
+    assert_eq!((faults.hits(expired), removal.removed()), (1, 501));
+    let [(key, error)] = removal.failed() else {
+        panic!("{removal:?}");
     };
     assert_eq!(key.as_str(), "default/w7");
     assert!(error.to_string().contains("default/w7"), "{error}");
-    assert!(!stripped.is_complete());
+    assert!(!removal.is_complete());
     faults.clear();
     // Nothing is watched for it, and a second time there is little to do.
     assert!(bench.widgets.status().is_none());
     bench.merge("w1", of_both).await;
-    let stripped = finalizer.strip(&bench.widgets).await.unwrap();
-    assert_eq!((stripped.removed(), stripped.is_complete()), (2, true));
+    let removal = finalizer.remove_from_all(&bench.widgets).await.unwrap();
+    assert_eq!((removal.removed(), removal.is_complete()), (2, true));
     let left = bench.get("w1").await.unwrap().metadata.finalizers;
     assert_eq!(left.unwrap(), ["demo.dev/other"]);
 }

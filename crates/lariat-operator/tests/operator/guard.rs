@@ -118,7 +118,7 @@ async fn a_reconciler_that_deletes_everything_is_stopped_and_others_go_on() {
     assert!(trip.refused() >= 15, "{state}");
     // Each is tried again every minute, and once more because of its label.
     assert!(trip.refused() <= 15 * 12, "{state}");
-    assert!(trip.why().contains("deletions, 5 per 60s"), "{state}");
+    assert!(trip.reason().contains("deletions, 5 per 60s"), "{state}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -331,7 +331,7 @@ async fn a_handler_that_is_no_reconciler_can_be_guarded_and_what_is_outside_is_n
     };
     bench
         .widgets
-        .register_handler_with("plain", options, reap)
+        .register_handler("plain", options.handler(reap))
         .unwrap();
     bench.start().await;
     settle().await;

@@ -172,13 +172,13 @@ async fn a_finalizer_is_stripped_by_who_may_list_and_patch() {
         .faults()
         .add(on_patch(Action::Conflict, "changed").times(1));
     let finalizer = Finalizer::<Widget>::new("demo.dev/ours");
-    let (stripped, ()) = tokio::join!(finalizer.strip(&widgets), goes);
-    let stripped = stripped.unwrap();
+    let (removal, ()) = tokio::join!(finalizer.remove_from_all(&widgets), goes);
+    let removal = removal.unwrap();
     // What changed has to be read, which is not allowed.
-    let failed = stripped.failed().iter().map(|(key, _)| key.name());
+    let failed = removal.failed().iter().map(|(key, _)| key.name());
     let expected = ["changed", "hidden"];
-    assert_eq!(failed.collect::<Vec<_>>(), expected, "{stripped:?}");
-    assert_eq!(stripped.removed(), 1);
+    assert_eq!(failed.collect::<Vec<_>>(), expected, "{removal:?}");
+    assert_eq!(removal.removed(), 1);
 }
 
 #[tokio::test(start_paused = true)]

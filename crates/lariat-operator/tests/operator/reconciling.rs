@@ -425,8 +425,8 @@ async fn an_operator_whose_name_cannot_be_written_has_no_reconcilers() {
         let reconciler = operator.reconciler("named", &bench.widgets);
         let registered = reconciler.register(|_| async { Ok(Outcome::done()) });
         let error = registered.err().map(|error| error.to_string());
-        let expected = expected.map(|why| {
-            format!("operator {name:?} cannot have reconciler \"named\" of demo.dev/v1 Widget: its name {why}")
+        let expected = expected.map(|reason| {
+            format!("operator {name:?} cannot have reconciler \"named\" of demo.dev/v1 Widget: its name {reason}")
         });
         assert_eq!(error, expected);
     }

@@ -44,7 +44,7 @@ async fn an_outage_that_outlasts_the_retries_does_not_end_the_period() {
         // The first call and its retries, and all of that again: failures are forgotten.
         let expected = if ends == "is terminal" { 2 } else { 6 };
         assert_eq!(calls.load(Ordering::Relaxed), expected, "{ends}");
-        let last = bench.widgets.why(&key("a")).pop().unwrap();
+        let last = bench.widgets.history_of(&key("a")).pop().unwrap();
         assert_eq!(last.calls[0].again, Some(60 * SECOND), "{last}");
         is_down.store(false, Ordering::Relaxed);
         time::sleep(600 * SECOND).await;

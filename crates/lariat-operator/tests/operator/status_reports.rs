@@ -167,11 +167,11 @@ async fn that_it_cannot_be_told_hides_nothing() {
     .await;
     bench.create("a", 1).await;
     settle().await;
-    let last = bench.widgets.why(&key("a")).pop().unwrap();
+    let last = bench.widgets.history_of(&key("a")).pop().unwrap();
     assert_eq!(last.calls[0].error.as_deref(), Some("the error itself"));
     bench.resize("a", 2).await;
     settle().await;
-    let last = bench.widgets.why(&key("a")).pop().unwrap();
+    let last = bench.widgets.history_of(&key("a")).pop().unwrap();
     assert_eq!(last.calls[0].error, None);
 }
 

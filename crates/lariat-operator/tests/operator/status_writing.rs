@@ -177,7 +177,7 @@ async fn an_object_that_is_gone_is_no_failure() {
         .await;
         bench.create("a", 1).await;
         time::sleep(60 * SECOND).await;
-        let runs = bench.widgets.why(&key("a"));
+        let runs = bench.widgets.history_of(&key("a"));
         let calls: Vec<_> = runs.iter().flat_map(|run| &run.calls).collect();
         let errors = calls.iter().filter_map(|call| call.error.as_deref());
         let text = "demo.dev/v1 Widget default/a has no status to write any more: it is gone";

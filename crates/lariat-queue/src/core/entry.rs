@@ -28,9 +28,9 @@ impl Ticket {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Phase {
     /// Nothing is due; lanes may be delayed.
-    Parked,
+    Delayed,
     /// Due, but kept for after the drain that is under way.
-    Aside,
+    Deferred,
     /// In line, under this ticket.
     Ready(Ticket),
     /// With a worker, since this time.
@@ -42,7 +42,7 @@ pub(super) struct KeyEntry<P> {
     pub(super) phase: Phase,
     /// Lanes that are due and not dequeued.
     ///
-    /// Not empty in `Ready` and `Aside`; possibly not empty in `Processing`.
+    /// Not empty in `Ready` and `Deferred`; possibly not empty in `Processing`.
     pub(super) dirty: Lanes,
     /// The merged payload of the due lanes.
     pub(super) payload: P,
@@ -80,7 +80,7 @@ pub(super) struct Delayed<P> {
 impl<P: Payload> Default for KeyEntry<P> {
     fn default() -> Self {
         Self {
-            phase: Phase::Parked,
+            phase: Phase::Delayed,
             dirty: Lanes::none(),
             payload: P::default(),
             priority: Priority::Low,
@@ -94,8 +94,8 @@ impl<P: Payload> Default for KeyEntry<P> {
 impl<P: Payload> KeyEntry<P> {
     /// Returns whether an immediate add changes nothing but the payload.
     pub(super) fn covers(&self, add: &Add<P>) -> bool {
-        // A parked entry has due lanes only after a panic in the user's code; it must be put in line again.
-        self.phase != Phase::Parked
+        // A delayed entry has due lanes only after a panic in the user's code; it must be put in line again.
+        self.phase != Phase::Delayed
             && !self.has_delays()
             && !self.dirty.is_empty()
             && self.priority >= add.priority
@@ -258,7 +258,7 @@ impl<P: Payload> KeyEntry<P> {
 
     /// Returns whether nothing is due, delayed or with a worker.
     pub(super) fn is_idle(&self) -> bool {
-        self.phase == Phase::Parked && !self.has_delays()
+        self.phase == Phase::Delayed && !self.has_delays()
     }
 
     fn extra_mut(&mut self) -> &mut Extra<P> {

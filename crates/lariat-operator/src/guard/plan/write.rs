@@ -108,8 +108,8 @@ impl fmt::Display for PlannedWrite {
         if self.times > 1 {
             write!(f, ", {} times", self.times)?;
         }
-        if let Some(why) = self.refused() {
-            write!(f, ", but is refused: {why}")?;
+        if let Some(reason) = self.refused() {
+            write!(f, ", but is refused: {reason}")?;
         }
         match &self.what.diff {
             Some(diff) => write!(f, "{diff}"),

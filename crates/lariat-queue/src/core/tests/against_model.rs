@@ -263,7 +263,7 @@ impl Pair {
             model.processing.contains_key(key) || model.line.iter().any(|(k, _)| k == key)
         };
         let mut delayed: BTreeSet<u8> = model.delayed.keys().map(|(key, _, _)| *key).collect();
-        delayed.extend(&model.aside);
+        delayed.extend(&model.deferred);
         delayed.retain(|key| !ready_or_processing(key));
         assert_eq!(stats.delayed, delayed.len());
         assert_eq!(self.queue.waiting.live(), model.delayed.len());

@@ -9,18 +9,18 @@ use lariat_core::Gvk;
 use lariat_flight::{FactoryStep, Record};
 use parking_lot::{Mutex, MutexGuard};
 
-use super::builder::Options;
-use super::running::Running;
+use super::options::Options;
+use super::run::FactoryRun;
 use crate::controller::{ControllerCore, Kinds, Slot};
 use crate::many::{Follower, Follows};
 
 /// The state that all clones of a factory share.
-pub(crate) struct Shared {
+pub(crate) struct FactoryCore {
     pub(super) caches: SharedCacheFactory,
     pub(super) options: Options,
     /// By kind. Who puts one in or takes one out holds `state` besides; `state` is locked first.
     slots: DashMap<Gvk, Arc<Slot>>,
-    pub(super) state: Mutex<State>,
+    pub(super) state: Mutex<FactoryState>,
     /// Held while a start sets up and while a stop drains, so that the two do not overlap.
     pub(super) lifecycle: tokio::sync::Mutex<()>,
     /// Held while handlers are registered, so that a transaction registers all or none.
@@ -37,15 +37,15 @@ const SLOTS: usize = 64;
 const SHARDS: usize = 8;
 
 #[derive(Default)]
-pub(super) struct State {
+pub(super) struct FactoryState {
     /// The number of slots after the last removal of unused ones.
     slots_left: usize,
     /// The handlers of many kinds.
     pub(super) followers: Vec<Arc<Follower>>,
-    pub(super) running: Option<Running>,
+    pub(super) run: Option<FactoryRun>,
 }
 
-impl Shared {
+impl FactoryCore {
     pub(super) fn new(caches: SharedCacheFactory, options: Options) -> Self {
         Self {
             caches,
@@ -67,7 +67,7 @@ impl Shared {
 
     /// Takes out slots of kinds that nothing has to do with any more: who asks again gets another. A program that is
     /// asked for any kinds must not keep a slot of each.
-    fn make_room_for_slot(&self, state: &mut State) -> Vec<Arc<Slot>> {
+    fn make_room_for_slot(&self, state: &mut FactoryState) -> Vec<Arc<Slot>> {
         // After each doubling, so that many kinds are not looked through for each that comes.
         if self.slots.len() < state.most_slots() {
             return Vec::new();
@@ -85,7 +85,7 @@ impl Shared {
     }
 
     /// Returns whether there is a handler of any kind.
-    pub(super) fn has_handlers(&self, state: &State) -> bool {
+    pub(super) fn has_handlers(&self, state: &FactoryState) -> bool {
         let cores = self.slots().into_iter().filter_map(|slot| slot.in_use());
         !state.followers.is_empty() || cores.into_iter().any(|core| !core.is_unused())
     }
@@ -99,7 +99,7 @@ impl Shared {
     }
 }
 
-impl Kinds for Shared {
+impl Kinds for FactoryCore {
     fn caches(&self) -> &SharedCacheFactory {
         &self.caches
     }
@@ -129,19 +129,19 @@ impl Kinds for Shared {
     }
 
     fn start_late(&self, slot: &Arc<Slot>, core: &Arc<ControllerCore>) {
-        if let Some(running) = &mut self.state.lock().running {
-            running.spawn(slot, core);
+        if let Some(run) = &mut self.state.lock().run {
+            run.spawn(slot, core);
         }
     }
 
     fn forget(&self, core: &Arc<ControllerCore>) {
-        if let Some(running) = &mut self.state.lock().running {
-            running.forget(core);
+        if let Some(run) = &mut self.state.lock().run {
+            run.forget(core);
         }
     }
 }
 
-impl Follows for Shared {
+impl Follows for FactoryCore {
     fn forget_followers(&self) {
         let mut state = self.state.lock();
         let ended: Vec<_> = state
@@ -156,22 +156,22 @@ impl Follows for Shared {
     fn follow(&self, follower: &Arc<Follower>) {
         let mut state = self.state.lock();
         state.followers.push(Arc::clone(follower));
-        if let Some(running) = &state.running {
-            running.follow(follower);
+        if let Some(run) = &state.run {
+            run.follow(follower);
         }
     }
 }
 
-impl State {
+impl FactoryState {
     /// Returns the bound on the number of slots.
     pub(super) fn most_slots(&self) -> usize {
         SLOTS.max(2 * self.slots_left)
     }
 }
 
-impl Drop for Shared {
+impl Drop for FactoryCore {
     fn drop(&mut self) {
-        if self.state.get_mut().running.is_some() && !std::thread::panicking() {
+        if self.state.get_mut().run.is_some() && !std::thread::panicking() {
             tracing::warn!(
                 "the last clone of a running factory was dropped, so its handlers are not called any more; keep it, or stop it"
             );

@@ -8,7 +8,7 @@ use lariat_controller::SharedController;
 use lariat_core::ObjectKey;
 use serde_json::{Value, json};
 
-use super::error::StripError;
+use super::error::FinalizerRemovalError;
 use super::finalizer::Finalizer;
 use super::{held, name};
 use crate::wire::{ApiError, Wire};
@@ -20,17 +20,17 @@ const PAGE: u32 = 500;
 const LISTS: usize = 10;
 
 /// As whom the finalizer is removed; no operator needs to be there.
-const MANAGER: &str = "lariat-strip";
+const MANAGER: &str = "lariat-finalizer-removal";
 
 /// What came of removing a finalizer everywhere.
 #[derive(Debug, Default)]
 #[must_use = "some objects may have kept the finalizer"]
-pub struct Stripped {
+pub struct FinalizerRemoval {
     removed: usize,
     failed: Vec<(ObjectKey, ApiError)>,
 }
 
-impl Stripped {
+impl FinalizerRemoval {
     /// Returns from how many objects the finalizer was removed.
     #[must_use]
     pub fn removed(&self) -> usize {
@@ -57,7 +57,7 @@ impl<K: View> Finalizer<K> {
     /// Deregister the reconciler first, or stop the program: it would put the finalizer on again.
     ///
     /// The objects are read from the API server, in pages, and not from the cache; the kind need not be watched. One
-    /// that cannot be changed does not keep the others from it: look at [`Stripped::failed`]. It needs to be allowed
+    /// that cannot be changed does not keep the others from it: look at [`FinalizerRemoval::failed`]. It needs to be allowed
     /// to list and patch the kind, and to get what somebody else changes between the two: without that, such an object is
     /// among those that failed, and can be tried again.
     ///
@@ -69,10 +69,13 @@ impl<K: View> Finalizer<K> {
     /// # Cancel safety
     ///
     /// If the future is dropped, the finalizer was removed from some objects and not from others.
-    pub async fn strip(&self, kind: &SharedController<K>) -> Result<Stripped, StripError> {
+    pub async fn remove_from_all(
+        &self,
+        kind: &SharedController<K>,
+    ) -> Result<FinalizerRemoval, FinalizerRemovalError> {
         name::check(&self.name)?;
         let wire = Wire::of_kind(&kind.client()).await?;
-        let mut stripped = Stripped::default();
+        let mut removal = FinalizerRemoval::default();
         let mut lists = 1;
         let mut params = ListParams::default().limit(PAGE);
         loop {
@@ -85,23 +88,28 @@ impl<K: View> Finalizer<K> {
                     continue;
                 }
                 Err(source) => {
-                    return Err(StripError::List {
+                    return Err(FinalizerRemovalError::List {
                         gvk: wire.gvk().clone(),
-                        removed: stripped.removed,
+                        removed: removal.removed,
                         source: Box::new(source),
                     });
                 }
             };
-            self.strip_page(&wire, page.objects, &mut stripped).await;
+            self.remove_from_page(&wire, page.objects, &mut removal)
+                .await;
             match page.next {
                 Some(next) => params.continue_token = Some(next),
-                None => return Ok(stripped),
+                None => return Ok(removal),
             }
         }
     }
 
     /// Removes the finalizer from an object, and returns whether it was there.
-    async fn strip_one(&self, wire: &Wire, object: Arc<CachedObject>) -> Result<bool, ApiError> {
+    async fn remove_from_one(
+        &self,
+        wire: &Wire,
+        object: Arc<CachedObject>,
+    ) -> Result<bool, ApiError> {
         if !self.is_on(&object) {
             return Ok(false);
         }
@@ -122,15 +130,20 @@ impl<K: View> Finalizer<K> {
         }
     }
 
-    async fn strip_page(&self, wire: &Wire, page: Vec<Arc<CachedObject>>, stripped: &mut Stripped) {
+    async fn remove_from_page(
+        &self,
+        wire: &Wire,
+        page: Vec<Arc<CachedObject>>,
+        removal: &mut FinalizerRemoval,
+    ) {
         for object in page {
             let key = object.key().clone();
             // A list that was begun anew has those that failed once more.
-            stripped.failed.retain(|(failed, _)| *failed != key);
-            match self.strip_one(wire, object).await {
-                Ok(true) => stripped.removed += 1,
+            removal.failed.retain(|(failed, _)| *failed != key);
+            match self.remove_from_one(wire, object).await {
+                Ok(true) => removal.removed += 1,
                 Ok(false) => {}
-                Err(error) => stripped.failed.push((key, error)),
+                Err(error) => removal.failed.push((key, error)),
             }
         }
     }
