@@ -356,8 +356,12 @@ impl Causes {
     pub fn chain_by(&self, chain: impl FnMut(&Cause) -> Option<u32>) -> u32 {
         let more = self.more.as_deref();
         let is_new = |(at, _): &(usize, &Cause)| more.is_none_or(|more| !more.has_had(*at));
-        let new = self.iter().enumerate().filter(is_new);
-        let new = new.map(|(_, cause)| cause).filter_map(chain);
+        let new = self
+            .iter()
+            .enumerate()
+            .filter(is_new)
+            .map(|(_, cause)| cause)
+            .filter_map(chain);
         let shortest = new.chain(more.and_then(|more| more.shortest)).min();
         let failed = more.and_then(|more| more.failed);
         // Retries continue the chain of the failed run; anything new has a chain of its own.
@@ -597,8 +601,7 @@ mod tests {
             handler: "h".into(),
             failures,
         };
-        let causes = Causes::from(Cause::Added { version: 1.into() });
-        let mut causes = causes.retried(retry(1), 0);
+        let mut causes = Causes::from(Cause::Added { version: 1.into() }).retried(retry(1), 0);
         assert_eq!((causes.chain(), causes.is_retry()), (0, true));
         causes.push(wrote("h", 1, 2, 1));
         assert_eq!(

@@ -64,8 +64,11 @@ impl Elector {
     /// The configuration is invalid: see [`Lease::validate`].
     pub fn new(client: Client, lease: Lease) -> Result<Self, LeaseError> {
         lease.validate()?;
-        let namespace = lease.namespace.clone().or_else(own_namespace);
-        let namespace = namespace.unwrap_or_else(|| client.default_namespace().to_owned());
+        let namespace = lease
+            .namespace
+            .clone()
+            .or_else(own_namespace)
+            .unwrap_or_else(|| client.default_namespace().to_owned());
         let identity: Arc<str> = lease.identity.clone().unwrap_or_else(own_identity).into();
         Ok(Self {
             api: Api::namespaced(client, &namespace),

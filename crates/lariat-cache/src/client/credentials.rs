@@ -424,8 +424,10 @@ fn signed(
 fn files(config: &Config) -> impl Iterator<Item = &Path> {
     let user = &config.auth_info;
     let is_given = user.client_certificate_data.is_some();
-    let own = [&user.client_certificate, &user.client_key];
-    let own = own.into_iter().flatten().filter(move |_| !is_given);
+    let own = [&user.client_certificate, &user.client_key]
+        .into_iter()
+        .flatten()
+        .filter(move |_| !is_given);
     own.map(Path::new).chain(config.root_cert_file.as_deref())
 }
 

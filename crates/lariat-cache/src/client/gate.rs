@@ -220,8 +220,10 @@ impl fmt::Display for PendingWrite<'_> {
         match self.gvk() {
             Some(gvk) => write!(f, "{gvk}")?,
             None => {
-                let path = self.api_path().trim_start_matches("/apis/");
-                let path = path.trim_start_matches("/api/");
+                let path = self
+                    .api_path()
+                    .trim_start_matches("/apis/")
+                    .trim_start_matches("/api/");
                 write!(f, "{path} {}", self.plural())?;
             }
         }

@@ -277,8 +277,9 @@ impl ClientTable {
         if others.clone().count() < MOST_IDENTITIES {
             return None;
         }
-        let oldest = others.min_by_key(|(_, (used, _))| *used);
-        let oldest = oldest.map(|(identity, _)| identity.clone())?;
+        let oldest = others
+            .min_by_key(|(_, (used, _))| *used)
+            .map(|(identity, _)| identity.clone())?;
         self.clients.remove(&oldest)
     }
 }

@@ -78,8 +78,9 @@ impl FactoryCore {
         let gvks: Vec<Gvk> = self.slots.iter().map(|it| it.key().clone()).collect();
         let unused = gvks
             .iter()
-            .filter_map(|gvk| self.slots.remove_if(gvk, is_unused));
-        let unused = unused.map(|(_, slot)| slot).collect();
+            .filter_map(|gvk| self.slots.remove_if(gvk, is_unused))
+            .map(|(_, slot)| slot)
+            .collect();
         state.slots_left = self.slots.len();
         unused
     }

@@ -84,8 +84,12 @@ impl Options {
     pub(super) fn content_of(&self, shards: Shards) -> ContentFilter {
         let default = self.default.is_led_or(true);
         let differs = |options: &ControllerOptions| options.is_led_or(default) != default;
-        let other = self.kinds.iter().filter(|(_, options)| differs(options));
-        let other: BTreeSet<Gvk> = other.map(|(gvk, _)| gvk.clone()).collect();
+        let other: BTreeSet<Gvk> = self
+            .kinds
+            .iter()
+            .filter(|(_, options)| differs(options))
+            .map(|(gvk, _)| gvk.clone())
+            .collect();
         let is_led = move |gvk: &Gvk| default != other.contains(gvk);
         ContentFilter::new(shards.content_changes(), move |gvk, object| {
             !is_led(gvk) || shards.keeps(gvk, object)

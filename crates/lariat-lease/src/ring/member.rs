@@ -62,8 +62,11 @@ impl RingMember {
                     .to_owned(),
             });
         }
-        let namespace = lease.namespace.clone().or_else(own_namespace);
-        let namespace = namespace.unwrap_or_else(|| client.default_namespace().to_owned());
+        let namespace = lease
+            .namespace
+            .clone()
+            .or_else(own_namespace)
+            .unwrap_or_else(|| client.default_namespace().to_owned());
         let identity: Arc<str> = lease.identity.clone().unwrap_or_else(own_identity).into();
         let leadership = Leadership::new(&namespace, &lease.name, identity, lease.duration);
         Ok(Self {

@@ -51,12 +51,12 @@ impl Desired {
         K: kube::Resource<DynamicType = ()> + Serialize,
     {
         let gvk = Gvk::new(&K::group(&()), &K::version(&()), &K::kind(&()));
-        let object = serde_json::to_value(object).map_err(|error| Bad {
+        let value = serde_json::to_value(object).map_err(|error| Bad {
             gvk: gvk.clone(),
             name: object_name(object),
             reason: error.to_string(),
         });
-        let object = object.map(|mut value| {
+        let object = value.map(|mut value| {
             if let Some(object) = value.as_object_mut() {
                 object.insert("apiVersion".to_owned(), json!(gvk.api_version()));
                 object.insert("kind".to_owned(), json!(gvk.kind()));

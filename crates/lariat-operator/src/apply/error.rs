@@ -176,8 +176,7 @@ fn conflicts_text(conflicts: &[FieldConflict]) -> String {
     let each = conflicts
         .iter()
         .map(|conflict| format!("{} ({})", conflict.field, conflict.manager));
-    let fields: Vec<String> = each.collect();
-    let fields = fields.join(", ");
+    let fields = each.collect::<Vec<_>>().join(", ");
     format!("others manage {fields}; leave the fields out, or take them over (`Apply::force`)")
 }
 

@@ -66,8 +66,7 @@ impl Extent {
             return None;
         }
         let text = |gvk: &Gvk| format!("{}/{}", gvk.api_version(), gvk.kind());
-        let kinds: Vec<String> = self.kinds.iter().map(text).collect();
-        let kinds = kinds.join(",");
+        let kinds = self.kinds.iter().map(text).collect::<Vec<_>>().join(",");
         if self.namespaces.is_empty() {
             return Some(kinds);
         }
@@ -171,8 +170,9 @@ impl Run<'_> {
     fn owner_now(&self) -> Arc<CachedObject> {
         let owner = &self.set.owner;
         let informer = self.informer(&self.set.owner_gvk);
-        let cached = informer.and_then(|informer| informer.store().get(owner.key()));
-        let cached = cached.filter(|cached| cached.uid() == owner.uid());
+        let cached = informer
+            .and_then(|informer| informer.store().get(owner.key()))
+            .filter(|cached| cached.uid() == owner.uid());
         cached.unwrap_or_else(|| Arc::clone(owner))
     }
 

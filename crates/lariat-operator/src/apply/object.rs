@@ -202,13 +202,13 @@ impl Run<'_> {
             self.endpoint(&target.resource, &target.key),
             target.key.name(),
         );
-        let object = self.signed_for_now(target)?;
+        let signed = self.signed_for_now(target)?;
         let object = match existing {
             // For this very object: another of its name has not been looked at, and may be anybody's.
-            Some(existing) => with(object, "uid", &existing.uid.to_string()),
+            Some(existing) => with(signed, "uid", &existing.uid.to_string()),
             // To be created only: whatever is there by now has not been looked at either. The fields of somebody else's
             // need not conflict with ours, and then it would be taken over.
-            None => with(object, "resourceVersion", NO_VERSION),
+            None => with(signed, "resourceVersion", NO_VERSION),
         };
         let json = endpoint.apply(name, &object, &self.params()).await?;
         let Partial { metadata } = parse("apply", &json)?;

@@ -41,8 +41,12 @@ impl<'a> Run<'a> {
         if let Some(informer) = caches.get(gvk) {
             return informer.clone();
         }
-        let informer = self.set.operator.caches.existing(gvk);
-        let informer = informer.filter(|informer| informer.status().phase == Phase::Synced);
+        let informer = self
+            .set
+            .operator
+            .caches
+            .existing(gvk)
+            .filter(|informer| informer.status().phase == Phase::Synced);
         caches.insert(gvk.clone(), informer.clone());
         informer
     }

@@ -142,12 +142,11 @@ impl<'a> Endpoint<'a> {
         if verb == "apply" && status.code == 422 && !is_of_another_uid(status) {
             return invalid(status, is_secret);
         }
-        let source = if is_secret {
+        let source = Box::new(if is_secret {
             kube::Error::Api(Box::new(without_words(status)))
         } else {
             error
-        };
-        let source = Box::new(source);
+        });
         ObjectError::Refused { verb, source }
     }
 }

@@ -89,8 +89,10 @@ impl Comparison {
     fn names(&mut self, ours: &Value, theirs: &Value) -> Option<Value> {
         let (our, their) = (&ours["spec"]["names"], &theirs["spec"]["names"]);
         let mut changed = Map::new();
-        let none = ["categories", "shortNames"].map(|name| (name.to_owned(), json!([])));
-        let none = none.into_iter().filter(|(name, _)| our[name].is_null());
+        let none = ["categories", "shortNames"]
+            .map(|name| (name.to_owned(), json!([])))
+            .into_iter()
+            .filter(|(name, _)| our[name].is_null());
         let mut all = our.as_object().cloned().unwrap_or_default();
         all.extend(none);
         for (name, value) in &all {

@@ -100,8 +100,10 @@ pub fn with_crd_version(
     mut definition: CustomResourceDefinition,
     version: u64,
 ) -> CustomResourceDefinition {
-    let annotations = &mut definition.metadata.annotations;
-    let annotations = annotations.get_or_insert_default();
-    annotations.insert(VERSION.to_owned(), version.to_string());
+    definition
+        .metadata
+        .annotations
+        .get_or_insert_default()
+        .insert(VERSION.to_owned(), version.to_string());
     definition
 }

@@ -34,12 +34,13 @@ pub(super) struct Source {
 impl Source {
     /// Makes the source of an operator's name, and of the host's if it is known.
     pub(super) fn new(name: &str, host: Option<String>) -> Self {
-        let host = host.filter(|host| !host.is_empty());
-        let instance = host.unwrap_or_else(|| name.to_owned());
-        let instance = if instance.is_empty() {
+        let host = host
+            .filter(|host| !host.is_empty())
+            .unwrap_or_else(|| name.to_owned());
+        let instance = if host.is_empty() {
             text::qualified(name)
         } else {
-            text::cut(instance, INSTANCE_LIMIT)
+            text::cut(host, INSTANCE_LIMIT)
         };
         Self {
             component: name.to_owned(),

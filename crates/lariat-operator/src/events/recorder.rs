@@ -286,8 +286,10 @@ impl Core {
     fn begin(&self) -> Option<WriterTask> {
         let runtime = Handle::try_current().ok()?;
         let identity = ClientIdentity::default().field_manager(&*self.name);
-        let client = self.clients.client_as(identity);
-        let client = client.unwrap_or_else(|_| self.clients.client());
+        let client = self
+            .clients
+            .client_as(identity)
+            .unwrap_or_else(|_| self.clients.client());
         let sink = Sink {
             sender: Sink::sender(client),
             source: Arc::clone(&self.source),
@@ -327,8 +329,8 @@ impl TaskState {
 
 impl Drop for WriterTask {
     fn drop(&mut self) {
-        let waiting = self.progress.queued.load(Ordering::Relaxed);
-        let waiting = u64::try_from(waiting).unwrap_or(u64::MAX);
+        let queued = self.progress.queued.load(Ordering::Relaxed);
+        let waiting = u64::try_from(queued).unwrap_or(u64::MAX);
         self.counts.dropped.fetch_add(waiting, Ordering::Relaxed);
     }
 }

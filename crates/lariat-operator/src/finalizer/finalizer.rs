@@ -35,8 +35,10 @@ impl<K: View> Finalizer<K> {
     #[must_use]
     pub fn when(self, wanted: impl Fn(&K) -> bool + Send + Sync + 'static) -> Self {
         let wanted: Arc<Wanted<K>> = Arc::new(wanted);
-        let wanted = Some(wanted);
-        Self { wanted, ..self }
+        Self {
+            wanted: Some(wanted),
+            ..self
+        }
     }
 
     /// Returns its name.

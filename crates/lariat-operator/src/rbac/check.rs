@@ -36,8 +36,9 @@ pub(crate) async fn check(
     client: &Client,
     permissions: Vec<Permission>,
 ) -> Result<(), AccessError> {
-    let sender = Sender::new(client.clone());
-    let sender = &sender.within(ANSWER_TIMEOUT).trying(TRIES, PAUSE);
+    let sender = &Sender::new(client.clone())
+        .within(ANSWER_TIMEOUT)
+        .trying(TRIES, PAUSE);
     match may(sender, &json!({"group": "*", "resource": "*", "verb": "*"})).await {
         Ok(true) => return Ok(()),
         Ok(false) => {}

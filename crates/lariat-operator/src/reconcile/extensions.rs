@@ -24,8 +24,8 @@ impl Extensions {
         let value = all
             .entry(TypeId::of::<T>())
             .or_insert_with(|| Arc::new(make()));
-        let value = Arc::clone(value).downcast();
-        value.unwrap_or_else(|_| unreachable!("values are kept under their own type"))
+        let typed = Arc::clone(value).downcast();
+        typed.unwrap_or_else(|_| unreachable!("values are kept under their own type"))
     }
 }
 

@@ -103,8 +103,12 @@ impl Wire {
             let raw = RawObject::parse(object.to_string().as_bytes(), self.gvk())?;
             Ok(Arc::new(CachedObject::new(raw)))
         };
-        let objects: Result<_, RawObjectError> = page.items.iter().map(read).collect();
-        let objects = objects.map_err(|error| kube::Error::Service(error.into()));
+        let objects = page
+            .items
+            .iter()
+            .map(read)
+            .collect::<Result<_, RawObjectError>>()
+            .map_err(|error| kube::Error::Service(error.into()));
         let token = page.metadata.continue_;
         Ok(Page {
             objects: objects?,

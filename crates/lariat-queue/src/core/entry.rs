@@ -222,11 +222,13 @@ impl<P: Payload> KeyEntry<P> {
     /// Counts one more failure of a lane, and returns the new count.
     pub(super) fn count_failure(&mut self, lane: LaneId) -> u32 {
         let failures = &mut self.extra_mut().failures;
-        let at = failures.iter().position(|(known, _)| *known == lane);
-        let at = at.unwrap_or_else(|| {
-            failures.push((lane, 0));
-            failures.len() - 1
-        });
+        let at = failures
+            .iter()
+            .position(|(known, _)| *known == lane)
+            .unwrap_or_else(|| {
+                failures.push((lane, 0));
+                failures.len() - 1
+            });
         failures[at].1 = failures[at].1.saturating_add(1);
         failures[at].1
     }
@@ -321,11 +323,12 @@ impl Processing {
 
     /// Returns the slots in processing, each once.
     pub(super) fn slots<K: Eq + Hash, P>(&self, entries: &Index<K, KeyEntry<P>>) -> Vec<u32> {
-        let slots = self
+        let mut slots: Vec<u32> = self
             .line
             .iter()
-            .filter(|each| is_processing(**each, entries));
-        let mut slots: Vec<u32> = slots.map(|(slot, _)| *slot).collect();
+            .filter(|each| is_processing(**each, entries))
+            .map(|(slot, _)| *slot)
+            .collect();
         // A key that came back and was dequeued again at the same moment is in the line twice.
         slots.sort_unstable();
         slots.dedup();

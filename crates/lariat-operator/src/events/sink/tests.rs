@@ -41,8 +41,8 @@ async fn a_name_that_another_process_took_is_left_to_it() {
     say(&one).await;
     say(&other).await;
     say(&other).await;
-    let events: Api<CoreEvent> = Api::namespaced(cluster.client(), "default");
-    let mut events: Vec<_> = events
+    let api: Api<CoreEvent> = Api::namespaced(cluster.client(), "default");
+    let mut events: Vec<_> = api
         .list(&ListParams::default())
         .await
         .unwrap()

@@ -124,11 +124,15 @@ impl WriteReceipt for Receipt {
                         return;
                     }
                 } else {
-                    let said = answer.get("message").and_then(Value::as_str);
-                    // What is said of a Secret may be what is in it.
-                    let said = said.filter(|_| !self.is_secret);
-                    let said = said.map(|said| format!(": {said}")).unwrap_or_default();
-                    self.what.refused = Some(format!("{status}{said}"));
+                    // The message about a Secret may quote what is in it.
+                    let message = answer
+                        .get("message")
+                        .and_then(Value::as_str)
+                        .filter(|_| !self.is_secret);
+                    self.what.refused = Some(match message {
+                        Some(message) => format!("{status}: {message}"),
+                        None => status.to_string(),
+                    });
                 }
             }
             _ => self.what.refused = Some("there can be no dry run of it".to_owned()),

@@ -111,8 +111,8 @@ impl Pair {
                 };
                 self.model
                     .add(*key, &lanes, *after, *kept, (*priority, vec![token]));
-                let add = Add::after(Duration::from_secs(*after));
-                let add = if *kept { add.kept() } else { add }
+                let delayed = Add::after(Duration::from_secs(*after));
+                let add = if *kept { delayed.kept() } else { delayed }
                     .lanes(lanes.iter().copied().map(lane_id).collect::<Lanes>())
                     .priority(*priority)
                     .payload(vec![token]);
@@ -270,8 +270,8 @@ impl Pair {
         for memory in self.queue.memory() {
             assert!(memory.entries <= memory.bound, "{memory:?}");
         }
-        let finished = model.draining || model.shutting_down;
-        let finished = finished && model.line.is_empty() && model.processing.is_empty();
+        let ends = model.draining || model.shutting_down;
+        let finished = ends && model.line.is_empty() && model.processing.is_empty();
         assert_eq!(self.queue.is_finished(), finished);
         if let Some((at, _)) = self.model.next_deadline() {
             let next = self
