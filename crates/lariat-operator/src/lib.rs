@@ -1,5 +1,5 @@
-//! What operators are made of, on shared controllers: reconcilers, finalizers, status and conditions, sets
-//! of objects that are applied, Events.
+//! Builds operators on shared controllers: reconcilers, finalizers, status and conditions, sets of applied objects,
+//! Events.
 //!
 //! ```text
 //! Operator ──reconciler──▶ a named handler of the kind's shared controller
@@ -9,9 +9,9 @@
 //!    └── at the start: CRDs installed, permissions checked
 //! ```
 //!
-//! An [`Operator`] adds a name, a recorder of Events and what it needs to be allowed to a
+//! An [`Operator`] adds a name, an event recorder and the gathering of permissions to a
 //! [`SharedControllerFactory`](lariat_controller::SharedControllerFactory). Everything runs on that factory: two
-//! reconcilers over Pods share one watch, with each other and with every plain handler.
+//! reconcilers of Pods share one watch, with each other and with every plain handler.
 //!
 //! ```
 //! use k8s_openapi::api::{apps::v1::Deployment, core::v1::ConfigMap};
@@ -19,7 +19,7 @@
 //! use lariat_operator::{Desired, Operator, Reconcile};
 //! use serde_json::json;
 //!
-//! /// Every Deployment gets a ConfigMap with its name, which goes with it.
+//! /// Applies a ConfigMap with the name of each Deployment; it is deleted with the Deployment.
 //! async fn reconcile(cx: Reconcile<Deployment>) -> HandlerResult {
 //!     let name = cx.key().name();
 //!     let config = json!({
@@ -44,11 +44,11 @@
 //!
 //! | feature | adds |
 //! |---|---|
-//! | `apply` (default) | sets of objects: [`Reconcile::apply`] |
-//! | `crd` (default) | CRDs that are installed at the start: [`Operator::installs`] |
+//! | `apply` (default) | applied sets of objects: [`Reconcile::apply`] |
+//! | `crd` (default) | CRDs that a start installs: [`Operator::installs`] |
 //! | `events` (default) | Events: [`Reconcile::event`] |
-//! | `guard` (default) | budgets for writes, and plans: [`Reconciler::guard`], [`Operator::plan_only`]; has `events` |
-//! | `rbac` (default) | what an operator needs to be allowed: [`Operator::rules`] |
+//! | `guard` (default) | budgets for writes, and plans: [`Reconciler::guard`], [`Operator::plan_only`]; enables `events` |
+//! | `rbac` (default) | the permissions an operator needs: [`Operator::rules`] |
 
 #![cfg_attr(
     not(feature = "default"),

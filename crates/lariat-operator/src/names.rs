@@ -102,7 +102,7 @@ mod tests {
             assert_eq!(not_a_manager(&manager), None, "{manager}");
             assert_ne!(manager, manager_of(operator, "another"));
         }
-        // What the API server keeps fields under must not change with a release.
+        // The API server stores fields under this name, so it must not change with a release.
         assert_eq!(manager_of("op", "a\tb"), "op/460f8cded8353d51");
     }
 }

@@ -130,7 +130,7 @@ impl Listing {
                     // Indexes that read content index it now …
                     (false, true) => writing.put_new(new),
                     // … and keep its values from when it had content.
-                    (true, false) => writing.put(new, Indexing::Same),
+                    (true, false) => writing.put(new, Indexing::Keep),
                     _ => known.see(self.mark),
                 }
             }

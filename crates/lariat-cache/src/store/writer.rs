@@ -305,7 +305,7 @@ impl Writing<'_> {
         let found_under: Values = functions
             .map(|(name, function)| values(name, &**function, &new))
             .collect();
-        self.put(new, Indexing::Anew(found_under));
+        self.put(new, Indexing::Replace(found_under));
     }
 
     /// Removes an object whose deletion a watch reported.

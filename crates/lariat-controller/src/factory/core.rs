@@ -18,7 +18,7 @@ use crate::many::{Follower, Follows};
 pub(crate) struct FactoryCore {
     pub(super) caches: SharedCacheFactory,
     pub(super) options: Options,
-    /// By kind. Who puts one in or takes one out holds `state` besides; `state` is locked first.
+    /// By kind. Slots are inserted and removed while `state` is locked, which is locked first.
     slots: DashMap<Gvk, Arc<Slot>>,
     pub(super) state: Mutex<FactoryState>,
     /// Held while a start sets up and while a stop drains, so that the two do not overlap.
@@ -33,15 +33,17 @@ pub(crate) struct FactoryCore {
 /// The number of slots from which unused ones are removed.
 const SLOTS: usize = 64;
 
-/// How many locks the slots have. Whoever looks through all slots takes each of them.
+/// The number of locks of the slots. Iterating over all slots takes each of them.
 const SHARDS: usize = 8;
 
+/// The part of a factory's state that changes together, under one lock.
 #[derive(Default)]
 pub(super) struct FactoryState {
     /// The number of slots after the last removal of unused ones.
     slots_left: usize,
     /// The handlers of many kinds.
     pub(super) followers: Vec<Arc<Follower>>,
+    /// The present run; none while the factory is stopped.
     pub(super) run: Option<FactoryRun>,
 }
 
@@ -65,14 +67,15 @@ impl FactoryCore {
         slots
     }
 
-    /// Takes out slots of kinds that nothing has to do with any more: who asks again gets another. A program that is
-    /// asked for any kinds must not keep a slot of each.
-    fn make_room_for_slot(&self, state: &mut FactoryState) -> Vec<Arc<Slot>> {
-        // After each doubling, so that many kinds are not looked through for each that comes.
+    /// Removes unused slots, and returns them; the next request for such a kind creates another.
+    ///
+    /// A program that asks for arbitrary kinds must not keep a slot of each.
+    fn remove_unused_slots(&self, state: &mut FactoryState) -> Vec<Arc<Slot>> {
+        // After each doubling, so that not every new kind iterates over all slots.
         if self.slots.len() < state.most_slots() {
             return Vec::new();
         }
-        // Whoever takes a slot clones it under the lock that this is asked under.
+        // Slots are cloned only under the lock that this closure is called under.
         let is_unused =
             |_: &Gvk, slot: &Arc<Slot>| Arc::strong_count(slot) == 1 && slot.is_unused();
         let gvks: Vec<Gvk> = self.slots.iter().map(|it| it.key().clone()).collect();
@@ -110,7 +113,7 @@ impl Kinds for FactoryCore {
             return Arc::clone(&slot);
         }
         let mut state = self.state.lock();
-        let unused = self.make_room_for_slot(&mut state);
+        let unused = self.remove_unused_slots(&mut state);
         let make = || {
             let options = self.options.of(&gvk);
             let factory: Weak<dyn Kinds> = Arc::<Self>::downgrade(&self);
@@ -118,7 +121,7 @@ impl Kinds for FactoryCore {
             let slot = Slot::new(gvk.clone(), self.caches.clone(), options, factory, runs);
             Arc::new(slot)
         };
-        // Somebody may have been faster.
+        // Another task may have been faster.
         let slot = Arc::clone(&*self.slots.entry(gvk.clone()).or_insert_with(make));
         drop(state);
         drop(unused);
@@ -150,7 +153,7 @@ impl Follows for FactoryCore {
             .extract_if(.., |follower| follower.has_ended())
             .collect();
         drop(state);
-        // Dropped after unlocking: with them go handlers, whose drop is user code.
+        // Dropped after unlocking, because dropping their handlers runs user code.
         drop(ended);
     }
 

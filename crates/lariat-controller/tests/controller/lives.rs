@@ -109,7 +109,7 @@ async fn the_last_scoped_handler_takes_its_kind_with_it() {
         bench.factory.caches().status().is_empty(),
         "its memory is freed"
     );
-    // Whoever keeps a registration keeps nothing alive by it.
+    // A registration keeps nothing alive.
     kept.unwrap().deregister().await;
 }
 

@@ -1,15 +1,15 @@
-//! The objects that are wanted.
+//! The wanted objects of a set.
 
 use kube::api::{DynamicObject, TypeMeta};
 use lariat_core::Gvk;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-/// The objects that an owner wants to exist, in any order; those of different kinds can be mixed.
+/// The wanted objects of a set, of any kinds and in any order.
 ///
-/// What is not a proper object is not refused here: it is reported by [`apply`](crate::Reconcile::apply) with
-/// everything else, under what is known of its kind and name. An object of a kind in namespaces that names none gets
-/// the owner's. What only the API server sets (status, uid, resource version and so on) is left out.
+/// Invalid objects are not refused here: [`apply`](crate::Reconcile::apply) reports them with all other errors, under
+/// what is known of their kind and name. A namespaced object without a namespace gets the owner's. Fields that only the
+/// API server sets (status, uid, resource version and so on) are removed.
 ///
 /// ```
 /// use k8s_openapi::api::core::v1::ConfigMap;
@@ -31,7 +31,7 @@ pub struct Desired {
     objects: Vec<Result<Value, Bad>>,
 }
 
-/// Something that could not even be encoded.
+/// An object that could not be serialized.
 #[derive(Debug, Clone)]
 struct Bad {
     gvk: Gvk,
@@ -40,12 +40,12 @@ struct Bad {
 }
 
 impl Desired {
-    /// Makes a set without objects. Applying it deletes what was applied before.
+    /// Creates a set without objects; applying it prunes everything.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds an object of a type.
+    /// Adds a typed object.
     pub fn with<K>(mut self, object: &K) -> Self
     where
         K: kube::Resource<DynamicType = ()> + Serialize,
@@ -67,7 +67,7 @@ impl Desired {
         self
     }
 
-    /// Adds an object whose kind is in its [`types`](DynamicObject::types).
+    /// Adds a dynamic object, whose kind is in its [`types`](DynamicObject::types).
     pub fn with_dynamic(mut self, object: &DynamicObject) -> Self {
         let TypeMeta { api_version, kind } = object.types.clone().unwrap_or_default();
         let value = serde_json::to_value(object).map_err(|error| Bad {
@@ -85,13 +85,13 @@ impl Desired {
         self
     }
 
-    /// Returns how many objects there are.
+    /// Returns the number of objects.
     #[must_use]
     pub fn len(&self) -> usize {
         self.objects.len()
     }
 
-    /// Returns whether there are none.
+    /// Returns whether there are no objects.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.objects.is_empty()
@@ -107,7 +107,7 @@ fn object_name<K: kube::Resource>(object: &K) -> String {
 }
 
 impl std::fmt::Debug for Desired {
-    /// Tells how many; the contents stay out of logs.
+    /// Prints the number; contents stay out of logs.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Desired")
             .field("objects", &self.objects.len())
@@ -115,7 +115,7 @@ impl std::fmt::Debug for Desired {
     }
 }
 
-/// An object that has a kind and a name.
+/// An object with a kind and a name.
 #[derive(Debug)]
 pub(super) struct Wanted {
     pub(super) gvk: Gvk,
@@ -124,7 +124,7 @@ pub(super) struct Wanted {
     pub(super) object: Map<String, Value>,
 }
 
-/// Something that is no object to be applied, with what is known of it.
+/// A value that is not a valid object, with what is known of it.
 #[derive(Debug)]
 pub(super) struct Misfit {
     pub(super) gvk: Gvk,
@@ -180,13 +180,14 @@ fn read(object: Result<Value, Bad>) -> Result<Wanted, Misfit> {
     })
 }
 
-/// Reads a kind; `None` if a part is missing.
+/// Returns the kind; `None` if a part is missing.
 pub(super) fn gvk_of(api_version: &str, kind: &str) -> Option<Gvk> {
     format!("{api_version}/{kind}").parse().ok()
 }
 
-/// Takes out what only the API server sets: a manager that applies `managedFields` is refused, and one that
-/// applies a version conflicts with every change.
+/// Removes the fields that only the API server sets.
+///
+/// An apply with `managedFields` is refused, and one with a resource version conflicts with every change.
 fn without_server_fields(mut object: Map<String, Value>) -> Map<String, Value> {
     const OF_THE_SERVER: [&str; 8] = [
         "uid",

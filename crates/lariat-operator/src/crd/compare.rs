@@ -1,4 +1,4 @@
-//! What this program says of a CRD beside what is installed.
+//! Compares a CRD of this program with the installed one.
 
 use serde_json::{Map, Value, json};
 
@@ -7,19 +7,19 @@ use super::options::VERSION;
 use super::report::CrdMismatch;
 use super::versions::{self, Versions};
 
-/// What is different about an installed CRD.
+/// The differences between an installed CRD and that of this program.
 #[derive(Debug, Default)]
 pub(super) struct Comparison {
-    /// Where it differs from what it should be.
+    /// The paths of the differences.
     pub(super) paths: Vec<String>,
-    /// What makes it so: a merge patch that holds for the state that was compared.
+    /// The merge patch that removes them, conditional on the compared state.
     pub(super) patch: Value,
     pub(super) mismatches: Vec<CrdMismatch>,
-    /// Why no patch helps.
+    /// Why no patch can remove them.
     pub(super) incompatible: Option<String>,
-    /// Versions this program needs served, and that are not.
+    /// Versions that this program needs and that are not served.
     pub(super) unserved: Vec<String>,
-    /// The numbers of what is installed and of ours, if the first is greater.
+    /// The versions of the installed definition and of ours, if the installed one is greater.
     pub(super) newer: Option<(u64, u64)>,
 }
 
@@ -51,7 +51,7 @@ pub(super) fn compare(ours: &Value, theirs: &Value) -> Comparison {
 }
 
 impl Comparison {
-    /// Compares labels and annotations of ours; the patch is for this state of the object and no other.
+    /// Compares our labels and annotations; the patch is conditional on the installed state.
     fn metadata(&mut self, ours: &Value, theirs: &Value) -> Value {
         let meta = |member: &str| theirs["metadata"][member].clone();
         let mut metadata = json!({"uid": meta("uid"), "resourceVersion": meta("resourceVersion")});
@@ -68,7 +68,7 @@ impl Comparison {
         metadata
     }
 
-    /// Compares what has no rule of its own.
+    /// Compares members without a rule of their own.
     fn members(&mut self, ours: &Value, theirs: &Value) -> Map<String, Value> {
         let members = object(ours, "/spec").into_iter().flatten();
         let mut changed = Map::new();
@@ -85,7 +85,7 @@ impl Comparison {
         changed
     }
 
-    /// Compares the names that are said. Short names and categories that are not said are none.
+    /// Compares the names. Missing short names and categories of ours mean none.
     fn names(&mut self, ours: &Value, theirs: &Value) -> Option<Value> {
         let (our, their) = (&ours["spec"]["names"], &theirs["spec"]["names"]);
         let mut changed = Map::new();
@@ -103,7 +103,7 @@ impl Comparison {
                 changed.insert(name.clone(), wanted.clone());
             }
         }
-        // The API server made them of the kind, and makes them again.
+        // The API server derives them from the kind.
         let derived = ["listKind", "singular"].into_iter();
         if our["kind"] != their["kind"] {
             let unsaid = derived.filter(|name| our[*name].is_null());
@@ -112,7 +112,7 @@ impl Comparison {
         (!changed.is_empty()).then(|| changed.into())
     }
 
-    /// Compares the conversion, if ours says anything; what is injected into it, such as a `caBundle`, stays.
+    /// Compares the conversion if ours has one; injected members, such as a `caBundle`, stay.
     fn conversion(&mut self, ours: &Value, theirs: &Value) -> Option<Value> {
         let wanted = ours
             .pointer("/spec/conversion")
@@ -154,14 +154,14 @@ impl Comparison {
     }
 }
 
-/// Returns whether a member says what holds without it.
+/// Returns whether a missing member has the value that is its default.
 fn is_unsaid(name: &str, value: &Value, theirs: &Value) -> bool {
     name == "preserveUnknownFields"
         && *value == Value::Bool(false)
         && theirs["spec"][name].is_null()
 }
 
-/// Adds the paths at which what ours says is not so; what only theirs says is no difference.
+/// Adds the paths at which our members differ; members only theirs has are no difference.
 fn said(path: &str, ours: &Value, theirs: &Value, into: &mut Vec<String>) {
     match (ours.as_object(), theirs.as_object()) {
         (Some(our), Some(_)) => {
@@ -174,9 +174,9 @@ fn said(path: &str, ours: &Value, theirs: &Value, into: &mut Vec<String>) {
     }
 }
 
-/// Returns what cannot be changed, and would have to be.
+/// Returns a difference in an immutable member.
 fn fixed(ours: &Value, theirs: &Value) -> Option<String> {
-    // Before that the API server lets some of it be changed.
+    // Some members can be changed until the CRD is established.
     if !is_condition(theirs, "Established", "True") {
         return None;
     }
@@ -208,14 +208,14 @@ fn unserved(ours: &Value, theirs: &Value) -> Vec<String> {
         .collect()
 }
 
-/// Returns the versions a CRD says are served.
+/// Returns the served versions of a CRD.
 pub(super) fn served(definition: &Value) -> impl Iterator<Item = &str> {
     let versions = list(definition, "/spec/versions").iter();
     let served = versions.filter(|version| is_true(version, "/served"));
     served.map(versions::name)
 }
 
-/// Returns the older versions as which objects may be stored, and that ours does not have.
+/// Returns the older versions in which objects may be stored and that ours does not have.
 fn still_stored(ours: &[Value], theirs: &Value) -> Vec<CrdMismatch> {
     let storage = versions::storage(ours).unwrap_or_default();
     let stored = list(theirs, "/status/storedVersions")
@@ -246,7 +246,7 @@ pub(super) fn is_condition(definition: &Value, condition: &str, status: &str) ->
     conditions.any(|each| text(each, "/status") == status)
 }
 
-/// Returns what the API server says about conditions that are not as wanted.
+/// Returns the API server's messages of conditions that differ from the wanted ones.
 pub(super) fn complaints(definition: &Value, wanted: &[(&str, &str)]) -> Vec<String> {
     let conditions = list(definition, "/status/conditions").iter();
     let said = |condition: &Value| {

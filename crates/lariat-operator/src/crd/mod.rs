@@ -1,4 +1,4 @@
-//! Custom resource definitions (CRDs): installed, established and served before anything needs them.
+//! Custom resource definitions (CRDs), which a start installs before anything needs them.
 
 mod compare;
 mod ensure;

@@ -1,4 +1,4 @@
-//! The versions of a CRD: ours, and those somebody else brought.
+//! The versions of a CRD: ours, and those of other programs.
 
 use kube::core::Version;
 use serde_json::Value;
@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::json::{is_true, text};
 use super::report::CrdMismatch;
 
-/// The versions a CRD is to have.
+/// The versions that a CRD is to have.
 pub(super) struct Versions {
     pub(super) merged: Vec<Value>,
     pub(super) mismatches: Vec<CrdMismatch>,
@@ -20,7 +20,7 @@ pub(super) fn named<'a>(versions: &'a [Value], wanted: &str) -> Option<&'a Value
     versions.iter().find(|version| name(version) == wanted)
 }
 
-/// Puts our versions in the place of those installed under the same names, and keeps the others.
+/// Replaces the installed versions of the same names by ours, and keeps the others.
 pub(super) fn merge(ours: &[Value], theirs: &[Value]) -> Versions {
     let unknown: Vec<&Value> = theirs
         .iter()
@@ -34,7 +34,7 @@ pub(super) fn merge(ours: &[Value], theirs: &[Value]) -> Versions {
         })
         .collect();
     let our_storage = storage(ours);
-    // What a newer program stores is not taken back by an older one that starts again.
+    // An older program that is started again does not change the storage version of a newer one.
     let newer = storage(theirs).filter(|storage| {
         let is_unknown = unknown.iter().any(|version| name(version) == *storage);
         is_unknown && is_newer(storage, our_storage.unwrap_or_default())
@@ -59,13 +59,13 @@ pub(super) fn merge(ours: &[Value], theirs: &[Value]) -> Versions {
     Versions { merged, mismatches }
 }
 
-/// Returns the version as which objects are stored.
+/// Returns the storage version.
 pub(super) fn storage(versions: &[Value]) -> Option<&str> {
     let storage = versions.iter().find(|version| is_true(version, "/storage"));
     storage.map(name)
 }
 
-/// Returns whether a version is newer than another, in the order of Kubernetes: v2, v1, v1beta1, v1alpha1.
+/// Returns whether a version is newer than another, in Kubernetes' order: v2, v1, v1beta1, v1alpha1.
 pub(super) fn is_newer(version: &str, than: &str) -> bool {
     Version::parse(version).priority() > Version::parse(than).priority()
 }

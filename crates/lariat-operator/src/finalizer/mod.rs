@@ -1,4 +1,4 @@
-//! Finalizers: cleanup before an object goes.
+//! Finalizers, which delay a deletion until cleanup is done.
 
 mod cleaned;
 mod error;

@@ -1,4 +1,4 @@
-//! Why a guard refuses a write.
+//! The errors of refused writes.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use tokio::time::Instant;
 use super::state::Trip;
 use crate::refusal::GuardError;
 
-/// It has tripped.
+/// The guard has tripped.
 pub(super) fn tripped(handler: &str, write: String, trip: &Trip, now: Instant) -> GuardError {
     let left = trip.until().map(|until| until.duration_since(now));
     GuardError {
@@ -22,7 +22,7 @@ pub(super) fn tripped(handler: &str, write: String, trip: &Trip, now: Instant) -
     }
 }
 
-/// How many objects a write deletes is not known.
+/// It is unknown how many objects the write deletes.
 pub(super) fn unknown(handler: &str, write: String) -> GuardError {
     GuardError {
         handler: handler.to_owned(),
@@ -35,7 +35,7 @@ pub(super) fn unknown(handler: &str, write: String) -> GuardError {
     }
 }
 
-/// A write deletes what has no weight.
+/// The write deletes an object of a kind that needs a weight.
 pub(super) fn no_weight(handler: &str, write: String) -> GuardError {
     GuardError {
         handler: handler.to_owned(),

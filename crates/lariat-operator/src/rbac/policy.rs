@@ -6,8 +6,9 @@ use k8s_openapi::api::rbac::v1::PolicyRule;
 
 use super::permission::Permission;
 
-/// Writes permissions as rules: resources of a group with the same verbs are one, in order. Where they hold is for
-/// the role to say.
+/// Returns permissions as sorted rules; resources of a group with the same verbs are one rule.
+///
+/// The namespaces are those of the role.
 pub(crate) fn rules(permissions: &[Permission]) -> Vec<PolicyRule> {
     let mut merged: BTreeMap<RuleKey<'_>, Vec<String>> = BTreeMap::new();
     for (resource, verbs) in verbs(permissions) {
@@ -38,13 +39,15 @@ pub(crate) fn rules(permissions: &[Permission]) -> Vec<PolicyRule> {
     rules
 }
 
-/// What resources of one rule have in common: group, verbs and names.
+/// The group, verbs and names that the resources of a rule have in common.
 type RuleKey<'a> = (&'a str, Vec<String>, &'a [String]);
 
 /// Group, resource and names.
 type ResourceKey<'a> = (&'a str, String, &'a [String]);
 
-/// Collects the verbs of each resource, without those for some names that hold for all names.
+/// Collects the verbs of each resource.
+///
+/// Verbs on some names are left out if they are needed on all names.
 fn verbs(permissions: &[Permission]) -> BTreeMap<ResourceKey<'_>, Vec<String>> {
     let mut verbs_of: BTreeMap<ResourceKey<'_>, Vec<String>> = BTreeMap::new();
     for permission in permissions {

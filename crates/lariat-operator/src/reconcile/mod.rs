@@ -1,4 +1,4 @@
-//! One reconcile of one object, and what features find there: who the operator is, and what they keep.
+//! A reconcile call, its operator, and the state that features keep for both.
 
 mod call;
 mod callback;

@@ -1,4 +1,4 @@
-//! What is sent to the API server, and what is made of its answers.
+//! Requests to the API server, and their answers.
 
 mod change;
 mod error;

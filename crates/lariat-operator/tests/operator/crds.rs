@@ -1,4 +1,4 @@
-//! Definitions: created, changed, left alone and waited for.
+//! Tests of CRDs: created, patched, kept and waited for.
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
@@ -22,7 +22,7 @@ pub(crate) fn definitions(cluster: &TestCluster) -> Api<CustomResourceDefinition
     Api::all(cluster.client())
 }
 
-/// Returns the definition of Widgets, with a merge patch put over it.
+/// Returns the CRD of Widgets with a merge patch.
 pub(crate) fn widgets(patch: &Value) -> CustomResourceDefinition {
     fn merge(into: &mut Value, patch: &Value) {
         match patch.as_object() {
@@ -39,7 +39,7 @@ pub(crate) fn widgets(patch: &Value) -> CustomResourceDefinition {
     serde_json::from_value(definition).expect("a definition")
 }
 
-/// Returns the versions of Widgets, named so, of which the last is stored.
+/// Returns versions of Widgets with these names; the last one is stored.
 fn versions(names: &[&str]) -> Value {
     let v1 = serde_json::to_value(&Widget::crd().spec.versions[0]).expect("JSON");
     let last = names.len() - 1;
@@ -70,7 +70,7 @@ pub(crate) async fn ensure_with(
     Ok(reports.remove(0))
 }
 
-/// Returns how often definitions were written, or tried to be.
+/// Returns the number of writes of CRDs, including failed ones.
 pub(crate) fn writes(cluster: &TestCluster) -> usize {
     let verbs = ["create", "update", "patch", "delete"];
     verbs
@@ -110,7 +110,7 @@ async fn kinds_are_served_before_the_factory_starts() {
         .reconciler("sizes", &factory.for_object::<Widget>())
         .register(|_| async { Ok(Outcome::done()) })
         .unwrap();
-    // Found by discovery, which knew nothing of it before.
+    // Discovery finds the kind, which it did not have before.
     let gadgets = factory.for_kind("demo.dev/v1/Gadget".parse::<lariat_core::Gvk>().unwrap());
     assert!(gadgets.client().resource().await.is_err());
     gadgets
@@ -298,7 +298,7 @@ async fn names_that_are_taken_are_told_in_the_words_of_the_server() {
     ] {
         assert!(text.contains(expected), "{text}");
     }
-    // What waits for its names may still be given others.
+    // A CRD that waits for its names may still be given others.
     let report = ensure(&client, &gadgets("gadget", "Gadget")).await.unwrap();
     assert!(matches!(report.change, CrdChange::Updated(_)), "{report}");
 }
@@ -413,7 +413,7 @@ async fn definitions_that_make_no_sense_are_named_all() {
         text.contains("cannot create the definition others.demo.dev: "),
         "{text}"
     );
-    // The first is all right.
+    // The first is fine.
     wait_for_condition(&definitions(&cluster), NAME, "Established")
         .await
         .unwrap();

@@ -1,4 +1,4 @@
-//! Periods of reconcilers, which outlast failures.
+//! Tests of the periods of reconcilers after failures.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -60,7 +60,7 @@ async fn without_a_period_a_failure_for_good_waits_for_a_change() {
     bench
         .operator
         .reconciler("once", &bench.widgets)
-        // Only what has the finalizer and is being deleted waits for nothing else.
+        // Only an object with the finalizer that is being deleted depends on nothing else.
         .finalizer(Finalizer::new("demo.dev/cleanup"), |_| async {
             Ok(Outcome::done())
         })
@@ -103,7 +103,7 @@ async fn the_period_ends_with_the_object() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_cleanup_that_was_given_up_is_tried_again() {
+async fn a_cleanup_that_failed_finally_is_called_again() {
     type Ends = fn() -> HandlerResult;
     let ends: [Ends; 2] = [
         || Err(HandlerError::from("still in use")),
