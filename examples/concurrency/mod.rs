@@ -84,7 +84,7 @@ impl Config {
             }
         };
         let pods = factory.for_object::<Pod>();
-        pods.register_handler_with("work", options, work)?;
+        pods.register_handler("work", options.handler(work))?;
         Ok(gauge)
     }
 }

@@ -93,7 +93,7 @@ async fn story(stage: &Stage) -> Result<()> {
         "one whose handler fails: {tries} attempts, with growing delays"
     ));
     create(stage, "failing", "fails").await?;
-    wait(stage, |handler| handler.given_up > 0).await?;
+    wait(stage, |handler| handler.exhausted > 0).await?;
 
     stage.step(format_args!(
         "one whose handler hangs: a call is dropped after {:?}",

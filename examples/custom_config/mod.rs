@@ -66,7 +66,7 @@ impl Config {
             .max_retries(self.retries)
             .resync(Resync::Every(self.resync));
         let pods = factory.for_object::<Pod>();
-        Ok(pods.register_handler_with("log", options, log)?)
+        Ok(pods.register_handler("log", options.handler(log))?)
     }
 }
 

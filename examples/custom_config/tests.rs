@@ -33,7 +33,7 @@ async fn a_call_that_fails_is_retried_five_times() {
     create(&cluster, "failing", "fails").await;
     sleep(Duration::from_secs(40)).await;
     let totals = totals(&factory);
-    assert_eq!((totals.runs, totals.failures, totals.given_up), (6, 6, 1));
+    assert_eq!((totals.runs, totals.failures, totals.exhausted), (6, 6, 1));
 }
 
 #[tokio::test(start_paused = true)]
@@ -76,5 +76,5 @@ async fn a_call_that_hangs_is_dropped_and_holds_the_one_worker_no_longer() {
     assert_eq!(totals(&factory).runs, 0);
     sleep(Duration::from_secs(2)).await;
     let totals = totals(&factory);
-    assert_eq!((totals.runs, totals.timeouts, totals.given_up), (2, 1, 1));
+    assert_eq!((totals.runs, totals.timeouts, totals.exhausted), (2, 1, 1));
 }

@@ -65,7 +65,7 @@ where
         }
     };
     let counters = factory.for_object::<ConfigMap>();
-    counters.register_handler_with("count", options, handler)?;
+    counters.register_handler("count", options.handler(handler))?;
     Ok(factory)
 }
 

@@ -54,8 +54,8 @@ const TELLING: [(&str, &str); 8] = [
     ),
     ("lariat_handler_runs_total", "calls, by how they ended"),
     (
-        "lariat_handler_given_up_total",
-        "pods given up after three retries",
+        "lariat_handler_exhausted_total",
+        "pods whose retries were exhausted",
     ),
     ("lariat_cache_objects", "pods in the cache"),
     ("lariat_reflector_watches_total", "watches opened"),

@@ -46,7 +46,7 @@ pub fn register(factory: &SharedControllerFactory, dice: Rng, longest: Duration)
     };
     let options = HandlerOptions::default().max_retries(RETRIES);
     let pods = factory.for_object::<Pod>();
-    pods.register_handler_with("work", options, work)?;
+    pods.register_handler("work", options.handler(work))?;
     Ok(())
 }
 

@@ -75,7 +75,7 @@ async fn names_and_counts_are_those_of_the_factory() {
     let totals = || bench.factory.status()[0].handlers[0].clone();
     let all_handled = async || {
         let totals = totals();
-        let settled = totals.runs - totals.failures + totals.given_up;
+        let settled = totals.runs - totals.failures + totals.exhausted;
         (settled == 20).then_some(()).ok_or(settled)
     };
     eventually(TIMEOUT, all_handled).await.unwrap();
@@ -91,12 +91,12 @@ async fn names_and_counts_are_those_of_the_factory() {
     assert_eq!(failed, totals.failures as f64);
     assert_eq!(done + failed, totals.runs as f64);
     assert!(failed > 0.0, "four calls in ten fail");
-    let given_up = value(&page, "lariat_handler_given_up_total", "");
-    assert_eq!(done + given_up, 20.0);
+    let exhausted = value(&page, "lariat_handler_exhausted_total", "");
+    assert_eq!(done + exhausted, 20.0);
     let retries = value(&page, "workqueue_retries_total", "");
     assert_eq!(
         retries,
-        failed - given_up,
+        failed - exhausted,
         "all failures but the last are tried again"
     );
     assert!(totals.failures <= u64::from(RETRIES + 1) * 20);

@@ -78,7 +78,7 @@ where
                 Ok(Outcome::done())
             }
         };
-        pods.register_handler_with(event.as_str(), options, handler)?;
+        pods.register_handler(event.as_str(), options.handler(handler))?;
     }
     Ok(())
 }

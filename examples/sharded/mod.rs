@@ -70,7 +70,7 @@ where
         }
     };
     let orders = factory.for_object::<ConfigMap>();
-    orders.register_handler_with("handle", options, handler)?;
+    orders.register_handler("handle", options.handler(handler))?;
     Ok(factory)
 }
 

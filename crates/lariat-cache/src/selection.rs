@@ -49,8 +49,10 @@ impl Selection {
     /// assert_eq!(selection.namespaces().len(), 2);
     /// ```
     pub fn in_namespaces<N: AsRef<str>>(self, namespaces: impl IntoIterator<Item = N>) -> Self {
-        let namespaces = namespaces.into_iter().map(|name| name.as_ref().into());
-        let mut namespaces: Vec<Arc<str>> = namespaces.collect();
+        let mut namespaces: Vec<Arc<str>> = namespaces
+            .into_iter()
+            .map(|name| name.as_ref().into())
+            .collect();
         namespaces.sort_unstable();
         namespaces.dedup();
         Self { namespaces, ..self }

@@ -266,8 +266,8 @@ mod tests {
         });
         let gvk = Gvk::new("", "v1", "Pod");
         let object = RawObject::parse(json.to_string().as_bytes(), &gvk).unwrap();
-        let changed = transform.change(object.json()).expect("it is JSON");
-        let changed = object.with_json(changed);
+        let json = transform.change(object.json()).expect("it is JSON");
+        let changed = object.with_json(json);
         let content: Value = serde_json::from_slice(changed.json()).unwrap();
         let mut expected = expected.clone();
         expected["apiVersion"] = "v1".into();

@@ -69,7 +69,7 @@ pub use factory::{FactoryBuilder, SharedControllerFactory, Transaction};
 pub use gate::{Gate, HandlerWrite};
 pub use handler::{
     Call, Context, Handler, HandlerError, HandlerOptions, HandlerResult, Ignore, Middleware, Next,
-    Outcome, Predicate, Resync, RetryAfter, Terminal, Timeout, Tracing,
+    Outcome, Predicate, Resync, RetryAfter, Terminal, Timeout, Tracing, WithOptions,
 };
 pub use lariat_cache::FlightRecorder;
 pub use lariat_lease::{

@@ -139,10 +139,11 @@ impl Payload {
         let handled = self.next_deletion(lane)?.number;
         let others = self
             .deletions_of(lane)
-            .filter(|each| each.number != handled);
-        let others = Deletions::boxed(others.map(of_lane(lane)).collect());
+            .filter(|each| each.number != handled)
+            .map(of_lane(lane));
+        let deletions = Deletions::boxed(others.collect());
         let mut payload = Self {
-            deletions: Some(others?),
+            deletions: Some(deletions?),
             ..Self::default()
         };
         let next = payload.deleted(lane)?;

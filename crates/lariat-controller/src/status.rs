@@ -45,7 +45,7 @@ pub struct HandlerStatus {
     /// Calls that exceeded the handler's timeout.
     pub timeouts: u64,
     /// Failures that were not retried because the retries were exhausted.
-    pub given_up: u64,
+    pub exhausted: u64,
     /// The total duration of all calls.
     pub busy: Duration,
     /// The durations of calls.
@@ -84,7 +84,7 @@ impl HandlerStatus {
             failures: failures.map(count).sum(),
             panics: count(Ended::Panicked),
             timeouts: count(Ended::TimedOut),
-            given_up: totals.given_up,
+            exhausted: totals.exhausted,
             busy: times.sum(),
             ended: totals.ended,
             times,

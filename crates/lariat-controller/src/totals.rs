@@ -65,7 +65,7 @@ pub(crate) struct Totals {
     pub(crate) at_once: u64,
     pub(crate) retries: u64,
     /// The number of failures that were not retried because the retries were exhausted.
-    pub(crate) given_up: u64,
+    pub(crate) exhausted: u64,
     /// The durations of successful calls, and of failed ones.
     pub(crate) times: [Histogram; 2],
     /// The times from a change to the call for it.
@@ -90,7 +90,7 @@ impl Totals {
         }
         self.at_once += other.at_once;
         self.retries += other.retries;
-        self.given_up += other.given_up;
+        self.exhausted += other.exhausted;
         self.lags.merge(&other.lags);
     }
 }

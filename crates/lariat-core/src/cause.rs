@@ -64,7 +64,7 @@ pub enum Cause {
         /// The handler that enqueued it, if a handler did.
         by: Option<Arc<str>>,
         /// The reason that was given, if any.
-        why: Option<Arc<str>>,
+        reason: Option<Arc<str>>,
         /// The source line of the call.
         at: &'static Location<'static>,
         /// As for [`Wrote`](Self::Wrote), if a handler enqueued it without a delay.
@@ -188,13 +188,15 @@ impl fmt::Display for Cause {
                 ..
             } => write!(f, "written by {by} {from} → {to}"),
             Self::Related { what, .. } => f.write_str(what),
-            Self::Enqueued { by, why, at, .. } => {
+            Self::Enqueued { by, reason, at, .. } => {
                 f.write_str("enqueued ")?;
                 if let Some(by) = by {
                     write!(f, "by {by} ")?;
                 }
                 write!(f, "at {at}")?;
-                why.iter().try_for_each(|why| write!(f, " ({why})"))
+                reason
+                    .iter()
+                    .try_for_each(|reason| write!(f, " ({reason})"))
             }
             Self::Retry { handler, failures } => write!(f, "retry {failures} of {handler}"),
             Self::Requeued { handler, .. } => write!(f, "requeued by {handler}"),
@@ -354,8 +356,12 @@ impl Causes {
     pub fn chain_by(&self, chain: impl FnMut(&Cause) -> Option<u32>) -> u32 {
         let more = self.more.as_deref();
         let is_new = |(at, _): &(usize, &Cause)| more.is_none_or(|more| !more.has_had(*at));
-        let new = self.iter().enumerate().filter(is_new);
-        let new = new.map(|(_, cause)| cause).filter_map(chain);
+        let new = self
+            .iter()
+            .enumerate()
+            .filter(is_new)
+            .map(|(_, cause)| cause)
+            .filter_map(chain);
         let shortest = new.chain(more.and_then(|more| more.shortest)).min();
         let failed = more.and_then(|more| more.failed);
         // Retries continue the chain of the failed run; anything new has a chain of its own.
@@ -471,7 +477,7 @@ mod tests {
     fn enqueued(by: &str) -> Cause {
         Cause::Enqueued {
             by: Some(by.into()),
-            why: None,
+            reason: None,
             at: Location::caller(),
             chain: 0,
         }
@@ -595,8 +601,7 @@ mod tests {
             handler: "h".into(),
             failures,
         };
-        let causes = Causes::from(Cause::Added { version: 1.into() });
-        let mut causes = causes.retried(retry(1), 0);
+        let mut causes = Causes::from(Cause::Added { version: 1.into() }).retried(retry(1), 0);
         assert_eq!((causes.chain(), causes.is_retry()), (0, true));
         causes.push(wrote("h", 1, 2, 1));
         assert_eq!(

@@ -49,4 +49,4 @@ pub use record::{
     Version,
 };
 pub use recorder::{FlightRecorder, Recorder};
-pub use recording::{Entry, ReadError, Recording, Session, What};
+pub use recording::{ReadError, Recording, RecordingEntry, Session, What};

@@ -84,7 +84,7 @@ pub struct Session<'a> {
 
 /// An entry of a recording.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Entry<'a> {
+pub struct RecordingEntry<'a> {
     /// Its session.
     pub session: Session<'a>,
     /// How long after the beginning of the session.
@@ -164,7 +164,7 @@ impl Recording {
     ///
     /// Times may go back a little where threads met. If the ring has wrapped, the first entry is not the first of its
     /// session.
-    pub fn entries(&self) -> impl Iterator<Item = Entry<'_>> {
+    pub fn entries(&self) -> impl Iterator<Item = RecordingEntry<'_>> {
         let mut before: Option<u64> = None;
         self.frames().flat_map(move |frame| {
             let expected = before.map_or(frame.sequence, |before| before + 1);
@@ -233,9 +233,9 @@ fn session<'a>(number: u32, decoder: &mut Decoder<'a>) -> Option<Session<'a>> {
 }
 
 impl<'a> Iterator for Entries<'a> {
-    type Item = Entry<'a>;
+    type Item = RecordingEntry<'a>;
 
-    fn next(&mut self) -> Option<Entry<'a>> {
+    fn next(&mut self) -> Option<RecordingEntry<'a>> {
         let session = self.session?;
         let what = if self.missing > 0 {
             let frames = std::mem::take(&mut self.missing);
@@ -257,7 +257,7 @@ impl<'a> Iterator for Entries<'a> {
             _ => self.nanos,
         };
         let at = Duration::from_nanos(u64::try_from(nanos).unwrap_or(0));
-        Some(Entry { session, at, what })
+        Some(RecordingEntry { session, at, what })
     }
 }
 

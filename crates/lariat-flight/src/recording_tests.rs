@@ -55,7 +55,7 @@ fn call(run: u64) -> Record<'static> {
 
 /// Returns the numbers of the calls in a recording.
 fn runs(recording: &Recording) -> Vec<u64> {
-    let run = |entry: Entry<'_>| match entry.what {
+    let run = |entry: RecordingEntry<'_>| match entry.what {
         What::Record(Record::Controller {
             what: Controlled::CallBegan { run, .. },
             ..

@@ -131,10 +131,10 @@ impl Lease {
     /// assert!(error.unwrap_err().to_string().contains("not longer than the renew deadline"));
     /// ```
     pub fn validate(&self) -> Result<(), LeaseError> {
-        let invalid = |why: String| {
+        let invalid = |reason: String| {
             Err(LeaseError::Invalid {
                 lease: self.name.clone(),
-                why,
+                reason,
             })
         };
         let texts = [
@@ -184,15 +184,16 @@ impl Lease {
 /// Returns the namespace of the pod's service account; `None` outside a pod.
 pub(crate) fn own_namespace() -> Option<String> {
     let text = std::fs::read_to_string(NAMESPACE_FILE).ok()?;
-    let text = text.trim();
-    (!text.is_empty()).then(|| text.to_owned())
+    let namespace = text.trim();
+    (!namespace.is_empty()).then(|| namespace.to_owned())
 }
 
 /// Returns the name of the pod or host, with a random suffix.
 pub(crate) fn own_identity() -> String {
     let variable = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
-    let host = variable("POD_NAME").or_else(|| variable("HOSTNAME"));
-    let host = host.unwrap_or_else(|| "lariat".to_owned());
+    let host = variable("POD_NAME")
+        .or_else(|| variable("HOSTNAME"))
+        .unwrap_or_else(|| "lariat".to_owned());
     format!("{host}_{:08x}", fastrand::u32(..))
 }
 
@@ -233,9 +234,9 @@ mod tests {
                 "1.2 times the retry period 2s",
             ),
         ];
-        for (lease, why) in table {
+        for (lease, reason) in table {
             let said = refused(&lease);
-            assert!(said.contains(why), "{said:?} does not say {why:?}");
+            assert!(said.contains(reason), "{said:?} does not say {reason:?}");
         }
         assert!(
             lease()

@@ -64,8 +64,11 @@ impl Elector {
     /// The configuration is invalid: see [`Lease::validate`].
     pub fn new(client: Client, lease: Lease) -> Result<Self, LeaseError> {
         lease.validate()?;
-        let namespace = lease.namespace.clone().or_else(own_namespace);
-        let namespace = namespace.unwrap_or_else(|| client.default_namespace().to_owned());
+        let namespace = lease
+            .namespace
+            .clone()
+            .or_else(own_namespace)
+            .unwrap_or_else(|| client.default_namespace().to_owned());
         let identity: Arc<str> = lease.identity.clone().unwrap_or_else(own_identity).into();
         Ok(Self {
             api: Api::namespaced(client, &namespace),
@@ -122,20 +125,20 @@ impl Elector {
             let held = pin!(campaign.run());
             match futures::future::select(stop, held).await {
                 futures::future::Either::Left(_) => None,
-                futures::future::Either::Right((why, _)) => Some(why),
+                futures::future::Either::Right((reason, _)) => Some(reason),
             }
         };
         // Ended before the release, so that nothing acts as the leader while the lease is given away.
         self.leadership.end();
-        let Some(why) = lost else {
+        let Some(reason) = lost else {
             if self.config.releases {
                 campaign.release().await;
             }
             return Ok(());
         };
         let lease = self.leadership.lease().to_owned();
-        tracing::warn!(%lease, identity = self.leadership.identity(), "lost the lease: {why}");
-        Err(LeaseError::Lost { lease, why })
+        tracing::warn!(%lease, identity = self.leadership.identity(), "lost the lease: {reason}");
+        Err(LeaseError::Lost { lease, reason })
     }
 }
 
@@ -170,8 +173,8 @@ impl<'a> Campaign<'a> {
         self.acquire().await;
         loop {
             time::sleep(self.elector.config.retry_period).await;
-            if let Err(why) = self.renew().await {
-                return why;
+            if let Err(reason) = self.renew().await {
+                return reason;
             }
         }
     }

@@ -5,20 +5,20 @@
 #[non_exhaustive]
 pub enum LeaseError {
     /// The configuration is invalid.
-    #[error("the lease {lease} cannot be held: {why}")]
+    #[error("the lease {lease} cannot be held: {reason}")]
     Invalid {
         /// The name of the lease.
         lease: String,
         /// What is wrong.
-        why: String,
+        reason: String,
     },
     /// The lease was held and was lost.
-    #[error("the lease {lease} is lost: {why}")]
+    #[error("the lease {lease} is lost: {reason}")]
     Lost {
         /// The namespace and the name of the lease.
         lease: String,
         /// Why: it was not renewed in time, or another process holds it.
-        why: String,
+        reason: String,
     },
 }
 

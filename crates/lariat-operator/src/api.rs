@@ -1,4 +1,4 @@
-//! Objects of one kind: read from the shared cache, written through the factory's client.
+//! Reads objects of one kind from the shared cache, and writes them through the factory's client.
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,23 +14,24 @@ use serde::de::DeserializeOwned;
 
 use crate::wire::{ApiError, Built, Sender};
 
-/// How long a read waits for the cache by default.
+/// The default time limit of a read that waits for the cache to sync.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Objects of one kind, read from the cache all share and written to the API server; a clone is the same handle.
+/// Reads a kind from the shared cache, and writes it to the API server.
 ///
-/// The methods are named as those of kube's [`Api`](kube::Api), and name objects by their key instead of being bound
-/// to a namespace. Reads wait until the cache is filled once, for [half a minute](Self::with_patience) at most, and
-/// send nothing. They are possibly older than what the API server has by now, but not than what was written through
-/// the factory, this handle included. Exceptions are left to the watch: deletions of collections; subresources that
-/// answer with something other than the object (`scale`, `eviction`, `binding`); writes through another version of the
-/// kind; writes to a kind whose cache is restricted by a field selector.
+/// Clones are the same handle. The methods have the names of those of kube's [`Api`](kube::Api), but take keys instead
+/// of being bound to a namespace. A read waits until the cache is synced, by default for at most [30
+/// seconds](Self::with_patience), and sends no request. It may return a state older than the API server's, but never
+/// one older than the last write through the factory, including writes through this handle. Four kinds of writes are
+/// visible only once the watch reports them: deletions of collections; subresources that answer with something other
+/// than the object (`scale`, `eviction`, `binding`); writes through another version of the kind; and writes to a kind
+/// whose cache is restricted by a field selector.
 ///
-/// Of kinds of which only metadata is cached ([`Storage::OnDemand`](lariat_cache::Storage::OnDemand), a memory budget)
-/// each object that is read is fetched.
+/// If only metadata of a kind is cached ([`Storage::OnDemand`](lariat_cache::Storage::OnDemand), a memory budget), each
+/// object that is read is fetched.
 ///
-/// Having one keeps the kind's cache, like [`SharedController::cache`]. It reads and writes as the factory's client, or
-/// with the [identity](SharedController::with_identity) of the controller it was made of.
+/// A handle keeps the kind's cache in use, like [`SharedController::cache`]. It reads and writes as the factory's
+/// client, or with the [identity](SharedController::with_identity) of the controller it was created from.
 ///
 /// ```no_run
 /// use k8s_openapi::api::core::v1::Pod;
@@ -54,11 +55,11 @@ pub struct CachedApi<K> {
 }
 
 impl<K: View> CachedApi<K> {
-    /// Makes a handle of a controller's kind.
+    /// Creates a handle for the kind of a controller.
     ///
     /// # Panics
     ///
-    /// If the factory runs and this is the first use of the kind: outside a tokio runtime.
+    /// If called outside a tokio runtime while the factory runs, and this is the first use of the kind.
     #[must_use]
     pub fn new(kind: &SharedController<K>) -> Self {
         Self {
@@ -69,21 +70,22 @@ impl<K: View> CachedApi<K> {
         }
     }
 
-    /// Sets how long reads wait until the cache is filled once (default: 30 seconds; zero: not at all).
+    /// Sets how long reads wait for the cache to sync (default 30 seconds).
     ///
-    /// It counts from the first read of the kind, through whichever handle, that found the cache not filled since the
-    /// kind was started or filled last. A read after that fails at once with [`ApiError::NotFilled`], which says what
-    /// the cache waits for. A handler that passes the error on is tried again, and holds no worker meanwhile: a list
-    /// that is forbidden must not stop objects that do not need it, however many others read it.
+    /// Zero means not to wait. The time counts from the first read of the kind, through any handle, that found the
+    /// cache not synced since the kind was started or last synced. A later read fails immediately with
+    /// [`ApiError::NotFilled`], which says what the cache waits for. A handler that returns this error is retried and
+    /// occupies no worker meanwhile. So a list that is forbidden does not delay objects that do not need it, however
+    /// many others read it.
     #[must_use]
     pub fn with_patience(self, patience: Duration) -> Self {
         Self { patience, ..self }
     }
 
-    /// Asks the API server for objects the cache does not have (default: they do not exist).
+    /// Asks the API server for objects that the cache does not have.
     ///
-    /// For kinds of which only a [selection](lariat_cache::Selection) is cached, and where an object somebody else has
-    /// just made must be found. Lists come from the cache all the same.
+    /// By default such objects do not exist. Use it for kinds of which only a [selection](lariat_cache::Selection) is
+    /// cached, and to find objects that another client has just created. Lists are still read from the cache.
     #[must_use]
     pub fn with_fallback(self) -> Self {
         Self {
@@ -98,13 +100,13 @@ impl<K: View> CachedApi<K> {
         self.cache.gvk()
     }
 
-    /// Returns the cache it reads.
+    /// Returns the cache the handle reads.
     #[must_use]
     pub fn cache(&self) -> &Cache<K> {
         &self.cache
     }
 
-    /// Waits for the cache.
+    /// Waits until the cache is synced.
     async fn filled(&self) -> Result<&Cache<K>, ApiError> {
         match self.cache.readable_within(self.patience).await {
             Some(true) => Ok(&self.cache),
@@ -134,12 +136,12 @@ impl<K: View> CachedApi<K> {
         Ok(self.client.resource().await?)
     }
 
-    /// Returns the objects that are wanted, in key order, once the cache is filled.
+    /// Returns the objects that a query selects, in key order.
     ///
     /// # Errors
     ///
-    /// The kind is not served, or its cache is not filled in time; an object does not fit the type, of which there is
-    /// no list then: [`Cache::select`] gives errors one by one; or content that is not cached cannot be fetched.
+    /// The kind is not served, its cache does not sync in time, an object does not fit the type, or content that is not
+    /// cached cannot be fetched. [`Cache::select`] returns the objects that fit, with an error for each that does not.
     ///
     /// # Cancel safety
     ///
@@ -180,8 +182,8 @@ impl<K: View + DeserializeOwned> CachedApi<K> {
     ///
     /// # Errors
     ///
-    /// The kind is not served, its cache is not filled in time, the object does not fit the type, or, where the API
-    /// server is asked, that fails.
+    /// The kind is not served, its cache does not sync in time, the object does not fit the type, or a request to the
+    /// API server fails.
     ///
     /// # Cancel safety
     ///
@@ -197,11 +199,11 @@ impl<K: View + DeserializeOwned> CachedApi<K> {
         }
     }
 
-    /// Returns an object as the API server has it now, whatever is cached.
+    /// Reads an object from the API server, bypassing the cache.
     ///
     /// # Errors
     ///
-    /// The API server does not answer, or not with such an object.
+    /// The API server does not answer, or answers with something else.
     ///
     /// # Cancel safety
     ///
@@ -219,15 +221,17 @@ impl<K: View + DeserializeOwned> CachedApi<K> {
         }
     }
 
-    /// Creates an object. Its metadata says where; with a `generateName` the answer says under which name.
+    /// Creates an object, in the namespace of its metadata.
+    ///
+    /// With a `generateName`, the answer has the generated name.
     ///
     /// # Errors
     ///
-    /// It exists ([`ApiError::is_already_exists`]), has no namespace, or is refused otherwise.
+    /// It exists already ([`ApiError::is_already_exists`]), has no namespace, or the API server refuses it.
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, it may have been created or not.
+    /// If the future is dropped, the object may have been created.
     pub async fn create(&self, object: &K) -> Result<K, ApiError>
     where
         K: Serialize + kube::Resource,
@@ -242,15 +246,17 @@ impl<K: View + DeserializeOwned> CachedApi<K> {
         self.read("create", &key, &answer)
     }
 
-    /// Replaces an object. With a resource version in its metadata only that state is replaced.
+    /// Replaces an object.
+    ///
+    /// If its metadata has a resource version, only that state is replaced.
     ///
     /// # Errors
     ///
-    /// It is in another state by now ([`ApiError::is_conflict`]), does not exist, or is refused otherwise.
+    /// It has changed since ([`ApiError::is_conflict`]), does not exist, or the API server refuses the new state.
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, it may have been replaced or not.
+    /// If the future is dropped, the object may have been replaced.
     pub async fn replace(&self, object: &K) -> Result<K, ApiError>
     where
         K: Serialize + kube::Resource,
@@ -292,7 +298,7 @@ impl<K: View + DeserializeOwned> CachedApi<K> {
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, it may have been patched or not.
+    /// If the future is dropped, the object may have been patched.
     pub async fn patch<P: Serialize>(
         &self,
         key: &ObjectKey,
@@ -326,8 +332,10 @@ impl<K: View + DeserializeOwned> CachedApi<K> {
         .await
     }
 
-    /// Deletes an object; whether it is gone when this returns, or has only begun to go, is up to its finalizers and
-    /// its grace period.
+    /// Deletes an object.
+    ///
+    /// When this returns, the object may still exist: it is removed when its finalizers are removed and its grace
+    /// period has ended.
     ///
     /// # Errors
     ///
@@ -335,14 +343,14 @@ impl<K: View + DeserializeOwned> CachedApi<K> {
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, it may have been deleted or not.
+    /// If the future is dropped, the object may have been deleted.
     pub async fn delete(&self, key: &ObjectKey, params: &DeleteParams) -> Result<(), ApiError> {
         let (request, name) = (self.object(key).await?, path_segment(key.name()));
         let request = request.delete(&name, params);
         self.answer("delete", key, request).await.map(drop)
     }
 
-    /// Sends a request about one object, whose name is given as a segment of its path, and reads it in the answer.
+    /// Sends a request for one object, whose name is a segment of the path, and decodes the answer.
     async fn send(
         &self,
         verb: &'static str,
@@ -352,15 +360,16 @@ impl<K: View + DeserializeOwned> CachedApi<K> {
         let request = build(self.object(key).await?, &path_segment(key.name()));
         let answer = self.answer(verb, key, request).await?;
         let answered = RawObject::key_of(answer.as_bytes());
-        // An answer that is no object fails below, with where it does not fit.
+        // An answer that is not such an object fails below, where the error says what does not fit.
         if let Some(answered) = answered.filter(|answered| !self.is_of(answered, key)) {
             return Err(ApiError::another(verb, self.gvk(), key, &answered));
         }
         self.read(verb, key, &answer)
     }
 
-    /// Returns whether an answer is about the object of a key; the namespace of a key does not matter to a kind
-    /// without.
+    /// Returns whether an answer is about the object of a key.
+    ///
+    /// For cluster-scoped kinds the namespace of the key is ignored.
     fn is_of(&self, answered: &ObjectKey, key: &ObjectKey) -> bool {
         answered.name() == key.name()
             && answered
@@ -385,7 +394,7 @@ impl<K: View + DeserializeOwned> CachedApi<K> {
         })
     }
 
-    /// Begins a request about one object.
+    /// Builds a request for one object.
     async fn object(&self, key: &ObjectKey) -> Result<Request, ApiError> {
         match ApiError::of_name(self.gvk(), key) {
             Some(error) => Err(error),
@@ -393,7 +402,7 @@ impl<K: View + DeserializeOwned> CachedApi<K> {
         }
     }
 
-    /// Begins a request about the objects among which one is.
+    /// Builds a request for the collection of an object.
     async fn collection(&self, key: &ObjectKey) -> Result<Request, ApiError> {
         if let Some(error) = ApiError::of_namespace(self.gvk(), key) {
             return Err(error);
@@ -415,7 +424,7 @@ impl<K: View + DeserializeOwned> CachedApi<K> {
     }
 }
 
-/// Returns the key in an object's metadata; its name may be one that is to be generated.
+/// Returns the key in an object's metadata; the name is empty if it is to be generated.
 fn key_of<K: kube::Resource>(object: &K) -> ObjectKey {
     let meta = object.meta();
     let name = meta

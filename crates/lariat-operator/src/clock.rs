@@ -1,9 +1,9 @@
-//! The wall clock, for the times that are written into objects. What is waited for is measured by tokio's clock.
+//! The wall clock, for timestamps in objects; durations are measured with tokio's clock.
 
 use jiff::Timestamp;
 use lariat_core::clock;
 
-/// Returns what time it is, or the last there is. Everything else takes the time as a parameter.
+/// Returns the present time. All other code takes the time as a parameter.
 pub(crate) fn now() -> Timestamp {
     clock::now().try_into().unwrap_or(Timestamp::MAX)
 }

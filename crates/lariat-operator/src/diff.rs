@@ -1,15 +1,15 @@
-//! Which fields of an object change, for people.
+//! Compares two states of an object, for people to read.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use serde_json::{Map, Value};
 
-use crate::annotations::APPLIED;
+use crate::names::APPLIED;
 
 /// A field that would change.
 ///
-/// Prints as `spec.replicas: 2 → 3`; a field that is not there is `(none)`.
+/// Prints as `spec.replicas: 2 → 3`; a missing field is `(none)`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct FieldChange {
     path: String,
@@ -17,22 +17,22 @@ pub struct FieldChange {
     new: Option<String>,
 }
 
-/// The fields that change between two states.
+/// The fields that differ between two states.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Diff {
     pub(crate) changes: Vec<FieldChange>,
-    /// How many more there are.
+    /// The number of further fields, which are not listed.
     pub(crate) left_out: usize,
     is_secret: bool,
 }
 
-/// How many fields are shown of one object.
+/// The number of fields listed for one object.
 const MOST: usize = 256;
 
-/// How many characters of a value are shown.
+/// The number of characters shown of a value.
 const LONGEST: usize = 256;
 
-/// What the API server keeps for itself.
+/// Fields that the API server maintains.
 const HIDDEN: [&str; 6] = [
     "managedFields",
     "resourceVersion",
@@ -43,20 +43,25 @@ const HIDDEN: [&str; 6] = [
 ];
 
 impl FieldChange {
-    /// Returns where it is: `spec.containers[web].image`, `metadata.labels["app.kubernetes.io/name"]`.
+    /// Returns the path, such as `spec.containers[web].image`.
+    ///
+    /// Names with dots are quoted: `metadata.labels["app.kubernetes.io/name"]`.
     #[must_use]
     pub fn path(&self) -> &str {
         &self.path
     }
 
-    /// Returns the value there is, as JSON, if there is one. Values of Secrets are `(hidden)`; long ones are cut.
+    /// Returns the present value as JSON, if there is one.
+    ///
+    /// Values of Secrets are `(hidden)`; long values are cut.
     #[must_use]
     pub fn before(&self) -> Option<&str> {
         self.old.as_deref()
     }
 
-    /// Returns the value there would be, as JSON, if there would be one. Values of Secrets are `(hidden)`; long ones
-    /// are cut.
+    /// Returns the planned value as JSON, if there is one.
+    ///
+    /// Values of Secrets are `(hidden)`; long values are cut.
     #[must_use]
     pub fn after(&self) -> Option<&str> {
         self.new.as_deref()
@@ -87,7 +92,7 @@ impl fmt::Display for Diff {
 }
 
 impl Diff {
-    /// Compares two states of an object; the values of a Secret are left out.
+    /// Compares two states of an object; values of Secrets are hidden.
     pub(crate) fn of(old: &Value, new: &Value, is_secret: bool) -> Self {
         let mut diff = Self {
             is_secret,
@@ -96,7 +101,7 @@ impl Diff {
         let (old, new) = (shown(old), shown(new));
         diff.fields("", &old, &new);
         if diff.changes.len() > 1 {
-            // It changes with what is applied.
+            // This annotation changes with everything that is applied.
             let path = field("metadata.annotations", APPLIED);
             diff.changes.retain(|change| change.path != path);
         }
@@ -117,7 +122,7 @@ impl Diff {
         match (old, new) {
             (old, new) if old == new => {}
             (Some(Value::Object(old)), Some(Value::Object(new))) => self.fields(at, old, new),
-            // Field by field, so that what is created reads like what is changed.
+            // Field by field, so that a created object reads like a changed one.
             (None, Some(Value::Object(new))) if !new.is_empty() => self.fields(at, &nothing, new),
             (Some(Value::Object(old)), None) if !old.is_empty() => self.fields(at, old, &nothing),
             (Some(Value::Array(old)), Some(Value::Array(new))) => self.elements(at, old, new),
@@ -140,7 +145,7 @@ impl Diff {
         }
     }
 
-    /// Compares in which order elements with names are that stay.
+    /// Compares the order of the named elements that are in both lists.
     fn order(&mut self, at: &str, old: Vec<&Value>, new: Vec<&Value>) {
         if old != new {
             let [old, new] = [old, new].map(|names| names.into_iter().cloned().collect());
@@ -169,10 +174,10 @@ impl Diff {
     }
 }
 
-/// Returns what is shown of an object.
+/// Returns the fields that are compared.
 fn shown(object: &Value) -> Map<String, Value> {
     let mut object = object.as_object().cloned().unwrap_or_default();
-    // They say what it is, and not how.
+    // They identify the object and do not change.
     object.remove("apiVersion");
     object.remove("kind");
     if let Some(Value::Object(metadata)) = object.get_mut("metadata") {
@@ -194,7 +199,7 @@ fn field(at: &str, name: &str) -> String {
     }
 }
 
-/// Returns whether a field of a Secret shows values, as the annotation of `kubectl apply` does too.
+/// Returns whether a field of a Secret contains values, as the annotation of `kubectl apply` does too.
 fn shows_values(at: &str) -> bool {
     const OPEN: [&str; 5] = [
         "metadata.name",
@@ -206,7 +211,7 @@ fn shows_values(at: &str) -> bool {
     !OPEN.iter().any(|open| at.starts_with(open))
 }
 
-/// Where an element of a list is.
+/// Identifies an element of a list.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum ElementKey<'a> {
     Named(&'a str),
@@ -222,7 +227,7 @@ impl fmt::Display for ElementKey<'_> {
     }
 }
 
-/// Returns elements by name, if each has one of its own, as containers and ports do.
+/// Returns elements by name, if each has a unique name, as containers and ports do.
 fn by_name(list: &[Value]) -> Option<BTreeMap<ElementKey<'_>, &Value>> {
     let named: BTreeMap<ElementKey<'_>, &Value> = list
         .iter()
@@ -231,7 +236,7 @@ fn by_name(list: &[Value]) -> Option<BTreeMap<ElementKey<'_>, &Value>> {
     (named.len() == list.len()).then_some(named)
 }
 
-/// Returns the names in a list that are in another too, in their order.
+/// Returns the named elements of a list that are in another list too, in their order.
 fn common<'a>(list: &'a [Value], other: &BTreeMap<ElementKey<'_>, &Value>) -> Vec<&'a Value> {
     let names = list.iter().filter_map(|each| each.get("name"));
     let is_common = |name: &&Value| {
@@ -241,7 +246,7 @@ fn common<'a>(list: &'a [Value], other: &BTreeMap<ElementKey<'_>, &Value>) -> Ve
     names.filter(is_common).collect()
 }
 
-/// Returns elements by their place.
+/// Returns elements by index.
 fn by_index(list: &[Value]) -> BTreeMap<ElementKey<'_>, &Value> {
     let places = list.iter().enumerate();
     places
@@ -320,7 +325,7 @@ mod tests {
             &list(&["c", "a", "b"]),
             &[r#"c[].name: ["a","b","c"] → ["c","a","b"]"#],
         );
-        // What comes and goes is no other order.
+        // Added and removed elements do not count as a new order.
         check(
             &list(&["a", "b", "c"]),
             &list(&["x", "a", "c"]),

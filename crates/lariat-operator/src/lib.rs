@@ -1,5 +1,5 @@
-//! What operators are made of, on shared controllers: reconcilers, finalizers, status and conditions, sets
-//! of objects that are applied, Events.
+//! Builds operators on shared controllers: reconcilers, finalizers, status and conditions, sets of applied objects,
+//! Events.
 //!
 //! ```text
 //! Operator ──reconciler──▶ a named handler of the kind's shared controller
@@ -9,9 +9,9 @@
 //!    └── at the start: CRDs installed, permissions checked
 //! ```
 //!
-//! An [`Operator`] adds a name, a recorder of Events and what it needs to be allowed to a
+//! An [`Operator`] adds a name, an event recorder and the gathering of permissions to a
 //! [`SharedControllerFactory`](lariat_controller::SharedControllerFactory). Everything runs on that factory: two
-//! reconcilers over Pods share one watch, with each other and with every plain handler.
+//! reconcilers of Pods share one watch, with each other and with every plain handler.
 //!
 //! ```
 //! use k8s_openapi::api::{apps::v1::Deployment, core::v1::ConfigMap};
@@ -19,7 +19,7 @@
 //! use lariat_operator::{Desired, Operator, Reconcile};
 //! use serde_json::json;
 //!
-//! /// Every Deployment gets a ConfigMap with its name, which goes with it.
+//! /// Applies a ConfigMap with the name of each Deployment; it is deleted with the Deployment.
 //! async fn reconcile(cx: Reconcile<Deployment>) -> HandlerResult {
 //!     let name = cx.key().name();
 //!     let config = json!({
@@ -44,11 +44,11 @@
 //!
 //! | feature | adds |
 //! |---|---|
-//! | `apply` (default) | sets of objects: [`Reconcile::apply`] |
-//! | `crd` (default) | CRDs that are installed at the start: [`Operator::installs`] |
+//! | `apply` (default) | applied sets of objects: [`Reconcile::apply`] |
+//! | `crd` (default) | CRDs that a start installs: [`Operator::installs`] |
 //! | `events` (default) | Events: [`Reconcile::event`] |
-//! | `guard` (default) | budgets for writes, and plans: [`Reconciler::guard`], [`Operator::plan_only`]; has `events` |
-//! | `rbac` (default) | what an operator needs to be allowed: [`Operator::rules`] |
+//! | `guard` (default) | budgets for writes, and plans: [`Reconciler::guard`], [`Operator::plan_only`]; enables `events` |
+//! | `rbac` (default) | the permissions an operator needs: [`Operator::rules`] |
 
 #![cfg_attr(
     not(feature = "default"),
@@ -82,13 +82,10 @@ mod reconcile;
 mod diff;
 mod wire;
 
-mod annotations;
 mod clock;
-mod extensions;
 mod names;
 mod needs;
 mod refusal;
-mod secrets;
 mod yaml;
 
 pub use api::CachedApi;
@@ -99,14 +96,14 @@ pub use apply::{
 };
 #[cfg(feature = "crd")]
 pub use crd::{
-    CrdChange, CrdError, CrdOptions, CrdReport, Install, InstallError, Skew, ensure_crds,
+    CrdChange, CrdError, CrdMismatch, CrdOptions, CrdReport, Install, InstallError, ensure_crds,
     with_crd_version,
 };
 #[cfg(any(feature = "apply", feature = "guard"))]
 pub use diff::FieldChange;
 #[cfg(feature = "events")]
 pub use events::{Event, EventApi, EventOptions, EventStatus, Recorder};
-pub use finalizer::{Finalizer, FinalizerNameError, StripError, Stripped};
+pub use finalizer::{Finalizer, FinalizerNameError, FinalizerRemoval, FinalizerRemovalError};
 #[cfg(feature = "guard")]
 pub use guard::{Budget, Guard, GuardState, Plan, PlannedWrite, Trip};
 pub use needs::Rule;

@@ -1,4 +1,10 @@
-//! What Kubernetes takes for names.
+//! Names that Kubernetes accepts, and the keys of annotations that several modules use.
+
+/// The annotation of an applied object with the hash of what was applied.
+pub(crate) const APPLIED: &str = "lariat.dev/applied";
+
+/// The prefix of the annotations in which an owner records its sets; the names of operator and set follow.
+pub(crate) const NOTES: &str = "applied.lariat.dev/";
 
 const LONGEST_DOMAIN: usize = 253;
 const LONGEST_MANAGER: usize = 128;
@@ -96,7 +102,7 @@ mod tests {
             assert_eq!(not_a_manager(&manager), None, "{manager}");
             assert_ne!(manager, manager_of(operator, "another"));
         }
-        // What the API server keeps fields under must not change with a release.
+        // The API server stores fields under this name, so it must not change with a release.
         assert_eq!(manager_of("op", "a\tb"), "op/460f8cded8353d51");
     }
 }

@@ -3,7 +3,9 @@
 use serde::Serialize;
 use serde_json::Value;
 
-/// Writes an object as YAML, the way kubectl does: definitions and roles, say, for a folder of manifests.
+/// Returns an object as YAML, in the form that kubectl prints.
+///
+/// Use it to generate manifests, for example of CRDs and roles.
 ///
 /// Members are in the order of their names, texts in double quotes unless they are plain words.
 ///

@@ -550,8 +550,8 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> Work<K, P> {
         let payload = self
             .item
             .as_mut()
-            .map(|item| std::mem::take(&mut item.payload));
-        let payload = payload.unwrap_or_default();
+            .map(|item| std::mem::take(&mut item.payload))
+            .unwrap_or_default();
         self.done_with([(
             LaneId::WHOLE,
             Verdict::Failed {

@@ -78,9 +78,10 @@ impl Secret {
     /// Derives the cipher for a purpose and a salt.
     pub(crate) fn derive(&self, purpose: &'static [u8], salt: &[u8]) -> Cipher {
         let info = [purpose, salt];
-        let derived = Prk::new_less_safe(HKDF_SHA256, self.bytes());
-        let derived = derived.expand(&info, &AES_256_GCM);
-        let key = derived.expect("a key is shorter than what HKDF can derive");
+        let secret = Prk::new_less_safe(HKDF_SHA256, self.bytes());
+        let key = secret
+            .expand(&info, &AES_256_GCM)
+            .expect("a key is shorter than what HKDF can derive");
         Cipher(LessSafeKey::new(UnboundKey::from(key)))
     }
 }

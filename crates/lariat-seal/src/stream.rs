@@ -125,8 +125,9 @@ impl<W: Write> SealedWriter<W> {
         }
         let nonce = self.parts.nonce(is_last);
         let (cipher, context) = (&self.parts.cipher, self.parts.context);
-        let tag = cipher.seal(nonce, context, &mut self.part);
-        let tag = tag.ok_or_else(|| io::Error::other("a part is not encrypted"))?;
+        let tag = cipher
+            .seal(nonce, context, &mut self.part)
+            .ok_or_else(|| io::Error::other("a part is not encrypted"))?;
         self.part.extend_from_slice(tag.as_ref());
         let last = if is_last { LAST } else { 0 };
         let length = u32::try_from(self.part.len()).map_err(io::Error::other)? | last;

@@ -61,7 +61,10 @@ async fn run() -> Result<()> {
     let name = name.clone();
     let handler = move |cx| count(cx, name.clone());
     let counters = factory.for_object::<ConfigMap>();
-    counters.register_handler_with("count", HandlerOptions::default().only(added), handler)?;
+    counters.register_handler(
+        "count",
+        HandlerOptions::default().only(added).handler(handler),
+    )?;
     factory.start(1).await?;
     println!("stands by");
     tokio::select! {

@@ -65,7 +65,7 @@ impl Books {
         was: Option<String>,
     ) {
         let foreign = |object: &Arc<CachedObject>| object.labels().get(LABEL).is_none();
-        let state = cx.raw().or_else(|| cx.last());
+        let state = cx.raw().or_else(|| cx.last_known());
         if cx.key().namespace() != Some(&*self.namespace) || state.is_some_and(foreign) {
             return;
         }

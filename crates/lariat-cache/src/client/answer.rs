@@ -231,11 +231,14 @@ async fn read(body: Body) -> Bytes {
 
 /// Returns the text of an answer, unless it is an HTML page.
 fn message(parts: &http::response::Parts, body: &Bytes) -> String {
-    let kind = parts.headers.get(header::CONTENT_TYPE);
-    let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    let kind = parts
+        .headers
+        .get(header::CONTENT_TYPE)
+        .and_then(|kind| kind.to_str().ok())
+        .unwrap_or_default();
     let status = parts.status;
-    let text = String::from_utf8_lossy(body);
-    let text = text.trim();
+    let body = String::from_utf8_lossy(body);
+    let text = body.trim();
     let is_page = kind.starts_with("text/html") || text.starts_with('<');
     if text.is_empty() || is_page {
         return format!("the server, or a proxy before it, answers {status} without a reason");

@@ -127,8 +127,9 @@ pub async fn from_kubeconfig(paths: impl AsRef<OsStr>) -> Result<Client, Connect
     }
     let root_cert_file = root_cert_file(&merged);
     let options = KubeConfigOptions::default();
-    let config = Config::from_custom_kubeconfig(merged, &options).await;
-    let mut config = config.map_err(|error| unusable(Path::new(paths), &error))?;
+    let mut config = Config::from_custom_kubeconfig(merged, &options)
+        .await
+        .map_err(|error| unusable(Path::new(paths), &error))?;
     config.root_cert_file = root_cert_file;
     from_config(config, Http2::default()).await
 }
@@ -143,8 +144,7 @@ fn root_cert_file(kubeconfig: &Kubeconfig) -> Option<PathBuf> {
     let context = contexts.find(|each| each.name == *current)?;
     let name = &context.context.as_ref()?.cluster;
     let mut clusters = kubeconfig.clusters.iter();
-    let cluster = clusters.find(|each| each.name == *name)?;
-    let cluster = cluster.cluster.as_ref()?;
+    let cluster = clusters.find(|each| each.name == *name)?.cluster.as_ref()?;
     let is_in_file = cluster.certificate_authority_data.is_none();
     let file = cluster.certificate_authority.as_ref();
     file.filter(|_| is_in_file).map(PathBuf::from)
@@ -158,10 +158,10 @@ fn unusable(path: &Path, error: &KubeconfigError) -> ConnectError {
         KubeconfigError::CurrentContextNotSet => "it has no current context".to_owned(),
         error => describe(error),
     };
-    let detail = detail.lines().next().unwrap_or_default();
+    let first_line = detail.lines().next().unwrap_or_default();
     ConnectError::Kubeconfig {
         path: path.to_owned(),
-        detail: without_values(detail),
+        detail: without_values(first_line),
     }
 }
 

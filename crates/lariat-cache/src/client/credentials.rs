@@ -124,7 +124,7 @@ pub(super) struct Http1 {
 
 /// The reason for reading credentials.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Why {
+enum ReadReason {
     /// They may have changed or expired.
     Age,
     /// The API server refused them.
@@ -152,7 +152,9 @@ impl Credentials {
         if let Some(login) = self.source.fresh() {
             return Ok(login);
         }
-        self.reading.join((), || self.reading_for(Why::Age)).await
+        self.reading
+            .join((), || self.reading_for(ReadReason::Age))
+            .await
     }
 
     /// Returns the credentials that were read last, valid or not.
@@ -179,7 +181,9 @@ impl Credentials {
         let reading = self.reading.join_or((), || {
             let newer = self.source.newer_than(refused);
             let starts = newer.is_none() && self.source.may_read_again();
-            starts.then(|| self.reading_for(Why::Refusal)).ok_or(newer)
+            starts
+                .then(|| self.reading_for(ReadReason::Refusal))
+                .ok_or(newer)
         });
         match reading {
             Ok(reading) => reading.await.ok(),
@@ -195,9 +199,12 @@ impl Credentials {
     /// Reads everything on a blocking thread.
     ///
     /// The reading runs to its end and its result is kept, even if all requests that wait for it are cancelled.
-    fn reading_for(&self, why: Why) -> BoxFuture<'static, Result<Arc<Login>, CredentialError>> {
+    fn reading_for(
+        &self,
+        reason: ReadReason,
+    ) -> BoxFuture<'static, Result<Arc<Login>, CredentialError>> {
         let source = Arc::clone(&self.source);
-        let read = task::spawn_blocking(move || source.read(why));
+        let read = task::spawn_blocking(move || source.read(reason));
         let ended = |read: Result<_, task::JoinError>| {
             read.unwrap_or_else(|error| Err(CredentialError::Unusable(error.to_string())))
         };
@@ -257,16 +264,16 @@ impl Source {
     }
 
     /// Reads everything. It may take long, and blocks its thread.
-    fn read(&self, why: Why) -> Result<Arc<Login>, CredentialError> {
+    fn read(&self, reason: ReadReason) -> Result<Arc<Login>, CredentialError> {
         let before = self.state.lock().current.clone();
-        let read = self.read_after(before.as_ref(), why);
+        let read = self.read_after(before.as_ref(), reason);
         let mut state = self.state.lock();
         state.failed_at = None;
         let login = match (read, before) {
             (Ok(login), _) => Arc::new(login),
             // Credentials that are still valid are kept if a file is missing or half-written for a moment, as while it
             // is replaced, or a plugin fails once.
-            (Err(error), Some(before)) if self.keeps(&before, why) => {
+            (Err(error), Some(before)) if self.keeps(&before, reason) => {
                 tracing::warn!(%error, "the credentials cannot be read again; those read before are used");
                 state.failed_at = Some(Instant::now());
                 before
@@ -281,12 +288,16 @@ impl Source {
     /// Returns whether credentials are kept after a failure to renew them.
     ///
     /// Refused credentials of a plugin are not: the caller needs the plugin's error.
-    fn keeps(&self, before: &Login, why: Why) -> bool {
-        self.plugin().is_none() || why == Why::Age && !before.life.has_expired()
+    fn keeps(&self, before: &Login, reason: ReadReason) -> bool {
+        self.plugin().is_none() || reason == ReadReason::Age && !before.life.has_expired()
     }
 
-    fn read_after(&self, before: Option<&Arc<Login>>, why: Why) -> Result<Login, CredentialError> {
-        let (resolved, life) = self.resolve(before, why)?;
+    fn read_after(
+        &self,
+        before: Option<&Arc<Login>>,
+        reason: ReadReason,
+    ) -> Result<Login, CredentialError> {
+        let (resolved, life) = self.resolve(before, reason)?;
         let certificate = fingerprint(&resolved);
         let same = before.filter(|login| login.transport.certificate == certificate);
         let transport = match same {
@@ -311,12 +322,12 @@ impl Source {
     fn resolve(
         &self,
         before: Option<&Arc<Login>>,
-        why: Why,
+        reason: ReadReason,
     ) -> Result<(Config, Life), CredentialError> {
         let Some(plugin) = self.plugin() else {
             return Ok((self.config.clone(), Life::default()));
         };
-        let is_good = |login: &&Arc<Login>| why == Why::Age && !login.life.is_due();
+        let is_good = |login: &&Arc<Login>| reason == ReadReason::Age && !login.life.is_due();
         if let Some(login) = before.filter(is_good) {
             return Ok((login.resolved.clone(), login.life));
         }
@@ -413,8 +424,10 @@ fn signed(
 fn files(config: &Config) -> impl Iterator<Item = &Path> {
     let user = &config.auth_info;
     let is_given = user.client_certificate_data.is_some();
-    let own = [&user.client_certificate, &user.client_key];
-    let own = own.into_iter().flatten().filter(move |_| !is_given);
+    let own = [&user.client_certificate, &user.client_key]
+        .into_iter()
+        .flatten()
+        .filter(move |_| !is_given);
     own.map(Path::new).chain(config.root_cert_file.as_deref())
 }
 

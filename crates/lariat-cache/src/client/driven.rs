@@ -54,9 +54,8 @@ pub(super) async fn send(
 ) -> Result<Response<DrivenBody>, hyper::Error> {
     let (mut sender, connection) = http1::handshake(socket).await?;
     let mut driver = Driver::new(connection);
-    let mut answer = std::pin::pin!(sender.send_request(in_origin_form(request)));
-    let answer = future::poll_fn(|cx| driver.poll(cx, |cx| answer.as_mut().poll(cx)));
-    let answer = answer.await?;
+    let mut sent = std::pin::pin!(sender.send_request(in_origin_form(request)));
+    let answer = future::poll_fn(|cx| driver.poll(cx, |cx| sent.as_mut().poll(cx))).await?;
     Ok(answer.map(|body| DrivenBody { body, driver }))
 }
 
@@ -182,8 +181,9 @@ mod tests {
         let config = Config::new(url.parse().unwrap());
         let [dialer, _] = dial::dialers(&config, [Offer::Http1, Offer::Http1]).unwrap();
         let socket = dialer.dial().await.unwrap();
-        let request = Request::get(format!("{url}/api/v1/pods?watch=true"));
-        let request = request.body(Body::empty()).unwrap();
+        let request = Request::get(format!("{url}/api/v1/pods?watch=true"))
+            .body(Body::empty())
+            .unwrap();
         let server = async {
             let (mut stream, _) = listener.accept().await.unwrap();
             let mut head = vec![0; 4096];

@@ -200,8 +200,12 @@ fn read(output: &[u8]) -> Result<Credential, String> {
         without_values(text.lines().next().unwrap_or_default())
     })?;
     let status = credential.status.ok_or("it has no status")?;
-    let lasts = status.expiration_timestamp.as_deref().map(clock::until);
-    let lasts = lasts.transpose().map_err(|error| error.to_string())?;
+    let lasts = status
+        .expiration_timestamp
+        .as_deref()
+        .map(clock::until)
+        .transpose()
+        .map_err(|error| error.to_string())?;
     let certificate = match (status.client_certificate_data, status.client_key_data) {
         (Some(certificate), Some(key)) => Some((certificate, key)),
         (None, None) => None,

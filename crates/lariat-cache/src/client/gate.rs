@@ -106,10 +106,10 @@ pub struct PendingWrite<'a> {
 
 /// A write that cannot be sent as a dry run.
 #[derive(Debug, thiserror::Error)]
-#[error("{write} cannot send as a dry run ({write}): {why}")]
+#[error("{write} cannot send as a dry run ({write}): {reason}")]
 struct NoDryRun {
     write: String,
-    why: &'static str,
+    reason: &'static str,
 }
 
 /// Groups whose objects are questions: nothing is stored.
@@ -220,8 +220,10 @@ impl fmt::Display for PendingWrite<'_> {
         match self.gvk() {
             Some(gvk) => write!(f, "{gvk}")?,
             None => {
-                let path = self.api_path().trim_start_matches("/apis/");
-                let path = path.trim_start_matches("/api/");
+                let path = self
+                    .api_path()
+                    .trim_start_matches("/apis/")
+                    .trim_start_matches("/api/");
                 write!(f, "{path} {}", self.plural())?;
             }
         }
@@ -295,9 +297,13 @@ pub(super) fn pass(
     let text = pending.to_string();
     match make_dry_run(write, request, options) {
         Ok(()) => Ok(Some(receipt)),
-        Err(why) => {
+        Err(reason) => {
             receipt.ended(&WriteEnd::NotSent);
-            Err(NoDryRun { write: text, why }.into())
+            Err(NoDryRun {
+                write: text,
+                reason,
+            }
+            .into())
         }
     }
 }

@@ -123,8 +123,7 @@ impl Liveness {
         let login = self.credentials.at_hand().await?;
         let request = || self.request.clone().map(|()| Body::empty());
         // A request without credentials is answered too.
-        let signed = login.sign(request()).await;
-        let signed = signed.unwrap_or_else(|_| request());
+        let signed = login.sign(request()).await.unwrap_or_else(|_| request());
         let answer = login.transport.http1.get().request(signed).await?;
         self.heard();
         let _ = Limited::new(answer.into_body(), READ).collect().await;

@@ -101,8 +101,7 @@ impl Wire {
             Http2::Negotiated if url.scheme() == Some(&Scheme::HTTP) => Some(Speaks::Http1),
             Http2::Negotiated => None,
         };
-        let credentials = Credentials::read(config, http2 != Http2::Off).await?;
-        let credentials = Arc::new(credentials);
+        let credentials = Arc::new(Credentials::read(config, http2 != Http2::Off).await?);
         Ok(Self {
             shared: Arc::new(Connections {
                 url,
@@ -186,8 +185,11 @@ impl Connections {
         http1: &Http1,
         request: Request<Body>,
     ) -> Result<Response<RouterBody>, BoxError> {
-        let response = http1.get().request(request).await;
-        let response = response.map_err(|error| self.explain(error))?;
+        let response = http1
+            .get()
+            .request(request)
+            .await
+            .map_err(|error| self.explain(error))?;
         // The server may have been replaced by one with HTTP/2. This answer is used; the next request shares a
         // connection.
         if response.version() == Version::HTTP_2 && !self.is_fixed {
@@ -215,8 +217,9 @@ impl Connections {
             dialer.put(socket);
             return self.send_http1(&transport.http1, request).await;
         }
-        let response = driven::send(socket, request).await;
-        let response = response.map_err(|error| self.explain(error))?;
+        let response = driven::send(socket, request)
+            .await
+            .map_err(|error| self.explain(error))?;
         self.liveness.heard();
         let liveness = Arc::clone(&self.liveness);
         Ok(response.map(|body| TestedBody::new(body, liveness).boxed_unsync()))

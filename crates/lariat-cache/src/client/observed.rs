@@ -115,8 +115,8 @@ fn read_of<B>(write: &Write, request: &Request<B>) -> Option<Request<Body>> {
     if !changes || subresource.is_some_and(|name| !OF_THE_OBJECT.contains(&name)) {
         return None;
     }
-    let path = request.uri().path();
-    let path = subresource.map_or(Some(path), |name| path.strip_suffix(name))?;
+    let whole = request.uri().path();
+    let path = subresource.map_or(Some(whole), |name| whole.strip_suffix(name))?;
     let mut read = Request::get(path.trim_end_matches('/'));
     let headers = read.headers_mut()?;
     headers.clone_from(request.headers());

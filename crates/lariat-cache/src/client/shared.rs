@@ -112,7 +112,7 @@ impl SharedClientFactory {
     /// Returns the client for writes without an identity.
     ///
     /// Caches show what is written through it immediately, without waiting for their watch. They leave to the watch
-    /// what an answer does not tell for certain: subresources that answer with another object, collections, and, for
+    /// what an answer does not show for certain: subresources that answer with another object, collections, and, for
     /// caches of content, answers with metadata only because the request asked for that (`PartialObjectMetadata`, as of
     /// [`Api::patch_metadata`](kube::Api::patch_metadata)).
     ///
@@ -277,8 +277,9 @@ impl ClientTable {
         if others.clone().count() < MOST_IDENTITIES {
             return None;
         }
-        let oldest = others.min_by_key(|(_, (used, _))| *used);
-        let oldest = oldest.map(|(identity, _)| identity.clone())?;
+        let oldest = others
+            .min_by_key(|(_, (used, _))| *used)
+            .map(|(identity, _)| identity.clone())?;
         self.clients.remove(&oldest)
     }
 }

@@ -43,8 +43,10 @@ impl<T: Clone, K: PartialEq> Single<T, K> {
         start: impl FnOnce() -> Result<BoxFuture<'static, T>, E>,
     ) -> Result<Shared<BoxFuture<'static, T>>, E> {
         let mut running = self.running.lock();
-        let known = running.as_ref().filter(|(known, _)| *known == key);
-        let known = known.and_then(|(_, attempt)| attempt.upgrade());
+        let known = running
+            .as_ref()
+            .filter(|(known, _)| *known == key)
+            .and_then(|(_, attempt)| attempt.upgrade());
         // The result of an ended attempt may be outdated.
         if let Some(known) = known.filter(|known| known.peek().is_none()) {
             return Ok(known);

@@ -50,8 +50,7 @@ impl Tls {
             .with_tls_config(tls)
             .https_only();
         if let Some(name) = &config.tls_server_name {
-            let name = name.clone().try_into();
-            let name = name.map_err(|_| {
+            let name = name.clone().try_into().map_err(|_| {
                 let text = "tls-server-name is neither a host name nor an address";
                 kube::Error::Service(text.into())
             })?;

@@ -138,8 +138,8 @@ impl Write {
         let mut namespace = None;
         let mut plural = parts.next()?;
         // `namespaces/NAME` and its subresources are the namespace itself.
-        let rest: Vec<&str> = parts.collect();
-        let mut rest = &rest[..];
+        let segments: Vec<&str> = parts.collect();
+        let mut rest = &segments[..];
         if plural == "namespaces" && rest.len() >= 2 && !is_namespace_part(rest[1]) {
             namespace = Some(name_of_segment(rest[0]).into_owned());
             plural = rest[1];

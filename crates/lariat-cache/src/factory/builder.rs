@@ -254,8 +254,7 @@ impl CacheFactoryBuilder {
     #[must_use]
     pub fn build(self) -> SharedCacheFactory {
         let cluster = ClusterUid::new(self.client.clone());
-        let warm = self.options.warm.as_deref();
-        let warm = warm.map(|folder| {
+        let warm = self.options.warm.as_deref().map(|folder| {
             let sealing = self.options.sealing.clone();
             WarmStore::new(folder, cluster.clone(), sealing)
         });

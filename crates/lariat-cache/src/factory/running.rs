@@ -100,9 +100,10 @@ impl FactoryCore {
         let ends = |kind: &Kind| kind.core.usage().idle_since()?.checked_add(grace);
         let is_over = |_: &Gvk, kind: &Kind| ends(kind).is_some_and(|at| at <= now);
         let kinds = self.gvks().into_iter();
-        // Somebody may have begun to use it since.
-        let ended = kinds.filter_map(|gvk| self.kinds.remove_if(&gvk, is_over));
-        let ended: Vec<(Gvk, Kind)> = ended.collect();
+        // It may be in use again by now.
+        let ended: Vec<(Gvk, Kind)> = kinds
+            .filter_map(|gvk| self.kinds.remove_if(&gvk, is_over))
+            .collect();
         let next = self.kinds.iter().filter_map(|kind| ends(&kind)).min();
         for (kind, ended) in ended {
             tracing::info!(%kind, objects = ended.core.objects(), "the kind is unused, its watch ends");

@@ -82,8 +82,9 @@ impl Core {
         options: KindOptions,
         surroundings: Surroundings,
     ) -> Self {
-        let filter = surroundings.filter;
-        let filter = filter.map(|filter| filter.of_kind(client.gvk()));
+        let filter = surroundings
+            .filter
+            .map(|filter| filter.of_kind(client.gvk()));
         let store = Arc::new(Store::filtered(filter));
         store.set_storage(options.storage);
         let storage = watch::Sender::new(options.storage);
@@ -91,8 +92,9 @@ impl Core {
         let budget = Budget::new(options.budget, surroundings.budget, share);
         let usage = Usage::new(surroundings.idle);
         let gvk = client.gvk();
-        let flight = surroundings.flight;
-        let flight = flight.map(|recorder| KindFlight::new(recorder, gvk));
+        let flight = surroundings
+            .flight
+            .map(|recorder| KindFlight::new(recorder, gvk));
         let publisher = Publisher::new(gvk.clone(), Arc::clone(&store), budget, flight.clone());
         Self {
             progress: Arc::new(Progress::new(client.gvk().clone(), Arc::clone(&usage))),
@@ -161,8 +163,9 @@ impl Core {
         if self.source.is_some() || self.progress.phase() != Phase::Synced {
             return false;
         }
-        let is_cluster = |resource: &ResourceKind| resource.scope() == Scope::Cluster;
-        let is_cluster = self.resource().as_ref().is_some_and(is_cluster);
+        let is_cluster = self
+            .resource()
+            .is_some_and(|resource| resource.scope() == Scope::Cluster);
         let selection = &self.wanted.borrow().selection;
         selection.selects_by_place_only() && (is_cluster || selection.covers(namespace))
     }

@@ -133,19 +133,23 @@ impl Core {
     /// Fetches an object from the API server.
     async fn fetch(&self, key: &ObjectKey) -> Result<Option<Arc<CachedObject>>, LoadError> {
         let gvk = self.gvk();
-        let resource = self.client.resource().await;
-        let resource = resource.map_err(|source| LoadError::Mapper {
-            gvk: gvk.clone(),
-            key: key.clone(),
-            source,
-        })?;
+        let resource = self
+            .client
+            .resource()
+            .await
+            .map_err(|source| LoadError::Mapper {
+                gvk: gvk.clone(),
+                key: key.clone(),
+                source,
+            })?;
         let failed = |source| LoadError::Request {
             gvk: gvk.clone(),
             key: key.clone(),
             source,
         };
-        let request = Request::get(resource.object_path(key)).body(Vec::new());
-        let request = request.map_err(|error| failed(kube::Error::HttpError(error)))?;
+        let request = Request::get(resource.object_path(key))
+            .body(Vec::new())
+            .map_err(|error| failed(kube::Error::HttpError(error)))?;
         let client = self.client.reading_client();
         let answer = time::timeout(ANSWER_TIMEOUT, client.request_text(request));
         let json = match answer.await {

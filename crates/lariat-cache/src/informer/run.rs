@@ -149,8 +149,11 @@ impl Core {
         let segments = self.progress.begin(namespaces.len());
         let options = &self.options;
         // The loaded objects are used only by reflectors that read the same.
-        let found = self.resume.lock().take();
-        let found = found.filter(|(_, was, as_content)| was == wanted && *as_content == content);
+        let found = self
+            .resume
+            .lock()
+            .take()
+            .filter(|(_, was, as_content)| was == wanted && *as_content == content);
         let resume = found.map(|(version, ..)| version);
         for (namespace, segment) in namespaces.into_iter().zip(segments) {
             let intake = self.intake(content);
@@ -178,8 +181,7 @@ impl Core {
 
     /// Returns the changes of the content filter; none if only metadata is read.
     fn filter_changes(&self, content: Content) -> FilterChanges {
-        let filter = self.store.filter();
-        let filter = filter.filter(|_| content == Content::Whole);
+        let filter = self.store.filter().filter(|_| content == Content::Whole);
         filter.map_or_else(FilterChanges::default, KindFilter::changes)
     }
 

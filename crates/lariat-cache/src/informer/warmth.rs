@@ -174,8 +174,7 @@ impl Core {
         let kind = self.gvk();
         if let Err(reason) = warm.leave(kind, &reading, &version, &self.store).await {
             let file = warm.file(kind);
-            let file = file.display();
-            tracing::warn!(%kind, %file, %reason, "the cache cannot be saved for the next start");
+            tracing::warn!(%kind, file = %file.display(), %reason, "the cache cannot be saved for the next start");
         }
     }
 

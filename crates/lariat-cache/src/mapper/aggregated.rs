@@ -66,8 +66,10 @@ pub(super) fn survey(text: &str) -> Option<Paths> {
     let read = |(group, each): (String, APIVersionDiscovery)| {
         let version = each.version?;
         let path = Gvk::new(&group, &version, "").api_path();
-        let resources = each.resources.into_iter();
-        let resources = resources.filter_map(|each| served(&group, &version, each));
+        let resources = each
+            .resources
+            .into_iter()
+            .filter_map(|each| served(&group, &version, each));
         let is_stale = each.freshness.as_deref() == Some("Stale");
         Some((path, (!is_stale).then(|| resources.collect())))
     };

@@ -317,13 +317,15 @@ impl RestMapper {
             api_path: api_path.to_owned(),
             source,
         };
-        let request = Request::get(api_path).body(Vec::new());
-        let request = request.map_err(|error| failed(kube::Error::HttpError(error)))?;
-        let answer = time::timeout(ANSWER_TIMEOUT, self.shared.client.request_text(request));
-        let answer = answer.await.map_err(|_| MapperError::Unanswered {
-            api_path: api_path.to_owned(),
-            after: ANSWER_TIMEOUT,
-        })?;
+        let request = Request::get(api_path)
+            .body(Vec::new())
+            .map_err(|error| failed(kube::Error::HttpError(error)))?;
+        let answer = time::timeout(ANSWER_TIMEOUT, self.shared.client.request_text(request))
+            .await
+            .map_err(|_| MapperError::Unanswered {
+                api_path: api_path.to_owned(),
+                after: ANSWER_TIMEOUT,
+            })?;
         let text = match answer {
             Err(kube::Error::Api(status)) if is_not_served(&status) => return Ok(Vec::new()),
             answer => answer.map_err(failed)?,

@@ -76,13 +76,16 @@ impl RestMapper {
             api_path: path.to_owned(),
             source,
         };
-        let request = Request::get(path).header(ACCEPT, accept).body(Vec::new());
-        let request = request.map_err(|error| failed(kube::Error::HttpError(error)))?;
-        let answer = time::timeout(ANSWER_TIMEOUT, self.shared.client.request_text(request));
-        let answer = answer.await.map_err(|_| MapperError::Unanswered {
-            api_path: path.to_owned(),
-            after: ANSWER_TIMEOUT,
-        })?;
+        let request = Request::get(path)
+            .header(ACCEPT, accept)
+            .body(Vec::new())
+            .map_err(|error| failed(kube::Error::HttpError(error)))?;
+        let answer = time::timeout(ANSWER_TIMEOUT, self.shared.client.request_text(request))
+            .await
+            .map_err(|_| MapperError::Unanswered {
+                api_path: path.to_owned(),
+                after: ANSWER_TIMEOUT,
+            })?;
         answer.map_err(failed)
     }
 }
@@ -100,8 +103,10 @@ impl Survey {
     pub fn is_unanswered(&self, gvk: &Gvk) -> bool {
         let path = gvk.api_path();
         let group = path.rsplit_once('/').map_or(&*path, |(group, _)| group);
-        let groups = self.unanswered.iter();
-        let mut groups = groups.filter_map(|path| path.rsplit_once('/'));
+        let mut groups = self
+            .unanswered
+            .iter()
+            .filter_map(|path| path.rsplit_once('/'));
         groups.any(|(other, _)| other == group)
     }
 

@@ -97,8 +97,7 @@ impl SharedBudget {
     }
 
     fn is_over(&self) -> bool {
-        let held = self.held.total.load(Ordering::Relaxed);
-        let held = usize::try_from(held).unwrap_or(0);
+        let held = usize::try_from(self.held.total.load(Ordering::Relaxed)).unwrap_or(0);
         self.limit.is_some_and(|limit| held > limit) && !self.held.is_least.load(Ordering::Relaxed)
     }
 

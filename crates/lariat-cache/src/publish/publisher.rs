@@ -304,8 +304,11 @@ impl Drop for Subscription {
     fn drop(&mut self) {
         if let Some(publisher) = self.publisher.upgrade() {
             let mut subscribers = publisher.subscribers.lock();
-            let others = subscribers.iter().filter(|each| each.number != self.number);
-            let others = others.cloned().collect();
+            let others = subscribers
+                .iter()
+                .filter(|each| each.number != self.number)
+                .cloned()
+                .collect();
             let before = std::mem::replace(&mut *subscribers, others);
             drop(subscribers);
             // Dropped after the lock, because dropping the subscriber may run any code.

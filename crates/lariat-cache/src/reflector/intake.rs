@@ -178,8 +178,9 @@ mod tests {
                 format!(r#"{{"metadata":{sent}{rest},"kind":"{kind}","apiVersion":"v1"}}"#),
                 format!(r#"{{"x":1,"apiVersion":"v1","m\u0065tadata":{sent}{rest}}}"#),
             ] {
-                let object = intake(Content::MetadataOnly, None).read(json.as_bytes());
-                let object = object.unwrap();
+                let object = intake(Content::MetadataOnly, None)
+                    .read(json.as_bytes())
+                    .unwrap();
                 let content: Value = serde_json::from_slice(object.json()).unwrap();
                 let expected = json!({"apiVersion": "v1", "kind": kind, "metadata": metadata});
                 assert_eq!(content, expected, "{json}");

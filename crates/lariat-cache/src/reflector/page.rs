@@ -155,8 +155,11 @@ impl<'a> Page<'a> {
     fn whole(json: &'a [u8]) -> Result<(Metadata<'a>, Vec<Item<'a>>), ReflectorError> {
         let StrictObject(envelope) = serde_json::from_slice::<StrictObject<Envelope<'_>>>(json)
             .map_err(|error| malformed(without_values(&error.to_string())))?;
-        let items = envelope.items.unwrap_or_default().into_iter();
-        let items = items.map(|item| Item::from(item.get().as_bytes()));
+        let items = envelope
+            .items
+            .unwrap_or_default()
+            .into_iter()
+            .map(|item| Item::from(item.get().as_bytes()));
         Ok((envelope.metadata.0, items.collect()))
     }
 }
@@ -257,8 +260,8 @@ mod tests {
 
     #[test]
     fn go_s_empty_list_is_null() {
-        let page = parse(r#"{"metadata":{"resourceVersion":"7","continue":""},"items":null}"#);
-        let page = page.unwrap();
+        let page =
+            parse(r#"{"metadata":{"resourceVersion":"7","continue":""},"items":null}"#).unwrap();
         assert!(page.items.is_empty() && page.continue_token.is_none());
     }
 

@@ -51,9 +51,12 @@ impl Queries {
     /// Returns the query of one object, by name or any, as it is or was at a version.
     pub(super) fn one(&self, name: Option<&str>, at: Option<&ResourceVersion>) -> String {
         let name = name.map(|name| format!("metadata.name={name}"));
-        let fields = [Some(self.fields.clone()), name].into_iter().flatten();
-        let fields: Vec<String> = fields.filter(|field| !field.is_empty()).collect();
-        let fields = parameter("fieldSelector", &fields.join(","));
+        let selectors: Vec<String> = [Some(self.fields.clone()), name]
+            .into_iter()
+            .flatten()
+            .filter(|selector| !selector.is_empty())
+            .collect();
+        let fields = parameter("fieldSelector", &selectors.join(","));
         let at = at.map(|version| {
             let version = parameter("resourceVersion", &version.to_string());
             format!("{version}&resourceVersionMatch=Exact")

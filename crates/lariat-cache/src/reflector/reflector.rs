@@ -326,8 +326,9 @@ impl Reflector {
             }
         };
         let after = ANSWER_TIMEOUT;
-        let answer = time::timeout(after, answer).await;
-        let answer = answer.unwrap_or(Err(ReflectorError::Unanswered { verb, after }));
+        let answer = time::timeout(after, answer)
+            .await
+            .unwrap_or(Err(ReflectorError::Unanswered { verb, after }));
         // An error is an answer too: the server is back, and the other reflectors need not wait any longer.
         let is_answered = !answer.as_ref().is_err_and(ReflectorError::is_unanswered);
         if is_answered && self.policy.is_away() {

@@ -119,18 +119,18 @@ impl Reflector {
             }
             end => end,
         };
-        let why = end
+        let reason = end
             .as_ref()
             .map_or_else(ReflectorError::end, |()| End::Closed);
         if cursor.has_events {
-            self.in_one_piece &= policy::is_useless(why);
+            self.in_one_piece &= policy::is_useless(reason);
         }
-        if why == End::Silent {
+        if reason == End::Silent {
             self.patience.ran_out();
         }
         let decision = self.decide_after(&Ending {
             stage: Stage::Watch,
-            end: why,
+            end: reason,
             received: cursor.has_events,
             lasted,
         });

@@ -119,8 +119,9 @@ impl Listing {
         if writing.writer.own.outdates_listed(self.begun, &object) {
             return self.mention(known);
         }
-        let is_other_state = |known: &Arc<CachedObject>| self.shows_other(writing, known, &object);
-        let is_other_state = known.as_ref().is_some_and(is_other_state);
+        let is_other_state = known
+            .as_ref()
+            .is_some_and(|known| self.shows_other(writing, known, &object));
         let new = writing.listed(object, self.content);
         new.see(self.mark);
         match known {
@@ -129,7 +130,7 @@ impl Listing {
                     // Indexes that read content index it now …
                     (false, true) => writing.put_new(new),
                     // … and keep its values from when it had content.
-                    (true, false) => writing.put(new, Indexing::Same),
+                    (true, false) => writing.put(new, Indexing::Keep),
                     _ => known.see(self.mark),
                 }
             }

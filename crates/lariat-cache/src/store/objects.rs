@@ -52,9 +52,9 @@ pub(super) struct Edit {
 /// What happens to the index entries of an object.
 pub(super) enum Indexing {
     /// They are replaced; these are the values in the custom indexes.
-    Anew(Values),
-    /// They stay: the state is the same with its content or without, which indexes cannot tell.
-    Same,
+    Replace(Values),
+    /// They stay: the state is the same with its content or without, which makes no difference for indexes.
+    Keep,
 }
 
 impl Objects {
@@ -119,7 +119,7 @@ impl Objects {
         Edit {
             old: self.table.remove(key),
             new: None,
-            indexing: Indexing::Anew(Values::new()),
+            indexing: Indexing::Replace(Values::new()),
         }
     }
 
@@ -157,7 +157,7 @@ impl ListState {
     /// Changes come in the order in which the table applied them, so the old object is the one in the tree.
     fn edit(&mut self, edit: Edit) -> Option<Arc<CachedObject>> {
         let Edit { old, new, indexing } = edit;
-        if let Indexing::Anew(values) = indexing {
+        if let Indexing::Replace(values) = indexing {
             self.indexes.update(old.as_deref(), new.as_deref(), values);
         }
         self.count(old.as_deref(), new.as_deref());

@@ -127,7 +127,7 @@ fn repack(store: &Kept) {
             let codec = &writing.writer.codec;
             if object.has_content() && !codec.keeps_content() {
                 if let Some(object) = object.without_content(codec) {
-                    writing.put(Arc::new(object), Indexing::Same);
+                    writing.put(Arc::new(object), Indexing::Keep);
                 }
             } else {
                 before += object.bytes();

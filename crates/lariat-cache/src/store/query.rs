@@ -179,8 +179,11 @@ impl<'a> Missing<'a> {
         if path.is_some_and(|path| path.count <= state.tree.len() / SHORT) {
             return None;
         }
-        let labels = query.labels.required().map(|(label, _)| label);
-        let mut labels = labels.filter(|label| !state.indexes.labels.has(label));
+        let mut labels = query
+            .labels
+            .required()
+            .map(|(label, _)| label)
+            .filter(|label| !state.indexes.labels.has(label));
         labels
             .next()
             .filter(|_| state.indexes.labels.has_room())

@@ -227,12 +227,11 @@ impl Writing<'_> {
         let known = self.known(object.key().as_str());
         let stale = known.as_ref().is_some_and(|known| is_stale(known, &object));
         // An answer may have been read as metadata at the moment when content was requested.
-        let completes = |known: &Arc<CachedObject>| {
+        let completes = known.as_ref().is_some_and(|known| {
             !known.has_content()
                 && is_same_state(known, &object)
                 && self.store.wants_content(content, &object)
-        };
-        let completes = known.as_ref().is_some_and(completes);
+        });
         // The same version may arrive twice: with metadata first, and then with content.
         if stale && !completes {
             return;
@@ -303,9 +302,10 @@ impl Writing<'_> {
     /// Inserts a state that the custom indexes have not seen.
     pub(super) fn put_new(&mut self, new: Arc<CachedObject>) {
         let functions = self.writer.functions.iter();
-        let found_under = functions.map(|(name, function)| values(name, &**function, &new));
-        let found_under: Values = found_under.collect();
-        self.put(new, Indexing::Anew(found_under));
+        let found_under: Values = functions
+            .map(|(name, function)| values(name, &**function, &new))
+            .collect();
+        self.put(new, Indexing::Replace(found_under));
     }
 
     /// Removes an object whose deletion a watch reported.
@@ -334,8 +334,10 @@ impl Writing<'_> {
     pub(super) fn remove_where(&mut self, is_gone: impl Fn(&Writer, &CachedObject) -> bool) {
         let snapshot = self.store.objects.tree();
         let all = snapshot.iter();
-        let gone = all.filter(|object| is_gone(&self.writer, object));
-        let gone: Vec<_> = gone.cloned().collect();
+        let gone: Vec<_> = all
+            .filter(|object| is_gone(&self.writer, object))
+            .cloned()
+            .collect();
         drop(snapshot);
         self.changes.reserve(gone.len());
         for last in gone {

@@ -36,8 +36,8 @@ pub(super) fn write(
         file.write_all(&length.to_le_bytes())?;
         file.write_all(stored)?;
         let stream = keyring.seal_stream(context, file)?;
-        let stream = file::write_objects(stream, header, objects)?;
-        Ok(file::into_file(stream.finish()?)?)
+        let written = file::write_objects(stream, header, objects)?;
+        Ok(file::into_file(written.finish()?)?)
     })
 }
 

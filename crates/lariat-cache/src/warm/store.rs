@@ -272,8 +272,8 @@ impl ClusterUid {
             uid: String,
         }
         let request = Request::get("/api/v1/namespaces/kube-system").body(Vec::new());
-        let answer = self.client.request::<Namespace>(request?);
-        let answer = time::timeout(ANSWER_TIMEOUT, answer).await;
+        let sent = self.client.request::<Namespace>(request?);
+        let answer = time::timeout(ANSWER_TIMEOUT, sent).await;
         let namespace = answer.map_err(|_| format!("no answer within {ANSWER_TIMEOUT:?}"))?;
         Ok(namespace?.metadata.uid)
     }

@@ -230,7 +230,9 @@ async fn deletions_whose_options_are_not_json_are_no_dry_runs() {
 async fn what_is_refused_is_not_sent_and_says_why() {
     let bench = Bench::new(What::Refuses).await;
     let error = bench.label("a", "z").await.unwrap_err();
-    assert!(matches!(&error, kube::Error::Service(why) if why.to_string() == "not on a Friday"));
+    assert!(
+        matches!(&error, kube::Error::Service(reason) if reason.to_string() == "not on a Friday")
+    );
     assert_eq!(bench.cluster.journal().count("patch", "configmaps"), 0);
     let other = Strict {
         what: What::Passes,

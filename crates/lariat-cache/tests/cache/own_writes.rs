@@ -119,7 +119,7 @@ async fn a_cache_that_was_stopped_shows_what_is_written_and_a_start_compares_it(
     assert!(cache.readable().await);
     let is_there = ["a", "b", "c", "d"].map(|name| cache.get(&key(name)).unwrap().is_some());
     assert_eq!(is_there, [false, true, true, false]);
-    // Somebody else, whom the cache does not see.
+    // Another client, whose writes the cache does not see.
     let outside: Api<ConfigMap> = Api::namespaced(cluster.client(), "default");
     outside.delete("c", &delete).await.unwrap();
     factory.start();

@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 use std::time::SystemTime;
 
-use lariat_flight::{Controlled, Entry, Lanes, Queued, Record, Recording, Reflected, Stored, What};
+use lariat_flight::{
+    Controlled, Lanes, Queued, Record, Recording, RecordingEntry, Reflected, Stored, What,
+};
 
 use super::options::Options;
 use super::when::When;
@@ -44,7 +46,7 @@ impl<'a> Filter<'a> {
         }
     }
 
-    pub(super) fn wants(&self, entry: &Entry<'_>) -> bool {
+    pub(super) fn wants(&self, entry: &RecordingEntry<'_>) -> bool {
         let What::Record(record) = &entry.what else {
             return self.wants_time(entry);
         };
@@ -70,7 +72,7 @@ impl<'a> Filter<'a> {
         wanted.is_none_or(|wanted| is_kind(wanted, kind))
     }
 
-    fn wants_time(&self, entry: &Entry<'_>) -> bool {
+    fn wants_time(&self, entry: &RecordingEntry<'_>) -> bool {
         let began = entry.session.began;
         let at = began + entry.at;
         let resolve = |when: When| when.resolve(began, self.ended);

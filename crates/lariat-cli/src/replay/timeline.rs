@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::time::SystemTime;
 
 use jiff::Timestamp;
-use lariat_flight::{Entry, Recording, Session, What};
+use lariat_flight::{Recording, RecordingEntry, Session, What};
 
 use super::filter::{Filter, kind_of, short};
 use super::words::Words;
@@ -61,7 +61,7 @@ pub(super) fn write(
 }
 
 fn write_entry(
-    entry: &Entry<'_>,
+    entry: &RecordingEntry<'_>,
     (filter, width): (&Filter<'_>, usize),
     colours: &Colours,
     to: &mut impl Write,
@@ -90,7 +90,7 @@ fn write_entry(
     )
 }
 
-fn kind<'a>(entry: &Entry<'a>) -> Option<&'a str> {
+fn kind<'a>(entry: &RecordingEntry<'a>) -> Option<&'a str> {
     match &entry.what {
         What::Record(record) => kind_of(record),
         _ => None,

@@ -160,10 +160,9 @@ impl Caches {
     /// Returns the relations that call a handler and whose caches are not synced.
     pub(crate) fn unfilled(&self, handler: &str) -> Vec<u64> {
         let related = self.related.lock();
-        let concerning = related
+        let concerning: Vec<(u64, Informer)> = related
             .iter()
-            .filter(|joined| joined.relation.concerns(handler));
-        let concerning: Vec<(u64, Informer)> = concerning
+            .filter(|joined| joined.relation.concerns(handler))
             .map(|joined| (joined.relation.number(), joined.informer().clone()))
             .collect();
         drop(related);
@@ -276,10 +275,12 @@ impl Caches {
     /// Returns how many relations are joined, how many owners wait, and their bound.
     pub(super) fn remembered(&self) -> (usize, (usize, usize)) {
         let related = self.related.lock();
-        let aside = related.iter().map(Joined::aside);
-        let aside = aside.fold((0, 0), |(entries, bound), (more, most)| {
-            (entries + more, bound + most)
-        });
+        let aside = related
+            .iter()
+            .map(Joined::aside)
+            .fold((0, 0), |(entries, bound), (more, most)| {
+                (entries + more, bound + most)
+            });
         (related.len(), aside)
     }
 }

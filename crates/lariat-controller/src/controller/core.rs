@@ -224,7 +224,7 @@ impl ControllerCore {
         Cause::Enqueued {
             chain: caller.map_or(0, leads_on),
             by: caller.map(|caller| caller.name(self.gvk())),
-            why: request.because.clone(),
+            reason: request.because.clone(),
             at: request.at,
         }
     }
@@ -414,8 +414,10 @@ impl ControllerCore {
     /// `relations` is the number of relations of the kind, the bound of those joined.
     pub(crate) fn remembered(&self, relations: usize, all: &mut Vec<Remembered>) {
         let kind = self.gvk();
-        let queue = self.queue.memory();
-        let queue = queue.map(|of| Remembered::new(of.what, of.entries, of.bound).of(kind));
+        let queue = self
+            .queue
+            .memory()
+            .map(|of| Remembered::new(of.what, of.entries, of.bound).of(kind));
         all.extend(queue);
         let lanes = self.lanes.list();
         let failing = (self.failures.keys(), KEYS * lanes.len());
@@ -431,7 +433,6 @@ impl ControllerCore {
             ("relations", (joined, relations)),
             ("owners set aside", aside),
         ];
-        let sizes = sizes.into_iter();
         all.extend(
             sizes.map(|(what, (entries, bound))| Remembered::new(what, entries, bound).of(kind)),
         );

@@ -77,10 +77,10 @@ impl Answer {
 pub(super) async fn guarded(call: Call, caller: Caller) -> Answer {
     let (gvk, key) = (call.gvk().clone(), call.key().clone());
     // Encoding the returned object runs the user's code too, so it is inside the guard.
-    let calling = async { answer(&gvk, &key, through(call).await) };
-    let calling = panics::noting(calling, Panicked::log_caught);
-    let calling = AssertUnwindSafe(calling).catch_unwind();
-    match current::within(caller, calling).await {
+    let answering = async { answer(&gvk, &key, through(call).await) };
+    let noted = panics::noting(answering, Panicked::log_caught);
+    let caught = AssertUnwindSafe(noted).catch_unwind();
+    match current::within(caller, caught).await {
         Ok(answer) => answer,
         Err(panic) => {
             let text = panics::message(&*panic);

@@ -295,8 +295,10 @@ impl Runner<'_> {
     fn newest(&self) -> Option<Arc<CachedObject>> {
         let known = self.known()?;
         // A fetched object only replaces a known state: it must not bring back one that a handler of this run deleted.
-        let fetched = self.fetched.as_ref();
-        let fetched = fetched.filter(|fetched| !is_better(&known, fetched));
+        let fetched = self
+            .fetched
+            .as_ref()
+            .filter(|fetched| !is_better(&known, fetched));
         Some(fetched.cloned().unwrap_or(known))
     }
 

@@ -264,8 +264,10 @@ fn enqueue_gained(core: &ControllerCore, before: &Share, share: &Share) {
     core.add_in_pieces(gained.filter_map(|object| {
         let change = Feed::initial(object);
         let (due, priority) = lanes.due(&change);
-        let add = Add::now().lanes(due.clone()).priority(priority);
-        let add = add.payload(change.cause().into());
+        let add = Add::now()
+            .lanes(due.clone())
+            .priority(priority)
+            .payload(change.cause().into());
         (!due.is_empty()).then(|| (object.key().clone(), add))
     }));
 }

@@ -51,8 +51,8 @@ impl OwnKeys {
     pub(super) fn permit(&self, store: &Store, taken: &Taken) -> Option<Option<Permit>> {
         let shards = self.shards.as_ref()?;
         let (gvk, key) = (&self.gvk, taken.key());
-        let object = store.get(key);
-        let object = object.as_ref().or_else(|| taken.payload().last_deleted());
+        let known = store.get(key);
+        let object = known.as_ref().or_else(|| taken.payload().last_deleted());
         Some(shards.enter(match object {
             Some(object) => ShardKey::of_object(gvk, object),
             None => ShardKey::of_key(gvk, key),

@@ -13,7 +13,7 @@ use super::registration::Registration;
 use super::slot::{NewHandler, Slot};
 use crate::enqueue::{Enqueue, EnqueueError};
 use crate::error::RegisterError;
-use crate::handler::{Handler, HandlerOptions, Viewed};
+use crate::handler::Handler;
 use crate::status::ControllerStatus;
 
 /// The controller of a kind, whose objects are read as `K`.
@@ -87,14 +87,15 @@ impl<K: View> SharedController<K> {
         })
     }
 
-    /// Registers a handler with the default options of the kind.
+    /// Registers a handler.
     ///
     /// The name must be unique among the handlers of the kind.
     ///
     /// For one key, handlers are called one after the other in the order of registration. A slow handler delays those
-    /// after it for this key, until its [timeout](HandlerOptions::timeout). Each handler is retried separately: after 5
+    /// after it for this key, until its [timeout](crate::HandlerOptions::timeout). Each handler is retried separately: after 5
     /// ms, doubled by each further failure up to 30 s, and after 2 minutes from the 31st failure on.
-    /// [Options](crate::ControllerOptions) change this.
+    /// Its [own options](crate::HandlerOptions::handler), those [of the kind](crate::ControllerOptions::handlers), and those of
+    /// the factory change this.
     ///
     /// Failures are logged through `tracing`. The first is logged immediately, as a warning, or as an error if it is
     /// not retried. Further failures with the same error, of whatever key, are summarised after 1, 10 and 60 seconds,
@@ -131,40 +132,7 @@ impl<K: View> SharedController<K> {
         name: &str,
         handler: impl Handler<K>,
     ) -> Result<Registration, RegisterError> {
-        self.register_handler_with(name, HandlerOptions::default(), handler)
-    }
-
-    /// Registers a handler with its own options.
-    ///
-    /// ```no_run
-    /// use std::time::Duration;
-    ///
-    /// use k8s_openapi::api::core::v1::Pod;
-    /// use lariat_controller::{Context, HandlerOptions, Outcome, RegisterError, SharedController};
-    ///
-    /// # fn example(pods: &SharedController<Pod>) -> Result<(), RegisterError> {
-    /// let options = HandlerOptions::default().timeout(Duration::from_secs(30)).max_retries(5);
-    /// pods.register_handler_with("log", options, |cx: Context<Pod>| async move {
-    ///     println!("{}", cx.key());
-    ///     Ok(Outcome::done())
-    /// })?;
-    /// # Ok(()) }
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// As for [`register_handler`](Self::register_handler).
-    ///
-    /// # Panics
-    ///
-    /// As [`register_handler`](Self::register_handler).
-    pub fn register_handler_with(
-        &self,
-        name: &str,
-        options: HandlerOptions,
-        handler: impl Handler<K>,
-    ) -> Result<Registration, RegisterError> {
-        let new = self.new_handler(name, options, handler);
+        let new = self.new_handler(name, handler);
         // If the factory was dropped, the controller never runs, so nothing else registers at the same time.
         let factory = self.slot.factory().upgrade();
         let _alone = factory.as_ref().map(|factory| factory.registering());
@@ -173,22 +141,14 @@ impl<K: View> SharedController<K> {
     }
 
     /// Creates a handler for registration on this handle.
-    pub(crate) fn new_handler(
-        &self,
-        name: &str,
-        mut options: HandlerOptions,
-        handler: impl Handler<K>,
-    ) -> NewHandler {
-        options.identity = options.identity.or_else(|| self.identity.clone());
-        NewHandler {
-            name: name.to_owned(),
-            handler: Box::new(Viewed::<K, _>::new(handler)),
-            options,
-            is_optional: false,
-        }
+    pub(crate) fn new_handler(&self, name: &str, handler: impl Handler<K>) -> NewHandler {
+        let mut new = NewHandler::new(name, handler);
+        let identity = &mut new.options.identity;
+        *identity = identity.take().or_else(|| self.identity.clone());
+        new
     }
 
-    /// Deregisters the handlers whose [token](HandlerOptions::until) is cancelled.
+    /// Deregisters the handlers whose [token](crate::HandlerOptions::until) is cancelled.
     ///
     /// A running factory does so by itself shortly after the cancellation.
     pub fn sweep(&self) {
@@ -375,7 +335,7 @@ impl<K: View> SharedController<K> {
     /// use lariat_core::ObjectKey;
     ///
     /// # fn example(pods: &SharedController<Pod>) {
-    /// for run in pods.why(&ObjectKey::namespaced("default", "web-0")) {
+    /// for run in pods.history_of(&ObjectKey::namespaced("default", "web-0")) {
     ///     for call in &run.calls {
     ///         println!("{} {}: {}", call.handler, call.ended.as_str(), run.causes);
     ///     }
@@ -383,7 +343,7 @@ impl<K: View> SharedController<K> {
     /// # }
     /// ```
     #[must_use]
-    pub fn why(&self, key: &ObjectKey) -> Vec<RunRecord> {
+    pub fn history_of(&self, key: &ObjectKey) -> Vec<RunRecord> {
         let core = self.slot.in_use();
         core.map_or_else(Vec::new, |core| core.history().of(key))
     }

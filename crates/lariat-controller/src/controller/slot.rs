@@ -12,7 +12,7 @@ use super::core::ControllerCore;
 use super::joined::AnyRelation;
 use super::options::ControllerOptions;
 use crate::error::RegisterError;
-use crate::handler::{AnyHandler, HandlerOptions};
+use crate::handler::{AnyHandler, Handler, HandlerOptions, Viewed};
 use crate::lane::Lane;
 
 /// What a slot needs from its factory.
@@ -64,6 +64,17 @@ pub(crate) struct NewHandler {
     pub(crate) options: HandlerOptions,
     /// Starts do not wait for the kind because of this handler.
     pub(crate) is_optional: bool,
+}
+
+impl NewHandler {
+    pub(crate) fn new<K: View>(name: &str, handler: impl Handler<K>) -> Self {
+        Self {
+            name: name.to_owned(),
+            options: handler.options(),
+            handler: Box::new(Viewed::<K, _>::new(handler)),
+            is_optional: false,
+        }
+    }
 }
 
 impl Slot {
@@ -156,8 +167,10 @@ impl Slot {
         let clients = self.caches.clients().clone();
         let (options, runs) = (self.options.clone(), Arc::clone(&self.runs));
         let flight = self.caches.flight().cloned();
-        let made = ControllerCore::new(self.informer(), clients, options, runs, flight);
-        let made = Arc::new(made);
+        let informer = self.informer();
+        let made = Arc::new(ControllerCore::new(
+            informer, clients, options, runs, flight,
+        ));
         let (core, is_new) = {
             let mut state = self.state.lock();
             match &state.core {
@@ -265,8 +278,8 @@ impl Slot {
             core.caches().relate(&relation);
             // It may have been removed while it was being joined; then it is left again.
             let state = self.state.lock();
-            let stays = |each: &Arc<dyn AnyRelation>| each.number() == relation.number();
-            let stays = state.relations.iter().any(stays);
+            let is_same = |each: &Arc<dyn AnyRelation>| each.number() == relation.number();
+            let stays = state.relations.iter().any(is_same);
             drop(state);
             if !stays {
                 core.caches().unrelate(relation.number());
@@ -277,8 +290,9 @@ impl Slot {
     pub(crate) fn remove_relation(&self, number: u64) {
         let mut state = self.state.lock();
         let relations = &mut state.relations;
-        let removed = relations.extract_if(.., |each| each.number() == number);
-        let removed: Vec<_> = removed.collect();
+        let removed: Vec<_> = relations
+            .extract_if(.., |each| each.number() == number)
+            .collect();
         let core = state.core.clone();
         drop(state);
         drop(removed);

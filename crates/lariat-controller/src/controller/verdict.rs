@@ -135,12 +135,12 @@ impl EndedCall<'_> {
         }
         let is_terminal = failure.class == Class::Terminal;
         // Held failures never use up the retries.
-        let given_up = !is_terminal && !is_held && lane.gives_up(failures);
-        if given_up {
-            lane.count_given_up();
+        let exhausted = !is_terminal && !is_held && lane.is_exhausted(failures);
+        if exhausted {
+            lane.count_exhausted();
         }
-        let next = if given_up || is_terminal {
-            Next::Final(lane.after_giving_up(newest().as_deref()))
+        let next = if exhausted || is_terminal {
+            Next::Final(lane.after_final_failure(newest().as_deref()))
         } else {
             Next::Retry(self.retry_in(&failure))
         };

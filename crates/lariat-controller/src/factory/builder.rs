@@ -1,119 +1,17 @@
-//! The options of a factory.
+//! The builder of a factory.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use kube::Client;
-use lariat_cache::{
-    CacheFactoryBuilder, ContentFilter, FlightRecorder, MissingKind, SharedCacheFactory,
-};
+use lariat_cache::{CacheFactoryBuilder, FlightRecorder, MissingKind, SharedCacheFactory};
 use lariat_core::Gvk;
-use lariat_lease::{Elector, Leadership, Lease, LeaseError, RingMember, Sharding, Shards};
+use lariat_lease::{Elector, Lease, RingMember, Sharding};
 
-use super::SharedControllerFactory;
+use super::factory::SharedControllerFactory;
+use super::options::{Election, Options};
 use crate::controller::ControllerOptions;
-use crate::error::StartError;
-
-/// The default sync timeout of a start, controller-runtime's `CacheSyncTimeout`.
-const SYNC_TIMEOUT: Duration = Duration::from_secs(120);
-
-/// The default grace period of a stop, controller-runtime's `GracefulShutdownTimeout`.
-const GRACE_PERIOD: Duration = Duration::from_secs(30);
-
-#[derive(Debug, Clone)]
-pub(super) struct Options {
-    pub(super) sync_timeout: Duration,
-    pub(super) grace_period: Duration,
-    default: ControllerOptions,
-    kinds: BTreeMap<Gvk, ControllerOptions>,
-    pub(super) election: Option<Election>,
-}
-
-/// How a factory shares work with other replicas.
-#[derive(Debug, Clone)]
-pub(super) enum Election {
-    /// One replica leads.
-    Leader(Arc<Elector>),
-    /// Each replica has a share.
-    Ring(Arc<RingMember>),
-    /// The configuration is invalid; every start fails with this error.
-    Invalid(LeaseError),
-}
-
-impl Election {
-    /// Resets the leadership to standby, before the tasks of a run start to wait for it.
-    pub(super) fn stand_by(&self) {
-        match self {
-            Self::Leader(elector) => elector.stand_by(),
-            Self::Ring(member) => member.stand_by(),
-            Self::Invalid(_) => {}
-        }
-    }
-}
-
-impl Options {
-    /// Returns the leadership of this process; none without an election.
-    pub(super) fn leadership(&self) -> Option<Leadership> {
-        match &self.election {
-            Some(Election::Leader(elector)) => Some(elector.leadership()),
-            Some(Election::Ring(member)) => Some(member.leadership()),
-            Some(Election::Invalid(_)) | None => None,
-        }
-    }
-
-    /// Returns the shards of this process; none without a ring.
-    pub(super) fn shards(&self) -> Option<Shards> {
-        match &self.election {
-            Some(Election::Ring(member)) => Some(member.shards()),
-            _ => None,
-        }
-    }
-
-    /// Returns the options of a kind, completed from the defaults.
-    ///
-    /// `workers` is left as the kind sets it, because the argument of `start` ranks between the two.
-    pub(super) fn of(&self, gvk: &Gvk) -> ControllerOptions {
-        let own = self.kinds.get(gvk).cloned().unwrap_or_default();
-        let workers = own.workers;
-        let mut options = own.or(&self.default);
-        options.workers = workers;
-        options.elected(self.leadership(), self.shards())
-    }
-
-    /// Returns the filter of cached content.
-    ///
-    /// All of kinds every replica handles, the share of others.
-    fn content_of(&self, shards: Shards) -> ContentFilter {
-        let default = self.default.is_led_or(true);
-        let differs = |options: &ControllerOptions| options.is_led_or(default) != default;
-        let other = self.kinds.iter().filter(|(_, options)| differs(options));
-        let other: BTreeSet<Gvk> = other.map(|(gvk, _)| gvk.clone()).collect();
-        let is_led = move |gvk: &Gvk| default != other.contains(gvk);
-        ContentFilter::new(shards.content_changes(), move |gvk, object| {
-            !is_led(gvk) || shards.keeps(gvk, object)
-        })
-    }
-
-    pub(super) fn default_workers(&self) -> Option<usize> {
-        self.default.workers
-    }
-
-    /// Checks that no option sets zero workers.
-    pub(super) fn check_workers(&self, started_with: Option<usize>) -> Result<(), StartError> {
-        if started_with.or(self.default.workers) == Some(0) {
-            return Err(StartError::NoWorkers { gvk: None });
-        }
-        let mut kinds = self.kinds.iter();
-        match kinds.find(|(_, options)| options.workers == Some(0)) {
-            Some((gvk, _)) => Err(StartError::NoWorkers {
-                gvk: Some(gvk.clone()),
-            }),
-            None => Ok(()),
-        }
-    }
-}
 
 /// Configures a [`SharedControllerFactory`].
 ///
@@ -140,18 +38,19 @@ pub struct FactoryBuilder {
     options: Options,
 }
 
+impl SharedControllerFactory {
+    /// Returns a builder of a factory that uses `client`.
+    pub fn builder(client: Client) -> FactoryBuilder {
+        FactoryBuilder::new(client)
+    }
+}
+
 impl FactoryBuilder {
     pub(super) fn new(client: Client) -> Self {
         Self {
             caches: SharedCacheFactory::builder(client.clone()),
             client,
-            options: Options {
-                sync_timeout: SYNC_TIMEOUT,
-                grace_period: GRACE_PERIOD,
-                default: ControllerOptions::default(),
-                kinds: BTreeMap::new(),
-                election: None,
-            },
+            options: Options::default(),
         }
     }
 
@@ -273,7 +172,7 @@ impl FactoryBuilder {
     /// Each object belongs to one member of the ring. The member follows from a hash of the controlling owner's
     /// identity or, without an owner, of the object's own ([`ShardKey`](lariat_lease::ShardKey)). So a reconciler and
     /// the objects it controls are in one process. A member processes only the keys of its share. It caches the
-    /// metadata of all objects and the content of its share; other content is fetched on demand, see [`ContentFilter`].
+    /// metadata of all objects and the content of its share; other content is fetched on demand, see [`ContentFilter`](lariat_cache::ContentFilter).
     /// Objects that no member handles, those without a controlling owner of kinds without handlers, are cached whole by
     /// all members. Each member that joins or leaves costs one list of each kind.
     ///

@@ -5,11 +5,11 @@ use std::sync::{Arc, Weak};
 use lariat_core::{Gvk, clock};
 use parking_lot::Mutex;
 
-use super::Shared;
+use super::FactoryCore;
 use crate::controller::ControllerCore;
 
 /// The factories that were started; some may be dropped already.
-static STARTED: Mutex<Vec<Weak<Shared>>> = Mutex::new(Vec::new());
+static STARTED: Mutex<Vec<Weak<FactoryCore>>> = Mutex::new(Vec::new());
 
 /// Warns if another running factory watches a kind of the same cluster.
 ///
@@ -17,13 +17,13 @@ static STARTED: Mutex<Vec<Weak<Shared>>> = Mutex::new(Vec::new());
 /// handled twice.
 ///
 /// Clients do not say which cluster they connect to, but objects do: no two clusters have objects with the same uid.
-pub(super) fn warn_of_any(shared: &Arc<Shared>) {
+pub(super) fn warn_of_any(factory: &Arc<FactoryCore>) {
     // A simulation runs several replicas of a program in one process, and other simulations in other threads.
     if clock::is_simulated() {
         return;
     }
-    let others = register(shared);
-    let own = in_use(shared);
+    let others = register(factory);
+    let own = in_use(factory);
     for other in others.iter().filter(|other| is_running(other)) {
         let theirs = in_use(other);
         let same = |core: &&Arc<ControllerCore>| theirs.iter().any(|their| have_same(core, their));
@@ -38,25 +38,25 @@ fn warn(kind: &Gvk) {
 }
 
 /// Registers a started factory, and returns the others.
-fn register(shared: &Arc<Shared>) -> Vec<Arc<Shared>> {
+fn register(factory: &Arc<FactoryCore>) -> Vec<Arc<FactoryCore>> {
     let mut started = STARTED.lock();
     started.retain(|each| each.strong_count() > 0);
     let is_new = !started
         .iter()
-        .any(|each| each.as_ptr() == Arc::as_ptr(shared));
+        .any(|each| each.as_ptr() == Arc::as_ptr(factory));
     if is_new {
-        started.push(Arc::downgrade(shared));
+        started.push(Arc::downgrade(factory));
     }
     let all = started.iter().filter_map(Weak::upgrade);
-    all.filter(|each| !Arc::ptr_eq(each, shared)).collect()
+    all.filter(|each| !Arc::ptr_eq(each, factory)).collect()
 }
 
-fn is_running(shared: &Shared) -> bool {
-    shared.state.lock().running.is_some()
+fn is_running(factory: &FactoryCore) -> bool {
+    factory.state.lock().run.is_some()
 }
 
-fn in_use(shared: &Shared) -> Vec<Arc<ControllerCore>> {
-    let slots = shared.slots().into_iter();
+fn in_use(factory: &FactoryCore) -> Vec<Arc<ControllerCore>> {
+    let slots = factory.slots().into_iter();
     slots.filter_map(|slot| slot.in_use()).collect()
 }
 

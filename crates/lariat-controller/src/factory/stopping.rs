@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use tokio::time::{self, Instant};
 
-use super::running::Running;
+use super::run::FactoryRun;
 use crate::error::{NAMED, keys};
 
 /// Logs what a stop waits for.
 pub(super) struct StopLog<'a> {
-    running: &'a Running,
+    run: &'a FactoryRun,
     grace: Duration,
     began: Instant,
     /// The number of keys that were left when the stop began.
@@ -23,12 +23,12 @@ const FIRST: Duration = Duration::from_secs(2);
 const PERIOD: Duration = Duration::from_secs(5);
 
 impl<'a> StopLog<'a> {
-    pub(super) fn new(running: &'a Running, grace: Duration) -> Self {
+    pub(super) fn new(run: &'a FactoryRun, grace: Duration) -> Self {
         let stop_log = Self {
-            running,
+            run,
             grace,
             began: Instant::now(),
-            keys: left(running),
+            keys: left(run),
         };
         stop_log.log_begin();
         stop_log
@@ -40,7 +40,7 @@ impl<'a> StopLog<'a> {
         loop {
             tokio::select! {
                 biased;
-                () = self.running.join() => return,
+                () = self.run.join() => return,
                 () = time::sleep_until(next) => self.log_progress(),
             }
             next += PERIOD;
@@ -57,7 +57,7 @@ impl<'a> StopLog<'a> {
     }
 
     fn log_progress(&self) {
-        let (left, under_way) = (keys(left(self.running)), self.under_way());
+        let (left, under_way) = (keys(left(self.run)), self.under_way());
         match self.grace.checked_sub(self.began.elapsed()) {
             Some(_) if self.grace == Duration::MAX => {
                 tracing::info!(under_way, "still shutting down: {left} left");
@@ -78,7 +78,7 @@ impl<'a> StopLog<'a> {
     }
 
     pub(super) fn log_end(&self) {
-        let waiting: usize = self.running.left().map(|(core, _)| core.waiting()).sum();
+        let waiting: usize = self.run.left().map(|(core, _)| core.waiting()).sum();
         if waiting > 0 {
             let waiting = keys(waiting);
             tracing::info!("shut down: {waiting} wait for caches until the next start");
@@ -89,7 +89,7 @@ impl<'a> StopLog<'a> {
     }
 
     pub(super) fn log_abort(&self) {
-        let (left, under_way) = (keys(left(self.running)), self.under_way());
+        let (left, under_way) = (keys(left(self.run)), self.under_way());
         let grace = self.grace;
         tracing::warn!(
             under_way,
@@ -99,7 +99,7 @@ impl<'a> StopLog<'a> {
 
     /// Returns the running calls as text, the longest first.
     fn under_way(&self) -> String {
-        let mut doing: Vec<_> = self.running.left().collect();
+        let mut doing: Vec<_> = self.run.left().collect();
         let all = doing.iter_mut().flat_map(|(core, doing)| {
             let gvk = core.gvk();
             doing.drain(..).map(move |doing| (gvk, doing))
@@ -122,7 +122,7 @@ impl<'a> StopLog<'a> {
     }
 }
 
-fn left(running: &Running) -> usize {
-    let stats = running.left().map(|(core, _)| core.queue().stats());
+fn left(run: &FactoryRun) -> usize {
+    let stats = run.left().map(|(core, _)| core.queue().stats());
     stats.map(|stats| stats.depth() + stats.processing).sum()
 }

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use lariat_cache::View;
 use lariat_core::Gvk;
 
-use super::Shared;
+use super::FactoryCore;
 use crate::controller::{Kinds, NewHandler, Registration, SharedController, Slot};
 use crate::error::RegisterError;
-use crate::handler::{Handler, HandlerOptions};
+use crate::handler::Handler;
 
 /// Handlers to register together, of any kinds: all or none.
 ///
@@ -35,7 +35,7 @@ use crate::handler::{Handler, HandlerOptions};
 /// ```
 #[must_use = "a transaction does nothing until it is committed"]
 pub struct Transaction {
-    shared: Arc<Shared>,
+    factory: Arc<FactoryCore>,
     planned: Vec<Planned>,
 }
 
@@ -46,34 +46,23 @@ struct Planned {
 }
 
 impl Transaction {
-    pub(super) fn new(shared: Arc<Shared>) -> Self {
+    pub(super) fn new(factory: Arc<FactoryCore>) -> Self {
         Self {
-            shared,
+            factory,
             planned: Vec::new(),
         }
     }
 
-    /// Adds a handler to the transaction.
+    /// Adds a handler to the transaction, to [register](SharedController::register_handler) with the others.
     pub fn register_handler<K: View>(
         &mut self,
         controller: &SharedController<K>,
         name: &str,
         handler: impl Handler<K>,
     ) {
-        self.register_handler_with(controller, name, HandlerOptions::default(), handler);
-    }
-
-    /// Adds a handler with its own options to the transaction.
-    pub fn register_handler_with<K: View>(
-        &mut self,
-        controller: &SharedController<K>,
-        name: &str,
-        options: HandlerOptions,
-        handler: impl Handler<K>,
-    ) {
         self.planned.push(Planned {
             slot: Arc::clone(controller.slot()),
-            new: controller.new_handler(name, options, handler),
+            new: controller.new_handler(name, handler),
             register: Registration::begin::<K>,
         });
     }
@@ -89,10 +78,10 @@ impl Transaction {
     ///
     /// If called outside a tokio runtime while the factory runs, and this is the first use of a kind.
     pub fn commit(self) -> Result<Vec<Registration>, RegisterError> {
-        let _alone = self.shared.registering();
+        let _alone = self.factory.registering();
         let mut names: HashSet<(&Gvk, &str)> = HashSet::new();
         for Planned { slot, new, .. } in &self.planned {
-            if !std::ptr::addr_eq(slot.factory().as_ptr(), Arc::as_ptr(&self.shared)) {
+            if !std::ptr::addr_eq(slot.factory().as_ptr(), Arc::as_ptr(&self.factory)) {
                 let gvk = slot.gvk().clone();
                 return Err(RegisterError::ForeignController { gvk });
             }

@@ -98,7 +98,7 @@ impl<K: View> Context<K> {
 
     /// Returns the state that [`deleted`](Self::deleted) decodes, undecoded.
     #[must_use]
-    pub fn last(&self) -> Option<&Arc<CachedObject>> {
+    pub fn last_known(&self) -> Option<&Arc<CachedObject>> {
         self.call.deleted.as_ref()
     }
 

@@ -8,11 +8,12 @@ use lariat_cache::View;
 
 use super::call::{AnyHandler, Call, HandlerResult};
 use super::context::Context;
+use super::options::HandlerOptions;
 
 /// A function that is called for the keys of a kind, with objects read as `K`.
 ///
 /// Every async function and closure from [`Context<K>`] to [`HandlerResult`] is a handler. Implement the trait for a
-/// type that has state.
+/// type that has state. [`HandlerOptions::handler`] gives a handler its own options.
 ///
 /// A handler is called at least once after every change, with a state at least as new, and never twice at the same time
 /// for one key. Several changes may lead to one call, so a handler should compare the present state with the wanted
@@ -44,6 +45,13 @@ pub trait Handler<K>: Send + Sync + 'static {
     /// The future is dropped, at its current await, when the handler's timeout or the grace period of a stop is over.
     /// The key is processed again later.
     fn handle(&self, cx: Context<K>) -> impl Future<Output = HandlerResult> + Send;
+
+    /// Returns the handler's own options (default: none are set).
+    ///
+    /// It is called at the registration; in all kinds, at the registration of each.
+    fn options(&self) -> HandlerOptions {
+        HandlerOptions::default()
+    }
 }
 
 impl<K, F, Fut> Handler<K> for F

@@ -8,6 +8,7 @@ mod middleware;
 mod options;
 mod outcome;
 mod predicate;
+mod with_options;
 
 pub(crate) use call::{AnyHandler, CallKind, Callee, Decoded, through};
 pub use call::{Call, HandlerResult, Next};
@@ -21,3 +22,4 @@ pub use options::{HandlerOptions, Resync};
 pub use outcome::Outcome;
 pub(crate) use outcome::Updated;
 pub use predicate::Predicate;
+pub use with_options::WithOptions;

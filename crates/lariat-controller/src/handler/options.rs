@@ -33,7 +33,7 @@ use crate::gate::Gate;
 pub struct HandlerOptions {
     pub(crate) timeout: Option<Duration>,
     pub(crate) max_retries: Option<u32>,
-    pub(crate) given_up: Option<Arc<GivenUp>>,
+    pub(crate) requeue_final: Option<Arc<RequeueFinal>>,
     pub(crate) concurrency: Option<usize>,
     pub(crate) limiter: Option<Arc<MakeLimiter>>,
     pub(crate) predicate: Option<Predicate>,
@@ -49,8 +49,8 @@ pub struct HandlerOptions {
 
 type End = dyn Fn() + Send + Sync;
 
-/// Returns when a handler that gave up is called again.
-pub(crate) type GivenUp = dyn Fn(Option<&CachedObject>) -> Option<Duration> + Send + Sync;
+/// Returns the delay until the next call after a final failure; none to wait for a change.
+pub(crate) type RequeueFinal = dyn Fn(Option<&CachedObject>) -> Option<Duration> + Send + Sync;
 
 type MakeLimiter = dyn Fn() -> Box<dyn RateLimiter> + Send + Sync;
 
@@ -90,7 +90,7 @@ impl HandlerOptions {
     /// Sets how often a failed call is retried (default: forever; zero: never).
     ///
     /// After that the failure is logged as final. The handler is called again when the object changes or its key is
-    /// enqueued, or [after a delay](Self::requeue_given_up).
+    /// enqueued, or [after a delay](Self::requeue_final).
     pub fn max_retries(self, retries: u32) -> Self {
         let max_retries = Some(retries);
         Self {
@@ -117,15 +117,18 @@ impl HandlerOptions {
     ///
     /// let options = HandlerOptions::default()
     ///     .max_retries(5)
-    ///     .requeue_given_up(|object| object.map(|_| Duration::from_secs(3600)));
+    ///     .requeue_final(|object| object.map(|_| Duration::from_secs(3600)));
     /// # let _ = options;
     /// ```
-    pub fn requeue_given_up(
+    pub fn requeue_final(
         self,
         after: impl Fn(Option<&CachedObject>) -> Option<Duration> + Send + Sync + 'static,
     ) -> Self {
-        let given_up: Option<Arc<GivenUp>> = Some(Arc::new(after));
-        Self { given_up, ..self }
+        let requeue_final: Option<Arc<RequeueFinal>> = Some(Arc::new(after));
+        Self {
+            requeue_final,
+            ..self
+        }
     }
 
     /// Limits the number of concurrent calls of the handler (default: no own limit).
@@ -308,7 +311,7 @@ impl HandlerOptions {
             ends: others.ends.iter().cloned().chain(self.ends).collect(),
             timeout: self.timeout.or(others.timeout),
             max_retries: self.max_retries.or(others.max_retries),
-            given_up: self.given_up.or_else(|| others.given_up.clone()),
+            requeue_final: self.requeue_final.or_else(|| others.requeue_final.clone()),
             concurrency: self.concurrency.or(others.concurrency),
             limiter: self.limiter.or_else(|| others.limiter.clone()),
             predicate: self.predicate.or_else(|| others.predicate.clone()),

@@ -192,7 +192,7 @@ impl Lane {
     }
 
     /// Returns whether the retries are used up after a number of failures in a row.
-    pub(crate) fn gives_up(&self, failures: u32) -> bool {
+    pub(crate) fn is_exhausted(&self, failures: u32) -> bool {
         let retries = self.options.max_retries;
         retries.is_some_and(|retries| failures > retries)
     }
@@ -200,13 +200,13 @@ impl Lane {
     /// Returns the delay until the next call after a final failure.
     ///
     /// None to wait for a change.
-    pub(crate) fn after_giving_up(&self, object: Option<&CachedObject>) -> Option<Duration> {
-        let ask = self.options.given_up.as_ref()?;
+    pub(crate) fn after_final_failure(&self, object: Option<&CachedObject>) -> Option<Duration> {
+        let ask = self.options.requeue_final.as_ref()?;
         // The function is the user's; its panic must not end the worker.
         let answer = catch_unwind(AssertUnwindSafe(|| ask(object)));
         answer.unwrap_or_else(|_| {
             let handler = &self.callee.name;
-            tracing::error!(%handler, "requeue_given_up function panicked");
+            tracing::error!(%handler, "requeue_final function panicked");
             None
         })
     }
@@ -220,8 +220,8 @@ impl Lane {
         self.tally(|totals| totals.lags.record(lag));
     }
 
-    pub(crate) fn count_given_up(&self) {
-        self.tally(|totals| totals.given_up += 1);
+    pub(crate) fn count_exhausted(&self) {
+        self.tally(|totals| totals.exhausted += 1);
     }
 
     fn tally(&self, count: impl Fn(&mut Totals)) {

@@ -10,7 +10,7 @@ use lariat_core::Gvk;
 use super::follower::{Follower, Follows, Wanted};
 use crate::controller::{NewHandler, Registration, check_options};
 use crate::error::RegisterError;
-use crate::handler::{Context, Handler, HandlerOptions, HandlerResult, Viewed};
+use crate::handler::{Context, Handler, HandlerOptions, HandlerResult};
 
 /// All listable and watchable kinds that a predicate selects, read as `K`.
 ///
@@ -64,6 +64,9 @@ impl<K: View> AllKinds<K> {
 
     /// Registers a handler for every kind, under the same name.
     ///
+    /// In each kind it is as if [registered](crate::SharedController::register_handler) there, but no start waits for
+    /// it.
+    ///
     /// # Errors
     ///
     /// The name is empty, or an option is invalid. A kind in which the name is taken is skipped; this is logged, and
@@ -77,34 +80,14 @@ impl<K: View> AllKinds<K> {
         name: &str,
         handler: impl Handler<K>,
     ) -> Result<KindsRegistration, RegisterError> {
-        self.register_handler_with(name, HandlerOptions::default(), handler)
-    }
-
-    /// Registers a handler for every kind, with its own options.
-    ///
-    /// # Errors
-    ///
-    /// As for [`register_handler`](Self::register_handler).
-    ///
-    /// # Panics
-    ///
-    /// As [`register_handler`](Self::register_handler).
-    pub fn register_handler_with(
-        &self,
-        name: &str,
-        options: HandlerOptions,
-        handler: impl Handler<K>,
-    ) -> Result<KindsRegistration, RegisterError> {
         if let Some(factory) = self.factory.upgrade() {
             let every_kind = Gvk::new("", "every", "kind");
-            check_options(&every_kind, name, &options, factory.caches())?;
+            check_options(&every_kind, name, &handler.options(), factory.caches())?;
         }
         let (name, handler) = (name.to_owned(), Arc::new(handler));
         let make = move || NewHandler {
-            name: name.clone(),
-            handler: Box::new(Viewed::<K, _>::new(OfMany(Arc::clone(&handler)))),
-            options: options.clone(),
             is_optional: true,
+            ..NewHandler::new::<K>(&name, OfMany(Arc::clone(&handler)))
         };
         let follower = Arc::new(Follower::new(
             Weak::clone(&self.factory),
@@ -125,6 +108,10 @@ struct OfMany<H>(Arc<H>);
 impl<K: View, H: Handler<K>> Handler<K> for OfMany<H> {
     async fn handle(&self, cx: Context<K>) -> HandlerResult {
         self.0.handle(cx).await
+    }
+
+    fn options(&self) -> HandlerOptions {
+        self.0.options()
     }
 }
 

@@ -245,8 +245,9 @@ impl Follower {
         if let Some(factory) = self.factory.upgrade() {
             factory.forget_followers();
         }
-        let kinds = std::mem::take(&mut *self.kinds.lock());
-        let kinds: Vec<Followed> = kinds.into_values().collect();
+        let kinds: Vec<Followed> = std::mem::take(&mut *self.kinds.lock())
+            .into_values()
+            .collect();
         kinds.iter().for_each(Followed::remove);
         kinds
     }

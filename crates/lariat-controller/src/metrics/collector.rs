@@ -11,7 +11,7 @@ use super::output::Output;
 use super::scrape::Scrape;
 use super::{caches, controllers, handlers, lasso, queues};
 use crate::SharedControllerFactory;
-use crate::factory::Shared;
+use crate::factory::FactoryCore;
 
 /// Collects the metrics of factories for a registry; clones are the same collector.
 ///
@@ -38,7 +38,7 @@ pub struct Collector {
 
 struct Member {
     context: Arc<str>,
-    factory: Weak<Shared>,
+    factory: Weak<FactoryCore>,
 }
 
 impl Collector {
@@ -59,7 +59,7 @@ impl Collector {
         members.retain(|member| member.is_alive() && member.context != context);
         members.push(Member {
             context,
-            factory: Arc::downgrade(&factory.shared),
+            factory: Arc::downgrade(&factory.core),
         });
     }
 
@@ -67,10 +67,10 @@ impl Collector {
     fn factories(&self) -> Vec<(Arc<str>, SharedControllerFactory)> {
         let members = self.members.lock();
         let alive = members.iter().filter_map(|member| {
-            let shared = member.factory.upgrade()?;
+            let core = member.factory.upgrade()?;
             Some((
                 Arc::clone(&member.context),
-                SharedControllerFactory { shared },
+                SharedControllerFactory { core },
             ))
         });
         alive.collect()

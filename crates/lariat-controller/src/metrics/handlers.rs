@@ -25,9 +25,9 @@ pub(super) fn write(kinds: &[Kind], out: &mut Output<'_>) -> fmt::Result {
         each(kinds, |handler| handler.retries),
     )?;
     out.counters(
-        "lariat_handler_given_up_total",
+        "lariat_handler_exhausted_total",
         "Failures after which the retries were exhausted.",
-        each(kinds, |handler| handler.given_up),
+        each(kinds, |handler| handler.exhausted),
     )?;
     let hot_loops = |kind| (of_kind(kind), kind.status.hot_loops.len());
     out.gauges(

@@ -79,8 +79,8 @@
 //! | `lariat_handler_time_seconds` | | duration of calls |
 //! | `lariat_handler_lag_seconds` | | time from a change to the call for it |
 //! | `lariat_handler_retries_total` | | calls that were retries |
-//! | `lariat_handler_given_up_total` | | failures after which the retries were exhausted |
-//! | `lariat_circles` | | keys in a hot loop; see [`Sentinel`](crate::Sentinel) |
+//! | `lariat_handler_exhausted_total` | | failures after which the retries were exhausted |
+//! | `lariat_hot_loops` | | keys in a hot loop; see [`Sentinel`](crate::Sentinel) |
 //! | `lariat_cache_objects` | | objects in the cache |
 //! | `lariat_cache_bytes` | | bytes of the cached objects |
 //! | `lariat_cache_decodes_total` | | objects decoded from the cache; shared values are decoded once |

@@ -72,8 +72,10 @@ impl Relation<Metadata> {
         let (namespace, name) = (namespace.into(), name.into());
         Self::map(move |object: &Metadata| {
             let labels = object.labels();
-            let key = labels.get(&namespace).zip(labels.get(&name));
-            let key = key.filter(|(_, name)| !name.is_empty());
+            let key = labels
+                .get(&namespace)
+                .zip(labels.get(&name))
+                .filter(|(_, name)| !name.is_empty());
             key.map(|(namespace, name)| ObjectKey::namespaced(namespace, name))
                 .into_iter()
                 .collect()

@@ -217,8 +217,8 @@ impl<V: View> Subscriber for Feed<V> {
             if keys.is_empty() {
                 continue;
             }
-            let why = cause(change, caller.as_ref(), &self.of, self.to());
-            let cause = self.cause(&why, change.key());
+            let changed = cause(change, caller.as_ref(), &self.of, self.to());
+            let cause = self.cause(&changed, change.key());
             let add = Aside {
                 lanes: due.clone(),
                 priority: match change {

@@ -59,8 +59,10 @@ impl Suspects {
         if !self.keys.contains_key(key) {
             make_room(&mut self.keys, now);
         }
-        let suspect = self.keys.entry(key.clone());
-        let suspect = suspect.or_insert_with(|| Suspect::new(now));
+        let suspect = self
+            .keys
+            .entry(key.clone())
+            .or_insert_with(|| Suspect::new(now));
         if suspect.wrote(write, options, now) {
             suspect.hot_loop(key)
         } else {
@@ -83,8 +85,10 @@ impl Suspects {
         if !self.related.contains_key(&object) {
             make_room(&mut self.related, now);
         }
-        let related = self.related.entry(object);
-        let related = related.or_insert_with(|| Suspect::new(now));
+        let related = self
+            .related
+            .entry(object)
+            .or_insert_with(|| Suspect::new(now));
         // Every relation between the two kinds reports the same write.
         if related.has_written(write.version) {
             return None;
@@ -96,8 +100,10 @@ impl Suspects {
         if !self.keys.contains_key(key) {
             make_room(&mut self.keys, now);
         }
-        let suspect = self.keys.entry(key.clone());
-        let suspect = suspect.or_insert_with(|| Suspect::new(now));
+        let suspect = self
+            .keys
+            .entry(key.clone())
+            .or_insert_with(|| Suspect::new(now));
         let what = format!("{} {}", of.kind(), write.after.key());
         suspect.contested(related, &what, now);
         warns.then(|| suspect.hot_loop(key)).flatten()
@@ -142,11 +148,11 @@ impl Suspects {
     pub(super) fn hot_loops(&mut self, now: Instant) -> Vec<HotLoop> {
         self.keys.retain(|_, suspect| !suspect.is_quiet(now));
         self.related.retain(|_, suspect| !suspect.is_quiet(now));
-        let hot_loops = self
+        let mut hot_loops: Vec<HotLoop> = self
             .keys
             .iter()
-            .filter_map(|(key, suspect)| suspect.hot_loop(key));
-        let mut hot_loops: Vec<HotLoop> = hot_loops.collect();
+            .filter_map(|(key, suspect)| suspect.hot_loop(key))
+            .collect();
         hot_loops.sort_by(|a, b| a.key.cmp(&b.key));
         hot_loops
     }

@@ -139,7 +139,7 @@ impl Bench {
     {
         let (calls, handler) = recorder(then);
         self.config_maps
-            .register_handler_with(name, options, handler)
+            .register_handler(name, options.handler(handler))
             .expect("registered");
         calls
     }

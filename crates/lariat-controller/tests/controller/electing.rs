@@ -162,7 +162,7 @@ async fn a_leader_that_is_cut_off_drops_its_calls_before_another_leads_and_its_r
     let options = HandlerOptions::default().timeout(Duration::MAX);
     let config_maps = factory.for_object::<ConfigMap>();
     config_maps
-        .register_handler_with("hangs", options, hanging)
+        .register_handler("hangs", options.handler(hanging))
         .expect("registered");
     let running = factory.clone();
     let mut run = JoinSet::new();
@@ -346,10 +346,10 @@ async fn a_handler_that_continues_after_the_deadline_cannot_write() {
         "the handler went on before its call was dropped"
     );
     for refusal in &seen {
-        let why = refusal.as_ref().expect_err("it is too late");
+        let reason = refusal.as_ref().expect_err("it is too late");
         assert!(
-            why.contains("was not sent: this process does not hold the lease default/shop"),
-            "{why}"
+            reason.contains("was not sent: this process does not hold the lease default/shop"),
+            "{reason}"
         );
     }
     let secrets: Api<Secret> = Api::default_namespaced(bench.cluster.client());
@@ -464,9 +464,9 @@ async fn a_lease_that_cannot_be_held_fails_the_start() {
     let factory = builder.leader_election(lease).build();
     let error = factory.start(1).await.expect_err("it is refused");
     assert!(matches!(error, StartError::Lease(_)));
-    let why = "the lease shop cannot be held: \
+    let reason = "the lease shop cannot be held: \
                the lease duration 5s is not longer than the renew deadline 10s";
-    assert_eq!(error.to_string(), why);
+    assert_eq!(error.to_string(), reason);
 }
 
 #[tokio::test(start_paused = true)]

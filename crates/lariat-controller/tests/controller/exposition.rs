@@ -278,7 +278,7 @@ counter lariat_handler_runs_total{ctx,kind,handler,result}
 histogram lariat_handler_time_seconds_sum{ctx,kind,handler}
 histogram lariat_handler_lag_seconds_sum{ctx,kind,handler}
 counter lariat_handler_retries_total{ctx,kind,handler}
-counter lariat_handler_given_up_total{ctx,kind,handler}
+counter lariat_handler_exhausted_total{ctx,kind,handler}
 gauge lariat_hot_loops{ctx,kind}
 gauge lariat_cache_objects{ctx,kind}
 gauge lariat_cache_bytes{ctx,kind}

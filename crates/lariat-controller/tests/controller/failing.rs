@@ -184,7 +184,7 @@ async fn an_object_that_does_not_decode_is_final_for_its_own_run_alone() {
     bench.create("parent").await;
     settle().await;
     let ended = |name: &str| {
-        let runs = bench.config_maps.why(&key(name));
+        let runs = bench.config_maps.history_of(&key(name));
         runs.iter()
             .map(|run| run.calls[0].ended)
             .collect::<Vec<_>>()

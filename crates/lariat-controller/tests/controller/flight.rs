@@ -9,7 +9,8 @@ use lariat_controller::{
     Context, ControllerOptions, FlightRecorder, HandlerOptions, HandlerResult, Outcome,
 };
 use lariat_flight::{
-    CallEnd, Controlled, Entry, FactoryStep, Queued, Record, Recording, Reflected, Stored, What,
+    CallEnd, Controlled, FactoryStep, Queued, Record, Recording, RecordingEntry, Reflected, Stored,
+    What,
 };
 use serde_json::json;
 use tokio::time;
@@ -45,7 +46,7 @@ async fn recorded(folder: &Folder) -> Bench {
 
 /// Returns a word for each record whose order a test checks.
 fn words(recording: &Recording) -> Vec<String> {
-    let word = |entry: Entry<'_>| {
+    let word = |entry: RecordingEntry<'_>| {
         let What::Record(record) = entry.what else {
             panic!("nothing is missing: {entry:?}");
         };

@@ -91,7 +91,7 @@ async fn run(answers: &[Answer]) -> (Vec<String>, bool) {
         options = options.gate(Scribe::new(name, *answer, &log));
     }
     let maps = &bench.config_maps;
-    maps.register_handler_with("labels", options, label)
+    maps.register_handler("labels", options.handler(label))
         .expect("registered");
     bench.create("a").await;
     bench.start().await;
@@ -153,7 +153,7 @@ async fn gates_add_up_and_see_no_other_handler() {
     let bench = Bench::with(|builder| builder.default_options(options)).await;
     let own = HandlerOptions::default().gate(Scribe::new("own", Answer::Refuse, &log));
     let maps = &bench.config_maps;
-    maps.register_handler_with("one", own, label).unwrap();
+    maps.register_handler("one", own.handler(label)).unwrap();
     maps.register_handler("two", label).unwrap();
     bench.create("a").await;
     bench.start().await;
@@ -188,7 +188,7 @@ async fn deletions_are_asked_about_with_the_last_state_and_what_is_outside_is_no
         Ok(Outcome::done())
     };
     let maps = &bench.config_maps;
-    maps.register_handler_with("deletes", options, deletes)
+    maps.register_handler("deletes", options.handler(deletes))
         .unwrap();
     bench.create("a").await;
     bench.create("other").await;

@@ -125,7 +125,7 @@ async fn every_handler_has_as_many_retries_as_it_was_given() {
         time::sleep(3600 * SECOND).await;
         // kooper: N objects and M retries make N × (1 + M) calls.
         assert_eq!(calls.len(), 3 * (1 + retries as usize));
-        assert_eq!(bench.status().handlers[0].given_up, 3);
+        assert_eq!(bench.status().handlers[0].exhausted, 3);
         calls.clear();
         bench.change("a", "1").await;
         time::sleep(3600 * SECOND).await;
@@ -153,10 +153,10 @@ async fn held_failures_use_up_no_retries() {
     bench.start().await;
     time::sleep(595 * SECOND).await;
     assert_eq!(calls.len(), 11);
-    assert_eq!(bench.status().handlers[0].given_up, 0);
+    assert_eq!(bench.status().handlers[0].exhausted, 0);
     time::sleep(3600 * SECOND).await;
     assert_eq!(calls.len(), 12);
-    assert_eq!(bench.status().handlers[0].given_up, 1);
+    assert_eq!(bench.status().handlers[0].exhausted, 1);
 }
 
 #[tokio::test(start_paused = true)]
@@ -393,24 +393,27 @@ async fn a_handler_that_failed_for_good_is_called_again_when_its_options_say() {
     let counted = Arc::clone(&calls);
     let options = HandlerOptions::default()
         .max_retries(1)
-        .requeue_given_up(|object| {
+        .requeue_final(|object| {
             let name = object.map(|object| object.key().name().to_owned());
             assert_ne!(name.as_deref(), Some("b"), "a defect of whoever says when");
             name.map(|_| 60 * SECOND)
         });
-    let registration = bench.config_maps.register_handler_with("fails", options, {
-        move |cx: lariat_controller::Context<_>| {
-            assert!(cx.attempt() <= 2, "failures are forgotten");
-            counted.fetch_add(1, Ordering::Relaxed);
-            async { HandlerResult::Err("down".into()) }
-        }
-    });
+    let registration = bench.config_maps.register_handler(
+        "fails",
+        options.handler({
+            move |cx: lariat_controller::Context<_>| {
+                assert!(cx.attempt() <= 2, "failures are forgotten");
+                counted.fetch_add(1, Ordering::Relaxed);
+                async { HandlerResult::Err("down".into()) }
+            }
+        }),
+    );
     let registration = registration.unwrap();
     bench.create("a").await;
     bench.start().await;
     time::sleep(601 * SECOND).await;
     assert_eq!(calls.swap(0, Ordering::Relaxed), 22, "two calls a minute");
-    let last = bench.config_maps.why(&key("a")).pop().unwrap();
+    let last = bench.config_maps.history_of(&key("a")).pop().unwrap();
     assert_eq!(last.calls[0].again, Some(60 * SECOND));
     // It is deleted, so no handler is called.
     bench.delete("a").await;
@@ -420,5 +423,5 @@ async fn a_handler_that_failed_for_good_is_called_again_when_its_options_say() {
     bench.create("b").await;
     time::sleep(3600 * SECOND).await;
     assert_eq!(calls.swap(0, Ordering::Relaxed), 2);
-    assert_eq!(registration.status().given_up, 13);
+    assert_eq!(registration.status().exhausted, 13);
 }

@@ -28,13 +28,13 @@ async fn the_last_runs_of_a_key_are_known_after_thousands_of_others() {
         }
     }
     assert_eq!(bench.config_maps.history().len(), 256);
-    let runs = bench.config_maps.why(&key("map-5"));
+    let runs = bench.config_maps.history_of(&key("map-5"));
     assert_eq!(runs.len(), 4);
     assert!(runs.is_sorted_by_key(|run| run.run));
     assert!(runs[3].causes.to_string().contains("histories.rs"));
-    let first = bench.config_maps.why(&key("map-0"));
+    let first = bench.config_maps.history_of(&key("map-0"));
     assert_eq!(first.len(), 1, "it ran once, two thousand runs ago");
-    let busy = bench.config_maps.why(&key("busy-1"));
+    let busy = bench.config_maps.history_of(&key("busy-1"));
     assert!(
         busy.len() > 4,
         "those among the last of the kind, and four more"

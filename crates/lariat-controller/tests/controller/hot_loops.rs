@@ -81,8 +81,8 @@ async fn a_key_that_runs_because_of_its_own_writes_is_named_and_slowed_down() {
     ] {
         assert!(text.contains(part), "{part}: {text}");
     }
-    let why = bench.config_maps.why(&key("a"));
-    let causes = why.last().unwrap().causes.to_string();
+    let history = bench.config_maps.history_of(&key("a"));
+    let causes = history.last().unwrap().causes.to_string();
     assert!(causes.starts_with("written by writes "), "{causes}");
 }
 
@@ -109,7 +109,7 @@ async fn another_writers_change_does_not_wait_and_other_keys_are_not_slowed() {
     assert!(count.load(Ordering::SeqCst) >= before + 25);
     bench.delete("a").await;
     time::sleep(SECOND / 10).await;
-    let deletion = bench.config_maps.why(&key("a"));
+    let deletion = bench.config_maps.history_of(&key("a"));
     assert!(
         deletion
             .last()
@@ -591,8 +591,8 @@ async fn a_handler_that_counts_into_its_object_and_fails_is_found() {
     time::sleep(600 * SECOND).await;
     let runs = count.load(Ordering::SeqCst);
     assert!(runs < 60, "{runs} runs in ten minutes");
-    let why = bench.config_maps.why(&key("a"));
-    let causes = why.last().unwrap().causes.to_string();
+    let history = bench.config_maps.history_of(&key("a"));
+    let causes = history.last().unwrap().causes.to_string();
     assert!(
         causes.starts_with("added at "),
         "what it is about: {causes}"
@@ -639,8 +639,8 @@ async fn a_hot_loop_is_found_although_the_watch_is_faster_than_the_responses() {
     time::sleep(600 * SECOND).await;
     let runs = count.load(Ordering::SeqCst);
     assert!((25..60).contains(&runs), "{runs} runs in ten minutes");
-    let why = bench.config_maps.why(&key("a"));
-    let causes = why.last().unwrap().causes.to_string();
+    let history = bench.config_maps.history_of(&key("a"));
+    let causes = history.last().unwrap().causes.to_string();
     assert!(causes.starts_with("updated "), "by the watch: {causes}");
     assert_eq!(bench.status().hot_loops[0].pattern, Pattern::OwnWrites);
 }

@@ -23,10 +23,11 @@ async fn handlers_of_one_watch_write_each_under_their_own_name() {
     let agent = |name: &str| ClientIdentity::default().user_agent(name);
     bench
         .config_maps
-        .register_handler_with(
+        .register_handler(
             "own",
-            HandlerOptions::default().identity(agent("own/1")),
-            writes,
+            HandlerOptions::default()
+                .identity(agent("own/1"))
+                .handler(writes),
         )
         .unwrap();
     let ours = bench.config_maps.with_identity(agent("ours/1")).unwrap();

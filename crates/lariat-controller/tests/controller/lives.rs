@@ -55,7 +55,7 @@ async fn on_end_is_called_once_however_a_handler_ends() {
         let handler = nothing::<ConfigMap>;
         let registered = bench
             .config_maps
-            .register_handler_with(name, options, handler);
+            .register_handler(name, options.handler(handler));
         registered.expect("registered")
     };
     let scoped = || HandlerOptions::default().until(scope.clone());
@@ -99,7 +99,7 @@ async fn the_last_scoped_handler_takes_its_kind_with_it() {
     let options = HandlerOptions::default().until(scope.clone());
     let kept = bench
         .config_maps
-        .register_handler_with("scoped", options, handler);
+        .register_handler("scoped", options.handler(handler));
     bench.start().await;
     bench.create("a").await;
     scope.cancel();
@@ -109,7 +109,7 @@ async fn the_last_scoped_handler_takes_its_kind_with_it() {
         bench.factory.caches().status().is_empty(),
         "its memory is freed"
     );
-    // Whoever keeps a registration keeps nothing alive by it.
+    // A registration keeps nothing alive.
     kept.unwrap().deregister().await;
 }
 

@@ -211,7 +211,7 @@ async fn a_name_that_is_taken_in_one_kind_leaves_that_kind_out_and_says_so() {
         .for_all_kinds(|kind| ["ConfigMap", "Secret"].contains(&kind.gvk().kind()));
     let registration = core
         .view()
-        .register_handler_with("audit", HandlerOptions::default(), seen.handler())
+        .register_handler("audit", HandlerOptions::default().handler(seen.handler()))
         .unwrap();
     bench.start().await;
     time::sleep(SECOND).await;
@@ -312,10 +312,11 @@ async fn a_scoped_handler_of_all_kinds_leaves_them_all() {
         .factory
         .for_all_kinds(|_| true)
         .view()
-        .register_handler_with(
+        .register_handler(
             "audit",
-            HandlerOptions::default().until(scope.clone()),
-            seen.handler(),
+            HandlerOptions::default()
+                .until(scope.clone())
+                .handler(seen.handler()),
         )
         .unwrap();
     bench.start().await;

@@ -162,7 +162,7 @@ async fn every_way_in_which_a_call_can_end_is_counted_under_all_names() {
         ("lariat_handler_time_seconds_count", 15),
         ("lariat_handler_retries_total", 4),
         ("workqueue_retries_total", 4),
-        ("lariat_handler_given_up_total", 1),
+        ("lariat_handler_exhausted_total", 1),
         // Nothing has changed.
         ("lariat_handler_lag_seconds_count", 0),
     ];

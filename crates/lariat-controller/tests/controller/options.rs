@@ -206,7 +206,7 @@ async fn options_that_make_no_sense_are_refused_by_name() {
     let none = HandlerOptions::default().concurrency(0);
     let error = bench
         .config_maps
-        .register_handler_with("log", none, nothing);
+        .register_handler("log", none.handler(nothing));
     let error = error.unwrap_err();
     assert!(
         matches!(error, RegisterError::NoConcurrency { .. }),
@@ -214,7 +214,9 @@ async fn options_that_make_no_sense_are_refused_by_name() {
     );
     let bad = lariat_cache::ClientIdentity::default().user_agent("two\nlines");
     let bad = HandlerOptions::default().identity(bad);
-    let error = bench.config_maps.register_handler_with("log", bad, nothing);
+    let error = bench
+        .config_maps
+        .register_handler("log", bad.handler(nothing));
     assert_eq!(
         error.unwrap_err().to_string(),
         "the identity of handler \"log\" of v1 ConfigMap is invalid"

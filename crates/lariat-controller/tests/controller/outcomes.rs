@@ -170,7 +170,7 @@ async fn a_run_is_remembered_with_its_causes_and_what_came_of_it() {
     bench.create("a").await;
     bench.create("b").await;
     time::sleep(SECOND).await;
-    let runs = bench.config_maps.why(&key("a"));
+    let runs = bench.config_maps.history_of(&key("a"));
     assert_eq!(runs.len(), 2);
     let causes = runs[0].causes.to_string();
     assert!(causes.starts_with("added at "), "{causes}");

@@ -304,7 +304,7 @@ async fn a_factory_that_was_used_in_every_way_leaves_no_task() {
             .concurrency(1);
         let one = bench
             .config_maps
-            .register_handler_with("one", every, handler)
+            .register_handler("one", every.handler(handler))
             .unwrap();
         let all = bench
             .factory

@@ -39,7 +39,7 @@ async fn a_retry_that_waits_for_its_turn_keeps_its_failures() {
     bench.factory.start(4).await.unwrap();
     time::sleep(600 * SECOND).await;
     assert_eq!(
-        bench.status().handlers[0].given_up,
+        bench.status().handlers[0].exhausted,
         30,
         "all of them, in the end"
     );
@@ -93,7 +93,7 @@ async fn a_handler_that_comes_while_the_last_one_leaves_does_not_share_its_key()
     let until = HandlerOptions::default().until(scope.clone());
     bench
         .config_maps
-        .register_handler_with("old", until, handler)
+        .register_handler("old", until.handler(handler))
         .unwrap();
     bench.create("a").await;
     bench.start().await;

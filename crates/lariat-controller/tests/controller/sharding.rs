@@ -42,17 +42,17 @@ struct Calls {
 }
 
 /// A call under way; it ends when it is dropped.
-struct Entry {
+struct RunningCall {
     ledger: Ledger,
     key: ObjectKey,
 }
 
 impl Ledger {
     /// Notes a call, of a key that no other replica may have.
-    fn enter(&self, key: &ObjectKey, by: &'static str) -> Entry {
+    fn enter(&self, key: &ObjectKey, by: &'static str) -> RunningCall {
         let other = self.inner.lock().under_way.insert(key.clone(), by);
         assert_eq!(other, None, "{by} and another have {key}");
-        Entry {
+        RunningCall {
             ledger: self.clone(),
             key: key.clone(),
         }
@@ -83,7 +83,7 @@ impl Ledger {
     }
 }
 
-impl Drop for Entry {
+impl Drop for RunningCall {
     fn drop(&mut self) {
         let mut calls = self.ledger.inner.lock();
         let by = calls.under_way.remove(&self.key).expect("it was entered");

@@ -24,12 +24,12 @@ pub(crate) struct Crew {
     factory: SharedControllerFactory,
     members: Vec<Member>,
     everywhere: Option<KindsRegistration>,
-    shared: Arc<Shared>,
+    shared: Arc<CallGauge>,
     counter: u64,
 }
 
 /// What all handlers have in common.
-struct Shared {
+struct CallGauge {
     good: AtomicBool,
     calls: AtomicU64,
     _witness: Arc<()>,
@@ -53,7 +53,7 @@ impl Crew {
             factory: factory.clone(),
             members: Vec::new(),
             everywhere: None,
-            shared: Arc::new(Shared {
+            shared: Arc::new(CallGauge {
                 good: AtomicBool::new(false),
                 calls: AtomicU64::new(0),
                 _witness: witness,
@@ -108,9 +108,9 @@ impl Crew {
         let seen = Arc::default();
         let registration = if random.bool() {
             let controller = controller.view::<Metadata>();
-            controller.register_handler_with(&name, options, self.handler(kind, &seen))
+            controller.register_handler(&name, options.handler(self.handler(kind, &seen)))
         } else {
-            controller.register_handler_with(&name, options, self.handler(kind, &seen))
+            controller.register_handler(&name, options.handler(self.handler(kind, &seen)))
         };
         self.members.push(Member {
             kind,
@@ -188,7 +188,7 @@ impl Crew {
         if let Some(everywhere) = self.everywhere.take() {
             everywhere.deregister().await;
         }
-        self.shared = Arc::new(Shared {
+        self.shared = Arc::new(CallGauge {
             good: AtomicBool::new(true),
             calls: AtomicU64::new(0),
             _witness: Arc::new(()),
@@ -196,7 +196,7 @@ impl Crew {
     }
 }
 
-impl Shared {
+impl CallGauge {
     async fn handle<K: Labelled>(
         &self,
         cx: &Context<K>,

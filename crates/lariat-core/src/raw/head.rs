@@ -167,8 +167,11 @@ fn present(value: Option<&[u8]>) -> Option<&[u8]> {
 
 /// Reads a string without escapes.
 fn plain_text(json: &[u8]) -> Result<&str, Unclear> {
-    let text = json.strip_prefix(b"\"").ok_or(Unclear)?;
-    let text = text.strip_suffix(b"\"").ok_or(Unclear)?;
+    let text = json
+        .strip_prefix(b"\"")
+        .ok_or(Unclear)?
+        .strip_suffix(b"\"")
+        .ok_or(Unclear)?;
     if text.contains(&b'\\') {
         return Err(Unclear);
     }

@@ -374,8 +374,7 @@ fn member_range(json: &[u8], value: &[u8], name: &str) -> Option<Range<usize>> {
         .get(..start)?
         .trim_ascii_end()
         .strip_suffix(b":")?
-        .trim_ascii_end();
-    let before = before
+        .trim_ascii_end()
         .strip_suffix(b"\"")?
         .strip_suffix(name.as_bytes())?
         .strip_suffix(b"\"")?;
@@ -394,11 +393,10 @@ pub(super) fn copy_metadata(head: &str, parts: Parts<'_>, cut: Range<usize>) -> 
     let types = [
         (&br#""apiVersion":"#[..], parts.api_version),
         (&br#""kind":"#[..], parts.kind),
-    ];
-    let types = types
-        .into_iter()
-        .filter_map(|(name, value)| value.map(|value| [name, value, b","]))
-        .flatten();
+    ]
+    .into_iter()
+    .filter_map(|(name, value)| value.map(|value| [name, value, b","]))
+    .flatten();
     let metadata = [
         METADATA,
         &parts.metadata[..cut.start],

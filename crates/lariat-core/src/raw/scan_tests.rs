@@ -67,12 +67,12 @@ fn json() -> impl Strategy<Value = String> {
     ];
     leaf.prop_recursive(4, 24, 4, |inner| {
         let items = prop::collection::vec((white(), inner.clone(), white()), 0..4);
-        let items = items.prop_map(|items| {
-            let items = items.into_iter().map(|(a, item, b)| a + &item + &b);
-            format!("[{}]", items.collect::<Vec<_>>().join(","))
+        let list = items.prop_map(|items| {
+            let padded = items.into_iter().map(|(a, item, b)| a + &item + &b);
+            format!("[{}]", padded.collect::<Vec<_>>().join(","))
         });
         let member = (string(), inner);
-        prop_oneof![items, object_of(member.boxed(), 0..4)]
+        prop_oneof![list, object_of(member.boxed(), 0..4)]
     })
 }
 
@@ -436,8 +436,9 @@ fn an_object_takes_a_given_key_only_if_it_is_its_own() {
         (None, false),
     ] {
         let scan = Scan::new(json, &pod()).unwrap().with_key(known);
-        let object = scan.into_object(&pod(), &mut Interner::new(), ManagedFields::Cut);
-        let object = object.unwrap();
+        let object = scan
+            .into_object(&pod(), &mut Interner::new(), ManagedFields::Cut)
+            .unwrap();
         assert_eq!(*object.key(), own);
         let text = |key: &ObjectKey| key.as_str().as_ptr();
         assert_eq!(text(object.key()) == text(&own), is_shared);

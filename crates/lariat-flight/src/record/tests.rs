@@ -86,10 +86,14 @@ impl Draw {
             queue: number,
             what,
         });
-        let stored = self.stored().into_iter();
-        let stored = stored.map(|what| Record::Store { kind, what });
-        let controlled = self.controlled().into_iter();
-        let controlled = controlled.map(|what| Record::Controller { kind, what });
+        let stored = self
+            .stored()
+            .into_iter()
+            .map(|what| Record::Store { kind, what });
+        let controlled = self
+            .controlled()
+            .into_iter()
+            .map(|what| Record::Controller { kind, what });
         let all = reflected.chain(queued).chain(stored).chain(controlled);
         all.chain([factory]).collect()
     }

@@ -106,8 +106,8 @@ impl<'a> OwnLease<'a> {
 
     async fn create(&self) -> (Instant, Answer) {
         let record = Record::new(&self.identity, self.config.seconds(), moment().wall);
-        let lease = record.create(&self.name, self.namespace);
-        let lease = labelled(lease, &self.config.name);
+        let unlabelled = record.create(&self.name, self.namespace);
+        let lease = labelled(unlabelled, &self.config.name);
         let sent = Instant::now();
         let params = PostParams::default();
         let created = self.api.create(&params, &lease);

@@ -58,12 +58,15 @@ impl RingMember {
         if lease.name.len() > 54 {
             return Err(LeaseError::Invalid {
                 lease: lease.name.clone(),
-                why: "the name of a ring has at most 54 characters: it is a label's value, and each lease adds nine"
+                reason: "the name of a ring has at most 54 characters: it is a label's value, and each lease adds nine"
                     .to_owned(),
             });
         }
-        let namespace = lease.namespace.clone().or_else(own_namespace);
-        let namespace = namespace.unwrap_or_else(|| client.default_namespace().to_owned());
+        let namespace = lease
+            .namespace
+            .clone()
+            .or_else(own_namespace)
+            .unwrap_or_else(|| client.default_namespace().to_owned());
         let identity: Arc<str> = lease.identity.clone().unwrap_or_else(own_identity).into();
         let leadership = Leadership::new(&namespace, &lease.name, identity, lease.duration);
         Ok(Self {
@@ -124,22 +127,22 @@ impl RingMember {
             () = term.look_on() => {}
         }
         loop {
-            let why = tokio::select! {
+            let reason = tokio::select! {
                 biased;
                 () = stop.as_mut() => None,
-                why = term.run() => Some(why),
+                reason = term.run() => Some(reason),
             };
-            match why {
+            match reason {
                 // It had no keys yet.
-                Some(why) if !term.has_joined() => {
+                Some(reason) if !term.has_joined() => {
                     tracing::debug!(
                         ring = self.membership.config.lease.name,
-                        "joins again: {why}"
+                        "joins again: {reason}"
                     );
                     term.pause().await;
                     term = Term::new(&self.membership);
                 }
-                Some(why) => return Err(self.lost(why)),
+                Some(reason) => return Err(self.lost(reason)),
                 None => {
                     // Ended before the release, so that nothing acts as a member while the lease is given away.
                     self.end();
@@ -152,12 +155,12 @@ impl RingMember {
         }
     }
 
-    fn lost(&self, why: String) -> LeaseError {
+    fn lost(&self, reason: String) -> LeaseError {
         self.end();
         let lease = self.membership.leadership.lease().to_owned();
         let identity = self.membership.leadership.identity();
-        tracing::warn!(%lease, identity, "lost the membership in the ring: {why}");
-        LeaseError::Lost { lease, why }
+        tracing::warn!(%lease, identity, "lost the membership in the ring: {reason}");
+        LeaseError::Lost { lease, reason }
     }
 
     fn end(&self) {

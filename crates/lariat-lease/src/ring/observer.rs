@@ -47,11 +47,10 @@ impl Observer {
 
     async fn observe(&self, sights: &mpsc::Sender<Sight>) {
         loop {
-            let why = self.list_and_watch(sights).await;
-            let why = why.err().unwrap_or_default();
+            let reason = self.list_and_watch(sights).await.err().unwrap_or_default();
             tracing::debug!(
                 ring = self.ring,
-                why,
+                reason,
                 "the leases of the ring are read again"
             );
             time::sleep(self.pause).await;
@@ -62,19 +61,23 @@ impl Observer {
         let selector = format!("{RING}={}", self.ring);
         // Without a version, so that the result is no older than the request.
         let params = ListParams::default().labels(&selector);
-        let list = time::timeout(self.patience, self.api.list(&params)).await;
-        let list = list.map_err(|_| "no answer to a list".to_owned())?;
-        let list = list.map_err(|error| self.failed(&error))?;
+        let list = time::timeout(self.patience, self.api.list(&params))
+            .await
+            .map_err(|_| "no answer to a list".to_owned())?
+            .map_err(|error| self.failed(&error))?;
         let version = list.metadata.resource_version.unwrap_or_default();
         send(sights, Sight::All(list.items)).await?;
-        let params = WatchParams::default().labels(&selector);
-        let params = params.timeout(WATCH_SECONDS);
-        let opened = time::timeout(self.patience, self.api.watch(&params, &version)).await;
-        let opened = opened.map_err(|_| "no answer to a watch".to_owned())?;
+        let params = WatchParams::default()
+            .labels(&selector)
+            .timeout(WATCH_SECONDS);
+        let opened = time::timeout(self.patience, self.api.watch(&params, &version))
+            .await
+            .map_err(|_| "no answer to a watch".to_owned())?;
         let mut events = opened.map_err(|error| self.failed(&error))?.boxed();
         loop {
-            let event = time::timeout(self.patience, events.try_next()).await;
-            let event = event.map_err(|_| "the watch is silent".to_owned())?;
+            let event = time::timeout(self.patience, events.try_next())
+                .await
+                .map_err(|_| "the watch is silent".to_owned())?;
             let sight = match event.map_err(|error| error.to_string())? {
                 Some(WatchEvent::Added(lease) | WatchEvent::Modified(lease)) => {
                     Sight::Seen(Box::new(lease))

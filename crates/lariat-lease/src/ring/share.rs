@@ -118,9 +118,9 @@ fn fnv(hash: u64, bytes: &[u8]) -> u64 {
 }
 
 /// The finalizer of splitmix64: every bit of the input changes half of the output's.
-fn mixed(hash: u64) -> u64 {
-    let hash = (hash ^ (hash >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let hash = (hash ^ (hash >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+fn mixed(mut hash: u64) -> u64 {
+    hash = (hash ^ (hash >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    hash = (hash ^ (hash >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     hash ^ (hash >> 31)
 }
 
@@ -158,8 +158,7 @@ mod tests {
     fn every_key_has_one_holder_and_shares_are_balanced() {
         for round in 0..20 {
             let names = ["a", "b", "c"].map(|name| format!("shop-{name}{round:x}"));
-            let names = names.each_ref().map(String::as_str);
-            let shares = shares(&names);
+            let shares = shares(&names.each_ref().map(String::as_str));
             let mut counts = [0_u32; 3];
             (0..KEYS).for_each(|number| counts[holder(&shares, key(number))] += 1);
             for count in counts {

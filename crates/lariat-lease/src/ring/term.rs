@@ -116,7 +116,7 @@ impl<'a> Term<'a> {
         loop {
             match self.lease_renewed().await {
                 Renewal::Held { .. } => break,
-                Renewal::Lost(why) => return why,
+                Renewal::Lost(reason) => return reason,
                 Renewal::Failed => self.pause().await,
             }
         }
@@ -128,9 +128,9 @@ impl<'a> Term<'a> {
         loop {
             self.settle();
             if Instant::now() >= self.renew_at
-                && let Err(why) = self.renew().await
+                && let Err(reason) = self.renew().await
             {
-                return why;
+                return reason;
             }
             match self.next(&mut sights).await {
                 Event::Sight(Some(sight)) => self.take_in(sight),
@@ -349,7 +349,7 @@ impl<'a> Term<'a> {
             loop {
                 match self.lease_renewed().await {
                     Renewal::Held { .. } => return Ok(()),
-                    Renewal::Lost(why) => return Err(why),
+                    Renewal::Lost(reason) => return Err(reason),
                     Renewal::Failed => time::sleep(self.member.config.lease.retry_period).await,
                 }
             }

@@ -1,4 +1,4 @@
-//! A set is applied, or would be.
+//! Applies a set, or plans to.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,41 +14,41 @@ use super::set::Apply;
 
 type Objects = BTreeSet<(Gvk, ObjectKey)>;
 
-/// The sets that one call of a reconciler applied, by name, and which objects they had.
+/// The objects of each set that one call of a reconciler applied, by name.
 #[derive(Default)]
 struct Pruned(Mutex<BTreeMap<String, Objects>>);
 
 impl Apply {
-    /// Brings the objects of the set to what is wanted, and deletes those that are not wanted any more.
+    /// Applies the wanted objects of the set, and prunes the others.
     ///
-    /// [`Reconcile::apply`](crate::Reconcile::apply) says what is sent, and in which order.
+    /// See [`Reconcile::apply`](crate::Reconcile::apply) for the requests and their order.
     ///
     /// # Errors
     ///
-    /// Objects that could not be applied or deleted; all others were, except that nothing is deleted in a call in
-    /// which something could not be applied.
+    /// Some objects could not be applied or deleted. All others were, except that nothing is deleted in a call in which
+    /// an object could not be applied.
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, some objects may have been written and others not; the next call does what is left.
+    /// If the future is dropped, some objects may have been written; the next call writes the rest.
     pub async fn apply(&self, desired: Desired) -> Result<Applied, ApplyError> {
         Run::new(self).apply(desired).await
     }
 
-    /// Returns what [`apply`](Self::apply) would do, by a dry run on the API server. Nothing is written.
+    /// Returns what [`apply`](Self::apply) would do, by dry runs; nothing is written.
     ///
-    /// What an object needs that does not exist yet, such as its namespace or its CRD, makes its dry run fail.
+    /// The dry run of an object fails if something it needs does not exist yet, such as its namespace or CRD.
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future loses nothing.
+    /// Cancel safe: nothing is written.
     pub async fn plan(&self, desired: Desired) -> SetPlan {
         Run::new(self).plan(desired).await
     }
 }
 
 impl Run<'_> {
-    /// Applies what is wanted, and prunes the rest.
+    /// Applies the wanted objects, and prunes the others.
     async fn apply(&self, desired: Desired) -> Result<Applied, ApplyError> {
         let (targets, mut failures) = self.resolve(desired).await;
         let mut applied = Applied::default();
@@ -81,7 +81,7 @@ impl Run<'_> {
         ApplyError::new(self.set.marks.set.clone(), failures, applied)
     }
 
-    /// Returns whether this call of the reconciler has pruned all but other objects of the same set.
+    /// Returns whether this call of the reconciler has applied the same set with other objects before.
     fn is_another(&self, wanted: &Objects) -> bool {
         let pruned = self.set.call.feature::<Pruned>();
         let sets = pruned.0.lock();
@@ -89,7 +89,7 @@ impl Run<'_> {
         before.is_some_and(|before| before != wanted)
     }
 
-    /// Notes which objects the set has before the others are pruned; returns whether it has no others in this call.
+    /// Records the objects of the set before it is pruned; returns whether it had no others in this call.
     fn is_first(&self, wanted: &Objects) -> bool {
         let pruned = self.set.call.feature::<Pruned>();
         let set = self.set.marks.set.clone();

@@ -1,15 +1,15 @@
-//! The objects that are wanted.
+//! The wanted objects of a set.
 
 use kube::api::{DynamicObject, TypeMeta};
 use lariat_core::Gvk;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-/// The objects that an owner wants to exist, in any order; those of different kinds can be mixed.
+/// The wanted objects of a set, of any kinds and in any order.
 ///
-/// What is not a proper object is not refused here: it is reported by [`apply`](crate::Reconcile::apply) with
-/// everything else, under what is known of its kind and name. An object of a kind in namespaces that names none gets
-/// the owner's. What only the API server sets (status, uid, resource version and so on) is left out.
+/// Invalid objects are not refused here: [`apply`](crate::Reconcile::apply) reports them with all other errors, under
+/// what is known of their kind and name. A namespaced object without a namespace gets the owner's. Fields that only the
+/// API server sets (status, uid, resource version and so on) are removed.
 ///
 /// ```
 /// use k8s_openapi::api::core::v1::ConfigMap;
@@ -31,32 +31,32 @@ pub struct Desired {
     objects: Vec<Result<Value, Bad>>,
 }
 
-/// Something that could not even be encoded.
+/// An object that could not be serialized.
 #[derive(Debug, Clone)]
 struct Bad {
     gvk: Gvk,
     name: String,
-    why: String,
+    reason: String,
 }
 
 impl Desired {
-    /// Makes a set without objects. Applying it deletes what was applied before.
+    /// Creates a set without objects; applying it prunes everything.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds an object of a type.
+    /// Adds a typed object.
     pub fn with<K>(mut self, object: &K) -> Self
     where
         K: kube::Resource<DynamicType = ()> + Serialize,
     {
         let gvk = Gvk::new(&K::group(&()), &K::version(&()), &K::kind(&()));
-        let object = serde_json::to_value(object).map_err(|error| Bad {
+        let value = serde_json::to_value(object).map_err(|error| Bad {
             gvk: gvk.clone(),
             name: object_name(object),
-            why: error.to_string(),
+            reason: error.to_string(),
         });
-        let object = object.map(|mut value| {
+        let object = value.map(|mut value| {
             if let Some(object) = value.as_object_mut() {
                 object.insert("apiVersion".to_owned(), json!(gvk.api_version()));
                 object.insert("kind".to_owned(), json!(gvk.kind()));
@@ -67,13 +67,13 @@ impl Desired {
         self
     }
 
-    /// Adds an object whose kind is in its [`types`](DynamicObject::types).
+    /// Adds a dynamic object, whose kind is in its [`types`](DynamicObject::types).
     pub fn with_dynamic(mut self, object: &DynamicObject) -> Self {
         let TypeMeta { api_version, kind } = object.types.clone().unwrap_or_default();
         let value = serde_json::to_value(object).map_err(|error| Bad {
             gvk: gvk_of(&api_version, &kind).unwrap_or_else(|| Gvk::new("", "", &kind)),
             name: object.metadata.name.clone().unwrap_or_default(),
-            why: error.to_string(),
+            reason: error.to_string(),
         });
         self.objects.push(value);
         self
@@ -85,13 +85,13 @@ impl Desired {
         self
     }
 
-    /// Returns how many objects there are.
+    /// Returns the number of objects.
     #[must_use]
     pub fn len(&self) -> usize {
         self.objects.len()
     }
 
-    /// Returns whether there are none.
+    /// Returns whether there are no objects.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.objects.is_empty()
@@ -107,7 +107,7 @@ fn object_name<K: kube::Resource>(object: &K) -> String {
 }
 
 impl std::fmt::Debug for Desired {
-    /// Tells how many; the contents stay out of logs.
+    /// Prints the number; contents stay out of logs.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Desired")
             .field("objects", &self.objects.len())
@@ -115,7 +115,7 @@ impl std::fmt::Debug for Desired {
     }
 }
 
-/// An object that has a kind and a name.
+/// An object with a kind and a name.
 #[derive(Debug)]
 pub(super) struct Wanted {
     pub(super) gvk: Gvk,
@@ -124,25 +124,25 @@ pub(super) struct Wanted {
     pub(super) object: Map<String, Value>,
 }
 
-/// Something that is no object to be applied, with what is known of it.
+/// A value that is not a valid object, with what is known of it.
 #[derive(Debug)]
 pub(super) struct Misfit {
     pub(super) gvk: Gvk,
     pub(super) namespace: Option<String>,
     pub(super) name: String,
-    pub(super) why: String,
+    pub(super) reason: String,
 }
 
 fn read(object: Result<Value, Bad>) -> Result<Wanted, Misfit> {
-    let bad = |gvk, namespace, name, why: &str| Misfit {
+    let bad = |gvk, namespace, name, reason: &str| Misfit {
         gvk,
         namespace,
         name,
-        why: why.to_owned(),
+        reason: reason.to_owned(),
     };
     let value = match object {
         Ok(value) => value,
-        Err(Bad { gvk, name, why }) => return Err(bad(gvk, None, name, &why)),
+        Err(Bad { gvk, name, reason }) => return Err(bad(gvk, None, name, &reason)),
     };
     let text = |pointer: &str| {
         let text = value.pointer(pointer).and_then(Value::as_str);
@@ -166,8 +166,8 @@ fn read(object: Result<Value, Bad>) -> Result<Wanted, Misfit> {
         ));
     };
     let (Some(name), Value::Object(object)) = (name, value) else {
-        let why = "it has no `metadata.name`; names that are to be generated cannot be applied";
-        return Err(bad(gvk, namespace, shown, why));
+        let reason = "it has no `metadata.name`; names that are to be generated cannot be applied";
+        return Err(bad(gvk, namespace, shown, reason));
     };
     if shown.contains('/') || namespace.as_deref().is_some_and(|name| name.contains('/')) {
         return Err(bad(gvk, namespace, shown, "a name cannot contain `/`"));
@@ -180,13 +180,14 @@ fn read(object: Result<Value, Bad>) -> Result<Wanted, Misfit> {
     })
 }
 
-/// Reads a kind; `None` if a part is missing.
+/// Returns the kind; `None` if a part is missing.
 pub(super) fn gvk_of(api_version: &str, kind: &str) -> Option<Gvk> {
     format!("{api_version}/{kind}").parse().ok()
 }
 
-/// Takes out what only the API server sets: a manager that applies `managedFields` is refused, and one that
-/// applies a version conflicts with every change.
+/// Removes the fields that only the API server sets.
+///
+/// An apply with `managedFields` is refused, and one with a resource version conflicts with every change.
 fn without_server_fields(mut object: Map<String, Value>) -> Map<String, Value> {
     const OF_THE_SERVER: [&str; 8] = [
         "uid",
@@ -213,8 +214,10 @@ mod tests {
 
     fn misfit(value: Value) -> String {
         let misfit = Desired::new().with_value(value).into_wanted().remove(0);
-        let Misfit { gvk, name, why, .. } = misfit.unwrap_err();
-        format!("{gvk} {name}: {why}")
+        let Misfit {
+            gvk, name, reason, ..
+        } = misfit.unwrap_err();
+        format!("{gvk} {name}: {reason}")
     }
 
     #[test]

@@ -1,38 +1,39 @@
-//! Whether an object is as wanted, judged by what the object itself says.
+//! Decides whether an object is as wanted, from the object alone.
 //!
-//! An applied object has an annotation with a hash of what was applied. Where it is the hash of what is wanted now,
-//! nobody applied anything else for this set since, and there is no drift if either
+//! An applied object has an annotation with a hash of what was applied. If that is the hash of what is wanted now,
+//! nothing else was applied for this set since, and the object is as wanted if either
 //!
-//! - every field that is wanted has its value. The API server writes some values in another way (`0.1` as `100m`), and
-//!   others add to lists, so this can fail without drift; or
-//! - the field manager still owns every field that is wanted. Whoever changes a plain value takes it from the manager
-//!   that applied it, so a plain value that is owned is the applied one, in whatever way it is written. That does not
-//!   hold for a map or list owned as a whole: the entry of a map stays with its manager when another changes all that is
-//!   in it. Its values are compared.
+//! - every wanted field has its value. The API server writes some values in another form (`0.1` as `100m`), and other
+//!   managers add to lists, so this can be false for an object without drift; or
+//! - the field manager still owns every wanted field. A manager that changes a scalar takes it from the one that
+//!   applied it, so a scalar that is still owned has the applied value, in whatever form. This does not hold for a map
+//!   or list that is owned as a whole: a map's entry stays with its manager when another changes everything in it. Its
+//!   values are compared.
 
 use lariat_core::Gvk;
 use serde_json::{Map, Value, json};
 
-use crate::annotations::APPLIED;
-use crate::names::Fnv;
-use crate::secrets::is_secret;
+use crate::names::{APPLIED, Fnv};
+use crate::wire::is_secret;
 
-/// The annotation of an applied object with the lease under which it was written last.
+/// The annotation of an applied object with the lease of its last write.
 pub(super) const LEASE: &str = "lariat.dev/lease";
 
-/// What every object has, whoever manages it.
+/// The members that every object has.
 const OF_ALL: [&str; 2] = ["apiVersion", "kind"];
 const METADATA_OF_ALL: [&str; 2] = ["name", "namespace"];
 
-/// Returns a hash of an object that is the same in every process, and for every order of members.
+/// Returns a hash that is the same in every process, and for every order of members.
 pub(super) fn hash(object: &Value) -> u64 {
     let mut hash = Fnv::default();
     write(&mut hash, object);
     hash.finish()
 }
 
-/// Returns the value of the annotation. Of a Secret the values are left out: annotations are shown in places in which
-/// values are not, and a short value can be guessed from its hash.
+/// Returns the value of the annotation.
+///
+/// The values of a Secret are left out of the hash: annotations are shown in places where values are not, and a short
+/// value can be guessed from its hash.
 pub(super) fn mark(gvk: &Gvk, object: &Value, hash_of_all: u64) -> String {
     if !is_secret(gvk) {
         return format!("{hash_of_all:016x}");
@@ -46,7 +47,7 @@ pub(super) fn mark(gvk: &Gvk, object: &Value, hash_of_all: u64) -> String {
     format!("{:016x}", hash(&object))
 }
 
-/// Returns the annotation of an object.
+/// Returns the value of an object's annotation.
 pub(super) fn mark_of(object: &Value) -> Option<&str> {
     object
         .pointer("/metadata/annotations")?
@@ -54,19 +55,19 @@ pub(super) fn mark_of(object: &Value) -> Option<&str> {
         .as_str()
 }
 
-/// Returns whether an object of a kind is as wanted for certain.
+/// Returns whether an object is known to be as wanted.
 pub(super) fn is_as_wanted(gvk: &Gvk, wanted: &Value, object: &Value, manager: &str) -> bool {
     if mark_of(object) != mark_of(wanted) {
         return false;
     }
     if is_secret(gvk) {
-        // The annotation says nothing of the values.
+        // The annotation of a Secret does not cover the values.
         return shows(object, &with_data(wanted.clone()));
     }
     shows(object, wanted) || is_owned(object, wanted, manager)
 }
 
-/// Returns whether all that is wanted of an object is there with its value.
+/// Returns whether all wanted members are there with their values.
 fn shows(object: &Value, wanted: &Value) -> bool {
     let mut members = wanted.as_object().into_iter().flatten();
     members.all(|(name, value)| OF_ALL.contains(&&**name) || has(object.get(name), value))
@@ -87,7 +88,7 @@ fn has(there: Option<&Value>, wanted: &Value) -> bool {
     }
 }
 
-/// Makes the texts of a Secret data, as the API server does.
+/// Converts `stringData` of a Secret to `data`, as the API server does.
 fn with_data(mut secret: Value) -> Value {
     let texts = secret
         .as_object_mut()
@@ -105,14 +106,14 @@ fn with_data(mut secret: Value) -> Value {
     secret
 }
 
-/// Returns whether a field manager owns all that is wanted of an object.
+/// Returns whether a field manager owns all wanted members of an object.
 fn is_owned(object: &Value, wanted: &Value, manager: &str) -> bool {
     let managed = object.pointer("/metadata/managedFields");
     let mut entries = managed.and_then(Value::as_array).into_iter().flatten();
     let is_ours = |entry: &&Value| {
         entry["manager"] == manager
             && entry["operation"] == "Apply"
-            // Of another version the fields may have other names.
+            // Fields of another version may have other names.
             && entry["apiVersion"] == wanted["apiVersion"]
             && entry["subresource"].as_str().is_none_or(str::is_empty)
     };
@@ -134,7 +135,7 @@ fn is_owned(object: &Value, wanted: &Value, manager: &str) -> bool {
     })
 }
 
-/// Returns whether a set of fields has a member of an object, and what is wanted below. `there` is the present object.
+/// Returns whether a set of fields has a member with everything wanted in it; `there` is the present object.
 fn owns_member(fields: &Value, there: Option<&Value>, name: &str, wanted: &Value) -> bool {
     match fields.get(format!("f:{name}")) {
         Some(below) => owns(below, there.and_then(|there| there.get(name)), wanted),
@@ -158,10 +159,10 @@ fn owns(fields: &Value, there: Option<&Value>, wanted: &Value) -> bool {
     }
 }
 
-/// Returns whether what is owned without anything below it is as wanted.
+/// Returns whether a field that is owned without fields below it is as wanted.
 ///
-/// A plain value is, and an empty map or list, which says nothing of what is in it. One that is not empty is atomic, or
-/// an entry of a map or list all of whose members others have changed: the entry stays owned, its members do not.
+/// A scalar is, and so is an empty map or list, which has no content. One that is not empty is atomic, or an entry of a
+/// map or list in which others have changed all members: the entry stays owned, its members do not.
 fn is_whole(there: Option<&Value>, wanted: &Value) -> bool {
     let is_empty = match wanted {
         Value::Object(members) => members.is_empty(),
@@ -171,7 +172,7 @@ fn is_whole(there: Option<&Value>, wanted: &Value) -> bool {
     is_empty || has(there, wanted)
 }
 
-/// Returns whether a set of fields has elements of a list, each by itself.
+/// Returns whether a set of fields has the elements of a list separately.
 fn owns_elements(below: &Map<String, Value>, there: Option<&Value>, wanted: &[Value]) -> bool {
     let mut free: Vec<(&str, &Value)> = below.iter().map(|(step, set)| (&**step, set)).collect();
     let mut take = |at: usize, element: &Value, is_exact: bool| {
@@ -190,12 +191,12 @@ fn owns_elements(below: &Map<String, Value>, there: Option<&Value>, wanted: &[Va
             None => unnamed.push((at, element)),
         }
     }
-    // Some of their keys are defaults of the API server's, such as the protocol of a port.
+    // Some of their keys are defaults of the API server, such as the protocol of a port.
     let mut unnamed = unnamed.into_iter();
     unnamed.all(|(at, element)| take(at, element, false).is_some_and(|found| owns(found, element)))
 }
 
-/// Returns the element of the present list to which a step leads.
+/// Returns the element of the present list that a path element refers to.
 fn element_at<'a>(step: &str, there: Option<&'a Value>) -> Option<&'a Value> {
     let mut elements = there?.as_array()?.iter().enumerate();
     elements
@@ -203,7 +204,7 @@ fn element_at<'a>(step: &str, there: Option<&'a Value>) -> Option<&'a Value> {
         .map(|(_, element)| element)
 }
 
-/// Returns whether a step into a list leads to an element; if not exactly, then some of its keys may be missing.
+/// Returns whether a path element refers to an element; unless exactly, some of its keys may be missing.
 fn is_at(step: &str, at: usize, element: &Value, is_exact: bool) -> bool {
     let Some((kind, text)) = step.split_once(':') else {
         return false;
@@ -223,7 +224,7 @@ fn is_at(step: &str, at: usize, element: &Value, is_exact: bool) -> bool {
     }
 }
 
-/// Hashes a value; the lengths keep apart what would read the same.
+/// Hashes a value; the lengths distinguish values that would otherwise read the same.
 fn write(hash: &mut Fnv, value: &Value) {
     match value {
         Value::Null => hash.write(b"n"),
@@ -238,7 +239,7 @@ fn write(hash: &mut Fnv, value: &Value) {
         Value::Object(members) => {
             hash.write(b"{");
             hash.write(&(members.len() as u64).to_le_bytes());
-            // Whether a map keeps the order of insertion is decided by whoever builds the program.
+            // Whether a map keeps the order of insertion depends on features of serde_json.
             let mut members: Vec<_> = members.iter().collect();
             members.sort_unstable_by_key(|(name, _)| *name);
             for (name, value) in members {
@@ -264,7 +265,7 @@ mod tests {
             {"manager": "us", "operation": "Apply", "apiVersion": "demo.dev/v1", "fieldsV1": {"f:spec": fields}}]}})
     }
 
-    /// Returns whether a Widget with a spec, of which we own fields, is as another spec wants it.
+    /// Returns whether a Widget with a spec of which we own fields is as another spec wants it.
     fn is_owned(spec: &Value, fields: &Value, wanted: &Value) -> bool {
         let wanted = json!({"apiVersion": "demo.dev/v1", "kind": "Widget", "metadata": {"name": "a"}, "spec": wanted});
         super::is_owned(&object(spec, fields), &wanted, "us")
@@ -292,7 +293,7 @@ mod tests {
         let fields = json!({"f:cpu": {}, "f:ports": {
             "k:{\"name\":\"a\"}": {".": {}, "f:name": {}, "f:list": {}},
             "k:{\"name\":\"b\"}": {".": {}, "f:name": {}, "f:list": {}}}});
-        // In another order, and with a value that is written in another way.
+        // In another order, and with a value in another form.
         let there = |last: i64| {
             let ports = [
                 port("b", json!([last])),

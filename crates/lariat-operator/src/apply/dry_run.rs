@@ -1,4 +1,4 @@
-//! What applying a set would do, by dry runs on the API server.
+//! Plans the apply of a set, by dry runs.
 
 use futures::FutureExt;
 use serde_json::Value;
@@ -11,10 +11,10 @@ use super::resolve::Target;
 use super::run::{Run, bounded};
 use super::send::parse;
 use crate::diff::Diff;
-use crate::secrets::is_secret;
+use crate::wire::is_secret;
 
 impl Run<'_> {
-    /// Makes a dry run of what is wanted.
+    /// Makes a dry run of each wanted object.
     pub(super) async fn plan(&self, desired: Desired) -> SetPlan {
         let mut plan = SetPlan::default();
         let (targets, failures) = self.resolve(desired).await;
@@ -92,7 +92,7 @@ impl Run<'_> {
     }
 }
 
-/// Takes out what is not for the owner of the set to say.
+/// Removes what the owner of the set does not set.
 fn without_status(mut object: Value) -> Value {
     if let Some(object) = object.as_object_mut() {
         object.remove("status");

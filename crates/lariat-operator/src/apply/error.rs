@@ -1,4 +1,4 @@
-//! What applying a set can fail with.
+//! The error of applying a set.
 
 use std::error::Error;
 use std::fmt;
@@ -11,17 +11,16 @@ use lariat_core::{Gvk, ObjectKey, debug_as_description, describe};
 use super::report::Applied;
 use crate::refusal::GuardError;
 
-/// How many failures an error writes out.
+/// The number of failures an error prints.
 const WRITTEN: usize = 5;
 
-/// After which time fields that cannot be changed are tried again: somebody may have deleted the object.
+/// The retry delay for immutable fields; the object may be deleted meanwhile.
 const IMMUTABLE_RETRIED: Duration = Duration::from_secs(300);
 
-/// Objects of a set that could not be applied or pruned; all others were.
+/// Some objects of a set could not be applied or pruned; all others were.
 ///
-/// Returned from a reconciler with `?` it is tried again, after as long as the API server asked to wait if it did,
-/// unless [that cannot help](Self::is_terminal). If all that is wrong is fields that cannot be changed, that is after
-/// five minutes.
+/// Returned from a reconciler with `?` it is retried, unless it [is terminal](Self::is_terminal): after the delay the
+/// API server asked for, if any, or after five minutes if the only failures are immutable fields.
 pub struct ApplyError {
     set: String,
     failures: Vec<ObjectFailure>,
@@ -29,39 +28,39 @@ pub struct ApplyError {
     advice: Option<Box<dyn Error + Send + Sync>>,
 }
 
-/// An object that could not be applied or pruned, or a kind that could not be looked through.
+/// An object that could not be applied or pruned, or a kind not searched.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct ObjectFailure {
-    /// The kind; of what has none, as much as is known.
+    /// The kind, as far as it is known.
     pub gvk: Gvk,
-    /// The key; `None` if it is the kind that could not be looked through for what is to be pruned.
+    /// The key; `None` if the kind could not be searched for objects to prune.
     pub key: Option<ObjectKey>,
-    /// Why.
+    /// The error.
     pub error: ObjectError,
 }
 
-/// Why an object could not be applied or pruned.
+/// An object could not be applied or pruned.
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum ObjectError {
-    /// It is no object that could be applied.
-    #[error("it cannot be applied: {why}")]
+    /// It is not a valid object to apply.
+    #[error("it cannot be applied: {reason}")]
     Malformed {
-        /// What is missing or too much.
-        why: String,
+        /// What is wrong.
+        reason: String,
     },
     /// The set has it twice. Neither is applied.
     #[error("it is in the set more than once")]
     Duplicate,
-    /// The kind has namespaces, and neither object nor owner name one.
+    /// The kind is namespaced, but neither the object nor the owner has a namespace.
     #[error("it needs a namespace, since its owner has none")]
     NoNamespace,
-    /// Where the kind is served is not known.
+    /// The resource of the kind could not be found.
     #[error(transparent)]
     Mapper(#[from] MapperError),
-    /// The owner is in a namespace and the object is not in it, so a reference would be illegal, and the garbage
-    /// collector would delete the object.
+    /// The owner is namespaced and the object is not in its namespace. The garbage collector would delete the object
+    /// because of the invalid owner reference.
     #[error(
         "it is outside of its owner's namespace {namespace:?} and cannot be owned; apply it in a set `without_owner`, \
          and clean up with a finalizer"
@@ -70,49 +69,49 @@ pub enum ObjectError {
         /// The owner's namespace.
         namespace: String,
     },
-    /// Another owner is its controller.
+    /// Another owner controls it.
     #[error(
         "it exists and is controlled by {controller}; choose another name, or delete one of them"
     )]
     Controlled {
-        /// Kind and name of its controller.
+        /// Kind and name of that owner.
         controller: String,
     },
-    /// Another set has it.
+    /// It belongs to another set.
     #[error("it belongs to the set {set:?} of the operator {operator:?}")]
     OfAnotherSet {
-        /// The operator.
+        /// The operator of that set.
         operator: String,
-        /// The set.
+        /// The name of that set.
         set: String,
     },
-    /// A set of another owner has it, which may be gone. It is not adopted.
+    /// It belongs to a set of another owner, which may not exist any more. It is not adopted.
     #[error(
         "it belongs to a set of another owner, whose uid is {uid:?}; delete it, or take its label \
          \"lariat.dev/owner-uid\" away if that owner is gone"
     )]
     OfAnotherOwner {
-        /// The uid of the owner.
+        /// The uid of that owner.
         uid: String,
     },
-    /// It exists and nobody says that the owner made it.
+    /// It exists, and does not belong to the owner.
     #[error(
         "it exists and is not this owner's; delete it, choose another name, or let the set adopt it (`Apply::adopts`)"
     )]
     NotOurs,
-    /// It is being deleted, and will be applied once it is gone.
+    /// It is being deleted, and is applied once it is gone.
     #[error("it is being deleted; it is applied again once it is gone")]
     Deleting,
     /// It changed when it was about to be deleted.
     #[error("it changes faster than it can be deleted")]
     Changing,
-    /// Others manage fields that are to be changed, and the set does not [force](super::Apply::force).
+    /// Other managers have fields that would change, and the set does not [force](super::Apply::force).
     #[error("{}", conflicts_text(conflicts))]
     Conflicts {
         /// The fields.
         conflicts: Vec<FieldConflict>,
     },
-    /// Fields that cannot be changed differ.
+    /// Immutable fields differ.
     #[error(
         "fields that cannot be changed differ: {}; delete it, or let the set replace it (`Apply::on_immutable`)",
         fields.join(", ")
@@ -121,54 +120,54 @@ pub enum ObjectError {
         /// Their paths.
         fields: Vec<String>,
     },
-    /// The API server finds it invalid. What it says about a Secret is left out.
-    #[error("it is invalid: {why}")]
+    /// The API server finds it invalid. For a Secret its message is left out.
+    #[error("it is invalid: {reason}")]
     Invalid {
         /// What is invalid.
-        why: String,
+        reason: String,
     },
-    /// Nothing can be created in its namespace any more.
+    /// Its namespace is being deleted, so nothing can be created there.
     #[error("its namespace is being deleted")]
     NamespaceTerminating,
-    /// The owner is gone, or another object has its name by now; nothing was applied.
+    /// The owner does not exist, or another object has its name by now; nothing was applied.
     #[error("it is gone; nothing was applied")]
     OwnerGone,
-    /// What an owner's note says of a kind cannot be checked.
+    /// The server of the kind's API group does not answer, so it is unknown whether the kind is served.
     #[error(
         "whether it is served is not known, since the server of its API group does not answer; see its APIService"
     )]
     GroupUnanswered,
-    /// The set was applied before in the same call, with other objects. Each would delete the other's.
+    /// The set was applied before in the same call, with other objects. Each apply would prune the other's.
     #[error(
         "its set was applied before in this call, with other objects, and each would delete the other's; put them into \
          one `Desired`, or give each set a name (`Reconcile::apply_set`)"
     )]
     AppliedTwice,
-    /// The API server refused otherwise, or did not answer.
+    /// Another error of the API server, or no answer.
     #[error("cannot {verb} it")]
     Refused {
-        /// What was tried.
+        /// The verb of the request.
         verb: &'static str,
-        /// Why.
+        /// The error.
         source: Box<kube::Error>,
     },
-    /// The API server answered with something else than an object.
+    /// The answer is not an object.
     #[error("the answer to {verb} is not an object")]
     Unreadable {
-        /// What was tried.
+        /// The verb of the request.
         verb: &'static str,
     },
 }
 
 debug_as_description!(ApplyError, ObjectError);
 
-/// A field somebody else manages.
+/// A field that another manager has.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FieldConflict {
     /// The path.
     pub field: String,
-    /// Who manages it, in the API server's words.
+    /// The manager, in the API server's words.
     pub manager: String,
 }
 
@@ -176,16 +175,15 @@ fn conflicts_text(conflicts: &[FieldConflict]) -> String {
     let each = conflicts
         .iter()
         .map(|conflict| format!("{} ({})", conflict.field, conflict.manager));
-    let fields: Vec<String> = each.collect();
-    let fields = fields.join(", ");
+    let fields = each.collect::<Vec<_>>().join(", ");
     format!("others manage {fields}; leave the fields out, or take them over (`Apply::force`)")
 }
 
 impl ObjectError {
-    /// Returns whether trying again cannot help: what is wanted has to be changed first.
+    /// Returns whether a retry cannot help before the wanted object changes.
     ///
-    /// What the API server finds invalid or immutable may be accepted later, because a CRD, a quota or the
-    /// object itself changes. What is too large for it is not.
+    /// What the API server finds invalid or immutable may be accepted later, because a CRD, a quota or the object
+    /// itself changes. An object that is too large is not.
     #[must_use]
     pub fn is_terminal(&self) -> bool {
         match self {
@@ -202,8 +200,9 @@ impl ObjectError {
         }
     }
 
-    /// Returns whether an object of that name exists that is somebody else's, so that nothing was done to it. There is
-    /// nothing to do until it goes or is given away.
+    /// Returns whether an object of this name exists that is not the set's.
+    ///
+    /// It was not touched. Nothing can be done until it is deleted or given to the set.
     #[must_use]
     pub fn is_in_the_way(&self) -> bool {
         matches!(
@@ -215,7 +214,7 @@ impl ObjectError {
         )
     }
 
-    /// Returns how long the API server asks to wait.
+    /// Returns the delay that the API server asked for.
     fn retry_after(&self) -> Option<Duration> {
         let Self::Refused { source, .. } = self else {
             return None;
@@ -258,19 +257,19 @@ impl ApplyError {
         }
     }
 
-    /// Returns what failed.
+    /// Returns the failures.
     #[must_use]
     pub fn failures(&self) -> &[ObjectFailure] {
         &self.failures
     }
 
-    /// Returns what went well.
+    /// Returns the objects without failures.
     #[must_use]
     pub fn applied(&self) -> &Applied {
         &self.applied
     }
 
-    /// Returns whether trying again cannot help with any of the failures.
+    /// Returns whether a retry cannot help with any of the failures.
     #[must_use]
     pub fn is_terminal(&self) -> bool {
         self.failures
@@ -279,7 +278,7 @@ impl ApplyError {
     }
 }
 
-/// What is to be done about a failure as a whole, for whoever looks through the causes of an error.
+/// Returns the retry policy for all failures together, as an error source.
 fn advice(failures: &[ObjectFailure]) -> Option<Box<dyn Error + Send + Sync>> {
     if failures.iter().all(|failure| failure.error.is_terminal()) {
         return Some(Terminal::because("trying again does not help").into());
@@ -316,7 +315,8 @@ impl fmt::Display for ApplyError {
 
 impl Error for ApplyError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
-        // Whoever looks for a guard looks here; a set that waits for one waits whatever else is wrong with it.
+        // The retry policy of guards is found in the sources; a set that waits for a guard waits whatever its other
+        // failures are.
         let is_of_guard = |error: &&ObjectError| GuardError::find(*error).is_some();
         let mut errors = self.failures.iter().map(|failure| &failure.error);
         if let Some(error) = errors.clone().find(is_of_guard) {
@@ -325,7 +325,7 @@ impl Error for ApplyError {
         if let Some(advice) = &self.advice {
             return Some(&**advice);
         }
-        // Not one that alone would end the tries of all: then there would be advice.
+        // A terminal failure would end the retries for all.
         let first = errors.find(|error| !error.is_terminal())?;
         Some(first)
     }

@@ -1,9 +1,9 @@
-//! Which kinds a set has, and in which namespaces: noted on the owner, so that a later process prunes what an earlier
-//! one applied, whatever it caches and however it applies.
+//! Records the kinds and namespaces of a set on the owner.
 //!
-//! The note reads `v1/ConfigMap,apps/v1/Deployment;shop,web`: the kinds, and the namespaces other than the owner's (of a
-//! set without owner, all). As in KEP-3659 (`contains-group-kinds`, `additional-namespaces`), they are noted before the
-//! first object is created there.
+//! So a later process prunes what an earlier one applied, whatever it caches and applies itself. The annotation reads
+//! `v1/ConfigMap,apps/v1/Deployment;shop,web`: the kinds, and the namespaces other than the owner's (of a set without
+//! owner, all). As in KEP-3659 (`contains-group-kinds`, `additional-namespaces`), they are recorded before the first
+//! object is created there.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -19,35 +19,35 @@ use super::marks::with_hash;
 use super::resolve::Target;
 use super::run::Run;
 use super::set::Apply;
-use crate::annotations::NOTES;
+use crate::names::NOTES;
 use crate::wire;
 
-/// In place of more namespaces than can be noted: members can be anywhere.
+/// Stands for more namespaces than can be recorded: objects can be anywhere.
 pub(super) const EVERYWHERE: &str = "*";
 
-/// How many namespaces are noted at most; annotations have room for some four thousand.
+/// The number of namespaces recorded; an annotation has room for about four thousand.
 const MOST_NAMESPACES: usize = 1000;
 
-/// Where members of a set can be.
+/// The kinds and namespaces of a set.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Extent {
     pub(super) kinds: BTreeSet<Gvk>,
-    /// Namespaces other than the owner's; of a set without owner, all of them.
+    /// The namespaces other than the owner's; of a set without owner, all.
     pub(super) namespaces: BTreeSet<String>,
 }
 
-/// What a state of the owner notes.
+/// The record in a state of the owner.
 #[derive(Default)]
 struct Note {
     extent: Extent,
-    /// Whether some of it is noted under a former name of the set.
+    /// Whether some of it is under a former name of the set.
     is_former: bool,
-    /// The version of the state.
+    /// The resource version of the state.
     version: String,
 }
 
 impl Extent {
-    /// Reads a note; what is not understood is left out.
+    /// Parses a record; unknown parts are ignored.
     fn read(text: &str) -> Self {
         let (kinds, namespaces) = text.split_once(';').unwrap_or((text, ""));
         let namespaces = namespaces.split(',').filter(|name| !name.is_empty());
@@ -60,14 +60,13 @@ impl Extent {
         }
     }
 
-    /// Writes a note; `None` if there is nothing to note.
+    /// Returns the record as text; `None` if it is empty.
     fn text(&self) -> Option<String> {
         if self.kinds.is_empty() {
             return None;
         }
         let text = |gvk: &Gvk| format!("{}/{}", gvk.api_version(), gvk.kind());
-        let kinds: Vec<String> = self.kinds.iter().map(text).collect();
-        let kinds = kinds.join(",");
+        let kinds = self.kinds.iter().map(text).collect::<Vec<_>>().join(",");
         if self.namespaces.is_empty() {
             return Some(kinds);
         }
@@ -75,7 +74,7 @@ impl Extent {
         Some(format!("{kinds};{}", namespaces.join(",")))
     }
 
-    /// Returns whether members can be in any namespace.
+    /// Returns whether objects can be in any namespace.
     pub(super) fn is_everywhere(&self) -> bool {
         self.namespaces.contains(EVERYWHERE)
     }
@@ -91,7 +90,7 @@ impl Extent {
         self.bounded()
     }
 
-    /// Says everywhere in place of more namespaces than can be noted.
+    /// Replaces too many namespaces by [`EVERYWHERE`].
     fn bounded(mut self) -> Self {
         if self.is_everywhere() || self.namespaces.len() > MOST_NAMESPACES {
             self.namespaces = BTreeSet::from([EVERYWHERE.to_owned()]);
@@ -99,7 +98,7 @@ impl Extent {
         self
     }
 
-    /// Returns what is in this and not in another.
+    /// Returns what is in this extent and not in another.
     fn without(mut self, other: &Self) -> Self {
         self.kinds.retain(|kind| !other.kinds.contains(kind));
         self.namespaces
@@ -109,12 +108,12 @@ impl Extent {
 }
 
 impl Run<'_> {
-    /// Returns what is noted on the owner.
+    /// Returns the recorded extent.
     pub(super) async fn known_extent(&self) -> Result<Extent, ObjectError> {
         Ok(self.note().await?.extent)
     }
 
-    /// Returns where objects are.
+    /// Returns the extent of objects.
     pub(super) fn extent_of(&self, targets: &[Target]) -> Extent {
         let owner = self.set.owner.key().namespace();
         let own = owner.filter(|_| self.set.options.owned);
@@ -127,8 +126,9 @@ impl Run<'_> {
         .bounded()
     }
 
-    /// Returns what the owner notes in its newest cached state; where the cache may leave it out, the API server is
-    /// asked.
+    /// Returns the record in the owner's newest cached state.
+    ///
+    /// If the cache may lack annotations, it is read from the API server.
     async fn note(&self) -> Result<Note, ObjectError> {
         let Apply {
             operator,
@@ -167,36 +167,38 @@ impl Run<'_> {
         }
     }
 
-    /// Returns the newest cached state of the owner: an earlier call of the same reconcile may have annotated it.
+    /// Returns the owner's newest cached state: an earlier call of the same reconcile may have annotated it.
     fn owner_now(&self) -> Arc<CachedObject> {
         let owner = &self.set.owner;
         let informer = self.informer(&self.set.owner_gvk);
-        let cached = informer.and_then(|informer| informer.store().get(owner.key()));
-        let cached = cached.filter(|cached| cached.uid() == owner.uid());
+        let cached = informer
+            .and_then(|informer| informer.store().get(owner.key()))
+            .filter(|cached| cached.uid() == owner.uid());
         cached.unwrap_or_else(|| Arc::clone(owner))
     }
 
-    /// Returns the keys of the annotations: the one of the set, then those of its former names.
+    /// Returns the keys of the annotations: that of the set, then those of its former names.
     fn annotation_keys(&self) -> Vec<String> {
         let marks = &self.set.marks;
         let sets = std::iter::once(&marks.set).chain(&marks.former);
         let key = |set: &String| {
             let operator = &marks.operator;
-            // Both names may have dots, and read the same together with others.
+            // Both names may have dots, so that different pairs would read the same.
             let value = with_hash(&format!("{operator}.{set}"), &format!("{operator}\0{set}"));
             format!("{NOTES}{value}")
         };
         sets.map(key).collect()
     }
 
-    /// Notes kinds and namespaces that are new, before any object of them exists, and moves what is noted under former
-    /// names; returns what was noted before.
+    /// Records new kinds and namespaces before any object of them exists; returns the former extent.
+    ///
+    /// Records under former names of the set are moved.
     pub(super) async fn note_extent(&self, targets: &[Target]) -> Result<Extent, ObjectError> {
         let wanted = self.extent_of(targets);
         let note = self.note().await?;
         let known = note.extent.clone();
         match self.add_extent(note, &wanted).await {
-            // Another call or process may have noted others since.
+            // Another call or process may have recorded others since.
             Err(error) if Self::may_be_gone(&error) => {
                 let note = self.live_note().await?.ok_or(ObjectError::OwnerGone)?;
                 self.add_extent(note, &wanted).await?;
@@ -215,7 +217,7 @@ impl Run<'_> {
         self.annotate(&all, &note.version).await
     }
 
-    /// Takes kinds and namespaces away in which nothing is left. If that fails, the next call does it.
+    /// Removes kinds and namespaces without objects. If that fails, the next call does it.
     pub(super) async fn forget_extent(&self, known: &Extent, left: &Extent) {
         if !self.set.options.annotates || left.contains(known) {
             return;
@@ -228,20 +230,20 @@ impl Run<'_> {
 
     async fn keep_extent(&self, known: &Extent, left: &Extent) -> Result<(), ObjectError> {
         let now = self.note().await?;
-        // What somebody else has noted since was not looked through.
+        // What another process has recorded since was not searched.
         let left = now.extent.without(known).union(left);
         self.annotate(&left, &now.version).await
     }
 
-    /// Writes the note to the owner, if it has not changed since it was read.
+    /// Writes the record, if the owner has not changed since it was read.
     async fn annotate(&self, extent: &Extent, version: &str) -> Result<(), ObjectError> {
         let mut note = extent.text();
         let mut values = Map::new();
         for key in self.annotation_keys() {
-            // Those of former names have moved to the first.
+            // Those of former names have been moved to the first.
             values.insert(key, note.take().map_or(Value::Null, Value::String));
         }
-        // The uid makes sure that it is this owner and no other of the same name.
+        // The uid makes sure that it is this owner, not another one of the same name.
         let uid = self.set.owner.uid().to_string();
         let metadata = json!({"uid": uid, "resourceVersion": version, "annotations": values});
         let patch = json!({"metadata": metadata});
@@ -258,9 +260,9 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Has the reconcile go on with the owner as it is since the note was written, if nothing else has changed it.
+    /// Sets the owner's state after the record was written as the newest one, unless something else has changed it.
     fn saw_owner(&self, answer: &str, version: &str) {
-        // What was a dry run is not so.
+        // A dry run changed nothing.
         if self.is_planning() {
             return;
         }
@@ -270,7 +272,7 @@ impl Run<'_> {
         self.set.call.saw_next(version, CachedObject::new(raw));
     }
 
-    /// Asks the API server which object has the owner's name; returns its uid, `None` if there is none.
+    /// Returns the uid of the object that has the owner's name; `None` if there is none.
     pub(super) async fn live_owner(&self) -> Result<Option<String>, ObjectError> {
         let clients = self.set.operator.caches.clients();
         let resource = clients.for_kind(&self.set.owner_gvk).resource().await?;
@@ -279,7 +281,7 @@ impl Run<'_> {
         Ok(endpoint.metadata(key.name()).await?.map(|meta| meta.uid))
     }
 
-    /// Asks the API server what the owner notes; `None` if it is gone, or another.
+    /// Reads the record from the API server; `None` if the owner does not exist any more.
     async fn live_note(&self) -> Result<Option<Note>, ObjectError> {
         let clients = self.set.operator.caches.clients();
         let resource = clients.for_kind(&self.set.owner_gvk).resource().await?;

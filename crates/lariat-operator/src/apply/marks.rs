@@ -36,8 +36,7 @@ impl Marks {
 
     /// Returns the selector of the members.
     pub(super) fn selector(&self) -> String {
-        let sets: Vec<&str> = self.sets().collect();
-        let sets = sets.join(",");
+        let sets = self.sets().collect::<Vec<_>>().join(",");
         let (uid, operator) = (&self.owner_uid, &self.operator);
         format!("{OWNER_UID}={uid},{OPERATOR}={operator},{SET} in ({sets})")
     }
@@ -129,8 +128,7 @@ pub(super) fn with_hash(name: &str, hashed: &str) -> String {
         .map(|c| if keep(c) { c } else { '-' })
         .take(LONGEST - hash.len() - 1)
         .collect();
-    let kept = kept.trim_start_matches(|c: char| !c.is_ascii_alphanumeric());
-    match kept {
+    match kept.trim_start_matches(|c: char| !c.is_ascii_alphanumeric()) {
         "" => hash,
         kept => format!("{kept}-{hash}"),
     }

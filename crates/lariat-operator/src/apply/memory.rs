@@ -1,4 +1,4 @@
-//! What was applied and how the API server answered, so that nothing needs to be sent while nothing changes.
+//! Remembers what was applied and how the API server answered, to avoid requests without changes.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -12,49 +12,49 @@ use serde_json::Value;
 use tokio::sync::Mutex as AsyncMutex;
 use tokio::time::Instant;
 
-/// What an operator remembers of the sets of all owners. It is as large as the sets of the owners that exist.
+/// What an operator remembers of all sets. Its size is that of the sets of existing owners.
 #[derive(Default)]
 pub(crate) struct Memory {
-    /// By the kind of the owners, as long as there are reconcilers of it.
+    /// By kind of the owners, while it has reconcilers.
     owners: Mutex<HashMap<Gvk, OfKind>>,
-    /// What the API server served when it was asked last.
+    /// The last discovery.
     served: AsyncMutex<Option<(Instant, Arc<Survey>)>>,
-    /// Kinds of which it was warned that they may not be read, each with the owner for which they were to be.
+    /// Kinds that may not be read, for which a warning was logged, each with the first owner concerned.
     forbidden: Mutex<HashMap<Gvk, Uid>>,
-    /// Group and kind of all that was applied, for whichever owner.
+    /// Group and kind of everything that was applied, for any owner.
     kinds: Mutex<HashSet<(String, String)>>,
 }
 
-/// From how many owners of a kind on those are cleared away that are gone.
+/// The number of owners of a kind from which deleted ones are removed.
 const CLEAR_AT: usize = 64;
 
-/// How many kinds are remembered to have been applied, or not to be read, and how many objects of an owner to be
-/// unclear. With more of them every kind counts as applied, and a warning may be repeated.
+/// The bound of the applied kinds, of the forbidden kinds, and of an owner's unclear objects.
+///
+/// Beyond it every kind counts as applied, and a warning may be repeated.
 const MOST: usize = 1024;
 
-/// How long what the API server serves is believed, so that kinds which are gone for good are not looked for in each
-/// call.
+/// How long discovery is cached, so that kinds that are gone for good are not looked up in each call.
 const SERVED_BELIEVED: Duration = Duration::from_secs(30);
 
 /// The owners of a kind.
 #[derive(Default)]
 struct OfKind {
-    /// How many reconcilers there are.
+    /// The number of reconcilers.
     reconcilers: usize,
     owners: HashMap<ObjectKey, OfOwner>,
-    /// How many owners were left when those that are gone were cleared away last.
+    /// The number of owners after the last removal of deleted ones.
     left: usize,
 }
 
 struct OfOwner {
     uid: Uid,
-    /// By name, each with an object at least.
+    /// By name; each has at least one object.
     sets: HashMap<String, HashMap<(Gvk, ObjectKey), AppliedState>>,
-    /// Objects that were not deleted because nothing says who applied them, of which a warning was logged.
+    /// Objects that were not deleted because it is unknown who applied them, for which a warning was logged.
     unclear: HashSet<Uid>,
 }
 
-/// What was wanted of an object, and its state when it was just so.
+/// What was wanted of an object, and the state in which it was as wanted.
 #[derive(Clone)]
 struct AppliedState {
     wanted: u64,
@@ -66,14 +66,14 @@ struct AppliedState {
 /// Hashes of an object without what changes with each write.
 #[derive(Clone, Copy, Default, PartialEq)]
 struct Content {
-    /// The metadata, of an object with a generation, which grows with what is neither metadata nor status. There are
-    /// kinds for which it does not, so it counts only if there is nothing else to compare.
+    /// The metadata of an object with a generation, which grows with changes other than of metadata and status. For
+    /// some kinds it does not grow, so this is used only without `whole`.
     metadata: Option<u64>,
     /// The object without its status.
     whole: Option<u64>,
 }
 
-/// A state of an object, as the API server answered it or a cache shows it.
+/// A state of an object, from an answer of the API server or a cache.
 #[derive(Clone, Copy)]
 pub(super) struct ObjectState<'a> {
     pub(super) uid: &'a Uid,
@@ -92,13 +92,13 @@ pub(super) struct SetMemory<'a> {
 }
 
 impl Memory {
-    /// Notes that there is a reconciler of a kind, or one more.
+    /// Counts a new reconciler of a kind.
     pub(crate) fn begin(&self, gvk: &Gvk) {
         let mut kinds = self.owners.lock();
         kinds.entry(gvk.clone()).or_default().reconcilers += 1;
     }
 
-    /// Notes that a reconciler of a kind has ended; with the last one its owners are forgotten.
+    /// Counts a reconciler of a kind that has ended; with the last one its owners are forgotten.
     pub(crate) fn end(&self, gvk: &Gvk) {
         let mut kinds = self.owners.lock();
         if let Some(of_kind) = kinds.get_mut(gvk) {
@@ -116,7 +116,7 @@ impl Memory {
         }
     }
 
-    /// Adds how much is remembered.
+    /// Appends the sizes.
     pub(crate) fn remembered(&self, all: &mut Vec<Remembered>) {
         let kinds = self.owners.lock();
         let mut sizes: Vec<_> = kinds
@@ -135,7 +135,7 @@ impl Memory {
         all.push(Remembered::new("forbidden kinds", forbidden, MOST));
     }
 
-    /// Notes that a kind may not be read for an owner, and returns whether that is new.
+    /// Records that a kind may not be read for an owner; returns whether that is new.
     pub(super) fn is_first_forbidden(&self, gvk: &Gvk, owner: &Uid) -> bool {
         let mut forbidden = self.forbidden.lock();
         let is_first = !forbidden.contains_key(gvk);
@@ -148,8 +148,10 @@ impl Memory {
         is_first
     }
 
-    /// Notes that a kind was read for an owner. It counts for the owner for which it could not be read first: that of
-    /// another, in another namespace, says nothing of it, and it would be warned of in turns.
+    /// Records that a kind was read for an owner.
+    ///
+    /// It applies to the owner for which the kind could not be read first. Reading for another owner in another
+    /// namespace means nothing for that one, and the warning would be repeated in turns.
     pub(super) fn was_read(&self, gvk: &Gvk, owner: &Uid) {
         let mut forbidden = self.forbidden.lock();
         if forbidden.get(gvk) == Some(owner) {
@@ -157,14 +159,14 @@ impl Memory {
         }
     }
 
-    /// Returns whether this process has applied an object of a kind, in whichever version.
+    /// Returns whether this process has applied an object of a kind, in any version.
     pub(super) fn has_applied(&self, gvk: &Gvk) -> bool {
         let kind = (gvk.group().to_owned(), gvk.kind().to_owned());
         let kinds = self.kinds.lock();
         kinds.len() >= MOST || kinds.contains(&kind)
     }
 
-    /// Returns the kinds the API server serves, which it is not asked for more often than every half a minute.
+    /// Returns the served kinds; discovery is asked at most every 30 seconds.
     pub(super) async fn survey(&self, mapper: &RestMapper) -> Result<Arc<Survey>, MapperError> {
         let mut served = self.served.lock().await;
         if let Some((at, survey)) = &*served
@@ -177,7 +179,7 @@ impl Memory {
         Ok(survey)
     }
 
-    /// Returns how many objects are remembered.
+    /// Returns the number of objects remembered.
     #[cfg(test)]
     fn len(&self) -> usize {
         let kinds = self.owners.lock();
@@ -192,9 +194,9 @@ impl OfKind {
         CLEAR_AT.max(2 * self.left)
     }
 
-    /// Returns what is remembered of an owner, nothing at first.
+    /// Returns what is remembered of an owner; nothing at first.
     fn owner(&mut self, owner: &CachedObject, owners: &Store) -> &mut OfOwner {
-        // Owners are forgotten when they go, but for those that went while the factory had stopped.
+        // Owners are forgotten when they are deleted, except those deleted while the factory was stopped.
         if self.owners.len() >= self.clear_at() && !self.owners.contains_key(owner.key()) {
             let exists = |key: &ObjectKey, uid: &Uid| {
                 let cached = owners.get(key);
@@ -228,7 +230,7 @@ impl SetMemory<'_> {
         let mut kinds = self.memory.owners.lock();
         match kinds.get_mut(self.owner_gvk) {
             Some(of_kind) => look(of_kind.owner(self.owner, self.owners)),
-            // A call that goes on after its reconciler was taken away.
+            // A call that still runs after its reconciler was deregistered.
             None => look(&mut OfOwner::of(self.owner)),
         }
     }
@@ -245,7 +247,7 @@ impl SetMemory<'_> {
         });
     }
 
-    /// Notes that nothing says who applied an object, and returns whether that is new.
+    /// Records that it is unknown who applied an object; returns whether that is new.
     pub(super) fn is_first_unclear(&self, uid: &Uid) -> bool {
         self.with_owner(|of_owner| {
             if of_owner.unclear.len() >= MOST {
@@ -255,7 +257,7 @@ impl SetMemory<'_> {
         })
     }
 
-    /// Returns whether an object is still as it was when the same was applied; its status may differ.
+    /// Returns whether an object is unchanged since the same was applied; its status may differ.
     pub(super) fn is_as_applied(
         &self,
         id: &(Gvk, ObjectKey),
@@ -271,7 +273,7 @@ impl SetMemory<'_> {
         if entry.version == *now.version() {
             return true;
         }
-        // A new status is a new version too.
+        // A new status is a new resource version too.
         if !Content::of_cached(now).is_same(entry.content) {
             return false;
         }
@@ -285,12 +287,12 @@ impl SetMemory<'_> {
         self.entry(id).is_some_and(|entry| entry.uid == *uid)
     }
 
-    /// Returns whether the set has applied an object under a name.
+    /// Returns whether the set has applied an object of this name.
     pub(super) fn has(&self, id: &(Gvk, ObjectKey)) -> bool {
         self.entry(id).is_some()
     }
 
-    /// Remembers a state that is as wanted, such as the answer to what was applied.
+    /// Remembers a state that is as wanted, such as the answer to an apply.
     pub(super) fn remember(&self, id: &(Gvk, ObjectKey), wanted: u64, state: ObjectState<'_>) {
         let entry = AppliedState {
             wanted,
@@ -306,7 +308,7 @@ impl SetMemory<'_> {
         }
     }
 
-    /// Forgets all objects that are not wanted any more.
+    /// Forgets objects that are not wanted any more.
     pub(super) fn keep(&self, is_wanted: impl Fn(&(Gvk, ObjectKey)) -> bool) {
         self.with_owner(|of_owner| {
             if let Some(set) = of_owner.sets.get_mut(self.set) {
@@ -319,14 +321,14 @@ impl SetMemory<'_> {
     }
 }
 
-/// Returns a hash that means something in this process only.
+/// Returns a hash that is valid in this process only.
 fn hash(bytes: &[u8]) -> u64 {
     let mut hasher = DefaultHasher::new();
     bytes.hash(&mut hasher);
     hasher.finish()
 }
 
-/// Returns whether two states of an object differ in nothing but the status.
+/// Returns whether two states of an object differ at most in the status.
 pub(super) fn is_same(a: &str, b: &str) -> bool {
     Content::of(a.as_bytes()).is_same(Content::of(b.as_bytes()))
 }
@@ -338,13 +340,13 @@ impl Content {
         };
         let mut content = Self::of(&json);
         if !object.has_content() {
-            // What is cached is the metadata, and looks like an object without anything else.
+            // Only metadata is cached, which looks like an object without other fields.
             content.whole = None;
         }
         content
     }
 
-    /// Reads an object; nothing of one that does not parse.
+    /// Hashes an object; no hashes if it does not parse.
     fn of(json: &[u8]) -> Self {
         Self::read(json).unwrap_or_default()
     }
@@ -424,7 +426,7 @@ mod tests {
         assert!(!is_as_applied(8, pod("u", "6", "one", "Running")));
         assert!(!is_as_applied(7, pod("u", "7", "two", "Running")));
         assert!(!is_as_applied(7, pod("v", "6", "one", "Running")));
-        // Another owner under the same name knows nothing of it.
+        // Another owner of the same name has no memory of it.
         let recreated = object(&pod("again", "9", "x", "y"));
         let set = SetMemory {
             owner: &recreated,
@@ -527,7 +529,7 @@ mod tests {
         assert!(memory.len() > 0, "there is another reconciler");
         memory.end(&gvk);
         assert_eq!(memory.len(), 0);
-        // A call that is still under way.
+        // A call that is still running.
         remember(0);
         assert_eq!(memory.len(), 0);
     }

@@ -1,4 +1,4 @@
-//! What is read of the objects the API server answers with.
+//! The metadata of the API server's answers.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ pub(super) struct Meta {
     pub(super) uid: String,
     #[serde(default)]
     pub(super) resource_version: String,
-    /// To the second, as all times.
+    /// In whole seconds, as all times.
     #[serde(default)]
     creation_timestamp: Option<String>,
     #[serde(default)]
@@ -57,7 +57,7 @@ pub(super) struct Manager {
     operation: String,
     #[serde(default)]
     subresource: String,
-    /// When it changed last, to the second.
+    /// When it changed last, in whole seconds.
     #[serde(default)]
     time: Option<String>,
 }
@@ -68,7 +68,7 @@ impl Manager {
     }
 }
 
-/// An object of which only the metadata matters.
+/// An object of which only the metadata is read.
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct Partial {
     #[serde(default)]
@@ -99,7 +99,7 @@ where
 }
 
 impl Meta {
-    /// Returns the precondition of a write that is meant for this very state.
+    /// Returns the precondition of a write for this state only.
     pub(super) fn state(self) -> Preconditions {
         Preconditions {
             uid: Some(self.uid),
@@ -113,7 +113,7 @@ impl Meta {
         managers.any(|each| each.is_apply_of(name))
     }
 
-    /// Returns whether something manages the object since it was created; who only writes a subresource does not count.
+    /// Returns whether a manager has written the object since its creation; writers of subresources do not count.
     pub(super) fn is_managed_since_creation(&self) -> bool {
         let created = self.creation_timestamp.as_deref();
         let mut entries = self.managed_fields.iter();
@@ -131,13 +131,13 @@ impl From<&Meta> for Found {
     }
 }
 
-/// What is there under the name of an object that is wanted.
+/// The object that exists under the name of a wanted one.
 #[derive(Debug)]
 pub(super) struct Existing {
     pub(super) uid: Uid,
     pub(super) version: ResourceVersion,
     pub(super) is_deleting: bool,
-    /// The owner that says it is the controller, and its uid.
+    /// Its controlling owner, and the owner's uid.
     pub(super) controller: Option<(String, Uid)>,
     pub(super) marks: Found,
 }

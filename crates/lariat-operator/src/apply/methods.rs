@@ -1,4 +1,4 @@
-//! What a reconcile does with objects of its own.
+//! Methods of a reconcile call that apply objects.
 
 use std::sync::Arc;
 
@@ -14,38 +14,35 @@ use super::set::{Apply, Owner};
 use crate::reconcile::Reconcile;
 
 impl<K: View> Reconcile<K> {
-    /// Brings the objects the reconciled one owns to what is wanted, by server-side apply, and deletes those it does
-    /// not want any more.
+    /// Applies the objects that the reconciled object owns, and prunes the others.
     ///
-    /// Objects get a reference to their owner and labels by which they are found again. The field manager is the
-    /// operator: fields it applied once and does not any more are removed, those of others are left alone, and those
-    /// others changed are taken back. Objects of others are never touched: neither what another owner controls, nor
-    /// what exists without being this owner's.
+    /// Objects are written by server-side apply, with an owner reference and labels by which they are found again. The
+    /// field manager is the operator. Fields it applied before and does not apply any more are removed; fields of other
+    /// managers stay; its own fields that others changed are restored. Objects of others are never touched: neither
+    /// those another owner controls, nor existing ones that do not belong to this owner.
     ///
-    /// If nothing changes, nothing is sent, provided that the kinds are watched on the factory, as by
-    /// [`owns`](crate::Reconciler::owns). Of kinds that are not, each call asks for the objects that are wanted,
-    /// and lists those that may have to go. A process that has just started knows an object that is as wanted by an
-    /// annotation, `lariat.dev/applied`, with a hash of what was applied, and by its content: of a kind whose content is
-    /// cached that takes no request either, of others the object is read once.
+    /// If nothing changes, nothing is sent, provided that the factory watches the kinds, as with
+    /// [`owns`](crate::Reconciler::owns). For other kinds, each call reads the wanted objects and lists those that may
+    /// have to be pruned. A process that has just started recognizes an unchanged object by an annotation,
+    /// `lariat.dev/applied`, with a hash of what was applied, and by its content. This takes no request if content is
+    /// cached; otherwise the object is read once.
     ///
-    /// Where the factory elects a leader or shards, what is sent says under which lease in the annotation
-    /// `lariat.dev/lease` ([`Leadership::signature`](lariat_controller::Leadership::signature)). Another lease alone is no
-    /// reason to send anything.
+    /// If the factory elects a leader or shards, writes record the lease in the annotation `lariat.dev/lease`
+    /// ([`Leadership::signature`](lariat_controller::Leadership::signature)). A new lease alone is no reason to write.
     ///
-    /// A cache that is behind does no harm: what it does not show is asked for before it is created, and what it shows
-    /// is changed only if it is still that very object.
+    /// Stale caches do no harm: an object that is not cached is read before it is created, and one that is cached is
+    /// changed only if it is still the same object.
     ///
-    /// Namespaces, CRDs and permissions are applied first, then configuration, workloads and the rest; what
-    /// may refuse others comes last. Pruning goes the other way, and does not happen in a call in which something
-    /// could not be applied. One failure does not stop the others.
+    /// Namespaces, CRDs and permissions are applied first, then configuration, workloads and the rest; kinds that may
+    /// refuse other objects come last. Pruning goes in the opposite order, and is skipped in a call in which an object
+    /// could not be applied. An error of one object does not stop the others.
     ///
-    /// With [`set_status`](Self::set_status) behind it, and [`report_errors`](crate::Reconciler::report_errors) for
-    /// what fails, this is what wrangler calls a generating handler.
+    /// Together with [`set_status`](Self::set_status), and [`report_errors`](crate::Reconciler::report_errors) for
+    /// failures, this is wrangler's generating handler.
     ///
-    /// The set has the name of the reconciler; reconcilers, operators and owners do not get in each other's way.
-    /// Which kinds it has is noted in an annotation of the owner; where a [`Transform`](lariat_cache::Transform) may
-    /// leave annotations out of the cache, each call asks for them. For another name and for options there is
-    /// [`apply_set`](Self::apply_set).
+    /// The set has the name of the reconciler; sets of different reconcilers, operators and owners are independent. Its
+    /// kinds are recorded in an annotation of the owner. If a [`Transform`](lariat_cache::Transform) may remove
+    /// annotations from the cache, each call reads them. [`apply_set`](Self::apply_set) sets another name, and options.
     ///
     /// ```no_run
     /// use k8s_openapi::api::apps::v1::Deployment;
@@ -66,22 +63,22 @@ impl<K: View> Reconcile<K> {
     ///
     /// # Errors
     ///
-    /// Objects that could not be applied or deleted; all others were.
+    /// Some objects could not be applied or deleted; all others were.
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, some objects may have been written and others not; the next call does what is left.
+    /// If the future is dropped, some objects may have been written; the next call writes the rest.
     pub async fn apply(&self, desired: Desired) -> Result<Applied, ApplyError> {
         self.apply_set(self.handler()).apply(desired).await
     }
 
-    /// Begins to apply a set under a name of its own, or with options. Sets of different names are independent.
+    /// Returns a set with a name of its own, to set options and apply it.
     ///
-    /// What an earlier name left behind is taken over by [`Apply::formerly`].
+    /// Sets with different names are independent. [`Apply::formerly`] takes over the objects of a former name.
     ///
     /// # Panics
     ///
-    /// Outside a tokio runtime, if the client is asked for the first time.
+    /// If called outside a tokio runtime before the factory's client was first used.
     pub fn apply_set(&self, name: &str) -> Apply {
         let owner = Owner {
             gvk: self.gvk().clone(),
@@ -92,28 +89,28 @@ impl<K: View> Reconcile<K> {
         Apply::new(self.client(), Arc::clone(self.operator()), owner, name)
     }
 
-    /// Returns the reference by which an object says that the reconciled one is its controller: `controller` and
-    /// `blockOwnerDeletion` are true.
+    /// Returns the owner reference to the reconciled object as controller.
     ///
-    /// For objects that are written by hand; [`apply`](Self::apply) adds it by itself. An object in a namespace can
-    /// only own objects of that namespace, and one without a namespace any: the garbage collector deletes an object
-    /// whose reference leads elsewhere, and the API server refuses a second controller. This does not know the object;
-    /// [`set_controller`](Self::set_controller) checks both. Who sets `blockOwnerDeletion` needs to be allowed to on
-    /// clusters that enforce it: say so with [`Rule::owner`](crate::Rule::owner).
+    /// `controller` and `blockOwnerDeletion` are true. It is for objects that are written by hand;
+    /// [`apply`](Self::apply) adds it. A namespaced owner can own objects of its namespace only, a cluster-scoped one
+    /// any. The garbage collector deletes an object with another reference, and the API server refuses a second
+    /// controller. This method does not know the object; [`set_controller`](Self::set_controller) checks both. On
+    /// clusters that enforce it, `blockOwnerDeletion` needs a permission: declare it with
+    /// [`Rule::owner`](crate::Rule::owner).
     #[must_use]
     pub fn owner_reference(&self) -> OwnerReference {
         controller_reference(self.gvk(), self.raw())
     }
 
-    /// Makes the reconciled object the controller of another, before that is written.
+    /// Makes the reconciled object the controller of another, which is not written yet.
     ///
-    /// The other one's metadata has its namespace by then. A reference to the reconciled object that is there already
-    /// becomes the one of a controller, and other owners stay. This is controller-runtime's `SetControllerReference`.
+    /// The metadata must have its namespace already. An existing reference to the reconciled object becomes that of a
+    /// controller; other owners stay. This is controller-runtime's `SetControllerReference`.
     ///
     /// # Errors
     ///
-    /// The other object is in another namespace, or in none although the reconciled one is in one: the garbage
-    /// collector would delete it. Or another object is its controller. Nothing is changed.
+    /// The other object is in another namespace, or in none although the owner is namespaced: the garbage collector
+    /// would delete it. Or another object controls it. Nothing is changed then.
     ///
     /// # Examples
     ///

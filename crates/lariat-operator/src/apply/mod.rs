@@ -1,19 +1,19 @@
-//! Apply: the objects an owner wants, and no others.
+//! Applies the objects that an owner wants, and prunes the others.
 //!
 //! A set is the objects of one owner under one name, applied by one operator. Its members have three labels,
-//! `lariat.dev/owner-uid`, `lariat.dev/operator` and `lariat.dev/set`, and where that is legal a reference to the
-//! owner. The labels of ApplySets (KEP-3659) do not fit: those have one set for each parent, known by the parent's
-//! name, so that one that is made anew would inherit, and labels on the parent that call for a tool. What is taken
-//! over from there is to note the kinds of the members on the owner, before the first object of a kind exists.
+//! `lariat.dev/owner-uid`, `lariat.dev/operator` and `lariat.dev/set`, and where it is valid an owner reference. The
+//! labels of ApplySets (KEP-3659) do not fit: there a parent has one set, known by the parent's name, which a recreated
+//! parent would inherit, and the parent needs labels that name a tool. Taken over from there is the record of the
+//! members' kinds on the owner, which is written before the first object of a kind exists.
 //!
-//! A call goes through: `call`: `desired` → `resolve` (kinds, labels, references, hash) → `kinds` (the note on the owner)
-//! → `object` (look, claim, send, rank by rank as in `order`) → `prune`. What needs no request is known from `memory`,
-//! and to a process that has just started from `drift`; `dry_run` makes a `plan`.
+//! A call runs through `call`: `desired` → `resolve` (kinds, labels, references, hash) → `kinds` (the record on the
+//! owner) → `object` (read, check, send, rank by rank as in `order`) → `prune`. `memory` knows what needs no request;
+//! for a process that has just started, `drift` finds out. `dry_run` makes a `plan`.
 //!
-//! **Invariant:** what is as wanted is not sent, whichever process applied it; what others changed is.
+//! **Invariant:** an object that is as wanted is not sent, whichever process applied it; one that others changed is.
 //!
-//! **Invariant:** nothing is pruned but the very state that was looked at and found to be ours: by its labels, by
-//! its controller, and by the entry of our field manager.
+//! **Invariant:** only the very state that was read is pruned, and only if it is the set's: by its labels, its
+//! controller, and its entry of our field manager.
 
 mod call;
 mod desired;

@@ -1,4 +1,4 @@
-//! One object: what there is, whether it may be touched, and the request, if one is needed.
+//! Applies one object: reads it, checks whether it may be changed, and sends the request if one is needed.
 
 use std::sync::Arc;
 
@@ -20,22 +20,22 @@ use super::send::parse;
 use super::set::Immutable;
 use crate::wire::{self, json_of};
 
-/// A version that no object has: the greatest that fits what any store counts in.
+/// A resource version that no object has: the greatest that fits the counters of all stores.
 ///
-/// The API server compares the version of what is applied with the object there is, and refuses to apply it to one of
-/// another version. If there is none, it creates one all the same.
+/// The API server compares the version in an apply with that of the present object, and refuses if they differ. If
+/// there is no object, it creates one all the same.
 const NO_VERSION: &str = "9223372036854775807";
 
-/// What there is under the name of an object.
+/// The present object under the name of a wanted one.
 struct Look {
     existing: Option<Existing>,
-    /// The state a cache shows.
+    /// The cached state.
     cached: Option<Arc<CachedObject>>,
-    /// The JSON the API server answered with.
+    /// The JSON from the API server.
     live: Option<String>,
 }
 
-/// What the API server answered to what was applied.
+/// The API server's answer to an apply.
 struct Answer {
     version: ResourceVersion,
     json: String,
@@ -61,8 +61,10 @@ impl Run<'_> {
         }
     }
 
-    /// Applies an object. What is refused because something else is there than what was looked at, is looked at once
-    /// more: a cache may be behind, and somebody may have been faster.
+    /// Applies an object.
+    ///
+    /// If it is refused because the present object is not the one that was read, that is read once more: a cache may be
+    /// stale, and another client may have been faster.
     async fn apply_object(&self, target: &Target) -> Result<Action, ObjectError> {
         let mut look = self.look(target).await?;
         if self.is_undecided(&look, target) {
@@ -71,7 +73,7 @@ impl Run<'_> {
                     cached: look.cached,
                     ..live
                 },
-                // Then it is written without.
+                // It is written without being read.
                 Err(error) if error.is_reading_forbidden() => look,
                 Err(error) => return Err(error),
             };
@@ -86,9 +88,10 @@ impl Run<'_> {
         self.apply_to(look, target).await
     }
 
-    /// Returns whether an object may well be as wanted, which only its live state shows: this process has not
-    /// applied it yet, and the cache does not show all of it, or not as the set wrote it. Then it is read first, since
-    /// a write is dearer, and is counted by guards and plans.
+    /// Returns whether only a read can show that an object is as wanted.
+    ///
+    /// That is if this process has not applied it yet, and the cache does not have all of it, or not as the set wrote
+    /// it. A read comes first then, because a write is more expensive, and is counted by guards and plans.
     fn is_undecided(&self, look: &Look, target: &Target) -> bool {
         let (Some(existing), Some(cached)) = (&look.existing, &look.cached) else {
             return false;
@@ -105,8 +108,10 @@ impl Run<'_> {
         !is_shown || drift::mark_of(&json_of(cached)) == drift::mark_of(&target.object)
     }
 
-    /// Returns whether an object is as wanted, so that nothing needs to be sent: it is as it was when the same was
-    /// applied, or says so itself. That is remembered.
+    /// Returns whether an object is as wanted, so that nothing needs to be sent.
+    ///
+    /// That is if it is unchanged since the same was applied, or if the object itself shows it. The result is
+    /// remembered.
     fn is_as_wanted(&self, look: &Look, target: &Target) -> bool {
         let Look {
             existing,
@@ -144,7 +149,7 @@ impl Run<'_> {
         is_as_wanted
     }
 
-    /// Applies an object to what is there.
+    /// Applies an object to the present one.
     async fn apply_to(&self, look: Look, target: &Target) -> Result<Action, ObjectError> {
         if let Some(existing) = &look.existing {
             self.claim(existing)?;
@@ -167,7 +172,7 @@ impl Run<'_> {
             (Ok(_), None) => Ok(Action::Created),
             (Ok(answer), Some(_)) if self.is_planning() => self.planned(target, &answer).await,
             (Ok(answer), Some(before)) if answer.version == before.version => Ok(Action::Unchanged),
-            // Somebody wrote the status meanwhile; what was applied was there before.
+            // The status was written meanwhile; what was applied was there before.
             (Ok(_), Some(_)) if is_as_applied() => Ok(Action::Unchanged),
             (Ok(_), Some(_)) => Ok(Action::Changed),
             (Err(error @ ObjectError::Immutable { .. }), Some(before))
@@ -179,10 +184,10 @@ impl Run<'_> {
         }
     }
 
-    /// Checks that the owner still exists, before an object it had is created again.
+    /// Checks that the owner still exists, before one of its objects is created again.
     ///
-    /// A cache that is behind shows an owner that is gone. The garbage collector deletes what is created for it, each
-    /// deletion calls the reconciler, and without this check both would go on until the cache has caught up.
+    /// A stale cache has an owner that does not exist any more. The garbage collector deletes what is created for it,
+    /// and each deletion calls the reconciler. Without this check both would go on until the cache has caught up.
     async fn check_owner(&self) -> Result<(), ObjectError> {
         match self.live_owner().await {
             Ok(Some(uid)) if uid == self.set.owner.uid().to_string() => Ok(()),
@@ -192,7 +197,7 @@ impl Run<'_> {
         }
     }
 
-    /// Applies an object to what exists, and remembers the answer.
+    /// Applies an object to the present one, and remembers the answer.
     async fn send(
         &self,
         target: &Target,
@@ -202,18 +207,18 @@ impl Run<'_> {
             self.endpoint(&target.resource, &target.key),
             target.key.name(),
         );
-        let object = self.signed_for_now(target)?;
+        let signed = self.signed_for_now(target)?;
         let object = match existing {
-            // For this very object: another of its name has not been looked at, and may be anybody's.
-            Some(existing) => with(object, "uid", &existing.uid.to_string()),
-            // To be created only: whatever is there by now has not been looked at either. The fields of somebody else's
-            // need not conflict with ours, and then it would be taken over.
-            None => with(object, "resourceVersion", NO_VERSION),
+            // For this very object: another one of its name was not checked, and may belong to others.
+            Some(existing) => with(signed, "uid", &existing.uid.to_string()),
+            // To be created only: an object that exists by now was not checked. If its fields did not conflict with
+            // ours, it would be taken over.
+            None => with(signed, "resourceVersion", NO_VERSION),
         };
         let json = endpoint.apply(name, &object, &self.params()).await?;
         let Partial { metadata } = parse("apply", &json)?;
         let version = ResourceVersion::new(&metadata.resource_version);
-        // What was a dry run is not so.
+        // A dry run changed nothing.
         if !self.is_planning() {
             let state = ObjectState {
                 uid: &Uid::new(&metadata.uid),
@@ -227,9 +232,9 @@ impl Run<'_> {
         Ok(Answer { version, json })
     }
 
-    /// Returns an object to be sent, with the lease under which that happens.
+    /// Returns an object to send, with the present lease.
     ///
-    /// What is wanted does not include it, so a take-over alone writes nothing.
+    /// The lease is not part of what is wanted, so a take-over alone writes nothing.
     fn signed_for_now(&self, target: &Target) -> Result<Value, ObjectError> {
         let mut object = target.object.clone();
         let leadership = self.set.operator.leadership.as_ref();
@@ -240,7 +245,7 @@ impl Run<'_> {
         Ok(object)
     }
 
-    /// Returns what would have happened to an object: dry runs leave the version as it is.
+    /// Returns what an apply would have done: dry runs do not change the resource version.
     async fn planned(&self, target: &Target, answer: &Answer) -> Result<Action, ObjectError> {
         let now = self
             .endpoint(&target.resource, &target.key)
@@ -254,8 +259,9 @@ impl Run<'_> {
         })
     }
 
-    /// Looks into the cache, if the object would be there, else asks the API server. So it does for what the cache does
-    /// not have: caches are behind, and what is missing is applied on the word of the API server only.
+    /// Returns the present object: from the cache if it has it, else from the API server.
+    ///
+    /// Caches may be stale, so an object is created only if the API server does not have it.
     async fn look(&self, target: &Target) -> Result<Look, ObjectError> {
         let informer = self.cache_of(&target.resource, target.key.namespace());
         let cached = informer.and_then(|informer| informer.store().get(&target.key));
@@ -285,7 +291,7 @@ impl Run<'_> {
         })
     }
 
-    /// Checks that an object which exists may be written.
+    /// Checks that an existing object may be written.
     pub(super) fn claim(&self, existing: &Existing) -> Result<(), ObjectError> {
         let mut is_ours = false;
         if let Some((name, uid)) = &existing.controller {
@@ -299,7 +305,7 @@ impl Run<'_> {
             Membership::OfAnotherSet { operator, set } => {
                 return Err(ObjectError::OfAnotherSet { operator, set });
             }
-            // A copy may have labels of another owner's object; the reference to the controller is the better witness.
+            // A copy may have the labels of another owner's object; the controller reference is more reliable.
             Membership::OfAnotherOwner { uid } if !is_ours => {
                 return Err(ObjectError::OfAnotherOwner { uid });
             }
@@ -315,26 +321,28 @@ impl Run<'_> {
         }
     }
 
-    /// Returns whether an object whose fields cannot be changed is to be replaced. One that is being adopted is not:
-    /// it may hold what nobody can bring back.
+    /// Returns whether an object with immutable fields is to be replaced.
+    ///
+    /// One that is being adopted is not: it may have data that cannot be restored.
     pub(super) fn replaces(&self, before: &Existing) -> bool {
         let is_member = self.set.marks.read(&before.marks) == Membership::Ours;
         self.set.options.immutable == Immutable::Replace && is_member
     }
 
-    /// Deletes an object, if it is the set's as for pruning, and creates it again; else that it cannot be changed is
-    /// the error.
+    /// Deletes an object and creates it again.
+    ///
+    /// It must be the set's, as for pruning; else the immutable fields are the error.
     async fn replace(
         &self,
         target: &Target,
         uid: &Uid,
-        why: ObjectError,
+        reason: ObjectError,
     ) -> Result<Action, ObjectError> {
         let endpoint = self.endpoint(&target.resource, &target.key);
         let name = target.key.name();
         if let Some(meta) = endpoint.metadata(name).await? {
             if !self.may_delete(&meta) {
-                return Err(why);
+                return Err(reason);
             }
             if meta.deletion_timestamp.is_some() {
                 return Err(ObjectError::Deleting);
@@ -355,7 +363,7 @@ impl Run<'_> {
     }
 }
 
-/// Adds the uid or the version of the object that is meant. They are no fields that are applied, and nobody manages them.
+/// Adds the uid or resource version of the intended object, which are not applied fields and have no manager.
 fn with(mut object: Value, member: &str, value: &str) -> Value {
     if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
         metadata.insert(member.to_owned(), value.into());

@@ -1,10 +1,10 @@
-//! The order in which kinds are applied; pruning goes the other way.
+//! The order in which kinds are applied; pruning goes in the opposite order.
 
 use lariat_core::Gvk;
 
-/// What others need comes first, and what could refuse others last; kinds nobody knows are between.
+/// Kinds that others need come first, those that may refuse others last, unknown ones in between.
 ///
-/// It is Helm's order of installation in short.
+/// It is a short form of Helm's install order.
 const RANKS: [&[&str]; 8] = [
     &["Namespace", "PriorityClass"],
     &["CustomResourceDefinition"],
@@ -41,11 +41,11 @@ const RANKS: [&[&str]; 8] = [
         "CronJob",
         "Ingress",
     ],
-    // Kinds of others, whose CRDs and controllers are among the above.
+    // Other kinds, whose CRDs and controllers are among the above.
     &[],
 ];
 
-/// They can refuse what is applied while what they call is not there yet.
+/// They could refuse other objects while the servers they call do not run yet.
 const LAST: [&str; 5] = [
     "APIService",
     "MutatingWebhookConfiguration",
@@ -54,7 +54,7 @@ const LAST: [&str; 5] = [
     "ValidatingAdmissionPolicyBinding",
 ];
 
-/// Returns the place of a kind: lower ones are applied before.
+/// Returns the rank of a kind; lower ranks are applied first.
 pub(super) fn rank(gvk: &Gvk) -> usize {
     let unknown = RANKS.len() - 1;
     if !is_of_kubernetes(gvk.group()) {
@@ -67,7 +67,7 @@ pub(super) fn rank(gvk: &Gvk) -> usize {
     known.unwrap_or(unknown)
 }
 
-/// Groups of others may name their kinds as they like, Services of Knative among them.
+/// Other groups may have kinds of the same names, such as Knative's Services.
 fn is_of_kubernetes(group: &str) -> bool {
     !group.contains('.') || group.ends_with(".k8s.io")
 }

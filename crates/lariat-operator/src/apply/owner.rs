@@ -1,15 +1,15 @@
-//! References to owners.
+//! Owner references.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::api::ObjectMeta;
 use lariat_cache::CachedObject;
 use lariat_core::{Gvk, ObjectKey, debug_as_description};
 
-/// An object that cannot be controlled by the one that is reconciled.
+/// The reconciled object cannot be the controller of an object.
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum OwnerError {
-    /// It is not in the namespace of its owner.
+    /// The object is not in the namespace of its owner.
     #[error(
         "{kind} {owner} cannot own {name:?} in {}: the garbage collector would delete it; put it into the namespace of its \
          owner, or own it by an object without a namespace",
@@ -34,14 +34,14 @@ pub enum OwnerError {
         owner: ObjectKey,
         /// The name of the object, empty if it is generated.
         name: String,
-        /// Kind and name of the controller it has.
+        /// Kind and name of its controller.
         controller: String,
     },
 }
 
 debug_as_description!(OwnerError);
 
-/// Makes an object, given its reference, the controller of another.
+/// Makes an object, given by its reference, the controller of another.
 pub(super) fn set_controller(
     reference: OwnerReference,
     owner: &ObjectKey,
@@ -78,7 +78,7 @@ pub(super) fn set_controller(
     Ok(())
 }
 
-/// Returns the reference to an object as a controller.
+/// Returns the owner reference to an object as controller.
 pub(super) fn controller_reference(gvk: &Gvk, owner: &CachedObject) -> OwnerReference {
     OwnerReference {
         api_version: gvk.api_version(),

@@ -1,4 +1,4 @@
-//! What applying a set would do.
+//! The plan of applying a set.
 
 use std::fmt;
 
@@ -7,46 +7,49 @@ use lariat_core::{Gvk, ObjectKey, describe};
 use super::error::{ObjectError, ObjectFailure};
 use crate::diff::{Diff, FieldChange};
 
-/// What applying a set would do, object by object, in the order in which it would be done. Its `Display` is for
-/// people: a line for each object, and one for each field that would change.
+/// What applying a set would do, object by object, in order.
+///
+/// It prints a line for each object, and one for each changed field.
 #[derive(Debug, Default)]
 pub struct SetPlan {
     steps: Vec<PlanStep>,
 }
 
-/// What would happen to an object.
+/// What would be done to an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum PlannedAction {
     /// It does not exist.
     Create,
-    /// Fields of it differ.
+    /// Some fields differ.
     Change,
-    /// Fields that cannot be changed differ: it would be deleted and created again.
+    /// Immutable fields differ: it would be deleted and created again.
     Replace,
-    /// It is as it should be.
+    /// It is as wanted.
     Unchanged,
     /// It is not wanted any more.
     Prune,
-    /// It would be refused. Nothing is pruned then.
+    /// It would fail. Nothing is pruned then.
     Fail,
 }
 
-/// An object, and what would happen to it.
+/// A planned step: an object, and what would be done to it.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct PlanStep {
     /// The kind.
     pub gvk: Gvk,
-    /// The key; `None` if a kind could not be looked through for what is to be pruned.
+    /// The key; `None` if a kind could not be searched for objects to prune.
     pub key: Option<ObjectKey>,
-    /// What would happen.
+    /// What would be done.
     pub action: PlannedAction,
-    /// The fields that would change, if it exists and stays; the first 256 of them. What is in a Secret is hidden.
+    /// The changed fields of an existing object, at most 256.
+    ///
+    /// Values of Secrets are hidden.
     pub changes: Vec<FieldChange>,
-    /// How many more fields would change.
+    /// The number of further changed fields.
     pub changes_left_out: usize,
-    /// Why it would be refused.
+    /// The error, if the step would fail.
     pub error: Option<ObjectError>,
 }
 
@@ -57,14 +60,14 @@ impl SetPlan {
         &self.steps
     }
 
-    /// Returns to how many objects something would happen.
+    /// Returns the number of objects with this action.
     #[must_use]
     pub fn count(&self, action: PlannedAction) -> usize {
         let steps = self.steps.iter();
         steps.filter(|step| step.action == action).count()
     }
 
-    /// Returns whether everything is as it should be.
+    /// Returns whether everything is as wanted.
     #[must_use]
     pub fn is_unchanged(&self) -> bool {
         self.count(PlannedAction::Unchanged) == self.steps.len()
@@ -95,7 +98,7 @@ impl SetPlan {
     }
 }
 
-/// What would happen to an object, and which of its fields would change.
+/// What would be done to an object, with the changed fields.
 pub(super) struct Planned {
     pub(super) action: PlannedAction,
     pub(super) diff: Diff,

@@ -1,4 +1,4 @@
-//! Deleting what is not wanted any more.
+//! Prunes objects that are not wanted any more.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,58 +17,58 @@ use super::run::{Run, bounded};
 use super::send::Endpoint;
 use super::set::Apply;
 
-/// How often a deletion is tried while the object changes.
+/// The number of attempts of a deletion while the object changes.
 const TRIES: usize = 4;
 
 /// An object with the labels of the set that is not wanted.
 pub(super) struct Surplus {
     pub(super) resource: ResourceKind,
     pub(super) key: ObjectKey,
-    /// What a list said.
+    /// The metadata, if it was listed.
     meta: Option<Meta>,
 }
 
-/// What there is to be pruned.
+/// The objects to prune.
 #[derive(Default)]
 pub(super) struct Surplusses {
     pub(super) objects: Vec<Surplus>,
     pub(super) failures: Vec<ObjectFailure>,
-    /// Kinds of which it is not known whether there is anything, since they are not served.
+    /// Kinds that are not served, of which it is unknown whether there are objects.
     pub(super) unserved: BTreeSet<Gvk>,
-    /// Kinds of which that is not known since they may not be read.
+    /// Kinds that may not be read, of which it is unknown whether there are objects.
     pub(super) forbidden: BTreeSet<Gvk>,
 }
 
-/// Which members of a kind are looked for.
+/// The search for members of a kind.
 #[derive(Clone, Copy)]
 struct Search<'a> {
-    /// That a cache has none is not enough for a kind that would be forgotten then.
+    /// The kind would be forgotten without members, so an empty cache is not sufficient.
     is_leaving: bool,
-    /// What was noted.
+    /// The recorded extent.
     known: &'a Extent,
-    /// Where objects are wanted.
+    /// The extent of the wanted objects.
     wanted: &'a Extent,
 }
 
-/// A namespace to be looked through, or all of them.
+/// A namespace to search, or all of them.
 struct Area {
     namespace: Option<String>,
-    /// That a cache has none is not enough.
+    /// An empty cache is not sufficient.
     is_leaving: bool,
 }
 
-/// What came of a look at an object that is not wanted.
+/// The result for an object that is not wanted.
 enum Pruned {
     /// It is being deleted.
     Going,
-    /// It is gone.
+    /// It does not exist any more.
     Gone,
-    /// With the UID of the object.
+    /// It was not deleted; with its uid.
     LeftAlone(Whose, Uid),
 }
 
 impl Run<'_> {
-    /// Deletes what is not wanted any more, in the reverse order of what is applied; returns what failed.
+    /// Prunes what is not wanted any more, in the reverse order of applying; returns the failures.
     pub(super) async fn prune(
         &self,
         known: &Extent,
@@ -137,7 +137,7 @@ impl Run<'_> {
         applied.leave_alone(gvk, key, whose == Whose::Others);
     }
 
-    /// Returns what has the labels of the set and is not wanted.
+    /// Returns the objects that have the labels of the set and are not wanted.
     pub(super) async fn surplus(&self, known: &Extent, targets: &[Target]) -> Surplusses {
         let wanted: BTreeSet<_> = targets.iter().map(Target::identity).collect();
         let mut surplus = Surplusses::default();
@@ -157,7 +157,7 @@ impl Run<'_> {
                         .objects
                         .extend(members.into_iter().filter(is_surplus));
                 }
-                // No object of the kind can be reached, and so none can be deleted.
+                // No object of the kind can be reached, so none can be deleted.
                 Err(error) if is_unserved(&error) => {
                     surplus.unserved.insert(gvk);
                 }
@@ -173,7 +173,7 @@ impl Run<'_> {
         surplus
     }
 
-    /// Returns the kinds to be looked through, last ones first. Of the versions of a kind one is enough.
+    /// Returns the kinds to search, in reverse order. One version of a kind suffices.
     fn kinds_to_prune(&self, known: &BTreeSet<Gvk>, targets: &[Target]) -> Vec<Gvk> {
         let wanted = targets.iter().map(Target::gvk);
         let all = wanted.chain(&self.set.options.prunes).chain(known);
@@ -186,9 +186,11 @@ impl Run<'_> {
         kinds
     }
 
-    /// Returns whether an error says that a kind may not be read which the set has no more, and about which nobody in
-    /// the program says anything: a release that dropped it dropped the rights too. That is warned of, and no reason to
-    /// fail for ever. Of a kind the program does apply, only not for this owner at the moment, it is a failure.
+    /// Returns whether an error concerns a dropped kind that may not be read any more.
+    ///
+    /// The set does not have the kind any more and nothing in the program declares it: a release that dropped it
+    /// dropped the permission too. This is logged as a warning, and is no reason to fail forever. For a kind that the
+    /// program does apply, only not for this owner at the moment, it is a failure.
     pub(super) fn is_lost(&self, gvk: &Gvk, error: &ObjectError, targets: &[Target]) -> bool {
         let Apply {
             operator,
@@ -213,8 +215,9 @@ impl Run<'_> {
         is_lost
     }
 
-    /// Returns the objects of a kind that have the labels of the set. If the version is not served any more, another
-    /// shows the same objects.
+    /// Returns the objects of a kind that have the labels of the set.
+    ///
+    /// If the version is not served any more, another one shows the same objects.
     async fn members(&self, gvk: &Gvk, search: Search<'_>) -> Result<Vec<Surplus>, ObjectError> {
         let clients = self.set.operator.caches.clients();
         let members = match clients.for_kind(gvk).resource().await {
@@ -232,7 +235,7 @@ impl Run<'_> {
         };
         match survey.kinds.iter().find(is_it) {
             Some(resource) => self.members_of(resource.clone(), search).await,
-            // What is missing in the answer may be served all the same.
+            // A kind that is missing in the answer may be served all the same.
             None if survey.is_unanswered(gvk) => Err(ObjectError::GroupUnanswered),
             None => Err(error),
         }
@@ -252,10 +255,10 @@ impl Run<'_> {
         Ok(members.into_values().collect())
     }
 
-    /// Returns where members of a kind can be: where they are wanted, and wherever any were noted.
+    /// Returns where members of a kind can be: where they are wanted, and wherever any were recorded.
     ///
-    /// Of a kind whose cache is restricted to some namespaces no others are looked through: that would take a request
-    /// in each call, and a right nobody asks for.
+    /// For a kind whose cache is restricted to namespaces, no other ones are searched: that would take a request in
+    /// each call, and a permission that is not granted.
     fn areas(&self, resource: &ResourceKind, search: Search<'_>) -> Vec<Area> {
         let everywhere = Area {
             namespace: None,
@@ -269,7 +272,7 @@ impl Run<'_> {
         let mut places = self.usual_places(resource);
         let is_everywhere = places.is_empty() || search.known.is_everywhere();
         if is_everywhere {
-            // What a cache of everything does not show of these is not certain.
+            // An empty cache of all namespaces is not sufficient for these.
             places.clone_from(&leaving.iter().map(|name| (*name).to_owned()).collect());
             places.retain(|name| name != EVERYWHERE);
         } else {
@@ -283,7 +286,7 @@ impl Run<'_> {
         everywhere.into_iter().chain(named).collect()
     }
 
-    /// Returns the namespaces in which members of a kind are looked for, whatever is noted; none stands for all.
+    /// Returns the namespaces in which members of a kind are searched, whatever is recorded; empty means all.
     fn usual_places(&self, resource: &ResourceKind) -> BTreeSet<String> {
         let Apply {
             operator, options, ..
@@ -294,7 +297,7 @@ impl Run<'_> {
             places.insert(namespace.to_owned());
             return places;
         }
-        // Whether it is filled or not: what may be listed is the same.
+        // Whether it is synced or not: the namespaces that may be listed are the same.
         let informer = operator.caches.existing(resource.gvk());
         let selection = informer.map(|informer| informer.selection());
         let selected: BTreeSet<String> = selection
@@ -309,7 +312,7 @@ impl Run<'_> {
         places
     }
 
-    /// Returns the members in a namespace, or everywhere.
+    /// Returns the members in a namespace, or in all.
     async fn members_in(
         &self,
         resource: &ResourceKind,
@@ -359,7 +362,7 @@ impl Run<'_> {
             match self.whose(&meta) {
                 Whose::Ours if meta.deletion_timestamp.is_some() => return Ok(Pruned::Going),
                 Whose::Ours => {}
-                // Its labels were taken off meanwhile.
+                // Its labels were removed meanwhile.
                 _ if !self.is_member(&meta) => return Ok(Pruned::Gone),
                 whose => return Ok(Pruned::LeftAlone(whose, Uid::new(&meta.uid))),
             }
@@ -374,8 +377,10 @@ impl Run<'_> {
         self.set.marks.read(&Found::from(meta)) == Membership::Ours
     }
 
-    /// Returns whose an object is that has the labels of the set: copies of objects have the labels of the original. It
-    /// is the set's by its labels, by its controller, and because this operator applied it.
+    /// Returns whose an object with the labels of the set is.
+    ///
+    /// Copies of objects have the labels of the original. It is the set's by its labels, its controller, and because
+    /// this operator applied it.
     fn whose(&self, meta: &Meta) -> Whose {
         let controller = Existing::from(meta).controller;
         let owner = self.set.owner.uid();
@@ -393,12 +398,12 @@ impl Run<'_> {
         }
     }
 
-    /// Returns whether an object is the set's for certain.
+    /// Returns whether an object is known to be the set's.
     pub(super) fn may_delete(&self, meta: &Meta) -> bool {
         self.whose(meta) == Whose::Ours
     }
 
-    /// Returns whether an object is the set's, and not gone yet.
+    /// Returns whether an object is the set's and still exists.
     pub(super) async fn would_delete(&self, surplus: &Surplus) -> Result<bool, ObjectError> {
         let meta = match &surplus.meta {
             Some(meta) => Some(meta.clone()),
@@ -415,9 +420,9 @@ impl Run<'_> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Whose {
     Ours,
-    /// For certain.
+    /// Known to be others'.
     Others,
-    /// It has the labels of the set, and nothing says who made it: its managed fields were taken off.
+    /// It has the labels of the set, and it is unknown who created it: its managed fields were removed.
     Unknown,
 }
 

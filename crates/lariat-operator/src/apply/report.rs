@@ -1,22 +1,22 @@
-//! What came of applying a set.
+//! The result of applying a set.
 
 use std::fmt;
 
 use lariat_core::{Gvk, ObjectKey};
 
-/// What happened to an object of a set.
+/// What was done to an object of a set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Action {
     /// It did not exist.
     Created,
-    /// It existed in another state.
+    /// It existed, and was changed.
     Changed,
-    /// It was deleted and created again, because a field that cannot be changed differed.
+    /// It was deleted and created again, because an immutable field differed.
     Replaced,
-    /// It was as it should be. Whether that took a request is not said.
+    /// It was as wanted. This may have taken a request.
     Unchanged,
-    /// It is not wanted any more, and its deletion has begun, now or before.
+    /// It is not wanted any more, and is being deleted.
     Pruned,
 }
 
@@ -38,7 +38,7 @@ impl fmt::Display for Action {
     }
 }
 
-/// An object of a set, and what happened to it.
+/// An object of a set, and what was done to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AppliedObject {
@@ -46,11 +46,13 @@ pub struct AppliedObject {
     pub gvk: Gvk,
     /// The key.
     pub key: ObjectKey,
-    /// What happened.
+    /// What was done.
     pub action: Action,
 }
 
-/// An object with the labels of a set that was not deleted, because it is not known to be the set's.
+/// An object with the labels of a set that was not deleted.
+///
+/// It is not known to be the set's.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LeftAlone {
@@ -58,12 +60,14 @@ pub struct LeftAlone {
     pub gvk: Gvk,
     /// The key.
     pub key: ObjectKey,
-    /// Whether others made it for certain, such as a copy of an object of the set: another owner controls it, or its
-    /// managed fields name who created it. If not, it may be the set's: its managed fields were taken off.
+    /// Whether others are known to have created it, such as a copy of an object.
+    ///
+    /// Another owner controls it, or its managed fields name its creator. If false, it may be the set's: its managed
+    /// fields were removed.
     pub is_of_others: bool,
 }
 
-/// What came of applying a set: each object that was dealt with, in the order in which that was done.
+/// The result of applying a set: each object, in the order of processing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Applied {
     pub(super) objects: Vec<AppliedObject>,
@@ -78,43 +82,48 @@ impl Applied {
         &self.objects
     }
 
-    /// Returns how many objects something happened to.
+    /// Returns the number of objects with this action.
     #[must_use]
     pub fn count(&self, action: Action) -> usize {
         let objects = self.objects.iter();
         objects.filter(|object| object.action == action).count()
     }
 
-    /// Returns whether every object was as it should be, and none had to go.
+    /// Returns whether every object was as wanted, and none was pruned.
     #[must_use]
     pub fn is_unchanged(&self) -> bool {
         self.count(Action::Unchanged) == self.objects.len()
     }
 
-    /// Returns the kinds the set once had, and nobody in the program applies any more, whose objects may not be read, so
-    /// that they could not be looked for. They stay noted on the owner; [`Reconciler::prunes`](crate::Reconciler::prunes)
-    /// asks for the right.
+    /// Returns kinds of dropped objects that could not be searched for.
+    ///
+    /// The set had objects of these kinds, nothing in the program applies them any more, and they may not be read. They
+    /// stay recorded on the owner; declare [`Reconciler::prunes`](crate::Reconciler::prunes) to get the permission.
     #[must_use]
     pub fn forbidden(&self) -> &[Gvk] {
         &self.forbidden
     }
 
-    /// Returns the objects with the labels of the set that are not wanted, and were not deleted, because nothing says
-    /// that this operator applied them.
+    /// Returns objects with the labels of the set that were neither wanted nor deleted.
+    ///
+    /// It is not known that this operator applied them.
     #[must_use]
     pub fn left_alone(&self) -> &[LeftAlone] {
         &self.left_alone
     }
 
-    /// Returns whether nothing is left of the set: none is wanted, and none is still being deleted. A finalizer that
-    /// applied an empty set is done then.
+    /// Returns whether nothing is left of the set.
     ///
-    /// It is true only if that is certain. Something may be left as long as a kind [may not be read](Self::forbidden),
-    /// or an object that may be the set's was [left alone](Self::left_alone), which is warned of. Of a set
-    /// [without annotation](super::Apply::without_annotation) it is only as complete as the kinds and namespaces given.
+    /// That is, no object is wanted or still being deleted.
     ///
-    /// Of a kind the API server says it does not serve, in any version, nothing can be left: its objects went with its
-    /// CRD. The kind stays noted on the owner. A server of a group that does not answer is an error instead.
+    /// A finalizer that applied an empty set is done then.
+    ///
+    /// It is true only if this is certain. Something may be left while a kind [may not be read](Self::forbidden), or an
+    /// object that may be the set's was [left alone](Self::left_alone), for which a warning is logged. Of a set
+    /// [without annotation](super::Apply::without_annotation), only the given kinds and namespaces are known.
+    ///
+    /// A kind that the API server does not serve in any version has no objects: they were deleted with its CRD. The
+    /// kind stays recorded on the owner. If the server of an API group does not answer, that is an error instead.
     #[must_use]
     pub fn is_gone(&self) -> bool {
         let is_unclear = self.left_alone.iter().any(|each| !each.is_of_others);
@@ -137,7 +146,7 @@ impl Applied {
 }
 
 impl fmt::Display for Applied {
-    /// Writes the numbers, for logs.
+    /// Prints the numbers, for logs.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const ALL: [Action; 5] = [
             Action::Created,

@@ -1,4 +1,4 @@
-//! From what is wanted to what is sent: where each object is served, whose it is, and its JSON.
+//! Resolves wanted objects: their resource, owner, labels and JSON.
 
 use std::collections::BTreeMap;
 
@@ -13,15 +13,15 @@ use super::order::rank;
 use super::owner::controller_reference;
 use super::run::Run;
 use super::set::Apply;
-use crate::annotations::APPLIED;
+use crate::names::APPLIED;
 
-/// An object that is to be applied.
+/// An object to apply.
 #[derive(Debug)]
 pub(super) struct Target {
     pub(super) resource: ResourceKind,
     pub(super) key: ObjectKey,
     pub(super) object: Value,
-    /// A hash of the object, without the annotation that has it.
+    /// A hash of the object, without the annotation that contains it.
     pub(super) hash: u64,
     pub(super) rank: usize,
 }
@@ -35,7 +35,7 @@ impl Target {
         (self.gvk().clone(), self.key.clone())
     }
 
-    /// Returns what distinguishes the object from others: the versions of a kind show the same objects.
+    /// Returns what identifies the object: all versions of a kind have the same objects.
     pub(super) fn identity(&self) -> (&str, &str, &str) {
         identity(self.gvk(), &self.key)
     }
@@ -50,7 +50,7 @@ pub(super) fn identity<'a>(gvk: &'a Gvk, key: &'a ObjectKey) -> (&'a str, &'a st
 }
 
 impl Run<'_> {
-    /// Makes out all objects; returns those for which that fails as failures.
+    /// Resolves all objects; those for which this fails are returned as failures.
     pub(super) async fn resolve(&self, desired: Desired) -> (Vec<Target>, Vec<ObjectFailure>) {
         let (mut targets, mut failures) = (Vec::new(), Vec::new());
         for wanted in desired.into_wanted() {
@@ -61,7 +61,7 @@ impl Run<'_> {
                 },
                 Err(misfit) => {
                     let key = key_of(misfit.namespace.as_deref(), &misfit.name);
-                    let error = malformed(&misfit.why);
+                    let error = malformed(&misfit.reason);
                     failures.push(ObjectFailure::new(&misfit.gvk, &key, error));
                 }
             }
@@ -132,7 +132,8 @@ impl Apply {
         for (name, value) in self.marks.labels() {
             labels.insert(name.to_owned(), json!(value));
         }
-        // It comes from an object that was applied; to hash it would make another hash, and so another object, each time.
+        // It was copied from an applied object. Included in the hash, it would change the hash, and so the object, each
+        // time.
         if let Some(Value::Object(annotations)) = metadata.get_mut("annotations") {
             annotations.remove(APPLIED);
         }
@@ -189,17 +190,18 @@ pub(super) fn set_annotation(
     Ok(())
 }
 
-fn malformed(why: &str) -> ObjectError {
-    let why = why.to_owned();
-    ObjectError::Malformed { why }
+fn malformed(reason: &str) -> ObjectError {
+    let reason = reason.to_owned();
+    ObjectError::Malformed { reason }
 }
 
 fn key_of(namespace: Option<&str>, name: &str) -> ObjectKey {
     ObjectKey::namespaced(namespace.unwrap_or_default(), name)
 }
 
-/// Takes out objects that are wanted more than once, each being an error, and sorts the others by rank; those of one
-/// rank stay in the order they were given in.
+/// Removes objects that are wanted more than once, each a failure, and sorts the others by rank.
+///
+/// Objects of one rank keep their order.
 fn without_duplicates(targets: Vec<Target>, failures: &mut Vec<ObjectFailure>) -> Vec<Target> {
     let mut counts: BTreeMap<(&str, &str, &str), usize> = BTreeMap::new();
     for target in &targets {

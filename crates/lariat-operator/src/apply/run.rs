@@ -1,4 +1,4 @@
-//! One call of a set: what its options say, and which caches can be looked into.
+//! One apply of a set: its options and the caches it may use.
 
 use std::collections::BTreeMap;
 
@@ -13,18 +13,18 @@ use super::error::{ObjectError, ObjectFailure};
 use super::send::Endpoint;
 use super::set::Apply;
 
-/// How many requests of a call are under way at a time.
+/// The number of concurrent requests of a call.
 const AT_A_TIME: usize = 8;
 
-/// Runs futures, a few at a time; returns what they answer, in order.
+/// Runs futures, a few at a time; returns their outputs in order.
 pub(super) async fn bounded<T>(calls: Vec<BoxFuture<'_, T>>) -> Vec<T> {
     stream::iter(calls).buffered(AT_A_TIME).collect().await
 }
 
-/// One call: what the options say, and which caches can be looked into.
+/// One apply of a set: its options and the caches it may use.
 pub(super) struct Run<'a> {
     pub(super) set: &'a Apply,
-    /// The caches that were asked for, of kinds that have one which is filled. None is opened.
+    /// The caches that were looked up, of kinds with a synced cache. None is opened.
     caches: Mutex<BTreeMap<Gvk, Option<Informer>>>,
 }
 
@@ -34,20 +34,25 @@ impl<'a> Run<'a> {
         Self { set, caches }
     }
 
-    /// Returns the cache of a kind, if there is one and it is filled. To ask is to use it: kinds that have nothing to
-    /// do with the set are not asked for, so that those which nobody uses end.
+    /// Returns the cache of a kind, if there is one and it is synced.
+    ///
+    /// Looking it up keeps it in use. Kinds outside the set are not looked up, so that unused caches end.
     pub(super) fn informer(&self, gvk: &Gvk) -> Option<Informer> {
         let mut caches = self.caches.lock();
         if let Some(informer) = caches.get(gvk) {
             return informer.clone();
         }
-        let informer = self.set.operator.caches.existing(gvk);
-        let informer = informer.filter(|informer| informer.status().phase == Phase::Synced);
+        let informer = self
+            .set
+            .operator
+            .caches
+            .existing(gvk)
+            .filter(|informer| informer.status().phase == Phase::Synced);
         caches.insert(gvk.clone(), informer.clone());
         informer
     }
 
-    /// Returns whether the operator only plans, so that what is sent are dry runs.
+    /// Returns whether the operator only plans, so that requests are dry runs.
     pub(super) fn is_planning(&self) -> bool {
         self.set.operator.only_plans()
     }
@@ -67,7 +72,7 @@ impl<'a> Run<'a> {
         Endpoint::within(&self.set.client, resource, key.namespace())
     }
 
-    /// Returns the cache of a kind, if it holds all objects of a namespace, or of all for `None`.
+    /// Returns the cache of a kind, if it has all objects of a namespace; of all namespaces for `None`.
     pub(super) fn cache_of(
         &self,
         resource: &ResourceKind,
@@ -85,12 +90,12 @@ impl<'a> Run<'a> {
         (covered && everything).then_some(informer)
     }
 
-    /// Returns the failure to read or note what the owner says of its sets.
+    /// Returns the failure of reading or writing the record on the owner.
     pub(super) fn of_owner(&self, error: ObjectError) -> ObjectFailure {
         ObjectFailure::new(&self.set.owner_gvk, self.set.owner.key(), error)
     }
 
-    /// Returns whether a write of the owner may have been refused because it is gone, or another by now.
+    /// Returns whether a write of the owner may have failed because it was deleted or recreated.
     pub(super) fn may_be_gone(error: &ObjectError) -> bool {
         let ObjectError::Refused { source, .. } = error else {
             return false;

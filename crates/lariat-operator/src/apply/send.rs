@@ -1,4 +1,4 @@
-//! Requests, and what their answers mean.
+//! Requests of an apply, and their errors.
 
 use kube::Client;
 use kube::api::{DeleteParams, GetParams, ListParams, Patch, PatchParams, Preconditions};
@@ -10,13 +10,12 @@ use serde_json::Value;
 
 use super::error::{FieldConflict, ObjectError};
 use super::meta::{Meta, Page, Partial};
-use crate::secrets::{is_secret, without_words};
-use crate::wire::{Built, Sender};
+use crate::wire::{Built, Sender, is_secret, without_words};
 
-/// How many objects a page of a list has at most.
+/// The page size of lists.
 const PAGE: u32 = 500;
 
-/// What is sent to, and as whom.
+/// The API path of a request, and its field manager.
 pub(super) struct Endpoint<'a> {
     sender: Sender,
     resource: &'a ResourceKind,
@@ -24,7 +23,7 @@ pub(super) struct Endpoint<'a> {
 }
 
 impl<'a> Endpoint<'a> {
-    /// Is about the objects in a namespace, or about all.
+    /// Restricts requests to a namespace, or to none.
     pub(super) fn within(
         client: &Client,
         resource: &'a ResourceKind,
@@ -46,7 +45,7 @@ impl<'a> Endpoint<'a> {
         answer.map_err(|error| self.explain(verb, error))
     }
 
-    /// Applies an object, or makes a dry run of that; returns its JSON since then.
+    /// Applies an object, or makes a dry run; returns its new JSON.
     pub(super) async fn apply(
         &self,
         name: &str,
@@ -59,7 +58,7 @@ impl<'a> Endpoint<'a> {
         self.send("apply", request).await
     }
 
-    /// Merges a patch into an object; returns its JSON since then.
+    /// Merges a patch into an object; returns its new JSON.
     pub(super) async fn merge(
         &self,
         name: &str,
@@ -108,9 +107,9 @@ impl<'a> Endpoint<'a> {
         }
     }
 
-    /// Deletes the state of an object that was looked at; what it owns goes in the background.
+    /// Deletes the state of an object that was read; its dependents are deleted in the background.
     ///
-    /// Returns whether it was that state; if not, it is gone or another by now.
+    /// Returns whether it was that state; if not, the object has changed or does not exist any more.
     pub(super) async fn delete(
         &self,
         name: &str,
@@ -126,7 +125,7 @@ impl<'a> Endpoint<'a> {
         }
     }
 
-    /// Says what a refusal means.
+    /// Interprets an error.
     fn explain(&self, verb: &'static str, error: kube::Error) -> ObjectError {
         let kube::Error::Api(status) = &error else {
             let source = Box::new(error);
@@ -143,12 +142,11 @@ impl<'a> Endpoint<'a> {
         if verb == "apply" && status.code == 422 && !is_of_another_uid(status) {
             return invalid(status, is_secret);
         }
-        let source = if is_secret {
+        let source = Box::new(if is_secret {
             kube::Error::Api(Box::new(without_words(status)))
         } else {
             error
-        };
-        let source = Box::new(source);
+        });
         ObjectError::Refused { verb, source }
     }
 }
@@ -158,13 +156,13 @@ fn invalid(status: &Status, is_secret: bool) -> ObjectError {
     if !fields.is_empty() {
         return ObjectError::Immutable { fields };
     }
-    let why = if is_secret {
+    let reason = if is_secret {
         let fields: Vec<&str> = causes(status).map(|cause| &*cause.field).collect();
         fields.join(", ")
     } else {
         status.message.clone()
     };
-    ObjectError::Invalid { why }
+    ObjectError::Invalid { reason }
 }
 
 impl ObjectError {
@@ -175,12 +173,12 @@ impl ObjectError {
         matches!(&**source, kube::Error::Api(status) if status.code == code)
     }
 
-    /// Returns whether there is no such object; a kind that is not served may have it all the same.
+    /// Returns whether the object does not exist; for a kind that is not served, it may.
     pub(super) fn is_missing(&self) -> bool {
         matches!(self, Self::Refused { source, .. } if lariat_cache::is_missing(source))
     }
 
-    /// Returns whether the API server does not let us read. Of writes others may say so too, for reasons of their own.
+    /// Returns whether reading is forbidden. Forbidden writes may have other reasons, such as admission.
     pub(super) fn is_reading_forbidden(&self) -> bool {
         matches!(
             self,
@@ -191,8 +189,8 @@ impl ObjectError {
         ) && self.has_code(403)
     }
 
-    /// Returns whether a write was refused because the object is not the one that was looked at any more: it has
-    /// another uid or version, or is gone.
+    /// Returns whether a write was refused because the object is not the one that was read: its uid or resource version
+    /// differs, or it does not exist any more.
     pub(super) fn is_outdated(&self) -> bool {
         let Self::Refused { source, .. } = self else {
             return false;
@@ -204,8 +202,8 @@ impl ObjectError {
     }
 }
 
-/// Returns whether an object has another uid than what was applied names: the API server takes that for an attempt to
-/// change the uid.
+/// Returns whether an object has another uid than the apply: the API server takes that for an attempt to change the
+/// uid.
 fn is_of_another_uid(status: &Status) -> bool {
     status.code == 422 && causes(status).any(|cause| cause.field == "metadata.uid")
 }
@@ -222,7 +220,7 @@ fn found(answer: Result<String, ObjectError>) -> Result<Option<String>, ObjectEr
     }
 }
 
-/// Reads an answer. What does not fit stays out of the error, for it may be the content of an object.
+/// Decodes an answer. Values stay out of the error: they may be the content of an object.
 pub(super) fn parse<T: DeserializeOwned>(verb: &'static str, text: &str) -> Result<T, ObjectError> {
     serde_json::from_str(text).map_err(|_| ObjectError::Unreadable { verb })
 }
@@ -240,8 +238,9 @@ fn conflicts(status: &Status) -> Vec<FieldConflict> {
     conflicts.map(read).collect()
 }
 
-/// Returns the fields a refusal calls immutable; none if it is also about something else, because then even a new
-/// object would be refused.
+/// Returns the fields that an error calls immutable.
+///
+/// None if it has other causes too, because then even a new object would be refused.
 fn immutable_fields(status: &Status) -> Vec<String> {
     if !causes(status).all(is_immutable) {
         return Vec::new();
@@ -249,8 +248,10 @@ fn immutable_fields(status: &Status) -> Vec<String> {
     causes(status).map(|cause| cause.field.clone()).collect()
 }
 
-/// Returns whether the API server says that a field cannot be changed. There is no code for it, only words, and these
-/// are those of the kinds of Kubernetes; CRDs of others say what they like, mostly "immutable".
+/// Returns whether a cause is an immutable field.
+///
+/// There is no code for it. These are the messages of Kubernetes' own kinds; CRDs have their own, mostly with
+/// "immutable".
 fn is_immutable(cause: &StatusCause) -> bool {
     const WORDS: [&str; 6] = [
         "immutable",
@@ -260,14 +261,15 @@ fn is_immutable(cause: &StatusCause) -> bool {
         "cannot change",
         "updates to",
     ];
-    // The words of a required field or a wrong type are about something else.
+    // The messages of required fields and wrong types mean something else.
     let may_be = matches!(&*cause.reason, "FieldValueInvalid" | "FieldValueForbidden");
     let said = own_words(&cause.message);
     may_be && WORDS.iter().any(|words| said.contains(words))
 }
 
-/// Returns what is said of a field without the value, which comes before and could say anything, and without what is
-/// shown on further lines.
+/// Returns the message about a field, without its value before and without further lines.
+///
+/// The value could be any text.
 fn own_words(message: &str) -> &str {
     let line = message.lines().next().unwrap_or_default();
     line.rsplit_once(": ").map_or(line, |(_, said)| said)

@@ -12,33 +12,46 @@ use super::marks::{Marks, label_value};
 use super::memory::{Memory, SetMemory};
 use crate::reconcile::{CallState, OperatorState};
 
-/// What is done if fields differ that cannot be changed.
+/// What is done if immutable fields differ.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Immutable {
-    /// It is an error of the object: [`ObjectError::Immutable`](crate::ObjectError::Immutable).
+    /// The object fails with [`ObjectError::Immutable`](crate::ObjectError::Immutable).
     #[default]
     Report,
-    /// The object is deleted, if it is the set's, and created again. If its deletion takes time, because of a grace
-    /// period or a finalizer, that is an error first, and it is created by a later call.
+    /// The object is deleted, if it is the set's, and created again. If the deletion takes time, because of a grace
+    /// period or a finalizer, the object fails first, and a later call creates it.
     Replace,
 }
 
-/// A named set of objects of one owner, with options; see [`Reconcile::apply_set`](crate::Reconcile::apply_set).
+/// A named set of objects of one owner, with options.
 ///
-/// A kind nobody in the program applies or [prunes](crate::Reconciler::prunes) any more, and that may not be read any
-/// more either, is passed over with a warning, stays noted, and is returned by
-/// [`Applied::forbidden`](crate::Applied::forbidden). A release that drops
-/// a kind keeps the right by `Reconciler::prunes`. Of a kind the process has applied for any owner, or somebody
-/// [says](crate::Reconciler::applies) so, a right that is missing is a failure.
+/// Created by [`Reconcile::apply_set`](crate::Reconcile::apply_set).
 ///
-/// What is not wanted any more is looked for in the owner's namespace. If the owner has none, or the objects
-/// [no owner](Self::without_owner), that is everywhere; of a kind whose cache is
-/// [restricted to namespaces](lariat_cache::Selection::in_namespaces), it is in those. In any case it is looked for
-/// wherever the set ever had objects: namespaces other than the owner's are noted beside the kinds.
+/// A kind that nothing in the program applies or [prunes](crate::Reconciler::prunes) any more, and that may not be read
+/// either, is skipped with a warning. It stays recorded, and [`Applied::forbidden`](crate::Applied::forbidden) returns
+/// it. A release that drops a kind keeps the permission by `Reconciler::prunes`. For a kind that the process has
+/// applied for any owner, or that is [declared](crate::Reconciler::applies), a missing permission is a failure.
 ///
-/// One call of a reconciler applies a set of a name once, or with the same objects again: two sets of one name would
-/// delete each other's objects, and the second is refused with
-/// [`ObjectError::AppliedTwice`](crate::ObjectError::AppliedTwice).
+/// Objects to prune are searched in the owner's namespace. If the owner is cluster-scoped, or the set has [no
+/// owner](Self::without_owner), all namespaces are searched, or those to which the kind's cache is
+/// [restricted](lariat_cache::Selection::in_namespaces). In any case they are searched wherever the set ever had
+/// objects: namespaces other than the owner's are recorded with the kinds.
+///
+/// One call of a reconciler applies a set once, or again with the same objects. Two sets with one name would prune each
+/// other's objects, so the second is refused with [`ObjectError::AppliedTwice`](crate::ObjectError::AppliedTwice).
+///
+/// ```no_run
+/// use k8s_openapi::api::apps::v1::Deployment;
+/// use lariat_controller::{HandlerResult, Outcome};
+/// use lariat_operator::{Desired, Immutable, Reconcile};
+///
+/// async fn reconcile(cx: Reconcile<Deployment>) -> HandlerResult {
+///     let jobs = cx.apply_set("jobs").on_immutable(Immutable::Replace);
+///     jobs.apply(Desired::new()).await?;
+///     Ok(Outcome::done())
+/// }
+/// # let _ = reconcile;
+/// ```
 #[derive(Clone)]
 #[must_use = "a set does nothing until objects are applied"]
 pub struct Apply {
@@ -62,15 +75,15 @@ pub(super) struct Options {
     pub(super) owned: bool,
     pub(super) annotates: bool,
     pub(super) prunes: BTreeSet<Gvk>,
-    /// Namespaces to be looked through.
+    /// The namespaces to search in addition.
     pub(super) places: BTreeSet<String>,
 }
 
-/// The object a set is applied for.
+/// The owner of a set.
 pub(super) struct Owner {
     pub(super) gvk: Gvk,
     pub(super) object: Arc<CachedObject>,
-    /// The call that is about it.
+    /// The reconcile call of the owner.
     pub(super) call: Arc<CallState>,
     /// The cache of its kind.
     pub(super) store: Arc<Store>,
@@ -104,75 +117,82 @@ impl Apply {
         }
     }
 
-    /// Sets whether fields others manage are taken over (default: yes, as Kubernetes advises controllers to do). If
-    /// not, a field whose value differs is an error that names who manages it: [`ObjectError::Conflicts`](crate::ObjectError::Conflicts).
+    /// Sets whether fields of other managers are taken over (default: yes).
+    ///
+    /// Kubernetes recommends this to controllers. Otherwise a field with another value is an error that names its
+    /// manager: [`ObjectError::Conflicts`](crate::ObjectError::Conflicts).
     pub fn force(mut self, force: bool) -> Self {
         self.options.force = force;
         self
     }
 
-    /// Sets what is done if fields differ that cannot be changed (default: [`Immutable::Report`]).
+    /// Sets what is done if immutable fields differ (default: [`Immutable::Report`]).
     pub fn on_immutable(mut self, immutable: Immutable) -> Self {
         self.options.immutable = immutable;
         self
     }
 
-    /// Sets whether objects that exist, and that nobody controls, become the set's (default: no, they are errors:
-    /// [`ObjectError::NotOurs`](crate::ObjectError::NotOurs)). They will be deleted like all others, by pruning or with the owner. What a set of
-    /// another owner has is an error all the same.
+    /// Sets whether the set adopts existing objects without a controller (default: no).
+    ///
+    /// Otherwise they fail with [`ObjectError::NotOurs`](crate::ObjectError::NotOurs). Adopted objects are deleted like
+    /// all others, by pruning or with the owner. Objects of another owner's set fail in any case.
     pub fn adopts(mut self, adopts: bool) -> Self {
         self.options.adopts = adopts;
         self
     }
 
-    /// Looks through a kind for what is to be pruned, in every call.
+    /// Searches a kind for objects to prune, in every call.
     ///
-    /// Usually there is no need: kinds are remembered. It is for sets [without](Self::without_annotation) that.
+    /// It is needed only for sets [without annotation](Self::without_annotation); otherwise the kinds are recorded.
     pub fn prunes<B: View>(self, kind: &SharedController<B>) -> Self {
         self.prunes_kind(kind.gvk())
     }
 
-    /// Looks through a kind for what is to be pruned, in every call; as [`prunes`](Self::prunes).
+    /// Searches a kind for objects to prune, in every call.
+    ///
+    /// As [`prunes`](Self::prunes).
     pub fn prunes_kind(mut self, gvk: impl Into<Gvk>) -> Self {
         self.options.prunes.insert(gvk.into());
         self
     }
 
-    /// Looks through a namespace for what is to be pruned, in every call.
+    /// Searches a namespace for objects to prune, in every call.
     ///
-    /// Usually there is no need: namespaces are remembered. It is for sets [without](Self::without_annotation) that.
+    /// It is needed only for sets [without annotation](Self::without_annotation); otherwise the namespaces are
+    /// recorded.
     pub fn prunes_in(mut self, namespace: &str) -> Self {
         self.options.places.insert(namespace.to_owned());
         self
     }
 
-    /// Gives objects no reference to the owner: they are the set's by their labels alone, and can be in any namespace
-    /// or in none.
+    /// Omits the owner references: objects are the set's by their labels alone.
     ///
-    /// The garbage collector does not know about them: give the owner a finalizer that applies an empty set, and is
-    /// done when that [is gone](crate::Applied::is_gone). An owner that is made anew under the same name does not take over
-    /// what the old one left behind: that is [`ObjectError::OfAnotherOwner`](crate::ObjectError::OfAnotherOwner).
+    /// They can be in any namespace, or in none. The garbage collector does not delete them with the owner: add a
+    /// finalizer that applies an empty set, and is done once that [is gone](crate::Applied::is_gone). An owner that is
+    /// recreated under the same name does not take over the old one's objects; they fail with
+    /// [`ObjectError::OfAnotherOwner`](crate::ObjectError::OfAnotherOwner).
     ///
-    /// Nor does [`owns`](crate::Reconciler::owns) notice when somebody changes or deletes such an object, since it goes
-    /// by the reference; that is mended by the next call, whatever it is for.
+    /// [`owns`](crate::Reconciler::owns) uses owner references, so changes and deletions of such objects do not call
+    /// the reconciler. The next call, for whatever reason, repairs them.
     pub fn without_owner(mut self) -> Self {
         self.options.owned = false;
         self
     }
 
-    /// Does not note on the owner which kinds the set has and in which namespaces (default: it does, in an annotation,
-    /// when that changes).
+    /// Does not record the set's kinds and namespaces on the owner.
     ///
-    /// For owners the operator may not or should not patch. Kinds that are neither among the objects of a call nor
-    /// given by [`prunes`](Self::prunes) are not looked through then, nor are namespaces that neither the owner, the
-    /// objects of a call nor the cache of the kind name, unless they are given by [`prunes_in`](Self::prunes_in).
+    /// By default they are recorded in an annotation, which is written when they change. Use this for owners that the
+    /// operator may not or should not patch. Only kinds among the objects of a call or given by
+    /// [`prunes`](Self::prunes) are searched then, and only in the namespaces of the owner, of the objects of a call,
+    /// of the kind's cache, or given by [`prunes_in`](Self::prunes_in).
     pub fn without_annotation(mut self) -> Self {
         self.options.annotates = false;
         self
     }
 
-    /// Takes over the objects of a set of another name, of the same owner and operator: what it was called before.
-    /// That set must not be in use any more.
+    /// Takes over the objects of a set of another name, its former name.
+    ///
+    /// That set has the same owner and operator, and must not be in use any more.
     pub fn formerly(mut self, name: &str) -> Self {
         self.marks.former.push(label_value(name));
         self

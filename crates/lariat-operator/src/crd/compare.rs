@@ -1,25 +1,25 @@
-//! What this program says of a CRD beside what is installed.
+//! Compares a CRD of this program with the installed one.
 
 use serde_json::{Map, Value, json};
 
 use super::json::{differences, is_true, list, normal, object, text};
 use super::options::VERSION;
-use super::report::Skew;
+use super::report::CrdMismatch;
 use super::versions::{self, Versions};
 
-/// What is different about an installed CRD.
+/// The differences between an installed CRD and that of this program.
 #[derive(Debug, Default)]
 pub(super) struct Comparison {
-    /// Where it differs from what it should be.
+    /// The paths of the differences.
     pub(super) paths: Vec<String>,
-    /// What makes it so: a merge patch that holds for the state that was compared.
+    /// The merge patch that removes them, conditional on the compared state.
     pub(super) patch: Value,
-    pub(super) skews: Vec<Skew>,
-    /// Why no patch helps.
+    pub(super) mismatches: Vec<CrdMismatch>,
+    /// Why no patch can remove them.
     pub(super) incompatible: Option<String>,
-    /// Versions this program needs served, and that are not.
+    /// Versions that this program needs and that are not served.
     pub(super) unserved: Vec<String>,
-    /// The numbers of what is installed and of ours, if the first is greater.
+    /// The versions of the installed definition and of ours, if the installed one is greater.
     pub(super) newer: Option<(u64, u64)>,
 }
 
@@ -51,7 +51,7 @@ pub(super) fn compare(ours: &Value, theirs: &Value) -> Comparison {
 }
 
 impl Comparison {
-    /// Compares labels and annotations of ours; the patch is for this state of the object and no other.
+    /// Compares our labels and annotations; the patch is conditional on the installed state.
     fn metadata(&mut self, ours: &Value, theirs: &Value) -> Value {
         let meta = |member: &str| theirs["metadata"][member].clone();
         let mut metadata = json!({"uid": meta("uid"), "resourceVersion": meta("resourceVersion")});
@@ -68,7 +68,7 @@ impl Comparison {
         metadata
     }
 
-    /// Compares what has no rule of its own.
+    /// Compares members without a rule of their own.
     fn members(&mut self, ours: &Value, theirs: &Value) -> Map<String, Value> {
         let members = object(ours, "/spec").into_iter().flatten();
         let mut changed = Map::new();
@@ -85,12 +85,14 @@ impl Comparison {
         changed
     }
 
-    /// Compares the names that are said. Short names and categories that are not said are none.
+    /// Compares the names. Missing short names and categories of ours mean none.
     fn names(&mut self, ours: &Value, theirs: &Value) -> Option<Value> {
         let (our, their) = (&ours["spec"]["names"], &theirs["spec"]["names"]);
         let mut changed = Map::new();
-        let none = ["categories", "shortNames"].map(|name| (name.to_owned(), json!([])));
-        let none = none.into_iter().filter(|(name, _)| our[name].is_null());
+        let none = ["categories", "shortNames"]
+            .map(|name| (name.to_owned(), json!([])))
+            .into_iter()
+            .filter(|(name, _)| our[name].is_null());
         let mut all = our.as_object().cloned().unwrap_or_default();
         all.extend(none);
         for (name, value) in &all {
@@ -101,7 +103,7 @@ impl Comparison {
                 changed.insert(name.clone(), wanted.clone());
             }
         }
-        // The API server made them of the kind, and makes them again.
+        // The API server derives them from the kind.
         let derived = ["listKind", "singular"].into_iter();
         if our["kind"] != their["kind"] {
             let unsaid = derived.filter(|name| our[*name].is_null());
@@ -110,7 +112,7 @@ impl Comparison {
         (!changed.is_empty()).then(|| changed.into())
     }
 
-    /// Compares the conversion, if ours says anything; what is injected into it, such as a `caBundle`, stays.
+    /// Compares the conversion if ours has one; injected members, such as a `caBundle`, stay.
     fn conversion(&mut self, ours: &Value, theirs: &Value) -> Option<Value> {
         let wanted = ours
             .pointer("/spec/conversion")
@@ -134,9 +136,9 @@ impl Comparison {
 
     fn versions(&mut self, ours: &Value, theirs: &Value) -> Option<Value> {
         let (our, their) = (list(ours, "/spec/versions"), list(theirs, "/spec/versions"));
-        let Versions { merged, skews } = versions::merge(our, their);
-        self.skews.extend(skews);
-        self.skews.extend(still_stored(our, theirs));
+        let Versions { merged, mismatches } = versions::merge(our, their);
+        self.mismatches.extend(mismatches);
+        self.mismatches.extend(still_stored(our, theirs));
         let before = self.paths.len();
         for version in &merged {
             let name = versions::name(version);
@@ -152,14 +154,14 @@ impl Comparison {
     }
 }
 
-/// Returns whether a member says what holds without it.
+/// Returns whether a missing member has the value that is its default.
 fn is_unsaid(name: &str, value: &Value, theirs: &Value) -> bool {
     name == "preserveUnknownFields"
         && *value == Value::Bool(false)
         && theirs["spec"][name].is_null()
 }
 
-/// Adds the paths at which what ours says is not so; what only theirs says is no difference.
+/// Adds the paths at which our members differ; members only theirs has are no difference.
 fn said(path: &str, ours: &Value, theirs: &Value, into: &mut Vec<String>) {
     match (ours.as_object(), theirs.as_object()) {
         (Some(our), Some(_)) => {
@@ -172,9 +174,9 @@ fn said(path: &str, ours: &Value, theirs: &Value, into: &mut Vec<String>) {
     }
 }
 
-/// Returns what cannot be changed, and would have to be.
+/// Returns a difference in an immutable member.
 fn fixed(ours: &Value, theirs: &Value) -> Option<String> {
-    // Before that the API server lets some of it be changed.
+    // Some members can be changed until the CRD is established.
     if !is_condition(theirs, "Established", "True") {
         return None;
     }
@@ -206,25 +208,25 @@ fn unserved(ours: &Value, theirs: &Value) -> Vec<String> {
         .collect()
 }
 
-/// Returns the versions a CRD says are served.
+/// Returns the served versions of a CRD.
 pub(super) fn served(definition: &Value) -> impl Iterator<Item = &str> {
     let versions = list(definition, "/spec/versions").iter();
     let served = versions.filter(|version| is_true(version, "/served"));
     served.map(versions::name)
 }
 
-/// Returns the older versions as which objects may be stored, and that ours does not have.
-fn still_stored(ours: &[Value], theirs: &Value) -> Vec<Skew> {
+/// Returns the older versions in which objects may be stored and that ours does not have.
+fn still_stored(ours: &[Value], theirs: &Value) -> Vec<CrdMismatch> {
     let storage = versions::storage(ours).unwrap_or_default();
     let stored = list(theirs, "/status/storedVersions")
         .iter()
         .filter_map(Value::as_str)
         .filter(|version| versions::named(ours, version).is_none())
         .filter(|version| !versions::is_newer(version, storage));
-    let skew = |version: &str| Skew::StillStored {
+    let mismatch = |version: &str| CrdMismatch::StillStored {
         version: version.to_owned(),
     };
-    stored.map(skew).collect()
+    stored.map(mismatch).collect()
 }
 
 fn newer(ours: &Value, theirs: &Value) -> Option<(u64, u64)> {
@@ -244,7 +246,7 @@ pub(super) fn is_condition(definition: &Value, condition: &str, status: &str) ->
     conditions.any(|each| text(each, "/status") == status)
 }
 
-/// Returns what the API server says about conditions that are not as wanted.
+/// Returns the API server's messages of conditions that differ from the wanted ones.
 pub(super) fn complaints(definition: &Value, wanted: &[(&str, &str)]) -> Vec<String> {
     let conditions = list(definition, "/status/conditions").iter();
     let said = |condition: &Value| {
@@ -356,10 +358,10 @@ mod tests {
     #[test]
     fn what_cannot_be_changed_is_said() {
         let cluster = with("/spec", "scope", "Cluster".into());
-        let why = compare(&definition(), &cluster).incompatible.unwrap();
+        let reason = compare(&definition(), &cluster).incompatible.unwrap();
         assert!(
-            why.starts_with("its spec.scope is Cluster, which this program has as Namespaced"),
-            "{why}"
+            reason.starts_with("its spec.scope is Cluster, which this program has as Namespaced"),
+            "{reason}"
         );
     }
 

@@ -1,4 +1,4 @@
-//! From a CRD to a kind that is served.
+//! Installs CRDs, and waits until they are served.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -13,31 +13,30 @@ use super::compare::{Comparison, compare, complaints, is_condition, served};
 use super::error::{CrdError, InstallError};
 use super::json::text;
 use super::options::{CrdOptions, Install};
-use super::report::{CrdChange, CrdReport, Skew};
+use super::report::{CrdChange, CrdMismatch, CrdReport};
 use super::requests::{Failure, Requests};
 
-/// The first pause between two looks, and the longest.
+/// The first and the longest pause between two checks.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(1));
 
-/// Makes sure that CRDs are installed, established and served.
+/// Installs CRDs, and waits until they are established and served.
 ///
-/// This is done for all at the same time; returns what became of each, in their order.
+/// All are installed concurrently; the reports are in the order of the definitions.
 ///
-/// A CRD is created if it is missing and patched where it differs, on the condition that nobody has changed it
-/// since it was read. Only what it says itself is written; what others said stays:
+/// A missing CRD is created. One that differs is patched, on the condition that it has not changed since it was read.
+/// Only what the definition contains is written. The following stays:
 ///
-/// - labels and annotations of others, members of the specification it does not have, the status;
-/// - the conversion and its `caBundle`, unless it says something about them;
-/// - versions it does not have, which a newer program may have brought. They are reported, and if objects are stored
-///   as one that is newer than all of its own, that stays so.
+/// - labels and annotations of others, members of the specification that the definition does not have, and the status;
+/// - the conversion and its `caBundle`, unless the definition has them;
+/// - versions that the definition does not have, which a newer program may have added. They are reported. If objects
+///   are stored in one that is newer than all versions of the definition, it stays the storage version.
 ///
-/// One that is as it should be is not written, so replicas that start at the same time do not fight. Which of two
-/// programs is the newer one can be said by a number, see
-/// [`with_crd_version`](crate::with_crd_version); without it the last one writes. [`Install`] says
-/// whether anything is written at all.
+/// A CRD without differences is not written, so replicas that start at the same time do not conflict. A number can say
+/// which of two definitions is newer, see [`with_crd_version`](crate::with_crd_version); without it the last program
+/// writes. [`Install`] sets whether anything is written at all.
 ///
-/// A CRD that is being deleted is waited for, and created anew. What the API server may answer differently
-/// soon, such as a conflict or an overload, is tried again until the time is over. This needs no operator:
+/// If a CRD is being deleted, its deletion is awaited and it is created again. Transient errors, such as conflicts and
+/// overload, are retried until the timeout. No operator is needed:
 ///
 /// ```no_run
 /// use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
@@ -53,12 +52,12 @@ const PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_
 ///
 /// # Errors
 ///
-/// Some CRDs are not installed; all of them are named, with what is missing and what to do. The others may
-/// have been written.
+/// Some CRDs are not installed. The error names all of them, with what is missing and what to do. The others may have
+/// been written.
 ///
 /// # Cancel safety
 ///
-/// If the future is dropped, each CRD may have been written or not; calling this again goes on.
+/// If the future is dropped, each CRD may have been written; a further call continues.
 pub async fn ensure_crds(
     client: &Client,
     definitions: &[CustomResourceDefinition],
@@ -94,10 +93,10 @@ async fn ensure(
     is_new: bool,
     options: &CrdOptions,
 ) -> Result<CrdReport, CrdError> {
-    let invalid = |why| {
+    let invalid = |reason| {
         Err(CrdError::Invalid {
             name: name.clone(),
-            why,
+            reason,
         })
     };
     if name.is_empty() {
@@ -137,26 +136,26 @@ async fn ensure(
     Ok(report)
 }
 
-/// One CRD on its way.
+/// A CRD that is being installed.
 struct Task<'a> {
     requests: Requests<'a>,
     ours: &'a Value,
     install: Install,
     change: CrdChange,
-    /// Where it differed when it was last patched: what differs there still is not the API server's to take.
+    /// The differences at the last patch. If they are still there, the API server did not accept them.
     patched: Option<Vec<String>>,
     /// What is missing, for the error.
     waiting: String,
-    /// Whether it was logged that it is waited for.
+    /// Whether the wait was logged.
     is_logged: bool,
 }
 
-/// What a look leads to.
+/// The step after a check.
 enum Next {
-    Ready(Vec<Skew>),
-    /// Look again, now: something was written.
+    Ready(Vec<CrdMismatch>),
+    /// Check again immediately: something was written.
     Look,
-    /// Look again later.
+    /// Check again later.
     Wait(String),
 }
 
@@ -165,16 +164,16 @@ impl Task<'_> {
         let mut pause = PAUSES.0;
         loop {
             match self.look().await {
-                Ok(Next::Ready(skews)) => {
+                Ok(Next::Ready(mismatches)) => {
                     return Ok(CrdReport {
                         name: self.requests.name.to_owned(),
                         change: self.change.clone(),
-                        skews,
+                        mismatches,
                     });
                 }
                 Ok(Next::Look) => continue,
                 Ok(Next::Wait(missing)) | Err(Failure::Again(missing)) => {
-                    // What takes a moment is not worth a line.
+                    // A short wait is not logged.
                     if pause >= PAUSES.1 && !self.is_logged {
                         let definition = self.requests.name;
                         tracing::warn!(definition, missing, "a definition is waited for");
@@ -201,18 +200,18 @@ impl Task<'_> {
         }
         let found = compare(self.ours, &theirs);
         let may_write = self.install == Install::CreateOrUpdate && found.newer.is_none();
-        if let Some(why) = found
+        if let Some(reason) = found
             .incompatible
             .clone()
             .or_else(|| unusable(&found, may_write))
         {
             let name = self.requests.name.to_owned();
-            return Err(Failure::Final(CrdError::Incompatible { name, why }));
+            return Err(Failure::Final(CrdError::Incompatible { name, reason }));
         }
         if may_write && !found.paths.is_empty() && self.patched.as_ref() != Some(&found.paths) {
             return self.patch(&theirs, found).await;
         }
-        self.ready(&theirs, self.skews(found, may_write)).await
+        self.ready(&theirs, self.mismatches(found, may_write)).await
     }
 
     async fn create(&mut self) -> Result<Next, Failure> {
@@ -228,7 +227,7 @@ impl Task<'_> {
     async fn patch(&mut self, theirs: &Value, found: Comparison) -> Result<Next, Failure> {
         let answer = self.requests.patch(&found.patch).await?;
         let version = |object: &Value| text(object, "/metadata/resourceVersion").to_owned();
-        // A server that does not know a field takes it without a change.
+        // A server that does not know a field accepts it without a change.
         let is_changed = version(&answer) != version(theirs);
         if is_changed && self.change == CrdChange::Unchanged {
             self.change = CrdChange::Updated(found.paths.clone());
@@ -237,28 +236,32 @@ impl Task<'_> {
         Ok(Next::Look)
     }
 
-    fn skews(&self, found: Comparison, may_write: bool) -> Vec<Skew> {
-        let mut skews = found.skews;
+    fn mismatches(&self, found: Comparison, may_write: bool) -> Vec<CrdMismatch> {
+        let mut mismatches = found.mismatches;
         if may_write {
-            // It was patched, and looked at again.
+            // It was patched, and checked again.
             if !found.paths.is_empty() {
-                skews.push(Skew::NotKept { paths: found.paths });
+                mismatches.push(CrdMismatch::NotKept { paths: found.paths });
             }
-            return skews;
+            return mismatches;
         }
         if let Some((installed, ours)) = found.newer {
-            skews.push(Skew::NewerCrd { installed, ours });
+            mismatches.push(CrdMismatch::NewerCrd { installed, ours });
         }
         let mut paths = found.paths;
         paths.retain(|path| path.starts_with("spec."));
         if !paths.is_empty() && found.newer.is_none() {
-            skews.push(Skew::Differs { paths });
+            mismatches.push(CrdMismatch::Differs { paths });
         }
-        skews
+        mismatches
     }
 
-    /// Finds out whether the kind is served in all versions we say are.
-    async fn ready(&self, theirs: &Value, mut skews: Vec<Skew>) -> Result<Next, Failure> {
+    /// Checks whether the kind is served in all versions that are marked as served.
+    async fn ready(
+        &self,
+        theirs: &Value,
+        mut mismatches: Vec<CrdMismatch>,
+    ) -> Result<Next, Failure> {
         let wanted = [("Established", "True"), ("NamesAccepted", "True")];
         let complaints = complaints(theirs, &wanted).join(", ");
         if !is_condition(theirs, "Established", "True") {
@@ -269,7 +272,7 @@ impl Task<'_> {
             }));
         }
         if !complaints.is_empty() {
-            skews.push(Skew::NamesNotAccepted {
+            mismatches.push(CrdMismatch::NamesNotAccepted {
                 message: complaints,
             });
         }
@@ -278,11 +281,11 @@ impl Task<'_> {
                 return Ok(Next::Wait(missing));
             }
         }
-        Ok(Next::Ready(skews))
+        Ok(Next::Ready(mismatches))
     }
 }
 
-/// Returns why what is installed does not do as it is, where it may not be changed.
+/// Returns why the installed CRD cannot be used as it is, if it may not be changed.
 fn unusable(found: &Comparison, may_write: bool) -> Option<String> {
     if may_write || found.unserved.is_empty() {
         return None;

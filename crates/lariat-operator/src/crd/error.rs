@@ -1,17 +1,17 @@
-//! Why CRDs are not installed.
+//! The errors of installing CRDs.
 
 use std::fmt;
 use std::time::Duration;
 
 use lariat_core::{debug_as_description, describe};
 
-/// Definitions that are not installed, all of them.
+/// Some CRDs were not installed.
 pub struct InstallError {
     pub(super) failures: Vec<CrdError>,
 }
 
 impl InstallError {
-    /// Returns what failed: at least one.
+    /// Returns the errors, at least one.
     #[must_use]
     pub fn failures(&self) -> &[CrdError] {
         &self.failures
@@ -21,7 +21,7 @@ impl InstallError {
 impl fmt::Display for InstallError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (n, failure) in self.failures.iter().enumerate() {
-            // The causes too: only one of many could be the source.
+            // With the sources, as only one of several errors could be this error's source.
             write!(f, "{}{}", if n > 0 { "; " } else { "" }, describe(failure))?;
         }
         Ok(())
@@ -32,66 +32,66 @@ impl std::error::Error for InstallError {}
 
 debug_as_description!(InstallError, CrdError);
 
-/// Why a CRD is not installed.
+/// A CRD was not installed.
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum CrdError {
-    /// It has no name, or another one has the same.
-    #[error("the definition {name:?} makes no sense: {why}")]
+    /// It has no name, or another one has the same name.
+    #[error("the definition {name:?} makes no sense: {reason}")]
     Invalid {
-        /// Its name, empty if it has none.
+        /// The name, empty if it has none.
         name: String,
         /// What is wrong with it.
-        why: &'static str,
+        reason: &'static str,
     },
     /// It is missing, and may not be created.
     #[error(
         "the definition {name} is not installed; install it, or let this program do so with Install::CreateOrUpdate"
     )]
     Missing {
-        /// Its name.
+        /// The name.
         name: String,
     },
-    /// What is installed is not what this program works with, and cannot be changed into it.
-    #[error("the definition {name} is installed, but {why}")]
+    /// The installed CRD is incompatible with this program, and cannot be changed accordingly.
+    #[error("the definition {name} is installed, but {reason}")]
     Incompatible {
-        /// Its name.
+        /// The name.
         name: String,
-        /// What does not fit, and what to do.
-        why: String,
+        /// The differences, and what to do.
+        reason: String,
     },
-    /// This program may not do what it takes.
+    /// This program lacks a permission.
     #[error(
         "this program may not {verb} the definition {name}: grant it the verb {verb} on customresourcedefinitions of \
          the group apiextensions.k8s.io, or have the definition installed by somebody else and use Install::Verify, \
          which takes get alone"
     )]
     Forbidden {
-        /// Its name.
+        /// The name.
         name: String,
-        /// What was tried.
+        /// The verb of the request.
         verb: &'static str,
-        /// What the API server says.
+        /// The error of the request.
         source: Box<kube::Error>,
     },
     /// The API server refuses it.
     #[error("cannot {verb} the definition {name}")]
     Refused {
-        /// Its name.
+        /// The name.
         name: String,
-        /// What was tried.
+        /// The verb of the request.
         verb: &'static str,
-        /// What the API server says.
+        /// The error of the request.
         source: Box<kube::Error>,
     },
     /// It was not served in time.
     #[error("the definition {name} was not ready within {after:?}: {missing}")]
     NotReady {
-        /// Its name.
+        /// The name.
         name: String,
-        /// How long was waited.
+        /// The timeout.
         after: Duration,
-        /// What is missing, in the words of the API server where it has some.
+        /// What is missing, if possible in the API server's words.
         missing: String,
     },
 }

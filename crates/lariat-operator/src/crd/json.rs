@@ -1,8 +1,8 @@
-//! Definitions as JSON: in the form the API server keeps, and where two of them differ.
+//! CRDs as JSON, in the API server's form, and their differences.
 
 use serde_json::{Map, Number, Value};
 
-/// Members of which the API server leaves out what is false or empty.
+/// Members that the API server omits if they are false or empty.
 const LEFT_OUT: [&str; 12] = [
     "deprecated",
     "description",
@@ -18,10 +18,10 @@ const LEFT_OUT: [&str; 12] = [
     "$ref",
 ];
 
-/// Members whose values are the user's, in which nothing may be left out.
+/// Members with values of the user, in which nothing is omitted.
 const VALUES: [&str; 3] = ["default", "enum", "example"];
 
-/// Members whose members have any names.
+/// Members whose members have arbitrary names.
 const NAMES: [&str; 4] = [
     "properties",
     "patternProperties",
@@ -29,8 +29,9 @@ const NAMES: [&str; 4] = [
     "dependencies",
 ];
 
-/// Brings a part of a CRD into the form the API server answers with: without nulls, empty lists, and
-/// what is as it is without being said; with whole numbers written as such.
+/// Returns a part of a CRD in the form in which the API server returns it.
+///
+/// That is without nulls, empty lists and explicit defaults, and with integers written as such.
 pub(super) fn normal(value: &Value) -> Value {
     part(value, false)
 }
@@ -68,7 +69,7 @@ fn is_nothing(name: &str, value: &Value) -> bool {
     is_default && LEFT_OUT.contains(&name)
 }
 
-/// Writes whole numbers as such, which are the same to the API server.
+/// Writes integral numbers as integers, which are equal for the API server.
 fn with_numbers(value: &Value) -> Value {
     match value {
         Value::Number(number) => Value::Number(whole(number)),
@@ -84,7 +85,7 @@ fn with_numbers(value: &Value) -> Value {
 }
 
 fn whole(number: &Number) -> Number {
-    /// Up to here every whole number has a floating point number of its own.
+    /// The greatest number up to which every integer has its own floating-point value.
     const EXACT: f64 = 9_007_199_254_740_992.0;
     match number.as_f64() {
         Some(float) if number.is_f64() && float.fract() == 0.0 && float.abs() < EXACT => {
@@ -94,7 +95,7 @@ fn whole(number: &Number) -> Number {
     }
 }
 
-/// Adds the paths at which two values differ; lists are compared as a whole.
+/// Adds the paths at which two values differ; lists are compared whole.
 pub(super) fn differences(path: &str, ours: &Value, theirs: &Value, into: &mut Vec<String>) {
     if ours == theirs {
         return;
@@ -112,24 +113,24 @@ pub(super) fn differences(path: &str, ours: &Value, theirs: &Value, into: &mut V
     }
 }
 
-/// Returns a member that is an object, empty if there is none.
+/// Returns an object member; `None` if there is none.
 pub(super) fn object<'a>(value: &'a Value, pointer: &str) -> Option<&'a Map<String, Value>> {
     value.pointer(pointer)?.as_object()
 }
 
-/// Returns a text, empty if there is none.
+/// Returns a text member; empty if there is none.
 pub(super) fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
     let text = value.pointer(pointer).and_then(Value::as_str);
     text.unwrap_or_default()
 }
 
-/// Returns the elements of a list, none if there is no list.
+/// Returns the elements of a list member; empty if there is none.
 pub(super) fn list<'a>(value: &'a Value, pointer: &str) -> &'a [Value] {
     let list = value.pointer(pointer).and_then(Value::as_array);
     list.map_or(&[], Vec::as_slice)
 }
 
-/// Returns whether something is said to be true.
+/// Returns whether a member is true.
 pub(super) fn is_true(value: &Value, pointer: &str) -> bool {
     value.pointer(pointer) == Some(&Value::Bool(true))
 }

@@ -1,4 +1,4 @@
-//! Custom resource definitions (CRDs): installed, established and served before anything needs them.
+//! Custom resource definitions (CRDs), which a start installs before anything needs them.
 
 mod compare;
 mod ensure;
@@ -12,4 +12,4 @@ mod versions;
 pub use ensure::ensure_crds;
 pub use error::{CrdError, InstallError};
 pub use options::{CrdOptions, Install, with_crd_version};
-pub use report::{CrdChange, CrdReport, Skew};
+pub use report::{CrdChange, CrdMismatch, CrdReport};

@@ -1,27 +1,26 @@
-//! How CRDs are installed.
+//! The options of installing CRDs.
 
 use std::time::Duration;
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 
-/// The annotation with the number by which a newer CRD is known from an older one.
+/// The annotation with the version number of a CRD.
 pub(super) const VERSION: &str = "lariat.dev/definition-version";
 
 /// What may be written.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Install {
-    /// Creates what is missing, and changes what differs. Takes `create`, `get` and `patch`.
+    /// Creates missing CRDs, and patches those that differ. Needs `create`, `get` and `patch`.
     #[default]
     CreateOrUpdate,
-    /// Creates what is missing; what is there must do as it is. Takes `create` and `get`.
+    /// Creates missing CRDs; existing ones must be usable as they are. Needs `create` and `get`.
     CreateOnly,
-    /// Writes nothing: what is missing is an error. For clusters where somebody else installs CRDs. Takes
-    /// `get`.
+    /// Writes nothing; a missing CRD is an error. For clusters in which CRDs are installed separately. Needs `get`.
     Verify,
 }
 
-/// How CRDs are installed.
+/// The options of installing CRDs.
 ///
 /// ```
 /// use std::time::Duration;
@@ -56,13 +55,18 @@ impl CrdOptions {
         Self { install, ..self }
     }
 
-    /// Sets how long may pass until all CRDs are served (default 60 s; zero fails at once). What the API server
-    /// refuses for good fails earlier.
+    /// Sets the time limit until all CRDs are served (default 60 s).
+    ///
+    /// Zero fails immediately.
+    ///
+    /// Errors that are not transient end the wait earlier.
     pub fn timeout(self, timeout: Duration) -> Self {
         Self { timeout, ..self }
     }
 
-    /// Sets as whom fields are written (default: the operator's name; `lariat` without an operator).
+    /// Sets the field manager (default: the operator's name).
+    ///
+    /// Without an operator the default is `lariat`.
     pub fn field_manager(self, name: impl Into<String>) -> Self {
         let field_manager = Some(name.into());
         Self {
@@ -81,11 +85,11 @@ impl CrdOptions {
     }
 }
 
-/// Numbers a CRD, in an annotation: one with a smaller number, or with none, never overwrites one with a
-/// greater.
+/// Sets the version number of a CRD, in an annotation.
 ///
-/// For schemas that change without a new version: while replicas of two releases run side by side, the older one
-/// leaves the CRD of the newer alone. Count it up with every change. It holds among programs that use it.
+/// A definition with a smaller number, or without one, never overwrites one with a greater number. Use it for schemas
+/// that change without a new API version: while replicas of two releases run side by side, the older release leaves the
+/// CRD of the newer one. Increase it with every change. It is effective among programs that use it.
 ///
 /// ```
 /// use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
@@ -100,8 +104,10 @@ pub fn with_crd_version(
     mut definition: CustomResourceDefinition,
     version: u64,
 ) -> CustomResourceDefinition {
-    let annotations = &mut definition.metadata.annotations;
-    let annotations = annotations.get_or_insert_default();
-    annotations.insert(VERSION.to_owned(), version.to_string());
+    definition
+        .metadata
+        .annotations
+        .get_or_insert_default()
+        .insert(VERSION.to_owned(), version.to_string());
     definition
 }

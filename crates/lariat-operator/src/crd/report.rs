@@ -1,72 +1,74 @@
-//! What became of a CRD.
+//! The result of installing a CRD.
 
 use std::fmt;
 
-/// What became of one CRD.
+/// The result of installing one CRD.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CrdReport {
-    /// Its name, such as `widgets.demo.dev`.
+    /// The name, such as `widgets.demo.dev`.
     pub name: String,
     /// What was written.
     pub change: CrdChange,
-    /// Where what is installed is not what this program says, and stays so.
-    pub skews: Vec<Skew>,
+    /// The differences between the installed CRD and that of this program that remain.
+    pub mismatches: Vec<CrdMismatch>,
 }
 
 /// What was written to a CRD.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CrdChange {
-    /// It was missing.
+    /// It was missing, and was created.
     Created,
-    /// It differed at these paths, such as `spec.versions[v1].schema.openAPIV3Schema.properties.spec`.
+    /// It was patched at these paths, such as `spec.versions[v1].schema.openAPIV3Schema.properties.spec`.
     Updated(Vec<String>),
     /// Nothing was written.
     Unchanged,
 }
 
-/// A way in which an installed CRD is not what this program says; its text says what to do.
+/// A remaining difference between the installed CRD and that of this program.
+///
+/// Its text says what to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Skew {
-    /// A version is installed that this program does not know.
+pub enum CrdMismatch {
+    /// The installed CRD has a version that this program does not have.
     UnknownVersion {
         /// The version.
         version: String,
         /// Whether it is served.
         served: bool,
     },
-    /// Objects are stored as a newer version, which this program does not know.
+    /// Objects are stored in a newer version, which this program does not have.
     StoredAsNewer {
         /// The version.
         version: String,
     },
-    /// Objects may still be stored as a version this program does not know.
+    /// Objects may still be stored in a version that this program does not have.
     StillStored {
         /// The version.
         version: String,
     },
-    /// The CRD is numbered, and greater than this program's; nothing was written.
+    /// The version number of the installed CRD is greater than this program's; nothing was written.
     NewerCrd {
-        /// The number of what is installed.
+        /// The number of the installed CRD.
         installed: u64,
         /// The number of this program's CRD; zero if it has none.
         ours: u64,
     },
-    /// What is installed differs, and may not be written.
+    /// The installed CRD differs, and may not be written.
     Differs {
-        /// Where.
+        /// The paths.
         paths: Vec<String>,
     },
-    /// What was written is not there: the API server does not keep it, or somebody else writes it too.
+    /// The written values are not there: the API server drops them, or another client writes them too.
     NotKept {
-        /// Where.
+        /// The paths.
         paths: Vec<String>,
     },
-    /// Some of the names are taken by another CRD; the kind is served under the others.
+    /// Some names belong to another CRD; the kind is served under the others.
     NamesNotAccepted {
-        /// What the API server says.
+        /// The API server's message.
         message: String,
     },
 }
@@ -74,7 +76,9 @@ pub enum Skew {
 impl fmt::Display for CrdReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", self.name, self.change)?;
-        self.skews.iter().try_for_each(|skew| write!(f, "; {skew}"))
+        self.mismatches
+            .iter()
+            .try_for_each(|mismatch| write!(f, "; {mismatch}"))
     }
 }
 
@@ -88,7 +92,7 @@ impl fmt::Display for CrdChange {
     }
 }
 
-impl fmt::Display for Skew {
+impl fmt::Display for CrdMismatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::UnknownVersion { version, served } => write!(
@@ -129,7 +133,7 @@ impl fmt::Display for Skew {
     }
 }
 
-/// Writes the first of many paths.
+/// Returns the first of many paths as text.
 fn some(paths: &[String]) -> String {
     const SHOWN: usize = 5;
     let shown = paths.iter().take(SHOWN).map(String::as_str);

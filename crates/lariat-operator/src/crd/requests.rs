@@ -13,16 +13,16 @@ use super::error::CrdError;
 use super::json::{list, text};
 use crate::wire::{Built, SendError, Sender, code_of};
 
-/// How long one answer may take.
+/// The time limit of an answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(15);
 
 const PATH: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
-/// What a request that did not succeed leads to.
+/// A failed request.
 pub(super) enum Failure {
-    /// It may succeed later.
+    /// The error is transient.
     Again(String),
-    /// It is of no use to try again.
+    /// The error is final.
     Final(CrdError),
 }
 
@@ -68,7 +68,7 @@ impl<'a> Requests<'a> {
         self.judge("patch", self.send(request).await)
     }
 
-    /// Returns why a resource is not served yet, if it is not: discovery has to know it, and a list has to answer.
+    /// Returns why a resource is not served yet: it must be in discovery, and a list must succeed.
     pub(super) async fn unserved(&self, definition: &Value, version: &str) -> Option<String> {
         let group = text(definition, "/spec/group");
         let plural = text(definition, "/spec/names/plural");
@@ -84,7 +84,7 @@ impl<'a> Requests<'a> {
                 }
             }
             Err(error) if code(&error) == Some(404) => return missing(),
-            // Somebody may have taken the role for discovery away; a list says as much.
+            // Discovery may be forbidden; a list shows the same.
             Err(error) if code(&error) == Some(403) => {}
             Err(SendError::Kube(error)) => return problem("discover", &error),
             Err(silence) => return Some(format!("cannot discover it: {silence}")),
@@ -93,10 +93,10 @@ impl<'a> Requests<'a> {
         let request = Request::new(format!("{path}/{plural}")).list(&params);
         match self.send(request).await {
             Ok(_) => None,
-            // Those who may list in some namespaces only have discovery to go by.
+            // If only lists of some namespaces are allowed, discovery alone decides.
             Err(error) if code(&error) == Some(403) => None,
             Err(error) if code(&error) == Some(404) => missing(),
-            // Discovery knows it. Objects may have to be converted by a webhook that this very program serves.
+            // Discovery has it. Conversion may need a webhook that this very program serves.
             Err(error) if code(&error) == Some(500) => None,
             Err(SendError::Kube(error)) => problem("list", &error),
             Err(silence) => Some(format!("cannot list it: {silence}")),
@@ -119,11 +119,11 @@ impl<'a> Requests<'a> {
         };
         let name = self.name.to_owned();
         let is_final = match &error {
-            // Somebody has just deleted it: the next look creates it.
+            // It has just been deleted; the next check creates it.
             kube::Error::Api(status) if verb == "patch" && status.code == 404 => false,
             kube::Error::Api(status) => !matches!(status.code, 408 | 409 | 429 | 500..),
             kube::Error::BuildRequest(_) => true,
-            // The connection, or an answer that was cut off.
+            // A connection error, or a truncated answer.
             _ => false,
         };
         if !is_final {

@@ -1,15 +1,15 @@
-//! The versions of a CRD: ours, and those somebody else brought.
+//! The versions of a CRD: ours, and those of other programs.
 
 use kube::core::Version;
 use serde_json::Value;
 
 use super::json::{is_true, text};
-use super::report::Skew;
+use super::report::CrdMismatch;
 
-/// The versions a CRD is to have.
+/// The versions that a CRD is to have.
 pub(super) struct Versions {
     pub(super) merged: Vec<Value>,
-    pub(super) skews: Vec<Skew>,
+    pub(super) mismatches: Vec<CrdMismatch>,
 }
 
 pub(super) fn name(version: &Value) -> &str {
@@ -20,27 +20,27 @@ pub(super) fn named<'a>(versions: &'a [Value], wanted: &str) -> Option<&'a Value
     versions.iter().find(|version| name(version) == wanted)
 }
 
-/// Puts our versions in the place of those installed under the same names, and keeps the others.
+/// Replaces the installed versions of the same names by ours, and keeps the others.
 pub(super) fn merge(ours: &[Value], theirs: &[Value]) -> Versions {
     let unknown: Vec<&Value> = theirs
         .iter()
         .filter(|version| named(ours, name(version)).is_none())
         .collect();
-    let mut skews: Vec<Skew> = unknown
+    let mut mismatches: Vec<CrdMismatch> = unknown
         .iter()
-        .map(|version| Skew::UnknownVersion {
+        .map(|version| CrdMismatch::UnknownVersion {
             version: name(version).to_owned(),
             served: is_true(version, "/served"),
         })
         .collect();
     let our_storage = storage(ours);
-    // What a newer program stores is not taken back by an older one that starts again.
+    // An older program that is started again does not change the storage version of a newer one.
     let newer = storage(theirs).filter(|storage| {
         let is_unknown = unknown.iter().any(|version| name(version) == *storage);
         is_unknown && is_newer(storage, our_storage.unwrap_or_default())
     });
     if let Some(version) = newer.map(str::to_owned) {
-        skews.push(Skew::StoredAsNewer { version });
+        mismatches.push(CrdMismatch::StoredAsNewer { version });
     }
     let storage = newer.or(our_storage);
     let replaced = theirs
@@ -56,16 +56,16 @@ pub(super) fn merge(ours: &[Value], theirs: &[Value]) -> Versions {
             members.insert("storage".into(), is_storage.into());
         }
     }
-    Versions { merged, skews }
+    Versions { merged, mismatches }
 }
 
-/// Returns the version as which objects are stored.
+/// Returns the storage version.
 pub(super) fn storage(versions: &[Value]) -> Option<&str> {
     let storage = versions.iter().find(|version| is_true(version, "/storage"));
     storage.map(name)
 }
 
-/// Returns whether a version is newer than another, in the order of Kubernetes: v2, v1, v1beta1, v1alpha1.
+/// Returns whether a version is newer than another, in Kubernetes' order: v2, v1, v1beta1, v1alpha1.
 pub(super) fn is_newer(version: &str, than: &str) -> bool {
     Version::parse(version).priority() > Version::parse(than).priority()
 }
@@ -80,13 +80,13 @@ mod tests {
         json!({"name": name, "served": true, "storage": storage, "by": by})
     }
 
-    fn check(ours: &[Value], theirs: &[Value], merged: &[Value], skews: &[&str]) {
+    fn check(ours: &[Value], theirs: &[Value], merged: &[Value], mismatches: &[&str]) {
         let found = merge(ours, theirs);
         assert_eq!(found.merged, merged);
-        let found: Vec<String> = found.skews.iter().map(ToString::to_string).collect();
-        assert_eq!(found.len(), skews.len(), "{found:?}");
-        for (found, skew) in found.iter().zip(skews) {
-            assert!(found.contains(skew), "{found:?}");
+        let found: Vec<String> = found.mismatches.iter().map(ToString::to_string).collect();
+        assert_eq!(found.len(), mismatches.len(), "{found:?}");
+        for (found, mismatch) in found.iter().zip(mismatches) {
+            assert!(found.contains(mismatch), "{found:?}");
         }
     }
 

@@ -1,4 +1,4 @@
-//! What is said: type, reason, note.
+//! An event: type, reason, note.
 
 use std::collections::BTreeMap;
 
@@ -6,18 +6,18 @@ use k8s_openapi::api::core::v1::ObjectReference;
 
 use super::text;
 
-/// The most bytes of a reason and of an action; the API server refuses longer ones.
+/// The length limit of reasons and actions in bytes; the API server refuses longer ones.
 const LIMIT: usize = 128;
-/// The most bytes of a note; the API server refuses longer ones.
+/// The length limit of notes in bytes; the API server refuses longer ones.
 const NOTE_LIMIT: usize = 1024;
-/// What stands before the note of events that are combined into one.
+/// The prefix of notes of aggregated events, as in client-go.
 const COMBINED: &str = "(combined from similar events): ";
 
-/// Something that happened to an object, for the people who look at it with `kubectl describe`.
+/// An event about an object, as `kubectl describe` shows it.
 ///
-/// A reason is one word in upper camel case that programs can match, of a small fixed set: `Created`,
-/// `FailedCreate`. The note says the rest to people. Text the API server would refuse is made to fit: characters a
-/// reason cannot have are left out, reason and action end after 128 bytes, a note after 1024, with `…`.
+/// A reason is one CamelCase word of a small fixed set, which programs can match: `Created`, `FailedCreate`. The note
+/// is for people. Text that the API server would refuse is adapted: invalid characters of a reason are removed; reasons
+/// and actions are cut at 128 bytes and notes at 1024, with `…`.
 ///
 /// ```
 /// use lariat_operator::Event;
@@ -36,7 +36,7 @@ pub struct Event {
     annotations: BTreeMap<String, String>,
 }
 
-/// How bad it is.
+/// The type of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum EventType {
     Normal,
@@ -44,12 +44,12 @@ enum EventType {
 }
 
 impl Event {
-    /// Makes an event of what goes as it should.
+    /// Creates an event of type `Normal`.
     pub fn normal(reason: &str, note: impl Into<String>) -> Self {
         Self::new(EventType::Normal, reason, note.into())
     }
 
-    /// Makes an event of what may need somebody's attention.
+    /// Creates an event of type `Warning`.
     pub fn warning(reason: &str, note: impl Into<String>) -> Self {
         Self::new(EventType::Warning, reason, note.into())
     }
@@ -66,21 +66,21 @@ impl Event {
         }
     }
 
-    /// Says what was being done, as a word like a reason: `Creating` (default: nothing is said; empty means so too).
+    /// Sets the action as a word, such as `Creating` (default: none; empty means none).
     pub fn action(self, action: &str) -> Self {
         let action = Some(text::word(action, LIMIT)).filter(|word| !word.is_empty());
         Self { action, ..self }
     }
 
-    /// Names another object that took part (default: none).
+    /// Sets another object that is involved (default: none).
     pub fn related(self, related: ObjectReference) -> Self {
         let related = Some(related);
         Self { related, ..self }
     }
 
-    /// Adds an annotation to the Event's metadata; can be said several times.
+    /// Adds an annotation to the Event's metadata; can be called several times.
     ///
-    /// The key must be valid, or the API server refuses the Event, which counts as failed.
+    /// If the key is invalid, the API server refuses the Event, which counts as failed.
     pub fn annotation(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
         self.annotations.insert(key.into(), value.into());
         self
@@ -92,13 +92,13 @@ impl Event {
         self.type_ == EventType::Warning
     }
 
-    /// Returns the reason, as it is written.
+    /// Returns the reason as it is written.
     #[must_use]
     pub fn reason(&self) -> &str {
         &self.reason
     }
 
-    /// Returns the note, as it is written.
+    /// Returns the note as it is written.
     #[must_use]
     pub fn note(&self) -> &str {
         &self.note
@@ -123,7 +123,7 @@ impl Event {
         &self.annotations
     }
 
-    /// Makes the event that stands for several; it has what they have in common, and the note of the latest.
+    /// Returns the aggregate of several events: their common properties, with the latest note.
     pub(super) fn combined(self) -> Self {
         Self {
             note: text::cut(format!("{COMBINED}{}", self.note), NOTE_LIMIT),

@@ -1,4 +1,4 @@
-//! What a reconcile does with Events.
+//! Methods of a reconcile call for Events.
 
 use k8s_openapi::api::core::v1::ObjectReference;
 use lariat_cache::View;
@@ -8,7 +8,9 @@ use super::recorder::Recorder;
 use crate::reconcile::Reconcile;
 
 impl<K: View> Reconcile<K> {
-    /// Records an event about the object that is reconciled. It never waits and never fails; see [`Recorder`].
+    /// Records an event about the reconciled object; it never blocks or fails.
+    ///
+    /// See [`Recorder`].
     ///
     /// An operator that [only plans](crate::Operator::plan_only) logs it instead.
     ///

@@ -1,4 +1,4 @@
-//! Events: what happened, for the people who look at objects.
+//! Events, which report to people what happened to an object.
 
 mod correlator;
 mod event;

@@ -8,22 +8,26 @@ use k8s_openapi::api::core::v1::ObjectReference;
 
 use super::Event;
 
-/// Through which API Events are written. Both show what the other wrote.
+/// The API through which Events are written.
+///
+/// Each API shows what was written through the other.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum EventApi {
-    /// `v1`. Repetitions are counted in the Event, which has the times of the first and the last: what `kubectl
-    /// describe` and `kubectl get events` show, as `5m (x12 over 30m)`. Notes that differ are Events of their own
-    /// until there are too many of them.
+    /// `v1`: repetitions are counted in the Event.
+    ///
+    /// It has the times of the first and the last, which `kubectl describe` and `kubectl get events` show as `5m (x12
+    /// over 30m)`. Different notes are separate Events, until there are too many.
     #[default]
     Core,
-    /// `events.k8s.io/v1`. What differs in its note only is one series from the start, which shows the first note.
-    /// It is written when it begins, every 30 minutes, and 6 minutes after its last event, so that it costs few
-    /// writes, and counts late.
+    /// `events.k8s.io/v1`: events that differ only in the note are one series.
+    ///
+    /// It shows the first note. It is written at its beginning, every 30 minutes, and 6 minutes after its last event.
+    /// This takes few writes, and the count lags behind.
     Events,
 }
 
-/// How a recorder combines, counts and limits Events. The default is what client-go does.
+/// How a recorder aggregates, counts and limits Events (default: as client-go).
 ///
 /// ```
 /// use std::time::Duration;
@@ -43,7 +47,7 @@ pub struct EventOptions {
     pub(super) spam_key: Option<Arc<SpamKey>>,
 }
 
-/// Says which events share a limit.
+/// Returns the key of an event; events with the same key share a limit.
 pub(super) type SpamKey = dyn Fn(&ObjectReference, &Event) -> String + Send + Sync;
 
 impl EventOptions {
@@ -52,21 +56,24 @@ impl EventOptions {
         Self { api, ..self }
     }
 
-    /// Sets how many events about one object are written at once (default 25; 0 writes none).
+    /// Sets how many events about one object are written in a burst (default 25).
     ///
-    /// What is over the limit is not written; if it repeats an Event there is, the next write counts it.
+    /// An event over the limit is not written. If it repeats an existing Event, the next write counts it.
     pub fn burst(self, burst: u32) -> Self {
         Self { burst, ..self }
     }
 
-    /// Sets the time after which one more may be written (default 5 min; zero sets no limit, whatever the burst).
+    /// Sets the time after which one more event is written (default 5 min).
+    ///
+    /// Zero means no limit, whatever the burst.
     pub fn refill(self, refill: Duration) -> Self {
         Self { refill, ..self }
     }
 
-    /// Sets which number of different notes is combined into one Event (default 10; 0 combines none, 1 all).
+    /// Sets the number of different notes from which they are aggregated (default 10).
     ///
-    /// For notes about one object, of one type and reason; [`EventApi::Events`] has no use for it.
+    /// 0 aggregates none, 1 all. It applies to notes about one object with the same type and reason.
+    /// [`EventApi::Events`] ignores it.
     pub fn aggregate_after(self, notes: usize) -> Self {
         let aggregate_after = notes;
         Self {
@@ -75,8 +82,9 @@ impl EventOptions {
         }
     }
 
-    /// Sets after how long without such an event counting notes begins anew (default 10 min; zero counts only those
-    /// of the same moment).
+    /// Sets the time without such an event that ends an aggregation (default 10 min).
+    ///
+    /// Zero counts only those of the same instant together.
     pub fn aggregate_within(self, time: Duration) -> Self {
         let aggregate_within = time;
         Self {
@@ -85,9 +93,11 @@ impl EventOptions {
         }
     }
 
-    /// Sets which events share a limit: those with the same key (default: those about the same object).
+    /// Sets the key of the limit (default: the object the event is about).
     ///
-    /// It is called on the recorder's task and must neither block nor panic.
+    /// Events with the same key share a limit.
+    ///
+    /// The function is called on the recorder's task, and must not block or panic.
     pub fn spam_key(
         self,
         key: impl Fn(&ObjectReference, &Event) -> String + Send + Sync + 'static,

@@ -9,12 +9,12 @@ use tokio::time::Instant;
 
 use super::{Event, EventApi, text};
 
-/// The namespace of Events about objects that are in none.
+/// The namespace of Events about cluster-scoped objects.
 const DEFAULT_NAMESPACE: &str = "default";
-/// The most bytes of a reporting instance.
+/// The length limit of a reporting instance in bytes.
 const INSTANCE_LIMIT: usize = 128;
 
-/// An event that was published.
+/// A published event.
 #[derive(Debug)]
 pub(super) struct Pending {
     pub(super) about: ObjectReference,
@@ -23,7 +23,7 @@ pub(super) struct Pending {
     pub(super) time: Timestamp,
 }
 
-/// Who reports.
+/// The reporter of Events.
 #[derive(Debug)]
 pub(super) struct Source {
     component: String,
@@ -32,14 +32,15 @@ pub(super) struct Source {
 }
 
 impl Source {
-    /// Makes the source of an operator's name, and of the host's if it is known.
+    /// Creates the source from an operator's name, and the host name if it is known.
     pub(super) fn new(name: &str, host: Option<String>) -> Self {
-        let host = host.filter(|host| !host.is_empty());
-        let instance = host.unwrap_or_else(|| name.to_owned());
-        let instance = if instance.is_empty() {
+        let host = host
+            .filter(|host| !host.is_empty())
+            .unwrap_or_else(|| name.to_owned());
+        let instance = if host.is_empty() {
             text::qualified(name)
         } else {
-            text::cut(instance, INSTANCE_LIMIT)
+            text::cut(host, INSTANCE_LIMIT)
         };
         Self {
             component: name.to_owned(),
@@ -49,11 +50,11 @@ impl Source {
     }
 }
 
-/// An Event, with all that was counted into it.
+/// An Event with its count.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Record {
     pub(super) api: EventApi,
-    /// Under which the correlator knows it.
+    /// The key of the Event in the correlator.
     pub(super) key: String,
     pub(super) name: String,
     pub(super) about: ObjectReference,
@@ -71,7 +72,7 @@ impl Record {
             .unwrap_or(DEFAULT_NAMESPACE)
     }
 
-    /// Returns the path of all Events of its namespace, unless there can be no such namespace.
+    /// Returns the API path of Events in its namespace, unless the namespace is invalid.
     pub(super) fn path(&self) -> Option<String> {
         let namespace = self.namespace();
         let group = match self.api {
@@ -81,7 +82,7 @@ impl Record {
         text::is_namespace(namespace).then(|| format!("{group}/namespaces/{namespace}/events"))
     }
 
-    /// Writes the whole Event.
+    /// Returns the whole Event as JSON.
     pub(super) fn body(&self, source: &Source) -> serde_json::Result<Vec<u8>> {
         match self.api {
             EventApi::Core => serde_json::to_vec(&self.core_event(source)),
@@ -89,7 +90,7 @@ impl Record {
         }
     }
 
-    /// Returns what a further event changes in an Event there is.
+    /// Returns the patch of an existing Event for a further event.
     pub(super) fn changes(&self) -> Value {
         match self.api {
             EventApi::Core => json!({
@@ -129,7 +130,7 @@ impl Record {
                 host: None,
             }),
             type_: Some(self.event.type_().to_owned()),
-            // With a time of its own it would have to keep rules that clients of this API do not know.
+            // With an event time of its own it would have to follow rules that clients of this API do not know.
             event_time: None,
             series: None,
         }
@@ -137,7 +138,7 @@ impl Record {
 
     fn events_event(&self, source: &Source) -> EventsEvent {
         let reason = self.event.reason();
-        // It is required here.
+        // This API requires it.
         let action = self.event.action_name().unwrap_or(reason);
         EventsEvent {
             action: Some(action.to_owned()),

@@ -1,4 +1,4 @@
-//! The recorder: takes events from anybody, and writes them on a task of its own.
+//! The recorder, which queues events and writes them on a task.
 
 use std::fmt;
 use std::sync::Arc;
@@ -22,23 +22,23 @@ use super::{Event, EventApi, EventOptions, task};
 use crate::clock;
 use crate::reconcile::OperatorState;
 
-/// How many events wait to be written.
+/// The capacity of the queue.
 const QUEUE: usize = 1000;
-/// Says on which host a program runs; in a pod it is the pod's name.
+/// The environment variable with the host name; in a pod it is the pod's name.
 const HOST: &str = "HOSTNAME";
 
-/// Writes Events for an operator; a clone is the same recorder.
+/// Writes Events for an operator; clones are the same recorder.
 ///
-/// Publishing puts an event into a queue of 1000 and returns: it never waits and never fails. One task, begun with the
-/// first event, writes what is in the queue, one after the other, after it was combined, counted and limited as
-/// [`EventOptions`] say. Events are for people; they are not delivered: what does not fit into the queue, is over
-/// the limit, or is refused by the API server is not written, and [`status`](Self::status) counts it.
+/// Publishing puts an event into a queue of 1000 and returns; it never blocks or fails. A task, started by the first
+/// event, takes events from the queue one by one; aggregates, counts and limits them by the [`EventOptions`]; and
+/// writes them. Delivery is not guaranteed: events that do not fit into the queue, exceed the limit, or are refused by
+/// the API server are not written. [`status`](Self::status) counts them.
 ///
-/// A server that does not answer or is overloaded is tried 12 times, 10 seconds apart, while the others wait. When
-/// the operator stops, what is in the queue gets up to 5 seconds; then events are dropped until the operator starts
-/// again. When the operator and all recorders are dropped without that, what is in the queue is lost.
+/// If the server does not answer or is overloaded, a write is tried 12 times, 10 seconds apart, while the others wait.
+/// A stop of the operator waits up to 5 seconds for the queue; then events are dropped until the operator is started
+/// again. If the operator and all recorders are dropped without a stop, the queued events are lost.
 ///
-/// Writing needs the verbs `create` and `patch` for `events`, in the core group or in `events.k8s.io`.
+/// Writes need the verbs `create` and `patch` on `events`, in the core group or in `events.k8s.io`.
 ///
 /// ```no_run
 /// use k8s_openapi::api::core::v1::Node;
@@ -68,22 +68,22 @@ struct Core {
 struct TaskState {
     is_closed: bool,
     running: Option<WriterTask>,
-    /// How far the task is that a close waits for, or waited for.
+    /// The progress of the task that a close waits for, or waited for.
     closing: Option<Progress>,
 }
 
-/// How far a task is.
+/// The progress of a task.
 #[derive(Clone)]
 struct Progress {
-    /// How many events are in the queue or being written.
+    /// The number of events in the queue or being written.
     queued: Arc<AtomicUsize>,
-    /// How many events the task was given.
+    /// The number of events the task was given.
     given: u64,
-    /// With how many of them it is done; closed once it has ended.
+    /// The number of events the task is done with; closed once it has ended.
     done: watch::Receiver<u64>,
 }
 
-/// The task, and the way to it. Dropped, the task ends, and what waited for it counts as dropped.
+/// A running task and its queue. When this is dropped the task ends, and queued events count as dropped.
 struct WriterTask {
     queue: Option<mpsc::Sender<Box<Pending>>>,
     task: JoinSet<()>,
@@ -91,24 +91,24 @@ struct WriterTask {
     progress: Progress,
 }
 
-/// How many events came to what, since the recorder was made.
+/// Counters of events since the recorder was created.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct EventStatus {
-    /// Waiting to be written.
+    /// Events waiting to be written.
     pub queued: usize,
-    /// Writes that went well: an Event created, or counted up.
+    /// Successful writes: an Event was created, or its count increased.
     pub sent: u64,
-    /// Not written because they are over the limit.
+    /// Events not written because they exceed the limit.
     pub filtered: u64,
-    /// Not written because the API server refused them, or did not answer for too long.
+    /// Events not written because the API server refused them or did not answer.
     pub failed: u64,
-    /// Not written because the queue was full, or the operator stopped.
+    /// Events not written because the queue was full or the operator stopped.
     pub dropped: u64,
 }
 
 impl Recorder {
-    /// Returns the recorder of an operator, which is made if this is the first time.
+    /// Returns the recorder of an operator, creating it on first use.
     pub(crate) fn of(operator: &OperatorState) -> Arc<Self> {
         operator.feature_or(|| Self::new(&operator.name, operator.caches.clients()))
     }
@@ -126,17 +126,17 @@ impl Recorder {
         }
     }
 
-    /// Sets the options, for everybody who has this recorder; what was counted so far is forgotten.
+    /// Sets the options of this recorder and its clones; earlier counts are forgotten.
     pub fn configure(&self, options: EventOptions) {
         *self.core.correlator.lock() = Correlator::new(options);
     }
 
-    /// Records an event about an object. It never waits and never fails.
+    /// Records an event about an object; it never blocks or fails.
     ///
-    /// kube makes a reference of a typed object: [`object_ref`](kube::Resource::object_ref). The Event is written
-    /// to the object's namespace, or to `default` if it is in none.
+    /// For a typed object, kube creates the reference: [`object_ref`](kube::Resource::object_ref). The Event is written
+    /// to the object's namespace, or to `default` for a cluster-scoped object.
     ///
-    /// Outside a tokio runtime an event is dropped, unless the recorder's task runs already.
+    /// Outside a tokio runtime the event is dropped, unless the recorder's task is running.
     pub fn publish(&self, about: &ObjectReference, event: Event) {
         self.core.publish(Box::new(Pending {
             about: about.clone(),
@@ -146,15 +146,16 @@ impl Recorder {
         }));
     }
 
-    /// Waits until every event that was published before is written, or is not going to be: limited, given up, dropped.
-    /// One that is only counted so far, for a later write, is not waited for.
+    /// Waits until the events published before are written or discarded.
     ///
-    /// For programs that end without [`stop`](crate::Operator::stop), and for tests. While the API server does not
-    /// answer this takes as long as writes are tried, minutes for each event: put a timeout around it.
+    /// Events that are only counted so far, for a later write, are not waited for.
+    ///
+    /// Use it in programs that end without [`stop`](crate::Operator::stop), and in tests. While the API server does not
+    /// answer, this takes as long as writes are tried, which is minutes for each event: use a timeout.
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future loses nothing.
+    /// Cancel safe: dropping the future only ends the wait.
     pub async fn flush(&self) {
         let waiting = {
             let state = self.core.state.lock();
@@ -165,17 +166,17 @@ impl Recorder {
             mut done, given, ..
         } in waiting
         {
-            // An error says that the task has ended, which leaves nothing to wait for.
+            // An error means that the task has ended, so there is nothing to wait for.
             let _ = done.wait_for(|done| *done >= given).await;
         }
     }
 
-    /// Returns what became of the events so far.
+    /// Returns the counters.
     #[must_use]
     pub fn status(&self) -> EventStatus {
         let counts = &self.core.counts;
         let state = self.core.state.lock();
-        // What waited for a task that has ended is dropped.
+        // The queue of an ended task was dropped.
         let alive = state
             .progress()
             .filter(|task| task.done.has_changed().is_ok());
@@ -188,32 +189,32 @@ impl Recorder {
         }
     }
 
-    /// Returns how much is remembered.
+    /// Returns the sizes and bounds.
     pub(crate) fn remembered(&self) -> [Remembered; 2] {
         let (subjects, most) = self.core.correlator.lock().remembered();
         let queued = self.status().queued;
-        // One is in the hands of each task.
+        // Each task holds one besides the queue.
         [
             Remembered::new("events", subjects, most),
             Remembered::new("queued events", queued, 2 * (QUEUE + 1)),
         ]
     }
 
-    /// Returns through which API it writes.
+    /// Returns the API through which it writes.
     pub(crate) fn api(&self) -> EventApi {
         self.core.correlator.lock().api()
     }
 
-    /// Takes events again after a close.
+    /// Accepts events again after a close.
     pub(crate) fn open(&self) {
         self.core.state.lock().is_closed = false;
     }
 
-    /// Takes no more events, and waits up to a time until those that wait are written.
+    /// Stops accepting events, and waits a while until the queued ones are written.
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, what is not written yet is dropped too.
+    /// If the future is dropped, unwritten events are dropped.
     pub(crate) async fn close(&self, patience: Duration) {
         let running = {
             let mut state = self.core.state.lock();
@@ -227,7 +228,7 @@ impl Recorder {
         let Some(mut running) = running else {
             return;
         };
-        // The task ends once it has taken the last one.
+        // The task ends once it has taken the last event.
         running.queue = None;
         let ended = time::timeout(patience, running.task.join_next()).await;
         if ended.is_err() {
@@ -254,7 +255,7 @@ impl Core {
         }
     }
 
-    /// Gives an event to the task, or back if there is none.
+    /// Sends an event to the task; returns it if there is no task.
     fn offer(&self, state: &mut TaskState, pending: Box<Pending>) -> Result<(), Box<Pending>> {
         let Some(running) = &mut state.running else {
             return Err(pending);
@@ -262,7 +263,7 @@ impl Core {
         let Some(queue) = &running.queue else {
             return Err(pending);
         };
-        // Before the task can take it and count it down.
+        // Before the task can take it and decrement the count.
         running.progress.queued.fetch_add(1, Ordering::Relaxed);
         let Err(error) = queue.try_send(pending) else {
             running.progress.given += 1;
@@ -282,12 +283,14 @@ impl Core {
         }
     }
 
-    /// Begins the task, inside a runtime.
+    /// Starts the task; `None` outside a runtime.
     fn begin(&self) -> Option<WriterTask> {
         let runtime = Handle::try_current().ok()?;
         let identity = ClientIdentity::default().field_manager(&*self.name);
-        let client = self.clients.client_as(identity);
-        let client = client.unwrap_or_else(|_| self.clients.client());
+        let client = self
+            .clients
+            .client_as(identity)
+            .unwrap_or_else(|_| self.clients.client());
         let sink = Sink {
             sender: Sink::sender(client),
             source: Arc::clone(&self.source),
@@ -318,7 +321,7 @@ impl Core {
 }
 
 impl TaskState {
-    /// Returns how far the tasks are that may have something to write.
+    /// Returns the progress of the tasks that may have events.
     fn progress(&self) -> impl Iterator<Item = &Progress> {
         let running = self.running.iter().map(|running| &running.progress);
         self.closing.iter().chain(running)
@@ -327,8 +330,8 @@ impl TaskState {
 
 impl Drop for WriterTask {
     fn drop(&mut self) {
-        let waiting = self.progress.queued.load(Ordering::Relaxed);
-        let waiting = u64::try_from(waiting).unwrap_or(u64::MAX);
+        let queued = self.progress.queued.load(Ordering::Relaxed);
+        let waiting = u64::try_from(queued).unwrap_or(u64::MAX);
         self.counts.dropped.fetch_add(waiting, Ordering::Relaxed);
     }
 }

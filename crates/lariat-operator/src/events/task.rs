@@ -1,4 +1,4 @@
-//! The task that writes what a recorder was given.
+//! The task that writes the events of a recorder.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,7 +9,7 @@ use tokio::time::{self, Instant};
 use super::record::Pending;
 use super::sink::Sink;
 
-/// Writes events until there can be no more; `done` counts them.
+/// Writes events until the queue is closed and empty; `done` counts them.
 pub(super) async fn run(
     sink: Sink,
     mut events: mpsc::Receiver<Box<Pending>>,
@@ -35,7 +35,7 @@ pub(super) async fn run(
     }
 }
 
-/// Waits for a moment, for ever if there is none.
+/// Waits for an instant; forever if there is none.
 async fn until(moment: Option<Instant>) {
     match moment {
         Some(moment) => time::sleep_until(moment).await,
@@ -43,7 +43,7 @@ async fn until(moment: Option<Instant>) {
     }
 }
 
-/// Writes what has to be written by now; all that was not, if no time is given.
+/// Writes the Events that are due now; without a time, all unwritten ones.
 async fn write_due(sink: &Sink, now: Option<Instant>) {
     loop {
         let record = sink.correlator.lock().take_due(now);

@@ -1,13 +1,15 @@
-//! Text that the API server takes.
+//! Makes text valid for the API server.
 
-/// The most bytes of an object's name.
+/// The length limit of an object's name in bytes.
 const NAME_LIMIT: usize = 253;
-/// The most bytes of the name part of a qualified name.
+/// The length limit of the name part of a qualified name in bytes.
 const PART_LIMIT: usize = 63;
-/// What a text that was cut ends with.
+/// The end of a text that was cut.
 const ELLIPSIS: &str = "…";
 
-/// Makes one word of a text: what is no letter, digit, `_` or `-` goes, and what follows it begins with a capital.
+/// Returns text as one word.
+///
+/// Characters other than letters, digits, `_` and `-` are removed, and the next letter is capitalized.
 pub(super) fn word(text: &str, limit: usize) -> String {
     let mut word = String::new();
     let mut begins = true;
@@ -25,7 +27,7 @@ pub(super) fn word(text: &str, limit: usize) -> String {
     word
 }
 
-/// Cuts a text that is too long, between two characters.
+/// Cuts a text at a character boundary, if it is too long.
 pub(super) fn cut(mut text: String, limit: usize) -> String {
     if text.len() > limit {
         let end = (0..=limit - ELLIPSIS.len())
@@ -37,7 +39,7 @@ pub(super) fn cut(mut text: String, limit: usize) -> String {
     text
 }
 
-/// Makes the name of an Event: of the object's name, whatever characters it has, and a number in hexadecimal.
+/// Returns the name of an Event: the valid part of the object's name, and a hexadecimal number.
 pub(super) fn event_name(object: &str, number: u64) -> String {
     let suffix = format!("{number:x}");
     let name = dns_name(object, NAME_LIMIT - 1 - suffix.len());
@@ -48,7 +50,7 @@ pub(super) fn event_name(object: &str, number: u64) -> String {
     }
 }
 
-/// Makes a qualified name of a text, such as a reporting controller has to have: `[prefix/]name`.
+/// Returns text as a qualified name, `[prefix/]name`, which a reporting controller must be.
 pub(super) fn qualified(text: &str) -> String {
     let (prefix, name) = match text.split_once('/') {
         Some((prefix, name)) => (dns_name(prefix, NAME_LIMIT), name),
@@ -71,7 +73,7 @@ pub(super) fn qualified(text: &str) -> String {
     }
 }
 
-/// Makes a DNS name of a text, or nothing if there is nothing in it to make one of.
+/// Returns text as a DNS name; empty if nothing of it is valid.
 fn dns_name(text: &str, limit: usize) -> String {
     let valid = |c: char| match c.to_ascii_lowercase() {
         c if c.is_ascii_alphanumeric() || c == '.' => c,
@@ -79,7 +81,7 @@ fn dns_name(text: &str, limit: usize) -> String {
     };
     let mut name: String = text.chars().map(valid).collect();
     name.truncate(limit);
-    // Each part between dots has to begin and end with a letter or a digit.
+    // Each part between dots must begin and end with a letter or digit.
     let parts: Vec<&str> = name
         .split('.')
         .map(|part| part.trim_matches('-'))
@@ -88,7 +90,7 @@ fn dns_name(text: &str, limit: usize) -> String {
     parts.join(".")
 }
 
-/// Returns whether a text can be the name of a namespace; what is not must not get into a path.
+/// Returns whether a text is a valid namespace, and so safe in a path.
 pub(super) fn is_namespace(text: &str) -> bool {
     let is_inner = |c: u8| c.is_ascii_lowercase() || c.is_ascii_digit() || c == b'-';
     text.len() <= PART_LIMIT

@@ -1,4 +1,4 @@
-//! Objects that were cleaned up and are not gone yet.
+//! Objects that were cleaned up and still exist.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -7,23 +7,23 @@ use lariat_cache::CachedObject;
 use lariat_core::Uid;
 use serde::Deserialize;
 
-/// How many are remembered. More that wait for finalizers of others at a time make the first of them be cleaned up
-/// again, if their own finalizer cannot be removed.
+/// The bound. If more wait for finalizers of others at the same time, the oldest are cleaned up again should their own
+/// finalizer not be removed.
 const MOST: usize = 16 * 1024;
 
-/// One deletion of one object.
+/// A deletion of an object.
 ///
-/// An API server that is restored from a backup may bring an object back to life under its uid. When it is deleted
-/// again, that is another deletion, at another time, and there is something to clean up again.
+/// An API server that is restored from a backup may bring an object back under its uid. If that is deleted again, it is
+/// another deletion with another timestamp, and is cleaned up again.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Deletion {
     uid: Uid,
-    /// When it was asked for.
+    /// When the deletion was requested.
     time: String,
 }
 
 impl Deletion {
-    /// Returns the deletion of an object; none if it lives.
+    /// Returns the deletion of an object; none if it is not being deleted.
     pub(super) fn of(object: &CachedObject) -> Option<Self> {
         #[derive(Default, Deserialize)]
         #[serde(rename_all = "camelCase")]
@@ -50,20 +50,20 @@ impl Deletion {
     }
 }
 
-/// Returns when an object was deleted whose grace period ends at a time.
+/// Returns when a deletion was requested that ends at `end`.
 ///
-/// Who deletes a Pod a second time with a shorter grace period moves its end, and not its beginning.
+/// A second deletion of a Pod with a shorter grace period changes the end, not the request.
 fn requested_at(end: &str, grace: i64) -> Option<String> {
     let end: Timestamp = end.parse().ok()?;
     let requested = end.checked_sub(SignedDuration::from_secs(grace)).ok()?;
     Some(requested.to_string())
 }
 
-/// The deletions after which the cleanup is done.
+/// The deletions whose cleanup is done.
 #[derive(Debug, Default)]
 pub(super) struct Cleaned {
     times: HashMap<Uid, String>,
-    /// The same uids, oldest first, and some that were forgotten since.
+    /// The same uids, oldest first, and some that were removed since.
     order: VecDeque<Uid>,
 }
 
@@ -84,14 +84,14 @@ impl Cleaned {
         }
     }
 
-    /// Returns how many are remembered, and how many at most.
+    /// Returns the size and the bound.
     pub(super) fn remembered(&self) -> (usize, usize) {
         (self.order.len(), MOST)
     }
 
     pub(super) fn forget(&mut self, uid: &Uid) {
         self.times.remove(uid);
-        // Objects mostly go in the order in which they were cleaned up.
+        // Objects are mostly removed in the order in which they were cleaned up.
         while let Some(first) = self.order.front()
             && !self.times.contains_key(first)
         {
@@ -147,7 +147,7 @@ mod tests {
         assert!(cleaned.contains(&at(Some(first)).expect("it is being deleted")));
         assert!(!cleaned.contains(&at(Some(second)).expect("it is being deleted")));
         assert_eq!(at(None), None, "it lives");
-        // Deleted with 30 seconds, and then with 5.
+        // Deleted with a grace period of 30 seconds, then of 5.
         cleaned.insert(with_grace(Some("2026-01-01T00:01:30Z"), 30).expect("it is being deleted"));
         let sooner = with_grace(Some("2026-01-01T00:01:05Z"), 5);
         assert!(cleaned.contains(&sooner.expect("it is being deleted")));

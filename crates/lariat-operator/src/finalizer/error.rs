@@ -1,10 +1,10 @@
-//! What is wrong with finalizers, and with their removal everywhere.
+//! The errors of finalizers.
 
 use lariat_core::{Gvk, debug_as_description};
 
 use crate::wire::ApiError;
 
-/// A finalizer whose name the API server would refuse.
+/// The name of a finalizer is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("finalizer {name:?} needs a name like \"example.com/cleanup\": {detail}")]
 pub struct FinalizerNameError {
@@ -12,28 +12,28 @@ pub struct FinalizerNameError {
     pub(super) detail: &'static str,
 }
 
-/// The objects of a kind could not be listed to the end, so a finalizer may still be on some.
+/// A finalizer was not removed from all objects of a kind.
 #[derive(thiserror::Error)]
 #[non_exhaustive]
-pub enum StripError {
-    /// The name is not one of a finalizer.
+pub enum FinalizerRemovalError {
+    /// The name is not that of a finalizer.
     #[error(transparent)]
     Name(#[from] FinalizerNameError),
     /// The kind is not served, or discovery failed.
     #[error(transparent)]
     Api(#[from] ApiError),
-    /// The API server did not list the objects.
+    /// The objects could not be listed.
     #[error(
         "cannot list {gvk} to remove a finalizer; it was removed from {removed} objects by then"
     )]
     List {
         /// The kind.
         gvk: Gvk,
-        /// From how many objects the finalizer was removed by then.
+        /// The number of objects from which the finalizer was removed before.
         removed: usize,
-        /// Why.
+        /// The error of the list.
         source: Box<kube::Error>,
     },
 }
 
-debug_as_description!(StripError);
+debug_as_description!(FinalizerRemovalError);

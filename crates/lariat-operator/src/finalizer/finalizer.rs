@@ -1,4 +1,4 @@
-//! A finalizer: its name, and which objects have it.
+//! A finalizer: its name and the objects that get it.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,9 +6,17 @@ use std::sync::Arc;
 use lariat_cache::{CachedObject, Change, View};
 use lariat_controller::Predicate;
 
-/// A finalizer: a name on an object that keeps it, once it is deleted, until cleanup is done.
+/// A finalizer, which keeps a deleted object until its cleanup is done.
 ///
-/// It is given to a reconciler by [`Reconciler::finalizer`](crate::Reconciler::finalizer).
+/// [`Reconciler::finalizer`](crate::Reconciler::finalizer) adds it to a reconciler.
+///
+/// ```
+/// use k8s_openapi::api::core::v1::ConfigMap;
+/// use lariat_operator::Finalizer;
+///
+/// let buckets = Finalizer::new("demo.dev/bucket").when(|map: &ConfigMap| map.data.is_some());
+/// assert_eq!(buckets.name(), "demo.dev/bucket");
+/// ```
 pub struct Finalizer<K> {
     pub(super) name: Arc<str>,
     wanted: Option<Arc<Wanted<K>>>,
@@ -17,29 +25,30 @@ pub struct Finalizer<K> {
 type Wanted<K> = dyn Fn(&K) -> bool + Send + Sync;
 
 impl<K: View> Finalizer<K> {
-    /// Makes a finalizer of a name as `domain/what`: `demo.dev/cleanup`. It is checked when the reconciler is
-    /// registered.
+    /// Creates a finalizer with a name such as `demo.dev/cleanup`.
     ///
-    /// The name stays on objects that outlive the program. Renaming a finalizer leaves the old name on them, and nobody
-    /// who removes it: [`strip`](Self::strip) the old one.
+    /// The name is checked when the reconciler is registered. It stays on objects longer than the program runs. After
+    /// renaming a finalizer, [remove](Self::remove_from_all) the old name: no reconciler does.
     #[must_use]
     pub fn new(name: &str) -> Self {
         let name = name.into();
         Self { name, wanted: None }
     }
 
-    /// Adds the finalizer only to objects a function wants (default: to all).
+    /// Adds the finalizer only to the objects a predicate selects (default: all).
     ///
-    /// An object the function no longer wants keeps the finalizer: what has to be cleaned up was made while it was
-    /// wanted. It is cleaned up like the others.
+    /// An object that is no longer selected keeps the finalizer and is cleaned up like the others: what has to be
+    /// cleaned up was created while it was selected.
     #[must_use]
     pub fn when(self, wanted: impl Fn(&K) -> bool + Send + Sync + 'static) -> Self {
         let wanted: Arc<Wanted<K>> = Arc::new(wanted);
-        let wanted = Some(wanted);
-        Self { wanted, ..self }
+        Self {
+            wanted: Some(wanted),
+            ..self
+        }
     }
 
-    /// Returns its name.
+    /// Returns the name.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
@@ -53,7 +62,7 @@ impl<K: View> Finalizer<K> {
         object.finalizers().any(|name| *name == *self.name)
     }
 
-    /// Accepts the changes by which an object begins to go, or is going when it comes into sight.
+    /// Accepts the changes by which the deletion of an object begins, or in which it is seen first.
     pub(super) fn needed(&self) -> Predicate {
         let finalizer = self.clone();
         Predicate::new(move |change| match change {

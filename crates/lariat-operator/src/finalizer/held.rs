@@ -1,4 +1,4 @@
-//! The finalizer of a reconciler at work: put on before reconciling, taken off after cleanup.
+//! A reconciler's finalizer: added before reconciling, removed after cleanup.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::reconcile::{Callback, Reconcile};
 use crate::refusal::exempt;
 use crate::wire::{ApiError, Attempt, Changed, Wire};
 
-/// A finalizer, what cleans up, and for whom that is done.
+/// A finalizer with its cleanup function.
 pub(crate) struct Held<K> {
     finalizer: Finalizer<K>,
     cleanup: Callback<K>,
@@ -40,13 +40,14 @@ impl<K: View> Held<K> {
         Arc::clone(&self.finalizer.name)
     }
 
-    /// Accepts the changes a reconciler must not miss.
+    /// Accepts the changes the reconciler must not miss.
     pub(crate) fn needed(&self) -> Predicate {
         self.finalizer.needed()
     }
 
-    /// Makes sure an object has the finalizer if it is to have it, and returns with which state reconciling goes on;
-    /// `None` if the object goes by now, for which there is another call.
+    /// Adds the finalizer to an object that should have it, and returns the state to reconcile.
+    ///
+    /// `None` if the object is being deleted by now, for which there is another call.
     pub(crate) async fn put_on(
         &self,
         cx: &Reconcile<K>,
@@ -73,13 +74,13 @@ impl<K: View> Held<K> {
         }
     }
 
-    /// Cleans up after an object that is being deleted, and lets it go when that is done.
+    /// Cleans up an object that is being deleted, and removes the finalizer once that is done.
     pub(crate) async fn take_off(&self, cx: &Reconcile<K>) -> HandlerResult {
         let mut cx = cx.clone();
         while self.finalizer.is_on(cx.raw())
             && let Some(deletion) = Deletion::of(cx.raw())
         {
-            // Decided before the await: the lock is not held meanwhile.
+            // A separate statement, so that the lock is not held during the await.
             let is_cleaned = self.cleaned.lock().contains(&deletion);
             if !is_cleaned {
                 let outcome = self.cleanup.call(cx.clone()).await?;
@@ -89,7 +90,7 @@ impl<K: View> Held<K> {
                 self.cleaned.lock().insert(deletion.clone());
             }
             match self.let_go(&cx, &deletion).await? {
-                // Restored from a backup, and maybe deleted again.
+                // Restored from a backup, and perhaps deleted again.
                 Changed::Unneeded(now) => cx = cx.with_state(K::view(&now, cx.gvk())?, now),
                 _ => break,
             }
@@ -97,7 +98,7 @@ impl<K: View> Held<K> {
         Ok(Outcome::done())
     }
 
-    /// Removes the finalizer from an object after the cleanup for one deletion.
+    /// Removes the finalizer from an object after the cleanup for a deletion.
     async fn let_go(
         &self,
         cx: &Reconcile<K>,
@@ -105,7 +106,7 @@ impl<K: View> Held<K> {
     ) -> Result<Changed, HandlerError> {
         let (wire, name) = (cx.wire().await?, self.finalizer.name());
         let removal = wire.change(None, cx.newest(), |state| {
-            // A server that was restored may have it alive by now.
+            // On a restored server it may not be deleted any more.
             let is_same = Deletion::of(state).as_ref() == Some(deletion);
             let removal = is_same.then(|| without(name, &cx.operator().name, state));
             Ok::<_, ApiError>(removal.flatten())
@@ -113,19 +114,19 @@ impl<K: View> Held<K> {
         Ok(exempt(removal).await?)
     }
 
-    /// Returns how much is remembered.
+    /// Returns the size and bound of what is remembered.
     pub(crate) fn remembered(&self) -> Remembered {
         let (cleaned, most) = self.cleaned.lock().remembered();
         Remembered::new("cleaned objects", cleaned, most)
     }
 
-    /// Forgets an object that is gone.
+    /// Forgets an object that no longer exists.
     pub(crate) fn forget(&self, uid: &Uid) {
         self.cleaned.lock().forget(uid);
     }
 }
 
-/// Removes a finalizer from an object, if it is there, and returns whether it was.
+/// Removes a finalizer from an object; returns whether it was there.
 pub(super) async fn remove(
     wire: &Wire,
     name: &str,
@@ -135,11 +136,11 @@ pub(super) async fn remove(
     let changed = wire.change(None, state, |state| {
         Ok::<_, ApiError>(without(name, manager, state))
     });
-    // Whoever is gone has no finalizer either.
+    // An object that no longer exists has no finalizer.
     Ok(matches!(changed.await?, Changed::Made(_)))
 }
 
-/// Returns what removes a finalizer from a state of an object, if it has it.
+/// Returns the write that removes a finalizer from a state of an object, if it has it.
 fn without(name: &str, manager: &str, state: &CachedObject) -> Option<Attempt> {
     let others: Vec<&str> = state.finalizers().filter(|each| *each != name).collect();
     let is_on = others.len() < state.finalizers().count();

@@ -1,13 +1,13 @@
-//! Finalizers: cleanup before an object goes.
+//! Finalizers, which delay a deletion until cleanup is done.
 
 mod cleaned;
 mod error;
 mod finalizer;
 mod held;
 mod name;
-mod strip;
+mod removal;
 
-pub use error::{FinalizerNameError, StripError};
+pub use error::{FinalizerNameError, FinalizerRemovalError};
 pub use finalizer::Finalizer;
 pub(crate) use held::Held;
-pub use strip::Stripped;
+pub use removal::FinalizerRemoval;

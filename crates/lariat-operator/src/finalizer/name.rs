@@ -1,11 +1,11 @@
-//! What finalizers may be called.
+//! Names of finalizers.
 
 use super::error::FinalizerNameError;
 use crate::names::{is_domain, is_word};
 
 const LONGEST_NAME: usize = 63;
 
-/// Checks that a name is one the API server takes for a finalizer of its own: `domain/name`.
+/// Checks that a name is valid for a finalizer of one's own: `domain/name`.
 pub(super) fn check(name: &str) -> Result<(), FinalizerNameError> {
     let invalid = |detail| FinalizerNameError {
         name: name.to_owned(),

@@ -1,12 +1,22 @@
-//! Budgets: how many objects may be written within a time.
+//! Budgets: how many objects may be written within a period.
 
 use std::fmt;
 use std::time::Duration;
 
-/// How many objects may be written within a time, ending at any moment.
+/// The number of objects that may be written within a sliding period.
 ///
-/// What was written is forgotten a little later than the time says, by at most its 128th part. [`Duration::MAX`] means
-/// until the guard is reset. Within a time of zero only what is written at one moment counts together.
+/// A write is forgotten when the period is over, or later by at most a 128th of it. [`Duration::MAX`] means until the
+/// guard is reset; with a period of zero, only writes at the same instant count together.
+///
+/// ```
+/// use std::time::Duration;
+/// use lariat_operator::Budget;
+///
+/// let minute = Duration::from_secs(60);
+/// let ten = Budget::rate(10, minute);
+/// let fifth = Budget::share(0.2, 10 * minute).at_least(3);
+/// # let _ = (ten, fifth);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[must_use = "a budget does nothing until a guard has it"]
 pub struct Budget {
@@ -16,24 +26,26 @@ pub struct Budget {
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Limit {
-    /// So many, of all kinds together.
+    /// A number of objects, of all kinds together.
     Rate(u32),
-    /// This part of the cached objects of a kind, for each kind.
+    /// A fraction of the cached objects of a kind, for each kind.
     Share { fraction: f64, at_least: u32 },
 }
 
 impl Budget {
-    /// Allows this many writes within a time, of all kinds together; zero allows none.
+    /// Allows this many writes per period, of all kinds together; zero allows none.
     pub fn rate(count: u32, per: Duration) -> Self {
         let limit = Limit::Rate(count);
         Self { limit, per }
     }
 
-    /// Allows writes of this part (0.2 is a fifth, rounded down) of the cached objects of a kind within a time, counted
-    /// for each kind by itself, and [at least](Self::at_least) one.
+    /// Allows writes of a fraction of a kind's cached objects per period.
     ///
-    /// It is a part of what is cached now, or was when the time began, whichever is more. Nothing is known of a kind
-    /// that is not cached: the minimum is then all that is allowed. A fraction that is negative or no number is zero.
+    /// 0.2 is a fifth, rounded down. Each kind is counted separately, and [at least](Self::at_least) one write is
+    /// allowed.
+    ///
+    /// The fraction is of the number of objects cached now, or at the beginning of the period, whichever is greater. Of
+    /// a kind that is not cached only the minimum is allowed. A fraction that is negative or not a number is zero.
     pub fn share(fraction: f64, per: Duration) -> Self {
         let fraction = if fraction > 0.0 { fraction } else { 0.0 };
         let limit = Limit::Share {
@@ -43,8 +55,9 @@ impl Budget {
         Self { limit, per }
     }
 
-    /// Sets how many writes a [share](Self::share) allows at least (default 1), for kinds with few objects. A rate of
-    /// fewer allows this many too.
+    /// Sets the minimum of a [share](Self::share) (default 1), for kinds with few objects.
+    ///
+    /// A rate that allows fewer allows this many too.
     pub fn at_least(self, count: u32) -> Self {
         let limit = match self.limit {
             Limit::Rate(rate) => Limit::Rate(rate.max(count)),
@@ -56,7 +69,7 @@ impl Budget {
         Self { limit, ..self }
     }
 
-    /// Returns how many objects of a kind may be written if this many are cached.
+    /// Returns the number of writes allowed if this many objects of the kind are cached.
     #[expect(
         clippy::cast_precision_loss,
         clippy::cast_possible_truncation,
@@ -67,7 +80,7 @@ impl Budget {
         match self.limit {
             Limit::Rate(count) => count.into(),
             Limit::Share { fraction, at_least } => {
-                // A fifth of 15 is three, though 0.2 is a little less than a fifth in binary.
+                // A fifth of 15 is three, although 0.2 is slightly less than a fifth in binary.
                 let share = (fraction * cached as f64 + 1e-9) as u64;
                 share.max(at_least.into())
             }

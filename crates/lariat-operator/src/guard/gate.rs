@@ -1,4 +1,4 @@
-//! Guards at the gate of a handler.
+//! Guards as gates of handlers.
 
 use http::StatusCode;
 use lariat_cache::{Admission, PendingWrite, WriteEnd, WriteReceipt, WriteVerb};
@@ -22,7 +22,7 @@ impl Gate for Guard {
     }
 }
 
-/// Asks guards about a write; `tripped` is called for each that trips over it.
+/// Asks guards about a write; `tripped` is called for each guard that it trips.
 pub(crate) fn judge(
     guards: &[Guard],
     write: &HandlerWrite<'_>,
@@ -41,7 +41,7 @@ pub(crate) fn judge(
         objects: pending.objects(),
         cached: pending.store().map_or(0, |store| store.len()),
     };
-    // Gives back what was counted if a guard that is asked later refuses.
+    // Reverts the counts if a later guard refuses.
     let mut counted = Counted {
         tickets: Vec::new(),
         before: version_before(pending),
@@ -74,21 +74,21 @@ pub(crate) fn judge(
     }
 }
 
-/// Logs that a guard has tripped.
+/// Logs a trip.
 pub(crate) fn announce(write: &HandlerWrite<'_>, trip: &Trip) {
     let (kind, key, handler) = (write.gvk(), write.key(), write.handler());
-    let why = trip.why();
-    tracing::error!(%kind, %key, handler, why, "a guard has tripped: writes are refused");
+    let reason = trip.reason();
+    tracing::error!(%kind, %key, handler, reason, "a guard has tripped: writes are refused");
 }
 
-/// Returns the version an object has before a write that changes it, as far as it is cached.
+/// Returns the cached version of an object before a write.
 fn version_before(write: &PendingWrite<'_>) -> Option<ResourceVersion> {
     let changes = matches!(write.verb(), WriteVerb::Update | WriteVerb::Patch);
     let cached = write.cached().filter(|_| changes)?;
     Some(cached.version().clone()).filter(|version| !version.is_empty())
 }
 
-/// A write that guards counted.
+/// A write that guards have counted.
 struct Counted {
     tickets: Vec<(Guard, Ticket)>,
     before: Option<ResourceVersion>,
@@ -101,8 +101,9 @@ impl Counted {
         }
     }
 
-    /// Returns whether an answer has the version from before: each write that changes something makes a new one. One
-    /// that is older than the cache knew stays counted.
+    /// Returns whether the answer has the version from before: every write that changes something makes a new one.
+    ///
+    /// If the answer's version is older than the cache's, the write stays counted.
     fn changed_nothing(&self, answer: Option<&[u8]>) -> bool {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
@@ -139,8 +140,9 @@ impl WriteReceipt for Counted {
     }
 }
 
-/// Returns whether a write that was answered so may have been carried out. A server that fails may have done it all the
-/// same; a call into a pod begins with a 101.
+/// Returns whether a write with this answer may have been executed.
+///
+/// A server error may come after the execution; a call into a pod begins with a 101.
 fn may_be_done(status: StatusCode) -> bool {
     status.is_success() || status.is_server_error() || status == StatusCode::SWITCHING_PROTOCOLS
 }

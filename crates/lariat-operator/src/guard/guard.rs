@@ -1,4 +1,4 @@
-//! A guard: its budgets, and what it has counted.
+//! A guard: its budgets and its counts.
 
 use std::fmt;
 use std::future::Future;
@@ -15,32 +15,34 @@ use super::rules::{Act, Rule, Verbs, Weights};
 use super::state::{Counts, GuardState, Request, Ruling, Ticket};
 use crate::refusal::exempt;
 
-/// Budgets for what a handler writes: when one is used up, the guard trips, and what it covers is refused from then on.
+/// Limits what a handler writes.
 ///
-/// It is for the day on which a handler is wrong: a selector that matches everything, a cache that shows nothing. A
-/// write that is refused is not sent, and fails with a [`GuardError`](crate::GuardError). A reconciler that fails so is called again every
-/// minute, or when the guard [resets itself](Self::reset_after), as often as it takes: that is not counted among the
-/// failures after which [`max_retries`](lariat_controller::HandlerOptions::max_retries) gives up. Another handler, and
-/// a reconciler with an [`on_error`](crate::Reconciler::on_error), is called again as after any other failure, and gives up
-/// so. Tripping is logged once, as an error.
+/// Once a budget is exceeded, the guard trips and refuses further writes.
 ///
-/// A clone is the same guard with the same budgets: give clones to several reconcilers, and they have them in common;
-/// keep one to look at its [`state`](Self::state) and to [`reset`](Self::reset) it. A method that adds to a guard makes
-/// a new one, which knows nothing of the other.
+/// It limits the damage of a bug: a selector that matches everything, a cache without objects. A refused write is not
+/// sent, and fails with a [`GuardError`](crate::GuardError). A reconciler that returns this error is called again every
+/// minute, or when the guard [resets itself](Self::reset_after), any number of times: these failures do not count for
+/// [`max_retries`](lariat_controller::HandlerOptions::max_retries). For other handlers, and for reconcilers with an
+/// [`on_error`](crate::Reconciler::on_error), it is a failure like any other. The trip is logged once, as an error.
 ///
-/// - It sees the writes of a reconciler's calls, through whatever client of the factory; see
-///   [`Gate`](lariat_controller::Gate) for what that leaves out.
-/// - Deletions are `delete`, `deletecollection` and evictions. A collection counts as the objects of it that are cached,
-///   and as one at least; where [the cache does not say](lariat_cache::PendingWrite::objects), it is refused. So is the
-///   deletion of a Namespace or a CustomResourceDefinition, unless it has a [weight](Self::weight). What the garbage
-///   collector deletes with an owner is not counted.
-/// - Writes of `status` are not counted and never refused, so a handler can report what is wrong, nor is what is
-///   [exempt](Self::exempt), nor dry runs.
-/// - A write is counted before it is sent, so workers cannot exceed a budget together, and given back if the API server
-///   refused it or was not reached, or if it changed nothing: the answer to an update or patch has the resource version
-///   that is cached. One whose end is not known stays counted: no answer, an answer with a 5xx, a call that was dropped.
+/// Clones are the same guard with the same budgets. Give clones to several reconcilers to share the budgets; keep one
+/// to read the [`state`](Self::state) and to [`reset`](Self::reset) it. A builder method returns a new guard, whose
+/// counts are separate.
 ///
-/// What it counted is in memory: a process that starts again starts with unused budgets, and has not tripped.
+/// - A guard sees the writes of a reconciler's calls through any client of the factory; see
+///   [`Gate`](lariat_controller::Gate) for the exceptions.
+/// - Deletions are `delete`, `deletecollection` and evictions. A collection counts as the number of its cached objects,
+///   and at least as one; if [the cache does not know it](lariat_cache::PendingWrite::objects), the deletion is
+///   refused. So is the deletion of a Namespace or a CustomResourceDefinition, unless it has a [weight](Self::weight).
+///   What the garbage collector deletes with an owner does not count.
+/// - Writes of `status` are neither counted nor refused, so that a handler can report problems. The same holds for
+///   [exempt](Self::exempt) writes and dry runs.
+/// - A write is counted before it is sent, so that concurrent workers cannot exceed a budget. The count is reverted if
+///   the API server refused the write, was not reached, or nothing changed: the answer to an update or patch has the
+///   cached resource version. A write with an unknown result stays counted: without an answer, with a 5xx, or of a
+///   dropped call.
+///
+/// The counts are in memory: a new process starts with unused budgets, and not tripped.
 ///
 /// ```
 /// use std::time::Duration;
@@ -75,7 +77,7 @@ struct Inner {
 }
 
 impl Guard {
-    /// Makes a guard without budgets, which refuses nothing.
+    /// Creates a guard without budgets, which refuses nothing.
     pub fn new() -> Self {
         Self::default()
     }
@@ -85,35 +87,41 @@ impl Guard {
         self.with(Verbs::Deletes, budget)
     }
 
-    /// Adds a budget for creations. Server-side apply, which may create, is a [change](Self::changes).
+    /// Adds a budget for creations.
+    ///
+    /// Server-side apply, which may create, is a [change](Self::changes).
     pub fn creates(self, budget: Budget) -> Self {
         self.with(Verbs::Creates, budget)
     }
 
-    /// Adds a budget for updates and patches, and for what is created of subresources: bindings, calls into pods.
+    /// Adds a budget for updates and patches.
+    ///
+    /// Creations of subresources (bindings, calls into pods) count as well.
     pub fn changes(self, budget: Budget) -> Self {
         self.with(Verbs::Changes, budget)
     }
 
-    /// Adds a budget for all writes together, deletions included.
+    /// Adds a budget for all writes together, including deletions.
     pub fn writes(self, budget: Budget) -> Self {
         self.with(Verbs::All, budget)
     }
 
-    /// Makes a guard that has tripped reset itself after this long (default: never; zero means never too).
+    /// Makes a tripped guard reset itself after this time (default and zero: never).
     ///
-    /// A handler that is wrong then goes on at the rate its budgets allow in that time.
+    /// A faulty handler then continues at the rate that the budgets allow.
     pub fn reset_after(self, pause: Duration) -> Self {
         self.changed(|inner| inner.reset_after = Some(pause).filter(|pause| !pause.is_zero()))
     }
 
-    /// Sets as how many objects the deletion of one of a kind counts (default 1; zero means that it is not counted). The
-    /// kind is named as in a rule of a role: by its group, which is empty for core kinds, and its plural.
+    /// Sets how many objects a deletion of an object of a kind counts as (default 1).
     ///
-    /// The deletion of a Namespace or a CustomResourceDefinition takes all along that is in it, so a budget of one such
-    /// "object" protects nothing. A guard with a budget that covers deletions refuses them, unless they have a weight
-    /// here. For other kinds whose deletion has the garbage collector delete what they own, a weight is a choice: without
-    /// one, a Deployment counts as one, and its ReplicaSets and Pods, which the garbage collector deletes, do not count.
+    /// Zero means not to count it. The kind is given as in a rule of a role: by its group, empty for core kinds, and
+    /// its plural.
+    ///
+    /// The deletion of a Namespace or a CustomResourceDefinition deletes everything in it, so a budget that counts it
+    /// as one object protects nothing. A guard with a budget for deletions refuses them, unless they have a weight. For
+    /// other owners of objects a weight is optional: without one, a Deployment counts as one, and its ReplicaSets and
+    /// Pods, which the garbage collector deletes, do not count.
     pub fn weight(self, group: &str, resource: &str, weight: u32) -> Self {
         self.changed(|inner| inner.weights.set(group, resource, weight))
     }
@@ -122,7 +130,7 @@ impl Guard {
         self.changed(|inner| inner.rules.push(Rule { verbs, budget }))
     }
 
-    /// Makes a guard with other settings, which has counted nothing.
+    /// Returns a guard with other settings and no counts.
     fn changed(self, change: impl FnOnce(&mut Inner)) -> Self {
         let mut inner = Inner {
             rules: self.0.rules.clone(),
@@ -134,14 +142,16 @@ impl Guard {
         Self(Arc::new(inner))
     }
 
-    /// Returns whether it has tripped.
+    /// Returns whether the guard has tripped, and the trip.
     #[must_use]
     pub fn state(&self) -> GuardState {
         self.locked(Counts::look)
     }
 
-    /// Lets writes through again, with unused budgets. Reconcilers that were refused find out within a minute; a key
-    /// that is enqueued is tried at once.
+    /// Resets the guard: its budgets are unused, and writes are admitted again.
+    ///
+    /// Reconcilers whose writes were refused are called again within a minute; a key that is enqueued is tried
+    /// immediately.
     pub fn reset(&self) {
         let was = self.0.state.lock().reset();
         if was {
@@ -149,12 +159,14 @@ impl Guard {
         }
     }
 
-    /// Runs a future whose writes guards neither count nor refuse: bookkeeping that must get through, such as taking
-    /// off a finalizer. Plan mode holds for them all the same.
+    /// Runs a future whose writes guards neither count nor refuse.
+    ///
+    /// Use it for writes that must not be refused, such as the removal of a finalizer. In an operator that only plans
+    /// they are dry runs all the same.
     ///
     /// # Cancel safety
     ///
-    /// As for the future.
+    /// As for the given future.
     pub async fn exempt<T>(future: impl Future<Output = T>) -> T {
         exempt(future).await
     }
@@ -167,12 +179,12 @@ impl Guard {
         self.locked(|state, now| state.admit(now, rules, *reset_after, request))
     }
 
-    /// Returns as how many objects each object of a write counts; `None` if that has to be said.
+    /// Returns how many objects each object of a write counts as; `None` if it needs a weight.
     pub(super) fn weight_of(&self, act: Act, write: &PendingWrite<'_>) -> Option<u32> {
         self.0.weights.of(act, write)
     }
 
-    /// Does something with the state, after resetting it if it is time.
+    /// Locks the counts, after resetting them if that is due.
     fn locked<T>(&self, act: impl FnOnce(&mut Counts, Instant) -> T) -> T {
         let mut state = self.0.state.lock();
         // Under the lock, so that the times of writes are in order.
@@ -186,10 +198,10 @@ impl Guard {
         done
     }
 
-    /// Returns how much is remembered.
+    /// Returns the size and bound.
     pub(crate) fn remembered(&self) -> Remembered {
         let (windows, most) = self.0.state.lock().windows();
-        // Each rule has a window of all kinds, or one of the kind that is written.
+        // A rule has one window, or one for each kind that is written.
         let most = most + self.0.rules.len();
         Remembered::new("guard windows", windows, most)
     }

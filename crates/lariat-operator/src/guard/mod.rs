@@ -1,4 +1,4 @@
-//! The guard: budgets for what handlers write, and plans of what they would.
+//! Guards, which limit what handlers write, and plans of what they would write.
 
 mod budget;
 mod gate;

@@ -1,4 +1,4 @@
-//! Which writes a budget is for.
+//! Selects the writes that a budget counts.
 
 use std::fmt;
 
@@ -13,11 +13,11 @@ pub(super) struct Rule {
     pub(super) budget: Budget,
 }
 
-/// As how many objects a deletion of one counts, by kind.
+/// How many objects a deletion counts as, by kind.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Weights(Vec<Weight>);
 
-/// A kind, as in a rule of a role, and its weight.
+/// A kind, as in a rule of a role, with its weight.
 #[derive(Debug, Clone)]
 struct Weight {
     group: String,
@@ -25,7 +25,7 @@ struct Weight {
     weight: u32,
 }
 
-/// Kinds of which a deletion takes along what is in it: group and plural.
+/// Kinds whose deletion deletes everything in them: group and plural.
 const CONTAINERS: [(&str, &str); 2] = [
     ("", "namespaces"),
     ("apiextensions.k8s.io", "customresourcedefinitions"),
@@ -42,7 +42,7 @@ impl Weights {
         });
     }
 
-    /// Returns as how many objects each object of a write counts; `None` if it is a deletion that has to be weighed.
+    /// Returns how many objects each object of a write counts as; `None` if it needs a weight.
     pub(super) fn of(&self, act: Act, write: &PendingWrite<'_>) -> Option<u32> {
         if act != Act::Delete || write.subresource().is_some() {
             return Some(1);
@@ -60,7 +60,7 @@ impl Weights {
     }
 }
 
-/// Which writes are meant.
+/// The writes of a budget.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verbs {
     Deletes,
@@ -69,7 +69,7 @@ pub(super) enum Verbs {
     All,
 }
 
-/// What a write does, as far as budgets distinguish writes.
+/// What a write does, as far as budgets distinguish it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Act {
     Delete,
@@ -78,7 +78,7 @@ pub(super) enum Act {
 }
 
 impl Act {
-    /// Returns what a write does; `None` for one that is not counted.
+    /// Returns what a write does; `None` if it is not counted.
     pub(super) fn of(write: &PendingWrite<'_>) -> Option<Self> {
         if write.is_dry_run() {
             return None;
@@ -106,7 +106,7 @@ impl Verbs {
 }
 
 impl Rule {
-    /// Returns whether kinds are counted each by itself.
+    /// Returns whether each kind is counted separately.
     pub(super) fn is_by_kind(&self) -> bool {
         matches!(self.budget.limit, Limit::Share { .. })
     }

@@ -1,4 +1,4 @@
-//! What a guard has counted, and whether it has tripped.
+//! The counts of a guard, and whether it has tripped.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -14,108 +14,108 @@ use super::window::Window;
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum GuardState {
-    /// Writes are counted, and let through.
+    /// Writes are counted and admitted.
     Watching,
-    /// A budget was used up; writes are refused.
+    /// A budget was exceeded; writes are refused.
     Tripped(Trip),
 }
 
-/// How a guard tripped.
+/// The trip of a guard.
 #[derive(Debug, Clone)]
 pub struct Trip {
     since: Instant,
     until: Option<Instant>,
-    why: Arc<str>,
+    reason: Arc<str>,
     refused: u64,
 }
 
-/// What a guard is asked.
+/// A write to be admitted.
 pub(super) struct Request<'a> {
     pub(super) act: Act,
-    /// What is written, for people.
+    /// A description of the write.
     pub(super) what: &'a dyn fmt::Display,
-    /// Where the kind is served, and its plural; both are the same for all writes of a kind.
+    /// The API path and plural of the kind, the same for all writes of a kind.
     pub(super) api_path: &'a str,
     pub(super) plural: &'a str,
-    /// How many objects are written, if that is known.
+    /// The number of objects written, if known.
     pub(super) objects: Option<usize>,
-    /// As how many each counts; none if it is a deletion that has to be weighed.
+    /// How many objects each counts as; none for a deletion that needs a weight.
     pub(super) weight: Option<u32>,
-    /// How many objects of the kind are cached; none of a kind that is not.
+    /// The number of cached objects of the kind; zero if it is not cached.
     pub(super) cached: usize,
 }
 
-/// What a guard says of a write.
+/// The answer of a guard to a write.
 pub(super) enum Ruling {
-    /// It is none of the guard's.
+    /// The write is not counted.
     NotCounted,
-    /// It is counted.
+    /// The write is counted.
     Counted(Ticket),
-    /// It is refused, because of this; `is_first` if it is what made the guard trip.
+    /// The write is refused because the guard has tripped; `is_first` if this write tripped it.
     Tripped { trip: Trip, is_first: bool },
-    /// It is refused for itself: how many objects it deletes is not known.
+    /// The write is refused: the number of deleted objects is unknown.
     Unknown,
-    /// It is refused for itself: it deletes a kind of which each object takes others along, and that has no weight.
+    /// The write is refused: deletions of the kind delete other objects too, and need a weight.
     NoWeight,
 }
 
-/// What was counted for a write, to be given back if nothing comes of it.
+/// The count of a write, to revert it if the write has no effect.
 #[derive(Debug)]
 pub(super) struct Ticket {
-    /// Since which reset it was counted.
+    /// The number of resets before the count.
     era: u64,
     objects: u64,
     kind: Kind,
-    /// The rules, and the slots of their windows.
+    /// The rules, each with the slot of its window.
     slots: Vec<(usize, Instant)>,
 }
 
-/// A kind: where it is served, and its plural.
+/// A kind: its API path and plural.
 type Kind = Arc<(String, String)>;
 
-/// From how many windows on those are cleared away in which nothing is counted any more.
+/// The number of windows from which empty ones are removed.
 const CLEAR_AT: usize = 64;
 
-/// What a guard has counted since it was reset.
+/// The counts of a guard since its reset.
 #[derive(Default)]
 pub(super) struct Counts {
     tripped: Option<Trip>,
-    /// By rule, and by kind where each counts by itself.
+    /// By rule, and by kind if each kind is counted separately.
     windows: HashMap<(usize, Option<Kind>), Window>,
-    /// How many windows were left when empty ones were cleared away last.
+    /// The number of windows after the last removal of empty ones.
     left: usize,
     kinds: HashMap<String, Vec<Kind>>,
-    /// How many resets there were.
+    /// The number of resets.
     era: u64,
 }
 
 impl Trip {
-    /// Returns when it tripped.
+    /// Returns when the guard tripped.
     #[must_use]
     pub fn since(&self) -> Instant {
         self.since
     }
 
-    /// Returns when the guard resets itself; `None` if somebody has to.
+    /// Returns when the guard resets itself; `None` if it waits for a manual reset.
     #[must_use]
     pub fn until(&self) -> Option<Instant> {
         self.until
     }
 
-    /// Returns which budget was used up, by what.
+    /// Returns the exceeded budget and the write that exceeded it, as text.
     #[must_use]
-    pub fn why(&self) -> &str {
-        &self.why
+    pub fn reason(&self) -> &str {
+        &self.reason
     }
 
-    /// Returns how many writes were refused since, the one that made the guard trip included.
+    /// Returns the number of refused writes, including the one that tripped the guard.
     #[must_use]
     pub fn refused(&self) -> u64 {
         self.refused
     }
 
-    pub(super) fn why_shared(&self) -> &Arc<str> {
-        &self.why
+    pub(super) fn shared_reason(&self) -> &Arc<str> {
+        &self.reason
     }
 }
 
@@ -126,7 +126,7 @@ impl GuardState {
         matches!(self, Self::Tripped(_))
     }
 
-    /// Returns how it tripped, if it did.
+    /// Returns the trip, if the guard has tripped.
     #[must_use]
     pub fn trip(&self) -> Option<&Trip> {
         match self {
@@ -140,19 +140,19 @@ impl fmt::Display for GuardState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Watching => f.write_str("watching"),
-            Self::Tripped(trip) => write!(f, "tripped: {}; {} refused", trip.why, trip.refused),
+            Self::Tripped(trip) => write!(f, "tripped: {}; {} refused", trip.reason, trip.refused),
         }
     }
 }
 
 impl Counts {
-    /// Resets it if it is time; returns whether it was.
+    /// Resets the guard if that is due; returns whether it was.
     pub(super) fn reset_if_due(&mut self, now: Instant) -> bool {
         let until = self.tripped.as_ref().and_then(|trip| trip.until);
         until.is_some_and(|until| until <= now) && self.reset()
     }
 
-    /// Returns whether it has tripped.
+    /// Returns the state.
     pub(super) fn look(&mut self, now: Instant) -> GuardState {
         self.reset_if_due(now);
         match &self.tripped {
@@ -161,7 +161,7 @@ impl Counts {
         }
     }
 
-    /// Returns how many windows are remembered, and how many at most.
+    /// Returns the number of windows, and their bound.
     pub(super) fn windows(&self) -> (usize, usize) {
         (self.windows.len(), self.clear_at())
     }
@@ -170,7 +170,7 @@ impl Counts {
         CLEAR_AT.max(2 * self.left)
     }
 
-    /// Forgets windows in which nothing is counted any more, and kinds without a window.
+    /// Removes empty windows, and kinds without a window.
     fn clear_away(&mut self, now: Instant) {
         self.windows.retain(|_, window| {
             window.forget(now);
@@ -183,7 +183,7 @@ impl Counts {
         });
     }
 
-    /// Forgets everything; returns whether it had tripped.
+    /// Resets the counts; returns whether the guard had tripped.
     pub(super) fn reset(&mut self) -> bool {
         self.windows.clear();
         self.left = 0;
@@ -221,7 +221,7 @@ impl Counts {
         };
         // A collection of which nothing is cached may have grown since.
         let objects = (objects as u64).max(1).saturating_mul(weight.into());
-        // Before new windows are made, of which there are at most as many as rules.
+        // Before windows are added, at most as many as there are rules.
         if self.windows.len() + covering.len() > self.clear_at() {
             self.clear_away(now);
         }
@@ -253,11 +253,11 @@ impl Counts {
         })
     }
 
-    fn trip(&mut self, now: Instant, reset_after: Option<Duration>, why: String) -> Ruling {
+    fn trip(&mut self, now: Instant, reset_after: Option<Duration>, reason: String) -> Ruling {
         let trip = Trip {
             since: now,
             until: reset_after.and_then(|pause| now.checked_add(pause)),
-            why: why.into(),
+            reason: reason.into(),
             refused: 1,
         };
         self.tripped = Some(trip.clone());
@@ -265,7 +265,7 @@ impl Counts {
         Ruling::Tripped { trip, is_first }
     }
 
-    /// Takes back what was counted for a write of which nothing came.
+    /// Reverts the count of a write that had no effect.
     pub(super) fn give_back(&mut self, ticket: &Ticket) {
         if ticket.era != self.era {
             return;
@@ -285,7 +285,7 @@ impl Counts {
         self.windows.entry((number, kind)).or_insert_with(window)
     }
 
-    /// Returns the one text of a kind.
+    /// Returns the shared value of a kind.
     fn kind(&mut self, api_path: &str, plural: &str) -> Kind {
         let kinds = self.kinds.entry(api_path.to_owned()).or_default();
         if let Some(kind) = kinds.iter().find(|kind| kind.1 == plural) {

@@ -1,4 +1,4 @@
-//! The state of guards, at any time.
+//! Tests of the counts of guards with a manual clock.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use super::state::{Counts, Request, Ruling, Ticket};
 
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// A state with its rules, and a clock that is set by hand.
+/// Counts with their rules, and a clock that is set by hand.
 struct Bench {
     state: Counts,
     rules: Vec<Rule>,
@@ -48,7 +48,7 @@ impl Bench {
         self.ask(Act::Delete, "pods", Some(1), 100)
     }
 
-    /// Counts one deletion, which must be let through.
+    /// Counts a deletion, which must be admitted.
     fn deleted(&mut self) -> Ticket {
         match self.delete() {
             Ruling::Counted(ticket) => ticket,
@@ -61,8 +61,9 @@ impl Bench {
     }
 }
 
-/// Asks for writes in a row, and says for each what became of it: counted, passed, tripped, or refused before or for
-/// itself.
+/// Asks for writes in a row, and compares the answers.
+///
+/// Each answer is a letter: counted, passed, tripped, or refused before or for itself.
 fn check(rules: &[(Verbs, Budget)], asked: &[(Act, &str, Option<usize>, usize)], expected: &str) {
     let mut bench = Bench::new(rules);
     let mut said = String::new();
@@ -123,7 +124,7 @@ fn collections_count_as_what_is_in_them() {
         &[of(Some(6)), of(Some(3)), of(Some(1)), of(Some(1))],
         "cccT",
     );
-    // As one at least.
+    // At least as one.
     check(&ten, &[of(Some(9)), of(Some(0)), of(Some(0))], "ccT");
     check(&ten, &[of(Some(11)), of(Some(1))], "Tr");
     check(&ten, &[of(None), of(Some(10))], "?c");
@@ -182,8 +183,8 @@ fn it_stays_tripped_until_it_is_reset() {
     let state = bench.state.look(bench.now);
     let trip = state.trip().expect("tripped");
     assert_eq!((trip.refused(), trip.until()), (2, None));
-    let why = "the budget of deletions, 1 per 60s, is used up: 1 of 1 when it was to write it";
-    assert_eq!(trip.why(), why);
+    let reason = "the budget of deletions, 1 per 60s, is used up: 1 of 1 when it was to write it";
+    assert_eq!(trip.reason(), reason);
     assert!(bench.state.reset());
     assert!(!bench.is_tripped());
     bench.deleted();
@@ -213,7 +214,7 @@ fn budgets_come_back_with_time_while_they_are_kept() {
     }
 }
 
-/// Whatever is written, no time of its length sees more than the budget, and what is far below it is not refused.
+/// No period sees more writes than its budget, and far below it no write is refused.
 #[test]
 fn no_time_sees_more_than_its_budget() {
     let seed = fastrand::u64(..);
@@ -237,7 +238,7 @@ fn no_time_sees_more_than_its_budget() {
                 }
                 Ruling::Tripped { .. } => {
                     assert!(maybe >= most as usize, "seed {seed}: too early");
-                    // The reset forgets what was written.
+                    // The reset forgets earlier writes.
                     bench.now += Duration::from_nanos(1);
                     written.clear();
                     held.clear();
@@ -266,7 +267,7 @@ fn windows_of_kinds_that_are_not_written_any_more_are_forgotten() {
         let (windows, most) = bench.state.windows();
         assert!(windows <= most + 2 && most < 100, "{windows} of {most}");
     }
-    // What is counted by now is not forgotten for that.
+    // Counts that still matter are kept.
     for _ in 0..2 {
         bench.ask(Act::Delete, "pods", Some(1), 1);
     }

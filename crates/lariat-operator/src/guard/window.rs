@@ -1,18 +1,18 @@
-//! What was written within a time that ends now.
+//! The writes of a sliding period.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// Counts writes, and forgets them a time later.
+/// Counts the writes of a sliding period.
 ///
-/// Writes are put together in slots of a 128th of the time, so a window has at most some 130, however many writes it
-/// counts. A slot is forgotten when its latest possible write is.
+/// Writes are collected in slots of a 128th of the period, so a window has about 130 slots at most, however many writes
+/// it counts. A slot is forgotten when its latest possible write is.
 #[derive(Debug)]
 pub(super) struct Window {
     per: Duration,
-    /// In the order of time; each has something in it, or is the last.
+    /// In order of time. Every slot has a count, except perhaps the last.
     slots: VecDeque<Slot>,
     /// The sum of the slots.
     used: u64,
@@ -22,11 +22,11 @@ pub(super) struct Window {
 struct Slot {
     began: Instant,
     used: u64,
-    /// How many objects were cached when it began.
+    /// The number of objects that were cached when the slot began.
     cached: usize,
 }
 
-/// A time is counted in so many slots.
+/// The number of slots of a period.
 const SLOTS: u32 = 128;
 
 impl Window {
@@ -38,11 +38,11 @@ impl Window {
         }
     }
 
-    /// Forgets what is long ago.
+    /// Forgets outdated slots.
     pub(super) fn forget(&mut self, now: Instant) {
         let keep = self.per.saturating_add(self.per / SLOTS);
         while let Some(slot) = self.slots.front() {
-            // A time no clock can hold never ends.
+            // A period that overflows the clock never ends.
             let is_over = slot.began.checked_add(keep).is_some_and(|end| end <= now);
             if !is_over || (keep.is_zero() && slot.began == now) {
                 return;
@@ -57,17 +57,17 @@ impl Window {
         self.slots.is_empty()
     }
 
-    /// Returns how many objects were written.
+    /// Returns the number of objects written.
     pub(super) fn used(&self) -> u64 {
         self.used
     }
 
-    /// Returns how many objects shares are of: what is cached now, or was when the time began.
+    /// Returns the number of objects a share is of: those cached now, or at the beginning of the period.
     pub(super) fn cached(&self, now: usize) -> usize {
         self.slots.front().map_or(now, |slot| slot.cached.max(now))
     }
 
-    /// Counts objects; returns the slot they are in.
+    /// Counts objects; returns their slot.
     pub(super) fn add(&mut self, now: Instant, objects: u64, cached: usize) -> Instant {
         let width = self.per / SLOTS;
         let is_present = |slot: &&mut Slot| {
@@ -86,7 +86,7 @@ impl Window {
         now
     }
 
-    /// Takes back what was counted, unless it is forgotten already.
+    /// Reverts a count, unless it is forgotten already.
     pub(super) fn give_back(&mut self, slot: Instant, objects: u64) {
         let found = self.slots.iter_mut().rev().find(|each| each.began == slot);
         if let Some(slot) = found {
@@ -101,7 +101,7 @@ impl Window {
 mod tests {
     use super::*;
 
-    /// Remembers every write by itself.
+    /// Remembers every single write.
     #[derive(Default)]
     struct Naive(Vec<(Instant, u64)>);
 

@@ -1,4 +1,4 @@
-//! What reconcilers and operators say they need to be allowed.
+//! The permissions that reconcilers and operators declare.
 
 mod needs;
 mod rule;

@@ -1,4 +1,4 @@
-//! Rules: what somebody says they need.
+//! Rules, the declared form of permissions.
 
 use std::sync::Arc;
 
@@ -6,23 +6,30 @@ use lariat_cache::{ClientIdentity, KindClient, View};
 use lariat_controller::SharedController;
 use lariat_core::Gvk;
 
-/// Something that needs to be allowed: verbs on a resource.
+/// A needed permission: verbs on a resource.
 ///
-/// A rule of a kind does not need to know the resource: it is looked up when rules are asked for.
+/// A rule of a kind need not know the resource, which is looked up when permissions are gathered.
+///
+/// ```
+/// use lariat_operator::Rule;
+///
+/// let rule = Rule::on("batch", "jobs").verbs(["create", "delete"]).because("nightly exports");
+/// # let _ = rule;
+/// ```
 #[derive(Debug, Clone)]
 #[must_use = "a rule does nothing until somebody needs it"]
 pub struct Rule {
     pub(crate) target: Target,
     pub(crate) subresource: String,
-    /// Of objects; none for all.
+    /// The names of the objects; none for all.
     pub(crate) names: Vec<String>,
-    /// None for all.
+    /// The namespaces; none for all.
     pub(crate) namespaces: Vec<String>,
     pub(crate) verbs: Vec<String>,
     pub(crate) because: Option<String>,
 }
 
-/// What a rule is about.
+/// The resource of a rule.
 #[derive(Debug, Clone)]
 pub(crate) enum Target {
     Kind(Arc<KindClient>),
@@ -30,17 +37,17 @@ pub(crate) enum Target {
         group: String,
         plural: String,
     },
-    /// Events, in the group in which the operator writes them when rules are asked for.
+    /// Events, in the API group in which the operator writes them when permissions are gathered.
     Events,
 }
 
 impl Rule {
-    /// Begins a rule on a kind.
+    /// Creates a rule on a kind, without verbs.
     pub fn of<K: View>(kind: &SharedController<K>) -> Self {
         Self::new(Target::Kind(kind.client()))
     }
 
-    /// Begins a rule on a resource, given its group (empty for core) and plural.
+    /// Creates a rule on a resource, given its group (empty for core) and plural.
     pub fn on(group: &str, plural: &str) -> Self {
         Self::new(Target::Resource {
             group: group.to_owned(),
@@ -48,36 +55,42 @@ impl Rule {
         })
     }
 
-    /// Makes the rule for a finalizer on objects of a kind: they are patched, and read when they changed meanwhile.
+    /// Creates the rule for a finalizer on objects of a kind.
+    ///
+    /// They are patched, and read if they changed meanwhile.
     pub fn finalizer<K: View>(kind: &SharedController<K>) -> Self {
         Self::of(kind).verbs(["get", "patch"])
     }
 
-    /// Makes the rule for the status of objects of a kind, which is patched.
+    /// Creates the rule for the status of objects of a kind, which is patched.
     pub fn status<K: View>(kind: &SharedController<K>) -> Self {
         Self::of(kind).subresource("status").verbs(["patch"])
     }
 
-    /// Makes the rule for objects of a kind that are applied and pruned: they are created, patched and deleted, and
-    /// looked at before that where the cache does not show them.
+    /// Creates the rule for objects of a kind that are applied and pruned.
     ///
-    /// Who applies roles and bindings also needs what those allow, or the verbs `escalate` on roles and `bind` on the
-    /// roles that are bound: the API server lets a program give away only what it has. That cannot be seen from here,
-    /// and giving it to every program that applies roles would be too much; [`Manifests`](crate::Manifests) remind of
-    /// it.
+    /// They are created, patched and deleted, and read before that if the cache does not have them.
+    ///
+    /// A program that applies roles or bindings also needs every permission they grant, or the verbs `escalate` on
+    /// roles and `bind` on the bound roles: the API server lets a program grant only what it has itself. These
+    /// permissions cannot be derived here, and granting them to every program that applies roles would be too much.
+    /// [`Manifests`](crate::Manifests) print a reminder.
     pub fn apply<K: View>(kind: &SharedController<K>) -> Self {
         Self::of(kind).verbs(["create", "delete", "get", "list", "patch"])
     }
 
-    /// Makes the rule for objects of a kind that own others and keep their deletion waiting for those: clusters that
-    /// enforce it (OpenShift; the admission plugin OwnerReferencesPermissionEnforcement) ask for `update` on their
-    /// finalizers.
+    /// Creates the rule for owners whose deletion waits for their dependents.
+    ///
+    /// Clusters that enforce it (OpenShift; the admission plugin OwnerReferencesPermissionEnforcement) require `update`
+    /// on the finalizers of the owner.
     pub fn owner<K: View>(kind: &SharedController<K>) -> Self {
         Self::of(kind).subresource("finalizers").verbs(["update"])
     }
 
-    /// Makes the rule for Events, which are created, and patched when they repeat; in the group in which the operator
-    /// [writes them](crate::EventOptions::api) when rules are asked for.
+    /// Creates the rule for Events, which are created, and patched when they repeat.
+    ///
+    /// The group is the one in which the operator [writes them](crate::EventOptions::api) when permissions are
+    /// gathered.
     pub fn events() -> Self {
         Self::new(Target::Events).verbs(["create", "patch"])
     }
@@ -93,13 +106,13 @@ impl Rule {
         }
     }
 
-    /// Adds verbs, such as `get`, `list` or `*`; a rule without any is none.
+    /// Adds verbs, such as `get`, `list` or `*`. A rule without verbs has no effect.
     pub fn verbs<V: Into<String>>(mut self, verbs: impl IntoIterator<Item = V>) -> Self {
         self.verbs.extend(verbs.into_iter().map(Into::into));
         self
     }
 
-    /// Narrows the rule to a subresource, such as `status` or `scale`.
+    /// Restricts the rule to a subresource, such as `status` or `scale`.
     pub fn subresource(self, subresource: &str) -> Self {
         let subresource = subresource.to_owned();
         Self {
@@ -108,13 +121,17 @@ impl Rule {
         }
     }
 
-    /// Narrows the rule to objects of some names; of none given, it is for all. Creations cannot be narrowed.
+    /// Restricts the rule to objects of some names; an empty list means all.
+    ///
+    /// Creations cannot be restricted by name.
     pub fn named<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Self {
         self.names.extend(names.into_iter().map(Into::into));
         self
     }
 
-    /// Narrows the rule to some namespaces; of none given, it is for those the kind's cache is restricted to, or all.
+    /// Restricts the rule to some namespaces.
+    ///
+    /// An empty list means the namespaces to which the kind's cache is restricted, or all.
     pub fn in_namespaces<N: Into<String>>(
         mut self,
         namespaces: impl IntoIterator<Item = N>,
@@ -124,7 +141,9 @@ impl Rule {
         self
     }
 
-    /// Says who needs it, for the error when it is missing (default: the reconciler, or the operator).
+    /// Sets the reason, for the error when the permission is missing.
+    ///
+    /// The default is the name of the reconciler or the operator.
     pub fn because(self, because: impl Into<String>) -> Self {
         let because = Some(because.into());
         Self { because, ..self }
@@ -135,7 +154,7 @@ impl Rule {
         self
     }
 
-    /// Returns whether it is a rule for deleting objects of a kind, in whichever version.
+    /// Returns whether the rule covers deleting objects of a kind, in any version.
     pub(super) fn is_of_deletions(&self, gvk: &Gvk) -> bool {
         let is_it = |own: &Gvk| own.group() == gvk.group() && own.kind() == gvk.kind();
         let mut verbs = self.verbs.iter();
@@ -144,7 +163,7 @@ impl Rule {
             && self.gvk().is_some_and(is_it)
     }
 
-    /// Returns the kind, if it is a rule on one.
+    /// Returns the kind, if the rule has one.
     pub(crate) fn gvk(&self) -> Option<&Gvk> {
         match &self.target {
             Target::Kind(client) => Some(client.gvk()),
@@ -153,10 +172,10 @@ impl Rule {
     }
 }
 
-/// Who is a service account rather than a user, before its namespace and name.
+/// The prefix of user names of service accounts; namespace and name follow.
 const SERVICE_ACCOUNT: &str = "system:serviceaccount:";
 
-/// Returns the rules for acting as somebody else.
+/// Returns the rules for impersonating an identity.
 pub(crate) fn impersonation(identity: &ClientIdentity) -> Vec<Rule> {
     let rule = |plural: &str, names: &[String]| {
         let rule = Rule::on("", plural).named(names.iter().cloned());

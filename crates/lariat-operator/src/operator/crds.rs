@@ -10,7 +10,7 @@ use super::operator::Operator;
 use crate::crd::{CrdOptions, CrdReport, Install, InstallError, ensure_crds};
 use crate::needs::Rule;
 
-/// What an operator installs.
+/// The CRDs to install, and how.
 #[derive(Default, Clone)]
 struct Crds {
     definitions: Vec<CustomResourceDefinition>,
@@ -18,8 +18,9 @@ struct Crds {
 }
 
 impl Operator {
-    /// Has a CRD installed by [`start`](Self::start) and [`run`](Self::run), before anything else; can be said
-    /// any number of times. What is done is said at [`ensure_crds`](ensure_crds()).
+    /// Adds a CRD that [`start`](Self::start) and [`run`](Self::run) install first.
+    ///
+    /// See [`ensure_crds`](ensure_crds()) for what is written. It can be called any number of times.
     ///
     /// ```no_run
     /// use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
@@ -29,14 +30,14 @@ impl Operator {
     /// // `Widget::crd()`, where Widget derives kube's CustomResource.
     /// operator.installs(widgets);
     /// operator.installs(gadgets);
-    /// // Where somebody else installs them:
+    /// // In clusters where they are installed separately:
     /// operator.crd_options(CrdOptions::default().install(Install::Verify));
     /// # }
     /// ```
     pub fn installs(&self, definition: CustomResourceDefinition) {
         let installed = self.crds();
         let mut crds = installed.lock();
-        // Modules of one program may both need it.
+        // Several modules of one program may add the same CRD.
         if !crds.definitions.contains(&definition) {
             crds.definitions.push(definition);
         }
@@ -47,8 +48,9 @@ impl Operator {
         self.crds().lock().options = options;
     }
 
-    /// Makes sure that the CRDs this operator [installs](Self::installs) are there, now; a start does so by
-    /// itself.
+    /// Installs the CRDs of this operator now.
+    ///
+    /// A start does so by itself.
     ///
     /// # Errors
     ///
@@ -72,7 +74,7 @@ impl Operator {
         let options = options.or_field_manager(self.name());
         let client = self.factory().client();
         let reports = ensure_crds(&client, &definitions, &options).await?;
-        // Somebody may have asked too early, and a start would believe that the kinds are missing.
+        // Discovery may have been cached before the CRDs were established; a start would then find the kinds missing.
         let mapper = self.factory().caches().clients().mapper();
         for spec in definitions.iter().map(|definition| &definition.spec) {
             for version in &spec.versions {
@@ -82,12 +84,12 @@ impl Operator {
         Ok(reports)
     }
 
-    /// Installs what a start needs.
+    /// Installs the CRDs before a start.
     pub(super) async fn install(&self) -> Result<(), InstallError> {
         self.ensure_crds().await.map(drop)
     }
 
-    /// Returns the rules for what is installed.
+    /// Returns the rules for installing the CRDs.
     pub(super) fn crd_rules(&self) -> Vec<Rule> {
         let crds = self.crds().lock().clone();
         let names: Vec<String> = crds
@@ -109,7 +111,7 @@ impl Operator {
         };
         let mut rules = vec![rule().named(names).verbs(named.iter().copied())];
         if create {
-            // What is created has no name yet when permission is asked for.
+            // The name is not known when permission to create is checked.
             rules.push(rule().verbs(["create"]));
         }
         rules

@@ -1,4 +1,4 @@
-//! Nothing is installed without the feature `crd`.
+//! Without the feature `crd` nothing is installed.
 
 use super::lifecycle::OperatorError;
 use super::operator::Operator;

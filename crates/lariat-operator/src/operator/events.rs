@@ -7,22 +7,24 @@ use lariat_core::Remembered;
 use super::operator::Operator;
 use crate::events::{EventApi, Recorder};
 
-/// How long a stop waits for Events that are not written yet.
+/// How long a stop waits for unwritten Events.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
 impl Operator {
-    /// Returns the recorder of Events, for use outside reconcilers; inside there is [`Reconcile::event`](crate::Reconcile::event).
+    /// Returns the event recorder, for use outside reconcilers.
+    ///
+    /// Reconcilers have [`Reconcile::event`](crate::Reconcile::event).
     #[must_use]
     pub fn events(&self) -> Recorder {
         Recorder::clone(&Recorder::of(self.state()))
     }
 
-    /// Takes Events again after a close.
+    /// Accepts Events again after a close.
     pub(super) fn open_events(&self) {
         Recorder::of(self.state()).open();
     }
 
-    /// Takes no more Events, and waits for a while until those that wait are written.
+    /// Stops accepting Events, and waits a while until the queued ones are written.
     pub(super) async fn close_events(&self) {
         Recorder::of(self.state()).close(TIMEOUT).await;
     }
@@ -35,7 +37,7 @@ impl Operator {
         }
     }
 
-    /// Adds how much is remembered.
+    /// Appends the sizes of what the recorder remembers.
     pub(super) fn remembered_events(&self, all: &mut Vec<Remembered>) {
         all.extend(Recorder::of(self.state()).remembered());
     }

@@ -1,4 +1,4 @@
-//! There are no Events without the feature `events`.
+//! Without the feature `events` there are no Events.
 
 use lariat_core::Remembered;
 

@@ -1,4 +1,4 @@
-//! From start to stop.
+//! Starts and stops an operator.
 
 use std::future::Future;
 use std::pin::pin;
@@ -12,22 +12,22 @@ use crate::crd::InstallError;
 #[cfg(feature = "rbac")]
 use crate::rbac::AccessError;
 
-/// What running an operator can fail with.
+/// The error of starting, running or stopping an operator.
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum OperatorError {
-    /// CRDs are not installed.
+    /// A CRD was not installed.
     #[cfg(feature = "crd")]
     #[error(transparent)]
     Install(#[from] InstallError),
-    /// Something is not allowed.
+    /// A permission is missing.
     #[cfg(feature = "rbac")]
     #[error(transparent)]
     Access(#[from] AccessError),
     /// The factory did not start.
     #[error(transparent)]
     Start(#[from] StartError),
-    /// The stop had to cut work short.
+    /// The stop exceeded its grace period.
     #[error(transparent)]
     Stop(#[from] StopError),
     /// The lease of the leader election is lost.
@@ -38,14 +38,14 @@ pub enum OperatorError {
 debug_as_description!(OperatorError);
 
 impl Operator {
-    /// Makes ready what reconcilers need: installs [CRDs](Self::installs), and checks
-    /// [permissions](Self::checks_access) if that was asked for.
+    /// Installs [CRDs](Self::installs), and checks [permissions](Self::checks_access) if asked to.
     ///
-    /// [`start`](Self::start) does this. Where several operators share a factory, prepare each and start the factory.
+    /// [`start`](Self::start) does this first. If several operators share a factory, prepare each of them and then
+    /// start the factory.
     ///
     /// # Errors
     ///
-    /// A CRD is not established, or something is not allowed.
+    /// A CRD is not established, or a permission is missing.
     ///
     /// # Panics
     ///
@@ -53,7 +53,7 @@ impl Operator {
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, CRDs may have been written or not.
+    /// If the future is dropped, some CRDs may have been written.
     pub async fn prepare(&self) -> Result<(), OperatorError> {
         self.install().await?;
         self.check_access_if_asked().await?;
@@ -61,12 +61,14 @@ impl Operator {
         Ok(())
     }
 
-    /// [Prepares](Self::prepare), and starts the factory with this many workers for each kind; see
+    /// [Prepares](Self::prepare) the operator, and starts its factory.
+    ///
+    /// `workers` is the number of workers for each kind; see
     /// [`SharedControllerFactory::start`](lariat_controller::SharedControllerFactory::start).
     ///
     /// # Errors
     ///
-    /// Something is not ready, or the factory does not start.
+    /// The preparation fails, or the factory does not start.
     ///
     /// # Panics
     ///
@@ -74,44 +76,45 @@ impl Operator {
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, what was started by then goes on running.
+    /// If the future is dropped, what has started keeps running.
     pub async fn start(&self, workers: impl Into<Option<usize>>) -> Result<(), OperatorError> {
         self.prepare().await?;
         match self.factory().start(workers).await {
-            // It runs, and so does the recorder.
+            // The factory runs, and so does the recorder.
             Ok(()) => Ok(()),
             Err(error @ StartError::AlreadyStarted) => Err(error.into()),
             Err(error) => {
-                // Handlers may have published already what keeps it from starting.
+                // Handlers may have published Events before the start failed.
                 self.close_events().await;
                 Err(error.into())
             }
         }
     }
 
-    /// Stops the factory, and waits up to 5 seconds until the Events are written that it left.
+    /// Stops the factory, and waits up to 5 seconds for unwritten Events.
     ///
     /// # Errors
     ///
-    /// What was due could not be finished within the grace period.
+    /// Keys that were due were not processed within the grace period.
     ///
     /// # Cancel safety
     ///
-    /// As for [`SharedControllerFactory::stop`](lariat_controller::SharedControllerFactory::stop); Events that are not
-    /// written yet may be lost.
+    /// As for [`SharedControllerFactory::stop`](lariat_controller::SharedControllerFactory::stop); unwritten Events may
+    /// be lost.
     pub async fn stop(&self) -> Result<(), OperatorError> {
         let stopped = self.factory().stop().await;
         self.close_events().await;
         Ok(stopped?)
     }
 
-    /// Starts, runs until a shutdown signal, whatever the future resolves to, and stops; the signal ends a start that
-    /// waits too.
+    /// Starts, runs until `shutdown` resolves, and stops.
+    ///
+    /// The output of `shutdown` is ignored. If it resolves while the start waits for caches, the start ends too.
     ///
     /// # Errors
     ///
-    /// As for [`start`](Self::start) and [`stop`](Self::stop), or the lease of the
-    /// [leader election](lariat_controller::FactoryBuilder::leader_election) is lost.
+    /// As for [`start`](Self::start) and [`stop`](Self::stop), or the lease of the [leader
+    /// election](lariat_controller::FactoryBuilder::leader_election) is lost.
     ///
     /// # Panics
     ///
@@ -119,7 +122,7 @@ impl Operator {
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, what was started by then goes on running.
+    /// If the future is dropped, what has started keeps running.
     pub async fn run<T>(
         &self,
         workers: impl Into<Option<usize>>,
@@ -128,16 +131,16 @@ impl Operator {
         let mut shutdown = pin!(shutdown);
         tokio::select! {
             biased;
-            // First, so that a signal has who waits for it before a reconciler does anything.
+            // Polled first, so that a signal handler is installed before any reconciler is called.
             _ = &mut shutdown => return self.stop().await,
             started = self.start(workers) => started?,
         }
         let lost = tokio::select! {
             biased;
             _ = shutdown => None,
-            why = self.factory().lease_lost() => Some(why),
+            reason = self.factory().lease_lost() => Some(reason),
         };
         let stopped = self.stop().await;
-        lost.map_or(stopped, |why| Err(OperatorError::Lost(why)))
+        lost.map_or(stopped, |reason| Err(OperatorError::Lost(reason)))
     }
 }

@@ -1,4 +1,4 @@
-//! The operator: a name on a factory.
+//! The operator.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,13 +11,31 @@ use crate::needs::Rule;
 use crate::reconcile::OperatorState;
 use crate::reconciler::Reconciler;
 
-/// A named program on a shared factory; a clone is the same operator.
+/// A named operator on a shared factory; clones are the same operator.
 ///
-/// The name is the field manager of what it writes, alone or with the name of a reconciler behind it, and the reporting
-/// component of its Events. Several operators,
-/// and handlers without any, can share one factory.
+/// The name is the field manager of what it writes, alone or followed by the name of a reconciler, and the reporting
+/// component of its Events. Several operators, and handlers without an operator, can share one factory.
 ///
-/// Handlers do not keep the factory: dropping the last clone of operator and factory drops what runs.
+/// Handlers do not keep the factory alive: dropping the last clone of the operator and of the factory aborts the
+/// controllers.
+///
+/// ```no_run
+/// use k8s_openapi::api::core::v1::Pod;
+/// use lariat_controller::{HandlerResult, Outcome, SharedControllerFactory};
+/// use lariat_operator::{Operator, Reconcile};
+///
+/// async fn reconcile(cx: Reconcile<Pod>) -> HandlerResult {
+///     println!("{} exists", cx.key());
+///     Ok(Outcome::done())
+/// }
+///
+/// # async fn example(client: kube::Client) -> Result<(), Box<dyn std::error::Error>> {
+/// let factory = SharedControllerFactory::builder(client).build();
+/// let operator = Operator::new("pods.example.com", &factory);
+/// operator.reconciler("log", &factory.for_object::<Pod>()).register(reconcile)?;
+/// operator.run(5, std::future::pending::<()>()).await?;
+/// # Ok(()) }
+/// ```
 #[derive(Clone)]
 pub struct Operator {
     factory: SharedControllerFactory,
@@ -25,10 +43,10 @@ pub struct Operator {
 }
 
 impl Operator {
-    /// Makes an operator of a factory. Nothing is sent.
+    /// Creates an operator on a factory; nothing is sent.
     ///
-    /// The name is a field manager, so it may have 128 bytes and no characters that cannot be printed. It is checked
-    /// when a reconciler is [registered](Reconciler::register).
+    /// The name is a field manager: at most 128 bytes, all of them printable. It is checked when a reconciler is
+    /// [registered](Reconciler::register).
     #[must_use]
     pub fn new(name: &str, factory: &SharedControllerFactory) -> Self {
         Self {
@@ -37,13 +55,13 @@ impl Operator {
         }
     }
 
-    /// Returns its name.
+    /// Returns the name.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.state.name
     }
 
-    /// Returns the factory it runs on.
+    /// Returns the factory.
     #[must_use]
     pub fn factory(&self) -> &SharedControllerFactory {
         &self.factory
@@ -53,22 +71,24 @@ impl Operator {
         &self.state
     }
 
-    /// Says that something is needed that cannot be seen from what is registered.
+    /// Declares a permission that cannot be derived from what is registered.
     pub fn needs(&self, rule: Rule) {
         let rule = rule.because_of(|| "the operator".to_owned());
         self.state.needs.add(0, [rule]);
     }
 
-    /// Begins a reconciler of a kind; nothing happens until it is [registered](Reconciler::register).
+    /// Returns a builder of a reconciler.
+    ///
+    /// Nothing happens until it is [registered](Reconciler::register).
     pub fn reconciler<K: View>(&self, name: &str, kind: &SharedController<K>) -> Reconciler<K> {
         Reconciler::new(name, kind, &self.state)
     }
 
-    /// Returns the handle through which objects of a kind are read, from the cache, and written.
+    /// Returns a handle that reads a kind from the cache and writes it.
     ///
     /// # Panics
     ///
-    /// If the factory runs and this is the first use of the kind: outside a tokio runtime.
+    /// If called outside a tokio runtime while the factory runs, and this is the first use of the kind.
     #[must_use]
     pub fn api<K>(&self) -> CachedApi<K>
     where

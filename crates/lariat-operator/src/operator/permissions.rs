@@ -1,4 +1,4 @@
-//! What an operator needs to be allowed.
+//! The permissions an operator needs.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -10,50 +10,52 @@ use lariat_core::ObjectKey;
 use super::operator::Operator;
 use crate::rbac::{self, AccessError, Gathered, Gathering, Manifests, Permission};
 
-/// Whether a start checks what is allowed.
+/// Whether a start checks the permissions.
 #[derive(Default)]
 struct ChecksAtStart(AtomicBool);
 
 impl Operator {
-    /// Returns what the operator needs to be allowed, by group and resource, each with who needs it.
+    /// Returns the permissions the operator needs, each with the reasons.
     ///
-    /// It is gathered from what is registered:
+    /// They are derived from what is registered:
     ///
-    /// | what | verbs | on |
+    /// | registered | verbs | on |
     /// |---|---|---|
     /// | a cache: reconcilers, handlers, `owns`, `watches`, [`CachedApi`](crate::CachedApi) | list, watch | the kind |
-    /// | a cache without contents ([`Storage::OnDemand`](lariat_cache::Storage::OnDemand)) | get | the kind |
-    /// | caches that [are kept](lariat_cache::CacheFactoryBuilder::warm_restart) between runs | get | the namespace `kube-system` |
+    /// | a cache without content ([`Storage::OnDemand`](lariat_cache::Storage::OnDemand)) | get | the kind |
+    /// | caches that are [saved](lariat_cache::CacheFactoryBuilder::warm_restart) between runs | get | the namespace `kube-system` |
     /// | [`Operator::installs`] | create, get, patch, by [`Install`](crate::Install) | CRDs, by name |
     /// | [`Rule::finalizer`](crate::Rule::finalizer) | get, patch | the kind |
     /// | [`Rule::status`](crate::Rule::status) | patch | the status of the kind |
     /// | [`Reconciler::writes_status`](crate::Reconciler::writes_status), [`Reconciler::report_errors`](crate::Reconciler::report_errors) | get, and patch | the kind, and its status |
-    /// | [`Rule::apply`](crate::Rule::apply), [`Reconciler::applies`](crate::Reconciler::applies) | create, delete, get, list, patch | the kind that is applied |
+    /// | [`Rule::apply`](crate::Rule::apply), [`Reconciler::applies`](crate::Reconciler::applies) | create, delete, get, list, patch | the applied kind |
     /// | [`Rule::owner`](crate::Rule::owner), [`Reconciler::applies`](crate::Reconciler::applies) | update | the finalizers of the owner |
     /// | [`Reconciler::applies`](crate::Reconciler::applies) | get, patch | the owner |
-    /// | [`Reconciler::prunes`](crate::Reconciler::prunes) | delete, get, list | the kind that was applied once |
+    /// | [`Reconciler::prunes`](crate::Reconciler::prunes) | delete, get, list | the formerly applied kind |
     /// | [`Rule::events`](crate::Rule::events), [`Reconciler::guard`](crate::Reconciler::guard) | create, patch | Events |
-    /// | a reconciler whose [identity](lariat_controller::HandlerOptions::identity) acts for others | impersonate | users, groups, service accounts, by name |
+    /// | a reconciler whose [identity](lariat_controller::HandlerOptions::identity) impersonates others | impersonate | users, groups, service accounts, by name |
     /// | [`Reconciler::needs`](crate::Reconciler::needs), [`Operator::needs`] | any | anything |
     ///
-    /// `owns` and `watches` say what is read. What a reconciler writes is in its code, which nobody can see from
-    /// outside: it is said by [`Reconciler::applies`](crate::Reconciler::applies) and [`Reconciler::needs`](crate::Reconciler::needs). So is `get`, where single objects are
-    /// read from the API server ([`with_fallback`](crate::CachedApi::with_fallback),
-    /// [`get_live`](crate::CachedApi::get_live)) or a kind may exceed its memory budget. What was forgotten shows in a
-    /// test that runs under the [manifests](Operator::manifests): the embedded cluster evaluates them.
+    /// `owns` and `watches` declare reads. Writes are made by the reconciler's code and cannot be derived: declare them
+    /// with [`Reconciler::applies`](crate::Reconciler::applies) and [`Reconciler::needs`](crate::Reconciler::needs).
+    /// Declare `get` too, if single objects are read from the API server
+    /// ([`with_fallback`](crate::CachedApi::with_fallback), [`get_live`](crate::CachedApi::get_live)) or a kind may
+    /// exceed its memory budget. A missing declaration shows in a test that runs under the
+    /// [manifests](Operator::manifests): the embedded cluster evaluates them.
     ///
-    /// What a reconciler writes as somebody else, that user has to be allowed, and it is counted here all the same.
-    /// Other handlers with an identity, and handles [with one](lariat_controller::SharedController::with_identity), are not looked at.
+    /// The permissions of a reconciler that impersonates a user are included, although the user needs them. The
+    /// identities of other handlers, and of handles [with one](lariat_controller::SharedController::with_identity), are
+    /// ignored.
     ///
-    /// If the cache of a kind is restricted to some namespaces, so is everything needed of that kind.
+    /// If the cache of a kind is restricted to some namespaces, so are all permissions of that kind.
     ///
-    /// It is complete once everything is registered. Handlers that are taken away later are still counted. Kinds
-    /// that are [followed](lariat_controller::SharedControllerFactory::for_all_kinds) are counted as far as they have
-    /// come.
+    /// The result is complete once everything is registered. Handlers that were deregistered are still counted. Kinds
+    /// [selected by a predicate](lariat_controller::SharedControllerFactory::for_all_kinds) are counted as far as
+    /// discovery has found them.
     ///
     /// # Errors
     ///
-    /// A kind that was named without its resource is not served, or discovery does not answer.
+    /// A kind that was named without its resource is not served, or discovery fails.
     ///
     /// # Panics
     ///
@@ -66,9 +68,10 @@ impl Operator {
         self.gather().await.complete()
     }
 
-    /// Returns the ClusterRole with all [rules](Self::rules), in every namespace: the same for the same program.
+    /// Returns a ClusterRole with all [rules](Self::rules), in every namespace.
     ///
-    /// [`manifests`](Self::manifests) restricts what can be to namespaces, and writes YAML.
+    /// The same program always returns the same role. [`manifests`](Self::manifests) restricts rules to namespaces
+    /// where possible, and prints YAML.
     ///
     /// # Errors
     ///
@@ -93,9 +96,9 @@ impl Operator {
         })
     }
 
-    /// Returns what a service account is to be given, roles and bindings of a name; it prints as YAML.
+    /// Returns a service account with roles and bindings, which prints as YAML.
     ///
-    /// What is needed in some namespaces only is in a Role of each. An account without a namespace is one of
+    /// Permissions that are restricted to namespaces are in a Role of each. An account without a namespace is in
     /// `default`.
     ///
     /// ```no_run
@@ -123,25 +126,27 @@ impl Operator {
         Ok(Manifests::new(name, account, &self.rules().await?))
     }
 
-    /// Has [`check_access`](Self::check_access) done by [`start`](Self::start) and [`run`](Self::run) (default: no).
+    /// Makes [`start`](Self::start) and [`run`](Self::run) call [`check_access`](Self::check_access).
     ///
-    /// Without it a permission that is missing shows as a cache that is not filled in time, or as an error of the
-    /// reconciler that meets it.
+    /// The default is not to. A missing permission then shows as a cache that does not sync in time, or as an error of
+    /// the reconciler that needs it.
     pub fn checks_access(&self) {
         let checks = self.state().feature::<ChecksAtStart>();
         checks.0.store(true, Ordering::Relaxed);
     }
 
-    /// Asks the API server whether this program may do what its [rules](Self::rules) say, a question for each verb and
-    /// at most eight at a time; whoever may do everything is asked about that alone.
+    /// Asks the API server whether this program has the [permissions](Self::rules).
     ///
-    /// It asks as the factory's client does, without the identities of single handlers. Questions that are not
-    /// answered, and kinds that are not served, are warned of and passed over: a check that cannot be done is no
-    /// reason not to start.
+    /// One request is sent for each verb, at most eight at a time. If the program may do everything, a single request
+    /// suffices.
+    ///
+    /// The requests are sent as the factory's client, without the identities of single handlers. Requests that are not
+    /// answered, and kinds that are not served, are logged as warnings and skipped: a check that fails does not prevent
+    /// a start.
     ///
     /// # Errors
     ///
-    /// Something is not allowed. The error says all of it, who needs it, and the rules to add.
+    /// A permission is missing. The error has all of them, with the reasons, and the rules to add.
     ///
     /// # Panics
     ///

@@ -1,4 +1,4 @@
-//! Nothing is checked without the feature `rbac`.
+//! Without the feature `rbac` nothing is checked.
 
 use super::lifecycle::OperatorError;
 use super::operator::Operator;

@@ -1,26 +1,27 @@
-//! An operator that only plans.
+//! Operators that only plan.
 
 use super::operator::Operator;
 use crate::guard::{Book, Plan};
 
 impl Operator {
-    /// Makes the operator only plan: from now on, and for good, what its reconcilers write is sent as a dry run
-    /// (`dryRun=All`) and written down. The API server checks and answers as if it were done, and stores nothing.
+    /// Makes the operator only plan: its reconcilers' writes are sent as dry runs.
     ///
-    /// That holds for the writes of reconcilers' calls through the factory's clients, status among them.
+    /// This cannot be undone. The writes are sent with `dryRun=All` and recorded: the API server checks and answers
+    /// them as usual, and stores nothing.
+    ///
+    /// This covers the writes of reconcilers' calls through the factory's clients, including status.
     /// [`Reconcile::event`](crate::Reconcile::event) writes nothing, and logs the event. Handlers that are not
-    /// reconcilers of this operator write as ever, and so does what is not in a call: writes on tasks a reconciler
-    /// spawned are **no** dry runs, the [recorder](Operator::events) writes the Events it is given, and CRDs the
-    /// operator [installs](Operator::installs) are installed. A dry run needs the permissions of the write, and one of an
-    /// update or patch `get` beside, to show what would change.
-    /// Guards are not asked.
+    /// reconcilers of this operator write as usual, and so does everything outside a call: writes on tasks that a
+    /// reconciler spawned are **not** dry runs, the [recorder](Operator::events) writes its Events, and CRDs the
+    /// operator [installs](Operator::installs) are installed. A dry run needs the permissions of the write; one of an
+    /// update or patch also needs `get`, to show what would change. Guards are not asked.
     ///
-    /// Reconcilers see the answers, but the world stays as it is: what was created is not in the cache, and no change
-    /// comes of it, so nothing loops unless a reconciler asks to be called again. A write to an object that is only
-    /// planned fails, as not found; the plan [says so](crate::PlannedWrite::refused), and the error leads to a retry with
-    /// backoff as usual. So the plan is of the first step of each object, rather than of all that would follow. A write
-    /// of which a server or webhook makes no dry run is refused, and so are calls into pods (`exec`, `attach`,
-    /// `portforward`), and into whatever is behind a `proxy` unless by a GET, which is let through as a read.
+    /// Reconcilers see the answers, but nothing changes: a created object is not in the cache and causes no watch
+    /// event, so reconcilers do not loop unless they ask for a requeue. A write to an object that is only planned fails
+    /// with not found; the plan [has the error](crate::PlannedWrite::refused), and the call is retried with backoff as
+    /// usual. So the plan has the first step for each object, and not everything that would follow. A write that a
+    /// server or webhook cannot answer as a dry run is refused, as are calls into pods (`exec`, `attach`,
+    /// `portforward`) and calls through a `proxy`, except for GET, which passes as a read.
     ///
     /// ```no_run
     /// # use lariat_controller::SharedControllerFactory;
@@ -39,13 +40,13 @@ impl Operator {
         self
     }
 
-    /// Returns what has been planned so far; nothing unless the operator [only plans](Self::plan_only).
+    /// Returns the plan so far; empty unless the operator [only plans](Self::plan_only).
     #[must_use]
     pub fn planned(&self) -> Plan {
         self.state().feature::<Book>().plan()
     }
 
-    /// Takes what has been planned so far; the plan begins anew.
+    /// Takes the plan so far, and begins a new one.
     #[must_use = "what is taken is gone"]
     pub fn take_planned(&self) -> Plan {
         self.state().feature::<Book>().take()

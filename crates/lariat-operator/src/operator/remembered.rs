@@ -1,4 +1,4 @@
-//! How much an operator remembers.
+//! The sizes of what an operator remembers.
 
 use lariat_core::Remembered;
 
@@ -6,26 +6,26 @@ use super::operator::Operator;
 use crate::reconciler::remembered;
 
 impl Operator {
-    /// Returns how much the operator remembers, with the bound of each structure.
+    /// Returns the size and bound of every internal structure.
     ///
-    /// It is for checks, and for gauges of programs that run for long. What its factory remembers is not in it; see
+    /// Use it for checks, and for gauges of long-running programs. The structures of the factory are not included; see
     /// [`SharedControllerFactory::remembered`](lariat_controller::SharedControllerFactory::remembered).
     ///
-    /// Locks are held for moments, and the cost does not grow with the number of objects.
+    /// Locks are held briefly, and the cost does not grow with the number of objects.
     ///
     /// | `what` | keyed by | bound |
     /// |---|---|---|
-    /// | `owners of sets` | object key | for each kind 64, or twice the owners that exist; they go with the last reconciler of the kind |
+    /// | `owners of sets` | object key | for each kind 64, or twice the owners that exist; dropped with the last reconciler of the kind |
     /// | `applied kinds`, `forbidden kinds` | kind | 1,024 |
     /// | `applied statuses` | uid | 65,536 |
     /// | `cleaned objects` | uid | 16,384 for each reconciler with a finalizer |
     /// | `ends` | uid | 2,048 for each reconciler |
-    /// | `guard windows` | budget, and kind where each counts by itself | 64, or twice those in which something is counted, for each guard of a reconciler |
-    /// | `events` | what they are about | 12,288: 4,096 for each of notes, Events and limits |
+    /// | `guard windows` | budget, and kind if each is counted separately | 64, or twice those with a count, for each guard of a reconciler |
+    /// | `events` | regarding object | 12,288: 4,096 for each of notes, Events and limits |
     /// | `queued events` | Event | 1,000 for each of two tasks, one of which ends |
     ///
-    /// An owner has entries for the objects that its sets had in the last call, and for at most 1,024 others that were
-    /// not deleted because nothing says who applied them.
+    /// An owner has entries for the objects its sets had in the last call, and for at most 1,024 others that were not
+    /// deleted because it is unknown who applied them.
     #[must_use]
     pub fn remembered(&self) -> Vec<Remembered> {
         let mut all = Vec::new();

@@ -1,4 +1,4 @@
-//! Asking the API server what this program may do.
+//! Asks the API server for the permissions of this program.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -16,28 +16,29 @@ use crate::wire::Sender;
 
 const PATH: &str = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
 
-/// How many questions are asked at a time.
+/// The number of concurrent requests.
 const AT_A_TIME: usize = 8;
 
-/// How long an answer may take, how often a question is asked, and how long is waited in between.
+/// The time limit of an answer, the number of attempts, and the pause between them.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 const TRIES: u32 = 3;
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// A question about one deed, of one of the permissions.
+/// A request for one verb of one of the permissions.
 struct Question {
     number: usize,
     verb: String,
     attributes: Value,
 }
 
-/// Finds out what is missing; what is not answered is not.
+/// Returns the missing permissions. A permission whose request is not answered does not count as missing.
 pub(crate) async fn check(
     client: &Client,
     permissions: Vec<Permission>,
 ) -> Result<(), AccessError> {
-    let sender = Sender::new(client.clone());
-    let sender = &sender.within(ANSWER_TIMEOUT).trying(TRIES, PAUSE);
+    let sender = &Sender::new(client.clone())
+        .within(ANSWER_TIMEOUT)
+        .trying(TRIES, PAUSE);
     match may(sender, &json!({"group": "*", "resource": "*", "verb": "*"})).await {
         Ok(true) => return Ok(()),
         Ok(false) => {}
@@ -80,7 +81,7 @@ pub(crate) async fn check(
     }
 }
 
-/// Returns a question for each verb, name and namespace.
+/// Returns a request for each verb, name and namespace.
 fn questions_of(number: usize, permission: &Permission) -> Vec<Question> {
     let all = [String::new()];
     let or_all = |list: &[String]| -> Vec<String> {

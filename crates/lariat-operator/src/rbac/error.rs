@@ -1,4 +1,4 @@
-//! What is not allowed.
+//! The error of missing permissions.
 
 use std::fmt;
 
@@ -8,7 +8,9 @@ use super::permission::Permission;
 use super::policy;
 use crate::yaml;
 
-/// Permissions that are missing: which, who needs them, and the rules to add to the role.
+/// Permissions are missing.
+///
+/// It has the permissions, the reasons for them, and the rules to add to the role.
 pub struct AccessError {
     missing: Vec<Permission>,
 }
@@ -18,7 +20,7 @@ impl AccessError {
         Self { missing }
     }
 
-    /// Returns what is missing: at least one permission, with the verbs that are missing alone.
+    /// Returns the missing permissions; at least one, each with the missing verbs only.
     #[must_use]
     pub fn missing(&self) -> &[Permission] {
         &self.missing

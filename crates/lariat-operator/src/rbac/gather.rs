@@ -1,4 +1,4 @@
-//! What is needed, from all who need something.
+//! Gathers the permissions of an operator.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -9,23 +9,23 @@ use lariat_core::{Gvk, Scope};
 use super::permission::Permission;
 use crate::needs::{Rule, Target};
 
-/// Whose permissions are gathered.
+/// The sources of the permissions.
 pub(crate) struct Gathering<'a> {
     pub(crate) factory: &'a SharedControllerFactory,
-    /// What reconcilers and the operator say they need.
+    /// The rules that reconcilers and the operator declare.
     pub(crate) rules: Vec<Rule>,
     /// The API group in which Events are written.
     pub(crate) events_group: &'static str,
 }
 
-/// What is needed.
+/// The gathered permissions.
 pub(crate) struct Gathered {
     pub(crate) permissions: Vec<Permission>,
-    /// The kinds whose resources are not known, and what is needed of them neither.
+    /// The errors of kinds whose resource is unknown, whose permissions are missing.
     pub(crate) unknown: Vec<MapperError>,
 }
 
-/// Where a permission holds.
+/// The scope of a permission.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct PermissionScope {
     group: String,
@@ -35,7 +35,7 @@ struct PermissionScope {
     namespaces: Vec<String>,
 }
 
-/// Verbs, each with those who need it.
+/// Verbs, each with the reasons.
 type Verbs = BTreeMap<String, BTreeSet<String>>;
 
 /// A resource, as roles name it.
@@ -55,13 +55,13 @@ impl Gathered {
 }
 
 impl Gathering<'_> {
-    /// Asks everybody.
+    /// Gathers the permissions from all sources.
     pub(crate) async fn permissions(self) -> Gathered {
         let mut rules = self.rules;
         rules.extend(warm_restart(self.factory));
         rules.extend(leases(self.factory));
         let caches = caches(self.factory);
-        // At last, so that those who say why come first.
+        // Added last, so that rules with a reason come first.
         rules.extend(caches.rules);
         let mut scopes: BTreeMap<PermissionScope, Verbs> = BTreeMap::new();
         let mut unknown = BTreeMap::new();
@@ -94,7 +94,7 @@ impl Gathering<'_> {
                 let all = verbs.entry(verb).or_default();
                 match &because {
                     Some(because) => _ = all.insert(because.clone()),
-                    // It needs no other reason where there is one.
+                    // The cache is given as the reason only if there is no other.
                     None if all.is_empty() => _ = all.insert(cache.clone()),
                     None => {}
                 }
@@ -148,10 +148,10 @@ impl Resource {
     }
 }
 
-/// What the caches need.
+/// The permissions of the caches.
 struct Caches {
     rules: Vec<Rule>,
-    /// To which kinds are restricted.
+    /// The namespaces to which kinds are restricted.
     namespaces: HashMap<Gvk, Vec<String>>,
 }
 
@@ -172,7 +172,7 @@ fn caches(factory: &SharedControllerFactory) -> Caches {
     Caches { rules, namespaces }
 }
 
-/// Returns the rule for caches that are kept between two runs, which need to know which cluster they are of.
+/// Returns the rule for caches that are saved between runs, which need the uid of the cluster.
 fn warm_restart(factory: &SharedControllerFactory) -> Option<Rule> {
     let rule = || {
         let rule = Rule::on("", "namespaces").named(["kube-system"]);
@@ -192,14 +192,14 @@ fn leases(factory: &SharedControllerFactory) -> Vec<Rule> {
         rule.in_namespaces([leadership.namespace()])
     };
     if factory.shards().is_some() {
-        // Each member has one with a name of its own, and clears away those of members that are gone.
+        // Each member has a lease with its own name, and deletes those of former members.
         let verbs = ["create", "delete", "get", "list", "update", "watch"];
         return vec![rule("the sharding").verbs(verbs)];
     }
     let named = rule("the leader election").named([leadership.name()]);
     vec![
         named.verbs(["get", "update", "watch"]),
-        // What is created has no name yet when permission is asked for.
+        // The name is not known when permission to create is checked.
         rule("the leader election").verbs(["create"]),
     ]
 }

@@ -1,4 +1,4 @@
-//! Roles, bindings and the account they are for.
+//! A service account with its roles and bindings.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -10,9 +10,10 @@ use super::permission::Permission;
 use super::policy;
 use crate::yaml;
 
-/// A ServiceAccount, what it is allowed, and the bindings; it prints as YAML that kubectl applies.
+/// A ServiceAccount, its roles and their bindings, which print as YAML for kubectl.
 ///
-/// A program that writes roles or bindings may need more than can be seen from here; a comment at the top says what.
+/// A program that writes roles or bindings may need more permissions than can be derived; a comment at the top says
+/// which.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Manifests {
     documents: Vec<Value>,
@@ -21,11 +22,11 @@ pub struct Manifests {
 
 const GROUP: &str = "rbac.authorization.k8s.io";
 
-/// Verbs that write.
+/// The verbs of writes.
 const WRITES: [&str; 4] = ["create", "patch", "update", "*"];
 
-/// What the API server asks of programs that write roles and bindings, beside leave to write them: the resources that
-/// are written, the verb, and on which resources it is asked for.
+/// What the API server requires for writing roles and bindings, besides permission to write them: the written
+/// resources, the verb, and the resource the verb is required on.
 const GIVES_AWAY: [([&str; 2], &str, &str); 2] = [
     (["clusterroles", "roles"], "escalate", "them"),
     (
@@ -50,14 +51,16 @@ impl Manifests {
         Self { documents, hints }
     }
 
-    /// Returns the objects, as JSON.
+    /// Returns the objects as JSON.
     #[must_use]
     pub fn documents(&self) -> &[Value] {
         &self.documents
     }
 }
 
-/// Returns what a role may lack that is made of permissions: whoever writes roles can give away only what they have.
+/// Returns the permissions that a role derived from rules may lack.
+///
+/// A program can grant only permissions it has itself.
 fn hints(permissions: &[Permission]) -> Vec<String> {
     let has = |permission: &Permission, verbs: &[&str]| {
         let mut given = permission.verbs.keys();
@@ -87,7 +90,7 @@ fn hints(permissions: &[Permission]) -> Vec<String> {
     GIVES_AWAY.into_iter().filter_map(hint).collect()
 }
 
-/// Returns what is needed in each namespace; without a namespace, in all.
+/// Returns the permissions by namespace; without a namespace, those for all.
 fn by_namespace(permissions: &[Permission]) -> BTreeMap<Option<&str>, Vec<Permission>> {
     let mut found: BTreeMap<Option<&str>, Vec<Permission>> = BTreeMap::new();
     for permission in permissions {

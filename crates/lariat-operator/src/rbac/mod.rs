@@ -1,4 +1,4 @@
-//! Permissions: what an operator needs to be allowed, gathered exactly, and checked before it starts.
+//! The permissions an operator needs: gathers them, prints them, and checks them before a start.
 
 mod check;
 mod error;

@@ -1,11 +1,11 @@
-//! Permissions: rules whose resources are known, each thing once.
+//! Permissions: rules with known resources, merged.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-/// Verbs on a resource that are needed, and who needs each.
+/// Needed verbs on a resource, and the reasons for each.
 ///
-/// It is written as people say it: `list, watch pods in shop (for reconciler web of apps/v1 Deployment)`.
+/// It prints as `list, watch pods in shop (for reconciler web of apps/v1 Deployment)`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Permission {
@@ -15,11 +15,11 @@ pub struct Permission {
     pub resource: String,
     /// The subresource, empty for none.
     pub subresource: String,
-    /// The names of the objects; none for all.
+    /// The names of the objects; empty for all.
     pub names: Vec<String>,
-    /// The namespaces; none for all, and for what is in none.
+    /// The namespaces; empty for all, and for cluster-scoped resources.
     pub namespaces: Vec<String>,
-    /// The verbs, each with those who need it.
+    /// The verbs, each with the reasons.
     pub verbs: BTreeMap<String, BTreeSet<String>>,
 }
 
@@ -33,13 +33,13 @@ impl Permission {
         }
     }
 
-    /// Returns those who need any of it.
+    /// Returns the reasons for all verbs.
     #[must_use]
     pub fn because(&self) -> BTreeSet<&str> {
         self.verbs.values().flatten().map(String::as_str).collect()
     }
 
-    /// Returns the same with some of the verbs.
+    /// Returns the same permission with some of the verbs; none if there are none left.
     pub(super) fn with_verbs(&self, wanted: impl Fn(&str) -> bool) -> Option<Self> {
         let mut verbs = self.verbs.clone();
         verbs.retain(|verb, _| wanted(verb));

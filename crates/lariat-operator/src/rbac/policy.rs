@@ -6,12 +6,13 @@ use k8s_openapi::api::rbac::v1::PolicyRule;
 
 use super::permission::Permission;
 
-/// Writes permissions as rules: resources of a group with the same verbs are one, in order. Where they hold is for
-/// the role to say.
+/// Returns permissions as sorted rules; resources of a group with the same verbs are one rule.
+///
+/// The namespaces are those of the role.
 pub(crate) fn rules(permissions: &[Permission]) -> Vec<PolicyRule> {
-    let mut merged: BTreeMap<Same<'_>, Vec<String>> = BTreeMap::new();
-    for (place, verbs) in verbs(permissions) {
-        let (group, path, names) = place;
+    let mut merged: BTreeMap<RuleKey<'_>, Vec<String>> = BTreeMap::new();
+    for (resource, verbs) in verbs(permissions) {
+        let (group, path, names) = resource;
         let resources = merged.entry((group, verbs, names)).or_default();
         resources.push(path);
     }
@@ -38,32 +39,34 @@ pub(crate) fn rules(permissions: &[Permission]) -> Vec<PolicyRule> {
     rules
 }
 
-/// What resources of one rule have in common: group, verbs and names.
-type Same<'a> = (&'a str, Vec<String>, &'a [String]);
+/// The group, verbs and names that the resources of a rule have in common.
+type RuleKey<'a> = (&'a str, Vec<String>, &'a [String]);
 
 /// Group, resource and names.
-type Place<'a> = (&'a str, String, &'a [String]);
+type ResourceKey<'a> = (&'a str, String, &'a [String]);
 
-/// Collects the verbs of each resource, without those for some names that hold for all names.
-fn verbs(permissions: &[Permission]) -> BTreeMap<Place<'_>, Vec<String>> {
-    let mut places: BTreeMap<Place<'_>, Vec<String>> = BTreeMap::new();
+/// Collects the verbs of each resource.
+///
+/// Verbs on some names are left out if they are needed on all names.
+fn verbs(permissions: &[Permission]) -> BTreeMap<ResourceKey<'_>, Vec<String>> {
+    let mut verbs_of: BTreeMap<ResourceKey<'_>, Vec<String>> = BTreeMap::new();
     for permission in permissions {
-        let place = (
+        let resource = (
             permission.group.as_str(),
             permission.path(),
             permission.names.as_slice(),
         );
-        let verbs = places.entry(place).or_default();
+        let verbs = verbs_of.entry(resource).or_default();
         verbs.extend(permission.verbs.keys().cloned());
         verbs.sort();
         verbs.dedup();
     }
-    let everywhere: BTreeMap<(&str, String), Vec<String>> = places
+    let everywhere: BTreeMap<(&str, String), Vec<String>> = verbs_of
         .iter()
         .filter(|((_, _, names), _)| names.is_empty())
         .map(|((group, path, _), verbs)| ((*group, path.clone()), verbs.clone()))
         .collect();
-    for ((group, path, names), verbs) in &mut places {
+    for ((group, path, names), verbs) in &mut verbs_of {
         if let Some(all) = everywhere
             .get(&(*group, path.clone()))
             .filter(|_| !names.is_empty())
@@ -71,8 +74,8 @@ fn verbs(permissions: &[Permission]) -> BTreeMap<Place<'_>, Vec<String>> {
             verbs.retain(|verb| !all.contains(verb));
         }
     }
-    places.retain(|_, verbs| !verbs.is_empty());
-    places
+    verbs_of.retain(|_, verbs| !verbs.is_empty());
+    verbs_of
 }
 
 #[cfg(test)]

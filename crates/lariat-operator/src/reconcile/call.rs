@@ -1,4 +1,4 @@
-//! What one call of a reconciler did to its own object.
+//! The state of one reconcile call.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -6,15 +6,15 @@ use std::sync::Arc;
 use lariat_cache::CachedObject;
 use parking_lot::Mutex;
 
-use crate::extensions::Extensions;
+use super::extensions::Extensions;
 
-/// What one reconcile did to its own object.
+/// The state of one reconcile call.
 pub(crate) struct CallState {
-    /// The newest state it has seen.
+    /// The newest state of the object that the call has seen.
     newest: Mutex<Arc<CachedObject>>,
-    /// The type of the condition in which its errors are reported.
+    /// The type of the condition that reports the reconciler's errors.
     reported: Option<Arc<str>>,
-    /// What features keep for this call.
+    /// The state that features keep for this call.
     features: Extensions,
 }
 
@@ -27,17 +27,17 @@ impl CallState {
         }
     }
 
-    /// Returns the newest state of the object it has seen.
+    /// Returns the newest state of the object that the call has seen.
     pub(crate) fn newest(&self) -> Arc<CachedObject> {
         Arc::clone(&self.newest.lock())
     }
 
-    /// Goes on with a state of the object.
+    /// Sets the newest state of the object.
     pub(crate) fn saw(&self, state: Arc<CachedObject>) {
         *self.newest.lock() = state;
     }
 
-    /// Goes on with what a write made of the state of a version, if that state was the newest.
+    /// Sets the newest state to the answer to a write, if the written version was the newest.
     pub(crate) fn saw_next(&self, version: &str, state: CachedObject) {
         let mut newest = self.newest.lock();
         if state.uid() == newest.uid() && newest.version().to_string() == version {
@@ -45,12 +45,12 @@ impl CallState {
         }
     }
 
-    /// Returns the type of the condition in which its errors are reported.
+    /// Returns the type of the condition that reports the reconciler's errors.
     pub(crate) fn reported(&self) -> Option<&Arc<str>> {
         self.reported.as_ref()
     }
 
-    /// Returns what a feature keeps for this call: a default value at first.
+    /// Returns a feature's state of this call, at first its default.
     pub(crate) fn feature<T: Any + Send + Sync + Default>(&self) -> Arc<T> {
         self.features.get()
     }

@@ -5,21 +5,21 @@ use std::sync::Arc;
 use lariat_core::Gvk;
 use parking_lot::Mutex;
 
-/// Something that two reconcilers of a kind would take from each other.
+/// Something that only one reconciler of a kind may have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Claim {
     /// The type of the condition in which it reports errors.
     Condition(Arc<str>),
-    /// Its finalizer: whoever is done first would remove it from under the other's cleanup.
+    /// Its finalizer. The first of two reconcilers to finish would remove it before the other has cleaned up.
     Finalizer(Arc<str>),
 }
 
-/// What the reconcilers of an operator claim. There are few, and they are seldom looked for.
+/// The claims of an operator's reconcilers. They are few, and rarely searched.
 #[derive(Debug, Default)]
 pub(crate) struct Claimed(Mutex<Vec<(Gvk, Claim)>>);
 
 impl Claimed {
-    /// Takes all claims of a reconciler, or none and returns the one another has.
+    /// Takes all claims of a reconciler, or none and returns the one that is taken already.
     pub(crate) fn take(&self, gvk: &Gvk, claims: &[Claim]) -> Result<(), Claim> {
         let mut all = self.0.lock();
         let is_taken = |claim: &&Claim| {
@@ -50,7 +50,7 @@ impl Claimed {
     }
 }
 
-/// Returns whether objects of two kinds are the same: the versions of a kind differ in form alone.
+/// Returns whether two kinds have the same objects, that is, differ in version only.
 fn is_same_kind(one: &Gvk, other: &Gvk) -> bool {
     one.group() == other.group() && one.kind() == other.kind()
 }

@@ -1,8 +1,9 @@
-//! One reconcile of one object, and what features find there: who the operator is, and what they keep.
+//! A reconcile call, its operator, and the state that features keep for both.
 
 mod call;
 mod callback;
 mod claimed;
+mod extensions;
 mod operator;
 mod reconcile;
 

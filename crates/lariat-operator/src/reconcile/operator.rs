@@ -1,4 +1,4 @@
-//! What reconcilers have of their operator.
+//! The part of an operator that reconcilers share.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -8,21 +8,23 @@ use lariat_cache::SharedCacheFactory;
 use lariat_controller::{Leadership, SharedControllerFactory};
 
 use super::claimed::Claimed;
-use crate::extensions::Extensions;
+use super::extensions::Extensions;
 use crate::needs::Needs;
 
-/// What reconcilers have of their operator. It has no factory, which would keep itself through its handlers.
+/// The part of an operator that reconcilers share.
+///
+/// It has no factory: handlers hold it, so the factory would keep itself alive.
 pub(crate) struct OperatorState {
     pub(crate) name: Arc<str>,
     pub(crate) caches: SharedCacheFactory,
-    /// The lease under which objects are written.
+    /// The leadership under which objects are written; none without an election.
     pub(crate) leadership: Option<Leadership>,
     pub(crate) needs: Needs,
     /// What only one reconciler of a kind may have.
     pub(crate) claimed: Claimed,
-    /// Set once nothing is written any more, only planned.
+    /// Set once writes are only planned.
     only_plans: AtomicBool,
-    /// What features keep for the operator.
+    /// The state that features keep for the operator.
     features: Extensions,
 }
 
@@ -39,7 +41,7 @@ impl OperatorState {
         }
     }
 
-    /// Makes every write of reconcilers a dry run, from now on.
+    /// Makes all further writes of reconcilers dry runs.
     pub(crate) fn plan_only(&self) {
         self.only_plans.store(true, Ordering::Release);
     }
@@ -49,12 +51,12 @@ impl OperatorState {
         self.only_plans.load(Ordering::Acquire)
     }
 
-    /// Returns what a feature keeps for the operator: a default value at first.
+    /// Returns a feature's state of the operator, at first its default.
     pub(crate) fn feature<T: Any + Send + Sync + Default>(&self) -> Arc<T> {
         self.features.get()
     }
 
-    /// Returns what a feature keeps for the operator, which is made if this is the first time.
+    /// Returns a feature's state of the operator, creating it on first use.
     pub(crate) fn feature_or<T: Any + Send + Sync>(&self, make: impl FnOnce() -> T) -> Arc<T> {
         self.features.get_or_init(make)
     }

@@ -1,4 +1,4 @@
-//! What a reconciler is called with.
+//! The argument of a reconciler.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -12,10 +12,22 @@ use super::call::CallState;
 use super::operator::OperatorState;
 use crate::wire::{ApiError, Wire};
 
-/// One reconcile of one object: the object, why, and the ways to write.
+/// A call of a reconciler: the object, the causes, and methods to write.
 ///
-/// It dereferences to the handler's [`Context`], for the key, causes, attempt, cache, client and requests to enqueue.
-/// A clone is the same reconcile.
+/// It dereferences to the handler's [`Context`], which has the key, causes, attempt, cache, client and methods to
+/// enqueue. Clones are the same call.
+///
+/// ```
+/// use k8s_openapi::api::core::v1::ConfigMap;
+/// use lariat_controller::{HandlerResult, Outcome};
+/// use lariat_operator::Reconcile;
+///
+/// async fn reconcile(cx: Reconcile<ConfigMap>) -> HandlerResult {
+///     let entries = cx.object().data.as_ref().map_or(0, |data| data.len());
+///     println!("{} has {entries} entries; attempt {}", cx.key(), cx.attempt());
+///     Ok(Outcome::done())
+/// }
+/// ```
 pub struct Reconcile<K> {
     cx: Arc<Context<K>>,
     object: Arc<K>,
@@ -25,7 +37,7 @@ pub struct Reconcile<K> {
 }
 
 impl<K: View> Reconcile<K> {
-    /// Begins with a state of the object; `reported` is the type of the condition in which errors are reported.
+    /// Creates a call; `reported` is the type of the condition that reports errors.
     pub(crate) fn new(
         cx: Arc<Context<K>>,
         object: Arc<K>,
@@ -42,28 +54,30 @@ impl<K: View> Reconcile<K> {
         }
     }
 
-    /// Goes on with another state of the object.
+    /// Returns the same call with a newer state of the object.
     pub(crate) fn with_state(&self, object: Arc<K>, raw: Arc<CachedObject>) -> Self {
         let (cx, operator) = (Arc::clone(&self.cx), Arc::clone(&self.operator));
         Self::new(cx, object, raw, operator, self.call.reported().cloned())
     }
 
-    /// Returns the object, in its newest state when the call began; if a finalizer was added first, with that.
+    /// Returns the object in its newest state at the beginning of the call.
+    ///
+    /// If a finalizer was added first, the state has it.
     #[must_use]
     pub fn object(&self) -> &Arc<K> {
         &self.object
     }
 
-    /// Returns the object's metadata and JSON, without decoding.
+    /// Returns the object's metadata and JSON, undecoded.
     #[must_use]
     pub fn raw(&self) -> &Arc<CachedObject> {
         &self.raw
     }
 
-    /// Returns the newest state that is known of this object: the cache's, or the answer to the last write of its
-    /// status.
+    /// Returns the newest known state of this object.
     ///
-    /// What [`raw`](Self::raw) returns stays as it is. Once the object is gone, this is its last known state.
+    /// That is the cache's, or the answer to the last write of its status. The result of [`raw`](Self::raw) does not
+    /// change. Once the object is deleted, this is its last known state.
     #[must_use]
     pub fn newest(&self) -> Arc<CachedObject> {
         let own = self.call.newest();
@@ -76,7 +90,7 @@ impl<K: View> Reconcile<K> {
         cached.filter(is_newer).unwrap_or(own)
     }
 
-    /// Returns what this call did to its object so far.
+    /// Returns the state of this call.
     pub(crate) fn call(&self) -> &Arc<CallState> {
         &self.call
     }
@@ -85,7 +99,7 @@ impl<K: View> Reconcile<K> {
         &self.operator
     }
 
-    /// Makes requests about objects of this kind, under the identity of the reconciler.
+    /// Returns a client for requests about this kind, with the identity of the reconciler.
     pub(crate) async fn wire(&self) -> Result<Wire, ApiError> {
         let kind = self.operator.caches.clients().for_kind(self.gvk());
         Ok(Wire::new(self.client(), kind.resource().await?))

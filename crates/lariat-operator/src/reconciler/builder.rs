@@ -1,4 +1,4 @@
-//! A reconciler on its way to be registered.
+//! The builder of a reconciler.
 
 use std::fmt;
 use std::future::Future;
@@ -15,12 +15,11 @@ use super::setup::Setup;
 use crate::needs::Rule;
 use crate::reconcile::{Callback, OperatorState, Reconcile};
 
-/// A reconciler of a kind, on its way to be registered.
+/// Builds a reconciler of a kind.
 ///
-/// It is a named handler underneath, so what holds of handlers holds of it: retries of its own, causes, timeouts,
-/// history, metrics. It is called with a [`Reconcile`] for every object that exists and is not being deleted.
-///
-/// Each method is about one thing; the options of handlers in general are set by [`options`](Self::options).
+/// A reconciler is a named handler, so it has retries of its own, causes, timeouts, history and metrics. It is called
+/// with a [`Reconcile`] for every object that exists and is not being deleted. [`options`](Self::options) sets the
+/// options that all handlers have.
 ///
 /// ```
 /// use std::time::Duration;
@@ -52,10 +51,10 @@ pub struct Reconciler<K> {
     pub(super) setup: Setup<K>,
 }
 
-/// What caches do.
+/// The verbs that caches need.
 const READS: [&str; 2] = ["list", "watch"];
 
-/// Begins a relation of the kind for the reconciler of a name.
+/// Adds a relation for the reconciler with the given name.
 pub(super) type Relate<K> = dyn FnOnce(&SharedController<K>) -> Related + Send;
 
 impl<K: View> Reconciler<K> {
@@ -73,14 +72,17 @@ impl<K: View> Reconciler<K> {
         }
     }
 
-    /// Reconciles an object when one that it controls changes: one whose owner reference says `controller: true`.
+    /// Also reconciles an object when an object it controls changes.
+    ///
+    /// That is one whose owner reference to it has `controller: true`.
     pub fn owns<B: View>(self, other: &SharedController<B>) -> Self {
         self.watches(other, Relation::controllers())
     }
 
-    /// Reconciles the objects that one of another kind has to do with when that changes, by its old and its new state.
+    /// Also reconciles an object when a related object of another kind changes.
     ///
-    /// Only this reconciler is called, whatever handler the relation names.
+    /// The relation names the objects, from the old and the new state of the changed one. Only this reconciler is
+    /// called, whatever handler the relation names.
     pub fn watches<B: View, V: View>(
         mut self,
         other: &SharedController<B>,
@@ -93,29 +95,32 @@ impl<K: View> Reconciler<K> {
         self
     }
 
-    /// Sets the options of the handler: predicates, concurrency, timeout, retries, priority and so on.
+    /// Sets the options of the handler, such as predicates, concurrency and timeout.
     ///
-    /// A predicate judges changes of the kind itself: deletions are always delivered, and to a reconciler with a
-    /// finalizer also that an object is being deleted.
+    /// Predicates judge changes of the kind itself. Deletions are always delivered, and with a finalizer also the
+    /// beginning of a deletion.
     pub fn options(self, options: HandlerOptions) -> Self {
         Self { options, ..self }
     }
 
-    /// Reconciles an object again after this period (default: when something happens; zero means so too): this long
-    /// after it went well, was ignored, or failed for good, by a terminal error or because the
-    /// [retries](HandlerOptions::max_retries) are used up. An outcome with a delay of its own is left as it is.
+    /// Reconciles an object again this long after its last call (default: never).
     ///
-    /// A failure that is tried again follows its delay or the [backoff](HandlerOptions::rate_limiter) instead, which
-    /// may be longer than the period: with the default backoff it is up to two minutes.
+    /// Zero means never. It applies after a success, an ignored error, and a final failure: a terminal error, or one
+    /// after which the [retries](HandlerOptions::max_retries) are exhausted. An outcome with a delay of its own takes
+    /// precedence.
     ///
-    /// It takes the place of [`HandlerOptions::requeue_given_up`].
+    /// A failure that is retried follows its own delay or the [backoff](HandlerOptions::rate_limiter) instead, which
+    /// may be longer than the period: the default backoff grows to two minutes.
+    ///
+    /// It replaces [`HandlerOptions::requeue_final`].
     pub fn requeue_after(mut self, period: Duration) -> Self {
         self.setup.requeue_after = Some(period).filter(|period| !period.is_zero());
         self
     }
 
-    /// Decides what an error leads to (default: [`Retry::backoff`]). Errors that are terminal, or to be ignored, are
-    /// not asked about.
+    /// Sets the policy for errors (default: [`Retry::backoff`]).
+    ///
+    /// It is not asked about terminal and ignored errors.
     pub fn on_error(
         mut self,
         policy: impl Fn(&HandlerError, &Reconcile<K>) -> Retry + Send + Sync + 'static,
@@ -124,21 +129,23 @@ impl<K: View> Reconciler<K> {
         self
     }
 
-    /// Calls a function once an object is gone, with its last known state, and before another object of its name is
-    /// reconciled; for each of several objects of the name that went meanwhile, up to 32. Predicates are not asked
-    /// about it, so the object may be one that was never reconciled.
+    /// Sets a function to call once an object is deleted, with its last known state.
     ///
-    /// Gone means gone from the cache: an object that leaves the [selection](lariat_cache::Selection) of its kind, by a
-    /// change of its labels for instance, counts as well, and still exists. Where there is a selection, look at the API
-    /// server ([`CachedApi::get_live`](crate::CachedApi::get_live)) before deleting what belongs to the object.
+    /// It is called before another object of the same name is reconciled, and once for each deleted object if several
+    /// of the name were deleted meanwhile, up to 32. Predicates do not apply, so the object may never have been
+    /// reconciled.
     ///
-    /// It is called again only after an error that is to be tried again, or a panic; a delay it asks for is ignored.
-    /// If it fails, the other object of the name is reconciled all the same; from the second attempt on, it is reconciled
-    /// first.
+    /// Deleted means removed from the cache. An object that leaves the [selection](lariat_cache::Selection) of its
+    /// kind, for example by a change of its labels, counts as well although it still exists. With a selection, check
+    /// the API server ([`CachedApi::get_live`](crate::CachedApi::get_live)) before you delete what belongs to the
+    /// object.
     ///
-    /// What happens while no process watches is not reported, nor is the end of an object of which the cache kept only
-    /// metadata ([`Storage::OnDemand`](lariat_cache::Storage::OnDemand), a memory budget), unless that is what is
-    /// read. Cleanup that must not be missed needs a finalizer.
+    /// It is called again only after a retryable error or a panic; a delay it returns is ignored. If it fails, the
+    /// other object of the name is reconciled all the same, and from the second attempt on it is reconciled first.
+    ///
+    /// Deletions while no process watches are not reported, nor is that of an object of which the cache had only
+    /// metadata ([`Storage::OnDemand`](lariat_cache::Storage::OnDemand), a memory budget), unless the reconciler reads
+    /// metadata. Cleanup that must happen needs a finalizer.
     pub fn on_deleted<F, Fut>(mut self, gone: F) -> Self
     where
         F: Fn(Reconcile<K>) -> Fut + Send + Sync + 'static,

@@ -1,4 +1,4 @@
-//! What a registered reconciler has in its operator, until it is taken away.
+//! What a registered reconciler holds in its operator until it is deregistered.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
@@ -13,21 +13,21 @@ use super::sets;
 use crate::needs::Rule;
 use crate::reconcile::{Claim, OperatorState};
 
-/// Counts reconcilers.
+/// The number of the next reconciler.
 static RECONCILERS: AtomicU64 = AtomicU64::new(1);
 
-/// What a reconciler watches, the rules it needs, and what it alone has.
+/// The relations, rules and exclusive claims of a reconciler.
 pub(super) struct Claims {
     operator: Arc<OperatorState>,
     number: u64,
     gvk: Gvk,
     claims: Vec<Claim>,
-    /// The relations; `None` once all is released.
+    /// The relations; none once they are released.
     related: Mutex<Option<Vec<Related>>>,
 }
 
 impl Claims {
-    /// Begins with what no other reconciler of the kind may have.
+    /// Takes what no other reconciler of the kind may have.
     pub(super) fn begin(
         operator: &Arc<OperatorState>,
         gvk: &Gvk,
@@ -46,23 +46,23 @@ impl Claims {
         }))
     }
 
-    /// Keeps relations as long as the reconciler. To be called before it can end.
+    /// Keeps relations until the release. Call it before the reconciler can end.
     pub(super) fn hold(&self, relations: Vec<Related>) {
         if let Some(related) = &mut *self.related.lock() {
             related.extend(relations);
         }
     }
 
-    /// Notes what the reconciler needs to be allowed, unless it has ended already.
+    /// Declares what the reconciler needs, unless it has ended already.
     pub(super) fn need(&self, rules: impl IntoIterator<Item = Rule>) {
-        // Locked meanwhile, so that an end comes before or after.
+        // Locked, so that a release happens before or after this, not in between.
         let related = self.related.lock();
         if related.is_some() {
             self.operator.needs.add(self.number, rules);
         }
     }
 
-    /// Has what the reconciler remembers counted, unless it has ended already.
+    /// Includes the reconciler in what the operator remembers, unless it has ended already.
     pub(super) fn count(&self, reconciler: Weak<dyn Remembers>) {
         let related = self.related.lock();
         if related.is_some() {
@@ -71,7 +71,7 @@ impl Claims {
         }
     }
 
-    /// Lets everything go; once, however often it is called.
+    /// Releases everything. Further calls do nothing.
     pub(super) fn release(&self) {
         let Some(related) = self.related.lock().take() else {
             return;

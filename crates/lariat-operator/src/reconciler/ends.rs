@@ -1,23 +1,23 @@
-//! Objects whose end a reconciler is notified of.
+//! The deletions that a reconciler is notified of.
 
 use std::collections::{BTreeMap, HashMap};
 
 use lariat_core::{Remembered, Uid};
 use parking_lot::Mutex;
 
-/// How many ends of each kind are remembered: those of calls that were given up are never forgotten otherwise.
+/// The bound of each set: deletions whose calls exhausted their retries are never removed otherwise.
 const MOST: usize = 1024;
 
-/// The ends that a reconciler is notified of, until they are forgotten.
+/// The deletions that a reconciler is notified of.
 #[derive(Debug, Default)]
 pub(super) struct Ends(Mutex<EndSets>);
 
 #[derive(Debug, Default)]
 struct EndSets {
-    /// A call began the notification, and has not succeeded.
+    /// A call began the notification, and none has succeeded.
     begun: Latest,
-    /// The notification succeeded, in a call that has to come again for another reason. Apart from the others, which
-    /// would push these out: such an end would be notified of twice.
+    /// The notification succeeded, in a call that is retried for another reason. In a set of its own, so that the
+    /// others do not evict it: an evicted one would be notified of twice.
     notified: Latest,
 }
 
@@ -41,7 +41,7 @@ impl Ends {
         state.notified.insert(uid);
     }
 
-    /// Returns how much is remembered.
+    /// Returns the size and bound.
     pub(super) fn remembered(&self) -> Remembered {
         let state = self.0.lock();
         let ends = state.begun.order.len() + state.notified.order.len();
@@ -55,7 +55,7 @@ impl Ends {
     }
 }
 
-/// The objects inserted last, [`MOST`] of them.
+/// The objects inserted last, at most [`MOST`].
 #[derive(Debug, Default)]
 struct Latest {
     numbers: HashMap<Uid, u64>,

@@ -1,4 +1,4 @@
-//! What registering a reconciler can fail with.
+//! The error of registering a reconciler.
 
 use lariat_controller::RegisterError;
 use lariat_core::{Gvk, debug_as_description};
@@ -7,15 +7,15 @@ use crate::finalizer::FinalizerNameError;
 use crate::reconcile::Claim;
 use crate::status::ConditionError;
 
-/// A reconciler that was not registered. Nothing is left behind.
+/// A reconciler was not registered; nothing was changed.
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum ReconcilerError {
-    /// It cannot be a handler.
+    /// It cannot be registered as a handler.
     #[error(transparent)]
     Register(#[from] RegisterError),
-    /// The name of its operator cannot be a field manager: the API server would refuse whatever it writes.
-    #[error("operator {operator:?} cannot have reconciler {name:?} of {gvk}: its name {why}")]
+    /// The operator's name is not a valid field manager, so the API server would refuse its writes.
+    #[error("operator {operator:?} cannot have reconciler {name:?} of {gvk}: its name {reason}")]
     OperatorName {
         /// The kind.
         gvk: Gvk,
@@ -23,30 +23,30 @@ pub enum ReconcilerError {
         name: String,
         /// The name of the operator.
         operator: String,
-        /// What is wrong with that.
-        why: &'static str,
+        /// What is wrong with the name.
+        reason: &'static str,
     },
-    /// Its finalizer has a name the API server would refuse.
+    /// The name of its finalizer is invalid.
     #[error("reconciler {name:?} of {gvk} cannot have its finalizer: {source}")]
     Finalizer {
         /// The kind.
         gvk: Gvk,
         /// The name of the reconciler.
         name: String,
-        /// What is wrong.
+        /// What is wrong with the name.
         source: FinalizerNameError,
     },
-    /// The condition it reports errors with has a type the API server would refuse.
+    /// The type of its condition is invalid.
     #[error("reconciler {name:?} of {gvk} cannot report errors: {source}")]
     Condition {
         /// The kind.
         gvk: Gvk,
         /// The name of the reconciler.
         name: String,
-        /// What is wrong.
+        /// What is wrong with the type.
         source: ConditionError,
     },
-    /// Another reconciler of the kind reports in this condition.
+    /// Another reconciler of the kind reports errors in this condition.
     #[error(
         "reconciler {name:?} of {gvk} cannot report errors in the condition {condition:?}, in which another does; \
          give each a condition of its own"
@@ -59,7 +59,9 @@ pub enum ReconcilerError {
         /// The type of the condition.
         condition: String,
     },
-    /// Another reconciler of the kind has this finalizer, and would remove it from under the cleanup of this one.
+    /// Another reconciler of the kind has this finalizer.
+    ///
+    /// The first of them to finish would remove it before the other has cleaned up.
     #[error(
         "reconciler {name:?} of {gvk} cannot have the finalizer {finalizer:?}, which another has; give each one of its own"
     )]
@@ -71,7 +73,7 @@ pub enum ReconcilerError {
         /// The finalizer.
         finalizer: String,
     },
-    /// The kind is one of another factory, which may be one of another cluster.
+    /// The controller belongs to another factory, and so perhaps to another cluster.
     #[error(
         "operator {operator:?} cannot have reconciler {name:?}: its controller of {gvk} belongs to another factory; \
          take the controller from the operator's own (`Operator::factory`)"

@@ -1,4 +1,4 @@
-//! A reconciler with a finalizer.
+//! Finalizers of reconcilers.
 
 use std::future::Future;
 
@@ -11,29 +11,30 @@ use crate::needs::Rule;
 use crate::reconcile::{Callback, Reconcile};
 
 impl<K: View> Reconciler<K> {
-    /// Puts a finalizer on objects before they are reconciled, and cleans up before they go.
+    /// Adds a finalizer before objects are reconciled, and cleans up on deletion.
     ///
-    /// An object that is being deleted and has the finalizer is given to `cleanup` instead of the reconciler. When that
-    /// returns [`Outcome::done`](lariat_controller::Outcome::done), the finalizer is removed; with a
-    /// [delay](lariat_controller::Outcome::requeue_after) the cleanup is not finished, and is called again after it. A
-    /// failure is tried again like any other; one that is terminal, or whose retries are used up, after the
-    /// [period](Self::requeue_after) of the reconciler, or ten minutes if it has none. An object that is being deleted
-    /// and does not have the finalizer is left alone.
+    /// For an object that is being deleted and has the finalizer, `cleanup` is called instead of the reconciler. If it
+    /// returns [`Outcome::done`](lariat_controller::Outcome::done), the finalizer is removed. If it returns a
+    /// [delay](lariat_controller::Outcome::requeue_after), it is called again after the delay. A failure is retried
+    /// like any other. After a final failure (a terminal error, or exhausted retries) it is called again after the
+    /// [period](Self::requeue_after) of the reconciler, or after ten minutes if there is none. An object that is being
+    /// deleted and does not have the finalizer is ignored.
     ///
-    /// Cleanup happens at least once: not again for the same deletion in this process after it was done, but again in the
-    /// next process if this one ended before the finalizer was removed. It must bear that, as it must bear being
-    /// dropped by a [timeout](lariat_controller::HandlerOptions::timeout). It is called for every deletion, whatever
-    /// [`options`](Self::options) say of changes. An object that a restored backup brought back to life keeps the
-    /// finalizer, and is cleaned up again when it is deleted again.
+    /// Cleanup is done at least once. After a success it is not repeated for the same deletion in this process, but the
+    /// next process repeats it if this one ended before the finalizer was removed. So it must be idempotent. It must
+    /// also tolerate being dropped by a [timeout](lariat_controller::HandlerOptions::timeout). It is called for every
+    /// deletion, whatever predicates [`options`](Self::options) have. An object that a restored backup brings back has
+    /// the finalizer, and is cleaned up again when it is deleted again.
     ///
-    /// Reconciling goes on in the same call with the object as the API server answered it. Finalizers of others are
-    /// never overwritten: only the state they were read from is changed, and that is tried again on the newest.
+    /// After the finalizer is added, the same call goes on with the object from the API server's answer. Finalizers of
+    /// others are never overwritten: the patch applies only to the state it was computed from, and is computed again
+    /// from the newest.
     ///
-    /// An object that does not fit `K` cannot be cleaned up. It stays, and the error, which names it, is logged; it
-    /// goes once it is mended, or once somebody removes the finalizer.
+    /// An object that does not fit `K` cannot be cleaned up. It is not removed, and the error, which names it, is
+    /// logged. It is removed once the object is repaired, or its finalizer is removed by hand.
     ///
-    /// A second finalizer replaces the first; for two, register two reconcilers, each with a name of its own: two with
-    /// one name are refused, because the first to be done would let the object go.
+    /// A second finalizer replaces the first. For two finalizers, register two reconcilers with a finalizer each; the
+    /// same name twice is refused, because the first to finish would let the object be removed.
     ///
     /// ```
     /// use k8s_openapi::api::core::v1::ConfigMap;

@@ -1,4 +1,4 @@
-//! The gate of a reconciler: guards, or the plan.
+//! The gate that judges a reconciler's writes: the plan, or its guards.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::events::{Event, Recorder};
 use crate::guard::{Book, Guard, Trip, announce, dry_run, judge};
 use crate::reconcile::OperatorState;
 
-/// The reason of the Event about a trip.
+/// The reason of the Event that reports a trip.
 const TRIPPED: &str = "GuardTripped";
 
 /// The guards of a reconciler.
@@ -23,7 +23,7 @@ impl Guards {
         self.0.push(guard);
     }
 
-    /// Has all writes of a reconciler judged.
+    /// Adds the gate to the options of a reconciler.
     pub(super) fn judge(
         &self,
         operator: &Arc<OperatorState>,
@@ -35,20 +35,20 @@ impl Guards {
         })
     }
 
-    /// Adds how much is remembered.
+    /// Appends the sizes of what the guards remember.
     pub(super) fn remembered(&self, all: &mut Vec<Remembered>) {
         all.extend(self.0.iter().map(Guard::remembered));
     }
 }
 
-/// What judges the writes of a reconciler: the plan, if its operator only plans, or else its guards.
+/// Judges the writes of a reconciler: by the plan if its operator only plans, or else by its guards.
 struct ReconcilerGate {
     operator: Arc<OperatorState>,
     guards: Vec<Guard>,
 }
 
 impl ReconcilerGate {
-    /// Publishes a trip in an Event on the object that was being reconciled.
+    /// Publishes a trip as an Event about the object that was being reconciled.
     fn publish(&self, write: &HandlerWrite<'_>, trip: &Trip) {
         let (gvk, key) = (write.gvk(), write.key());
         let reference = ObjectReference {
@@ -59,7 +59,11 @@ impl ReconcilerGate {
             uid: write.object().map(|object| object.uid().to_string()),
             ..ObjectReference::default()
         };
-        let note = format!("writes of {} are refused: {}", write.handler(), trip.why());
+        let note = format!(
+            "writes of {} are refused: {}",
+            write.handler(),
+            trip.reason()
+        );
         let event = Event::warning(TRIPPED, note);
         Recorder::of(&self.operator).publish(&reference, event);
     }

@@ -1,4 +1,4 @@
-//! Nobody judges the writes of a reconciler without the feature `guard`.
+//! Without the feature `guard` writes are not judged.
 
 use std::sync::Arc;
 

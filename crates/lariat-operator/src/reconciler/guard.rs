@@ -1,4 +1,4 @@
-//! A reconciler with guards.
+//! Guards of reconcilers.
 
 use lariat_cache::View;
 
@@ -7,9 +7,11 @@ use crate::guard::Guard;
 use crate::needs::Rule;
 
 impl<K: View> Reconciler<K> {
-    /// Gives what the reconciler writes a budget: in reconciling, cleaning up, and being notified of what is gone. Of several
-    /// guards each counts, and any refuses. That one has tripped is said in an Event on the object that was reconciled,
-    /// which the reconciler then [needs](crate::Operator::rules) to be allowed.
+    /// Adds a guard, which limits what the reconciler may write.
+    ///
+    /// It covers the reconciler, its cleanup and its function for deletions. Of several guards each counts every write,
+    /// and each can refuse it. A trip is published as an Event about the object that was reconciled; the permission for
+    /// that is among the [rules](crate::Operator::rules).
     pub fn guard(mut self, guard: Guard) -> Self {
         self.setup.guards.push(guard);
         let events = Rule::events();

@@ -1,4 +1,4 @@
-//! Reconcilers: what brings the world to what an object says.
+//! Reconcilers, which bring the cluster to the state that an object specifies.
 
 mod builder;
 mod claims;

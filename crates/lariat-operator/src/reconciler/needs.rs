@@ -1,4 +1,4 @@
-//! What a reconciler needs to be allowed.
+//! The permissions that reconcilers declare.
 
 use lariat_cache::View;
 use lariat_controller::SharedController;
@@ -7,8 +7,9 @@ use super::builder::Reconciler;
 use crate::needs::Rule;
 
 impl<K: View> Reconciler<K> {
-    /// Says that the reconciler needs to be allowed something, for [`Operator::rules`](crate::Operator::rules); reading what it watches is
-    /// known.
+    /// Declares a permission the reconciler needs, for [`Operator::rules`](crate::Operator::rules).
+    ///
+    /// Permissions to read what it watches are derived.
     ///
     /// ```
     /// use k8s_openapi::api::apps::v1::Deployment;
@@ -31,21 +32,24 @@ impl<K: View> Reconciler<K> {
         self
     }
 
-    /// Says that the reconciler applies objects of a kind, as their owner; see [`Rule::apply`] and [`Rule::owner`].
-    /// On the owner it is noted which kinds those are, for which it is read when it changed meanwhile.
+    /// Declares that the reconciler applies objects of a kind, as their owner.
     ///
-    /// A release that does not apply a kind any more says [`prunes`](Self::prunes) instead.
+    /// See [`Rule::apply`] and [`Rule::owner`]. The applied kinds are recorded on the owner, which is read for this if
+    /// it changed meanwhile.
+    ///
+    /// In a release that does not apply the kind any more, call [`prunes`](Self::prunes) instead.
     pub fn applies<B: View>(self, other: &SharedController<B>) -> Self {
         let owner = Rule::owner(&self.kind);
         let note = Rule::of(&self.kind).verbs(["get", "patch"]);
         self.needs(Rule::apply(other)).needs(owner).needs(note)
     }
 
-    /// Says that the reconciler applied objects of a kind once, in an earlier release, and deletes what is left of
-    /// them: it needs to be allowed to delete, get and list the kind.
+    /// Declares that objects of a kind, applied by an earlier release, are pruned.
     ///
-    /// In a program that says nothing of the kind, and has no right to read it, they stay, and the kind stays noted on
-    /// the owner; a warning says so, and so does [`Applied::forbidden`](crate::Applied::forbidden).
+    /// This needs permission to delete, get and list the kind.
+    ///
+    /// Without this declaration, and without permission to read the kind, the objects stay and the kind stays recorded
+    /// on the owner. A warning is logged, and [`Applied::forbidden`](crate::Applied::forbidden) returns the kind.
     pub fn prunes<B: View>(self, other: &SharedController<B>) -> Self {
         self.needs(Rule::of(other).verbs(["delete", "get", "list"]))
     }

@@ -1,4 +1,4 @@
-//! What an error of a reconciler leads to.
+//! Policies for errors of reconcilers.
 
 use std::time::Duration;
 
@@ -8,7 +8,23 @@ use crate::reconcile::Reconcile;
 
 pub(crate) type ErrorPolicy<K> = dyn Fn(&HandlerError, &Reconcile<K>) -> Retry + Send + Sync;
 
-/// What an error leads to. However it is chosen, the error is logged and counts as a failure.
+/// The retry after an error.
+///
+/// In any case the error is logged and counts as a failure.
+///
+/// ```
+/// use std::time::Duration;
+/// use lariat_controller::HandlerError;
+/// use lariat_operator::Retry;
+///
+/// fn policy(error: &HandlerError) -> Retry {
+///     if error.to_string().contains("quota") {
+///         return Retry::after(Duration::from_secs(600));
+///     }
+///     Retry::backoff()
+/// }
+/// # let _ = policy;
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use = "a decision does nothing until the policy returns it"]
 pub struct Retry(Kind);
@@ -21,18 +37,20 @@ enum Kind {
 }
 
 impl Retry {
-    /// Tries again after a delay that grows with each failure in a row.
+    /// Retries after a delay that grows with each failure in a row.
     pub fn backoff() -> Self {
         Self(Kind::Backoff)
     }
 
-    /// Tries again after this delay; zero means at once.
+    /// Retries after this delay; zero means immediately.
     pub fn after(delay: Duration) -> Self {
         Self(Kind::After(delay))
     }
 
-    /// Does not try again until something happens, or the
-    /// [period](crate::Reconciler::requeue_after) of the reconciler is over.
+    /// Does not retry.
+    ///
+    /// The object is reconciled again when it changes or its key is enqueued, or after the
+    /// [period](crate::Reconciler::requeue_after) of the reconciler.
     pub fn never() -> Self {
         Self(Kind::Never)
     }

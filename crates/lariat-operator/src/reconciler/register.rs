@@ -1,4 +1,4 @@
-//! A reconciler is registered.
+//! Registers reconcilers.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -18,17 +18,20 @@ use crate::reconcile::{Callback, Reconcile};
 use crate::status::Report;
 
 impl<K: View> Reconciler<K> {
-    /// Registers the reconciler. On a factory that runs, it is called for every object there is.
+    /// Registers the reconciler.
+    ///
+    /// If the factory runs, it is called for every existing object.
     ///
     /// # Errors
     ///
-    /// As for [`SharedController::register_handler`](lariat_controller::SharedController::register_handler), and if its operator, finalizer or condition have names the API
-    /// server would refuse, another reconciler of the kind in this operator has the finalizer or reports in the
-    /// condition, or the controller is one of another factory than the operator's; nothing is left behind.
+    /// As for [`SharedController::register_handler`](lariat_controller::SharedController::register_handler). Also if
+    /// the name of the operator, finalizer or condition is invalid, if another reconciler of the kind in this operator
+    /// has the finalizer or reports in the condition, or if the controller belongs to another factory than the
+    /// operator. Nothing is changed then.
     ///
     /// # Panics
     ///
-    /// If the factory runs and this is the first use of the kind: outside a tokio runtime.
+    /// If called outside a tokio runtime while the factory runs, and this is the first use of the kind.
     pub fn register<F, Fut>(self, reconcile: F) -> Result<ReconcilerRegistration, ReconcilerError>
     where
         F: Fn(Reconcile<K>) -> Fut + Send + Sync + 'static,
@@ -43,17 +46,17 @@ impl<K: View> Reconciler<K> {
             mut setup,
         } = self;
         options = setup.guards.judge(&setup.operator, options);
-        if let Some(after) = setup.after_giving_up() {
-            options = options.requeue_given_up(after);
+        if let Some(after) = setup.after_final_failure() {
+            options = options.requeue_final(after);
         }
-        // A reconciler whose token is cancelled has lost what it claims, like its name.
+        // A reconciler whose token is cancelled no longer holds its claims, nor its name.
         kind.sweep();
         let claims = Claims::begin(&setup.operator, kind.gvk(), &name, setup.claims())?;
         let needs = std::mem::take(&mut setup.needs);
         options = options.also(setup.needed());
         let call = Call::new(setup, Callback::new(reconcile));
         claims.count(Arc::downgrade(&call) as _);
-        // First, so that related caches are filled before the first call.
+        // Before the registration, so that related caches are synced before the first call.
         claims.hold(relate.into_iter().map(|relate| relate(&kind)).collect());
         let ended = Arc::clone(&claims);
         options = options.on_end(move || ended.release());
@@ -61,7 +64,7 @@ impl<K: View> Reconciler<K> {
             let call = Arc::clone(&call);
             async move { call.run(cx).await }
         };
-        match kind.register_handler_with(&name, options, handler) {
+        match kind.register_handler(&name, options.handler(handler)) {
             Ok(registration) => {
                 let because = || format!("reconciler {name} of {}", kind.gvk());
                 let identity = registration.identity().map(impersonation);
@@ -76,7 +79,7 @@ impl<K: View> Reconciler<K> {
         }
     }
 
-    /// Checks what would show only in what the reconciler writes.
+    /// Checks names that the API server would refuse only when the reconciler writes.
     fn check(&self) -> Result<(), ReconcilerError> {
         let (gvk, name) = (self.kind.gvk(), &self.name);
         let operator = &self.setup.operator;
@@ -87,12 +90,12 @@ impl<K: View> Reconciler<K> {
                 operator: operator.name.to_string(),
             });
         }
-        if let Some(why) = names::not_a_manager(&operator.name) {
+        if let Some(reason) = names::not_a_manager(&operator.name) {
             return Err(ReconcilerError::OperatorName {
                 gvk: gvk.clone(),
                 name: name.clone(),
                 operator: operator.name.to_string(),
-                why,
+                reason,
             });
         }
         let finalizer = self.setup.finalizer.as_ref().map_or(Ok(()), Held::check);

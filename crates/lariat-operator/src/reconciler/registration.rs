@@ -1,4 +1,4 @@
-//! The life of a registered reconciler.
+//! The handle of a registered reconciler.
 
 use std::fmt;
 use std::ops::Deref;
@@ -8,7 +8,7 @@ use lariat_controller::Registration;
 
 use super::claims::Claims;
 
-/// A registered reconciler. Dropping this changes nothing: the reconciler stays registered.
+/// A registered reconciler. Dropping this handle leaves it registered.
 pub struct ReconcilerRegistration {
     registration: Registration,
     claims: Arc<Claims>,
@@ -22,9 +22,11 @@ impl ReconcilerRegistration {
         }
     }
 
-    /// Takes the reconciler away, with what it watches and what it [needs](crate::Operator::rules); once this returns it
-    /// is not running and will never be called again. See [`Registration::deregister`]. The end of a token
-    /// ([`HandlerOptions::until`](lariat_controller::HandlerOptions::until)) takes away as much.
+    /// Deregisters the reconciler, and waits for its running calls.
+    ///
+    /// Its relations and declared [permissions](crate::Operator::rules) are removed too. Once this returns it is not
+    /// running and is never called again; see [`Registration::deregister`]. The cancellation of its token
+    /// ([`HandlerOptions::until`](lariat_controller::HandlerOptions::until)) has the same effect.
     ///
     /// # Cancel safety
     ///

@@ -1,4 +1,4 @@
-//! How much reconcilers remember.
+//! The sizes of what reconcilers remember.
 
 use std::sync::{Arc, Weak};
 
@@ -9,13 +9,13 @@ use super::sets;
 use crate::reconcile::OperatorState;
 use crate::status::Applied;
 
-/// A registered reconciler, which remembers something by itself.
+/// A registered reconciler that remembers something.
 pub(crate) trait Remembers: Send + Sync {
-    /// Adds how much it remembers.
+    /// Appends the sizes of what it remembers.
     fn remembered(&self, all: &mut Vec<Remembered>);
 }
 
-/// The reconcilers of an operator, until they are taken away.
+/// The registered reconcilers of an operator.
 #[derive(Default)]
 pub(crate) struct Reconcilers(Mutex<Vec<(u64, Weak<dyn Remembers>)>>);
 
@@ -25,7 +25,7 @@ impl Reconcilers {
         self.0.lock().push((number, reconciler));
     }
 
-    /// Removes a reconciler, although a call may still have it.
+    /// Removes a reconciler, even if a call still holds it.
     pub(crate) fn remove(&self, number: u64) {
         self.0.lock().retain(|(of, _)| *of != number);
     }
@@ -36,11 +36,11 @@ impl Reconcilers {
     }
 }
 
-/// Adds how much the reconcilers of an operator remember, each by itself and together.
+/// Appends the sizes of what the reconcilers of an operator remember.
 pub(crate) fn remembered(operator: &OperatorState, all: &mut Vec<Remembered>) {
     sets::remembered(operator, all);
     all.push(operator.feature::<Applied>().remembered());
-    // Not under the lock of the list.
+    // Without the lock of the list.
     for reconciler in operator.feature::<Reconcilers>().list() {
         reconciler.remembered(all);
     }

@@ -1,4 +1,4 @@
-//! One call of a reconciler: which of its functions it is for, and what comes of the answer.
+//! A call of a reconciler: which of its functions it calls, and the result.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, resume_unwind};
@@ -18,14 +18,14 @@ use crate::reconcile::{Callback, Reconcile};
 use crate::refusal::paced;
 use crate::status::Report;
 
-/// What a reconciler is made of, once it is registered.
+/// A registered reconciler.
 pub(crate) struct Call<K> {
     setup: Setup<K>,
     reconcile: Callback<K>,
     ends: Ends,
 }
 
-/// What came of notifying of an end; a panic is kept until the successor was reconciled.
+/// The result of notifying of a deletion; a panic is kept until the successor is reconciled.
 type Notified = Result<Result<(), HandlerError>, Box<dyn Any + Send>>;
 
 impl<K: View> Call<K> {
@@ -39,26 +39,26 @@ impl<K: View> Call<K> {
 
     pub(crate) async fn run(&self, cx: Context<K>) -> HandlerResult {
         let cx = Arc::new(cx);
-        if let (Some(finalizer), Some(last)) = (&self.setup.finalizer, cx.last()) {
+        if let (Some(finalizer), Some(last)) = (&self.setup.finalizer, cx.last_known()) {
             finalizer.forget(last.uid());
         }
-        // Whatever comes of the notification of its end.
-        if cx.last().is_some() || cx.raw().is_none() {
+        // Whether or not the notification succeeds.
+        if cx.last_known().is_some() || cx.raw().is_none() {
             self.forget_sets(&cx);
         }
-        let last = cx.last().map(|last| last.uid().clone());
+        let last = cx.last_known().map(|last| last.uid().clone());
         let is_begun = last.as_ref().is_some_and(|uid| self.ends.is_begun(uid));
         let (notified, result) = if is_begun {
-            // An end whose notification failed must not keep the successor from being reconciled, not even if it hangs
-            // until the timeout drops this call.
+            // A failed notification must not keep the successor from being reconciled, not even if it hangs until the
+            // timeout drops this call.
             let result = self.after(&cx).await;
             (self.notify_of_end(&cx).await, result)
         } else {
-            // Before the object that may live under the same name by now.
+            // Before the object that may exist under the same name by now.
             let successor = Successor::of(&cx);
             let notified = self.notify_of_end(&cx).await;
             successor.defuse();
-            // The next call is for the deletion of another object of the name, before its successor is reconciled.
+            // The next call is for another deleted object of the name, before the successor is reconciled.
             let is_next_deletion = cx.has_later_deletions() && matches!(notified, Ok(Ok(())));
             let result = if is_next_deletion {
                 Ok(Outcome::done())
@@ -72,7 +72,7 @@ impl<K: View> Call<K> {
             Ok(()) => result,
             Err(error) => after_failure(&cx, error, result),
         };
-        // A call that comes again brings the deletion again.
+        // A retried call has the same deletion.
         let comes_again = result.as_ref().is_err_and(HandlerError::is_retryable);
         if let Some(uid) = last.filter(|_| !comes_again) {
             self.ends.forget(&uid);
@@ -84,7 +84,7 @@ impl<K: View> Call<K> {
         sets::forget(&self.setup.operator, cx.gvk(), cx.key());
     }
 
-    /// Goes on with the object that exists, whatever came of the end of another.
+    /// Continues with the object that exists, whatever the notification returned.
     async fn after(&self, cx: &Arc<Context<K>>) -> HandlerResult {
         let raw = cx.raw().cloned();
         let Some((object, raw)) = cx.object()?.zip(raw) else {
@@ -125,7 +125,7 @@ impl<K: View> Call<K> {
         }
     }
 
-    /// Cleans up after an object that is being deleted.
+    /// Cleans up an object that is being deleted.
     async fn goes(&self, cx: &Reconcile<K>) -> HandlerResult {
         let Some(finalizer) = &self.setup.finalizer else {
             return Ok(Outcome::done());
@@ -141,9 +141,9 @@ impl<K: View> Call<K> {
         AssertUnwindSafe(self.gone(cx)).catch_unwind().await
     }
 
-    /// Notifies of an object that is gone, once.
+    /// Notifies of a deleted object, once.
     async fn gone(&self, cx: &Arc<Context<K>>) -> Result<(), HandlerError> {
-        let (Some(gone), Some(raw)) = (&self.setup.on_deleted, cx.last().cloned()) else {
+        let (Some(gone), Some(raw)) = (&self.setup.on_deleted, cx.last_known().cloned()) else {
             return Ok(());
         };
         let uid = raw.uid().clone();
@@ -188,8 +188,9 @@ impl<K: View> Remembers for Call<K> {
     }
 }
 
-/// Returns what comes of a call whose notification of an end failed, and whose result for the object that exists is
-/// given.
+/// Returns the result of a call whose notification failed.
+///
+/// `result` is that for the object that exists.
 fn after_failure<K: View>(
     cx: &Context<K>,
     error: HandlerError,
@@ -201,33 +202,34 @@ fn after_failure<K: View>(
     let (kind, key, handler) = (cx.gvk(), cx.key(), cx.handler());
     tracing::warn!(%kind, %key, handler, %error, "the notification of the end of a replaced object failed");
     let delay = match result {
-        // It comes again all the same, when its own error says.
+        // It is retried anyway, after its own delay.
         Err(own) if own.is_retryable() => return Err(own),
         result if !error.is_retryable() => return result,
         Ok(outcome) => outcome.delay(),
         Err(own) => own.delay(),
     };
     if let Some(delay) = delay {
-        // Beside the retry, which may be given up.
+        // In addition to the retry, which may be the last.
         let request = Enqueue::after(delay)
             .to(handler)
             .because("it asked to be called again");
-        // Only a handler that was taken away is not found.
+        // The handler is unknown only if it was deregistered.
         let _ = cx.enqueue_with(key, &request);
     }
     Err(error)
 }
 
-/// An object that is to be reconciled after the notification of another's end. If that is dropped, by a timeout after
-/// which nothing is tried again, it is enqueued.
+/// An object to reconcile after the notification of another's deletion.
+///
+/// If this is dropped, by a timeout after which nothing is retried, its key is enqueued.
 struct Successor<'a, K: View>(Option<&'a Context<K>>);
 
 impl<'a, K: View> Successor<'a, K> {
     fn of(cx: &'a Context<K>) -> Self {
-        Self(Some(cx).filter(|cx| cx.last().is_some() && cx.raw().is_some()))
+        Self(Some(cx).filter(|cx| cx.last_known().is_some() && cx.raw().is_some()))
     }
 
-    /// Enqueues nothing, because it is reconciled next.
+    /// Enqueues nothing, because the object is reconciled next.
     fn defuse(mut self) {
         self.0 = None;
     }

@@ -1,16 +1,16 @@
-//! What is remembered of sets, as long as there are reconcilers and owners.
+//! Counts reconcilers and owners for the memory of applied sets.
 
 use lariat_core::{Gvk, ObjectKey, Remembered};
 
 use crate::apply::Memory;
 use crate::reconcile::OperatorState;
 
-/// Notes that there is a reconciler of a kind, or one more.
+/// Counts a new reconciler of a kind.
 pub(super) fn begin(operator: &OperatorState, gvk: &Gvk) {
     operator.feature::<Memory>().begin(gvk);
 }
 
-/// Notes that a reconciler of a kind has ended.
+/// Counts a reconciler of a kind that has ended.
 pub(super) fn end(operator: &OperatorState, gvk: &Gvk) {
     operator.feature::<Memory>().end(gvk);
 }
@@ -20,7 +20,7 @@ pub(super) fn forget(operator: &OperatorState, gvk: &Gvk, key: &ObjectKey) {
     operator.feature::<Memory>().forget(gvk, key);
 }
 
-/// Adds how much is remembered.
+/// Appends the sizes.
 pub(super) fn remembered(operator: &OperatorState, all: &mut Vec<Remembered>) {
     operator.feature::<Memory>().remembered(all);
 }

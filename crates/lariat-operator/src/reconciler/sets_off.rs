@@ -1,4 +1,4 @@
-//! Nothing is remembered of sets without the feature `apply`.
+//! Without the feature `apply` no sets are remembered.
 
 use lariat_core::{Gvk, ObjectKey, Remembered};
 

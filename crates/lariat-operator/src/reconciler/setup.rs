@@ -1,4 +1,4 @@
-//! What a reconciler does beside reconciling.
+//! The settings of a reconciler, besides its function.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,24 +13,24 @@ use crate::needs::Rule;
 use crate::reconcile::{Callback, Claim, OperatorState};
 use crate::status::Report;
 
-/// How long after a cleanup failed for good it is called again, unless the reconciler has a period.
+/// The delay of a cleanup after a final failure, if the reconciler has no period.
 const CLEANUP_PERIOD: Duration = Duration::from_secs(600);
 
-/// What a reconciler does beside reconciling.
+/// The settings of a reconciler, besides its function.
 pub(super) struct Setup<K> {
     pub(super) operator: Arc<OperatorState>,
     pub(super) requeue_after: Option<Duration>,
     pub(super) on_error: Option<Box<ErrorPolicy<K>>>,
     pub(super) on_deleted: Option<Callback<K>>,
     pub(super) guards: Guards,
-    /// What it needs to be allowed.
+    /// The declared permissions.
     pub(super) needs: Vec<Rule>,
     pub(super) finalizer: Option<Held<K>>,
     pub(super) report: Option<Report>,
 }
 
 impl<K: View> Setup<K> {
-    /// Begins with what it needs to be allowed in any case.
+    /// Creates the settings, with the permissions every reconciler of the kind needs.
     pub(super) fn new(operator: &Arc<OperatorState>, reads: Rule) -> Self {
         Self {
             operator: Arc::clone(operator),
@@ -52,9 +52,11 @@ impl<K: View> Setup<K> {
         conditions.chain(finalizer.map(Claim::Finalizer)).collect()
     }
 
-    /// Returns what says when the reconciler is called again for an object for which it failed for good: there may be
-    /// no watch for what it looks at, and nothing else happens to an object that waits for its cleanup.
-    pub(super) fn after_giving_up(
+    /// Returns the function for the delay after a final failure.
+    ///
+    /// There may be no watch for what the reconciler depends on, and nothing else happens to an object that waits for
+    /// its cleanup.
+    pub(super) fn after_final_failure(
         &self,
     ) -> Option<impl Fn(Option<&CachedObject>) -> Option<Duration> + Send + Sync + use<K>> {
         let period = self.requeue_after;
@@ -69,9 +71,9 @@ impl<K: View> Setup<K> {
         (period.is_some() || self.finalizer.is_some()).then_some(after)
     }
 
-    /// Returns which changes call the reconciler whatever the options say.
+    /// Returns the predicate of changes that call the reconciler whatever its options are.
     pub(super) fn needed(&self) -> Predicate {
-        // Also without a function for it: sets that were applied are forgotten then.
+        // Without a function for deletions too: applied sets are forgotten then.
         let gone = Predicate::new(|change| matches!(change, Change::Deleted { .. }));
         match &self.finalizer {
             Some(finalizer) => gone.or(finalizer.needed()),

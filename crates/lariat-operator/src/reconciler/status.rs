@@ -1,4 +1,4 @@
-//! A reconciler that writes the status of its objects.
+//! Reconcilers that write the status of their objects.
 
 use lariat_cache::View;
 
@@ -7,39 +7,38 @@ use crate::needs::Rule;
 use crate::status::Report;
 
 impl<K: View> Reconciler<K> {
-    /// Reports failures, and success, in a condition of the object: `Ready`, say.
+    /// Reports errors in a condition of the object, such as `Ready`.
     ///
-    /// After a failure it is `False` for the reason `ReconcileError`, and its message is the error's text on one
-    /// line, at most 32768 characters of it. Mind what errors say: whoever reads the object reads them. After a
-    /// success it is `True` for the reason `Reconciled`, unless the call set this condition itself. A failed cleanup
-    /// is reported too.
+    /// After a failure the condition is `False` with reason `ReconcileError`, and its message is the error's text on
+    /// one line, cut at 32768 characters. Everyone who can read the object can read it. After a success it is `True`
+    /// with reason `Reconciled`, unless the call set this condition itself. A failed cleanup is reported too.
     ///
-    /// The condition says how the last call ended. What a call itself [sets in it](crate::Reconcile::set_condition) is written
-    /// when the call has ended well, and a failure that is reported stays until then, in a status that is written
-    /// whole too: a condition that went to and fro within each attempt would make every attempt a change that brings
-    /// the next at once.
+    /// The condition shows how the last call ended. A value that the call [sets
+    /// itself](crate::Reconcile::set_condition) is written after the call has succeeded, and until then a reported
+    /// failure stays, even in a status that is written whole. A condition that changed back and forth within each
+    /// attempt would make every attempt a change that leads to the next one immediately.
     ///
-    /// It is written only when it changes. Where nothing but the message does, it is written once a minute at most: a
-    /// text with a time or a number in it would otherwise make every attempt a change that brings the next one. Errors
-    /// that are ignored are not reported, nor is a conflict before the third attempt in a row, nor a call that panics or is
-    /// dropped by its timeout, nor that an object does not decode. That the condition cannot be written is logged, of
-    /// each error the first time, the second, the fourth and so on until it can be written for a minute, and changes
-    /// nothing about the outcome.
+    /// It is written only if it changes. If only the message changes, it is written at most once a minute: a text with
+    /// a time or a number would otherwise make every attempt a change that leads to the next one. Not reported are
+    /// ignored errors, conflicts before the third attempt in a row, panics, timeouts, and objects that do not decode.
+    /// If the condition cannot be written, this does not change the outcome. It is logged for the first, second, fourth
+    /// and so on failure with each error, until writes succeed for a minute.
     ///
-    /// Of all reconcilers of a kind in one operator only one can report in a condition of some type. Statuses that the
-    /// others write whole keep it.
+    /// Only one reconciler of a kind in an operator can report in a condition of the same type. Statuses that others
+    /// write whole keep it.
     ///
-    /// The kind has a status subresource and `status.conditions` as a list of
+    /// The kind needs a status subresource with `status.conditions`, a list of
     /// [`Condition`](k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition).
     pub fn report_errors(mut self, condition: &str) -> Self {
         self.setup.report = Some(Report::new(condition));
         self.writes_status()
     }
 
-    /// Says that the reconciler writes the status of its objects, for [`Operator::rules`](crate::Operator::rules).
-    /// [`report_errors`](Self::report_errors) says so too.
+    /// Declares that the reconciler writes the status of its objects.
+    ///
+    /// This is for [`Operator::rules`](crate::Operator::rules). [`report_errors`](Self::report_errors) includes it.
     pub fn writes_status(self) -> Self {
-        // They are read when they changed meanwhile.
+        // They are read if they changed meanwhile.
         let get = Rule::of(&self.kind).verbs(["get"]);
         let status = Rule::status(&self.kind);
         self.needs(get).needs(status)

@@ -1,4 +1,4 @@
-//! What was applied to the status of objects by this process.
+//! The statuses that this process applied.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -7,14 +7,14 @@ use lariat_core::{Remembered, Uid};
 use parking_lot::Mutex;
 use serde_json::Value;
 
-/// How many objects are remembered. What is forgotten is applied once more, which changes nothing.
+/// The number of objects remembered. A forgotten one is applied once more, which changes nothing.
 const MOST: usize = 64 * 1024;
 
-/// The last fields that each reconciler applied to each object, as a hash.
+/// The hash of the last fields that each reconciler applied to each object.
 #[derive(Debug, Default)]
 pub(crate) struct Applied(Mutex<HashMap<Uid, Vec<Last>>>);
 
-/// What one reconciler applied last.
+/// The last apply of one reconciler.
 #[derive(Debug)]
 struct Last {
     handler: Box<str>,
@@ -27,7 +27,7 @@ impl Applied {
         self.fields(uid, handler).is_some()
     }
 
-    /// Returns whether these fields, and no others, are what a reconciler applied last.
+    /// Returns whether a reconciler's last apply had exactly these fields.
     pub(super) fn is_last(&self, uid: &Uid, handler: &str, fields: &Value) -> bool {
         self.fields(uid, handler) == Some(hash(fields))
     }
@@ -57,7 +57,7 @@ impl Applied {
         }
     }
 
-    /// Returns how much is remembered.
+    /// Returns the size and bound.
     pub(crate) fn remembered(&self) -> Remembered {
         Remembered::new("applied statuses", self.0.lock().len(), MOST)
     }

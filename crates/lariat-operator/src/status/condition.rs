@@ -7,12 +7,12 @@ use lariat_core::debug_as_description;
 use crate::clock;
 use crate::names::{is_domain, is_word};
 
-/// The longest message the API server takes, in characters.
+/// The length limit of a message, in characters.
 pub(super) const LONGEST_MESSAGE: usize = 32_768;
 const LONGEST_TYPE: usize = 316;
 const LONGEST_REASON: usize = 1024;
 
-/// A condition the API server would refuse.
+/// A condition is invalid.
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConditionError {
@@ -24,7 +24,7 @@ pub enum ConditionError {
         /// The type.
         kind: String,
     },
-    /// The reason is not one word.
+    /// The reason is not one CamelCase word.
     #[error("condition {kind} needs a reason in one CamelCase word, not {reason:?}")]
     Reason {
         /// The type of the condition.
@@ -37,14 +37,14 @@ pub enum ConditionError {
     Message {
         /// The type of the condition.
         kind: String,
-        /// How many characters it has.
+        /// The number of characters.
         length: usize,
     },
 }
 
 debug_as_description!(ConditionError);
 
-/// What a condition is to say: its status, the reason for it, and more.
+/// The new value of a condition: status, reason, message, observed generation.
 ///
 /// ```
 /// use lariat_operator::{ConditionUpdate, Conditions};
@@ -67,17 +67,17 @@ pub struct ConditionUpdate {
 }
 
 impl ConditionUpdate {
-    /// Makes a condition of a type `True` for a reason, which is one CamelCase word.
+    /// Sets a condition to `True`, with a reason of one CamelCase word.
     pub fn is_true(kind: &str, reason: &str) -> Self {
         Self::new(kind, "True", reason)
     }
 
-    /// Makes a condition of a type `False` for a reason, which is one CamelCase word.
+    /// Sets a condition to `False`, with a reason of one CamelCase word.
     pub fn is_false(kind: &str, reason: &str) -> Self {
         Self::new(kind, "False", reason)
     }
 
-    /// Makes a condition of a type `Unknown` for a reason, which is one CamelCase word.
+    /// Sets a condition to `Unknown`, with a reason of one CamelCase word.
     pub fn is_unknown(kind: &str, reason: &str) -> Self {
         Self::new(kind, "Unknown", reason)
     }
@@ -92,13 +92,13 @@ impl ConditionUpdate {
         }
     }
 
-    /// Sets the message for people (default: empty; at most 32768 characters).
+    /// Sets the message (default: empty; at most 32768 characters).
     pub fn message(self, message: impl Into<String>) -> Self {
         let message = message.into();
         Self { message, ..self }
     }
 
-    /// Sets the generation of the object that was looked at (default: not said).
+    /// Sets the observed generation (default: none).
     pub fn observed(self, generation: impl Into<Option<i64>>) -> Self {
         let observed = generation.into();
         Self { observed, ..self }
@@ -110,7 +110,7 @@ impl ConditionUpdate {
         &self.kind
     }
 
-    /// Checks it by the schema of `metav1.Condition`.
+    /// Validates it by the schema of `metav1.Condition`.
     pub(super) fn check(&self) -> Result<(), ConditionError> {
         check_type(&self.kind)?;
         let kind = || self.kind.clone();
@@ -129,20 +129,30 @@ impl ConditionUpdate {
     }
 }
 
-/// The rules for lists of conditions: those of apimachinery's `meta.SetStatusCondition` and its companions.
+/// Functions on lists of conditions, by the rules of apimachinery.
+///
+/// ```
+/// use lariat_operator::{ConditionUpdate, Conditions};
+///
+/// let mut conditions = Vec::new();
+/// Conditions::set(&mut conditions, &ConditionUpdate::is_true("Ready", "Deployed"))?;
+/// assert!(Conditions::is_true(&conditions, "Ready"));
+/// assert!(Conditions::find(&conditions, "Available").is_none());
+/// # Ok::<(), lariat_operator::ConditionError>(())
+/// ```
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Conditions;
 
 impl Conditions {
-    /// Sets a condition now, and returns whether the list has changed.
+    /// Sets a condition with the present time; returns whether the list changed.
     ///
-    /// There is one condition of each type, where it is: a new one comes last. The time of its last transition changes
-    /// when its status does, and not with reason, message and observed generation.
+    /// A list has one condition of each type. A new one is appended. The last transition time changes only with the
+    /// status, not with reason, message or observed generation.
     ///
     /// # Errors
     ///
-    /// The update is not a valid condition. Nothing is changed.
+    /// The update is not a valid condition. The list is not changed.
     pub fn set(
         conditions: &mut Vec<Condition>,
         update: &ConditionUpdate,
@@ -150,7 +160,7 @@ impl Conditions {
         Self::set_at(conditions, update, clock::now())
     }
 
-    /// Sets a condition at a time; otherwise as [`set`](Self::set). Conditions have times in whole seconds.
+    /// Sets a condition as [`set`](Self::set) does, at a given time, in whole seconds.
     ///
     /// # Errors
     ///
@@ -187,13 +197,13 @@ impl Conditions {
         conditions.iter().find(|each| each.type_ == kind)
     }
 
-    /// Returns whether there is a condition of a type, and it is `True`.
+    /// Returns whether the condition of a type exists and is `True`.
     #[must_use]
     pub fn is_true(conditions: &[Condition], kind: &str) -> bool {
         Self::find(conditions, kind).is_some_and(|found| found.status == "True")
     }
 
-    /// Removes the condition of a type, and returns whether there was one.
+    /// Removes the condition of a type; returns whether there was one.
     pub fn remove(conditions: &mut Vec<Condition>, kind: &str) -> bool {
         let before = conditions.len();
         conditions.retain(|each| each.type_ != kind);
@@ -217,7 +227,7 @@ fn is_reason(text: &str) -> bool {
             .all(|byte| is_word(byte) || b",:".contains(byte))
 }
 
-/// A word with `-`, `_` and `.` inside, after a domain and a slash or alone.
+/// Checks for a word with inner `-`, `_` and `.`, with or without a domain and a slash before.
 pub(super) fn check_type(kind: &str) -> Result<(), ConditionError> {
     let (domain, word) = kind.split_once('/').unwrap_or(("a", kind));
     if kind.len() <= LONGEST_TYPE && is_domain(domain) && is_word(word) {

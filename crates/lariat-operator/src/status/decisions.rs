@@ -1,4 +1,4 @@
-//! What one call says in conditions.
+//! The conditions that one call sets.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -10,34 +10,34 @@ use serde_json::Value;
 use super::condition::ConditionUpdate;
 use crate::reconcile::Reconcile;
 
-/// What one call of a reconciler decided about conditions of its object.
+/// The conditions of its object that one call of a reconciler sets.
 #[derive(Default)]
 pub(super) struct Decisions {
-    /// The types of the conditions it decided on.
+    /// The types of the conditions it sets.
     conditions: BTreeSet<String>,
-    /// What it says in the condition in which errors are reported, until it is known how the call ends.
+    /// The value it sets in the condition that reports errors, until the call has ended.
     pub(super) held: Option<Held>,
 }
 
-/// A condition that is written when the call has ended well.
+/// A condition that is written once the call has succeeded.
 pub(super) enum Held {
     Update(ConditionUpdate),
-    /// As it stood in a status that was written.
+    /// As part of a status that was written whole.
     Whole(Value),
 }
 
 impl Decisions {
-    /// Returns what a call has decided so far.
+    /// Returns the decisions of a call.
     pub(super) fn of<K: View>(cx: &Reconcile<K>) -> Arc<Mutex<Self>> {
         cx.call().feature()
     }
 
-    /// Notes that the call decided on a condition of a type.
+    /// Records that the call sets the condition of a type.
     pub(super) fn decide(&mut self, kind: impl Into<String>) {
         self.conditions.insert(kind.into());
     }
 
-    /// Returns whether the call decided on a condition of a type.
+    /// Returns whether the call sets the condition of a type.
     pub(super) fn has(&self, kind: &str) -> bool {
         self.conditions.contains(kind)
     }

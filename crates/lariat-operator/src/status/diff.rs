@@ -1,8 +1,8 @@
-//! What differs between two states of a status.
+//! Differences between two states of a status.
 
 use serde_json::{Map, Value};
 
-/// Takes the members out that are null: objects have none, and a patch would remove them.
+/// Removes members that are null: objects have none, and in a patch they would delete.
 pub(super) fn without_nulls(value: Value) -> Value {
     match value {
         Value::Object(members) => {
@@ -17,8 +17,9 @@ pub(super) fn without_nulls(value: Value) -> Value {
     }
 }
 
-/// Returns the merge patch that makes `to` of `from`, or `None` if they are the same; lists are replaced as a whole.
-/// Both are without nulls.
+/// Returns the merge patch from one state to another, or `None` if they are equal.
+///
+/// Lists are replaced whole. Both states are without nulls.
 pub(super) fn merge_patch(from: &Value, to: &Value) -> Option<Value> {
     let (Value::Object(before), Value::Object(after)) = (from, to) else {
         return (!is_same(from, to)).then(|| to.clone());
@@ -39,10 +40,10 @@ pub(super) fn merge_patch(from: &Value, to: &Value) -> Option<Value> {
     (!patch.is_empty()).then_some(Value::Object(patch))
 }
 
-/// Returns `now` with the changes that make `after` of `before`, which is `now` as a type reads it: members that the
-/// type does not know stay, those of elements of lists too.
+/// Returns `now` with the changes between `before` and `after`.
 ///
-/// An element that was changed is found again by its `type`, as in conditions, or its `name`.
+/// `before` is `now` as decoded by a type. Members that the type does not know stay, also in elements of lists. A
+/// changed element is matched by its `type`, as in conditions, or its `name`.
 pub(super) fn changed(now: &Value, before: &Value, after: &Value) -> Value {
     match (now, before, after) {
         (now, before, after) if is_same(before, after) => now.clone(),
@@ -73,7 +74,7 @@ fn changed_members(
             (Some(now), Some(before)) => {
                 members.insert(name.clone(), changed(now, before, wanted));
             }
-            // The type fills it in, and nothing else was done to it.
+            // A default of the type, which was not changed.
             (None, Some(before)) if is_same(before, wanted) => {}
             _ => {
                 members.insert(name.clone(), wanted.clone());
@@ -90,7 +91,7 @@ fn changed_elements(now: &[Value], before: &[Value], after: &[Value]) -> Value {
         is_free[at] = false;
         Some(at)
     };
-    // First those that are as they were, which nothing else may take.
+    // Unchanged elements first, so that no other takes their match.
     let mut found: Vec<Option<usize>> = after
         .iter()
         .map(|wanted| take(&|each| is_same(each, wanted)))
@@ -109,7 +110,7 @@ fn changed_elements(now: &[Value], before: &[Value], after: &[Value]) -> Value {
     Value::Array(made.collect())
 }
 
-/// Returns what identifies an element in its list.
+/// Returns the name of an element in its list.
 fn name_of(element: &Value) -> Option<&str> {
     let name = element.get("type").or_else(|| element.get("name"))?;
     name.as_str()
@@ -126,7 +127,7 @@ pub(super) fn contains(whole: &Value, part: &Value) -> bool {
     }
 }
 
-/// Compares values; a number is the same however it is written, since the API server writes 1.0 as 1.
+/// Compares values; numbers are compared by value, because the API server writes 1.0 as 1.
 fn is_same(one: &Value, other: &Value) -> bool {
     match (one, other) {
         (Value::Number(one), Value::Number(other)) => {
@@ -234,7 +235,7 @@ mod tests {
         ] {
             assert_eq!(changed(&now, &before, &after), expected, "{after}");
         }
-        // `size` is one that the type fills in.
+        // `size` is a default of the type.
         let (now, before) = (
             json!({"own": 1, "a": 1, "b": 2}),
             json!({"a": 1, "b": 2, "size": 0}),

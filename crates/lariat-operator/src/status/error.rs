@@ -1,4 +1,4 @@
-//! What writing a status can fail with.
+//! The error of writing a status.
 
 use lariat_controller::Ignore;
 use lariat_core::{Gvk, ObjectKey, debug_as_description};
@@ -6,22 +6,24 @@ use lariat_core::{Gvk, ObjectKey, debug_as_description};
 use super::condition::ConditionError;
 use crate::wire::ApiError;
 
-/// A status that was not written.
+/// A status was not written.
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum StatusError {
-    /// The object is gone, or another one has its name by now. Passed on with `?` it ends the call, and is
-    /// [ignored](lariat_controller::HandlerError::ignore): the reconciler is notified of the end of the object by itself.
+    /// The object does not exist, or another one has its name by now.
+    ///
+    /// Returned with `?` it ends the call and is [ignored](lariat_controller::HandlerError::ignore): the reconciler is
+    /// called for the deletion anyway.
     #[error("{gvk} {key} has no status to write any more")]
     Gone {
         /// The kind.
         gvk: Gvk,
         /// The key.
         key: ObjectKey,
-        /// Makes it be ignored.
+        /// Makes the handler error ignored.
         source: Ignore,
     },
-    /// The object is there, but its kind has no status subresource.
+    /// The object exists, but its kind has no status subresource.
     #[error(
         "{gvk} {key} has no status subresource; its definition needs `subresources: {{status: {{}}}}` in this version"
     )]
@@ -31,7 +33,7 @@ pub enum StatusError {
         /// The key.
         key: ObjectKey,
     },
-    /// The object has changed since the reconcile saw it, and that was not to be.
+    /// The object changed since the call began, and only that state was to be written.
     #[error("{gvk} {key} has changed since this reconcile began")]
     Changed {
         /// The kind.
@@ -39,20 +41,20 @@ pub enum StatusError {
         /// The key.
         key: ObjectKey,
     },
-    /// What was given is not a JSON object, or what is there is not what the type expects.
+    /// The given status is not a JSON object, or the present status does not fit the type.
     #[error("the status of {gvk} {key} cannot be written: {detail}")]
     Unfit {
         /// The kind.
         gvk: Gvk,
         /// The key.
         key: ObjectKey,
-        /// What is wrong; no values.
+        /// What is wrong, without values.
         detail: String,
     },
-    /// The condition is not a valid one.
+    /// The condition is invalid.
     #[error(transparent)]
     Condition(#[from] ConditionError),
-    /// The API server refused, or did not answer.
+    /// A request failed.
     #[error(transparent)]
     Api(#[from] ApiError),
 }
@@ -73,7 +75,7 @@ impl StatusError {
         Self::Changed { gvk, key }
     }
 
-    /// Returns whether the object is gone.
+    /// Returns whether the object does not exist.
     #[must_use]
     pub fn is_not_found(&self) -> bool {
         match self {
@@ -83,7 +85,7 @@ impl StatusError {
         }
     }
 
-    /// Returns whether the object was in another state than it was to be, or others apply the same fields.
+    /// Returns whether the object changed meanwhile, or others manage the same fields.
     #[must_use]
     pub fn is_conflict(&self) -> bool {
         match self {

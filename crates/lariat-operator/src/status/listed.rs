@@ -15,11 +15,11 @@ pub(super) fn find<'a>(status: &'a Value, kind: &str) -> Option<&'a Value> {
     conditions.iter().find(|each| each["type"] == kind)
 }
 
-/// Returns the merge patch of a status that sets a condition at a time, or `None` if it is as it is to be.
+/// Returns the merge patch that sets a condition at a time, or `None` if it is set already.
 ///
 /// # Errors
 ///
-/// What is there is not a list.
+/// `conditions` is not a list.
 pub(super) fn set(
     status: &Value,
     update: &ConditionUpdate,
@@ -28,7 +28,7 @@ pub(super) fn set(
     let mut conditions = list_of(status)?;
     let kind = update.kind();
     let at = conditions.iter().position(|each| each["type"] == kind);
-    // What others put into the condition beside what we know stays there.
+    // Members of the condition that others have added stay.
     let mut condition = at.map_or_else(|| json!({"type": kind}), |at| conditions[at].clone());
     let was = condition.clone();
     if was["status"] != update.status || was["lastTransitionTime"].is_null() {
@@ -36,8 +36,7 @@ pub(super) fn set(
     }
     condition["status"] = update.status.into();
     condition["reason"] = update.reason.as_str().into();
-    // Some kinds leave empty messages out, and some know no generation; that alone is no reason to write again and
-    // again.
+    // Some kinds omit empty messages, and some have no observed generation; that alone is no reason for a write.
     let lacks = |name: &str| at.is_some() && was.get(name).is_none();
     if !(update.message.is_empty() && lacks("message")) {
         condition["message"] = update.message.as_str().into();
@@ -57,15 +56,18 @@ pub(super) fn set(
     Ok(Some(json!({"conditions": conditions})))
 }
 
-/// Returns whether a condition was observed at a newer generation than an update, and one that the object has had: a
-/// restored backup may have put the object back behind what its condition says.
+/// Returns whether a condition was observed at a newer generation than an update has.
+///
+/// Generations the object has not reached do not count: a restored backup may have put the object back.
 pub(super) fn is_newer(was: &Value, update: &ConditionUpdate, generation: Option<i64>) -> bool {
     let (seen, observed) = (was["observedGeneration"].as_i64(), update.observed);
     observed.is_some() && seen > observed && seen <= generation
 }
 
-/// Returns the types of the conditions that whoever made `after` of `before` decided on: those that differ, and those
-/// with a reason of their own. One of ours that is the same was only carried along.
+/// Returns the types of the conditions that a change from `before` to `after` sets.
+///
+/// These are the conditions that differ, and those with a reason that is not the reporter's. An unchanged condition of
+/// the reporter was only copied.
 pub(super) fn decided(before: &Value, after: &Value) -> Vec<String> {
     let conditions = after.get("conditions").and_then(Value::as_array);
     let decided = |condition: &&Value| {
@@ -82,24 +84,26 @@ pub(super) fn decided(before: &Value, after: &Value) -> Vec<String> {
 /// The conditions in which reconcilers of a kind report errors.
 #[derive(Debug, Default)]
 pub(super) struct Reported {
-    /// The type of the condition of the reconciler that writes.
+    /// The type for the reconciler that writes.
     pub(super) own: Option<Arc<str>>,
-    /// Those of the others, which alone decide on them.
+    /// The types for the other reconcilers, which alone set them.
     pub(super) others: Vec<Arc<str>>,
 }
 
-/// A status that is wanted, as it can be written before it is known how the call ends.
+/// A status that can be written before the call has ended.
 #[derive(Debug, PartialEq)]
 pub(super) struct Settled {
     pub(super) status: Value,
-    /// The condition in which errors are reported, as it is wanted once the call has ended well.
+    /// The condition that reports errors, as it is to be once the call has succeeded.
     pub(super) held: Option<Value>,
 }
 
 impl Reported {
-    /// Settles what is to be written of a wanted status: conditions of which it says nothing are carried along, in the
-    /// present order, and a failure that is reported stays. If each attempt took it back and reported it again, every attempt would be a
-    /// change that brings the next at once, and no backoff would hold.
+    /// Returns what can be written of a new status.
+    ///
+    /// Conditions it does not set are copied, in their present order, and a reported failure stays. If each attempt
+    /// removed it and reported it again, every attempt would be a change that leads to the next one immediately,
+    /// without backoff.
     pub(super) fn settle(&self, now: &Value, mut status: Value) -> Settled {
         let mut held = None;
         let mut carries = false;
@@ -108,7 +112,7 @@ impl Reported {
             match find_mut(&mut status, &standing["type"]) {
                 Some(said) if is_failure(standing) => {
                     let said = std::mem::replace(said, standing.clone());
-                    // A failure that is said is an older one, carried along.
+                    // A failure in it was copied from an older state.
                     held = Some(said).filter(|said| !is_failure(said));
                 }
                 None if is_ours(standing) => carries |= push(&mut status, standing),
@@ -135,11 +139,11 @@ impl From<Value> for Settled {
     }
 }
 
-/// Returns the merge patch of a status that has a condition as it is given, or `None` if it has it.
+/// Returns the merge patch that puts a condition into a status, or `None` if it is there.
 ///
 /// # Errors
 ///
-/// What is there is not a list.
+/// `conditions` is not a list.
 pub(super) fn place(status: &Value, condition: &Value) -> Result<Option<Value>, String> {
     let mut conditions = list_of(status)?;
     let kind = &condition["type"];
@@ -164,7 +168,7 @@ fn find_mut<'a>(status: &'a mut Value, kind: &Value) -> Option<&'a mut Value> {
     conditions.iter_mut().find(|each| each["type"] == *kind)
 }
 
-/// Adds a condition, and returns whether there is a list for it.
+/// Appends a condition; returns whether there is a list for it.
 fn push(status: &mut Value, condition: &Value) -> bool {
     match status.get_mut("conditions") {
         None | Some(Value::Null) => status["conditions"] = json!([condition]),
@@ -174,8 +178,10 @@ fn push(status: &mut Value, condition: &Value) -> bool {
     true
 }
 
-/// Orders conditions as they stand in the present status, with new ones last. Lists are compared whole: two reconcilers
-/// that carry along each other's conditions, each in its own order, would change the status in turns without end.
+/// Sorts conditions in the order of the present status, new ones last.
+///
+/// Lists are compared whole: two reconcilers that copy each other's conditions in different orders would otherwise
+/// change the status in turns, endlessly.
 fn order_as(now: &Value, status: &mut Value) {
     let present = now.get("conditions").and_then(Value::as_array);
     let wanted = status.get_mut("conditions").and_then(Value::as_array_mut);
@@ -209,7 +215,7 @@ mod tests {
         assert!(!is_newer(&was, &update, Some(5)), "no generation is said");
     }
 
-    /// Sets a condition in a status whose patches are whole.
+    /// Sets a condition in a status that is patched whole.
     fn set_in(status: &mut Value, update: &ConditionUpdate, second: i64) -> bool {
         let patch = set(status, update, at(second)).unwrap();
         let changed = patch.is_some();
@@ -254,7 +260,7 @@ mod tests {
     fn what_was_carried_along_was_not_decided() {
         let ours = json!({"type": "Ready", "status": "False", "reason": "ReconcileError"});
         let own = json!({"type": "Ready", "reason": "Waiting"});
-        // Our reason, in a condition that says more than we do.
+        // The reporter's reason, in a condition with more fields than it writes.
         let alike =
             json!({"type": "Ready", "status": "True", "reason": "Reconciled", "message": "3 of 3"});
         for (before, after, expected) in [

@@ -1,4 +1,4 @@
-//! What a reconcile does with the status of its object.
+//! Methods of a reconcile call for the status of its object.
 
 use lariat_cache::View;
 use serde::Serialize;
@@ -11,7 +11,9 @@ use super::writer::StatusWriter;
 use crate::reconcile::Reconcile;
 
 impl<K: View> Reconcile<K> {
-    /// Makes the object's status what is given; see [`StatusWriter::set`]. Returns whether anything was written.
+    /// Sets the object's status; returns whether a request was sent.
+    ///
+    /// See [`StatusWriter::set`].
     ///
     /// ```
     /// use k8s_openapi::api::apps::v1::{Deployment, DeploymentStatus};
@@ -32,12 +34,14 @@ impl<K: View> Reconcile<K> {
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, the status may have been written or not.
+    /// If the future is dropped, the status may have been written.
     pub async fn set_status<S: Serialize + Sync>(&self, status: &S) -> Result<bool, StatusError> {
         self.status().set(status).await
     }
 
-    /// Changes the object's status by a function; see [`StatusWriter::update`]. Returns whether anything was written.
+    /// Changes the object's status by a function; returns whether a request was sent.
+    ///
+    /// See [`StatusWriter::update`].
     ///
     /// # Errors
     ///
@@ -45,7 +49,7 @@ impl<K: View> Reconcile<K> {
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, the status may have been written or not.
+    /// If the future is dropped, the status may have been written.
     pub async fn update_status<S>(
         &self,
         change: impl FnMut(&mut S) + Send,
@@ -56,25 +60,26 @@ impl<K: View> Reconcile<K> {
         self.status().update(change).await
     }
 
-    /// Sets one condition in `status.conditions`, by the rules of [`Conditions::set`](crate::Conditions::set), and leaves the others as they
-    /// are. Returns whether anything was written.
+    /// Sets a condition in `status.conditions`; returns whether a request was sent.
     ///
-    /// Without an [observed generation](ConditionUpdate::observed) it is the one of the object this reconcile is about. A
-    /// condition that was observed at a newer one stays as it is: whoever wrote it, such as another replica, has seen a
-    /// spec this call does not know, and this reconciler is called for that as well.
+    /// It follows the rules of [`Conditions::set`](crate::Conditions::set); other conditions stay.
+    ///
+    /// The default [observed generation](ConditionUpdate::observed) is that of this call's object. A condition that was
+    /// observed at a newer generation stays: its writer, for example another replica, has seen a spec that this call
+    /// has not, and this reconciler is called for that spec as well.
     ///
     /// The condition in which this reconciler [reports errors](crate::Reconciler::report_errors) is written when the
-    /// call ends, in the last form that was set, and only if the call does not fail; what is returned is whether it
-    /// differs from what is there. If it cannot be written then, the call fails. Progress within a call belongs in a
-    /// condition of another type.
+    /// call ends, with the last value set, and only if the call succeeds. The returned value then is whether it differs
+    /// from the present one. If the write fails, the call fails. To show progress during a call, use a condition of
+    /// another type.
     ///
     /// # Errors
     ///
-    /// The condition is not a valid one, or as for [`StatusWriter::set`].
+    /// The condition is invalid, or as for [`StatusWriter::set`].
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, the status may have been written or not.
+    /// If the future is dropped, the status may have been written.
     pub async fn set_condition(&self, update: &ConditionUpdate) -> Result<bool, StatusError> {
         update.check()?;
         let is_reported = self.call().reported().map(|kind| &**kind) == Some(update.kind());
@@ -86,7 +91,7 @@ impl<K: View> Reconcile<K> {
         Ok(written)
     }
 
-    /// Begins to write the status in another way than [`set_status`](Self::set_status) does.
+    /// Returns a writer of the status, with options that [`set_status`](Self::set_status) does not have.
     pub fn status(&self) -> StatusWriter<K> {
         StatusWriter::new(self)
     }

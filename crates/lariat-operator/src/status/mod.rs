@@ -1,4 +1,4 @@
-//! Status and conditions: what a reconciler says about its object, written when it changes.
+//! Status and conditions, which are written only if they change.
 
 mod applied;
 mod condition;

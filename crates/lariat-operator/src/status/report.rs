@@ -1,4 +1,4 @@
-//! Reports of failures and success in a condition.
+//! Reports failures and successes in a condition.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -20,20 +20,21 @@ use crate::reconcile::Reconcile;
 const FAILED: &str = "ReconcileError";
 const RECONCILED: &str = "Reconciled";
 
-/// How long another message of the same failure is not worth a write. Every write is a change that calls the
-/// reconciler.
+/// The minimum interval between reports that differ in the message only.
+///
+/// Every write is a change that calls the reconciler.
 const MESSAGE_PERIOD: Duration = Duration::from_secs(60);
 
-/// How many times are kept before those that no longer matter are thrown away.
+/// The number of timestamps from which outdated ones are removed.
 const CLEAR_AT: usize = 1024;
 
-/// From which attempt on a conflict is worth a report: most are over with the next state.
+/// The first attempt whose conflict is reported; most conflicts are resolved by then.
 const REPORTED_CONFLICT: u32 = 3;
 
-/// Reports how reconciling went in a condition of one type.
+/// Reports the result of calls in a condition.
 pub(crate) struct Report {
     kind: Arc<str>,
-    /// When failures of an object were last reported.
+    /// When a failure of an object was last reported.
     reported: Mutex<HashMap<Uid, Instant>>,
     unwritten: Unwritten,
 }
@@ -56,9 +57,10 @@ impl Report {
         check_type(&self.kind)
     }
 
-    /// Reports how a call ended, and returns that. An error of this write does not hide the error reported, nor a
-    /// success; what the call itself said in the condition is its own write, though, without which it has not
-    /// succeeded.
+    /// Reports the result of a call, and returns it.
+    ///
+    /// If this write fails, the result is the same. But a value the call itself set in the condition is part of the
+    /// call: if that is not written, the call fails.
     pub(crate) async fn report<K: View>(
         &self,
         cx: &Reconcile<K>,
@@ -70,7 +72,7 @@ impl Report {
                 self.note(cx, self.report_failure(cx, &error).await);
                 Err(error)
             }
-            // It goes with the object, after a cleanup that is done.
+            // The object is about to be removed, after its cleanup.
             (Ok(outcome), _) if cx.raw().is_deleting() && outcome.delay().is_none() => Ok(outcome),
             (result, Some(held)) => match cx.status().settle(&held).await {
                 Err(error) if !error.is_not_found() => Err(error.into()),
@@ -109,7 +111,7 @@ impl Report {
         let reported = self.reported.lock().get(uid).copied();
         let is_fresh = reported.is_some_and(|at| at.elapsed() < MESSAGE_PERIOD);
         let generation = cx.raw().generation();
-        // A message alone can wait; that it fails, or that another spec does, cannot.
+        // A new message can wait; a new failure, or a failure for a new generation, cannot.
         let worth = |was: Option<&Value>| {
             let is_known = was.is_some_and(|was| {
                 let seen = was["observedGeneration"].as_i64();
@@ -146,7 +148,7 @@ pub(super) fn is_failure(condition: &Value) -> bool {
     condition["status"] == "False" && condition["reason"] == FAILED
 }
 
-/// Returns whether a condition is one that this reporter wrote; others use its reasons too.
+/// Returns whether this reporter wrote a condition. Others may use the same reasons.
 pub(super) fn is_ours(condition: &Value) -> bool {
     let has_message = condition["message"]
         .as_str()
@@ -158,7 +160,7 @@ pub(super) fn is_ours(condition: &Value) -> bool {
     }
 }
 
-/// Writes an error on one line that fits into a condition.
+/// Returns an error as one line that fits into a condition.
 fn one_line(error: &HandlerError) -> String {
     let text = error.to_string();
     let words = text.split(['\n', '\r']).map(str::trim);

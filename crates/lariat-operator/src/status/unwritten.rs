@@ -1,4 +1,4 @@
-//! Conditions that cannot be written: said in the log once, and then less and less often.
+//! Logs conditions that cannot be written, once and then ever less often.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,14 +10,14 @@ use tokio::time::Instant;
 use super::error::StatusError;
 use crate::wire::ApiError;
 
-/// How long no write must have failed before one that succeeds means that all is well again: what fails in one
-/// namespace may go on to succeed in another.
+/// The time without failures after which a success means recovery: writes that fail in one namespace may succeed in
+/// another.
 const QUIET: Duration = Duration::from_secs(60);
 
-/// How many errors are counted apart; those beyond are counted together.
+/// The number of errors counted separately; further ones are counted together.
 const MOST: usize = 16;
 
-/// The writes of one reconciler's condition that failed since the last success.
+/// The failed writes of one reconciler's condition since the last recovery.
 #[derive(Debug, Default)]
 pub(super) struct Unwritten(Mutex<BTreeMap<String, Failures>>);
 
@@ -28,8 +28,7 @@ struct Failures {
 }
 
 impl Unwritten {
-    /// Says that a condition was not written: of one error the first time, the second, the fourth and so on as a
-    /// warning.
+    /// Logs a failed write as a warning: for each error the first, second, fourth and so on.
     pub(super) fn failed(&self, kind: &Gvk, key: &ObjectKey, condition: &str, error: &StatusError) {
         let times = self.count(error);
         let error = describe(error);
@@ -40,7 +39,7 @@ impl Unwritten {
         }
     }
 
-    /// Counts an error, of whichever object.
+    /// Counts an error, of any object.
     fn count(&self, error: &StatusError) -> u64 {
         let mut all = self.0.lock();
         let mut class = class_of(error);
@@ -56,7 +55,7 @@ impl Unwritten {
         failures.count
     }
 
-    /// Says that conditions are written again, if some were not until a while ago.
+    /// Logs the recovery, if writes failed and none has failed for a while.
     pub(super) fn written(&self, kind: &Gvk, condition: &str) {
         let mut all = self.0.lock();
         if all.is_empty() {
@@ -75,7 +74,7 @@ impl Unwritten {
     }
 }
 
-/// Returns what an error is about without the object, whose name is in most texts.
+/// Returns an error's text without the object, whose name most texts have.
 fn class_of(error: &StatusError) -> String {
     match error {
         StatusError::Api(ApiError::Refused { source, .. }) => match &**source {
@@ -107,7 +106,7 @@ mod tests {
         assert_eq!(unwritten.count(&refused("a", 403, "Forbidden")), 1);
         assert_eq!(unwritten.count(&refused("b", 403, "Forbidden")), 2);
         assert_eq!(unwritten.count(&refused("a", 503, "Unavailable")), 1);
-        // Another namespace is well meanwhile.
+        // Writes in another namespace succeed meanwhile.
         unwritten.written(&kind, "Ready");
         assert_eq!(unwritten.count(&refused("c", 403, "Forbidden")), 3);
         time::advance(QUIET).await;

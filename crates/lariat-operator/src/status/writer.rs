@@ -1,4 +1,4 @@
-//! The ways to write a status.
+//! The writer of a status.
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,24 +15,38 @@ use super::decisions::{Decisions, Held};
 use super::diff::{changed, contains, merge_patch, without_nulls};
 use super::error::StatusError;
 use super::listed::{self, Reported, Settled};
-use crate::annotations::NOTES;
 use crate::clock;
+use crate::names::NOTES;
 use crate::reconcile::Reconcile;
 use crate::wire::{Attempt, Changed, Managers, identity_of, is_shown, json_of};
 
-/// Writes the status of the object a reconcile is about; [`Reconcile::status`] begins it.
+/// Writes the status of a reconcile call's object.
 ///
-/// By default a merge patch has only what differs from the newest state that is known, and when nothing does, nothing
-/// is sent. The state is named in the request: when it is not the newest after all, the newest is read and the
-/// difference worked out again, a few times. So a status is never written to another object of the same name, and
-/// what others write into other fields meanwhile is not lost.
+/// Created by [`Reconcile::status`].
 ///
-/// Where a [`Transform`](lariat_cache::Transform) leaves some of the status out of the cache, what there is to be
-/// changed is judged by what is left, and worked out from what the API server has, which takes a request. A field that
-/// is not given and that the cache does not show is removed with the next change of another.
+/// By default it sends a merge patch of the difference from the newest known state, and nothing if there is none. The
+/// patch is conditional on that state. If the object has changed, the newest state is read and the difference computed
+/// again, a few times. So a status is never written to another object of the same name, and concurrent writes of other
+/// fields are not lost.
 ///
-/// What was written is the base of the next write in the same reconcile; [`Reconcile::newest`] returns it, while
-/// [`Reconcile::object`] stays as it is.
+/// If a [`Transform`](lariat_cache::Transform) removes parts of the status from the cache, the decision whether to
+/// write is made on the rest, and the difference is computed from the API server's state, which takes a request. A
+/// field that is neither given nor in the cache is removed with the next change of another field.
+///
+/// The written state is the base of the next write in the same call. [`Reconcile::newest`] returns it;
+/// [`Reconcile::object`] does not change.
+///
+/// ```
+/// use k8s_openapi::api::apps::v1::{Deployment, DeploymentStatus};
+/// use lariat_controller::{HandlerResult, Outcome};
+/// use lariat_operator::Reconcile;
+///
+/// async fn reconcile(cx: Reconcile<Deployment>) -> HandlerResult {
+///     let status = DeploymentStatus { replicas: Some(3), ..DeploymentStatus::default() };
+///     cx.status().by_apply().set(&status).await?;
+///     Ok(Outcome::done())
+/// }
+/// ```
 #[must_use = "nothing is written until `set` or `update` is called"]
 pub struct StatusWriter<K> {
     cx: Reconcile<K>,
@@ -55,31 +69,37 @@ impl<K: View> StatusWriter<K> {
         }
     }
 
-    /// Writes by server-side apply, under a field manager of the reconciler's own: fields that are given are owned by
-    /// it, fields it applied earlier and that are not given any more are removed, and those of others are left alone.
+    /// Writes by server-side apply, with a field manager of the reconciler's own.
     ///
-    /// The field manager is `operator/reconciler`, with a hash in place of what does not fit into 128 bytes. Fields
-    /// that the operator owns by its merges are taken: the defaults that a CRD has for the status belong to
-    /// whoever writes it first, which may be [a condition that reports errors](crate::Reconciler::report_errors). A
-    /// field that another reconciler applies, or another program manages, is a [conflict](StatusError::is_conflict).
-    /// What an earlier release applied under the operator's name alone is given up when the reconciler first applies.
+    /// The reconciler owns the given fields. Fields it applied earlier and does not give any more are removed, and
+    /// those of others stay.
     ///
-    /// Nothing is sent if this process applied the same fields last and all of them are there with their values. So the
-    /// first write of a process is always sent, and so is one to a list that others add to. Write a field in one way
-    /// only: one that was merged is not removed when it is not applied any more.
+    /// The field manager is `operator/reconciler`; a hash replaces what does not fit into 128 bytes. Fields that the
+    /// operator owns by its merges are taken over: the defaults that a CRD has for the status belong to its first
+    /// writer, which may be [a condition that reports errors](crate::Reconciler::report_errors). A field of another
+    /// reconciler or program is a [conflict](StatusError::is_conflict). Fields that an earlier release applied with the
+    /// operator's name alone are released when the reconciler first applies.
+    ///
+    /// Nothing is sent if this process's last apply had the same fields and all of them have their values. So the first
+    /// apply of a process is always sent, and so is one with a list that others add to. Write a field in one way only:
+    /// a field that was merged is not removed when it is no longer applied.
     pub fn by_apply(self) -> Self {
         let way = Way::Apply { force: false };
         Self { way, ..self }
     }
 
-    /// Writes by server-side apply as [`by_apply`](Self::by_apply), and takes fields from others that manage them.
+    /// Writes by server-side apply, and takes over fields that others manage.
+    ///
+    /// Otherwise as [`by_apply`](Self::by_apply).
     pub fn by_force(self) -> Self {
         let way = Way::Apply { force: true };
         Self { way, ..self }
     }
 
-    /// Writes only to the state this reconcile has seen, and fails with a [conflict](StatusError::is_conflict) when the
-    /// object has changed since; for what must not be said of another state.
+    /// Writes only to the state that the call began with.
+    ///
+    /// If the object has changed since, the write fails with a [conflict](StatusError::is_conflict). Use it for what is
+    /// true of this state only.
     pub fn unchanged_only(self) -> Self {
         Self {
             unchanged_only: true,
@@ -87,23 +107,22 @@ impl<K: View> StatusWriter<K> {
         }
     }
 
-    /// Makes the status what is given, and returns whether anything was written.
+    /// Sets the status; returns whether a request was sent.
     ///
-    /// Fields that are there and are not given are removed, and lists are replaced as a whole; members that are null
-    /// count as not given. The conditions in which reconcilers of the operator
-    /// [report errors](crate::Reconciler::report_errors) stay, unless one of their type is given; a failure that this
-    /// one reports stays until a call ends well. Where several write one status, [`update`](Self::update) it, or
-    /// [apply](Self::by_apply) it.
+    /// Fields that are not given are removed, and lists are replaced whole; null members count as not given. The
+    /// conditions in which reconcilers of the operator [report errors](crate::Reconciler::report_errors) stay, unless a
+    /// condition of their type is given; a failure that this reconciler reports stays until a call succeeds. If there
+    /// are several writers of one status, [`update`](Self::update) or [apply](Self::by_apply) it.
     ///
     /// # Errors
     ///
-    /// The object is gone ([`StatusError::is_not_found`]; a handler that passes this on is not called again for it).
-    /// Its kind has no status subresource. It changes faster than it can be written ([`StatusError::is_conflict`]),
-    /// or the API server refuses. What is given is not a JSON object.
+    /// The object does not exist ([`StatusError::is_not_found`]; returned from a handler, this error is not retried).
+    /// Its kind has no status subresource. It changes faster than it can be written ([`StatusError::is_conflict`]). A
+    /// request failed. The given value is not a JSON object.
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, the status may have been written or not.
+    /// If the future is dropped, the status may have been written.
     pub async fn set<S: Serialize + Sync>(self, status: &S) -> Result<bool, StatusError> {
         let wanted = self.encode(status)?;
         let reported = self.reported();
@@ -118,7 +137,7 @@ impl<K: View> StatusWriter<K> {
             }
             Way::Apply { force } => {
                 let settle = |now: &Value| {
-                    // An apply leaves alone what it does not give, the list of conditions too.
+                    // An apply leaves what it does not give, including the list of conditions.
                     let settled = match wanted.get("conditions") {
                         Some(_) => reported.settle(now, wanted.clone()),
                         None => Settled::from(wanted.clone()),
@@ -132,20 +151,20 @@ impl<K: View> StatusWriter<K> {
         Ok(written)
     }
 
-    /// Changes the status by a function, which is called with the newest one, and returns whether anything was written.
+    /// Changes the newest status by a function; returns whether a request was sent.
     ///
-    /// Only what the function changes is written; fields `S` does not know stay, in elements of lists too: an element
-    /// that is changed is found again by its `type`, as in conditions, or its `name`. It is called again if the status
-    /// turns out to be another one by now. An object without a status has the default one. It is always merged. A
-    /// failure that the reconciler [reports](crate::Reconciler::report_errors) stays until a call ends well.
+    /// Only the changes of the function are written. Fields that `S` does not know stay, also in elements of lists: a
+    /// changed element is matched by its `type`, as in conditions, or its `name`. If the status has changed meanwhile,
+    /// the function is called again. An object without a status has the default one. The write is always a merge. A
+    /// failure that the reconciler [reports](crate::Reconciler::report_errors) stays until a call succeeds.
     ///
     /// # Errors
     ///
-    /// As for [`set`](Self::set), and if the status is not an `S`.
+    /// As for [`set`](Self::set), and if the status does not decode as `S`.
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, the status may have been written or not.
+    /// If the future is dropped, the status may have been written.
     pub async fn update<S>(self, mut change: impl FnMut(&mut S) + Send) -> Result<bool, StatusError>
     where
         S: Serialize + DeserializeOwned + Default + Send,
@@ -175,7 +194,7 @@ impl<K: View> StatusWriter<K> {
         Ok(written)
     }
 
-    /// Sets a condition, if that is worth a write when it differs from what is there.
+    /// Sets a condition if it differs and the difference is worth a write.
     pub(super) async fn condition(
         self,
         update: &ConditionUpdate,
@@ -187,7 +206,7 @@ impl<K: View> StatusWriter<K> {
         self.change(|state| {
             let status = status_of(state);
             let was = listed::find(&status, update.kind());
-            // The newest state may say what another replica observed of a newer spec, which this call does not know.
+            // In the newest state another replica may have observed a newer generation, which this call does not know.
             if was.is_some_and(|was| listed::is_newer(was, &update, state.generation())) {
                 return Ok(None);
             }
@@ -199,8 +218,7 @@ impl<K: View> StatusWriter<K> {
         .await
     }
 
-    /// Keeps the condition in which errors are reported until it is known how the call ends, and returns whether it
-    /// differs from what is there.
+    /// Keeps the condition that reports errors until the call has ended; returns whether it differs.
     pub(super) fn hold(self, update: &ConditionUpdate) -> Result<bool, StatusError> {
         let update = self.observed(update);
         let status = status_of(&self.cx.newest());
@@ -213,7 +231,7 @@ impl<K: View> StatusWriter<K> {
         Ok(patch.is_some())
     }
 
-    /// Writes the condition that was kept until the call ended.
+    /// Writes the condition that was kept until the end of the call.
     pub(super) async fn settle(self, held: &Held) -> Result<bool, StatusError> {
         match held {
             Held::Update(update) => self.condition(update, |_| true).await,
@@ -240,7 +258,7 @@ impl<K: View> StatusWriter<K> {
         Reported { own, others }
     }
 
-    /// Notes what a write that was made says of conditions.
+    /// Records the conditions of a completed write.
     fn keep(&self, said: Sayings) {
         let reported = self.cx.call().reported();
         let is_decided = |kind: &Arc<str>| said.decided.iter().any(|each| **each == **kind);
@@ -248,7 +266,7 @@ impl<K: View> StatusWriter<K> {
         let mut decisions = of_call.lock();
         match said.held {
             Some(held) => decisions.held = Some(Held::Whole(held)),
-            // It was written just now, and says so in place of what was held.
+            // It was written just now, instead of what was kept.
             None if reported.is_some_and(is_decided) => decisions.held = None,
             None => {}
         }
@@ -257,7 +275,7 @@ impl<K: View> StatusWriter<K> {
         }
     }
 
-    /// Merges a patch that is worked out from the status.
+    /// Merges a patch computed from the status.
     async fn merge(
         &self,
         mut work_out: impl FnMut(&Value) -> Result<Option<Value>, StatusError> + Send,
@@ -289,7 +307,7 @@ impl<K: View> StatusWriter<K> {
                     return Ok(None);
                 }
                 let mut fields = identity_of(self.cx.gvk(), self.cx.key());
-                // Who applies an empty status owns the status as a whole, and conflicts with everybody who applies a field.
+                // Applying an empty status would own the status whole, and conflict with every apply of a field.
                 if status != json!({}) {
                     fields["status"] = status;
                 }
@@ -301,7 +319,7 @@ impl<K: View> StatusWriter<K> {
         Ok(written)
     }
 
-    /// Makes a change of the status, and keeps what it led to.
+    /// Makes a change of the status, and records the result.
     async fn change(
         &self,
         mut work_out: impl FnMut(&Arc<CachedObject>) -> Result<Option<Attempt>, StatusError> + Send,
@@ -318,7 +336,7 @@ impl<K: View> StatusWriter<K> {
         }
         let gone = || StatusError::gone(cx.gvk(), cx.key());
         let is_shown = is_shown(&cx.operator().caches, cx.gvk(), "/status");
-        // What is left of the status may be no status of the type's, which says nothing of the whole one.
+        // The rest of the status may not decode as the type, which means nothing for the whole status.
         if !state.has_content() || !is_shown && !matches!(work_out(&state), Ok(None)) {
             let seen = Arc::clone(&state);
             let read = wire.get(cx.key()).await?;
@@ -366,16 +384,16 @@ impl<K: View> StatusWriter<K> {
     }
 }
 
-/// What writes of a status say of conditions.
+/// The conditions that a write sets.
 #[derive(Default)]
 struct Sayings {
-    /// The types of the conditions that were decided on.
+    /// The types of the conditions that were set.
     decided: Vec<String>,
     held: Option<Value>,
 }
 
 impl Sayings {
-    /// Notes what is said by the last of some attempts, and returns what it writes.
+    /// Records the conditions of the last attempt, and returns what it writes.
     fn note(&mut self, now: &Value, settled: Settled) -> Value {
         self.decided = listed::decided(now, &settled.status);
         let held = settled.held.as_ref().and_then(|held| held["type"].as_str());
@@ -385,7 +403,7 @@ impl Sayings {
     }
 }
 
-/// Returns whether a state is one that was seen, but for what the operator itself notes on its objects.
+/// Returns whether a state is the one that was seen, apart from what the operator itself records on its objects.
 fn is_as_seen(seen: &CachedObject, state: &CachedObject) -> bool {
     if seen.version() == state.version() {
         return true;
@@ -406,7 +424,7 @@ fn without_notes(mut object: Value) -> Value {
     without_nulls(object)
 }
 
-/// Returns the status of an object, which is empty if it has none.
+/// Returns the status of an object; empty if it has none.
 fn status_of(state: &CachedObject) -> Value {
     match json_of(state)["status"].take() {
         Value::Null => json!({}),

@@ -1,4 +1,4 @@
-//! Changes that are based on the newest state of an object, and made again when that was not the newest.
+//! Changes computed from an object's newest state, and computed again if it was not the newest.
 
 use std::sync::Arc;
 
@@ -12,30 +12,30 @@ use super::managers::{CONFLICT, Managers};
 use super::object::identity_of;
 use super::wire::Wire;
 
-/// One try of a change: what is sent for one state of the object.
+/// An attempt of a change: the request for one state of the object.
 pub(crate) struct Attempt {
     params: PatchParams,
     patch: Patch<Value>,
-    /// As whom it is applied, if it is.
+    /// The field managers of an apply; none for a merge.
     managers: Option<Managers>,
-    /// Whether fields are given up that are applied as the operator.
+    /// Whether fields that were applied as the operator are released.
     migrates: bool,
 }
 
-/// What became of a change.
+/// The result of a change.
 pub(crate) enum Changed {
-    /// It was made; this is the state since.
+    /// It was made; this is the new state.
     Made(Arc<CachedObject>),
-    /// There was nothing to change in this state.
+    /// Nothing had to be changed in this state.
     Unneeded(Arc<CachedObject>),
-    /// The object is gone, or another one has its name by now.
+    /// The object does not exist, or another one has its name by now.
     Gone,
-    /// The object is there, and its kind has no such subresource.
+    /// The object exists, but its kind has no such subresource.
     NoSubresource,
 }
 
 impl Attempt {
-    /// Merges a patch into one state of an object, and into no other.
+    /// Merges a patch into one state of an object only.
     pub(crate) fn merge(manager: &str, patch: Value, state: &CachedObject) -> Self {
         let params = PatchParams {
             field_manager: Some(manager.to_owned()),
@@ -49,8 +49,9 @@ impl Attempt {
         }
     }
 
-    /// Applies fields to one state of an object, and to no other. Fields that only the operator itself keeps it from
-    /// are taken.
+    /// Applies fields to one state of an object only.
+    ///
+    /// Fields that conflict only with the operator itself are taken over.
     pub(crate) fn apply(managers: &Managers, fields: Value, state: &CachedObject) -> Self {
         Self {
             params: PatchParams::apply(managers.own()),
@@ -60,13 +61,13 @@ impl Attempt {
         }
     }
 
-    /// Takes fields from whoever manages them.
+    /// Takes over fields that others manage.
     pub(crate) fn by_force(mut self, force: bool) -> Self {
         self.params.force |= force;
         self
     }
 
-    /// Gives up what was applied as the operator, if the answer shows that something was.
+    /// Releases what was applied as the operator, if the answer shows that there is something.
     pub(crate) fn migrating(self, migrates: bool) -> Self {
         Self { migrates, ..self }
     }
@@ -78,7 +79,7 @@ impl Attempt {
         !self.params.force && managers.own_all(status)
     }
 
-    /// Returns the managers of whom one gives up its fields.
+    /// Returns the managers, if one of them has fields to release.
     fn former(&self, answer: &str, subresource: Option<&str>) -> Option<&Managers> {
         let managers = self.managers.as_ref().filter(|_| self.migrates)?;
         managers
@@ -87,8 +88,10 @@ impl Attempt {
     }
 }
 
-/// Names the state a patch is for. The version of another object of the same name differs too, where the uid would
-/// not do: a real API server does not look at it in patches of the status of custom resources.
+/// Makes a patch conditional on a state.
+///
+/// The condition is the resource version, which differs for another object of the same name too. The uid would not do:
+/// API servers ignore it in patches of the status of custom resources.
 fn at(mut patch: Value, state: &CachedObject) -> Value {
     if !state.version().is_empty() {
         patch["metadata"]["resourceVersion"] = state.version().to_string().into();
@@ -97,11 +100,10 @@ fn at(mut patch: Value, state: &CachedObject) -> Value {
 }
 
 impl Wire {
-    /// Makes a change of an object, or of one of its subresources, that is worked out from its state; `None` says that
-    /// nothing has to be changed.
+    /// Changes an object, or one of its subresources, as computed from its state.
     ///
-    /// When the state is not the newest, the newest is read and the change worked out again, a few times and at once.
-    /// It is not made to an object of another uid.
+    /// `None` means that nothing has to be changed. If the state is not the newest, the newest is read and the change
+    /// is computed again, immediately and a few times. An object with another uid is not changed.
     pub(crate) async fn change<E: From<ApiError>>(
         &self,
         subresource: Option<&str>,
@@ -116,12 +118,12 @@ impl Wire {
             let key = state.key();
             let error = match self.attempt(key, subresource, attempt).await {
                 Ok(answer) if answer.uid() == state.uid() => return Ok(Changed::Made(answer)),
-                // Only where states have no versions.
+                // Only where objects have no resource version.
                 Ok(_) => return Ok(Changed::Gone),
                 Err(error) => error,
             };
             let moved_on = error.is_conflict() && !is_about_fields(&error);
-            // The object, its subresource or its kind: reading shows which.
+            // The object, its subresource or its kind: a read shows which.
             let missing = is_gone(&error);
             let is_over = !missing && (!moved_on || tries >= self.tries);
             if is_over {
@@ -146,7 +148,7 @@ impl Wire {
     ) -> Result<Arc<CachedObject>, ApiError> {
         let sent = self.patch_text(key, subresource, &attempt.params, &attempt.patch);
         let answer = match sent.await {
-            // Of the same state, which the patch names: no other manager has taken a field meanwhile.
+            // For the same state, which the patch names: no other manager has taken a field meanwhile.
             Err(error) if attempt.may_take(&error) => {
                 attempt.params.force = true;
                 let again = self.patch_text(key, subresource, &attempt.params, &attempt.patch);
@@ -161,8 +163,9 @@ impl Wire {
         }
     }
 
-    /// Applies nothing as the operator, whose fields are those of its reconcilers now. What none of them applies is
-    /// removed by that.
+    /// Applies an empty set of fields as the operator.
+    ///
+    /// This removes what was applied as the operator and none of its reconcilers applies now.
     async fn give_up(
         &self,
         object: &CachedObject,
@@ -176,7 +179,7 @@ impl Wire {
     }
 }
 
-/// Returns whether fields conflict that others apply, rather than states.
+/// Returns whether the conflict is about fields that others manage, not about the resource version.
 fn is_about_fields(error: &ApiError) -> bool {
     let details = error.status().and_then(|status| status.details.as_ref());
     details.is_some_and(|details| {

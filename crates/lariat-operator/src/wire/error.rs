@@ -1,4 +1,4 @@
-//! What reading and writing objects can fail with.
+//! The error of reading and writing objects.
 
 use std::time::Duration;
 
@@ -6,14 +6,14 @@ use kube::core::Status;
 use lariat_cache::{DecodeError, LoadError, MapperError, Phase, is_missing};
 use lariat_core::{Gvk, ObjectKey, debug_as_description, not_a_name};
 
+use super::secrets::without_values;
 use super::sender::status_of;
-use crate::secrets::without_values;
 
-/// A read or a write that failed; it names the verb, the kind and the key.
+/// A read or write failed; the error names the verb, the kind and the key.
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum ApiError {
-    /// There is no such object.
+    /// The object does not exist.
     #[error("there is no {gvk} {key}")]
     NotFound {
         /// The kind.
@@ -21,7 +21,7 @@ pub enum ApiError {
         /// The key.
         key: ObjectKey,
     },
-    /// The key has no namespace, and the kind is one of objects in namespaces.
+    /// The key has no namespace, but the kind is namespaced.
     #[error("{gvk} {key:?} needs a namespace", key = key.as_str())]
     NoNamespace {
         /// The kind.
@@ -29,8 +29,8 @@ pub enum ApiError {
         /// The key.
         key: ObjectKey,
     },
-    /// No object can have this name, or be in this namespace; nothing was sent.
-    #[error("there can be no {gvk} {key:?}: its {what} {why}", key = key.as_str())]
+    /// The name or namespace is invalid, so there can be no such object. Nothing was sent.
+    #[error("there can be no {gvk} {key:?}: its {what} {reason}", key = key.as_str())]
     Unnameable {
         /// The kind.
         gvk: Gvk,
@@ -38,10 +38,10 @@ pub enum ApiError {
         key: ObjectKey,
         /// `name` or `namespace`.
         what: &'static str,
-        /// What is wrong with that.
-        why: &'static str,
+        /// What is wrong with it.
+        reason: &'static str,
     },
-    /// The cache was not filled in time, and cannot be read. Trying again may help: the cache goes on being filled.
+    /// The cache did not sync in time. It is still being filled, so a retry may succeed.
     #[error(
         "cannot read {gvk}: its cache is not filled after {after:?} ({phase}); {}",
         reason.as_deref().unwrap_or("no answer so far")
@@ -49,14 +49,14 @@ pub enum ApiError {
     NotFilled {
         /// The kind.
         gvk: Gvk,
-        /// How long reads wait; see [`CachedApi::with_patience`](crate::CachedApi::with_patience).
+        /// The time limit of reads; see [`CachedApi::with_patience`](crate::CachedApi::with_patience).
         after: Duration,
-        /// What the informer is at.
+        /// The phase of the informer.
         phase: Phase,
-        /// What went wrong last, if anything did: a list that is forbidden, say.
+        /// The last error, if any, such as a forbidden list.
         reason: Option<String>,
     },
-    /// The kind is not served, and not waited for.
+    /// The kind is not served, and the factory does not wait for it.
     #[error("the API server does not serve {gvk}; is its definition installed?")]
     NotServed {
         /// The kind.
@@ -71,22 +71,22 @@ pub enum ApiError {
     /// A cached object does not fit the type.
     #[error(transparent)]
     Decode(#[from] DecodeError),
-    /// The API server refused, or did not answer. What it says of a Secret that was sent is left out.
+    /// The request failed. If a Secret was sent, the API server's message is left out.
     #[error("cannot {verb} {gvk} {key}")]
     Refused {
-        /// What was tried.
+        /// The verb of the request.
         verb: &'static str,
         /// The kind.
         gvk: Gvk,
         /// The key.
         key: ObjectKey,
-        /// Why.
+        /// The error.
         source: Box<kube::Error>,
     },
-    /// The API server answered with another object than was asked for.
+    /// The API server answered with another object.
     #[error("the answer to {verb} {gvk} {key} is another object: {answered}")]
     Another {
-        /// What was tried.
+        /// The verb of the request.
         verb: &'static str,
         /// The kind.
         gvk: Gvk,
@@ -95,16 +95,16 @@ pub enum ApiError {
         /// The key of the answer.
         answered: ObjectKey,
     },
-    /// The API server did it, but its answer does not fit the type.
+    /// The API server executed the request, but its answer does not fit the type.
     #[error("cannot read the answer to {verb} {gvk} {key}: {error}")]
     Unreadable {
-        /// What was tried.
+        /// The verb of the request.
         verb: &'static str,
         /// The kind.
         gvk: Gvk,
         /// The key.
         key: ObjectKey,
-        /// What does not fit, without what stands there.
+        /// What does not fit, without values.
         error: String,
     },
 }
@@ -140,22 +140,22 @@ impl ApiError {
         }
     }
 
-    /// Returns the error if no object can have the name of a key.
+    /// Returns the error if the name of a key is invalid.
     pub(crate) fn of_name(gvk: &Gvk, key: &ObjectKey) -> Option<Self> {
         Self::unnameable(gvk, key, "name", key.name())
     }
 
-    /// Returns the error if no object can be in the namespace of a key.
+    /// Returns the error if the namespace of a key is invalid.
     pub(crate) fn of_namespace(gvk: &Gvk, key: &ObjectKey) -> Option<Self> {
         Self::unnameable(gvk, key, "namespace", key.namespace()?)
     }
 
     fn unnameable(gvk: &Gvk, key: &ObjectKey, what: &'static str, text: &str) -> Option<Self> {
-        not_a_name(text).map(|why| Self::Unnameable {
+        not_a_name(text).map(|reason| Self::Unnameable {
             gvk: gvk.clone(),
             key: key.clone(),
             what,
-            why,
+            reason,
         })
     }
 
@@ -187,10 +187,10 @@ impl ApiError {
         }
     }
 
-    /// Returns whether there is no such object, or no such namespace.
+    /// Returns whether the object or its namespace does not exist.
     ///
-    /// An API server that does not serve the kind answers 404 too, also while it starts and has not read its CRDs
-    /// yet. That is another error: the object may be there.
+    /// An API server that does not serve the kind answers 404 too, also while it starts and has not loaded its CRDs.
+    /// That is a different error: the object may exist.
     #[must_use]
     pub fn is_not_found(&self) -> bool {
         match self {
@@ -200,7 +200,7 @@ impl ApiError {
         }
     }
 
-    /// Returns whether the object was in another state than the write said.
+    /// Returns whether the object changed since the state that the write was for.
     #[must_use]
     pub fn is_conflict(&self) -> bool {
         self.has_reason("Conflict")
@@ -212,7 +212,7 @@ impl ApiError {
         self.has_reason("AlreadyExists")
     }
 
-    /// Returns the Status the API server refused a request with.
+    /// Returns the Status of the API server's answer.
     pub(crate) fn status(&self) -> Option<&Status> {
         match self {
             Self::Refused { source, .. } => status_of(source),

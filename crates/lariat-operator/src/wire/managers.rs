@@ -7,12 +7,14 @@ use serde::Deserialize;
 
 use crate::names::manager_of;
 
-/// The names under which the API server keeps what one reconciler of an operator writes.
+/// The field managers of one reconciler of an operator.
 #[derive(Debug, Clone)]
 pub(crate) struct Managers {
-    /// As which the reconciler applies, and nobody else.
+    /// The field manager of the reconciler's applies, which nothing else uses.
     own: String,
-    /// As which the operator merges: conditions that report errors, say. Earlier releases applied as it too.
+    /// The field manager of the operator's merges, such as conditions that report errors.
+    ///
+    /// Earlier releases applied with it too.
     operator: Arc<str>,
 }
 
@@ -32,9 +34,9 @@ impl Managers {
         &self.operator
     }
 
-    /// Returns whether all fields for which an apply was refused are the operator's own.
+    /// Returns whether all fields of a conflict are the operator's own.
     ///
-    /// A merge makes the operator own what it did not give: the defaults a CRD has for the status.
+    /// A merge makes the operator the owner of fields it did not send: the defaults that a CRD has for the status.
     pub(super) fn own_all(&self, refusal: &Status) -> bool {
         let causes = refusal.details.iter().flat_map(|details| &details.causes);
         let mut conflicts = causes
@@ -44,7 +46,7 @@ impl Managers {
         conflicts.peek().is_some() && conflicts.all(|message| self.is_named_in(message))
     }
 
-    /// Reads the API server's `conflict with "name"`, after which it says more of what is not applied.
+    /// Parses the API server's `conflict with "name"`, which may be followed by details.
     fn is_named_in(&self, message: &str) -> bool {
         let names = [&*self.operator, &self.own];
         names
@@ -52,8 +54,9 @@ impl Managers {
             .any(|name| message.starts_with(&format!("conflict with {name:?}")))
     }
 
-    /// Returns whether fields of a subresource are applied as the operator, as releases did that had one field manager
-    /// for all reconcilers; `answer` is an object with its managed fields.
+    /// Returns whether fields of a subresource were applied as the operator.
+    ///
+    /// Releases with one field manager for all reconcilers did so. `answer` is an object with its managed fields.
     pub(super) fn left_former(&self, answer: &str, subresource: Option<&str>) -> bool {
         let object: Object<'_> = serde_json::from_str(answer).unwrap_or_default();
         object.metadata.managed_fields.iter().any(|entry| {
@@ -112,7 +115,7 @@ mod tests {
 
     #[test]
     fn only_names_of_the_operator_are_its_own() {
-        // As kube-apiserver 1.36 writes them.
+        // The text of kube-apiserver 1.36.
         let merged = r#"conflict with "op" with subresource "status" using demo.dev/v1 at 2026-11-22T11:49:32Z"#;
         let applied = r#"conflict with "op" with subresource "status""#;
         let own = r#"conflict with "op/one" using demo.dev/v1"#;

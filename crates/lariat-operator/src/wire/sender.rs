@@ -1,4 +1,4 @@
-//! Sends requests; whoever asks knows what to make of a refusal.
+//! Sends requests; the caller interprets the errors.
 
 use std::time::Duration;
 
@@ -7,35 +7,36 @@ use kube::core::{Status, request};
 use serde::de::DeserializeOwned;
 use tokio::time;
 
-/// A request, or why there can be no such request.
+/// A request, or the error of building it.
 pub(crate) type Built = Result<http::Request<Vec<u8>>, request::Error>;
 
-/// Why there is no answer that can be used.
+/// The error of a request without a usable answer.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SendError {
-    /// Nothing came within this time.
+    /// No answer came within this time.
     #[error("no answer from the API server within {0:?}")]
     NoAnswer(Duration),
-    /// The API server refused, the connection failed, or the answer is not what it should be.
+    /// The API server refused the request, the connection failed, or the answer is malformed.
     #[error(transparent)]
     Kube(#[from] kube::Error),
 }
 
-/// Sends requests through a client, which decides about identity, own writes and gates.
+/// Sends requests through a client, which handles identity, own writes and gates.
 ///
-/// Never through `Client::request`, which logs what it cannot read: that may be the content of an object.
+/// `Client::request` is not used, because it logs answers it cannot decode, and these may have the content of an
+/// object.
 #[derive(Clone)]
 pub(crate) struct Sender {
     client: Client,
-    /// How long an answer may take.
+    /// The time limit of an answer.
     patience: Option<Duration>,
-    /// How many times a request is sent, and how long is waited in between.
+    /// The number of attempts, and the pause between them.
     tries: u32,
     pause: Duration,
 }
 
 impl Sender {
-    /// Sends each request once, and waits for the answer as long as the client does.
+    /// Creates a sender that sends each request once, with the client's time limit.
     pub(crate) fn new(client: Client) -> Self {
         Self {
             client,
@@ -45,13 +46,13 @@ impl Sender {
         }
     }
 
-    /// Gives up an answer that takes longer.
+    /// Sets the time limit of an answer.
     pub(crate) fn within(self, patience: Duration) -> Self {
         let patience = Some(patience);
         Self { patience, ..self }
     }
 
-    /// Sends a request up to a number of times while it fails in a way that may pass, with pauses in between.
+    /// Retries a request that fails with a transient error, with pauses in between.
     pub(crate) fn trying(self, tries: u32, pause: Duration) -> Self {
         Self {
             tries,
@@ -60,13 +61,13 @@ impl Sender {
         }
     }
 
-    /// Sends a request, and returns the answer as it is written.
+    /// Sends a request, and returns the answer as text.
     pub(crate) async fn text(&self, request: Built) -> kube::Result<String> {
         let answer = self.send(request, Ok).await;
         answer.map_err(SendError::into_kube)
     }
 
-    /// Sends a request, and reads the answer; one that cannot be read is a failure too.
+    /// Sends a request, and decodes the answer; an answer that does not decode is an error too.
     pub(crate) async fn json<T: DeserializeOwned>(&self, request: Built) -> Result<T, SendError> {
         self.send(request, |text| {
             serde_json::from_str(&text).map_err(kube::Error::SerdeError)
@@ -106,7 +107,7 @@ impl Sender {
 }
 
 impl SendError {
-    /// Returns whether the server or the way to it is not well, so that the same request may succeed later.
+    /// Returns whether the error is transient: of the server, or of the connection.
     fn may_pass(&self) -> bool {
         match self {
             Self::NoAnswer(_) => true,
@@ -122,7 +123,7 @@ impl SendError {
     }
 }
 
-/// Returns the Status the API server refused a request with.
+/// Returns the Status of the API server's answer.
 pub(crate) fn status_of(error: &kube::Error) -> Option<&Status> {
     match error {
         kube::Error::Api(status) => Some(status),
@@ -130,7 +131,7 @@ pub(crate) fn status_of(error: &kube::Error) -> Option<&Status> {
     }
 }
 
-/// Returns the code the API server refused a request with.
+/// Returns the HTTP code of the API server's answer.
 pub(crate) fn code_of(error: &kube::Error) -> Option<u16> {
     status_of(error).map(|status| status.code)
 }

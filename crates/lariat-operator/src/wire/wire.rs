@@ -1,4 +1,4 @@
-//! Objects of one kind as the API server has them, of whatever type.
+//! Reads and patches objects of one kind, whatever their type.
 
 use std::sync::Arc;
 
@@ -12,26 +12,26 @@ use serde_json::Value;
 use super::error::ApiError;
 use super::sender::{Built, Sender};
 
-/// A page of objects, of which only the metadata is there.
+/// A page of objects with metadata only.
 pub(crate) struct Page {
     pub(crate) objects: Vec<Arc<CachedObject>>,
-    /// Where the next one begins; `None` at the end.
+    /// The continue token; none on the last page.
     pub(crate) next: Option<String>,
 }
 
-/// Requests about objects of one kind, whose answers are kept as raw objects.
+/// Requests about objects of one kind, whose answers are raw objects.
 pub(crate) struct Wire {
     sender: Sender,
     resource: ResourceKind,
-    /// How many times a change is tried before somebody else is believed to change the object all the time.
+    /// The number of attempts of a change, while others change the object all the time.
     pub(super) tries: usize,
 }
 
-/// How often that is by default.
+/// The default number of attempts.
 const TRIES: usize = 5;
 
 impl Wire {
-    /// Makes requests about the objects of a resource.
+    /// Creates requests about the objects of a resource.
     pub(crate) fn new(client: Client, resource: ResourceKind) -> Self {
         Self {
             sender: Sender::new(client),
@@ -40,12 +40,12 @@ impl Wire {
         }
     }
 
-    /// Makes requests as the client of a kind.
+    /// Creates requests with the client of a kind.
     pub(crate) async fn of_kind(kind: &KindClient) -> Result<Self, ApiError> {
         Ok(Self::new(kind.client(), kind.resource().await?))
     }
 
-    /// Makes every change be tried once, on the state that is given.
+    /// Makes only one attempt of each change, with the given state.
     pub(crate) fn once(self) -> Self {
         Self { tries: 1, ..self }
     }
@@ -54,7 +54,7 @@ impl Wire {
         self.resource.gvk()
     }
 
-    /// Returns an object as it is now, or `None` if it does not exist.
+    /// Reads an object from the API server; `None` if it does not exist.
     pub(crate) async fn get(&self, key: &ObjectKey) -> Result<Option<Arc<CachedObject>>, ApiError> {
         let name = path_segment(key.name());
         let request = self.about(key).get(&name, &GetParams::default());
@@ -77,7 +77,7 @@ impl Wire {
         self.read("patch", key, &answer)
     }
 
-    /// Patches an object, or one of its subresources, and returns the answer as it was sent.
+    /// Patches an object, or one of its subresources, and returns the answer as text.
     pub(super) async fn patch_text(
         &self,
         key: &ObjectKey,
@@ -93,7 +93,7 @@ impl Wire {
         self.send("patch", key, request).await
     }
 
-    /// Returns a page of the objects of the kind, everywhere.
+    /// Returns a page of the objects of the kind in all namespaces.
     pub(crate) async fn page(&self, params: &ListParams) -> Result<Page, kube::Error> {
         let request = Request::new(self.resource.collection_path(None)).list_metadata(params);
         let text = self.sender.text(request).await?;
@@ -103,8 +103,12 @@ impl Wire {
             let raw = RawObject::parse(object.to_string().as_bytes(), self.gvk())?;
             Ok(Arc::new(CachedObject::new(raw)))
         };
-        let objects: Result<_, RawObjectError> = page.items.iter().map(read).collect();
-        let objects = objects.map_err(|error| kube::Error::Service(error.into()));
+        let objects = page
+            .items
+            .iter()
+            .map(read)
+            .collect::<Result<_, RawObjectError>>()
+            .map_err(|error| kube::Error::Service(error.into()));
         let token = page.metadata.continue_;
         Ok(Page {
             objects: objects?,

@@ -1,4 +1,4 @@
-//! Whose objects are: a set neither takes nor deletes what others have.
+//! Tests of claims: a set neither adopts nor deletes the objects of others.
 
 use kube::api::{Api, Patch, PatchParams};
 use lariat_operator::{Action, Apply, Immutable, PlannedAction};
@@ -90,7 +90,7 @@ async fn an_object_that_changes_while_it_is_pruned_is_pruned_all_the_same() {
         .times(1);
     rig.cluster().faults().add(rule);
     rig.apply([]).await;
-    // What was recreated has the same content, and so is the set's too.
+    // A recreated object has the same content, and so belongs to the set too.
     assert!(rig.config_map("web").await.is_none());
     assert_eq!(rig.cluster().journal().count("delete", "configmaps"), 2);
 }

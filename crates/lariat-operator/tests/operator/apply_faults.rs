@@ -1,4 +1,4 @@
-//! Sets while things go wrong.
+//! Tests of sets with failing requests.
 
 use std::time::Duration;
 
@@ -65,7 +65,7 @@ async fn refusals_are_tried_again_until_all_is_there() {
     ] {
         let rig = Rig::watching().await;
         let shown = format!("{action:?}");
-        // What was done though nobody heard of it is found done.
+        // A write whose answer was lost is found done.
         let is_done = matches!(action, Action::LoseReply | Action::Garble);
         let hits = if is_done { 2 } else { 3 };
         let rule = Rule::new(action)
@@ -266,7 +266,7 @@ async fn contents_of_secrets_stay_out_of_errors() {
     let first = rig.failure();
     rig.apply([bad]).await;
     let second = rig.failure();
-    // Admission control may quote what it refuses, with any code.
+    // Admission control may quote the refused object, with any code.
     let rejects = Rule::new(Action::Reject("hunter2 is no password".to_owned()));
     rig.cluster()
         .faults()

@@ -1,4 +1,4 @@
-//! Where sets look for what is not wanted any more, and what they say of what they find.
+//! Tests of the namespaces and kinds in which sets search for objects to prune.
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{Api, PostParams};
@@ -130,7 +130,7 @@ async fn an_object_whose_managed_fields_were_taken_off_is_named_and_not_gone() {
             web.metadata.labels.clone(),
             web.metadata.owner_references.clone(),
         );
-        // A copy, of which it is certain that others made it.
+        // A copy, which others are known to have created.
         let mut copy = in_default(config("copy", "1"));
         copy["metadata"]["labels"] = json!(copied.0);
         copy["metadata"]["ownerReferences"] = json!(copied.1);
@@ -183,7 +183,7 @@ async fn a_group_that_does_not_answer_is_not_taken_for_one_that_is_not_served() 
     settle().await;
     assert_eq!(rig.calls()[0], "1 created");
     rig.bench.operator.stop().await.unwrap();
-    // Discovery by group, which first says that there is no such version, and then nothing.
+    // Discovery by group, which first lacks the version, and then fails.
     let faults = rig.cluster().faults();
     faults.add(Rule::new(Fault::LegacyDiscovery));
     let asks = |request: &lariat_cluster::Request| request.path == "/apis/gadgets.dev/v1";
@@ -226,7 +226,7 @@ async fn two_sets_of_one_name_in_one_call_are_refused_before_they_delete_each_ot
                 let one = || Desired::new().with_value(config("one", "1"));
                 let two = || Desired::new().with_value(config("two", "1"));
                 cx.apply(one()).await?;
-                // The same again, and another set, are no contradiction.
+                // The same set again, and another set, are no conflict.
                 cx.apply(one()).await?;
                 cx.apply_set("other").apply(Desired::new()).await?;
                 let error = cx.apply(two()).await.expect_err("it contradicts");

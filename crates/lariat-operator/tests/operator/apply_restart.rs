@@ -1,4 +1,4 @@
-//! Sets when a process starts again: what is as wanted is known from the objects, and what is not is repaired.
+//! Tests of sets after a restart: unchanged objects are recognized, and others repaired.
 
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -13,7 +13,7 @@ use crate::apply_rig::{Rig, config, service};
 use crate::apply_stale::define;
 use crate::bench::{Bench, Widget, settle};
 
-/// Returns a Deployment whose quantities the API server writes in another way.
+/// Returns a Deployment whose quantities the API server writes in another form.
 fn deployment() -> Value {
     let limits = json!({"cpu": "0.1", "memory": "1024Mi"});
     let container = json!({"name": "web", "image": "web", "resources": {"limits": limits},
@@ -28,7 +28,7 @@ fn secret() -> Value {
         "stringData": {"password": "hunter2"}})
 }
 
-/// Applies objects, and returns when the process ended that did.
+/// Applies objects; returns when the applying process ended.
 async fn applied(wanted: Vec<Value>) -> (Rig, Mark) {
     let rig = Rig::watching().await;
     let count = wanted.len();
@@ -41,7 +41,7 @@ async fn applied(wanted: Vec<Value>) -> (Rig, Mark) {
     (rig, mark)
 }
 
-/// Returns how many requests of a verb there were since.
+/// Returns the number of requests with a verb since a mark.
 fn count(rig: &Rig, since: Mark, verb: &str) -> usize {
     let journal = rig.cluster().journal();
     journal.select().since(since).verb(verb).count()
@@ -184,7 +184,7 @@ async fn an_entry_of_a_map_whose_members_others_changed_is_repaired() {
     let theirs = Patch::Merge(json!({"spec": pools(2)}));
     let params = PatchParams::default();
     let theirs = gadgets.patch("g", &params, &theirs).await.unwrap();
-    // The entry stays ours, and nothing in it does.
+    // The entry stays ours, but nothing in it.
     let managed = json!(theirs.metadata.managed_fields);
     let entries = managed.as_array().unwrap();
     let ours = entries.iter().find(|each| each["operation"] == "Apply");
@@ -241,7 +241,7 @@ async fn a_value_of_a_secret_that_others_changed_is_repaired() {
     let key = api.get("key").await.unwrap();
     assert_eq!(key.data.unwrap()["password"].0, b"hunter2");
     let mark = key.metadata.annotations.unwrap()["lariat.dev/applied"].clone();
-    // Another value, the same annotation: it does not help to guess the value.
+    // Another value with the same annotation, so the value cannot be guessed from it.
     let mut other = secret();
     other["stringData"]["password"] = json!("hunter3");
     rig.apply([other]).await;

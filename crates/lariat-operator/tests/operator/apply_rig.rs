@@ -1,4 +1,4 @@
-//! A reconciler that applies what the test wants at the moment, and notes what came of it.
+//! A reconciler that applies the objects a test wants, and records the results.
 
 use std::sync::Arc;
 
@@ -17,9 +17,9 @@ use crate::bench::{Bench, Widget, hang_watches, settle};
 type Setup = dyn Fn(Apply) -> Apply + Send + Sync;
 type Call = Result<Applied, Arc<ApplyError>>;
 
-/// The part of a rig the reconciler has too.
+/// The part of a rig that the reconciler shares.
 #[derive(Clone)]
-struct State {
+struct RigState {
     wanted: Arc<Mutex<Vec<Value>>>,
     calls: Arc<Mutex<Vec<Call>>>,
     plans: Arc<Mutex<Option<Vec<SetPlan>>>>,
@@ -29,18 +29,18 @@ struct State {
 
 pub(crate) struct Rig {
     pub(crate) bench: Bench,
-    /// How Widgets are cached.
+    /// The cache options of Widgets.
     cache: KindOptions,
-    state: State,
+    state: RigState,
 }
 
 impl Rig {
-    /// Has the reconciler watch what it makes: ConfigMaps, Secrets, Services and Deployments.
+    /// Creates a rig whose reconciler watches what it applies: ConfigMaps, Secrets, Services and Deployments.
     pub(crate) async fn watching() -> Self {
         Self::caching(KindOptions::default()).await
     }
 
-    /// As [`watching`](Self::watching), with Widgets cached in another way.
+    /// As [`watching`](Self::watching), with other cache options of Widgets.
     pub(crate) async fn caching(widgets: KindOptions) -> Self {
         let bench = Bench::new().await.caching(widgets.clone());
         let mut rig = Self::new(bench);
@@ -50,7 +50,7 @@ impl Rig {
         rig
     }
 
-    /// Has the reconciler watch nothing but its own kind.
+    /// Creates a rig whose reconciler watches only its own kind.
     pub(crate) async fn blind() -> Self {
         let rig = Self::new(Bench::new().await);
         rig.register(&rig.bench.operator, &rig.bench.factory, false);
@@ -58,7 +58,8 @@ impl Rig {
         rig
     }
 
-    /// As [`watching`](Self::watching), but a watch sends nothing any more after a second, so that its cache falls behind.
+    /// As [`watching`](Self::watching), but a watch sends nothing after its first second, so that its cache becomes
+    /// stale.
     pub(crate) async fn falling_behind(plural: &str) -> Self {
         let rig = Self::new(Bench::new().await);
         hang_watches(&rig.bench, plural);
@@ -68,7 +69,7 @@ impl Rig {
     }
 
     fn new(bench: Bench) -> Self {
-        let state = State {
+        let state = RigState {
             wanted: Arc::default(),
             calls: Arc::default(),
             plans: Arc::default(),
@@ -115,7 +116,7 @@ impl Rig {
         registered.expect("registered");
     }
 
-    /// Goes on with another process: an operator and a factory that remember nothing.
+    /// Continues with a new process: an operator and a factory without memory.
     pub(crate) async fn restart(&mut self, watches: bool) {
         self.bench.operator.stop().await.expect("stopped");
         let kind: lariat_core::Gvk = "demo.dev/v1/Widget".parse().expect("a kind");
@@ -132,7 +133,7 @@ impl Rig {
         settle().await;
     }
 
-    /// Sets how the set is applied.
+    /// Sets the options of the set.
     pub(crate) fn setup(&self, setup: impl Fn(Apply) -> Apply + Send + Sync + 'static) {
         *self.state.setup.lock() = Arc::new(setup);
     }
@@ -146,7 +147,7 @@ impl Rig {
         *self.state.wanted.lock() = wanted.into_iter().collect();
     }
 
-    /// Sets what is wanted, and lets the reconciler of the Widget be called until all is quiet.
+    /// Sets what is wanted, and calls the reconciler of the Widget until nothing is left to do.
     pub(crate) async fn apply(&self, wanted: impl IntoIterator<Item = Value>) {
         self.want(wanted);
         self.kick().await;
@@ -157,7 +158,7 @@ impl Rig {
         settle().await;
     }
 
-    /// Makes a plan instead of applying.
+    /// Plans instead of applying.
     pub(crate) async fn plan(&self, wanted: impl IntoIterator<Item = Value>) -> SetPlan {
         *self.state.plans.lock() = Some(Vec::new());
         self.apply(wanted).await;
@@ -165,7 +166,7 @@ impl Rig {
         plans.and_then(|mut plans| plans.pop()).expect("a plan")
     }
 
-    /// Returns the calls since the last look, as texts.
+    /// Returns the calls since the last look, as text.
     pub(crate) fn calls(&self) -> Vec<String> {
         let calls = std::mem::take(&mut *self.state.calls.lock());
         let text = |call: &Call| match call {
@@ -186,14 +187,14 @@ impl Rig {
         self.last().expect_err("a failure").to_string()
     }
 
-    /// Returns how many writes were sent for a resource.
+    /// Returns the number of writes of a resource.
     pub(crate) fn writes(&self, resource: &str) -> usize {
         let journal = self.bench.cluster.journal();
         let count = |verb| journal.count(verb, resource);
         count("patch") + count("create") + count("update") + count("delete")
     }
 
-    /// Returns what is noted on the Widget: the key, and the kinds.
+    /// Returns the record on the Widget: the key and the kinds.
     pub(crate) async fn noted(&self) -> Vec<(String, String)> {
         let widget = self.bench.get("a").await.expect("there");
         let annotations = widget.metadata.annotations.unwrap_or_default();
@@ -211,12 +212,12 @@ impl Rig {
         Api::namespaced(self.bench.cluster.client(), "default")
     }
 
-    /// Returns an object of a core kind, as somebody else sees it.
+    /// Returns an object of a core kind, read by another client.
     pub(crate) async fn config_map(&self, name: &str) -> Option<ConfigMap> {
         self.config_maps().get_opt(name).await.expect("read")
     }
 
-    /// Creates an object as somebody else.
+    /// Creates an object as another client.
     pub(crate) async fn create(&self, object: Value) {
         let object: DynamicObject = serde_json::from_value(object).expect("an object");
         let types = object.types.clone().expect("types");
@@ -236,7 +237,7 @@ impl Rig {
     }
 }
 
-/// Returns an object as somebody else writes it, who has to say in which namespace.
+/// Returns an object as another client writes it, with its namespace.
 pub(crate) fn in_default(mut object: Value) -> Value {
     object["metadata"]["namespace"] = json!("default");
     object

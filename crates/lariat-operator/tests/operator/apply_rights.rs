@@ -1,4 +1,4 @@
-//! Sets under the roles that are printed: what is needed is asked for, and what is not given stops nothing else.
+//! Tests of sets under the printed roles: they suffice, and a missing permission stops nothing else.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use crate::apply_rig::config;
 use crate::bench::{SECOND, Widget, WidgetSpec, settle};
 use crate::program::{client_of, cluster, grant};
 
-/// A release of an operator, under the role it prints.
+/// A release of an operator, with the role it prints.
 struct Release<K> {
     operator: Operator,
     kind: SharedController<K>,
@@ -29,7 +29,7 @@ struct Release<K> {
 }
 
 impl<K: View> Release<K> {
-    /// Starts a release whose reconciler says what else it needs.
+    /// Starts a release whose reconciler declares what else it needs.
     async fn start(
         cluster: &TestCluster,
         wanted: Vec<Value>,
@@ -56,7 +56,7 @@ impl<K: View> Release<K> {
         let registered = reconciler.register(move |cx: Reconcile<K>| {
             let (wanted, calls) = (wanted.lock().clone(), Arc::clone(&calls));
             async move {
-                // Of Namespaces there are others.
+                // There are other Namespaces.
                 if matches!(cx.key().name(), "a" | "default") {
                     let desired = wanted.into_iter().fold(Desired::new(), Desired::with_value);
                     let call = cx.apply(desired).await;
@@ -72,13 +72,13 @@ impl<K: View> Release<K> {
         release
     }
 
-    /// Has the reconciler called, and returns what came of it.
+    /// Calls the reconciler, and returns the result.
     async fn apply(&self, key: &str, wanted: Vec<Value>) -> Applied {
         *self.wanted.lock() = wanted;
         self.calls.lock().clear();
         self.kind.enqueue(&key.parse().expect("a key"));
         settle().await;
-        // What it leads to may call it again.
+        // The result may call it again.
         self.calls.lock().truncate(1);
         self.last()
     }
@@ -89,7 +89,7 @@ impl<K: View> Release<K> {
     }
 }
 
-/// A cluster with the Widget `a`.
+/// Starts a cluster with the Widget `a`.
 async fn with_widget() -> (TestCluster, Api<Widget>) {
     let cluster = cluster().await;
     let options = CrdOptions::default();
@@ -209,7 +209,7 @@ async fn a_kind_the_program_applies_may_not_be_forbidden_while_a_set_lacks_it() 
         let mut release = start(both).await;
         release.calls.lock().clear();
         if is_named {
-            // By another process, then.
+            // By another process then.
             release.operator.stop().await.expect("stopped");
             refuse();
             release = start(one()).await;

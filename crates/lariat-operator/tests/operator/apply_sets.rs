@@ -1,4 +1,4 @@
-//! Sets of objects: applied, kept, pruned, and nothing sent while nothing changes.
+//! Tests of sets of objects: applied, kept and pruned, with no request if nothing changes.
 
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -116,7 +116,7 @@ async fn a_status_that_comes_between_is_not_told_as_a_change_of_the_set() {
     let ours = |request: &Request| request.query.contains("fieldManager=widgeteer");
     let slow = Rule::new(Fault::Delay(SECOND)).resource("deployments");
     rig.cluster().faults().add(slow.when(ours));
-    // As the controller of Deployments does: an annotation, which is a reason to apply again, and then a status.
+    // Like the controller of Deployments: an annotation, which is a reason to apply again, and then a status.
     let deployments: Api<Deployment> = Api::namespaced(rig.cluster().client(), "default");
     let params = PatchParams::default();
     let revision = Patch::Merge(json!({"metadata": {"annotations": {"revision": "1"}}}));
@@ -181,7 +181,7 @@ async fn another_process_prunes_what_an_earlier_one_applied() {
         rig.bench.create("a", 1).await;
         settle().await;
         rig.calls();
-        // It has no ConfigMap any more, and nothing names the kind but the note on the owner.
+        // It has no ConfigMap any more, and only the record on the owner names the kind.
         rig.want([service("web", 80)]);
         rig.restart(watches).await;
         let calls = rig.calls();

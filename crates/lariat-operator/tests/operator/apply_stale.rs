@@ -1,4 +1,4 @@
-//! Sets whose caches are behind, and kinds that are served elsewhere by now.
+//! Tests of sets with stale caches, and of kinds whose served versions change.
 
 use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
@@ -11,7 +11,7 @@ use tokio::time;
 use crate::apply_rig::{Rig, config, in_default, service};
 use crate::bench::{SECOND, key, settle};
 
-/// Checks that the set neither took nor changed what is somebody else's, nor deletes it with its owner.
+/// Checks that the set neither adopted nor changed the object of another, nor deletes it with its owner.
 async fn is_left_alone(rig: &Rig) {
     let error = rig.failure();
     assert!(error.contains("is not this owner's"), "{error}");
@@ -68,7 +68,7 @@ async fn what_vanishes_is_not_created_again_for_an_owner_that_is_gone() {
     rig.bench.create("a", 1).await;
     time::sleep(2 * SECOND).await;
     assert_eq!(rig.writes("configmaps"), 1);
-    // The garbage collector follows, and the cache shows the owner on.
+    // The garbage collector follows, and the cache still has the owner.
     rig.bench.delete("a").await;
     time::sleep(20 * SECOND).await;
     assert_eq!(rig.writes("configmaps"), 1);
@@ -93,7 +93,7 @@ async fn whoever_is_faster_keeps_what_is_created() {
     }
 }
 
-/// However soon before that it was: times in objects are to the second.
+/// However soon before: times in objects are in whole seconds.
 #[tokio::test(start_paused = true)]
 async fn what_somebody_else_creates_meanwhile_is_not_taken_though_no_field_conflicts() {
     for (delay, adopts) in [(2, false), (50, false), (2, true)] {
@@ -119,7 +119,7 @@ async fn what_somebody_else_creates_meanwhile_is_not_taken_though_no_field_confl
             assert!(error.contains("is not this owner's"), "{error}");
             rig.bench.delete("a").await;
             time::sleep(60 * SECOND).await;
-            // Nobody has written it since, not even to take something back.
+            // It was not written since, not even to revert a change.
             assert_eq!(rig.config_map("web").await, Some(created));
         }
     }
@@ -144,7 +144,7 @@ async fn what_another_process_of_ours_creates_meanwhile_is_not_emptied_if_others
         let api = rig.config_maps();
         api.delete("web", &DeleteParams::default()).await.unwrap();
         settle().await;
-        // A watch has it applied at once.
+        // The watch makes it be applied immediately.
         rig.bench.widgets.enqueue(&key("a"));
         settle().await;
         assert!(rig.config_map("web").await.is_none());
@@ -212,7 +212,7 @@ async fn a_kind_is_not_forgotten_because_a_cache_does_not_show_its_objects() {
     assert!(rig.config_map("one").await.is_none());
 }
 
-/// Defines Gadgets in two versions, of which the older may not be served.
+/// Defines Gadgets in two versions; the older one may not be served.
 fn gadgets(serves_old: bool) -> Value {
     let mut definition = lariat_cluster::testing::crd("gadgets.dev", "v1", "Gadget")
         .value()

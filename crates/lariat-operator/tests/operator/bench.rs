@@ -1,4 +1,4 @@
-//! A cluster, an operator, and a kind of our own: Widgets.
+//! A cluster, an operator, and a custom kind, Widgets.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ use tokio::time;
 
 pub(crate) const SECOND: Duration = Duration::from_secs(1);
 
-/// What a Widget wants.
+/// The spec of a Widget.
 #[derive(CustomResource, Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[kube(group = "demo.dev", version = "v1", kind = "Widget", namespaced)]
 #[kube(status = "WidgetStatus", derive = "Default", derive = "PartialEq")]
@@ -29,7 +29,7 @@ pub(crate) struct WidgetSpec {
     pub(crate) size: i64,
 }
 
-/// What a Widget is.
+/// The status of a Widget.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct WidgetStatus {
@@ -39,13 +39,13 @@ pub(crate) struct WidgetStatus {
     pub(crate) conditions: Vec<Condition>,
 }
 
-/// A cluster that knows Widgets, a factory, and an operator named `widgeteer`.
+/// A cluster with the CRD of Widgets, a factory, and an operator named `widgeteer`.
 pub(crate) struct Bench {
     pub(crate) cluster: TestCluster,
     pub(crate) factory: SharedControllerFactory,
     pub(crate) operator: Operator,
     pub(crate) widgets: SharedController<Widget>,
-    /// The way past the factory: what others do.
+    /// A client of the cluster that is not the factory's.
     pub(crate) api: Api<Widget>,
 }
 
@@ -70,7 +70,7 @@ impl Bench {
         }
     }
 
-    /// Goes on with another operator and factory, which caches Widgets in its own way.
+    /// Continues with a new operator and factory, with other cache options of Widgets.
     pub(crate) fn caching(self, widgets: KindOptions) -> Self {
         let kind: Gvk = "demo.dev/v1/Widget".parse().expect("a kind");
         let options = ControllerOptions::default().cache(widgets);
@@ -96,7 +96,7 @@ impl Bench {
         created.expect("created")
     }
 
-    /// Merges a patch into a Widget, as somebody else.
+    /// Merges a patch into a Widget as another client.
     pub(crate) async fn merge(&self, name: &str, patch: Value) -> Widget {
         let (params, patch) = (PatchParams::default(), Patch::Merge(patch));
         let patched = self.api.patch(name, &params, &patch);
@@ -122,12 +122,12 @@ pub(crate) fn key(name: &str) -> ObjectKey {
     ObjectKey::namespaced("default", name)
 }
 
-/// Lets everything that is due now happen; time is paused, so this costs none.
+/// Waits until everything that is due has happened; time is paused.
 pub(crate) async fn settle() {
     time::sleep(Duration::from_millis(100)).await;
 }
 
-/// Makes watches of a kind send nothing any more a second after they begin, so that caches fall behind.
+/// Makes watches of a kind send nothing after their first second, so that caches become stale.
 pub(crate) fn hang_watches(bench: &Bench, plural: &str) {
     let hang = Action::HangWatch(After::Time(SECOND));
     let rule = Rule::new(hang).resource(plural);

@@ -1,4 +1,4 @@
-//! Objects of one kind through one handle.
+//! Tests of reads and writes through a handle of a kind.
 
 use std::sync::Arc;
 
@@ -33,7 +33,7 @@ async fn reads_send_nothing_and_are_never_older_than_own_writes() {
     let bench = Bench::new().await;
     let api = bench.operator.api::<ConfigMap>();
     bench.start().await;
-    // Nothing comes by the watch any more.
+    // The watch sends nothing any more.
     let rule = Rule::new(Action::Freeze)
         .verb("watch")
         .resource("configmaps");
@@ -61,7 +61,7 @@ async fn the_first_read_waits_until_the_cache_is_filled() {
     let bench = Bench::new().await;
     bench.create("a", 1).await;
     bench.start().await;
-    // The kind comes into use only now.
+    // The kind is first used now.
     let widgets = CachedApi::new(&bench.widgets);
     assert_eq!(widgets.get(&key("a")).await.unwrap().spec.size, 1);
     assert_eq!(widgets.list(&Query::all()).await.unwrap().len(), 1);
@@ -169,7 +169,7 @@ async fn dynamic_kinds_and_those_without_namespaces_are_the_same() {
     widgets.create(&widget).await.unwrap();
     let shop = ObjectKey::namespaced("shop", "w");
     assert_eq!(widgets.get(&shop).await.unwrap().data["spec"]["size"], 3);
-    // Typed and dynamic handles are of one cache.
+    // Typed and dynamic handles share a cache.
     let typed = bench.operator.api::<Widget>();
     assert_eq!(typed.get(&shop).await.unwrap().spec.size, 3);
     assert_eq!(bench.cluster.journal().count("watch", "widgets"), 1);
@@ -220,7 +220,7 @@ async fn an_object_that_does_not_decode_ends_the_tries_as_where_the_cache_is_rea
     bench.create("own", 1).await;
     bench.create("reader", 1).await;
     settle().await;
-    let ended = |name: &str| bench.widgets.why(&key(name)).pop().unwrap().calls[0].ended;
+    let ended = |name: &str| bench.widgets.history_of(&key(name)).pop().unwrap().calls[0].ended;
     assert_eq!(ended("own"), Ended::Terminal);
     assert_eq!(ended("reader"), Ended::Failed, "own may be corrected");
 }
@@ -269,7 +269,7 @@ async fn a_reconciler_that_finishes_while_the_caches_have_stopped_still_reads() 
     bench.start().await;
     bench.create("a", 1).await;
     began.notified().await;
-    // Within the second the reconciler takes, not the half minute of grace.
+    // Within the second the reconciler takes, not the grace period of 30 seconds.
     bench.operator.stop().await.unwrap();
     assert_eq!(seen.lock().as_deref(), Some("1"));
 }
@@ -317,7 +317,7 @@ async fn values_of_secrets_stay_out_of_errors_of_writes() {
     );
     assert!(text.contains("may quote the Secret"), "{text}");
     assert!(!text.contains("hunter2"), "{text}");
-    // Of a read it is said which right is missing.
+    // The error of a read names the missing permission.
     let refuses = Rule::new(Action::Refuse(Refusal::new(http::StatusCode::FORBIDDEN)));
     bench
         .cluster

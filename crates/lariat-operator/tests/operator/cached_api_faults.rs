@@ -1,4 +1,4 @@
-//! Reads whose cache is not filled, and names that URLs would cut short.
+//! Tests of reads from an unsynced cache, and of names that would change a URL.
 
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use k8s_openapi::api::rbac::v1::ClusterRole;
@@ -108,7 +108,7 @@ async fn keys_that_read_a_forbidden_list_wait_for_it_together_and_not_in_turns()
 async fn a_kind_that_is_started_again_gets_the_whole_patience() {
     let bench = Bench::new().await;
     let api = bench.operator.api::<ConfigMap>();
-    // It is not started at all.
+    // It is not started.
     assert!(api.get_opt(&key("a")).await.is_err());
     let begun = time::Instant::now();
     assert!(api.get_opt(&key("a")).await.is_err());
@@ -143,7 +143,7 @@ async fn patience_is_as_long_as_it_is_wanted_and_ends_when_the_cache_is_filled()
     assert!(at_once.list(&lariat_cache::Query::all()).await.is_ok());
 }
 
-/// Creates ClusterRoles, past the factory.
+/// Creates ClusterRoles, not through the factory.
 async fn roles(bench: &Bench, names: &[&str]) -> Api<ClusterRole> {
     let roles: Api<ClusterRole> = Api::all(bench.cluster.client());
     for name in names {
@@ -189,7 +189,7 @@ async fn a_name_is_never_cut_short_by_the_url_it_is_in() {
         api.patch(&key, &PatchParams::default(), &label("1"))
             .await
             .unwrap();
-        // What was written is read: the cache knows whose write it was.
+        // The written state is read: the cache knows whose write it was.
         let cached = api.get(&key).await.unwrap();
         assert_eq!(cached.metadata.labels.as_ref().unwrap()["a"], "1");
         api.delete(&key, &DeleteParams::default()).await.unwrap();
@@ -266,13 +266,13 @@ async fn what_the_api_server_says_of_a_secret_stays_out_of_the_error() {
         !text.contains("hunter2") && text.contains("left out"),
         "{text}"
     );
-    // Of other kinds the words are what helps.
+    // For other kinds the message helps.
     let maps: CachedApi<ConfigMap> = CachedApi::new(&factory.for_object());
     let refused = maps.patch(&key("a"), &params, &patch).await.unwrap_err();
     assert!(lariat_core::describe(&refused).contains(words));
 }
 
-/// Returns a client that gets one answer to everything.
+/// Returns a client that gets the same answer to every request.
 fn answering(code: StatusCode, answer: &Value) -> kube::Client {
     let answer = answer.to_string();
     let service = tower::service_fn(move |_: http::Request<kube::client::Body>| {

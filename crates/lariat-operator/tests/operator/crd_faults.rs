@@ -1,4 +1,4 @@
-//! Definitions on an API server that has a bad day.
+//! Tests of installing CRDs with failing requests.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use kube::CustomResourceExt;
 use lariat_cluster::Cluster;
 use lariat_cluster::faults::{Action, Refusal, Rule, StatusCode};
 use lariat_controller::SharedControllerFactory;
-use lariat_operator::{CrdChange, CrdOptions, Operator, Skew};
+use lariat_operator::{CrdChange, CrdMismatch, CrdOptions, Operator};
 use serde_json::json;
 use tokio::time;
 
@@ -23,9 +23,9 @@ async fn what_passes_is_tried_again() {
         Rule::new(too_many),
         refuse(StatusCode::INTERNAL_SERVER_ERROR),
         refuse(StatusCode::SERVICE_UNAVAILABLE).verb("patch"),
-        // A definition that is established and not served yet.
+        // A CRD that is established and not served yet.
         refuse(StatusCode::NOT_FOUND).resource("widgets"),
-        // One that somebody deletes meanwhile, and makes anew.
+        // One that another client deletes and creates again meanwhile.
         refuse(StatusCode::NOT_FOUND).verb("patch"),
         Rule::new(Action::LoseReply).verb("patch"),
         Rule::new(Action::LoseReply).verb("create"),
@@ -92,7 +92,7 @@ async fn what_does_not_pass_ends_with_what_was_missing() {
 async fn what_the_api_server_does_not_keep_is_told() {
     let cluster = Cluster::for_test().await;
     ensure(&cluster.client(), &Widget::crd()).await.unwrap();
-    // Of a patch it keeps a label, which is not what was asked for.
+    // The server drops a label of a patch.
     let forget = |request: http::Request<kube::client::Body>| {
         let (parts, body) = request.into_parts();
         let body = match parts.method {
@@ -106,11 +106,15 @@ async fn what_the_api_server_does_not_keep_is_told() {
     let ours = widgets(&json!({"spec": {"names": {"shortNames": ["w"]}}}));
     let report = ensure(&client, &ours).await.unwrap();
     let paths = vec!["spec.names.shortNames".to_owned()];
-    assert_eq!(report.skews, [Skew::NotKept { paths }], "{report}");
+    assert_eq!(
+        report.mismatches,
+        [CrdMismatch::NotKept { paths }],
+        "{report}"
+    );
     assert_eq!(writes(&cluster), 2, "it does not fight");
-    // One that keeps what it is given has no skew.
+    // A server that keeps what it is sent has no mismatch.
     let report = ensure(&cluster.client(), &ours).await.unwrap();
-    assert!(report.skews.is_empty(), "{report}");
+    assert!(report.mismatches.is_empty(), "{report}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,4 +1,4 @@
-//! Definitions: created, changed, left alone and waited for.
+//! Tests of CRDs: created, patched, kept and waited for.
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
@@ -7,8 +7,8 @@ use lariat_cluster::testing::{TestCluster, wait_for_condition, wait_until_gone};
 use lariat_cluster::{Cluster, Time, User};
 use lariat_controller::{Outcome, SharedControllerFactory};
 use lariat_operator::{
-    CrdChange, CrdError, CrdOptions, CrdReport, Install, InstallError, Operator, OperatorError,
-    Skew, ensure_crds, with_crd_version,
+    CrdChange, CrdError, CrdMismatch, CrdOptions, CrdReport, Install, InstallError, Operator,
+    OperatorError, ensure_crds, with_crd_version,
 };
 use serde_json::{Value, json};
 use tokio::time;
@@ -22,7 +22,7 @@ pub(crate) fn definitions(cluster: &TestCluster) -> Api<CustomResourceDefinition
     Api::all(cluster.client())
 }
 
-/// Returns the definition of Widgets, with a merge patch put over it.
+/// Returns the CRD of Widgets with a merge patch.
 pub(crate) fn widgets(patch: &Value) -> CustomResourceDefinition {
     fn merge(into: &mut Value, patch: &Value) {
         match patch.as_object() {
@@ -39,7 +39,7 @@ pub(crate) fn widgets(patch: &Value) -> CustomResourceDefinition {
     serde_json::from_value(definition).expect("a definition")
 }
 
-/// Returns the versions of Widgets, named so, of which the last is stored.
+/// Returns versions of Widgets with these names; the last one is stored.
 fn versions(names: &[&str]) -> Value {
     let v1 = serde_json::to_value(&Widget::crd().spec.versions[0]).expect("JSON");
     let last = names.len() - 1;
@@ -70,7 +70,7 @@ pub(crate) async fn ensure_with(
     Ok(reports.remove(0))
 }
 
-/// Returns how often definitions were written, or tried to be.
+/// Returns the number of writes of CRDs, including failed ones.
 pub(crate) fn writes(cluster: &TestCluster) -> usize {
     let verbs = ["create", "update", "patch", "delete"];
     verbs
@@ -110,7 +110,7 @@ async fn kinds_are_served_before_the_factory_starts() {
         .reconciler("sizes", &factory.for_object::<Widget>())
         .register(|_| async { Ok(Outcome::done()) })
         .unwrap();
-    // Found by discovery, which knew nothing of it before.
+    // Discovery finds the kind, which it did not have before.
     let gadgets = factory.for_kind("demo.dev/v1/Gadget".parse::<lariat_core::Gvk>().unwrap());
     assert!(gadgets.client().resource().await.is_err());
     gadgets
@@ -176,11 +176,11 @@ async fn what_differs_is_changed_and_what_others_said_stays() {
         report.change,
         CrdChange::Updated(paths.map(str::to_owned).to_vec())
     );
-    let unknown = Skew::UnknownVersion {
+    let unknown = CrdMismatch::UnknownVersion {
         version: "v1beta1".to_owned(),
         served: true,
     };
-    assert_eq!(report.skews, [unknown]);
+    assert_eq!(report.mismatches, [unknown]);
     let installed = serde_json::to_value(definitions(&cluster).get(NAME).await.unwrap()).unwrap();
     assert_eq!(
         installed["metadata"]["labels"],
@@ -245,7 +245,10 @@ async fn a_definition_with_a_smaller_number_writes_nothing() {
         let report = ensure(&client, &ours).await.unwrap();
         assert_eq!(report.change, CrdChange::Unchanged);
         assert!(
-            matches!(report.skews[..], [Skew::NewerCrd { installed: 2, .. }]),
+            matches!(
+                report.mismatches[..],
+                [CrdMismatch::NewerCrd { installed: 2, .. }]
+            ),
             "{report}"
         );
     }
@@ -295,7 +298,7 @@ async fn names_that_are_taken_are_told_in_the_words_of_the_server() {
     ] {
         assert!(text.contains(expected), "{text}");
     }
-    // What waits for its names may still be given others.
+    // A CRD that waits for its names may still be given others.
     let report = ensure(&client, &gadgets("gadget", "Gadget")).await.unwrap();
     assert!(matches!(report.change, CrdChange::Updated(_)), "{report}");
 }
@@ -315,11 +318,11 @@ async fn verifying_writes_nothing_and_says_what_is_missing() {
     );
     assert_eq!(writes(&cluster), 0);
     ensure(&client, &Widget::crd()).await.unwrap();
-    assert!(verify(&Widget::crd()).await.unwrap().skews.is_empty());
+    assert!(verify(&Widget::crd()).await.unwrap().mismatches.is_empty());
     let other = widgets(&json!({"spec": {"names": {"shortNames": ["w"]}}}));
     let report = verify(&other).await.unwrap();
     let paths = vec!["spec.names.shortNames".to_owned()];
-    assert_eq!(report.skews, [Skew::Differs { paths }]);
+    assert_eq!(report.mismatches, [CrdMismatch::Differs { paths }]);
     let newer = widgets(&json!({"spec": {"versions": versions(&["v1", "v2"])}}));
     let text = verify(&newer).await.unwrap_err().to_string();
     assert!(
@@ -329,7 +332,7 @@ async fn verifying_writes_nothing_and_says_what_is_missing() {
     let options = CrdOptions::default().install(Install::CreateOnly);
     let report = ensure_with(&client, &other, &options).await.unwrap();
     assert!(
-        matches!(report.skews[..], [Skew::Differs { .. }]),
+        matches!(report.mismatches[..], [CrdMismatch::Differs { .. }]),
         "{report}"
     );
     assert_eq!(writes(&cluster), 1);
@@ -410,7 +413,7 @@ async fn definitions_that_make_no_sense_are_named_all() {
         text.contains("cannot create the definition others.demo.dev: "),
         "{text}"
     );
-    // The first is all right.
+    // The first is fine.
     wait_for_condition(&definitions(&cluster), NAME, "Established")
         .await
         .unwrap();

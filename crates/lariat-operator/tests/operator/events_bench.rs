@@ -1,4 +1,4 @@
-//! What the tests of Events share.
+//! Shared functions of the tests of Events.
 
 use k8s_openapi::api::core::v1::{Event as CoreEvent, ObjectReference};
 use kube::api::{Api, ListParams};
@@ -7,7 +7,7 @@ use lariat_operator::EventStatus;
 use crate::bench::Bench;
 
 impl Bench {
-    /// Publishes an event about a Pod that need not exist, in `default`.
+    /// Publishes an event about a Pod in `default`, which need not exist.
     pub(crate) fn say(&self, pod: &str, note: &str) {
         let event = lariat_operator::Event::normal("Created", note);
         self.operator
@@ -15,7 +15,7 @@ impl Bench {
             .publish(&pod_in("default", pod), event);
     }
 
-    /// Returns all Events, the first to be created first.
+    /// Returns all Events, oldest first.
     pub(crate) async fn events(&self) -> Vec<CoreEvent> {
         let events: Api<CoreEvent> = Api::all(self.cluster.client());
         let listed = events.list(&ListParams::default()).await;
@@ -24,7 +24,7 @@ impl Bench {
         events
     }
 
-    /// Returns how many creations and patches of Events were asked for.
+    /// Returns the number of requested creations and patches of Events.
     pub(crate) fn writes(&self) -> (usize, usize) {
         let journal = self.cluster.journal();
         (
@@ -38,7 +38,7 @@ impl Bench {
     }
 }
 
-/// Refers to a Pod.
+/// Returns a reference to a Pod.
 pub(crate) fn pod_in(namespace: &str, name: &str) -> ObjectReference {
     ObjectReference {
         api_version: Some("v1".to_owned()),

@@ -1,4 +1,4 @@
-//! Events when things go wrong, and when the operator stops.
+//! Tests of Events with failing requests, and of stops.
 
 use lariat_cluster::faults::{Action, Refusal, Rule as Fault, StatusCode};
 use lariat_cluster::testing;
@@ -69,7 +69,7 @@ async fn twelve_tries_are_enough() {
     assert_eq!(bench.writes(), (12, 0));
     assert_eq!(bench.status().failed, 1);
     bench.cluster.faults().remove(down);
-    // It was never created, so the patch finds nothing.
+    // It was never created, so the patch does not find it.
     bench.say("a", "first");
     settle().await;
     assert_eq!(bench.events().await[0].count, Some(2));
@@ -218,7 +218,7 @@ async fn nothing_is_written_once_everybody_has_gone() {
         .publish(&pod_in("default", "web"), Event::normal("Made", ""));
     settle().await;
     drop((factory, operator, widgets));
-    // The pause before the second try is random: it may have been made already.
+    // The pause before the second attempt is random, so it may have been made already.
     let tries = cluster.journal().count("create", "events");
     assert!(tries > 0);
     time::sleep(300 * SECOND).await;
@@ -260,7 +260,7 @@ async fn a_flush_waits_for_what_was_published_before() {
     for pod in ["a", "b", "c"] {
         bench.say(pod, "hello");
     }
-    // One that is dropped loses nothing.
+    // A flush that is dropped loses nothing.
     let cut = time::timeout(20 * SECOND, recorder.flush()).await;
     assert!(cut.is_err());
     recorder.flush().await;
@@ -295,7 +295,7 @@ async fn a_flush_during_a_stop_waits_for_what_is_still_written() {
     bench.say("a", "hello");
     let flushed = async {
         time::sleep(SECOND).await;
-        // By now it is closed.
+        // It is closed by now.
         bench.say("b", "hello");
         let status = bench.status();
         assert_eq!((status.queued, status.dropped), (1, 1));

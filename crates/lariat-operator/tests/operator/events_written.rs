@@ -1,4 +1,4 @@
-//! Events as they are written, counted and combined.
+//! Tests of Events as they are written, counted and aggregated.
 
 use k8s_openapi::api::core::v1::{Event as CoreEvent, Namespace, ObjectReference};
 use k8s_openapi::api::events::v1::Event as EventsEvent;
@@ -182,7 +182,7 @@ async fn an_event_that_is_gone_is_made_again() {
     let again = bench.events().await;
     assert_eq!((again.len(), again[0].count), (1, Some(2)));
     assert_eq!(bench.writes(), (2, 1));
-    // The server forgets Events after an hour.
+    // The server deletes Events after an hour.
     time::sleep(2 * 3600 * SECOND).await;
     assert_eq!(bench.events().await.len(), 0);
     bench.say("web", "hello");

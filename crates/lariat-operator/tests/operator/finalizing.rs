@@ -1,4 +1,4 @@
-//! Finalizers: put on before reconciling, taken off after cleanup.
+//! Tests of finalizers: added before reconciling, removed after cleanup.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,7 +13,7 @@ use crate::bench::{Bench, SECOND, Widget, settle};
 
 const OURS: &str = "demo.dev/cleanup";
 
-/// What was called, in order.
+/// The calls, in order.
 #[derive(Clone, Default)]
 pub(crate) struct Log(Arc<Mutex<Vec<String>>>);
 
@@ -39,7 +39,7 @@ fn reconciler(bench: &Bench) -> Reconciler<Widget> {
     bench.operator.reconciler("finalizes", &bench.widgets)
 }
 
-/// A cleanup that logs the name, and is done.
+/// A cleanup that logs the name and returns done.
 fn logged(log: &Log) -> impl Fn(Reconcile<Widget>) -> std::future::Ready<HandlerResult> + use<> {
     let log = log.clone();
     move |cx| {
@@ -183,7 +183,7 @@ async fn deletions_are_told_whatever_the_options_say() {
         let patch = json!({"metadata": {"finalizers": [OURS]}});
         bench.merge(name, patch).await;
     };
-    // One goes before the start, one afterwards.
+    // One is deleted before the start, one afterwards.
     make("early").await;
     bench.delete("early").await;
     make("late").await;

@@ -1,4 +1,4 @@
-//! Finalizers when things go wrong.
+//! Tests of finalizers with failing requests.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -43,7 +43,7 @@ fn counted(operator: &Operator, bench: &Bench) -> (Reconciler<Widget>, Arc<Atomi
     (reconciler, calls)
 }
 
-/// Starts such a reconciler with an object that gets the finalizer.
+/// Starts such a reconciler, with an object that gets the finalizer.
 async fn started() -> (Bench, Arc<AtomicUsize>) {
     let bench = Bench::new().await;
     let (reconciler, calls) = counted(&bench.operator, &bench);
@@ -112,7 +112,7 @@ async fn cleanup_is_not_repeated_while_the_finalizer_cannot_be_removed() {
 #[tokio::test(start_paused = true)]
 async fn conflicts_without_end_are_errors_and_cleanup_is_not_repeated_for_them() {
     let (bench, calls) = started().await;
-    // Each of them is a change by somebody else, which calls the reconciler.
+    // Each of them is a change by another client, which calls the reconciler.
     let storm = on_patches(Action::Conflict).times(23);
     bench.cluster.faults().add(storm);
     bench.delete("a").await;
@@ -231,7 +231,7 @@ async fn the_object_that_takes_the_name_in_the_middle_keeps_its_finalizer() {
             let (api, first) = (api.clone(), counted.fetch_add(1, Ordering::Relaxed) == 0);
             async move {
                 if first {
-                    // Somebody removes the finalizer by force, and makes another object of the name.
+                    // Another client removes the finalizer, and creates another object of the name.
                     let none = Patch::Merge(json!({"metadata": {"finalizers": null}}));
                     api.patch("a", &PatchParams::default(), &none).await?;
                     let mut widget = Widget::new("a", WidgetSpec { size: 2 });
@@ -251,7 +251,7 @@ async fn the_object_that_takes_the_name_in_the_middle_keeps_its_finalizer() {
     let new = bench.get("a").await.unwrap();
     assert_ne!(new.metadata.uid, old.metadata.uid);
     assert_eq!((has_ours(&bench).await, count(&calls)), (Some(true), 1));
-    // It is cleaned up for itself.
+    // It is cleaned up separately.
     bench.delete("a").await;
     time::sleep(SECOND).await;
     assert_eq!((has_ours(&bench).await, count(&calls)), (None, 2));
@@ -286,7 +286,7 @@ async fn an_object_that_does_not_fit_is_not_let_go() {
     bench.delete("a").await;
     time::sleep(SECOND).await;
     assert_eq!(has_ours(&bench).await, Some(true));
-    let runs = bench.widgets.why(&crate::bench::key("a"));
+    let runs = bench.widgets.history_of(&crate::bench::key("a"));
     let error = runs
         .last()
         .and_then(|run| run.calls[0].error.clone())
@@ -314,7 +314,7 @@ async fn stripping_removes_a_finalizer_everywhere_and_goes_on_after_failures() {
     bench.create("plain", 1).await;
     let faults = bench.cluster.faults();
     faults.add(on_patches(unavailable()).name("w7"));
-    // The second page expires once, so that the list begins anew.
+    // The second page expires once, so that the list is started again.
     let expired = faults.add(
         Rule::new(Action::Expire)
             .verb("list")
@@ -322,20 +322,20 @@ async fn stripping_removes_a_finalizer_everywhere_and_goes_on_after_failures() {
             .nth(1),
     );
     let finalizer = Finalizer::<Widget>::new(OURS);
-    let stripped = finalizer.strip(&bench.widgets).await.unwrap();
-    assert_eq!((faults.hits(expired), stripped.removed()), (1, 501));
-    let [(key, error)] = stripped.failed() else {
-        panic!("{stripped:?}");
+    let removal = finalizer.remove_from_all(&bench.widgets).await.unwrap();
+    assert_eq!((faults.hits(expired), removal.removed()), (1, 501));
+    let [(key, error)] = removal.failed() else {
+        panic!("{removal:?}");
     };
     assert_eq!(key.as_str(), "default/w7");
     assert!(error.to_string().contains("default/w7"), "{error}");
-    assert!(!stripped.is_complete());
+    assert!(!removal.is_complete());
     faults.clear();
-    // Nothing is watched for it, and a second time there is little to do.
+    // No watch is opened for it, and the second time there is little to do.
     assert!(bench.widgets.status().is_none());
     bench.merge("w1", of_both).await;
-    let stripped = finalizer.strip(&bench.widgets).await.unwrap();
-    assert_eq!((stripped.removed(), stripped.is_complete()), (2, true));
+    let removal = finalizer.remove_from_all(&bench.widgets).await.unwrap();
+    assert_eq!((removal.removed(), removal.is_complete()), (2, true));
     let left = bench.get("w1").await.unwrap().metadata.finalizers;
     assert_eq!(left.unwrap(), ["demo.dev/other"]);
 }

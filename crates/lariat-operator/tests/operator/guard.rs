@@ -1,4 +1,4 @@
-//! Guards: what they stop, and what they let through.
+//! Tests of guards: which writes they refuse, and which they admit.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,12 +16,12 @@ use crate::bench::{Bench, SECOND, Widget, settle};
 
 pub(crate) const MINUTE: Duration = Duration::from_secs(60);
 
-/// What writes failed with.
+/// The errors of writes.
 #[derive(Clone, Default)]
 pub(crate) struct Errors(Arc<Mutex<Vec<String>>>);
 
 impl Errors {
-    /// Writes down what a write failed with; returns whether it did.
+    /// Records the error of a write; returns whether there was one.
     pub(crate) fn note<T>(&self, result: Result<T, kube::Error>) -> bool {
         let Err(error) = result else {
             return false;
@@ -36,7 +36,7 @@ impl Errors {
     }
 }
 
-/// Deletes what it is called for.
+/// Deletes the object it is called for.
 pub(crate) async fn reap(cx: Reconcile<Widget>) -> HandlerResult {
     let api: Api<Widget> = Api::namespaced(cx.client(), "default");
     api.delete(cx.key().name(), &DeleteParams::default())
@@ -116,9 +116,9 @@ async fn a_reconciler_that_deletes_everything_is_stopped_and_others_go_on() {
     let state = guard.state();
     let trip = state.trip().expect("it has tripped");
     assert!(trip.refused() >= 15, "{state}");
-    // Each is tried again every minute, and once more because of its label.
+    // Each is retried every minute, and once more because of its label.
     assert!(trip.refused() <= 15 * 12, "{state}");
-    assert!(trip.why().contains("deletions, 5 per 60s"), "{state}");
+    assert!(trip.reason().contains("deletions, 5 per 60s"), "{state}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -180,7 +180,7 @@ async fn no_client_of_the_factory_gets_past_it() {
     .await;
     assert_eq!(errors.take().len(), 8);
     let count = |verb| bench.cluster.journal().count(verb, "widgets");
-    // The one creation is the test's own.
+    // The one creation is the test's.
     let counts = ["create", "update", "patch", "delete"].map(count);
     assert_eq!(counts, [1, 0, 0, 0]);
     assert_eq!(guard.state().trip().unwrap().refused(), 9);
@@ -331,7 +331,7 @@ async fn a_handler_that_is_no_reconciler_can_be_guarded_and_what_is_outside_is_n
     };
     bench
         .widgets
-        .register_handler_with("plain", options, reap)
+        .register_handler("plain", options.handler(reap))
         .unwrap();
     bench.start().await;
     settle().await;

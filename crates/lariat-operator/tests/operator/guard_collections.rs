@@ -1,4 +1,4 @@
-//! Guards of deletions of whole collections.
+//! Tests of guards with deletions of collections.
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{Api, DeleteParams, ListParams};

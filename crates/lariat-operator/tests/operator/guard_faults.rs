@@ -1,4 +1,4 @@
-//! Guards when writes fail, are dropped, or meet no server.
+//! Tests of guards with writes that fail, are dropped, or reach no server.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -53,7 +53,7 @@ async fn a_call_that_is_dropped_while_it_writes_has_used_its_budget() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_waits_for_a_guard_is_not_given_up() {
+async fn what_waits_for_a_guard_never_exhausts_its_retries() {
     let bench = with_widgets(4).await;
     let guard = Guard::new().deletes(Budget::rate(2, MINUTE));
     let reconciler = bench.operator.reconciler("reaper", &bench.widgets);
@@ -69,12 +69,12 @@ async fn what_waits_for_a_guard_is_not_given_up() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_set_that_waits_for_a_guard_is_not_given_up_because_of_something_else() {
+async fn a_set_that_waits_for_a_guard_is_retried_whatever_else_fails() {
     let bench = with_widgets(1).await;
     let maps: Api<ConfigMap> = Api::namespaced(bench.cluster.client(), "default");
     let theirs: ConfigMap = serde_json::from_value(in_default(config("a", "theirs"))).unwrap();
     maps.create(&PostParams::default(), &theirs).await.unwrap();
-    // The note on the owner is the first change, and one of the others the second.
+    // The record on the owner is the first change, and one of the others the second.
     let guard = Guard::new().changes(Budget::rate(2, MINUTE));
     let reconciler = bench.operator.reconciler("maps", &bench.widgets);
     let options = HandlerOptions::default().max_retries(1);
@@ -95,7 +95,7 @@ async fn a_set_that_waits_for_a_guard_is_not_given_up_because_of_something_else(
     assert_eq!(count().await, 3);
 }
 
-/// Makes a bench whose factory cannot connect for deletions while a switch is on.
+/// Creates a bench whose factory cannot connect for deletions while a switch is on.
 async fn without_connections(bench: Bench, is_down: &Arc<AtomicBool>) -> Bench {
     let nowhere = kube::Config::new(http::Uri::from_static("http://127.0.0.1:1"));
     let nowhere = from_config(nowhere, Http2::PriorKnowledge)

@@ -1,4 +1,4 @@
-//! Guards and plans of what changes nothing, and of what takes more along than it says.
+//! Tests of guards and plans with writes without effect, and with deletions of containers.
 
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
 use kube::api::{Api, DeleteParams, Patch, PatchParams};
@@ -17,7 +17,7 @@ async fn apply(cx: Reconcile<Widget>) -> HandlerResult {
     Ok(Outcome::done())
 }
 
-/// Makes another process, whose operator has applied nothing yet.
+/// Creates another process, whose operator has applied nothing yet.
 fn another(bench: &Bench, guard: &Guard) -> (Operator, SharedControllerFactory) {
     let factory = SharedControllerFactory::builder(bench.cluster.client()).build();
     let operator = Operator::new("widgeteer", &factory);
@@ -30,7 +30,7 @@ fn another(bench: &Bench, guard: &Guard) -> (Operator, SharedControllerFactory) 
     (operator, factory)
 }
 
-/// Twenty Widgets, each with an applied ConfigMap.
+/// Creates twenty Widgets, each with an applied ConfigMap.
 async fn with_applied() -> Bench {
     let bench = with_widgets(20).await;
     let (operator, _factory) = another(&bench, &Guard::new());
@@ -63,7 +63,7 @@ async fn the_plan_of_a_cluster_that_is_as_wanted_is_empty() {
     time::sleep(MINUTE).await;
     assert!(operator.planned().is_empty(), "{}", operator.planned());
     operator.stop().await.unwrap();
-    // And of one that is not, it has what differs.
+    // And for one that is not, it has the differences.
     let api: Api<ConfigMap> = Api::namespaced(bench.cluster.client(), "default");
     let theirs = Patch::Merge(json!({"data": {"key": "theirs"}}));
     api.patch("w07", &PatchParams::default(), &theirs)
@@ -93,7 +93,7 @@ async fn a_plan_compares_with_what_there_is_whatever_is_cached() {
     let config_maps = bench.factory.for_object::<ConfigMap>();
     let writes = |cx: Reconcile<Widget>| async move {
         let api: Api<ConfigMap> = Api::namespaced(cx.client(), "default");
-        // The one changes nothing.
+        // One of them changes nothing.
         let value = if cx.key().name() == "a" { "1" } else { "2" };
         let patch = Patch::Merge(json!({"data": {"key": value}}));
         api.patch("x", &PatchParams::default(), &patch).await?;

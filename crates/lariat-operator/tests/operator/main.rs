@@ -1,4 +1,4 @@
-//! Operators against the embedded cluster.
+//! Tests of operators against the embedded cluster.
 
 mod bench;
 

@@ -1,4 +1,4 @@
-//! Permissions: what is said to be needed is enough, and all of it is.
+//! Tests of permissions: the derived ones suffice, and all of them are needed.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -165,8 +165,8 @@ async fn without_any_of_the_rules_the_check_says_so_and_the_program_does_not_wor
             let missing: Vec<String> = error.missing().iter().map(|each| each.path()).collect();
             assert_eq!(missing, [permission.path()], "{error}");
             assert!(error.missing()[0].verbs.keys().eq([verb]), "{error}");
-            // Only clusters with OwnerReferencesPermissionEnforcement ask for the first, and a single object is read when a
-            // cache is behind.
+            // Only clusters with OwnerReferencesPermissionEnforcement require the first, and a single object is read
+            // only if a cache is stale.
             let is_in_reserve = permission.subresource == "finalizers"
                 || verb == "get" && permission.resource != "secrets" && permission.group.is_empty()
                 || verb == "get" && permission.group == "demo.dev";
@@ -223,7 +223,7 @@ async fn a_check_that_cannot_be_done_is_no_reason_not_to_start() {
         Action::Garble,
     ];
     for action in faults {
-        // Either nothing is answered, or only the first question.
+        // Either no request is answered, or only the first.
         for skip in [0, 1] {
             let program = Program::new(KindOptions::default()).await;
             program.grant().await;
@@ -275,7 +275,7 @@ async fn what_is_restricted_to_a_namespace_needs_a_role_there() {
         "RoleBinding",
     ];
     assert_eq!(kinds, expected);
-    // Definitions are in no namespace; where the key is nobody said.
+    // CRDs are cluster-scoped; the namespace of the Secret was not declared.
     let everywhere = manifests.documents()[1]["rules"].to_string();
     assert!(
         !everywhere.contains("widgets\"") && everywhere.contains("secrets"),

@@ -1,4 +1,4 @@
-//! Permissions that follow from how a reconciler is set up.
+//! Tests of permissions derived from the settings of a reconciler.
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
@@ -18,7 +18,7 @@ use tokio::time;
 use crate::bench::{SECOND, Widget, WidgetSpec};
 use crate::program::{client_of, cluster, grant};
 
-/// A cluster with a Widget `a`, and an operator whose account may do nothing yet.
+/// Starts a cluster with a Widget `a`, and an operator whose account has no permissions yet.
 async fn rig() -> (TestCluster, Operator) {
     let cluster = cluster().await;
     let admin = cluster.client();
@@ -49,7 +49,7 @@ async fn a_guard_may_tell_that_it_has_tripped() {
         let widgets = operator.factory().for_object::<Widget>();
         let reconciler = operator.reconciler("reaper", &widgets);
         reconciler.guard(guard.clone()).register(reap).unwrap();
-        // Whichever is said first.
+        // In any order.
         operator
             .events()
             .configure(EventOptions::default().api(api));
@@ -93,7 +93,7 @@ async fn who_a_reconciler_acts_for_is_named() {
     let (_cluster, operator) = rig().await;
     let widgets = operator.factory().for_object::<Widget>();
     let account = ClientIdentity::default().impersonate("system:serviceaccount:demo:writer");
-    // By the handle, rather than by the options.
+    // Through the handle instead of the options.
     let widgets = widgets.with_identity(account).unwrap();
     let done = |_| async { Ok(Outcome::done()) };
     operator.reconciler("own", &widgets).register(done).unwrap();
@@ -165,27 +165,27 @@ async fn a_finalizer_is_stripped_by_who_may_list_and_patch() {
         let deleted = admin.delete("gone", &DeleteParams::default()).await;
         deleted.expect("deleted");
     };
-    // As by an API server that does not serve the kind yet.
+    // Like an API server that does not serve the kind yet.
     let hidden = Action::Refuse(Refusal::new(StatusCode::NOT_FOUND));
     cluster.faults().add(on_patch(hidden, "hidden"));
     cluster
         .faults()
         .add(on_patch(Action::Conflict, "changed").times(1));
     let finalizer = Finalizer::<Widget>::new("demo.dev/ours");
-    let (stripped, ()) = tokio::join!(finalizer.strip(&widgets), goes);
-    let stripped = stripped.unwrap();
-    // What changed has to be read, which is not allowed.
-    let failed = stripped.failed().iter().map(|(key, _)| key.name());
+    let (removal, ()) = tokio::join!(finalizer.remove_from_all(&widgets), goes);
+    let removal = removal.unwrap();
+    // A changed object must be read, which is forbidden.
+    let failed = removal.failed().iter().map(|(key, _)| key.name());
     let expected = ["changed", "hidden"];
-    assert_eq!(failed.collect::<Vec<_>>(), expected, "{stripped:?}");
-    assert_eq!(stripped.removed(), 1);
+    assert_eq!(failed.collect::<Vec<_>>(), expected, "{removal:?}");
+    assert_eq!(removal.removed(), 1);
 }
 
 #[tokio::test(start_paused = true)]
 async fn events_are_allowed_in_the_group_they_are_written_in() {
     for (api, group) in [(EventApi::Core, ""), (EventApi::Events, "events.k8s.io")] {
         let (_cluster, operator) = rig().await;
-        // Whichever is said first.
+        // In any order.
         operator.needs(Rule::events());
         operator
             .events()

@@ -1,4 +1,4 @@
-//! Operators that only plan.
+//! Tests of operators that only plan.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -28,7 +28,7 @@ where
     operator
 }
 
-/// What would be written, a line each.
+/// Returns the planned writes, one line each.
 fn lines(plan: &Plan) -> Vec<String> {
     plan.to_string().lines().map(ToOwned::to_owned).collect()
 }
@@ -37,7 +37,7 @@ fn config_map(value: &serde_json::Value) -> ConfigMap {
     serde_json::from_value(value.clone()).expect("it is one")
 }
 
-/// Writes in every way there is.
+/// Makes every kind of write.
 async fn writes_all(cx: Reconcile<Widget>) -> HandlerResult {
     if cx.key().name() != "a" {
         return Ok(Outcome::done());
@@ -272,7 +272,7 @@ async fn reconcilers_that_were_registered_before_only_plan_too_and_guards_are_no
     assert_eq!(write.reconciled().1.to_string(), "default/a");
 }
 
-/// Returns what was asked of subresources of the Pod `web`.
+/// Returns the requests for subresources of the Pod `web`.
 fn asked_of_web(bench: &Bench) -> Vec<String> {
     let requests = bench.cluster.journal().requests();
     let paths = requests
@@ -337,7 +337,7 @@ async fn commands_in_pods_are_not_run_by_a_get_either() {
             "exec?dryRun=All",
         ] {
             let path = format!("/api/v1/namespaces/default/pods/web/{call}");
-            // As a WebSocket begins.
+            // The beginning of a WebSocket.
             let request = http::Request::get(path).header("upgrade", "websocket");
             let refused = cx
                 .client()

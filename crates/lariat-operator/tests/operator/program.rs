@@ -1,4 +1,4 @@
-//! A whole program, and an account that may do what it is granted.
+//! A whole program, and an account with the permissions it is granted.
 
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use k8s_openapi::api::rbac::v1::{ClusterRole, PolicyRule};
@@ -17,7 +17,7 @@ use tokio::time;
 
 use crate::bench::{SECOND, Widget, WidgetSpec};
 
-/// Returns a client of whoever has a token.
+/// Returns a client with a token.
 pub(crate) fn client_of(cluster: &Cluster, token: &str) -> Client {
     let token = format!("Bearer {token}");
     let token: http::HeaderValue = token.parse().expect("a header");
@@ -32,7 +32,7 @@ pub(crate) fn client_of(cluster: &Cluster, token: &str) -> Client {
     )
 }
 
-/// A cluster that evaluates roles, with a namespace `demo` and a service account that may do nothing yet.
+/// Starts a cluster that evaluates roles, with a namespace `demo` and a service account without permissions.
 pub(crate) async fn cluster() -> TestCluster {
     let account = User::new("system:serviceaccount:demo:widgeteer").group("system:serviceaccounts");
     let builder = Cluster::builder().rbac().token_of("sesame", account);
@@ -44,14 +44,14 @@ pub(crate) async fn cluster() -> TestCluster {
     cluster
 }
 
-/// A program: Widgets have a ConfigMap of their name, and a status.
+/// A program that gives each Widget a ConfigMap of its name and a status.
 pub(crate) struct Program {
     pub(crate) cluster: TestCluster,
     pub(crate) operator: Operator,
 }
 
 impl Program {
-    /// Makes the program, as a service account that may do nothing yet.
+    /// Creates the program, with a service account without permissions.
     pub(crate) async fn new(options: KindOptions) -> Self {
         let cluster = cluster().await;
         let factory = SharedControllerFactory::builder(client_of(&cluster, "sesame"))
@@ -66,7 +66,7 @@ impl Program {
         operator.installs(gadgets(&["g"]));
         register(&operator);
         let program = Self { cluster, operator };
-        // One definition is missing, and one is old.
+        // One CRD is missing, and one is old.
         let (admin, old) = (program.admin(), [gadgets(&["old"])]);
         let options = CrdOptions::default();
         let old = ensure_crds(&admin, &old, &options).await;
@@ -85,12 +85,12 @@ impl Program {
         self.cluster.client()
     }
 
-    /// Gives the account what the manifests say.
+    /// Grants the account the permissions of the manifests.
     pub(crate) async fn grant(&self) {
         grant(&self.cluster, &self.operator).await;
     }
 
-    /// Takes a verb on a resource out of the role.
+    /// Removes a verb on a resource from the role.
     pub(crate) async fn revoke(&self, verb: &str, resource: &str) {
         let roles: Api<ClusterRole> = Api::all(self.admin());
         let mut role = roles.get("widgeteer").await.expect("there");
@@ -106,7 +106,7 @@ impl Program {
         replaced.expect("replaced");
     }
 
-    /// Returns whether the program does all it has to.
+    /// Returns whether the program does everything it should.
     pub(crate) async fn works(&self) -> bool {
         if self.operator.start(1).await.is_err() {
             return false;
@@ -149,7 +149,7 @@ impl Program {
         if !is("2").await {
             return false;
         }
-        // What others delete comes back, if it is watched; what is not wanted goes.
+        // An object that others delete is restored, if its kind is watched; unwanted ones are deleted.
         config_maps
             .delete("a", &DeleteParams::default())
             .await
@@ -160,13 +160,13 @@ impl Program {
         }
         patch(json!({"spec": {"size": 0}})).await;
         let is_gone = config_maps.get_opt("a").await.expect("read").is_none();
-        // Without a watch everything is read again and again, which is no way to work.
+        // Without a watch everything is read again and again.
         let caches = self.operator.factory().caches().status();
         is_gone && caches.iter().all(|kind| kind.loads == 1)
     }
 }
 
-/// Gives the account what the manifests of an operator say, as `kubectl apply` would.
+/// Grants the account the permissions of an operator's manifests, as `kubectl apply` would.
 pub(crate) async fn grant(cluster: &Cluster, operator: &Operator) {
     let account = "demo/widgeteer".parse().expect("a key");
     let manifests = operator

@@ -1,4 +1,4 @@
-//! Reconcilers: when they are called, and what comes of what they answer.
+//! Tests of reconcilers: when they are called, and the effects of their results.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::bench::{Bench, SECOND, Widget, settle};
 
-/// What was called, in order.
+/// The calls, in order.
 #[derive(Clone, Default)]
 pub(crate) struct Log(Arc<Mutex<Vec<String>>>);
 
@@ -160,7 +160,7 @@ async fn what_was_ignored_is_looked_at_again_after_the_period_too() {
     assert_eq!(registration.status().ended(Ended::Ignored), 1);
 }
 
-/// Registers a reconciler of Widgets that writes down which it is called for.
+/// Registers a reconciler of Widgets that logs its calls.
 fn logging(
     bench: &Bench,
     build: impl FnOnce(Reconciler<Widget>) -> Reconciler<Widget>,
@@ -292,7 +292,7 @@ async fn a_reconciler_that_is_taken_away_watches_nothing_any_more() {
     assert_eq!(log.take(), ["a"]);
     registration.deregister().await;
     bench.resize("a", 2).await;
-    // Kinds nobody uses are kept for a while.
+    // Unused kinds are kept for a while.
     time::sleep(600 * SECOND).await;
     assert_eq!(log.take(), [""; 0]);
     let watches = bench.factory.caches().status();
@@ -313,7 +313,7 @@ async fn a_name_that_is_taken_leaves_nothing_behind() {
     assert!(error.contains("\"log\""), "{error}");
     bench.start().await;
     bench.create("a", 1).await;
-    // Kinds nobody uses are kept for a while.
+    // Unused kinds are kept for a while.
     time::sleep(600 * SECOND).await;
     assert_eq!(log.take(), ["a"]);
     let watched: Vec<String> = bench
@@ -389,18 +389,18 @@ async fn a_reconciler_whose_token_is_cancelled_leaves_nothing_behind() {
             bench.start().await;
         }
         let tokens = [CancellationToken::new(), CancellationToken::new()];
-        // Who keeps it keeps nothing of it going.
+        // The kept registration keeps nothing of it alive.
         let _first = register(&tokens[0]).unwrap();
         assert!(register(&tokens[1]).is_err());
         tokens[0].cancel();
-        // At once, before anybody has noticed.
+        // Immediately, before the factory has noticed.
         let second =
             register(&tokens[1]).unwrap_or_else(|error| panic!("running: {is_running}: {error}"));
         tokens[1].cancel();
         if !is_running {
             bench.start().await;
         }
-        // Kinds nobody uses are kept for a while.
+        // Unused kinds are kept for a while.
         time::sleep(600 * SECOND).await;
         let watches = bench.factory.caches().status();
         assert!(watches.is_empty(), "running: {is_running}: {watches:?}");
@@ -425,12 +425,12 @@ async fn an_operator_whose_name_cannot_be_written_has_no_reconcilers() {
         let reconciler = operator.reconciler("named", &bench.widgets);
         let registered = reconciler.register(|_| async { Ok(Outcome::done()) });
         let error = registered.err().map(|error| error.to_string());
-        let expected = expected.map(|why| {
-            format!("operator {name:?} cannot have reconciler \"named\" of demo.dev/v1 Widget: its name {why}")
+        let expected = expected.map(|reason| {
+            format!("operator {name:?} cannot have reconciler \"named\" of demo.dev/v1 Widget: its name {reason}")
         });
         assert_eq!(error, expected);
     }
-    // As the API server says.
+    // The API server's message.
     let params = PatchParams::apply(&"x".repeat(129));
     bench.create("a", 1).await;
     let applied = json!({"apiVersion": "demo.dev/v1", "kind": "Widget", "metadata": {"name": "a"}});

@@ -1,4 +1,4 @@
-//! The ends of objects, and their successors.
+//! Tests of deletions, and of successors of the same name.
 
 use lariat_controller::{HandlerError, HandlerOptions, HandlerResult, Outcome, Predicate};
 use lariat_operator::Reconcile;
@@ -75,7 +75,7 @@ async fn each_of_several_objects_of_a_name_is_gone_before_the_last_is_reconciled
     assert_eq!(log.take(), ["is 1", "was 1", "was 2", "was 3", "is 4"]);
 }
 
-/// Registers a reconciler whose `on_deleted` and whose first reconciles of big Widgets end as the log says.
+/// Registers a reconciler whose `on_deleted` and whose first reconciles of big Widgets end as given.
 fn replaced(bench: &Bench, gone: fn() -> HandlerResult, failures: u32) -> Log {
     let log = Log::default();
     let (seen, ended) = (log.clone(), log.clone());
@@ -217,11 +217,11 @@ async fn an_end_that_fails_panics_or_hangs_does_not_keep_the_successor_waiting()
         assert_eq!(log[..2], ["is 1", "was 1"], "{end} {retries:?}");
         let is_reconciled = log.contains(&"is 2".to_owned());
         assert!(is_reconciled, "{end} {retries:?}: {log:?}");
-        let tellings = log.iter().filter(|line| *line == "was 1").count();
+        let notifications = log.iter().filter(|line| *line == "was 1").count();
         match retries {
-            // Its notification is tried again without end.
-            None => assert!(tellings > 5, "{end}: {log:?}"),
-            Some(retries) => assert!(tellings <= retries as usize + 2, "{end}: {log:?}"),
+            // Its notification is retried forever.
+            None => assert!(notifications > 5, "{end}: {log:?}"),
+            Some(retries) => assert!(notifications <= retries as usize + 2, "{end}: {log:?}"),
         }
         bench.resize("a", 3).await;
         time::sleep(200 * SECOND).await;

@@ -1,4 +1,4 @@
-//! Periods of reconcilers, which outlast failures.
+//! Tests of the periods of reconcilers after failures.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -44,7 +44,7 @@ async fn an_outage_that_outlasts_the_retries_does_not_end_the_period() {
         // The first call and its retries, and all of that again: failures are forgotten.
         let expected = if ends == "is terminal" { 2 } else { 6 };
         assert_eq!(calls.load(Ordering::Relaxed), expected, "{ends}");
-        let last = bench.widgets.why(&key("a")).pop().unwrap();
+        let last = bench.widgets.history_of(&key("a")).pop().unwrap();
         assert_eq!(last.calls[0].again, Some(60 * SECOND), "{last}");
         is_down.store(false, Ordering::Relaxed);
         time::sleep(600 * SECOND).await;
@@ -60,7 +60,7 @@ async fn without_a_period_a_failure_for_good_waits_for_a_change() {
     bench
         .operator
         .reconciler("once", &bench.widgets)
-        // Only what has the finalizer and is being deleted waits for nothing else.
+        // Only an object with the finalizer that is being deleted depends on nothing else.
         .finalizer(Finalizer::new("demo.dev/cleanup"), |_| async {
             Ok(Outcome::done())
         })
@@ -103,7 +103,7 @@ async fn the_period_ends_with_the_object() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_cleanup_that_was_given_up_is_tried_again() {
+async fn a_cleanup_that_failed_finally_is_called_again() {
     type Ends = fn() -> HandlerResult;
     let ends: [Ends; 2] = [
         || Err(HandlerError::from("still in use")),

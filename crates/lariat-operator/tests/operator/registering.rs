@@ -1,4 +1,4 @@
-//! What is refused when a reconciler is registered.
+//! Tests of refused registrations.
 
 use lariat_controller::{Outcome, SharedControllerFactory};
 use lariat_operator::{Finalizer, Operator};
@@ -23,7 +23,7 @@ async fn two_reconcilers_of_a_kind_cannot_have_one_finalizer() {
         "reconciler \"slow\" of demo.dev/v1 Widget cannot have the finalizer \"demo.dev/cleanup\", which another \
          has; give each one of its own"
     );
-    // Of another kind it is another finalizer.
+    // For another kind it is another finalizer.
     let kind = bench
         .factory
         .for_object::<k8s_openapi::api::core::v1::Secret>();

@@ -1,4 +1,4 @@
-//! What an operator remembers, and that it forgets.
+//! Tests of what an operator remembers and forgets.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use tokio::time;
 
 use crate::bench::{Bench, SECOND, Widget};
 
-/// Applies a set, and says so.
+/// Applies a set, and publishes an event.
 async fn stock(cx: Reconcile<Widget>) -> HandlerResult {
     let child = ConfigMap {
         metadata: ObjectMeta {
@@ -28,7 +28,7 @@ async fn stock(cx: Reconcile<Widget>) -> HandlerResult {
     Ok(Outcome::done())
 }
 
-/// Returns the entries by structure; none has more than its bound.
+/// Returns the sizes of all structures; none exceeds its bound.
 fn entries(bench: &Bench) -> BTreeMap<&'static str, usize> {
     let all = bench.operator.remembered();
     assert!(!all.iter().any(Remembered::is_exceeded), "{all:?}");

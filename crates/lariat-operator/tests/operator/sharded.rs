@@ -1,4 +1,4 @@
-//! Operators whose replicas divide the objects among them.
+//! Tests of operators whose replicas divide the objects.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use tower::ServiceExt;
 
 use crate::bench::{Bench, SECOND, Widget};
 
-/// What replicas did: the name of the Widget, what, and who.
+/// The actions of replicas: the Widget, the action and the replica.
 type Log = Arc<Mutex<Vec<(String, &'static str, &'static str)>>>;
 
 struct Replica {
@@ -73,7 +73,7 @@ impl Replica {
     }
 }
 
-/// Gives a Widget as many ConfigMaps as its size says, a status and an Event.
+/// Applies as many ConfigMaps for a Widget as its size, and writes a status and an Event.
 async fn reconcile(cx: Reconcile<Widget>, by: &'static str, log: Log) -> HandlerResult {
     let size = cx.object().spec.size;
     let name = cx.key().name().to_owned();
@@ -104,7 +104,7 @@ async fn map_names(bench: &Bench) -> Vec<String> {
         .collect()
 }
 
-/// Returns who did something for each Widget, after checking that no two did.
+/// Returns the replica that acted for each Widget, after checking that there was only one.
 fn doers(log: &Log, what: &str) -> BTreeMap<String, &'static str> {
     let mut doers = BTreeMap::new();
     for (name, done, by) in log.lock().iter().filter(|(_, done, _)| *done == what) {
@@ -114,7 +114,7 @@ fn doers(log: &Log, what: &str) -> BTreeMap<String, &'static str> {
     doers
 }
 
-/// Checks that each child says under which lease it was written.
+/// Checks that each child has the lease under which it was written.
 async fn check_signatures(bench: &Bench, by: &BTreeMap<String, &'static str>) {
     let leases: Api<LeaseObject> = Api::namespaced(bench.cluster.client(), "default");
     let leases = leases
@@ -159,7 +159,7 @@ async fn finalizers_status_events_and_prune_work_on_a_sharded_operator() {
             Some(&["demo.dev/cleanup".to_owned()][..])
         );
         assert_eq!(widget.status.and_then(|status| status.size), Some(2));
-        // It is cached whole by its holder alone.
+        // Only its holder caches it whole.
         assert_eq!(
             (one.content()[name], two.content()[name]),
             (*by == "one", *by == "two")
@@ -174,7 +174,7 @@ async fn finalizers_status_events_and_prune_work_on_a_sharded_operator() {
         .items;
     assert_eq!(events.len(), 12);
 
-    // What moves is pruned and cleaned up by its new holder.
+    // Moved objects are pruned and cleaned up by their new holder.
     log.lock().clear();
     one.operator.stop().await.expect("stopped");
     time::sleep(5 * SECOND).await;
@@ -223,7 +223,7 @@ async fn a_replica_that_joins_reconciles_what_moves_and_writes_nothing_that_is_a
     let content = one.content();
     let whole = content.values().filter(|has| **has).count();
     assert_eq!(whole, 12 - moved.len(), "{content:?}");
-    // What others delete comes back, wherever its owner is.
+    // Objects that others delete are restored, wherever their owner is.
     let maps: Api<ConfigMap> = Api::namespaced(bench.cluster.client(), "default");
     for number in 0..12 {
         let deleted = maps

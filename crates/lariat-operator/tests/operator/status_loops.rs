@@ -1,4 +1,4 @@
-//! Statuses written by attempts that fail: no write brings the next attempt before its time.
+//! Tests of statuses written by failing attempts: no write leads to an early attempt.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -14,7 +14,7 @@ use crate::logs::Logs;
 use crate::status_reports::{ready, run, text, writes};
 use crate::status_writing::merge_status;
 
-/// How a reconciler says in the reported condition that it is at work.
+/// How a reconciler reports progress in the reported condition.
 #[derive(Debug, Clone, Copy)]
 enum Way {
     Silent,
@@ -24,7 +24,7 @@ enum Way {
     Apply,
 }
 
-/// How many calls there are before a loop at full speed is held, in which paused time would never go on.
+/// The number of calls from which a hot loop, in which paused time would never advance, is held.
 const HELD: usize = 500;
 
 async fn say(cx: &Reconcile<Widget>, way: Way) -> HandlerResult {
@@ -49,7 +49,7 @@ async fn say(cx: &Reconcile<Widget>, way: Way) -> HandlerResult {
 
 #[tokio::test(start_paused = true)]
 async fn an_attempt_that_sets_the_reported_condition_and_fails_waits_for_its_backoff() {
-    // A status that is written whole is written once before it is known that the call fails.
+    // A status that is written whole is written once before the call has failed.
     for (way, most) in [
         (Way::Silent, 1),
         (Way::Condition, 1),
@@ -86,7 +86,7 @@ async fn an_attempt_that_sets_the_reported_condition_and_fails_waits_for_its_bac
         bench.start().await;
         bench.create("a", 1).await;
         time::sleep(20 * SECOND).await;
-        // As many as without any write, and one for each write.
+        // As many as without writes, and one more for each write.
         let attempts = calls.load(Ordering::Relaxed);
         assert!(attempts <= 16, "{way:?}: {attempts} attempts");
         assert!(writes(&bench) <= most, "{way:?}: {} writes", writes(&bench));
@@ -209,7 +209,7 @@ async fn members_a_type_does_not_know_stay_in_conditions_too() {
     let foreign = json!({"type": "Foreign", "status": "True", "reason": "Is", "message": "m",
         "lastTransitionTime": "2026-01-01T00:00:00Z", "observedGeneration": 7});
     merge_status(&bench, json!({"conditions": [foreign]})).await;
-    /// Knows less than there is.
+    /// A type without all fields of the status.
     #[derive(Default, serde::Serialize, serde::Deserialize)]
     struct Short {
         conditions: Vec<Brief>,

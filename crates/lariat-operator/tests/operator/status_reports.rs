@@ -1,4 +1,4 @@
-//! Failures and success, reported in a condition.
+//! Tests of failures and successes reported in a condition.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,7 +12,7 @@ use tokio::time;
 
 use crate::bench::{Bench, SECOND, Widget, key, settle};
 
-/// Registers a reconciler that reports how it goes, and starts.
+/// Registers a reconciler that reports errors, and starts.
 pub(crate) async fn run<F>(bench: &Bench, reconcile: F)
 where
     F: Fn(&Reconcile<Widget>) -> HandlerResult + Send + Sync + 'static,
@@ -126,7 +126,7 @@ async fn what_the_reconciler_says_itself_is_believed() {
                     cx.set_status(&status).await?;
                 }
                 3 => return Err("fails".into()),
-                // What was there is carried along with what changes.
+                // The present values are copied with the changes.
                 size => {
                     let mut status = cx.object().status.clone().unwrap_or_default();
                     status.size = Some(size);
@@ -167,11 +167,11 @@ async fn that_it_cannot_be_told_hides_nothing() {
     .await;
     bench.create("a", 1).await;
     settle().await;
-    let last = bench.widgets.why(&key("a")).pop().unwrap();
+    let last = bench.widgets.history_of(&key("a")).pop().unwrap();
     assert_eq!(last.calls[0].error.as_deref(), Some("the error itself"));
     bench.resize("a", 2).await;
     settle().await;
-    let last = bench.widgets.why(&key("a")).pop().unwrap();
+    let last = bench.widgets.history_of(&key("a")).pop().unwrap();
     assert_eq!(last.calls[0].error, None);
 }
 
@@ -232,7 +232,7 @@ async fn a_status_that_is_set_whole_keeps_what_is_told_of_errors() {
         .reconciler("reports", &bench.widgets)
         .report_errors("Ready")
         .register(|cx: Reconcile<Widget>| async move {
-            // Nothing is said of conditions.
+            // Without conditions.
             cx.set_status(&json!({"size": cx.object().spec.size}))
                 .await?;
             Ok(Outcome::done())

@@ -1,4 +1,4 @@
-//! Statuses that have several writers: the reconcilers of one operator, and earlier releases of it.
+//! Tests of statuses with several writers: reconcilers of one operator, and its earlier releases.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::apply_rig::config;
 use crate::bench::{Bench, SECOND, Widget, settle};
 use crate::status_reports::{ready, text, writes};
 
-/// What a Shop wants: how many ConfigMaps, and whether reconciling it fails.
+/// The spec of a Shop: the number of ConfigMaps, and whether reconciling fails.
 #[derive(CustomResource, Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[kube(group = "demo.dev", version = "v1", kind = "Shop", namespaced)]
 #[kube(status = "ShopStatus", derive = "Default", derive = "PartialEq")]
@@ -26,7 +26,7 @@ struct ShopSpec {
     fails: bool,
 }
 
-/// What a Shop is; its definition has a default for the status, as types with `#[serde(default)]` have.
+/// The status of a Shop; its CRD has a default, as types with `#[serde(default)]` have.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 struct ShopStatus {
     #[serde(default)]
@@ -42,7 +42,7 @@ fn condition(kind: &str) -> Value {
     })
 }
 
-/// Has a reconciler of Widgets apply a status.
+/// Registers a reconciler of Widgets that applies a status.
 fn applies(bench: &Bench, name: &str, status: impl Fn(i64) -> Value + Send + Sync + 'static) {
     let registered =
         bench
@@ -87,7 +87,7 @@ async fn two_reconcilers_that_apply_a_status_do_not_remove_each_other_s_fields()
     assert_eq!(managers, own);
 }
 
-/// Returns who manages fields of the status.
+/// Returns the managers of fields of the status.
 async fn managers(bench: &Bench) -> Vec<String> {
     let fields = bench.get("a").await.expect("there").metadata.managed_fields;
     let of_status = fields
@@ -112,7 +112,7 @@ async fn a_status_that_is_set_whole_keeps_the_conditions_of_other_reconcilers() 
             .register(move |cx: Reconcile<Widget>| async move {
                 let size = cx.object().spec.size;
                 if applies_it {
-                    // The list is replaced as a whole, whoever applies it.
+                    // Each apply replaces the list whole.
                     let own = json!({"size": size, "conditions": [condition("Sized")]});
                     cx.status().by_apply().set(&own).await?;
                 } else {
@@ -145,7 +145,7 @@ async fn a_status_that_is_set_whole_keeps_the_conditions_of_other_reconcilers() 
             time::sleep(3600 * SECOND).await;
             assert_eq!(text(ready(&bench).await), expected, "{applies_it}");
             assert_eq!(status(&bench).await["size"], size);
-            // Each writes its own, and applies the list once more where that has changed.
+            // Each writes its own, and applies the list once more where it has changed.
             let most = usize::try_from(3 * size).unwrap();
             assert!(
                 writes(&bench) <= most,

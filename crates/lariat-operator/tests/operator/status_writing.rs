@@ -1,4 +1,4 @@
-//! Statuses: written when they change, and never to another object.
+//! Tests of statuses: written if they change, and never to another object.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -35,7 +35,7 @@ async fn status(bench: &Bench, name: &str) -> Value {
     serde_json::to_value(widget.status).expect("it is JSON")
 }
 
-/// Writes a status as somebody else.
+/// Writes a status as another client.
 pub(crate) async fn merge_status(bench: &Bench, status: Value) {
     let patch = Patch::Merge(json!({"status": status}));
     let params = PatchParams::default();
@@ -43,15 +43,15 @@ pub(crate) async fn merge_status(bench: &Bench, status: Value) {
     patched.await.expect("patched");
 }
 
-type Step<K> = dyn Fn(Reconcile<K>) -> BoxFuture<'static, HandlerResult> + Send + Sync;
+type ReconcileFn<K> = dyn Fn(Reconcile<K>) -> BoxFuture<'static, HandlerResult> + Send + Sync;
 
-/// Reconciles a kind by a function.
+/// Registers a reconciler of a kind, and starts.
 async fn run<K: View>(
     bench: &Bench,
     kind: &SharedController<K>,
     step: impl Fn(Reconcile<K>) -> BoxFuture<'static, HandlerResult> + Send + Sync + 'static,
 ) {
-    let step: Arc<Step<K>> = Arc::new(step);
+    let step: Arc<ReconcileFn<K>> = Arc::new(step);
     let registered = bench
         .operator
         .reconciler("status", kind)
@@ -106,7 +106,7 @@ async fn the_second_write_of_a_reconcile_is_based_on_the_first() {
                 assert!(!cx.set_status(&both).await?);
                 assert_ne!(cx.newest().version(), before.version());
                 assert_eq!(cx.raw().version(), before.version());
-                // What is not given is removed.
+                // Fields that are not given are removed.
                 assert!(cx.clone().set_status(&sized(2)).await?);
             }
             Ok(Outcome::done())
@@ -177,7 +177,7 @@ async fn an_object_that_is_gone_is_no_failure() {
         .await;
         bench.create("a", 1).await;
         time::sleep(60 * SECOND).await;
-        let runs = bench.widgets.why(&key("a"));
+        let runs = bench.widgets.history_of(&key("a"));
         let calls: Vec<_> = runs.iter().flat_map(|run| &run.calls).collect();
         let errors = calls.iter().filter_map(|call| call.error.as_deref());
         let text = "demo.dev/v1 Widget default/a has no status to write any more: it is gone";

@@ -1,4 +1,4 @@
-//! Kinds of which a transform leaves something out of the cache.
+//! Tests of kinds with a transform that removes fields from the cache.
 
 use lariat_cache::{KindOptions, Transform};
 use lariat_controller::Outcome;
@@ -23,11 +23,11 @@ enum Way {
     Set,
     Apply,
     Report,
-    /// As a type that requires what may be left out.
+    /// As a type that requires the removed fields.
     Typed,
 }
 
-/// A status with conditions, always.
+/// A status that always has conditions.
 #[derive(Default, Serialize, Deserialize)]
 struct Strict {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -35,7 +35,7 @@ struct Strict {
     conditions: Vec<Value>,
 }
 
-/// Reconciles the Widget `a`, which has a condition of somebody else's, a few times.
+/// Reconciles the Widget `a`, which has a condition of another client, a few times.
 async fn reconcile_often(dropped: &str, way: Way) -> Bench {
     let bench = Bench::new().await.caching(dropping(dropped));
     bench.create("a", 1).await;
@@ -43,7 +43,7 @@ async fn reconcile_often(dropped: &str, way: Way) -> Bench {
         "lastTransitionTime": "2026-01-01T00:00:00Z"});
     let mut status = json!({"conditions": [foreign]});
     if matches!(way, Way::Typed) {
-        // A status without anything would be the default.
+        // An empty status would be the default.
         status["size"] = json!(0);
     }
     let status = Patch::Merge(json!({"status": status}));

@@ -28,9 +28,9 @@ impl Ticket {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Phase {
     /// Nothing is due; lanes may be delayed.
-    Parked,
+    Delayed,
     /// Due, but kept for after the drain that is under way.
-    Aside,
+    Deferred,
     /// In line, under this ticket.
     Ready(Ticket),
     /// With a worker, since this time.
@@ -42,7 +42,7 @@ pub(super) struct KeyEntry<P> {
     pub(super) phase: Phase,
     /// Lanes that are due and not dequeued.
     ///
-    /// Not empty in `Ready` and `Aside`; possibly not empty in `Processing`.
+    /// Not empty in `Ready` and `Deferred`; possibly not empty in `Processing`.
     pub(super) dirty: Lanes,
     /// The merged payload of the due lanes.
     pub(super) payload: P,
@@ -80,7 +80,7 @@ pub(super) struct Delayed<P> {
 impl<P: Payload> Default for KeyEntry<P> {
     fn default() -> Self {
         Self {
-            phase: Phase::Parked,
+            phase: Phase::Delayed,
             dirty: Lanes::none(),
             payload: P::default(),
             priority: Priority::Low,
@@ -94,8 +94,8 @@ impl<P: Payload> Default for KeyEntry<P> {
 impl<P: Payload> KeyEntry<P> {
     /// Returns whether an immediate add changes nothing but the payload.
     pub(super) fn covers(&self, add: &Add<P>) -> bool {
-        // A parked entry has due lanes only after a panic in the user's code; it must be put in line again.
-        self.phase != Phase::Parked
+        // A delayed entry has due lanes only after a panic in the user's code; it must be put in line again.
+        self.phase != Phase::Delayed
             && !self.has_delays()
             && !self.dirty.is_empty()
             && self.priority >= add.priority
@@ -222,11 +222,13 @@ impl<P: Payload> KeyEntry<P> {
     /// Counts one more failure of a lane, and returns the new count.
     pub(super) fn count_failure(&mut self, lane: LaneId) -> u32 {
         let failures = &mut self.extra_mut().failures;
-        let at = failures.iter().position(|(known, _)| *known == lane);
-        let at = at.unwrap_or_else(|| {
-            failures.push((lane, 0));
-            failures.len() - 1
-        });
+        let at = failures
+            .iter()
+            .position(|(known, _)| *known == lane)
+            .unwrap_or_else(|| {
+                failures.push((lane, 0));
+                failures.len() - 1
+            });
         failures[at].1 = failures[at].1.saturating_add(1);
         failures[at].1
     }
@@ -258,7 +260,7 @@ impl<P: Payload> KeyEntry<P> {
 
     /// Returns whether nothing is due, delayed or with a worker.
     pub(super) fn is_idle(&self) -> bool {
-        self.phase == Phase::Parked && !self.has_delays()
+        self.phase == Phase::Delayed && !self.has_delays()
     }
 
     fn extra_mut(&mut self) -> &mut Extra<P> {
@@ -321,11 +323,12 @@ impl Processing {
 
     /// Returns the slots in processing, each once.
     pub(super) fn slots<K: Eq + Hash, P>(&self, entries: &Index<K, KeyEntry<P>>) -> Vec<u32> {
-        let slots = self
+        let mut slots: Vec<u32> = self
             .line
             .iter()
-            .filter(|each| is_processing(**each, entries));
-        let mut slots: Vec<u32> = slots.map(|(slot, _)| *slot).collect();
+            .filter(|each| is_processing(**each, entries))
+            .map(|(slot, _)| *slot)
+            .collect();
         // A key that came back and was dequeued again at the same moment is in the line twice.
         slots.sort_unstable();
         slots.dedup();

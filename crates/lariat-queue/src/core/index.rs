@@ -367,8 +367,10 @@ impl<T> Slab<T> {
 
     /// Returns the numbers of all values, in ascending order.
     pub(super) fn numbers(&self) -> impl Iterator<Item = u32> {
-        let chunks = (0..).step_by(CHUNK).zip(&self.chunks);
-        let chunks = chunks.filter_map(|(first, chunk)| Some((first, chunk.as_ref()?)));
+        let chunks = (0..)
+            .step_by(CHUNK)
+            .zip(&self.chunks)
+            .filter_map(|(first, chunk)| Some((first, chunk.as_ref()?)));
         chunks.flat_map(|(first, chunk): (u32, &Chunk<T>)| {
             let places = (first..).zip(&chunk.places);
             let used = places.filter(|(_, place)| matches!(place, Cell::Used(_)));

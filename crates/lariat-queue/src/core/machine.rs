@@ -16,7 +16,7 @@ use crate::{Add, LaneId, Lanes, Payload, Priority, QueueMemory, QueueStats};
 /// The state machine of a work queue.
 ///
 /// Each key has at most one entry, which is in one of four phases: *ready* (in line), *processing* (with a worker),
-/// *parked* (only delayed lanes), or, during a drain, *aside* (due, but kept for after the drain). Every call takes the
+/// *delayed* (nothing is due), or, during a drain, *deferred* (due, but kept for after the drain). Every call takes the
 /// present time, which must not run backwards, and costs amortised constant time, or logarithmic time for a delay.
 ///
 /// Prefer [`WorkQueue`](crate::WorkQueue), unless you drive time yourself.
@@ -42,8 +42,8 @@ pub struct QueueCore<K, P> {
     pub(super) waiting: Waiting,
     /// The entries in phase `Processing`.
     pub(super) processing: Processing,
-    /// The entries in phase `Aside`, in the order in which they became due.
-    pub(super) aside: Vec<u32>,
+    /// The entries in phase `Deferred`, in the order in which they became due.
+    pub(super) deferred: Vec<u32>,
     /// Returns the group of a key; without it, all keys belong to one group.
     pub(super) group: Option<Group<K>>,
     pub(super) draining: bool,
@@ -81,7 +81,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
             ready: Ready::new(ageing, false),
             waiting: Waiting::new(),
             processing: Processing::default(),
-            aside: Vec::new(),
+            deferred: Vec::new(),
             group: None,
             draining: false,
             shutting_down: false,
@@ -388,7 +388,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
     pub fn memory(&self) -> [QueueMemory; 4] {
         let (ready, processing, waiting) = (&self.ready, &self.processing, &self.waiting);
         // Every key that is only delayed has a deadline.
-        let keys = ready.len() + processing.count() + self.aside.len() + waiting.len();
+        let keys = ready.len() + processing.count() + self.deferred.len() + waiting.len();
         let of = QueueMemory::new;
         [
             of("queue keys", self.entries.len(), keys),

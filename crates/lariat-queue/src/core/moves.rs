@@ -28,14 +28,14 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
         let slotted = &mut self.entries[slot];
         let entry = &mut slotted.value;
         let old = match entry.phase {
-            Phase::Processing(_) | Phase::Aside => return,
+            Phase::Processing(_) | Phase::Deferred => return,
             // Became due after the drain began, so it is kept for `resume`, in this order.
-            Phase::Parked if self.draining && !entry.promised => {
-                entry.phase = Phase::Aside;
-                self.aside.push(slot);
+            Phase::Delayed if self.draining && !entry.promised => {
+                entry.phase = Phase::Deferred;
+                self.deferred.push(slot);
                 return;
             }
-            Phase::Parked => None,
+            Phase::Delayed => None,
             // A smaller level is a higher priority. A key never moves down.
             Phase::Ready(ticket) if ticket.level() > entry.priority.level() => Some(ticket),
             Phase::Ready(_) => return,
@@ -121,7 +121,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
         let Phase::Processing(since) = entry.phase else {
             panic!("slot {slot} is not with a worker");
         };
-        entry.phase = Phase::Parked;
+        entry.phase = Phase::Delayed;
         self.counters.dirty -= usize::from(!entry.dirty.is_empty());
         self.counters.worked(now.since(since));
         self.processing.end(since, &self.entries);
@@ -220,9 +220,9 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
     /// Ends a drain; keys that became due meanwhile are queued in that order.
     pub fn resume(&mut self) {
         self.draining = false;
-        for slot in std::mem::take(&mut self.aside) {
+        for slot in std::mem::take(&mut self.deferred) {
             // `line_up` decides again, now without a drain.
-            self.entries[slot].value.phase = Phase::Parked;
+            self.entries[slot].value.phase = Phase::Delayed;
             self.line_up(slot);
         }
     }
@@ -231,7 +231,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
     ///
     /// A drain ends, and the keys kept for after it are dropped too. Ready keys can still be dequeued.
     pub fn shut_down(&mut self) {
-        self.shut_down_and_drop(|phase| matches!(phase, Phase::Parked | Phase::Aside));
+        self.shut_down_and_drop(|phase| matches!(phase, Phase::Delayed | Phase::Deferred));
     }
 
     /// Refuses further adds and drops everything: controller-runtime's `ShutDown`.
@@ -248,7 +248,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
         self.shutting_down = true;
         self.draining = false;
         self.waiting.clear();
-        self.aside.clear();
+        self.deferred.clear();
         let slots: Vec<u32> = self.entries.slots().collect();
         for slot in slots {
             let entry = &mut self.entries[slot].value;

@@ -127,8 +127,8 @@ impl<L> Jittered<L> {
 impl<L: RateLimiter> RateLimiter for Jittered<L> {
     fn delay(&mut self, failures: u32, now: Instant) -> Duration {
         let delay = self.inner.delay(failures, now);
-        let longer = delay.as_secs_f64() * self.random.f64() * self.share;
-        let longer = Duration::try_from_secs_f64(longer).unwrap_or(Duration::MAX);
+        let seconds = delay.as_secs_f64() * self.random.f64() * self.share;
+        let longer = Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX);
         delay.saturating_add(longer)
     }
 }

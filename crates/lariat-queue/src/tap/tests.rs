@@ -118,27 +118,27 @@ fn add() -> impl Strategy<Value = Add> {
 }
 
 fn verdict() -> impl Strategy<Value = Verdict<()>> {
-    let again = (delay(), prop::option::of(priority()), 0..3);
-    let again = again.prop_map(|(after, priority, which)| {
-        let payload = ();
-        match which {
-            0 => Verdict::Again {
-                after,
-                payload,
-                priority,
-            },
-            1 => Verdict::Failed {
-                after,
-                payload,
-                priority,
-            },
-            _ => Verdict::Postponed {
-                after,
-                payload,
-                priority,
-            },
-        }
-    });
+    let again =
+        (delay(), prop::option::of(priority()), 0..3).prop_map(|(after, priority, which)| {
+            let payload = ();
+            match which {
+                0 => Verdict::Again {
+                    after,
+                    payload,
+                    priority,
+                },
+                1 => Verdict::Failed {
+                    after,
+                    payload,
+                    priority,
+                },
+                _ => Verdict::Postponed {
+                    after,
+                    payload,
+                    priority,
+                },
+            }
+        });
     prop_oneof![Just(Verdict::Done), again]
 }
 
@@ -166,12 +166,10 @@ fn action() -> impl Strategy<Value = Action> {
 /// Does all that with a queue; returns what its tap saw.
 async fn seen(fair: bool, actions: Vec<Action>) -> Vec<(Instant, Seen)> {
     let seer = Seer::default();
-    let builder = QueueBuilder::new().ageing(Ageing::new(Duration::from_millis(500), 3));
-    let builder = if fair {
-        builder.fair_by(|key| u64::from(*key % 3))
-    } else {
-        builder
-    };
+    let mut builder = QueueBuilder::new().ageing(Ageing::new(Duration::from_millis(500), 3));
+    if fair {
+        builder = builder.fair_by(|key| u64::from(*key % 3));
+    }
     let queue: WorkQueue<Key> = builder.build_tapped(seer.clone());
     let mut items = Vec::new();
     for action in actions {

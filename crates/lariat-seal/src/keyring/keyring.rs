@@ -127,8 +127,8 @@ impl Keyring {
     /// Dropping the future loses nothing.
     pub async fn load(stored: &[u8], wrapper: &dyn KeyWrapper) -> Result<Self, SealError> {
         let closed = stored::read(stored)?;
-        let key = wrapper.unwrap(&closed.wrapped).await?;
-        let key = Secret::copied(&*key).ok_or(SealError::Keyring("the length of its key"))?;
+        let unwrapped = wrapper.unwrap(&closed.wrapped).await?;
+        let key = Secret::copied(&*unwrapped).ok_or(SealError::Keyring("the length of its key"))?;
         let keys = closed.open(&key)?;
         let wrapped = closed.wrapped;
         let envelope = Arc::new(Envelope { key, wrapped });
@@ -300,8 +300,10 @@ impl Keyring {
         sealed.extend_from_slice(&session.salt);
         sealed.extend_from_slice(&nonce);
         sealed.extend_from_slice(value);
-        let tag = session.cipher.seal(nonce, context, &mut sealed[HEAD..]);
-        let tag = tag.ok_or(SealError::TooLarge(value.len()))?;
+        let tag = session
+            .cipher
+            .seal(nonce, context, &mut sealed[HEAD..])
+            .ok_or(SealError::TooLarge(value.len()))?;
         sealed.extend_from_slice(tag.as_ref());
         Ok(sealed)
     }

@@ -92,8 +92,8 @@ pub(super) fn read(stored: &[u8]) -> Result<Closed<'_>, SealError> {
         return Err(SealError::Keyring("it is none, or of a later version"));
     }
     let (id, wrapped, nonce, sealed) = parse().ok_or(cut_off)?;
-    let id = std::str::from_utf8(id).map_err(|_| SealError::Keyring("the id of its key"))?;
-    let id = KeyId::new(id).map_err(|_| SealError::Keyring("the id of its key"))?;
+    let text = std::str::from_utf8(id).map_err(|_| SealError::Keyring("the id of its key"))?;
+    let id = KeyId::new(text).map_err(|_| SealError::Keyring("the id of its key"))?;
     Ok(Closed {
         wrapped: WrappedKey::new(id, wrapped)?,
         head: &stored[..stored.len() - sealed.len()],
@@ -105,8 +105,10 @@ pub(super) fn read(stored: &[u8]) -> Result<Closed<'_>, SealError> {
 impl Closed<'_> {
     pub(super) fn open(&self, envelope: &Secret) -> Result<Keys, SealError> {
         let mut keys = Zeroizing::new(self.sealed.to_vec());
-        let opened = envelope.cipher().open(self.nonce, self.head, &mut keys);
-        let opened = opened.map_err(|_| SealError::Keyring("it was changed"))?;
+        let opened = envelope
+            .cipher()
+            .open(self.nonce, self.head, &mut keys)
+            .map_err(|_| SealError::Keyring("it was changed"))?;
         let mut secrets = opened.chunks_exact(KEY).filter_map(Secret::copied);
         let hashes = secrets.next();
         let data: Vec<_> = secrets.map(|key| Arc::new(DataKey::new(key))).collect();

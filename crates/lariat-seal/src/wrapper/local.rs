@@ -138,8 +138,10 @@ impl LocalKeys {
         let rejected = || WrapError::Rejected(id.clone());
         let (nonce, sealed) = wrapped.bytes().split_first_chunk().ok_or_else(rejected)?;
         let mut sealed = Zeroizing::new(sealed.to_vec());
-        let opened = key.cipher.open(*nonce, context(id), &mut sealed);
-        let opened = opened.map_err(|_| rejected())?;
+        let opened = key
+            .cipher
+            .open(*nonce, context(id), &mut sealed)
+            .map_err(|_| rejected())?;
         let mut secret = Zeroizing::new([0; KEY]);
         if opened.len() != KEY {
             return Err(rejected());

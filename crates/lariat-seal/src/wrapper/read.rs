@@ -77,8 +77,7 @@ fn check_mode(_: &Path, _: &std::fs::Metadata, _: Readers) -> Result<(), KeyErro
 
 pub(super) fn variable(name: &str) -> Result<Vec<Secret>, KeyError> {
     // The error of `env::var` contains a value that is not UTF-8.
-    let value = env::var(name).map_err(|_| KeyError::NoVariable(name.to_owned()))?;
-    let value = Zeroizing::new(value);
+    let value = Zeroizing::new(env::var(name).map_err(|_| KeyError::NoVariable(name.to_owned()))?);
     keys_of(lines(value.as_bytes()), || {
         format!("the environment variable {name}")
     })
@@ -110,8 +109,10 @@ fn raw(key: &[u8]) -> Result<Secret, &'static str> {
 /// Reads one or more keys from text.
 fn lines(text: &[u8]) -> Result<Vec<Secret>, &'static str> {
     let words = text.split(u8::is_ascii_whitespace);
-    let keys = words.filter(|word| !word.is_empty()).map(word);
-    let keys: Vec<Secret> = keys.collect::<Result<_, _>>()?;
+    let keys: Vec<Secret> = words
+        .filter(|word| !word.is_empty())
+        .map(word)
+        .collect::<Result<_, _>>()?;
     if keys.is_empty() {
         Err("it is empty")
     } else {

@@ -186,15 +186,21 @@ impl Crew {
         let behaviour = Arc::clone(&self.behaviour);
         let registered = if number & 4 == 0 {
             let controller = controller.view::<Metadata>();
-            controller.register_handler_with(&name, options, move |cx: Context<Metadata>| {
-                let behaviour = Arc::clone(&behaviour);
-                async move { behaviour.handle(&cx, kind).await }
-            })
+            controller.register_handler(
+                &name,
+                options.handler(move |cx: Context<Metadata>| {
+                    let behaviour = Arc::clone(&behaviour);
+                    async move { behaviour.handle(&cx, kind).await }
+                }),
+            )
         } else {
-            controller.register_handler_with(&name, options, move |cx: Context<DynamicObject>| {
-                let behaviour = Arc::clone(&behaviour);
-                async move { behaviour.handle(&cx, kind).await }
-            })
+            controller.register_handler(
+                &name,
+                options.handler(move |cx: Context<DynamicObject>| {
+                    let behaviour = Arc::clone(&behaviour);
+                    async move { behaviour.handle(&cx, kind).await }
+                }),
+            )
         };
         match registered {
             Ok(registration) => {
@@ -224,7 +230,7 @@ impl Crew {
         };
         let options = HandlerOptions::default().concurrency(1);
         let controller = self.controller(0).view::<Metadata>();
-        if let Ok(registration) = controller.register_handler_with("slow", options, handler) {
+        if let Ok(registration) = controller.register_handler("slow", options.handler(handler)) {
             let name = Arc::from("slow");
             self.process.acts(Act::Registered { kind, name, limit });
             self.registrations.push(registration);

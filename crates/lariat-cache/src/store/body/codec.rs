@@ -119,8 +119,9 @@ impl Codec {
 
     /// Creates a body in the chosen form.
     pub(in crate::store) fn body(&self, json: Box<[u8]>) -> Body {
-        let packed = self.dictionary(json.len());
-        let packed = packed.and_then(|dictionary| pack(dictionary, &json));
+        let packed = self
+            .dictionary(json.len())
+            .and_then(|dictionary| pack(dictionary, &json));
         packed.unwrap_or_else(|| Body::plain(json))
     }
 

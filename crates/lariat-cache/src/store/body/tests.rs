@@ -79,8 +79,8 @@ fn what_was_learned_of_metadata_is_forgotten_when_content_comes_and_the_reverse(
     codec.expect(false);
     assert_eq!(codec.bytes(), 0);
     // What does not become smaller as content may do so as metadata.
-    let random = |_| -> Box<[u8]> { (0..400).map(|_| fastrand::u8(..)).collect() };
-    let random: Vec<Box<[u8]>> = (0..SAMPLES).map(random).collect();
+    let sample = |_| -> Box<[u8]> { (0..400).map(|_| fastrand::u8(..)).collect() };
+    let random: Vec<Box<[u8]>> = (0..SAMPLES).map(sample).collect();
     assert!(!learn(&mut codec, &random));
     codec.expect(true);
     assert!(codec.course().is_some());

@@ -145,11 +145,11 @@ impl LabelIndex {
 impl<'a> LabelPath<'a> {
     /// Returns the keys on the path, in order.
     pub(in crate::store) fn keys(&self) -> Vec<&'a ObjectKey> {
-        let keys = self
+        let mut keys: Vec<&ObjectKey> = self
             .values
             .iter()
-            .flat_map(|value| self.index.by_value.keys(&**value));
-        let mut keys: Vec<&ObjectKey> = keys.collect();
+            .flat_map(|value| self.index.by_value.keys(&**value))
+            .collect();
         if self.values.len() > 1 {
             keys.sort_unstable();
             // `app in (web, web)` is legal.

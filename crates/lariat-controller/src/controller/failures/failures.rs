@@ -61,11 +61,11 @@ impl Failures {
             let mut handlers = self.handlers.lock();
             let at = handlers
                 .iter()
-                .position(|of| Arc::ptr_eq(&of.handler, failed.handler));
-            let at = at.unwrap_or_else(|| {
-                handlers.push(OfHandler::new(failed.handler));
-                handlers.len() - 1
-            });
+                .position(|of| Arc::ptr_eq(&of.handler, failed.handler))
+                .unwrap_or_else(|| {
+                    handlers.push(OfHandler::new(failed.handler));
+                    handlers.len() - 1
+                });
             self.are_any.store(true, Ordering::Relaxed);
             handlers[at].failed(failed, Instant::now())
         };
@@ -86,8 +86,9 @@ impl Failures {
             return;
         }
         let mut handlers = self.handlers.lock();
-        let mut of = handlers.iter_mut();
-        let of = of.find(|of| Arc::ptr_eq(&of.handler, handler));
+        let of = handlers
+            .iter_mut()
+            .find(|of| Arc::ptr_eq(&of.handler, handler));
         if of.is_some_and(|of| of.succeeded(key, Instant::now())) {
             drop(handlers);
             self.changed.notify_waiters();

@@ -154,8 +154,12 @@ impl Older {
 
 /// Returns the approximate memory a run takes.
 fn size(run: &RunRecord) -> usize {
-    let texts = run.calls.iter().filter_map(|call| call.error.as_ref());
-    let texts: usize = texts.map(|text| text.len()).sum();
+    let texts: usize = run
+        .calls
+        .iter()
+        .filter_map(|call| call.error.as_ref())
+        .map(|text| text.len())
+        .sum();
     // The key is stored twice; a cause is estimated at 64 bytes.
     let causes = 64 * run.causes.iter().count();
     let calls = run.calls.capacity() * size_of::<CallRecord>();
@@ -234,8 +238,11 @@ mod tests {
             }
         }
         for name in (0..11).map(|name: u32| name.to_string()) {
-            let expected = naive.iter().filter(|(_, other)| *other == name);
-            let expected: Vec<u64> = expected.map(|(number, _)| *number).collect();
+            let expected: Vec<u64> = naive
+                .iter()
+                .filter(|(_, other)| *other == name)
+                .map(|(number, _)| *number)
+                .collect();
             assert_eq!(numbers(&older, &name), expected);
         }
         assert_eq!(

@@ -144,7 +144,7 @@ impl HandlerError {
 
     /// Excludes the failure from the handler's failures in a row.
     ///
-    /// The count stays as it was, so [`max_retries`](crate::HandlerOptions::max_retries) never gives up because of it.
+    /// The count stays as it was, so it never exhausts [`max_retries`](crate::HandlerOptions::max_retries).
     /// It is still logged and counted in the totals.
     ///
     /// Use it with [`retry_after`](Self::retry_after) if the handler is not at fault and something else has to happen

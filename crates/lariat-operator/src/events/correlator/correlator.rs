@@ -1,4 +1,4 @@
-//! The rules of either API.
+//! The correlator of each API.
 
 use tokio::time::Instant;
 
@@ -8,7 +8,7 @@ use super::series::SeriesKeeper;
 use crate::events::options::{EventApi, EventOptions};
 use crate::events::record::{Pending, Record};
 
-/// Decides what is written of the events that are published.
+/// Decides which of the published events are written.
 #[derive(Debug)]
 pub(in crate::events) enum Correlator {
     Counting(Counting),
@@ -23,7 +23,7 @@ impl Correlator {
         }
     }
 
-    /// Returns through which API events are written.
+    /// Returns the API through which Events are written.
     pub(in crate::events) fn api(&self) -> EventApi {
         match self {
             Self::Counting(_) => EventApi::Core,
@@ -31,7 +31,7 @@ impl Correlator {
         }
     }
 
-    /// Takes in an event.
+    /// Adds an event, and returns the decision.
     pub(in crate::events) fn observe(&mut self, pending: Pending) -> Decision {
         match self {
             Self::Counting(counting) => counting.observe(pending),
@@ -39,7 +39,7 @@ impl Correlator {
         }
     }
 
-    /// Returns when something has to be written though nothing happens.
+    /// Returns the time of the next write that needs no further event.
     pub(in crate::events) fn next_due(&self) -> Option<Instant> {
         match self {
             Self::Counting(_) => None,
@@ -47,7 +47,7 @@ impl Correlator {
         }
     }
 
-    /// Takes one Event that has to be written by now; if no time is given, one that has not been written as it is.
+    /// Takes one Event that is due for a write; without a time, any that has unwritten changes.
     pub(in crate::events) fn take_due(&mut self, now: Option<Instant>) -> Option<Record> {
         match self {
             Self::Counting(_) => None,
@@ -55,7 +55,7 @@ impl Correlator {
         }
     }
 
-    /// Returns how many subjects are remembered, and how many at most.
+    /// Returns the size and bound.
     pub(in crate::events) fn remembered(&self) -> (usize, usize) {
         let sizes = match self {
             Self::Counting(counting) => counting.remembered(),
@@ -64,7 +64,7 @@ impl Correlator {
         (sizes, 3 * CAPACITY)
     }
 
-    /// Gives an Event another name, because its own is taken.
+    /// Gives an Event a new name, because its name is taken.
     pub(in crate::events) fn rename(&mut self, record: &mut Record) {
         match self {
             Self::Counting(counting) => counting.rename(record),

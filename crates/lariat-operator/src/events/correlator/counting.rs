@@ -1,4 +1,4 @@
-//! Events that are counted, and combined when they are many: the rules of client-go for `v1`.
+//! Counts and aggregates events by client-go's rules for `v1`.
 
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -14,7 +14,7 @@ use super::subject;
 use crate::events::EventOptions;
 use crate::events::record::{Pending, Record};
 
-/// What was seen of late.
+/// The recent events.
 #[derive(Debug)]
 pub(in crate::events) struct Counting {
     options: EventOptions,
@@ -26,20 +26,20 @@ pub(in crate::events) struct Counting {
     seed: u64,
 }
 
-/// The notes of similar events: by their hashes, since they may be long and many.
+/// The notes of similar events, as hashes, since they may be long and many.
 #[derive(Debug)]
 struct Notes {
     known: HashSet<u64>,
     last: Instant,
 }
 
-/// An Event.
+/// A recent Event.
 #[derive(Debug)]
 struct Seen {
     name: String,
     count: i32,
     first: Timestamp,
-    /// Whether it was handed out to be created. If that failed, the next patch finds out.
+    /// Whether its creation was requested. If that failed, the next patch shows it.
     created: bool,
 }
 
@@ -62,7 +62,7 @@ impl Counting {
             Some(key) => key(&record.about, &record.event),
             None => subject::object(&record.about),
         };
-        // Last, so that what is not written is counted by the next write.
+        // Last, so that an event that is not written is counted by the next write.
         if !self.spam.admits(&spam_key, now) {
             return Decision::Filtered;
         }
@@ -88,7 +88,7 @@ impl Counting {
         self.spam.len() + self.notes.len() + self.seen.len()
     }
 
-    /// Counts an event: as itself, or as one of many that are similar.
+    /// Counts an event, by itself or aggregated with similar ones.
     fn count(&mut self, pending: Pending) -> Record {
         let (event, key) = if self.is_one_of_many(&pending) {
             let key = format!("{}combined", subject::similar(&pending));
@@ -124,7 +124,7 @@ impl Counting {
         hasher.finish()
     }
 
-    /// Returns whether there were too many notes of late for this one to get an Event of its own.
+    /// Returns whether there were too many recent notes for this one to get an Event of its own.
     fn is_one_of_many(&mut self, pending: &Pending) -> bool {
         let (most, within) = (self.options.aggregate_after, self.options.aggregate_within);
         if most == 0 {
@@ -140,7 +140,7 @@ impl Counting {
             notes.known.clear();
         }
         notes.last = now;
-        // Those that were first keep their Events; the set stays one below the limit.
+        // The first notes keep their Events; the set stays one below the limit.
         if notes.known.contains(&note) {
             return false;
         }

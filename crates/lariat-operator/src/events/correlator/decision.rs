@@ -1,19 +1,19 @@
-//! What is decided about an event.
+//! The decision about an event.
 
 use crate::events::record::Record;
 
-/// How many subjects are remembered, of each sort of memory.
+/// The number of subjects remembered in each map.
 pub(super) const CAPACITY: usize = 4096;
 
-/// What to do about an event.
+/// The decision about an event.
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::events) enum Decision {
     /// Create an Event.
     Create(Record),
-    /// Change an Event there should be.
+    /// Patch an Event that should exist.
     Patch(Record),
-    /// Nothing yet: it is counted.
+    /// Write nothing; the event is counted.
     Counted,
-    /// Nothing: it is over the limit.
+    /// Write nothing; the event exceeds the limit.
     Filtered,
 }

@@ -1,4 +1,4 @@
-//! What is written of the events that are published: a state machine that is given the time.
+//! Decides which of the published events are written: a state machine with the time as input.
 
 mod correlator;
 mod counting;

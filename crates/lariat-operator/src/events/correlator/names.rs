@@ -4,14 +4,14 @@ use jiff::Timestamp;
 
 use crate::events::text;
 
-/// How far, in nanoseconds, names may be off the time: a second or so.
+/// The largest distance, in nanoseconds, of a name from the time: about a second.
 const APART: u64 = 1 << 30;
 
-/// Numbers for names: about the time, and never the same twice.
+/// Numbers for names: close to the time, and never the same twice.
 ///
-/// Replicas see the same thing at the same time, which on some clocks is the same number of nanoseconds. With equal names
-/// one of them would count up the Event of the other, if the answer to its own creation was lost: so each has a
-/// distance of its own from the time.
+/// Replicas see the same change at the same time, which on some clocks is the same number of nanoseconds. With equal
+/// names, one of them would count up the other's Event if the answer to its own creation was lost. So each has its own
+/// distance from the time.
 #[derive(Debug)]
 pub(super) struct Names {
     last: u64,

@@ -1,11 +1,11 @@
-//! A map that forgets what was not used for the longest time.
+//! A map that evicts the least recently used entry.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 /// A map of bounded size.
 ///
-/// Every key of `values` is in `order` once, under the number its value has.
+/// Every key of `values` is in `order` once, under the number that its value has.
 #[derive(Debug)]
 pub(super) struct Recent<V> {
     capacity: usize,
@@ -24,7 +24,7 @@ impl<V> Recent<V> {
         }
     }
 
-    /// Returns the value of a key, made if there is none, as the one used last.
+    /// Returns the value of a key, creating it if needed, and marks it as used.
     pub(super) fn entry(&mut self, key: &str, make: impl FnOnce() -> V) -> &mut V {
         let number = self.next;
         self.next += 1;
@@ -44,7 +44,7 @@ impl<V> Recent<V> {
         &mut entry.1
     }
 
-    /// Returns the value of a key, if there is one; that is no use of it.
+    /// Returns the value of a key, if there is one, without marking it as used.
     pub(super) fn get_mut(&mut self, key: &str) -> Option<&mut V> {
         self.values.get_mut(key).map(|(_, value)| value)
     }
@@ -59,13 +59,13 @@ impl<V> Recent<V> {
         }
     }
 
-    /// Returns all keys and values, those first that were not used for longest.
+    /// Returns all keys and values, least recently used first.
     pub(super) fn iter(&self) -> impl Iterator<Item = (&Arc<str>, &V)> {
         let keys = self.order.values();
         keys.filter_map(|key| Some((key, &self.values.get(key)?.1)))
     }
 
-    /// Returns all values without looking up their order, which differs between two runs of a program.
+    /// Returns all values in arbitrary order, without looking up the order of use.
     pub(super) fn unordered(&self) -> impl Iterator<Item = &V> {
         self.values.values().map(|(_, value)| value)
     }

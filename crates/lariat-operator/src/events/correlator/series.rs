@@ -1,4 +1,4 @@
-//! Events that are series: the rules of client-go for `events.k8s.io/v1`.
+//! Series of events by client-go's rules for `events.k8s.io/v1`.
 
 use std::time::Duration;
 
@@ -12,12 +12,12 @@ use super::subject;
 use crate::events::EventOptions;
 use crate::events::record::{Pending, Record};
 
-/// After how long without an event a series is over.
+/// The time without an event after which a series ends.
 const FINISHED: Duration = Duration::from_secs(6 * 60);
-/// After how long a series that goes on is written again, so that the server does not let it expire.
+/// The interval at which an active series is written, so that the server does not expire it.
 const REFRESHED: Duration = Duration::from_secs(30 * 60);
 
-/// The series that go on.
+/// The active series.
 #[derive(Debug)]
 pub(in crate::events) struct SeriesKeeper {
     options: EventOptions,
@@ -30,7 +30,7 @@ pub(in crate::events) struct SeriesKeeper {
 #[derive(Debug)]
 struct Series {
     record: Record,
-    /// The count that was handed out to be written, 0 before the first time.
+    /// The count at the last write; 0 before the first.
     written: i32,
     written_at: Instant,
     last_at: Instant,

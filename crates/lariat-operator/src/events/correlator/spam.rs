@@ -1,4 +1,4 @@
-//! The limit: so many events about an object, and one more from time to time.
+//! The limit of events about an object, as a token bucket.
 
 use std::time::Duration;
 
@@ -6,10 +6,10 @@ use tokio::time::Instant;
 
 use super::recent::Recent;
 
-/// What is as good as never, and can be added to an instant.
+/// Practically never, and short enough to be added to an instant.
 const NEVER: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 
-/// Buckets of tokens by key.
+/// Token buckets by key.
 #[derive(Debug)]
 pub(super) struct SpamFilter {
     burst: u32,
@@ -17,7 +17,7 @@ pub(super) struct SpamFilter {
     buckets: Recent<Bucket>,
 }
 
-/// The tokens of a key: what it has less would be refilled by `full_at`.
+/// The tokens of a key; the missing ones would be refilled by `full_at`.
 #[derive(Debug)]
 struct Bucket {
     full_at: Instant,
@@ -32,12 +32,12 @@ impl SpamFilter {
         }
     }
 
-    /// Returns how many keys are remembered.
+    /// Returns the number of keys.
     pub(super) fn len(&self) -> usize {
         self.buckets.len()
     }
 
-    /// Takes a token of a key, if it has one.
+    /// Takes a token of a key; returns whether it had one.
     pub(super) fn admits(&mut self, key: &str, now: Instant) -> bool {
         if self.refill.is_zero() {
             return true;
@@ -50,7 +50,7 @@ impl SpamFilter {
         if missing > self.refill.saturating_mul(most) {
             return false;
         }
-        // Only a burst of billions gets that far.
+        // Only a burst of billions overflows.
         let full_at = now.checked_add(missing.saturating_add(self.refill));
         bucket.full_at = full_at.unwrap_or(bucket.full_at);
         true
@@ -61,7 +61,7 @@ impl SpamFilter {
 mod tests {
     use super::*;
 
-    /// The tokens counted one by one.
+    /// A naive token bucket, which counts tokens one by one.
     fn naive(burst: u32, refill: u64, at: &[u64]) -> Vec<bool> {
         let (mut tokens, mut last) = (f64::from(burst), 0);
         let mut admitted = Vec::new();

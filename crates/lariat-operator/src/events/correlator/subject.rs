@@ -1,10 +1,10 @@
-//! What makes events the same, or similar.
+//! Keys of equal and of similar events.
 
 use k8s_openapi::api::core::v1::ObjectReference;
 
 use super::super::record::Pending;
 
-/// Returns what distinguishes an object from others. Its version is no part of it.
+/// Returns the key of an object, without its resource version.
 pub(super) fn object(about: &ObjectReference) -> String {
     let parts = [
         &about.api_version,
@@ -16,14 +16,14 @@ pub(super) fn object(about: &ObjectReference) -> String {
     join(parts.map(Option::as_deref))
 }
 
-/// Returns what events have in common that differ in what they say to people only.
+/// Returns the key of events with the same object, type and reason.
 pub(super) fn similar(pending: &Pending) -> String {
     let event = &pending.event;
     let parts = [Some(event.type_()), Some(event.reason())];
     format!("{}{}", object(&pending.about), join(parts))
 }
 
-/// Returns what events have in common that are about the same thing in all but the note.
+/// Returns the key of events that differ at most in the note.
 pub(super) fn same_but_note(pending: &Pending) -> String {
     let event = &pending.event;
     let related = event.related_object().map(object);
@@ -35,7 +35,7 @@ pub(super) fn same_but_note(pending: &Pending) -> String {
     format!("{}{}", similar(pending), join(parts))
 }
 
-/// Puts a mark behind each part that none of them has in it, so that `a`, `bc` is not `ab`, `c`.
+/// Joins parts with a separator that none of them contains, so that `a`, `bc` differs from `ab`, `c`.
 fn join<const N: usize>(parts: [Option<&str>; N]) -> String {
     let mut joined = String::new();
     for part in parts {

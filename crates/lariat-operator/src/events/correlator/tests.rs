@@ -1,4 +1,4 @@
-//! The rules, at any time.
+//! Tests of the correlators with a manual clock.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use super::{Correlator, Decision};
 use crate::events::record::Pending;
 use crate::events::{Event, EventApi, EventOptions};
 
-/// A correlator, and what it is given.
+/// A correlator with its input.
 struct Bench {
     correlator: Correlator,
     start: Instant,
@@ -53,7 +53,7 @@ impl Bench {
         self.say_about("web", Event::normal("Created", note))
     }
 
-    /// Writes a decision as a verb, which Event it is about, the count, and the note.
+    /// Returns a decision as text: the verb, the Event, the count and the note.
     fn text(&mut self, decision: Decision) -> String {
         let (verb, record) = match decision {
             Decision::Create(record) => ("create", record),
@@ -85,7 +85,7 @@ impl Bench {
     }
 }
 
-/// Says notes, each after so many seconds, and compares what is decided.
+/// Adds notes, each after a number of seconds, and compares the decisions.
 fn check(options: EventOptions, said: &[(u64, &str, &str)]) {
     let mut bench = Bench::new(options);
     for (place, (after, note, expected)) in said.iter().enumerate() {
@@ -321,7 +321,7 @@ fn names_never_repeat_even_if_the_clock_does() {
     assert_eq!(names.len(), 5);
 }
 
-/// What was said: when, about which object, which note, whether it was combined, whether it was written.
+/// An earlier event: time, object, note, whether it was aggregated, and whether it was written.
 struct Said {
     at: u64,
     object: usize,
@@ -330,7 +330,7 @@ struct Said {
     written: bool,
 }
 
-/// Decides by going through everything that was ever said.
+/// A naive decision, from the whole history.
 fn naive(history: &mut Vec<Said>, at: u64, object: usize, note: usize) -> String {
     let mut notes = Vec::new();
     let mut last = at;
@@ -353,7 +353,7 @@ fn naive(history: &mut Vec<Said>, at: u64, object: usize, note: usize) -> String
     };
     let count = history.iter().filter(same).count() + 1;
     let exists = history.iter().filter(same).any(|said| said.written);
-    // Three tokens, and one more every 15 seconds: counted in seconds.
+    // Three tokens, and one more every 15 seconds, counted in seconds.
     let (mut tokens, mut before) = (45, 0);
     for said in history.iter().filter(|said| said.object == object) {
         tokens = 45.min(tokens + said.at - before);

@@ -1,32 +1,32 @@
-//! What the API server says to a write.
+//! The errors of writing an Event.
 
 use kube::core::Status;
 use lariat_core::{debug_as_description, describe};
 
 use crate::wire::SendError;
 
-/// The cause in a Status that says the namespace is being deleted.
+/// The cause in a Status of a namespace that is being deleted.
 const TERMINATING: &str = "NamespaceTerminating";
 
-/// Why an Event was not written.
+/// An Event was not written.
 #[derive(thiserror::Error)]
 pub(super) enum WriteError {
-    /// The API server said no.
+    /// The API server refused it.
     #[error("the API server answered {} {}", .0.code, .0.reason)]
     Status(Box<Status>),
     /// There was no answer in time.
     #[error("the API server does not answer")]
     Silence,
-    /// The answer is not from an API server.
+    /// The answer is not an API server's.
     #[error("the answer is not JSON")]
     NotJson,
     /// The connection failed.
     #[error("{0}")]
     Connection(String),
-    /// There is nothing to send.
+    /// The request could not be built.
     #[error("there can be no such request: {0}")]
     Invalid(String),
-    /// The object is said to be in something that can be no namespace.
+    /// The object's namespace is invalid.
     #[error("the namespace of the object is not a valid name")]
     Namespace,
 }
@@ -53,7 +53,7 @@ impl WriteError {
         Self::Invalid(describe(&error))
     }
 
-    /// Returns whether the same write may succeed later.
+    /// Returns whether the error is transient.
     pub(super) fn may_pass(&self) -> bool {
         match self {
             Self::Status(status) => {
@@ -77,7 +77,7 @@ impl WriteError {
         self.status().is_some_and(|status| status.code == 403)
     }
 
-    /// Returns whether the namespace is being deleted, or is gone.
+    /// Returns whether the namespace is being deleted, or does not exist.
     pub(super) fn is_namespace_ending(&self) -> bool {
         let details = self.status().and_then(|status| status.details.as_ref());
         let mut causes = details.into_iter().flat_map(|details| &details.causes);
@@ -111,7 +111,7 @@ mod tests {
             |error: WriteError, passes: bool| assert_eq!(error.may_pass(), passes, "{error}");
         check(status(429, "TooManyRequests"), true);
         check(status(503, ""), true);
-        // A token that has just been replaced.
+        // A token that has just been rotated.
         check(status(401, "Unauthorized"), true);
         check(status(409, "Conflict"), true);
         check(status(409, "AlreadyExists"), false);

@@ -18,14 +18,14 @@ use crate::events::options::EventApi;
 use crate::events::record::{Record, Source};
 use crate::wire::{Built, Sender};
 
-/// How often a write is tried.
+/// The number of attempts of a write.
 const TRIES: u32 = 12;
-/// How long after a try the next one is.
+/// The pause between attempts.
 const PAUSE: Duration = Duration::from_secs(10);
-/// How long an answer is waited for.
+/// The time limit of an answer.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// What became of events.
+/// Counters of events.
 #[derive(Debug, Default)]
 pub(in crate::events) struct Counts {
     pub(in crate::events) sent: AtomicU64,
@@ -35,7 +35,7 @@ pub(in crate::events) struct Counts {
     pub(in crate::events) logged: Logged,
 }
 
-/// What was said in the log at a level people see; once is enough.
+/// Which messages were logged above debug level; each is logged once.
 #[derive(Debug, Default)]
 pub(in crate::events) struct Logged {
     forbidden: AtomicBool,
@@ -43,7 +43,7 @@ pub(in crate::events) struct Logged {
     pub(in crate::events) full: AtomicBool,
 }
 
-/// Writes what a correlator decides.
+/// Writes Events as a correlator decides.
 pub(in crate::events) struct Sink {
     pub(in crate::events) sender: Sender,
     pub(in crate::events) source: Arc<Source>,
@@ -51,21 +51,21 @@ pub(in crate::events) struct Sink {
     pub(in crate::events) counts: Arc<Counts>,
 }
 
-/// What a write has come to so far.
+/// The state of a write.
 struct Attempt {
-    /// Whether the Event is there, as far as is known.
+    /// Whether the Event is believed to exist.
     exists: bool,
-    /// Whether an earlier try may have created it without our knowing.
+    /// Whether an earlier attempt may have created it.
     maybe_created: bool,
 }
 
 impl Sink {
-    /// Sends as a client, and does not wait for ever.
+    /// Creates a sender with a time limit.
     pub(in crate::events) fn sender(client: Client) -> Sender {
         Sender::new(client).within(TIMEOUT)
     }
 
-    /// Carries out a decision.
+    /// Executes a decision.
     pub(in crate::events) async fn act(&self, decision: Decision) {
         match decision {
             Decision::Create(record) => self.write(record, false).await,
@@ -77,7 +77,7 @@ impl Sink {
         }
     }
 
-    /// Writes an Event, and waits for a server that is not well.
+    /// Writes an Event; retries transient errors.
     pub(in crate::events) async fn write(&self, mut record: Record, exists: bool) {
         let mut attempt = Attempt {
             exists,
@@ -103,7 +103,7 @@ impl Sink {
         }
     }
 
-    /// Tries once to write an Event.
+    /// Makes one attempt to write an Event.
     async fn send(&self, record: &mut Record, attempt: &mut Attempt) -> Result<(), WriteError> {
         if attempt.exists {
             match self.patch(record).await {
@@ -113,10 +113,10 @@ impl Sink {
             }
         }
         match self.create(record).await {
-            // It was created by a try whose answer was lost: names of two processes are hardly ever equal.
+            // An earlier attempt whose answer was lost created it: names of two processes are hardly ever equal.
             Err(error) if error.is_already_exists() && attempt.maybe_created => Ok(()),
             Err(error) if error.is_already_exists() => {
-                // Another process took the name.
+                // Another process has this name.
                 self.correlator.lock().rename(record);
                 self.create(record).await
             }
@@ -145,7 +145,7 @@ impl Sink {
         Ok(())
     }
 
-    /// Says why an Event was not written. Once is enough for what people can do something about.
+    /// Logs why an Event was not written. Problems that people can fix are logged once.
     fn log(&self, record: &Record, error: &WriteError) {
         let logged = &self.counts.logged;
         let (kind, name) = (record.about.kind.as_deref(), record.about.name.as_deref());
@@ -176,7 +176,7 @@ impl Sink {
     }
 }
 
-/// Says which permission it takes to write Events.
+/// Returns the permission that writing Events needs.
 fn rule(api: EventApi) -> String {
     let group = match api {
         EventApi::Core => "",
@@ -187,8 +187,9 @@ fn rule(api: EventApi) -> String {
     )
 }
 
-/// Returns how long to wait after a number of tries. The first time it is by chance, so that not all programs come back
-/// together.
+/// Returns the pause after a number of attempts.
+///
+/// The first is random, so that not all programs retry at the same time.
 fn pause(tries: u32) -> Duration {
     if tries > 1 {
         return PAUSE;

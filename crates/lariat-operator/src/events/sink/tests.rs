@@ -1,4 +1,4 @@
-//! Writes against the embedded cluster that cannot be brought about from outside.
+//! Tests of writes against the embedded cluster that need internal access.
 
 use k8s_openapi::api::core::v1::{Event as CoreEvent, ObjectReference};
 use kube::ResourceExt;
@@ -9,7 +9,7 @@ use super::*;
 use crate::events::record::Pending;
 use crate::events::{Event, EventOptions};
 
-/// Makes the sink of a process that chooses the same names as every other.
+/// Creates the sink of a process that chooses the same names as every other.
 fn sink(client: Client) -> Sink {
     fastrand::seed(7);
     Sink {
@@ -20,7 +20,7 @@ fn sink(client: Client) -> Sink {
     }
 }
 
-/// Publishes, always at the same time.
+/// Publishes an event, always at the same time.
 async fn say(sink: &Sink) {
     let decision = sink.correlator.lock().observe(Pending {
         about: ObjectReference {
@@ -41,8 +41,8 @@ async fn a_name_that_another_process_took_is_left_to_it() {
     say(&one).await;
     say(&other).await;
     say(&other).await;
-    let events: Api<CoreEvent> = Api::namespaced(cluster.client(), "default");
-    let mut events: Vec<_> = events
+    let api: Api<CoreEvent> = Api::namespaced(cluster.client(), "default");
+    let mut events: Vec<_> = api
         .list(&ListParams::default())
         .await
         .unwrap()

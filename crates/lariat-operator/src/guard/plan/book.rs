@@ -1,4 +1,4 @@
-//! Where planned writes are written down.
+//! The book of planned writes.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,23 +8,23 @@ use parking_lot::Mutex;
 use super::plan::Plan;
 use super::write::{PlannedWrite, What};
 
-/// Writes down what would be written; a clone is the same book.
+/// Collects planned writes; clones are the same book.
 #[derive(Clone, Default)]
 pub(crate) struct Book(Arc<Mutex<Entries>>);
 
 #[derive(Default)]
 struct Entries {
-    /// Each with the place at which it came up first, and how many times it did.
+    /// Each with the position of its first occurrence, and the number of occurrences.
     writes: HashMap<What, (u64, u64)>,
     next: u64,
     left_out: u64,
 }
 
-/// How many different writes a plan has at most.
+/// The number of different writes in a plan.
 const MOST: usize = 10_000;
 
 impl Book {
-    /// Writes down what would be written.
+    /// Adds a planned write.
     pub(super) fn add(&self, what: What) {
         let mut entries = self.0.lock();
         let place = entries.next;
@@ -68,7 +68,7 @@ fn plan(mut writes: Vec<(What, (u64, u64))>, left_out: u64) -> Plan {
     }
 }
 
-/// Says what would be written; not with which values, nor what the API server says of them.
+/// Logs a planned write, without values and without the API server's message.
 fn log(what: &What) {
     let (of_kind, of) = &what.of;
     let key = what.key.as_ref().map_or("", |key| key.as_str());

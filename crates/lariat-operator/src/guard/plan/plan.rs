@@ -4,10 +4,12 @@ use std::fmt;
 
 use super::write::PlannedWrite;
 
-/// What the reconcilers of an operator would have written, in the order in which each came up first.
+/// The planned writes of an operator's reconcilers.
 ///
-/// A write that would change nothing is not in it, so the plan of a cluster that is as wanted is empty. Writes that are
-/// the same in all that a plan says of them are in it once, with how [many times](PlannedWrite::times) they came up. Prints as a text of several lines.
+/// They are in the order of their first occurrence.
+///
+/// Writes without an effect are left out, so the plan is empty if the cluster is in the wanted state. Equal writes are
+/// listed once, with the [number of occurrences](PlannedWrite::times). Prints as text of several lines.
 #[derive(Debug, Clone, Default)]
 pub struct Plan {
     pub(super) writes: Vec<PlannedWrite>,
@@ -15,24 +17,24 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Iterates over the writes.
+    /// Iterates over the planned writes.
     pub fn iter(&self) -> std::slice::Iter<'_, PlannedWrite> {
         self.writes.iter()
     }
 
-    /// Returns how many different writes there are.
+    /// Returns the number of different writes.
     #[must_use]
     pub fn len(&self) -> usize {
         self.writes.len()
     }
 
-    /// Returns whether nothing would have been written.
+    /// Returns whether there are no writes.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.writes.is_empty()
     }
 
-    /// Returns how many writes are not in the plan because it has 10,000 others.
+    /// Returns the number of writes left out because the plan had 10,000 others.
     #[must_use]
     pub fn left_out(&self) -> u64 {
         self.left_out

@@ -1,4 +1,4 @@
-//! A dry run under way, and what is made of its answer.
+//! A running dry run, and what its answer shows.
 
 use std::sync::Arc;
 
@@ -11,19 +11,19 @@ use super::book::Book;
 use super::write::What;
 use crate::diff::Diff;
 
-/// A dry run under way.
+/// A running dry run.
 struct Receipt {
     book: Book,
     what: What,
     namespace: Option<String>,
-    /// The state before, as far as it is cached.
+    /// The cached state before the write, if there is one.
     cached: Option<Arc<CachedObject>>,
     is_secret: bool,
 }
 
-/// Makes a write a dry run, and writes down what comes of it.
+/// Turns a write into a dry run, and records its answer.
 pub(crate) fn dry_run(book: &Book, write: &HandlerWrite<'_>) -> Admission {
-    // Whoever writes asked for a dry run, and plans something by itself.
+    // The caller asked for a dry run itself.
     if write.write().is_dry_run() {
         return Admission::Pass;
     }
@@ -47,13 +47,13 @@ impl Receipt {
             book: book.clone(),
             what,
             namespace: pending.namespace().map(ToOwned::to_owned),
-            // Of a kind of which only metadata is cached, every field would seem to be added.
+            // If only metadata is cached, every field would seem to be added.
             cached: pending.cached().filter(|object| object.has_content()),
             is_secret: pending.plural() == "secrets" && pending.api_path() == "/api/v1",
         }
     }
 
-    /// Takes down what the answer to a success shows.
+    /// Records what the answer to a successful dry run shows.
     fn answered(&mut self, mut answer: Value, before: Option<Value>, is_created: bool) {
         if self.what.key.is_none() && self.what.verb == WriteVerb::Create {
             self.name(&mut answer);
@@ -67,14 +67,14 @@ impl Receipt {
         }
     }
 
-    /// Takes down what was created, which its request did not say.
+    /// Records the name of a created object that its request did not have.
     fn name(&mut self, answer: &mut Value) {
         let text = |name: &str| answer.pointer(name).and_then(Value::as_str);
         if let Some((version, kind)) = text("/apiVersion").zip(text("/kind")) {
             self.what.kind = format!("{version} {kind}");
         }
         let made_up = text("/metadata/generateName").map(|begin| format!("{begin}*"));
-        // A name that is made up is another one each time.
+        // A generated name differs each time.
         let is_made_up = made_up.is_some();
         let name = made_up.or_else(|| text("/metadata/name").map(ToOwned::to_owned));
         let namespace = self.namespace.as_deref().unwrap_or_default();
@@ -85,7 +85,7 @@ impl Receipt {
         }
     }
 
-    /// Takes down what would change, against the live state, or the cached one if that could not be read.
+    /// Records the changes against the live state, or the cached one if that could not be read.
     fn compare(&mut self, answer: &Value, before: Option<Value>, is_created: bool) {
         let old = if is_created {
             Some(Value::Object(Map::new()))
@@ -98,8 +98,7 @@ impl Receipt {
         self.what.diff = old.map(diff);
     }
 
-    /// Returns whether it is known that nothing would be written: a write that changes nothing leaves the object as it
-    /// is.
+    /// Returns whether the write is known to have no effect: the object stays as it is.
     fn is_nothing(&self, is_created: bool) -> bool {
         let diff = self.what.diff.as_ref();
         !is_created && diff.is_some_and(|diff| diff.changes.is_empty() && diff.left_out == 0)
@@ -124,11 +123,15 @@ impl WriteReceipt for Receipt {
                         return;
                     }
                 } else {
-                    let said = answer.get("message").and_then(Value::as_str);
-                    // What is said of a Secret may be what is in it.
-                    let said = said.filter(|_| !self.is_secret);
-                    let said = said.map(|said| format!(": {said}")).unwrap_or_default();
-                    self.what.refused = Some(format!("{status}{said}"));
+                    // The message about a Secret may quote what is in it.
+                    let message = answer
+                        .get("message")
+                        .and_then(Value::as_str)
+                        .filter(|_| !self.is_secret);
+                    self.what.refused = Some(match message {
+                        Some(message) => format!("{status}: {message}"),
+                        None => status.to_string(),
+                    });
                 }
             }
             _ => self.what.refused = Some("there can be no dry run of it".to_owned()),
@@ -138,7 +141,7 @@ impl WriteReceipt for Receipt {
     }
 }
 
-/// Says which kind is written.
+/// Returns the written kind as text.
 fn kind(pending: &PendingWrite<'_>) -> String {
     match pending.gvk() {
         Some(gvk) => gvk.to_string(),

@@ -1,4 +1,4 @@
-//! One write of a plan.
+//! A write of a plan.
 
 use std::fmt;
 
@@ -14,7 +14,7 @@ pub struct PlannedWrite {
     pub(super) times: u64,
 }
 
-/// All that a plan says of a write.
+/// A planned write, compared with others as a whole.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct What {
     pub(super) reconciler: String,
@@ -28,60 +28,64 @@ pub(super) struct What {
 }
 
 impl PlannedWrite {
-    /// Returns the reconciler that would write.
+    /// Returns the name of the reconciler.
     #[must_use]
     pub fn reconciler(&self) -> &str {
         &self.what.reconciler
     }
 
-    /// Returns which object it was reconciling: its kind and key.
+    /// Returns the kind and key of the reconciled object.
     #[must_use]
     pub fn reconciled(&self) -> (&Gvk, &ObjectKey) {
         (&self.what.of.0, &self.what.of.1)
     }
 
-    /// Returns what it would do.
+    /// Returns the verb.
     #[must_use]
     pub fn verb(&self) -> WriteVerb {
         self.what.verb
     }
 
-    /// Returns the kind it would write, as `apps/v1 Deployment`, or by its plural if neither cache nor answer says.
+    /// Returns the written kind, as `apps/v1 Deployment`.
+    ///
+    /// It is the plural if neither the cache nor the answer has the kind.
     #[must_use]
     pub fn kind(&self) -> &str {
         &self.what.kind
     }
 
-    /// Returns the key of what it would write; the name of an object whose name the API server makes up ends in `*`. Of
-    /// a collection there is none.
+    /// Returns the key of the written object; `None` for a collection.
+    ///
+    /// A name that the API server generates ends in `*`.
     #[must_use]
     pub fn key(&self) -> Option<&ObjectKey> {
         self.what.key.as_ref()
     }
 
-    /// Returns the subresource it would write.
+    /// Returns the written subresource, if any.
     #[must_use]
     pub fn subresource(&self) -> Option<&str> {
         self.what.subresource.as_deref()
     }
 
-    /// Returns which fields would change, at most 256, against what the API server has; `None` for deletions, and if
-    /// that is not known: the object may not be read, and its content is not cached.
+    /// Returns the changed fields compared with the API server's state, at most 256.
     ///
-    /// What the API server keeps for itself is left out: versions, uid, managed fields. So is, beside other changes, the
-    /// annotation in which [`apply`](crate::Reconcile::apply) notes what was applied.
+    /// `None` for deletions, and if the changes are unknown: the object may not be read, and its content is not cached.
+    ///
+    /// Fields that the API server maintains are left out: versions, uid, managed fields. Beside other changes, so is
+    /// the annotation in which [`apply`](crate::Reconcile::apply) records what it applied.
     #[must_use]
     pub fn changes(&self) -> Option<&[FieldChange]> {
         self.what.diff.as_ref().map(|diff| &*diff.changes)
     }
 
-    /// Returns why the API server refused, if it did.
+    /// Returns the error of the dry run, if the API server refused it.
     #[must_use]
     pub fn refused(&self) -> Option<&str> {
         self.what.refused.as_deref()
     }
 
-    /// Returns how many times it came up.
+    /// Returns the number of occurrences.
     #[must_use]
     pub fn times(&self) -> u64 {
         self.times
@@ -89,7 +93,7 @@ impl PlannedWrite {
 }
 
 impl fmt::Display for PlannedWrite {
-    /// Writes what would be written, and each field that would change on a line of its own, without an end of line.
+    /// Prints the write, with each changed field on a line of its own, without a final line break.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let What {
             reconciler,
@@ -108,8 +112,8 @@ impl fmt::Display for PlannedWrite {
         if self.times > 1 {
             write!(f, ", {} times", self.times)?;
         }
-        if let Some(why) = self.refused() {
-            write!(f, ", but is refused: {why}")?;
+        if let Some(reason) = self.refused() {
+            write!(f, ", but is refused: {reason}")?;
         }
         match &self.what.diff {
             Some(diff) => write!(f, "{diff}"),

@@ -111,8 +111,8 @@ impl Pair {
                 };
                 self.model
                     .add(*key, &lanes, *after, *kept, (*priority, vec![token]));
-                let add = Add::after(Duration::from_secs(*after));
-                let add = if *kept { add.kept() } else { add }
+                let delayed = Add::after(Duration::from_secs(*after));
+                let add = if *kept { delayed.kept() } else { delayed }
                     .lanes(lanes.iter().copied().map(lane_id).collect::<Lanes>())
                     .priority(*priority)
                     .payload(vec![token]);
@@ -263,15 +263,15 @@ impl Pair {
             model.processing.contains_key(key) || model.line.iter().any(|(k, _)| k == key)
         };
         let mut delayed: BTreeSet<u8> = model.delayed.keys().map(|(key, _, _)| *key).collect();
-        delayed.extend(&model.aside);
+        delayed.extend(&model.deferred);
         delayed.retain(|key| !ready_or_processing(key));
         assert_eq!(stats.delayed, delayed.len());
         assert_eq!(self.queue.waiting.live(), model.delayed.len());
         for memory in self.queue.memory() {
             assert!(memory.entries <= memory.bound, "{memory:?}");
         }
-        let finished = model.draining || model.shutting_down;
-        let finished = finished && model.line.is_empty() && model.processing.is_empty();
+        let ends = model.draining || model.shutting_down;
+        let finished = ends && model.line.is_empty() && model.processing.is_empty();
         assert_eq!(self.queue.is_finished(), finished);
         if let Some((at, _)) = self.model.next_deadline() {
             let next = self

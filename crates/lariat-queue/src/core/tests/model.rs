@@ -51,7 +51,7 @@ pub(super) struct Model {
     /// Processing keys, and since when.
     pub(super) processing: BTreeMap<u8, u64>,
     /// Keys due after the drain, in the order in which they became so.
-    pub(super) aside: Vec<u8>,
+    pub(super) deferred: Vec<u8>,
     /// Processing keys that were added before the drain.
     pub(super) promised: BTreeSet<u8>,
     pub(super) draining: bool,
@@ -170,12 +170,12 @@ impl Model {
     }
 
     pub(super) fn line_up(&mut self, key: u8) {
-        if self.processing.contains_key(&key) || self.aside.contains(&key) {
+        if self.processing.contains_key(&key) || self.deferred.contains(&key) {
             return;
         }
         let place = self.line.iter().position(|(k, _)| *k == key);
         if self.draining && place.is_none() && !self.promised.contains(&key) {
-            self.aside.push(key);
+            self.deferred.push(key);
             return;
         }
         let priority = self.dirty[&key].priority;
@@ -275,7 +275,7 @@ impl Model {
 
     pub(super) fn resume(&mut self) {
         self.draining = false;
-        for key in std::mem::take(&mut self.aside) {
+        for key in std::mem::take(&mut self.deferred) {
             self.line_up(key);
         }
     }
@@ -284,7 +284,7 @@ impl Model {
         self.shutting_down = true;
         self.draining = false;
         self.delayed.clear();
-        let mut dropped = std::mem::take(&mut self.aside);
+        let mut dropped = std::mem::take(&mut self.deferred);
         if drops_line {
             self.dropping = true;
             self.dirty

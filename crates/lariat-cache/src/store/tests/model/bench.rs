@@ -338,8 +338,7 @@ impl Bench {
             return;
         }
         for key in 0..KEYS {
-            let shown = self.store.get(&key_of(key));
-            let shown = shown.as_deref().map(state_of);
+            let shown = self.store.get(&key_of(key)).as_deref().map(state_of);
             let at = self.shown_at.entry(key).or_default();
             let when = self.server.when(key, *at, shown);
             *at = when.unwrap_or_else(|| panic!("{key} shows {shown:?}, which is before {at}"));
@@ -364,10 +363,13 @@ impl Bench {
                 Query::in_namespace("a").labels(labels.clone()),
                 Query::owned_by(&Uid::new("owner1")).labels(labels),
             ] {
-                let wanted = snapshot.iter().filter(|object| query.matches(object));
-                let wanted: Vec<_> = wanted.map(|object| object.key()).collect();
-                let found = self.store.select(&query);
-                let found: Vec<_> = found.iter().map(|object| object.key()).collect();
+                let wanted: Vec<_> = snapshot
+                    .iter()
+                    .filter(|object| query.matches(object))
+                    .map(|object| object.key())
+                    .collect();
+                let selected = self.store.select(&query);
+                let found: Vec<_> = selected.iter().map(|object| object.key()).collect();
                 assert_eq!(found, wanted, "{query:?}");
                 assert_eq!(self.store.count(&query), wanted.len());
             }

@@ -1,4 +1,4 @@
-//! The part of a factory that exists between start and stop.
+//! A run of a factory, from start to stop.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -8,21 +8,19 @@ use tokio::time;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::builder::Election;
+use super::options::Election;
 use super::stopping::StopLog;
-use crate::controller::{
-    ControllerCore, InProgress, RunningController as Controller, Slot, Stopping,
-};
+use crate::controller::{ControllerCore, InProgress, RunningController, Slot, Stopping};
 use crate::error::{StopError, Unfinished};
 use crate::many::Follower;
 
-/// The running controllers. Dropping it aborts them.
-pub(super) struct Running {
+/// A run of a factory: its controllers and its lease. Dropping it aborts the controllers.
+pub(super) struct FactoryRun {
     /// The number of workers given to the start, and the factory's default.
     workers: (Option<usize>, Option<usize>),
     pub(super) stopping: Stopping,
     tasks: TaskTracker,
-    controllers: Vec<Started>,
+    controllers: Vec<StartedController>,
     election: Option<RunningElection>,
 }
 
@@ -31,36 +29,36 @@ struct RunningElection {
     /// Joined after the controllers, so that the lease is released when they have ended.
     tasks: TaskTracker,
     release: CancellationToken,
-    lost: Lost,
+    lost: LostLease,
 }
 
 /// The loss of a run's lease, and its reason.
 #[derive(Clone)]
-pub(super) struct Lost {
+pub(super) struct LostLease {
     /// Cancelled to abort the controllers that need the lease.
     abort: CancellationToken,
-    why: Arc<OnceLock<LeaseError>>,
+    reason: Arc<OnceLock<LeaseError>>,
 }
 
-impl Lost {
+impl LostLease {
     /// Waits until the lease is lost; never resolves if the run ends otherwise.
-    pub(super) async fn why(&self) -> LeaseError {
+    pub(super) async fn reason(&self) -> LeaseError {
         self.abort.cancelled().await;
-        match self.why.get() {
-            Some(why) => why.clone(),
+        match self.reason.get() {
+            Some(reason) => reason.clone(),
             None => std::future::pending().await,
         }
     }
 }
 
 /// A started controller.
-struct Started {
+struct StartedController {
     core: Arc<ControllerCore>,
     /// Cancelled when a stop begins, if the controller's caches are synced by then.
     filled: CancellationToken,
 }
 
-impl Running {
+impl FactoryRun {
     /// `workers` is the number given to the start, and the factory's default.
     pub(super) fn new(workers: (Option<usize>, Option<usize>)) -> Self {
         Self {
@@ -77,9 +75,9 @@ impl Running {
     /// A ring is joined once `warm` is cancelled, when the caches are synced.
     pub(super) fn take_part(&mut self, election: &Election, warm: CancellationToken) {
         let release = CancellationToken::new();
-        let lost = Lost {
+        let lost = LostLease {
             abort: self.stopping.abort.child_token(),
-            why: Arc::default(),
+            reason: Arc::default(),
         };
         // Before any controller asks who leads: the leadership of an earlier run has ended, which would read as lost.
         election.stand_by();
@@ -95,7 +93,7 @@ impl Running {
             };
             if let Err(error) = result {
                 // Set before the cancellation, so that woken tasks find the reason.
-                let is_first = ended.why.set(error).is_ok();
+                let is_first = ended.reason.set(error).is_ok();
                 debug_assert!(is_first, "a lease is lost once");
                 ended.abort.cancel();
             }
@@ -109,7 +107,7 @@ impl Running {
     }
 
     /// Returns the loss of the lease to wait for; none without an election.
-    pub(super) fn lost(&self) -> Option<Lost> {
+    pub(super) fn lost(&self) -> Option<LostLease> {
         Some(self.election.as_ref()?.lost.clone())
     }
 
@@ -132,11 +130,11 @@ impl Running {
             return;
         }
         let filled = CancellationToken::new();
-        self.controllers.push(Started {
+        self.controllers.push(StartedController {
             core: Arc::clone(core),
             filled: filled.clone(),
         });
-        let controller = Controller {
+        let controller = RunningController {
             slot: Arc::clone(slot),
             core: Arc::clone(core),
             workers: core.workers(self.workers.0, self.workers.1),
@@ -238,7 +236,7 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for FactoryRun {
     fn drop(&mut self) {
         self.stopping.drain.cancel();
         self.stopping.abort.cancel();

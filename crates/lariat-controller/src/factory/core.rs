@@ -9,18 +9,18 @@ use lariat_core::Gvk;
 use lariat_flight::{FactoryStep, Record};
 use parking_lot::{Mutex, MutexGuard};
 
-use super::builder::Options;
-use super::running::Running;
+use super::options::Options;
+use super::run::FactoryRun;
 use crate::controller::{ControllerCore, Kinds, Slot};
 use crate::many::{Follower, Follows};
 
 /// The state that all clones of a factory share.
-pub(crate) struct Shared {
+pub(crate) struct FactoryCore {
     pub(super) caches: SharedCacheFactory,
     pub(super) options: Options,
-    /// By kind. Who puts one in or takes one out holds `state` besides; `state` is locked first.
+    /// By kind. Slots are inserted and removed while `state` is locked, which is locked first.
     slots: DashMap<Gvk, Arc<Slot>>,
-    pub(super) state: Mutex<State>,
+    pub(super) state: Mutex<FactoryState>,
     /// Held while a start sets up and while a stop drains, so that the two do not overlap.
     pub(super) lifecycle: tokio::sync::Mutex<()>,
     /// Held while handlers are registered, so that a transaction registers all or none.
@@ -33,19 +33,21 @@ pub(crate) struct Shared {
 /// The number of slots from which unused ones are removed.
 const SLOTS: usize = 64;
 
-/// How many locks the slots have. Whoever looks through all slots takes each of them.
+/// The number of locks of the slots. Iterating over all slots takes each of them.
 const SHARDS: usize = 8;
 
+/// The part of a factory's state that changes together, under one lock.
 #[derive(Default)]
-pub(super) struct State {
+pub(super) struct FactoryState {
     /// The number of slots after the last removal of unused ones.
     slots_left: usize,
     /// The handlers of many kinds.
     pub(super) followers: Vec<Arc<Follower>>,
-    pub(super) running: Option<Running>,
+    /// The present run; none while the factory is stopped.
+    pub(super) run: Option<FactoryRun>,
 }
 
-impl Shared {
+impl FactoryCore {
     pub(super) fn new(caches: SharedCacheFactory, options: Options) -> Self {
         Self {
             caches,
@@ -65,27 +67,29 @@ impl Shared {
         slots
     }
 
-    /// Takes out slots of kinds that nothing has to do with any more: who asks again gets another. A program that is
-    /// asked for any kinds must not keep a slot of each.
-    fn make_room_for_slot(&self, state: &mut State) -> Vec<Arc<Slot>> {
-        // After each doubling, so that many kinds are not looked through for each that comes.
+    /// Removes unused slots, and returns them; the next request for such a kind creates another.
+    ///
+    /// A program that asks for arbitrary kinds must not keep a slot of each.
+    fn remove_unused_slots(&self, state: &mut FactoryState) -> Vec<Arc<Slot>> {
+        // After each doubling, so that not every new kind iterates over all slots.
         if self.slots.len() < state.most_slots() {
             return Vec::new();
         }
-        // Whoever takes a slot clones it under the lock that this is asked under.
+        // Slots are cloned only under the lock that this closure is called under.
         let is_unused =
             |_: &Gvk, slot: &Arc<Slot>| Arc::strong_count(slot) == 1 && slot.is_unused();
         let gvks: Vec<Gvk> = self.slots.iter().map(|it| it.key().clone()).collect();
         let unused = gvks
             .iter()
-            .filter_map(|gvk| self.slots.remove_if(gvk, is_unused));
-        let unused = unused.map(|(_, slot)| slot).collect();
+            .filter_map(|gvk| self.slots.remove_if(gvk, is_unused))
+            .map(|(_, slot)| slot)
+            .collect();
         state.slots_left = self.slots.len();
         unused
     }
 
     /// Returns whether there is a handler of any kind.
-    pub(super) fn has_handlers(&self, state: &State) -> bool {
+    pub(super) fn has_handlers(&self, state: &FactoryState) -> bool {
         let cores = self.slots().into_iter().filter_map(|slot| slot.in_use());
         !state.followers.is_empty() || cores.into_iter().any(|core| !core.is_unused())
     }
@@ -99,7 +103,7 @@ impl Shared {
     }
 }
 
-impl Kinds for Shared {
+impl Kinds for FactoryCore {
     fn caches(&self) -> &SharedCacheFactory {
         &self.caches
     }
@@ -109,7 +113,7 @@ impl Kinds for Shared {
             return Arc::clone(&slot);
         }
         let mut state = self.state.lock();
-        let unused = self.make_room_for_slot(&mut state);
+        let unused = self.remove_unused_slots(&mut state);
         let make = || {
             let options = self.options.of(&gvk);
             let factory: Weak<dyn Kinds> = Arc::<Self>::downgrade(&self);
@@ -117,7 +121,7 @@ impl Kinds for Shared {
             let slot = Slot::new(gvk.clone(), self.caches.clone(), options, factory, runs);
             Arc::new(slot)
         };
-        // Somebody may have been faster.
+        // Another task may have been faster.
         let slot = Arc::clone(&*self.slots.entry(gvk.clone()).or_insert_with(make));
         drop(state);
         drop(unused);
@@ -129,19 +133,19 @@ impl Kinds for Shared {
     }
 
     fn start_late(&self, slot: &Arc<Slot>, core: &Arc<ControllerCore>) {
-        if let Some(running) = &mut self.state.lock().running {
-            running.spawn(slot, core);
+        if let Some(run) = &mut self.state.lock().run {
+            run.spawn(slot, core);
         }
     }
 
     fn forget(&self, core: &Arc<ControllerCore>) {
-        if let Some(running) = &mut self.state.lock().running {
-            running.forget(core);
+        if let Some(run) = &mut self.state.lock().run {
+            run.forget(core);
         }
     }
 }
 
-impl Follows for Shared {
+impl Follows for FactoryCore {
     fn forget_followers(&self) {
         let mut state = self.state.lock();
         let ended: Vec<_> = state
@@ -149,29 +153,29 @@ impl Follows for Shared {
             .extract_if(.., |follower| follower.has_ended())
             .collect();
         drop(state);
-        // Dropped after unlocking: with them go handlers, whose drop is user code.
+        // Dropped after unlocking, because dropping their handlers runs user code.
         drop(ended);
     }
 
     fn follow(&self, follower: &Arc<Follower>) {
         let mut state = self.state.lock();
         state.followers.push(Arc::clone(follower));
-        if let Some(running) = &state.running {
-            running.follow(follower);
+        if let Some(run) = &state.run {
+            run.follow(follower);
         }
     }
 }
 
-impl State {
+impl FactoryState {
     /// Returns the bound on the number of slots.
     pub(super) fn most_slots(&self) -> usize {
         SLOTS.max(2 * self.slots_left)
     }
 }
 
-impl Drop for Shared {
+impl Drop for FactoryCore {
     fn drop(&mut self) {
-        if self.state.get_mut().running.is_some() && !std::thread::panicking() {
+        if self.state.get_mut().run.is_some() && !std::thread::panicking() {
             tracing::warn!(
                 "the last clone of a running factory was dropped, so its handlers are not called any more; keep it, or stop it"
             );

@@ -1,4 +1,4 @@
-//! Removing a finalizer from all objects, without cleanup: for those who uninstall.
+//! Removes a finalizer from all objects without cleanup, to uninstall an operator.
 
 use std::sync::Arc;
 
@@ -8,42 +8,42 @@ use lariat_controller::SharedController;
 use lariat_core::ObjectKey;
 use serde_json::{Value, json};
 
-use super::error::StripError;
+use super::error::FinalizerRemovalError;
 use super::finalizer::Finalizer;
 use super::{held, name};
 use crate::wire::{ApiError, Wire};
 
-/// How many objects are asked for at a time.
+/// The page size of the list.
 const PAGE: u32 = 500;
 
-/// How many times a list is begun anew that expired before its end.
+/// How often an expired list is started again.
 const LISTS: usize = 10;
 
-/// As whom the finalizer is removed; no operator needs to be there.
-const MANAGER: &str = "lariat-strip";
+/// The field manager of the removal, which needs no operator.
+const MANAGER: &str = "lariat-finalizer-removal";
 
-/// What came of removing a finalizer everywhere.
+/// The result of removing a finalizer from all objects of a kind.
 #[derive(Debug, Default)]
 #[must_use = "some objects may have kept the finalizer"]
-pub struct Stripped {
+pub struct FinalizerRemoval {
     removed: usize,
     failed: Vec<(ObjectKey, ApiError)>,
 }
 
-impl Stripped {
-    /// Returns from how many objects the finalizer was removed.
+impl FinalizerRemoval {
+    /// Returns the number of objects from which the finalizer was removed.
     #[must_use]
     pub fn removed(&self) -> usize {
         self.removed
     }
 
-    /// Returns the objects that kept it, and why.
+    /// Returns the objects that still have it, with the errors.
     #[must_use]
     pub fn failed(&self) -> &[(ObjectKey, ApiError)] {
         &self.failed
     }
 
-    /// Returns whether no object kept it.
+    /// Returns whether it was removed from every object.
     #[must_use]
     pub fn is_complete(&self) -> bool {
         self.failed.is_empty()
@@ -51,57 +51,65 @@ impl Stripped {
 }
 
 impl<K: View> Finalizer<K> {
-    /// Removes the finalizer from every object of a kind, in all namespaces, without cleaning up.
+    /// Removes the finalizer from all objects of a kind, without cleanup.
     ///
-    /// This is for those who uninstall an operator: objects with a finalizer nobody removes can never be deleted.
-    /// Deregister the reconciler first, or stop the program: it would put the finalizer on again.
+    /// Use it to uninstall an operator: an object with a finalizer that nothing removes can never be deleted.
+    /// Deregister the reconciler first, or stop the program, as the reconciler would add the finalizer again.
     ///
-    /// The objects are read from the API server, in pages, and not from the cache; the kind need not be watched. One
-    /// that cannot be changed does not keep the others from it: look at [`Stripped::failed`]. It needs to be allowed
-    /// to list and patch the kind, and to get what somebody else changes between the two: without that, such an object is
-    /// among those that failed, and can be tried again.
+    /// The objects are listed from the API server in pages, not read from the cache; the kind need not be watched. If
+    /// an object cannot be patched, the others still are; see [`FinalizerRemoval::failed`]. This needs permission to
+    /// list and patch the kind, and to get objects that change after the list: without `get`, those are among the
+    /// failed ones, and can be tried again.
     ///
     /// # Errors
     ///
-    /// The kind is not served, or its objects cannot be listed to the end; some objects may have been changed. It can
-    /// be called again.
+    /// The kind is not served, or its objects could not be listed to the end. Some objects may have been patched. Call
+    /// it again.
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, the finalizer was removed from some objects and not from others.
-    pub async fn strip(&self, kind: &SharedController<K>) -> Result<Stripped, StripError> {
+    /// If the future is dropped, some objects may have been patched and others not.
+    pub async fn remove_from_all(
+        &self,
+        kind: &SharedController<K>,
+    ) -> Result<FinalizerRemoval, FinalizerRemovalError> {
         name::check(&self.name)?;
         let wire = Wire::of_kind(&kind.client()).await?;
-        let mut stripped = Stripped::default();
+        let mut removal = FinalizerRemoval::default();
         let mut lists = 1;
         let mut params = ListParams::default().limit(PAGE);
         loop {
             let page = match wire.page(&params).await {
                 Ok(page) => page,
-                // What was done is done, and does not take long a second time.
+                // Objects that were patched already are skipped quickly.
                 Err(error) if is_expired(&error) && lists < LISTS => {
                     lists += 1;
                     params.continue_token = None;
                     continue;
                 }
                 Err(source) => {
-                    return Err(StripError::List {
+                    return Err(FinalizerRemovalError::List {
                         gvk: wire.gvk().clone(),
-                        removed: stripped.removed,
+                        removed: removal.removed,
                         source: Box::new(source),
                     });
                 }
             };
-            self.strip_page(&wire, page.objects, &mut stripped).await;
+            self.remove_from_page(&wire, page.objects, &mut removal)
+                .await;
             match page.next {
                 Some(next) => params.continue_token = Some(next),
-                None => return Ok(stripped),
+                None => return Ok(removal),
             }
         }
     }
 
-    /// Removes the finalizer from an object, and returns whether it was there.
-    async fn strip_one(&self, wire: &Wire, object: Arc<CachedObject>) -> Result<bool, ApiError> {
+    /// Removes the finalizer from an object; returns whether it was there.
+    async fn remove_from_one(
+        &self,
+        wire: &Wire,
+        object: Arc<CachedObject>,
+    ) -> Result<bool, ApiError> {
         if !self.is_on(&object) {
             return Ok(false);
         }
@@ -112,7 +120,7 @@ impl<K: View> Finalizer<K> {
         let patch = Patch::Merge(without(&self.name, &object));
         match wire.patch(object.key(), None, &params, &patch).await {
             Ok(_) => Ok(true),
-            // It is gone, and was not read to find out: reading may not be allowed.
+            // The object is gone. This is not found out by a read, which may be forbidden.
             Err(error) if error.is_not_found() => Ok(false),
             Err(error) if error.is_conflict() => match wire.get(object.key()).await? {
                 Some(now) => held::remove(wire, &self.name, MANAGER, now).await,
@@ -122,15 +130,20 @@ impl<K: View> Finalizer<K> {
         }
     }
 
-    async fn strip_page(&self, wire: &Wire, page: Vec<Arc<CachedObject>>, stripped: &mut Stripped) {
+    async fn remove_from_page(
+        &self,
+        wire: &Wire,
+        page: Vec<Arc<CachedObject>>,
+        removal: &mut FinalizerRemoval,
+    ) {
         for object in page {
             let key = object.key().clone();
-            // A list that was begun anew has those that failed once more.
-            stripped.failed.retain(|(failed, _)| *failed != key);
-            match self.strip_one(wire, object).await {
-                Ok(true) => stripped.removed += 1,
+            // A list that was started again has the failed objects once more.
+            removal.failed.retain(|(failed, _)| *failed != key);
+            match self.remove_from_one(wire, object).await {
+                Ok(true) => removal.removed += 1,
                 Ok(false) => {}
-                Err(error) => stripped.failed.push((key, error)),
+                Err(error) => removal.failed.push((key, error)),
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Values by their type.
+//! Values by type.
 
 use std::any::{Any, TypeId};
 use std::collections::HashMap;
@@ -6,26 +6,26 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-/// What features keep somewhere that does not know them: one value of each type, made when it is first asked for.
+/// One value of each type, created on first use; features keep their state in it.
 #[derive(Default)]
 pub(crate) struct Extensions(Mutex<HashMap<TypeId, Arc<dyn Any + Send + Sync>>>);
 
 impl Extensions {
-    /// Returns the value of a type, the default one at first.
+    /// Returns the value of a type, at first its default.
     pub(crate) fn get<T: Any + Send + Sync + Default>(&self) -> Arc<T> {
         self.get_or_init(T::default)
     }
 
-    /// Returns the value of a type, which is made if there is none yet.
+    /// Returns the value of a type, creating it on first use.
     ///
-    /// A lock is held meanwhile, so `make` must not ask for other values.
+    /// A lock is held during `make`, which must not ask for other values.
     pub(crate) fn get_or_init<T: Any + Send + Sync>(&self, make: impl FnOnce() -> T) -> Arc<T> {
         let mut all = self.0.lock();
         let value = all
             .entry(TypeId::of::<T>())
             .or_insert_with(|| Arc::new(make()));
-        let value = Arc::clone(value).downcast();
-        value.unwrap_or_else(|_| unreachable!("values are kept under their own type"))
+        let typed = Arc::clone(value).downcast();
+        typed.unwrap_or_else(|_| unreachable!("values are kept under their own type"))
     }
 }
 

@@ -1,14 +1,14 @@
-//! What the API server says of Secrets stays out of errors: its words, and those of webhooks, may quote values.
+//! Keeps the API server's messages about Secrets out of errors: these, and those of webhooks, may quote values.
 
 use kube::core::Status;
 use lariat_core::Gvk;
 
-/// Returns whether a kind is the one of Secrets.
+/// Returns whether a kind is that of Secrets.
 pub(crate) fn is_secret(gvk: &Gvk) -> bool {
     gvk.group().is_empty() && gvk.kind() == "Secret"
 }
 
-/// Leaves out what the API server says of a Secret; code, reason and fields stay.
+/// Removes the API server's message from a Status; code, reason and fields stay.
 pub(crate) fn without_words(status: &Status) -> Status {
     let mut status = status.clone();
     "what the API server says is left out, since it may quote the Secret"
@@ -20,8 +20,9 @@ pub(crate) fn without_words(status: &Status) -> Status {
     status
 }
 
-/// Leaves out what the API server says of a write of a Secret. What it says of a read quotes nothing, and names the
-/// right that is missing.
+/// Removes the API server's message about a write of a Secret.
+///
+/// The message about a read quotes no values, and names the missing permission.
 pub(crate) fn without_values(verb: &str, gvk: &Gvk, error: kube::Error) -> kube::Error {
     let is_read = matches!(verb, "get" | "list");
     match error {

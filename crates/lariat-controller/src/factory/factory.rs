@@ -1,0 +1,273 @@
+//! The factory.
+
+use std::any::TypeId;
+use std::fmt;
+use std::sync::{Arc, Weak};
+
+use kube::Client;
+use kube::api::DynamicObject;
+use kube::core::ClusterResourceScope;
+use lariat_cache::{CacheFactoryBuilder, MapperError, SharedCacheFactory, View};
+use lariat_core::{Gvk, Remembered, ResourceKind, Scope};
+use lariat_lease::{Leadership, Shards};
+
+use super::core::FactoryCore;
+use super::options::Options;
+use super::transaction::Transaction;
+use crate::controller::{Kinds, SharedController, Slot};
+use crate::current::ByHandler;
+use crate::many::{AllKinds, Follows};
+use crate::status::ControllerStatus;
+
+/// Creates one [`SharedController`] per kind, and runs them. Clones are the same factory.
+///
+/// A kind is identified by group, version and kind alone. A typed handle and a dynamic one of the same kind are the
+/// same controller, with one watch, one cache and one queue.
+///
+/// Dropping the last clone aborts the controllers, even if handles of them are left. A handler that captures a clone of
+/// the factory keeps it alive forever. [`stop`](Self::stop) processes the keys that are due first.
+///
+/// ```no_run
+/// use k8s_openapi::api::core::v1::Pod;
+/// use lariat_controller::{Context, HandlerResult, Outcome, SharedControllerFactory};
+///
+/// async fn log(cx: Context<Pod>) -> HandlerResult {
+///     match cx.object()? {
+///         Some(_) => println!("{} exists", cx.key()),
+///         None => println!("{} does not exist", cx.key()),
+///     }
+///     Ok(Outcome::done())
+/// }
+///
+/// # async fn example(client: kube::Client) -> Result<(), Box<dyn std::error::Error>> {
+/// let factory = SharedControllerFactory::builder(client).build();
+/// factory.for_object::<Pod>().register_handler("log", log)?;
+/// factory.start(5).await?;
+/// factory.run_until(std::future::pending::<()>()).await?;
+/// # Ok(()) }
+/// ```
+#[derive(Clone)]
+pub struct SharedControllerFactory {
+    pub(crate) core: Arc<FactoryCore>,
+}
+
+impl SharedControllerFactory {
+    pub(super) fn new(caches: CacheFactoryBuilder, options: Options) -> Self {
+        let caches = caches.build();
+        let is_first = caches.clients().set_gate(Arc::new(ByHandler));
+        // If another gate had been set, no handler's gate would be asked.
+        debug_assert!(is_first, "caches that were just built have no gate");
+        Self {
+            core: Arc::new(FactoryCore::new(caches, options)),
+        }
+    }
+
+    /// Returns the controller of a Rust type's kind.
+    ///
+    /// The type says where the kind is served, so nothing is sent.
+    #[must_use]
+    pub fn for_object<K>(&self) -> SharedController<K>
+    where
+        K: kube::Resource<DynamicType = ()> + View,
+        K::Scope: 'static,
+    {
+        let gvk = Gvk::new(&K::group(&()), &K::version(&()), &K::kind(&()));
+        let is_cluster = TypeId::of::<K::Scope>() == TypeId::of::<ClusterResourceScope>();
+        let scope = if is_cluster {
+            Scope::Cluster
+        } else {
+            Scope::Namespaced
+        };
+        self.for_resource_kind(ResourceKind::new(gvk, &K::plural(&()), scope))
+            .view()
+    }
+
+    /// Returns the controller of a kind, as dynamic objects.
+    ///
+    /// Nothing is sent now. The REST mapping is looked up when the factory starts.
+    ///
+    /// ```no_run
+    /// use lariat_controller::SharedControllerFactory;
+    /// use lariat_core::Gvk;
+    ///
+    /// # fn example(factory: &SharedControllerFactory) {
+    /// let widgets = factory.for_kind(Gvk::new("example.com", "v1", "Widget"));
+    /// println!("{}", widgets.gvk());
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn for_kind(&self, gvk: impl Into<Gvk>) -> SharedController<DynamicObject> {
+        SharedController::new(self.slot(gvk.into()))
+    }
+
+    /// Returns the controller of a kind whose resource is known, as dynamic objects.
+    ///
+    /// Nothing is sent.
+    #[must_use]
+    pub fn for_resource_kind(&self, resource: ResourceKind) -> SharedController<DynamicObject> {
+        let slot = self.slot(resource.gvk().clone());
+        slot.set_resource(resource);
+        SharedController::new(slot)
+    }
+
+    /// Returns the controller of a resource, as dynamic objects.
+    ///
+    /// `group` is empty for the core group. The kind is looked up by discovery, now.
+    ///
+    /// # Errors
+    ///
+    /// The resource is not served, or the discovery request failed.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future only cancels the discovery request.
+    pub async fn for_resource(
+        &self,
+        group: &str,
+        version: &str,
+        plural: &str,
+    ) -> Result<SharedController<DynamicObject>, MapperError> {
+        let mapper = self.core.caches.clients().mapper();
+        Ok(self.for_resource_kind(mapper.resource(group, version, plural).await?))
+    }
+
+    fn slot(&self, gvk: Gvk) -> Arc<Slot> {
+        Arc::clone(&self.core).slot(gvk)
+    }
+
+    /// Returns all listable and watchable kinds that a predicate selects.
+    ///
+    /// Kinds that are served later are included. Objects are dynamic.
+    ///
+    /// ```no_run
+    /// use lariat_cache::Metadata;
+    /// use lariat_controller::{Context, Outcome, RegisterError, SharedControllerFactory};
+    ///
+    /// # fn example(factory: &SharedControllerFactory) -> Result<(), RegisterError> {
+    /// let custom = factory.for_all_kinds(|kind| kind.gvk().group().contains('.'));
+    /// custom.view().register_handler("count", |cx: Context<Metadata>| async move {
+    ///     println!("{} {}", cx.gvk(), cx.key());
+    ///     Ok(Outcome::done())
+    /// })?;
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// The predicate is called for each kind after every discovery; see [`AllKinds`]. Nothing is opened until a handler
+    /// is registered.
+    #[must_use]
+    pub fn for_all_kinds(
+        &self,
+        wanted: impl Fn(&ResourceKind) -> bool + Send + Sync + 'static,
+    ) -> AllKinds<DynamicObject> {
+        let factory: Weak<dyn Follows> = Arc::<FactoryCore>::downgrade(&self.core);
+        AllKinds::new(factory, Arc::new(wanted))
+    }
+
+    /// Starts a [`Transaction`], which registers several handlers or none.
+    pub fn transaction(&self) -> Transaction {
+        Transaction::new(Arc::clone(&self.core))
+    }
+
+    /// Returns the factory of caches, for caches without handlers.
+    ///
+    /// It runs while this factory does. Dropping the last clone of this factory stops the caches too.
+    #[must_use]
+    pub fn caches(&self) -> &SharedCacheFactory {
+        &self.core.caches
+    }
+
+    /// Returns the client to use for writes.
+    ///
+    /// What is written through it is visible in the caches immediately, without waiting for the watch.
+    ///
+    /// ```no_run
+    /// use k8s_openapi::api::core::v1::ConfigMap;
+    /// use kube::api::{Api, PostParams};
+    /// use lariat_controller::SharedControllerFactory;
+    ///
+    /// # async fn example(factory: &SharedControllerFactory, config: ConfigMap) -> Result<(), kube::Error> {
+    /// let api: Api<ConfigMap> = Api::namespaced(factory.client(), "default");
+    /// api.create(&PostParams::default(), &config).await?;
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If called outside a tokio runtime for the first time.
+    #[must_use]
+    pub fn client(&self) -> Client {
+        self.core.caches.clients().client()
+    }
+
+    /// Returns the leadership of this process; `None` without an election.
+    ///
+    /// See [`leader_election`](crate::FactoryBuilder::leader_election).
+    #[must_use]
+    pub fn leadership(&self) -> Option<Leadership> {
+        self.core.options.leadership()
+    }
+
+    /// Returns the shards of this process; `None` without a ring.
+    ///
+    /// See [`sharding`](crate::FactoryBuilder::sharding).
+    #[must_use]
+    pub fn shards(&self) -> Option<Shards> {
+        self.core.options.shards()
+    }
+
+    /// Returns state and counters of every controller in use, sorted by kind.
+    #[must_use]
+    pub fn status(&self) -> Vec<ControllerStatus> {
+        let slots = self.core.slots();
+        slots
+            .iter()
+            .filter_map(|slot| Some(slot.in_use()?.status()))
+            .collect()
+    }
+}
+
+impl SharedControllerFactory {
+    /// Returns the size and bound of every internal structure, by kind.
+    ///
+    /// Objects in the caches are not included. Use it for checks, and for gauges of long-running programs. Nothing
+    /// grows without bound.
+    ///
+    /// Locks are held briefly, and the cost does not grow with the number of objects or keys. To what [the
+    /// caches](SharedCacheFactory::remembered) report it adds:
+    ///
+    /// | `what` | keyed by | bound |
+    /// |---|---|---|
+    /// | `queue keys`, `queue tickets`, `queue deadlines`, `queue hand-outs` | object key | the keys that are due, delayed or being processed: [`QueueMemory`](lariat_queue::QueueMemory) |
+    /// | `runs` | run | [`ControllerOptions::history`](crate::ControllerOptions::history) |
+    /// | `older runs` | run, at most 4 of a key | 4,096 |
+    /// | `failing keys` | handler and object key | 4,096 for each handler |
+    /// | `suspects` | object key | 1,024; see [`Sentinel`](crate::Sentinel) |
+    /// | `keys in line` | handler and object key | keys that were enqueued while the handler was at its limit; zero while it is below |
+    /// | `kept places` | handler and object key | the [concurrency](crate::HandlerOptions::concurrency) of the handlers |
+    /// | `relations` | relation | relations that have not [ended](crate::Related::end) |
+    /// | `owners set aside` | object key | for each relation 1,024, or twice the owners that objects name |
+    /// | `controllers` | kind | 64, or twice the number of kinds with handlers, relations or handles |
+    ///
+    /// All entries of a kind are dropped with its last handler, except those of its cache. Some structures are bounded
+    /// but not listed, because they travel with a key: deletions that a handler has not handled (32 per name), the
+    /// causes of a run, the failures of a key's lanes, and what a chain of runs wrote (4,096 objects and fields).
+    #[must_use]
+    pub fn remembered(&self) -> Vec<Remembered> {
+        let state = self.core.state.lock();
+        let slots = self.core.slots();
+        let (controllers, most) = (slots.len(), state.most_slots());
+        drop(state);
+        let mut all = self.core.caches.remembered();
+        slots.iter().for_each(|slot| slot.remembered(&mut all));
+        all.push(Remembered::new("controllers", controllers, most));
+        all
+    }
+}
+
+impl fmt::Debug for SharedControllerFactory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SharedControllerFactory")
+            .field("status", &self.status())
+            .finish()
+    }
+}

@@ -1,0 +1,242 @@
+//! Starts, runs and stops a factory.
+
+use std::future::Future;
+use std::pin::pin;
+
+use lariat_flight::FactoryStep;
+use lariat_lease::LeaseError;
+use tokio_util::sync::CancellationToken;
+
+use super::duplicates;
+use super::factory::SharedControllerFactory;
+use super::options::Election;
+use super::run::FactoryRun;
+use crate::error::{RunError, StartError, StopError};
+use crate::{notices, panics};
+
+impl SharedControllerFactory {
+    /// Starts all controllers, and waits until their caches are synced.
+    ///
+    /// `start(5)` runs five workers for each kind that does not set [`workers`](crate::ControllerOptions::workers)
+    /// itself. `start(None)` takes the number from the factory's default options, or else five.
+    ///
+    /// ```no_run
+    /// use lariat_controller::{SharedControllerFactory, StartError};
+    ///
+    /// # async fn example(factory: &SharedControllerFactory) -> Result<(), StartError> {
+    /// factory.start(5).await?;
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// A kind's handlers are called as soon as its own cache and those of its relations are synced, even if this method
+    /// still waits for others. Kinds and handlers that are added later start by themselves. A stopped factory can be
+    /// started again: keys that were left over, and objects that changed, are processed then. During a stop this waits
+    /// for its end.
+    ///
+    /// The first start in a process installs a panic hook that records where a handler panicked, with a backtrace if
+    /// `RUST_BACKTRACE` is set. If there was no custom hook before and errors are logged through `tracing`, a handler's
+    /// panic is not printed on stderr as well. A custom hook is still called.
+    ///
+    /// # Errors
+    ///
+    /// The number of workers is zero, the factory runs already, a cache did not sync in time, or [`stop`](Self::stop)
+    /// was called before. If caches did not sync, everything is stopped again, and the error names the kinds and their
+    /// errors.
+    ///
+    /// # Panics
+    ///
+    /// Outside a tokio runtime.
+    ///
+    /// # Cancel safety
+    ///
+    /// If the future is dropped, what has started keeps running.
+    pub async fn start(&self, workers: impl Into<Option<usize>>) -> Result<(), StartError> {
+        let workers = workers.into();
+        self.core.options.check_workers(workers)?;
+        if let Some(Election::Invalid(error)) = &self.core.options.election {
+            return Err(error.clone().into());
+        }
+        panics::note();
+        let (stopped, warm) = self.set_running(workers).await?;
+        let caches = &self.core.caches;
+        let filled = caches.wait_for_sync(self.core.options.sync_timeout);
+        match stopped.run_until_cancelled(filled).await {
+            None => Err(StartError::Stopped),
+            Some(Ok(())) => {
+                warm.cancel();
+                duplicates::warn_of_any(&self.core);
+                Ok(())
+            }
+            Some(Err(error)) => {
+                // The sync error is the cause of whatever this stop leaves unfinished, so it alone is returned. A stop
+                // by someone else has cancelled `stopped` already.
+                let _ = self.stop_if(|| !stopped.is_cancelled()).await;
+                Err(error.into())
+            }
+        }
+    }
+
+    /// Starts the controllers in use.
+    ///
+    /// Returns the token that is cancelled when this run ends, and one to cancel when the caches are synced.
+    async fn set_running(
+        &self,
+        workers: Option<usize>,
+    ) -> Result<(CancellationToken, CancellationToken), StartError> {
+        let core = &self.core;
+        let _alone = core.lifecycle.lock().await;
+        let mut state = core.state.lock();
+        if state.run.is_some() {
+            return Err(StartError::AlreadyStarted);
+        }
+        let mut run = FactoryRun::new((workers, core.options.default_workers()));
+        let stopped = run.stopping.drain.clone();
+        let default = core.options.default_workers();
+        core.record(FactoryStep::Started, workers.or(default));
+        let warm = CancellationToken::new();
+        if let Some(election) = &core.options.election {
+            run.take_part(election, warm.clone());
+        }
+        core.caches.start();
+        for slot in core.slots() {
+            if let Some(controller) = slot.in_use() {
+                run.spawn(&slot, &controller);
+            }
+        }
+        for follower in &state.followers {
+            run.follow(follower);
+        }
+        if !core.has_handlers(&state) && core.caches.status().is_empty() {
+            tracing::warn!(
+                "the factory is started without handlers and does nothing until one is registered"
+            );
+        }
+        state.run = Some(run);
+        Ok((stopped, warm))
+    }
+
+    /// Starts, runs until `shutdown` resolves, and stops.
+    ///
+    /// A `shutdown` that resolves while the start waits for caches ends the start as well.
+    ///
+    /// ```no_run
+    /// # async fn example(factory: lariat_controller::SharedControllerFactory)
+    /// # -> Result<(), lariat_controller::RunError> {
+    /// factory.run(5, async { tokio::signal::ctrl_c().await.ok() }).await
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As for [`start`](Self::start) and [`stop`](Self::stop), or the lease was lost. If `shutdown` resolves before the
+    /// start has failed, the start's error is not returned.
+    ///
+    /// # Panics
+    ///
+    /// Outside a tokio runtime.
+    ///
+    /// # Cancel safety
+    ///
+    /// If the future is dropped, what has started keeps running; if `shutdown` had resolved, it stops without grace
+    /// period.
+    pub async fn run<T>(
+        &self,
+        workers: impl Into<Option<usize>>,
+        shutdown: impl Future<Output = T>,
+    ) -> Result<(), RunError> {
+        notices::run_without_subscriber();
+        let mut shutdown = pin!(shutdown);
+        tokio::select! {
+            biased;
+            // Polled first, so that a signal handler is installed before any handler is called.
+            _ = &mut shutdown => return Ok(self.stop().await?),
+            started = self.start(workers) => started?,
+        }
+        self.run_until(shutdown).await
+    }
+
+    /// Runs until `shutdown` resolves or the lease is lost, and stops.
+    ///
+    /// `shutdown` is any future; its output is ignored.
+    ///
+    /// # Errors
+    ///
+    /// As for [`stop`](Self::stop), or the lease of the [leader election](crate::FactoryBuilder::leader_election) is lost.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future before `shutdown` resolves changes nothing; afterwards as for [`stop`](Self::stop).
+    pub async fn run_until<T>(&self, shutdown: impl Future<Output = T>) -> Result<(), RunError> {
+        let lost = tokio::select! {
+            biased;
+            _ = shutdown => None,
+            reason = self.lease_lost() => Some(reason),
+        };
+        let stopped = self.stop().await;
+        match lost {
+            // Losing the lease implies dropped work, so that error is not returned.
+            Some(reason) => Err(RunError::Lost(reason)),
+            None => Ok(stopped?),
+        }
+    }
+
+    /// Waits until the lease of this run is lost; returns the reason.
+    ///
+    /// Without an election, or if the factory does not run, it never resolves.
+    ///
+    /// # Cancel safety
+    ///
+    /// Cancel safe: once the lease is lost, every call resolves immediately until the factory is stopped.
+    pub async fn lease_lost(&self) -> LeaseError {
+        let lost = self
+            .core
+            .state
+            .lock()
+            .run
+            .as_ref()
+            .and_then(FactoryRun::lost);
+        match lost {
+            Some(lost) => lost.reason().await,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Stops the factory: ends the watches, drains the queues, joins all tasks.
+    ///
+    /// Keys that are due when the stop begins are processed. Retries, delayed keys, and keys that are enqueued from
+    /// then on are kept for the next start. A second stop in the meantime waits for the first. Stopping a factory that
+    /// does not run does nothing.
+    ///
+    /// The number of remaining keys is logged when the stop begins, and the calls it waits for every few seconds.
+    ///
+    /// # Errors
+    ///
+    /// Keys that were due were not processed within the grace period. They are kept for the next start too.
+    ///
+    /// # Cancel safety
+    ///
+    /// If the future is dropped, the stop continues without grace period: running calls are dropped.
+    pub async fn stop(&self) -> Result<(), StopError> {
+        self.stop_if(|| true).await
+    }
+
+    /// Stops the run, if `wanted` still returns true once no other start or stop is in progress.
+    async fn stop_if(&self, wanted: impl FnOnce() -> bool) -> Result<(), StopError> {
+        let _alone = self.core.lifecycle.lock().await;
+        if !wanted() {
+            return Ok(());
+        }
+        let run = self.core.state.lock().run.take();
+        let Some(run) = run else {
+            return Ok(());
+        };
+        self.core.record(FactoryStep::Stopping, None);
+        run.begin_stop();
+        self.core.caches.stop().await;
+        let stopped = run.stop(self.core.options.grace_period).await;
+        self.core.record(FactoryStep::Stopped, None);
+        // Includes what handlers did after the caches had stopped.
+        self.core.caches.flush_flight().await;
+        stopped
+    }
+}
