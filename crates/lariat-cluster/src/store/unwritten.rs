@@ -1,8 +1,8 @@
 //! What is committed but not on disk yet.
 //!
 //! A commit takes its revision and its place in memory at once, so that the next writer builds on it.
-//! Whoever could tell the outside of it waits: watchers are shown no event above what is
-//! [visible](State::visible), and no request is answered before the store has [settled](Store::settled).
+//! What could show it to clients waits: watchers are shown no event above what is
+//! [visible](StoreState::visible), and no request is answered before the store has [settled](Store::settled).
 //! One [keeper](crate::persist) takes everything that is unwritten at a time, so that requests which
 //! come together share one write to the disk.
 
@@ -13,10 +13,12 @@ use lariat_apimachinery::object::Object;
 use lariat_core::ObjectKey;
 use tokio::sync::{Notify, watch};
 
-use super::state::State;
+use super::state::StoreState;
 use super::{Draft, Event, EventType, Snapshot, Store};
 
-/// What waits for the disk. Nothing ever does unless the store [is kept](Store::keep).
+/// Changes that wait for the disk.
+///
+/// There are none unless the store [is kept](Store::keep).
 #[derive(Debug, Default)]
 pub(super) struct Unwritten {
     is_kept: bool,
@@ -108,7 +110,7 @@ impl Store {
         state.floor = floor;
     }
 
-    /// Takes in a change from before, the oldest first; the error tells why it cannot have happened.
+    /// Replays a change, the oldest first; the error is why it cannot have happened.
     pub(crate) fn recall(&mut self, past: Past) -> Result<(), &'static str> {
         let state = self.state.get_mut();
         let id = state.table(&past.resource, self.history_capacity);
@@ -148,10 +150,12 @@ impl Store {
         let wanted = self.sequence();
         let mut progress = self.durability.progress.subscribe();
         let before = progress.borrow().failures;
-        let end = progress.wait_for(|progress| {
-            progress.sequence >= wanted || progress.closed || progress.failures > before
-        });
-        let end = end.await.map_err(|_| Unsaved::Closed)?;
+        let end = progress
+            .wait_for(|progress| {
+                progress.sequence >= wanted || progress.closed || progress.failures > before
+            })
+            .await
+            .map_err(|_| Unsaved::Closed)?;
         match &end.failure {
             _ if end.sequence >= wanted => Ok(()),
             Some(why) if !end.closed => Err(Unsaved::Failed(Arc::clone(why))),
@@ -221,7 +225,7 @@ impl Store {
     }
 }
 
-impl State {
+impl StoreState {
     /// Returns the revision up to which events may be shown.
     pub(super) fn visible(&self) -> u64 {
         if self.unwritten.is_kept {

@@ -9,6 +9,6 @@ pub(super) enum Outcome {
     Done,
     /// It changed meanwhile.
     Again,
-    /// The kind of an owner is not served, so nobody knows whether the owner lives.
+    /// The kind of an owner is not served, so it is not known whether the owner exists.
     Unresolved,
 }
