@@ -38,7 +38,7 @@ mod interpose;
 mod spoil;
 
 pub use crate::fault::{Action, After, Form, Refusal};
-pub use crate::rules::{Rule, RuleId};
+pub use crate::rules::{Rule, RuleId, RuleOptions};
 pub use handle::Faults;
 /// The code of a [`Refusal`].
 pub use http::StatusCode;

@@ -43,7 +43,7 @@ impl Asked<'_> {
         self.query.text("resourceVersion").unwrap_or_default()
     }
 
-    /// Returns whether a watch continues from a version, rather than beginning with a state.
+    /// Returns whether a watch continues from a version, without an initial state.
     fn watches_from_version(&self) -> bool {
         self.is(&["watch"]) && self.names_version() && !self.asks_for_initial_events()
     }

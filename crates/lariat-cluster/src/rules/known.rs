@@ -11,13 +11,13 @@ use super::applies::Asked;
 use super::rule::{Rule, RuleId};
 use crate::fault::Action;
 
-/// Keeps chance apart from that of uids and names, which must not depend on faults.
+/// Separates chance in faults from that in uids and names.
 const STREAM: u64 = 0x6661_756c_7473;
 
 /// All rules there are.
 #[derive(Debug)]
 pub(crate) struct Rules {
-    known: Mutex<Known>,
+    known: Mutex<AddedRules>,
     isolated: watch::Sender<Vec<Isolated>>,
 }
 
@@ -38,16 +38,17 @@ impl Isolated {
 }
 
 #[derive(Debug)]
-struct Known {
-    /// In the order in which they were added.
-    entries: Vec<Entry>,
-    added: u64,
+struct AddedRules {
+    /// The rules there are, in the order in which they were added.
+    rules: Vec<AddedRule>,
+    /// How many were ever added.
+    count: u64,
     random: fastrand::Rng,
 }
 
-/// A rule and what became of it.
+/// A rule that was added, and how often it was asked.
 #[derive(Debug)]
-struct Entry {
+struct AddedRule {
     id: RuleId,
     rule: Rule,
     /// The revision at which it was added.
@@ -89,9 +90,9 @@ impl Rules {
             fastrand::Rng::with_seed(seed ^ STREAM)
         });
         Self {
-            known: Mutex::new(Known {
-                entries: Vec::new(),
-                added: 0,
+            known: Mutex::new(AddedRules {
+                rules: Vec::new(),
+                count: 0,
                 random,
             }),
             isolated: watch::Sender::default(),
@@ -118,17 +119,17 @@ impl Rules {
     /// Returns every rule with its id and how often it has fired.
     pub(crate) fn each(&self) -> Vec<(RuleId, Rule, u64)> {
         let known = self.known.lock();
-        let entries = known.entries.iter();
-        entries
-            .map(|entry| (entry.id, entry.rule.clone(), entry.fired))
+        let rules = known.rules.iter();
+        rules
+            .map(|added| (added.id, added.rule.clone(), added.fired))
             .collect()
     }
 
     pub(crate) fn add(&self, rule: Rule, revision: u64) -> RuleId {
         let mut known = self.known.lock();
-        known.added += 1;
-        let id = RuleId(known.added);
-        known.entries.push(Entry {
+        known.count += 1;
+        let id = RuleId(known.count);
+        known.rules.push(AddedRule {
             id,
             end: rule.end(Instant::now()),
             places: places_of(rule.action()),
@@ -148,34 +149,32 @@ impl Rules {
             isolated.len() < before
         });
         let mut known = self.known.lock();
-        let before = known.entries.len();
-        known.entries.retain(|entry| entry.id != id);
-        known.entries.len() < before
+        let before = known.rules.len();
+        known.rules.retain(|added| added.id != id);
+        known.rules.len() < before
     }
 
     pub(crate) fn clear(&self) {
         self.isolated.send_modify(Vec::clear);
-        self.known.lock().entries.clear();
+        self.known.lock().rules.clear();
     }
 
     pub(crate) fn hits(&self, id: RuleId) -> u64 {
         let known = self.known.lock();
-        let entry = known.entries.iter().find(|entry| entry.id == id);
-        entry.map_or(0, |entry| entry.fired)
+        let added = known.rules.iter().find(|added| added.id == id);
+        added.map_or(0, |added| added.fired)
     }
 
     /// Asks every rule about a request, up to the first that decides.
     pub(crate) fn meet(&self, asked: &Asked<'_>) -> Met {
         let mut met = Met::default();
         let mut known = self.known.lock();
-        let Known {
-            entries, random, ..
-        } = &mut *known;
-        for entry in entries {
-            if !entry.is_for(asked) || entry.lets_in(&mut met) || !entry.fires(random) {
+        let AddedRules { rules, random, .. } = &mut *known;
+        for added in rules {
+            if !added.is_for(asked) || added.lets_in(&mut met) || !added.fires(random) {
                 continue;
             }
-            let action = &entry.rule.action;
+            let action = added.rule.action();
             met.actions.push(action.clone());
             let held = match action {
                 Action::Delay(time) => Some((&mut met.delay, time)),
@@ -188,7 +187,7 @@ impl Rules {
             }
             met.fault = Some(Fault {
                 action: action.clone(),
-                added_at: entry.revision,
+                added_at: added.revision,
             });
             break;
         }
@@ -196,7 +195,7 @@ impl Rules {
     }
 }
 
-impl Entry {
+impl AddedRule {
     fn is_for(&self, asked: &Asked<'_>) -> bool {
         let is_over = self.end.is_some_and(|end| Instant::now() >= end);
         !is_over && self.rule.matches(asked)

@@ -6,4 +6,4 @@ mod rule;
 
 pub(crate) use applies::Asked;
 pub(crate) use known::{Fault, Isolated, Met, Rules};
-pub use rule::{Rule, RuleId};
+pub use rule::{Rule, RuleId, RuleOptions};
