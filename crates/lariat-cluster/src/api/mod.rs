@@ -8,8 +8,10 @@ mod endpoints;
 mod etag;
 mod health;
 pub(crate) mod listener;
+mod objects;
 mod openapi;
 mod pages;
+mod render;
 #[cfg_attr(not(feature = "tls"), path = "secure_off.rs")]
 pub(crate) mod secure;
 pub(crate) mod service;

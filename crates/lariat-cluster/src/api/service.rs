@@ -12,7 +12,7 @@ use http_body::Body;
 use tokio_util::sync::CancellationToken;
 
 use super::arrival::Arrival;
-use super::{admin, authenticate, discovery, endpoints};
+use super::{admin, authenticate, discovery, endpoints, objects};
 use crate::faults;
 use crate::rules::Fault;
 use crate::server::Server;
@@ -23,10 +23,10 @@ use crate::wire::reply::Reply;
 use crate::wire::route::Route;
 use crate::wire::verb::Verb;
 
-/// The cluster as a [`tower`](https://docs.rs/tower) service, for clients in the same process.
+/// The cluster as a [`tower`](https://docs.rs/tower) service.
 ///
-/// It is always ready. Errors of the API are HTTP responses; a call fails only where a
-/// [fault](crate::faults) says that its connection breaks.
+/// It is for clients in the same process. It is always ready. Errors of the API are HTTP responses; a call fails only
+/// where a [fault](crate::faults) says that its connection breaks.
 #[derive(Debug, Clone)]
 pub struct ClusterService {
     pub(crate) server: Arc<Server>,
@@ -81,7 +81,7 @@ where
                 "the server has a defect; its log says more",
             ))
         });
-        // Whatever an answer tells of has to be on disk, where there is one.
+        // With a data file, what an answer shows has to be on disk first.
         let reply = match server.store.settled().await {
             Ok(()) => reply.unwrap_or_else(Reply::from),
             Err(unsaved) => ApiError::internal(unsaved.to_string()).into(),
@@ -155,12 +155,10 @@ where
         resource: Arc::clone(resource),
         target,
         query: arrival.query,
-        shape: form.shape,
-        form,
         fault,
         server,
     };
-    Ok(call.run(verb).await)
+    Ok(objects::answer(call, verb, form).await)
 }
 
 /// Returns whether a verb makes sense for all namespaces at once.

@@ -6,16 +6,16 @@ use std::time::Duration;
 use tokio::sync::watch::Receiver;
 use tokio::time;
 
-use super::spoil;
+use super::{refuse, spoil};
 use crate::fault::{Action, Refusal};
 use crate::rules::{Isolated, Met};
 use crate::server::Server;
 use crate::status::ApiError;
 use crate::wire::reply::Reply;
 
-/// Handles a request, unless something decides otherwise; an error is a connection that breaks.
+/// Handles a request under its faults; an error is a connection that breaks.
 ///
-/// What happens to single verbs is up to them.
+/// What a fault does to the objects of a request is done [before its verb](super::before_verb).
 pub(crate) async fn interpose(
     server: &Server,
     met: &Met,
@@ -45,8 +45,8 @@ async fn decide(
     handled: impl Future<Output = Reply>,
 ) -> io::Result<Reply> {
     match met.fault.as_ref().map(|fault| &fault.action) {
-        Some(Action::Refuse(refusal)) => Ok(refusal.reply()),
-        Some(Action::LimitRequests(_)) => Ok(Refusal::too_many_requests().reply()),
+        Some(Action::Refuse(refusal)) => Ok(refuse::reply(refusal)),
+        Some(Action::LimitRequests(_)) => Ok(refuse::reply(&Refusal::too_many_requests())),
         Some(Action::NoAnswer) => Err(line.never().await),
         Some(Action::NoReply) => {
             handled.await;
@@ -98,7 +98,9 @@ impl<'a> Line<'a> {
         }
     }
 
-    /// Waits for some time, or until the cluster stops; an error is a client that was cut off meanwhile.
+    /// Waits for some time, or until the cluster stops.
+    ///
+    /// An error is a client that was cut off meanwhile.
     async fn hold(&mut self, time: Duration) -> io::Result<()> {
         let stopped = &self.server.stopped;
         let is_silent = tokio::select! {

@@ -32,10 +32,15 @@
 //! [forgotten history](crate::Cluster::compact), a [restored backup](crate::Cluster::rewind_to). Over HTTP
 //! all of them are at the [admin endpoint](crate::ClusterBuilder::admin).
 
+mod admission;
+mod before_verb;
 mod form;
 mod handle;
 mod interpose;
+mod recreate;
+mod refuse;
 mod spoil;
+mod touch;
 
 pub use crate::fault::{Action, After, Form, Refusal};
 pub use crate::rules::{Rule, RuleId, RuleOptions};
@@ -43,5 +48,6 @@ pub use handle::Faults;
 /// The code of a [`Refusal`].
 pub use http::StatusCode;
 
+pub(crate) use before_verb::before_verb;
 pub(crate) use form::RuleForm;
 pub(crate) use interpose::interpose;
