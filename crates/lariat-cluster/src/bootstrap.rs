@@ -1,4 +1,4 @@
-//! What every cluster has from the beginning: namespaces, and with RBAC roles and bindings.
+//! What every cluster begins with: namespaces, and with RBAC roles and bindings.
 //!
 //! Source: `k8s.io/kubernetes/plugin/pkg/auth/authorizer/rbac/bootstrappolicy`, the parts people bind to.
 

@@ -1,4 +1,4 @@
-//! Whether somebody may do something.
+//! Decisions on access: who may do what.
 
 use serde_json::{Value, json};
 
@@ -17,7 +17,7 @@ pub(crate) enum Mode {
     /// Whoever reaches the cluster may do everything.
     #[default]
     Open,
-    /// Whoever says who they are may do everything, and others only ask how the server is.
+    /// Authenticated users may do everything, others only read health and version.
     Authenticated,
     /// What the stored roles and bindings allow.
     Rbac,
@@ -48,7 +48,7 @@ impl Access {
         }
     }
 
-    /// Returns what a user may do with the resources of a namespace, and with paths below no resource.
+    /// Returns what a user may do in a namespace: with resources and with other paths.
     pub(crate) fn rules(
         &self,
         store: &Store,

@@ -1,4 +1,4 @@
-//! Bearer tokens: those a program configured, and those issued for service accounts.
+//! Bearer tokens: configured ones, and those issued for service accounts.
 
 use std::collections::HashMap;
 use std::{fmt, io};
@@ -95,9 +95,10 @@ impl Tokens {
         })
     }
 
-    /// Issues a token in the form of a JSON Web Token; its signature is a random number.
+    /// Issues a token in the form of a JSON Web Token.
     ///
-    /// The server knows its tokens, so nothing but itself has to be able to check them.
+    /// Its signature is a random number. The server knows its tokens, so nothing but itself has to be able to check
+    /// them.
     ///
     /// # Errors
     ///

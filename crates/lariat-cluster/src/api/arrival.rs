@@ -119,11 +119,13 @@ impl Arrival {
         self.parts.headers.contains_key(name)
     }
 
-    /// Iterates over the hosts the request is addressed to; `None` is one that cannot be read.
+    /// Iterates over the hosts the request is addressed to.
+    ///
+    /// `None` is one that cannot be read.
     pub(crate) fn hosts(&self) -> impl Iterator<Item = Option<Authority>> {
         let headers = self.parts.headers.get_all(HOST).into_iter();
-        let headers = headers.map(|value| Authority::try_from(value.as_bytes()).ok());
-        headers.chain(self.parts.uri.authority().cloned().map(Some))
+        let named = headers.map(|value| Authority::try_from(value.as_bytes()).ok());
+        named.chain(self.parts.uri.authority().cloned().map(Some))
     }
 
     /// Iterates over the values of a header that may come more than once.
@@ -132,7 +134,7 @@ impl Arrival {
         values.filter_map(|value| value.to_str().ok())
     }
 
-    /// Iterates over the headers whose names begin with a text: the rest of the name, and the value.
+    /// Iterates over headers by a prefix: the rest of the name, and the value.
     pub(crate) fn headers_below(&self, prefix: &str) -> impl Iterator<Item = (&str, &str)> {
         let headers = self.parts.headers.iter();
         headers.filter_map(move |(name, value)| {

@@ -32,7 +32,9 @@ impl Asked {
         }
     }
 
-    /// Refuses a change whose body is not JSON by its own account: the types a web page may send without asking are not.
+    /// Refuses a change whose content type is not JSON.
+    ///
+    /// The types that a web page may send to another site without asking it are not.
     pub(super) fn check_media_type(&self) -> Result<(), ApiError> {
         let media = self.content_type.split(';').next().unwrap_or_default();
         let is_json = media.trim().eq_ignore_ascii_case("application/json");

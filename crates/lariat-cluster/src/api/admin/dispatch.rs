@@ -70,8 +70,9 @@ fn switch(server: &Arc<Server>, what: &str, how: &str) {
 }
 
 fn status(server: &Server) -> Reply {
-    let objects = server.store.census();
-    let objects: serde_json::Map<_, _> = objects
+    let objects: serde_json::Map<_, _> = server
+        .store
+        .census()
         .iter()
         .map(|(name, count)| (name.to_string(), json!(count)))
         .collect();
