@@ -57,7 +57,7 @@ impl Attributes {
         format!("User {user:?} cannot {verb} resource {resource:?} in API group {group:?} {scope}")
     }
 
-    /// Returns the error of a user who may not do it.
+    /// Returns the error for a user without the permission.
     pub(crate) fn denied(&self, user: &str) -> ApiError {
         let why = self.forbidden_message(user);
         let message = match self.about() {

@@ -1,4 +1,4 @@
-//! Decisions on access: who may do what.
+//! Decisions on access: which user may do what.
 
 use serde_json::{Value, json};
 
@@ -8,13 +8,13 @@ use super::tokens::Tokens;
 use super::user::{MASTERS, User};
 use crate::store::Store;
 
-/// What anybody may ask a server that requires authentication.
+/// What a server that requires authentication answers to all clients.
 const PUBLIC: [&str; 5] = ["/healthz", "/livez", "/readyz", "/version", "/version/"];
 
 /// What decides whether a request is carried out.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Mode {
-    /// Whoever reaches the cluster may do everything.
+    /// Every client may do everything.
     #[default]
     Open,
     /// Authenticated users may do everything, others only read health and version.

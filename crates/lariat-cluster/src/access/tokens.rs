@@ -153,7 +153,7 @@ fn encode(part: &Value) -> String {
 
 impl fmt::Debug for Tokens {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Whoever has a token is its user: it must not get into any log.
+        // A token is a credential: it must not get into any log.
         f.debug_struct("Tokens")
             .field("fixed", &self.fixed.len())
             .field("issued", &self.issued.lock().len())

@@ -1,4 +1,4 @@
-//! Finding out who asks.
+//! Authentication: finding out who sends a request.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ pub(crate) fn admit(server: &Server, arrival: &Arrival) -> Result<User, ApiError
 fn authenticate(server: &Server, arrival: &Arrival) -> Result<User, ApiError> {
     let access = &server.access;
     let authorization = arrival.authorization();
-    // Whoever has the cluster itself in hand needs no token.
+    // A client in this process has the cluster itself, and needs no token.
     let is_open = access.mode == Mode::Open;
     if authorization.is_empty() && (arrival.in_process || is_open) {
         return Ok(User::admin().authenticated());

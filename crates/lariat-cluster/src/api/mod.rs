@@ -1,4 +1,4 @@
-//! The API as HTTP: the two front doors, who asks, and what is not about objects.
+//! The API as HTTP: the listener, the service, authentication, responses, and paths without objects.
 
 pub(crate) mod admin;
 pub(crate) mod arrival;

@@ -20,7 +20,7 @@ pub(super) async fn answer(call: Call, verb: Verb, form: Form) -> Reply {
 }
 
 async fn carry_out(call: &Call, verb: Verb, form: Form) -> Result<Reply, ApiError> {
-    // A review has one form and does not meet the faults of objects.
+    // A review has one form, and faults of objects do not apply to it.
     if !call.is_review() {
         call.check_subresource(verb)?;
         render::check(form, call, verb)?;

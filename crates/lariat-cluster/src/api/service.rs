@@ -67,12 +67,12 @@ where
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
     let (parts, body) = request.into_parts();
-    let (arrival, mut met) = Arrival::new(&server, parts, in_process);
+    let (arrival, mut applied) = Arrival::new(&server, parts, in_process);
     let compresses = arrival.accepts_gzip();
     let encoding = arrival.form().unwrap_or_default().encoding;
     let (path, mark) = (arrival.path().to_owned(), arrival.mark);
     let answer = async {
-        let answer = answer(Arc::clone(&server), arrival, met.fault.clone(), body);
+        let answer = answer(Arc::clone(&server), arrival, applied.fault.clone(), body);
         let reply = AssertUnwindSafe(answer).catch_unwind().await;
         // One request that finds a defect must not take its client's connection along.
         let reply = reply.unwrap_or_else(|_| {
@@ -88,11 +88,11 @@ where
         };
         reply.encoded(encoding)
     };
-    let mut reply = faults::interpose(&server, &met, answer).await?;
+    let mut reply = faults::interpose(&server, &applied, answer).await?;
     if let Some(mark) = mark {
         server.journal.answered(mark, reply.code());
     }
-    let places = std::mem::take(&mut met.places);
+    let places = std::mem::take(&mut applied.places);
     if !places.is_empty() {
         reply = reply.map(|body| body.keep(places));
     }
@@ -120,14 +120,14 @@ where
         if !server.admin {
             return Err(ApiError::page_not_found());
         }
-        let asked = admin::Asked {
+        let request = admin::AdminRequest {
             method: arrival.method().clone(),
             path: path.clone(),
             query: arrival.query,
             content_type,
             body: body::read(body).await?,
         };
-        return admin::answer(&server, &asked).await;
+        return admin::answer(&server, &request).await;
     }
     let Route::Objects(target) = &arrival.route else {
         return endpoints::answer(&server, &arrival);

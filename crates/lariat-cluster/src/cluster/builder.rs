@@ -46,7 +46,7 @@ struct TokenList(Vec<(String, User)>);
 
 impl fmt::Debug for TokenList {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Whoever has a token is its user: it must not get into any log.
+        // A token is a credential: it must not get into any log.
         f.debug_list()
             .entries(self.0.iter().map(|(_, user)| user))
             .finish()
@@ -80,7 +80,7 @@ impl ClusterBuilder {
 
     /// Serves HTTP on an address.
     ///
-    /// Whoever reaches the address may do everything, unless the cluster
+    /// Every client that reaches the address may do everything, unless the cluster
     /// [requires authentication](Self::require_authentication). Web pages in a browser on the same machine are kept
     /// out: without authentication, requests with an `Origin` header are answered 403, and on a loopback address so are
     /// those whose `Host` is neither an IP address nor `localhost`.
@@ -229,7 +229,7 @@ impl ClusterBuilder {
 
     /// Serves the admin endpoint under `/lariat/` (default: no).
     ///
-    /// With it whoever reaches the cluster over HTTP can add faults, read the journal, cut watches and
+    /// With it every client that reaches the cluster over HTTP can add faults, read the journal, cut watches and
     /// restore snapshots, from any language.
     ///
     #[doc = include_str!("../api/admin/admin.md")]

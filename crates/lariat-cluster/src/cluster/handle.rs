@@ -212,8 +212,8 @@ impl Cluster {
     /// It makes no request. The resource is named by its plural, and its group behind a dot unless that is the core
     /// group: `configmaps`, `deployments.apps`. One that does not exist has no objects.
     ///
-    /// It is not in the journal, no fault meets it, nothing waits, and nothing is encoded or decoded. A
-    /// test compares with it what clients believe.
+    /// It is not in the journal, no fault applies to it, nothing waits, and nothing is encoded or decoded. A
+    /// test compares it with what clients show.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")] async fn main() -> std::io::Result<()> {
@@ -291,7 +291,7 @@ impl Cluster {
     /// So does a cluster whose etcd is restored from a backup. This is a fault, and an **illegal** one: versions go
     /// back. Every open watch is cut, and what was known before the snapshot has expired. A client that lists from a
     /// newer version is answered 504 with the cause `ResourceVersionTooLarge`; a watch from one is silent until the
-    /// cluster gets there, and never hears what has happened till then.
+    /// cluster gets there, and is never sent what has happened till then.
     ///
     /// # Errors
     ///

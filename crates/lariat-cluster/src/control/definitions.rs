@@ -85,7 +85,7 @@ impl Definitions {
             if catch_unwind(step).is_err() {
                 let name = stored.key().name();
                 tracing::error!(name, "the look at a CustomResourceDefinition panicked");
-                // What is served already goes on being served as it was.
+                // What is served already stays as it is.
                 if !self.served.contains_key(name) {
                     self.refuse(&look, "the server has a defect; its log says more");
                 }

@@ -38,7 +38,7 @@ pub enum Action {
     Expire,
     /// Declares the version of a read expired with HTTP 410, for watches too. Legal.
     ///
-    /// It meets the same requests as [`Expire`](Self::Expire). A client has to get along with both forms
+    /// It applies to the same requests as [`Expire`](Self::Expire). A client has to handle both forms
     /// ("Efficient detection of changes" in the concepts of the Kubernetes API).
     Gone,
     /// Answers reads at version `0` with the state when the rule was added. Legal.
@@ -139,7 +139,7 @@ pub enum After {
 }
 
 impl Action {
-    /// Returns whether a client can meet this although its API server is correct.
+    /// Returns whether a client may see this although its API server is correct.
     ///
     /// Networks, proxies, overload, restarts and other clients do these things; a client has to recover
     /// from them. What is illegal shows how a client bears a defect of the server.

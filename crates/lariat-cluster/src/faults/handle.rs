@@ -58,7 +58,7 @@ impl Faults {
 
     /// Drops a client's writes of Leases without an answer, while all else works.
     ///
-    /// A leader that is met by this must give up before its lease ends.
+    /// A leader to which this happens must give up before its lease ends.
     #[expect(clippy::must_use_candidate, reason = "as for add")]
     pub fn block_leases(&self, client: &str) -> RuleId {
         let writes = |request: &Request| !matches!(&*request.verb, "get" | "list" | "watch");

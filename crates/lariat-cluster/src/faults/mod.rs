@@ -1,9 +1,9 @@
 //! Faults: what goes wrong between a client and its cluster, on purpose.
 //!
 //! A [`Rule`] says which requests it is for and what happens to them, an [`Action`]. Rules are added
-//! and removed while the cluster runs; they meet requests that arrive from then on, over sockets and in
+//! and removed while the cluster runs; they apply to requests that arrive from then on, over sockets and in
 //! process alike. Every action says whether it is [legal](Action::is_legal): something a client has to
-//! get along with although its API server is correct.
+//! handle although its API server is correct.
 //!
 //! ```
 //! # #[tokio::main(flavor = "current_thread")] async fn main() -> std::io::Result<()> {

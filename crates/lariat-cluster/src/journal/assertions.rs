@@ -1,4 +1,4 @@
-//! What tests want to be true of the requests of a program.
+//! Assertions on the requests of a program.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

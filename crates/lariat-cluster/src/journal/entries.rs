@@ -40,7 +40,7 @@ pub struct Request {
     pub user_agent: String,
     /// The status code of the answer; `None` while there is none.
     pub code: Option<StatusCode>,
-    /// The faults that met it, in order; none for most requests.
+    /// The faults that applied to it, in order; none for most requests.
     pub faults: Vec<Action>,
 }
 

@@ -25,7 +25,7 @@ use log::Log;
 
 pub(crate) use keeper::Keeper;
 
-/// How far above the last known version a cluster goes on after a start.
+/// How far above the last known version a cluster continues after a start.
 const GAP: u64 = 10;
 
 /// Where a cluster keeps its objects.

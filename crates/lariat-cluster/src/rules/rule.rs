@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::applies::Asked;
+use super::request_info::RequestInfo;
 use crate::fault::Action;
 use crate::journal::{Filtered, Request};
 
 /// A fault and the requests it is for: all, unless something narrows it.
 ///
-/// Without more it meets every such request until it is removed.
+/// By default it applies to every such request until it is removed.
 pub type Rule = Filtered<RuleOptions>;
 
 /// What a [`Rule`] does to its requests, and how often.
@@ -79,16 +79,16 @@ impl Filtered<RuleOptions> {
         self
     }
 
-    /// Narrows it to requests that meet a condition, beside everything else.
+    /// Narrows it to requests that satisfy a condition, beside everything else.
     ///
-    /// It is asked while the rules are locked, so it must not use the cluster's faults. `at` and `code`
+    /// The condition runs while the rules are locked, so it must not use the cluster's faults. `at` and `code`
     /// are not known yet.
     pub fn when(mut self, condition: impl Fn(&Request) -> bool + Send + Sync + 'static) -> Self {
         self.inner.condition = Some(Condition(Arc::new(condition)));
         self
     }
 
-    /// Ends it at a moment of tokio's clock; it meets no request from then on.
+    /// Ends it at a moment of tokio's clock; it applies to no request from then on.
     pub fn until(mut self, end: Instant) -> Self {
         self.inner.until = Some(end);
         self
@@ -127,17 +127,17 @@ impl Filtered<RuleOptions> {
     }
 
     /// Returns whether it is for a request.
-    pub(super) fn matches(&self, asked: &Asked<'_>) -> bool {
+    pub(super) fn matches(&self, info: &RequestInfo<'_>) -> bool {
         let RuleOptions {
             action,
             kind,
             condition,
             ..
         } = &self.inner;
-        let request = asked.request;
+        let request = info.request;
         self.filter.matches(request)
-            && kind.as_deref().is_none_or(|kind| asked.is_about(kind))
-            && action.applies_to(asked)
+            && kind.as_deref().is_none_or(|kind| info.is_about(kind))
+            && action.applies_to(info)
             && condition
                 .as_ref()
                 .is_none_or(|Condition(holds)| holds(request))

@@ -372,7 +372,7 @@ impl ApiError {
         Self::new(StatusCode::GONE, "Expired", message)
     }
 
-    /// A continue token that is too old; `replacement` goes on without consistency.
+    /// A continue token that is too old; `replacement` continues without consistency.
     pub(crate) fn continue_expired(replacement: String) -> Self {
         let message = "The provided continue parameter is too old to display a consistent list \
             result. You can start a new list without the continue parameter, or use the continue \

@@ -79,7 +79,7 @@ impl History {
         revision >= self.dropped
     }
 
-    /// Returns whether one may come back to `revision`.
+    /// Returns whether a watch may begin at `revision`.
     pub(super) fn reaches(&self, revision: u64) -> bool {
         revision >= self.floor
     }

@@ -254,7 +254,7 @@ impl Store {
         Ok(page_of(objects.into_iter(), range, revision))
     }
 
-    /// Returns whether one may come back to a revision, to read on from there.
+    /// Returns whether a watch may begin at a revision.
     pub(crate) fn reaches(&self, table: TableId, revision: u64) -> bool {
         self.state.lock().tables[table.0].history.reaches(revision)
     }

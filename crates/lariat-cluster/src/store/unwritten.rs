@@ -103,7 +103,7 @@ impl Store {
         state.unwritten.visible = state.revision;
     }
 
-    /// Sets the place at which a store without objects goes on.
+    /// Sets the revision at which a store without objects continues.
     pub(crate) fn begin_at(&mut self, revision: u64, floor: u64) {
         let state = self.state.get_mut();
         state.revision = revision.max(state.revision);
@@ -201,7 +201,7 @@ impl Store {
         self.committed.notify_one();
     }
 
-    /// Tells whoever waits that the disk does not take a batch.
+    /// Notifies those that wait that the disk does not take a batch.
     pub(crate) fn not_written(&self, why: &str) {
         self.durability.progress.send_modify(|progress| {
             progress.failures += 1;
@@ -209,13 +209,13 @@ impl Store {
         });
     }
 
-    /// Tells whoever waits, or comes to wait, that nothing is written any more.
+    /// Notifies those that wait, now or later, that nothing is written any more.
     pub(crate) fn close(&self) {
         let close = |progress: &mut Progress| progress.closed = true;
         self.durability.progress.send_modify(close);
     }
 
-    /// Wakes whoever has to do with a commit next: the keeper, or the dispatcher.
+    /// Wakes the task that handles a commit next: the keeper, or the dispatcher.
     pub(super) fn wake(&self) {
         if self.durability.is_kept {
             self.durability.unwritten.notify_one()

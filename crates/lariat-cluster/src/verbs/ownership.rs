@@ -1,4 +1,4 @@
-//! Who is writing, for `metadata.managedFields`.
+//! The owners of fields, for `metadata.managedFields`.
 
 use lariat_apimachinery::cause::StatusCause;
 use lariat_apimachinery::kinds::Resource;

@@ -3,7 +3,7 @@
 /// The name of the garbage collector.
 pub(super) const MANAGER: &str = "kube-controller-manager";
 
-/// What came of the look at an object.
+/// The result of a look at an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Outcome {
     Done,

@@ -147,7 +147,7 @@ impl Controller for Namespaces {
     }
 }
 
-/// What came of the look at a namespace.
+/// The result of a look at a namespace.
 enum Outcome {
     /// So many objects are left, which something holds.
     Remaining(usize),

@@ -12,7 +12,7 @@ use crate::verbs::answer::Answer;
 use crate::verbs::call::Call;
 use crate::wire::route::Target;
 
-/// Answers the three kinds that ask about one deed.
+/// Answers the three kinds that ask about one action.
 pub(super) fn review(call: &Call) -> Result<Answer, ApiError> {
     let object = read(call)?;
     let spec = object.get("spec").cloned().unwrap_or_default();

@@ -3,7 +3,7 @@
 mod client;
 mod condense;
 mod event;
-mod trap;
+mod planned_break;
 mod watcher;
 
 use super::fields::Filter;

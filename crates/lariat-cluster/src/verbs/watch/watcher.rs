@@ -11,7 +11,7 @@ use tokio::time::{self, Instant};
 use super::client::Client;
 use super::condense::condensed;
 use super::event::WatchEvent;
-use super::trap::{Break, Trap};
+use super::planned_break::{Break, PlannedBreak};
 use crate::fault::Action;
 use crate::server::Server;
 use crate::status::ApiError;
@@ -43,7 +43,7 @@ pub(crate) struct Watcher {
     bookmark_at: Option<Instant>,
     deadline: Instant,
     /// What breaks the watch on purpose, and when.
-    trap: Option<Trap>,
+    planned: Option<PlannedBreak>,
     /// The revision behind which nothing is shown on purpose.
     frozen: Option<u64>,
     /// Every event is sent twice on purpose.
@@ -60,7 +60,7 @@ enum Woken {
     Signal,
     Bookmark,
     Deadline,
-    Trap,
+    Break,
     Stopped,
 }
 
@@ -87,7 +87,9 @@ impl Watcher {
                 .bookmarks
                 .then(|| now + call.server.time.first_bookmark),
             deadline: now + timeout,
-            trap: call.fault().and_then(|action| Trap::of(action, now)),
+            planned: call
+                .fault()
+                .and_then(|action| PlannedBreak::of(action, now)),
             frozen: call.frozen(),
             doubles: call.fault() == Some(&Action::DuplicateEvents),
             client: Client::of(call),
@@ -172,15 +174,15 @@ impl Watcher {
     /// Waits for the next event; an error is a connection that breaks.
     pub(crate) async fn next(mut self: Box<Self>) -> Option<(io::Result<WatchEvent>, Box<Self>)> {
         loop {
-            if let Some(trap) = self.trap.take_if(|trap| trap.is_due()) {
-                self.spring(trap.breaks).await;
+            if let Some(planned) = self.planned.take_if(|planned| planned.is_due()) {
+                self.break_off(planned.breaks).await;
             }
             if let Some(breaks) = self.client.cut_off() {
-                self.spring(breaks).await;
+                self.break_off(breaks).await;
             }
             if let Some(event) = self.ready.pop_front() {
-                if let Some(trap) = &mut self.trap {
-                    trap.count();
+                if let Some(planned) = &mut self.planned {
+                    planned.count();
                 }
                 return Some((Ok(event), self));
             }
@@ -211,7 +213,7 @@ impl Watcher {
                 continue;
             }
             match self.wait().await {
-                Woken::Signal | Woken::Trap => {}
+                Woken::Signal | Woken::Break => {}
                 Woken::Bookmark => self.send_bookmark(),
                 Woken::Deadline | Woken::Stopped => self.finish(),
             }
@@ -219,7 +221,7 @@ impl Watcher {
     }
 
     /// Breaks the watch on purpose, whatever it has still to send.
-    async fn spring(&mut self, breaks: Break) {
+    async fn break_off(&mut self, breaks: Break) {
         self.ready.clear();
         match breaks {
             Break::End(ending) => self.end(ending),
@@ -347,8 +349,8 @@ impl Watcher {
                 None => std::future::pending().await,
             }
         };
-        let trap = async {
-            match self.trap.as_ref().and_then(Trap::at) {
+        let planned = async {
+            match self.planned.as_ref().and_then(PlannedBreak::at) {
                 Some(at) => time::sleep_until(at).await,
                 None => std::future::pending().await,
             }
@@ -362,8 +364,8 @@ impl Watcher {
             },
             () = self.server.stopped.cancelled() => Woken::Stopped,
             () = time::sleep_until(self.deadline) => Woken::Deadline,
-            () = trap => Woken::Trap,
-            () = self.client.changed() => Woken::Trap,
+            () = planned => Woken::Break,
+            () = self.client.changed() => Woken::Break,
             () = bookmark => Woken::Bookmark,
         }
     }

@@ -1,4 +1,4 @@
-//! The rules of a cluster.
+//! The rules that were added to a cluster.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::time::Instant;
 
-use super::applies::Asked;
+use super::request_info::RequestInfo;
 use super::rule::{Rule, RuleId};
 use crate::fault::Action;
 
@@ -46,7 +46,7 @@ struct AddedRules {
     random: fastrand::Rng,
 }
 
-/// A rule that was added, and how often it was asked.
+/// A rule that was added, and how often it matched and fired.
 #[derive(Debug)]
 struct AddedRule {
     id: RuleId,
@@ -69,9 +69,9 @@ pub(crate) struct Fault {
     pub(crate) added_at: u64,
 }
 
-/// What meets a request.
+/// The faults that apply to a request.
 #[derive(Debug, Default)]
-pub(crate) struct Met {
+pub(crate) struct AppliedFaults {
     pub(crate) delay: Duration,
     /// How long the answer is held.
     pub(crate) late: Duration,
@@ -166,47 +166,47 @@ impl Rules {
     }
 
     /// Asks every rule about a request, up to the first that decides.
-    pub(crate) fn meet(&self, asked: &Asked<'_>) -> Met {
-        let mut met = Met::default();
+    pub(crate) fn apply(&self, info: &RequestInfo<'_>) -> AppliedFaults {
+        let mut applied = AppliedFaults::default();
         let mut known = self.known.lock();
         let AddedRules { rules, random, .. } = &mut *known;
         for added in rules {
-            if !added.is_for(asked) || added.lets_in(&mut met) || !added.fires(random) {
+            if !added.is_for(info) || added.lets_in(&mut applied) || !added.fires(random) {
                 continue;
             }
             let action = added.rule.action();
-            met.actions.push(action.clone());
+            applied.actions.push(action.clone());
             let held = match action {
-                Action::Delay(time) => Some((&mut met.delay, time)),
-                Action::DelayReply(time) => Some((&mut met.late, time)),
+                Action::Delay(time) => Some((&mut applied.delay, time)),
+                Action::DelayReply(time) => Some((&mut applied.late, time)),
                 _ => None,
             };
             if let Some((held, time)) = held {
                 *held = held.saturating_add(*time);
                 continue;
             }
-            met.fault = Some(Fault {
+            applied.fault = Some(Fault {
                 action: action.clone(),
                 added_at: added.revision,
             });
             break;
         }
-        met
+        applied
     }
 }
 
 impl AddedRule {
-    fn is_for(&self, asked: &Asked<'_>) -> bool {
+    fn is_for(&self, info: &RequestInfo<'_>) -> bool {
         let is_over = self.end.is_some_and(|end| Instant::now() >= end);
-        !is_over && self.rule.matches(asked)
+        !is_over && self.rule.matches(info)
     }
 
     /// Gives a request a place under the limit, if this is one and has a place.
-    fn lets_in(&self, met: &mut Met) -> bool {
+    fn lets_in(&self, applied: &mut AppliedFaults) -> bool {
         let places = self.places.as_ref().map(Arc::clone);
         let place = places.and_then(|places| places.try_acquire_owned().ok());
         let is_in = place.is_some();
-        met.places.extend(place);
+        applied.places.extend(place);
         is_in
     }
 

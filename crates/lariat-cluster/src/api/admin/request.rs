@@ -1,4 +1,4 @@
-//! What is asked, and how it is answered.
+//! Requests to the admin endpoint, and their answers.
 
 use bytes::Bytes;
 use http::{Method, StatusCode};
@@ -13,7 +13,7 @@ use crate::wire::reply::Reply;
 
 /// A request to the endpoint.
 #[derive(Debug)]
-pub(crate) struct Asked {
+pub(crate) struct AdminRequest {
     pub(crate) method: Method,
     /// The path behind the prefix.
     pub(crate) path: Vec<String>,
@@ -22,7 +22,7 @@ pub(crate) struct Asked {
     pub(crate) body: Bytes,
 }
 
-impl Asked {
+impl AdminRequest {
     /// Refuses every method but one.
     pub(super) fn only(&self, method: &Method) -> Result<(), ApiError> {
         if self.method == *method {
