@@ -1,4 +1,4 @@
-//! What every cluster has from the beginning: namespaces, and with RBAC roles and bindings.
+//! What every cluster begins with: namespaces, and with RBAC roles and bindings.
 //!
 //! Source: `k8s.io/kubernetes/plugin/pkg/auth/authorizer/rbac/bootstrappolicy`, the parts people bind to.
 
@@ -40,7 +40,7 @@ pub(crate) fn create_namespaces(server: &Server) {
             None,
             object.as_object().map(Draft::new),
         );
-        // A cluster that goes on with what was there has them already.
+        // A cluster that continues from a data file has them already.
         drop(server.store.commit(write));
     }
 }
@@ -210,6 +210,6 @@ fn store(server: &Server, plural: &str, name: &str, mut object: Value) {
         .table(&format!("{plural}.rbac.authorization.k8s.io"));
     let key = ObjectKey::cluster(name);
     let write = Write::new(table, &key, None, object.as_object().map(Draft::new));
-    // A cluster that goes on with what was there has them already.
+    // A cluster that continues from a data file has them already.
     drop(server.store.commit(write));
 }

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use lariat_core::clock;
 use tokio::time::Instant;
 
-/// Wall-clock time that stands still when tokio's time is paused and jumps when it is advanced.
+/// Wall-clock time that follows tokio's clock when that is paused or advanced.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Clock {
     started: Instant,
@@ -21,7 +21,7 @@ impl Clock {
         }
     }
 
-    /// Returns the present as Kubernetes writes a `Time`: RFC 3339, whole seconds, UTC.
+    /// Returns the present time as a Kubernetes `Time`: RFC 3339, whole seconds, UTC.
     pub(crate) fn now(&self) -> String {
         self.later(0)
     }
@@ -39,7 +39,9 @@ impl Clock {
         text(self.started_at.checked_add(since).unwrap_or(Timestamp::MAX))
     }
 
-    /// Returns a time some seconds before another; what is no time is taken for the present.
+    /// Returns a time some seconds earlier.
+    ///
+    /// A text that is no time counts as the present.
     pub(crate) fn earlier(&self, time: &str, seconds: u64) -> String {
         let then = time.parse().unwrap_or_else(|_| self.timestamp());
         let by = Duration::from_secs(seconds);

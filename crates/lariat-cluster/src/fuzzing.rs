@@ -12,7 +12,7 @@ use crate::verbs;
 use crate::wire::document::Document;
 use crate::wire::yaml;
 
-/// Reads JSON as a request body; returns it with the paths of members that are in it twice.
+/// Reads JSON as a request body, with the paths of duplicate members.
 ///
 /// # Errors
 ///
@@ -102,7 +102,7 @@ pub fn follow(path: &str, root: &Value) -> Result<Option<Value>, String> {
     Ok(JsonPath::parse(path)?.first(root).cloned())
 }
 
-/// Checks the rules of a schema as a definition is checked; returns how many faults they have.
+/// Checks a schema's rules as those of a definition; returns the number of faults.
 #[must_use]
 pub fn faults_of_rules(schema: &Value) -> usize {
     let faults = check_rules(schema, true);
@@ -113,7 +113,9 @@ pub fn faults_of_rules(schema: &Value) -> usize {
         .count()
 }
 
-/// Holds an object, which may replace an old one, against a schema; returns what is wrong with it.
+/// Validates an object, which may replace an old one, against a schema.
+///
+/// Returns what is wrong with it.
 #[must_use]
 pub fn validate(schema: &Value, object: &Value, old: Option<&Value>) -> Vec<String> {
     let structural = Structural::compile(schema);
@@ -121,7 +123,9 @@ pub fn validate(schema: &Value, object: &Value, old: Option<&Value>) -> Vec<Stri
     causes.iter().map(|cause| format!("{cause:?}")).collect()
 }
 
-/// Reads an object as its built-in kind is read: without what the kind does not have.
+/// Reads an object as its built-in kind is read.
+///
+/// Members that the kind does not have are dropped.
 ///
 /// # Errors
 ///

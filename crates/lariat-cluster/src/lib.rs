@@ -20,7 +20,7 @@
 //! with their versions, pages, bookmarks and expiries; JSON, merge and strategic merge patches and
 //! server-side apply; subresources; tables, aggregated discovery and OpenAPI for kubectl; JSON, YAML and
 //! protobuf bodies; garbage collection and the lifecycle of namespaces. `docs/conformance.md` in the
-//! repository tells how that is checked, and what differs.
+//! repository says how that is checked, and what differs.
 //!
 //! On request it does more: nodes and workloads are [simulated](Workloads), so that Deployments roll out,
 //! Pods become ready and Jobs complete; it demands tokens, or judges by RBAC; it is filled with

@@ -14,7 +14,7 @@ pub(crate) struct Random {
     is_repeatable: bool,
 }
 
-/// The characters of a generated suffix: no vowels, nothing that looks like something else.
+/// The characters of generated suffixes: no vowels, and none that look alike.
 const SUFFIX: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
 const SUFFIX_LENGTH: usize = 5;
 const GENERATED_LENGTH: usize = 63;
@@ -28,7 +28,7 @@ impl Random {
         }
     }
 
-    /// Goes on with other names than those that would have followed, as many seeds lead to them.
+    /// Continues with other names than before, as if by another seed.
     pub(crate) fn vary(&self, salt: u64) {
         let mut random = self.random.lock();
         *random = fastrand::Rng::with_seed(random.u64(..) ^ salt);
@@ -67,7 +67,9 @@ impl Random {
         self.random.lock().usize(..below)
     }
 
-    /// Makes a name from `generateName`, which is cut so that the whole has at most 63 characters.
+    /// Generates a name from `generateName`.
+    ///
+    /// The base is cut so that the whole has at most 63 characters.
     pub(crate) fn generate(&self, base: &str) -> String {
         let room = GENERATED_LENGTH - SUFFIX_LENGTH;
         let cut = base
@@ -82,9 +84,9 @@ impl Random {
 
 /// Makes a version 4 UUID of random bits.
 pub(crate) fn uuid(bits: u128) -> String {
-    let bits = bits & !(0xf << 76) | (4 << 76);
-    let bits = bits & !(0x3 << 62) | (2 << 62);
-    let hex = format!("{bits:032x}");
+    let versioned = bits & !(0xf << 76) | (4 << 76);
+    let uuid = versioned & !(0x3 << 62) | (2 << 62);
+    let hex = format!("{uuid:032x}");
     let parts = [
         &hex[..8],
         &hex[8..12],

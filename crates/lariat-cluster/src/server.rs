@@ -33,7 +33,7 @@ pub(crate) struct Server {
     pub(crate) random: Random,
     pub(crate) journal: Journal,
     pub(crate) faults: Rules,
-    /// What the control plane has seen, as a place in the [sequence](Store::sequence) of changes.
+    /// How far the control plane has come in the [sequence](Store::sequence).
     pub(crate) looked: watch::Sender<u64>,
     /// Serves the [admin endpoint](crate::api::admin).
     pub(crate) admin: bool,
@@ -92,7 +92,9 @@ impl Server {
         }
     }
 
-    /// Goes on with other uids, now that a snapshot may have brought those that would follow.
+    /// Continues with other uids.
+    ///
+    /// A restored snapshot may have brought those that would follow.
     pub(crate) fn vary_names(&self) {
         self.random.vary(self.store.revision());
     }
@@ -100,7 +102,7 @@ impl Server {
     /// Waits until the control plane has seen everything that is stored now.
     pub(crate) async fn reconciled(&self) -> Result<(), Unsaved> {
         let wanted = self.store.sequence();
-        // The control plane is told of nothing that the disk does not take.
+        // The control plane sees no change that the disk does not take.
         self.store.settled().await?;
         let mut looked = self.looked.subscribe();
         tokio::select! {

@@ -53,7 +53,7 @@ impl Time {
         }
     }
 
-    /// As [`real`](Self::real), but namespaces are emptied and definitions are served without delay.
+    /// As [`real`](Self::real), but without delays of namespaces and definitions.
     pub fn fast() -> Self {
         Self {
             namespace_deletion: Duration::ZERO,
@@ -74,27 +74,31 @@ impl Time {
         self
     }
 
-    /// Sets how long a definition is accepted before its kind is served (real 50 ms, fast 0).
+    /// Sets how long after its names a kind is served (real 50 ms, fast 0).
     pub fn establishing(mut self, delay: Duration) -> Self {
         self.establishing = delay.min(LONGEST);
         self
     }
 
-    /// Sets how often a watch that wants bookmarks gets one (default 60 s, at least 1 ms); the first
-    /// comes after 1 s.
+    /// Sets the time between bookmarks of a watch (default 60 s, at least 1 ms).
+    ///
+    /// The first comes after 1 s.
     pub fn bookmark_period(mut self, period: Duration) -> Self {
         self.bookmark_period = period.clamp(Duration::from_millis(1), LONGEST);
         self
     }
 
-    /// Sets how long a watch lasts at least that names no timeout (default 30 min); it lasts up to twice
-    /// as long.
+    /// Sets the shortest duration of watches without a timeout (default 30 min).
+    ///
+    /// They last up to twice as long.
     pub fn watch_timeout(mut self, timeout: Duration) -> Self {
         self.watch_timeout = timeout.min(LONGEST);
         self
     }
 
-    /// Sets how long an Event is kept after its last change (default 1 h; 0 keeps it for ever).
+    /// Sets how long an Event is kept after its last change (default 1 h).
+    ///
+    /// With 0 it is kept for ever.
     pub fn event_ttl(mut self, ttl: Duration) -> Self {
         self.event_ttl = ttl.min(LONGEST);
         self

@@ -52,7 +52,7 @@ impl Default for Workloads {
 }
 
 impl Workloads {
-    /// Sets how many nodes there are from the start: `node-1`, `node-2` and so on (default 1).
+    /// Sets how many nodes there are: `node-1`, `node-2` and so on (default 1).
     ///
     /// Nodes that clients create are used as well; without any node Pods stay pending.
     pub fn nodes(mut self, nodes: usize) -> Self {
@@ -78,13 +78,15 @@ impl Workloads {
         self
     }
 
-    /// Sets how long the containers of a Pod run that is not restarted (default 100 ms).
+    /// Sets how long the containers run of Pods without restarts (default 100 ms).
     pub fn run_time(mut self, time: Duration) -> Self {
         self.run_time = time;
         self
     }
 
-    /// Sets how long a deleted Pod takes to end (default 10 ms), at most its grace period.
+    /// Sets how long a deleted Pod takes to end (default 10 ms).
+    ///
+    /// It takes no longer than its grace period.
     pub fn termination(mut self, delay: Duration) -> Self {
         self.termination = delay;
         self

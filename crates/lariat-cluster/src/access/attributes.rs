@@ -5,10 +5,10 @@ use lariat_apimachinery::kinds::qualified;
 use crate::status::ApiError;
 use crate::wire::route::Target;
 
-/// What somebody wants to do.
+/// What a user wants to do.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Attributes {
-    /// A Kubernetes verb, or a method of HTTP in lower case for paths below no resource.
+    /// A Kubernetes verb, or an HTTP method in lower case for other paths.
     pub(crate) verb: String,
     pub(crate) subject: Subject,
 }
@@ -36,7 +36,7 @@ impl Default for Subject {
 }
 
 impl Attributes {
-    /// Returns what somebody may not do, as errors say it.
+    /// Returns what a user may not do, as errors word it.
     ///
     /// Source: `forbiddenMessage` in `k8s.io/apiserver/pkg/endpoints/handlers/responsewriters`.
     fn forbidden_message(&self, user: &str) -> String {
@@ -57,7 +57,7 @@ impl Attributes {
         format!("User {user:?} cannot {verb} resource {resource:?} in API group {group:?} {scope}")
     }
 
-    /// Returns the error of a user who may not do it.
+    /// Returns the error for a user without the permission.
     pub(crate) fn denied(&self, user: &str) -> ApiError {
         let why = self.forbidden_message(user);
         let message = match self.about() {

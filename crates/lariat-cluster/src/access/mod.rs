@@ -1,6 +1,6 @@
-//! Who asks, and what they may do.
+//! Users, and what they may do.
 //!
-//! Without any configuration whoever reaches the cluster may do everything. With tokens it knows who
+//! Without any configuration every client may do everything. With tokens it knows who
 //! asks; if it [requires authentication](crate::ClusterBuilder::require_authentication) it turns others
 //! away, and with [RBAC](crate::ClusterBuilder::rbac) it also evaluates the stored roles and bindings.
 

@@ -1,4 +1,4 @@
-//! Whether somebody may do something.
+//! Decisions on access: which user may do what.
 
 use serde_json::{Value, json};
 
@@ -8,16 +8,16 @@ use super::tokens::Tokens;
 use super::user::{MASTERS, User};
 use crate::store::Store;
 
-/// What anybody may ask a server that requires authentication.
+/// What a server that requires authentication answers to all clients.
 const PUBLIC: [&str; 5] = ["/healthz", "/livez", "/readyz", "/version", "/version/"];
 
 /// What decides whether a request is carried out.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Mode {
-    /// Whoever reaches the cluster may do everything.
+    /// Every client may do everything.
     #[default]
     Open,
-    /// Whoever says who they are may do everything, and others only ask how the server is.
+    /// Authenticated users may do everything, others only read health and version.
     Authenticated,
     /// What the stored roles and bindings allow.
     Rbac,
@@ -48,7 +48,7 @@ impl Access {
         }
     }
 
-    /// Returns what a user may do with the resources of a namespace, and with paths below no resource.
+    /// Returns what a user may do in a namespace: with resources and with other paths.
     pub(crate) fn rules(
         &self,
         store: &Store,

@@ -12,7 +12,7 @@ use crate::wire::route::Target;
 
 const GROUP: &str = "rbac.authorization.k8s.io";
 
-/// Decides by the bindings of the cluster, and by those of the namespace the request names.
+/// Decides by the bindings of the cluster and of the namespace in the request.
 pub(super) fn decide(store: &Store, user: &User, attributes: &Attributes) -> Decision {
     let namespace = match &attributes.subject {
         Subject::Path(_) => None,
@@ -66,8 +66,9 @@ impl Grant {
             .as_array()
             .into_iter()
             .flatten()
-            .find(|subject| applies(subject, user, text("/metadata/namespace")));
-        let subject = subject.map(describe).unwrap_or_default();
+            .find(|subject| applies(subject, user, text("/metadata/namespace")))
+            .map(describe)
+            .unwrap_or_default();
         format!(
             "RBAC: allowed by {} {name:?} of {} {:?} to {subject}",
             self.kind,

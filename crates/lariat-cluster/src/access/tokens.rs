@@ -1,4 +1,4 @@
-//! Bearer tokens: those a program configured, and those issued for service accounts.
+//! Bearer tokens: configured ones, and those issued for service accounts.
 
 use std::collections::HashMap;
 use std::{fmt, io};
@@ -95,9 +95,10 @@ impl Tokens {
         })
     }
 
-    /// Issues a token in the form of a JSON Web Token; its signature is a random number.
+    /// Issues a token in the form of a JSON Web Token.
     ///
-    /// The server knows its tokens, so nothing but itself has to be able to check them.
+    /// Its signature is a random number. The server knows its tokens, so nothing but itself has to be able to check
+    /// them.
     ///
     /// # Errors
     ///
@@ -152,7 +153,7 @@ fn encode(part: &Value) -> String {
 
 impl fmt::Debug for Tokens {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Whoever has a token is its user: it must not get into any log.
+        // A token is a credential: it must not get into any log.
         f.debug_struct("Tokens")
             .field("fixed", &self.fixed.len())
             .field("issued", &self.issued.lock().len())

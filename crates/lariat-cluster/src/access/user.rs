@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 /// Whose members may do everything.
 pub(crate) const MASTERS: &str = "system:masters";
-/// To which everybody belongs who said who they are.
+/// The group of all authenticated users.
 pub(crate) const AUTHENTICATED: &str = "system:authenticated";
 const UNAUTHENTICATED: &str = "system:unauthenticated";
 
@@ -51,7 +51,7 @@ impl User {
         self
     }
 
-    /// Sets the uid, which distinguishes users who had the same name at different times.
+    /// Sets the uid, which distinguishes users that had one name at different times.
     #[must_use]
     pub fn uid(self, uid: impl Into<String>) -> Self {
         Self {

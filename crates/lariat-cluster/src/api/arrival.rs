@@ -10,7 +10,7 @@ use http::uri::Authority;
 
 use crate::fault::Action;
 use crate::journal::{self, Mark};
-use crate::rules::{Asked, Met};
+use crate::rules::{AppliedFaults, RequestInfo};
 use crate::server::Server;
 use crate::status::ApiError;
 use crate::wire::negotiate::{Form, accepts_gzip};
@@ -33,8 +33,8 @@ pub(crate) struct Arrival {
 }
 
 impl Arrival {
-    /// Reads the head of a request, finds out which faults meet it, and records it.
-    pub(crate) fn new(server: &Server, parts: Parts, in_process: bool) -> (Self, Met) {
+    /// Reads the head of a request, finds the faults that apply to it, and records it.
+    pub(crate) fn new(server: &Server, parts: Parts, in_process: bool) -> (Self, AppliedFaults) {
         let mut arrival = Self {
             mark: None,
             route: Route::parse(parts.uri.path()),
@@ -48,26 +48,26 @@ impl Arrival {
         {
             arrival.query.watch(target.name.take().as_deref());
         }
-        let mut met = Met::default();
-        // Who administers faults must not be met by them.
+        let mut applied = AppliedFaults::default();
+        // Faults must not keep a client from removing them.
         if matches!(arrival.route, Route::Admin(_)) {
-            return (arrival, met);
+            return (arrival, applied);
         }
         let mut request = arrival.entry();
         if !server.stopped.is_cancelled() {
-            met = server.faults.meet(&Asked {
+            applied = server.faults.apply(&RequestInfo {
                 request: &request,
                 query: &arrival.query,
                 kinds: &server.kinds,
             });
-            request.faults.clone_from(&met.actions);
-            if !met.actions.is_empty() {
-                met.client.clone_from(&request.user_agent);
+            request.faults.clone_from(&applied.actions);
+            if !applied.actions.is_empty() {
+                applied.client.clone_from(&request.user_agent);
             }
-            arrival.legacy = met.actions.contains(&Action::LegacyDiscovery);
+            arrival.legacy = applied.actions.contains(&Action::LegacyDiscovery);
         }
         arrival.mark = Some(server.journal.record(request));
-        (arrival, met)
+        (arrival, applied)
     }
 
     /// Returns the verb, or `None` where the method has no meaning.
@@ -119,11 +119,13 @@ impl Arrival {
         self.parts.headers.contains_key(name)
     }
 
-    /// Iterates over the hosts the request is addressed to; `None` is one that cannot be read.
+    /// Iterates over the hosts the request is addressed to.
+    ///
+    /// `None` is one that cannot be read.
     pub(crate) fn hosts(&self) -> impl Iterator<Item = Option<Authority>> {
         let headers = self.parts.headers.get_all(HOST).into_iter();
-        let headers = headers.map(|value| Authority::try_from(value.as_bytes()).ok());
-        headers.chain(self.parts.uri.authority().cloned().map(Some))
+        let named = headers.map(|value| Authority::try_from(value.as_bytes()).ok());
+        named.chain(self.parts.uri.authority().cloned().map(Some))
     }
 
     /// Iterates over the values of a header that may come more than once.
@@ -132,7 +134,7 @@ impl Arrival {
         values.filter_map(|value| value.to_str().ok())
     }
 
-    /// Iterates over the headers whose names begin with a text: the rest of the name, and the value.
+    /// Iterates over headers by a prefix: the rest of the name, and the value.
     pub(crate) fn headers_below(&self, prefix: &str) -> impl Iterator<Item = (&str, &str)> {
         let headers = self.parts.headers.iter();
         headers.filter_map(move |(name, value)| {

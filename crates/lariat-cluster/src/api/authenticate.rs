@@ -1,4 +1,4 @@
-//! Finding out who asks.
+//! Authentication: finding out who sends a request.
 
 use std::collections::BTreeMap;
 
@@ -14,8 +14,8 @@ use crate::wire::verb::Verb;
 /// Returns who sends a request, if they may.
 pub(crate) fn admit(server: &Server, arrival: &Arrival) -> Result<User, ApiError> {
     pages::refuse(server, arrival)?;
-    let user = authenticate(server, arrival)?;
-    let user = impersonated(server, arrival, user)?;
+    let sender = authenticate(server, arrival)?;
+    let user = impersonated(server, arrival, sender)?;
     server.check(&user, &attributes_of(arrival))?;
     Ok(user)
 }
@@ -23,7 +23,7 @@ pub(crate) fn admit(server: &Server, arrival: &Arrival) -> Result<User, ApiError
 fn authenticate(server: &Server, arrival: &Arrival) -> Result<User, ApiError> {
     let access = &server.access;
     let authorization = arrival.authorization();
-    // Whoever has the cluster itself in hand needs no token.
+    // A client in this process has the cluster itself, and needs no token.
     let is_open = access.mode == Mode::Open;
     if authorization.is_empty() && (arrival.in_process || is_open) {
         return Ok(User::admin().authenticated());
@@ -41,7 +41,7 @@ fn authenticate(server: &Server, arrival: &Arrival) -> Result<User, ApiError> {
         .look_up(&server.store, &server.clock, token.trim());
     match known {
         Some(token) if token.audiences.iter().any(|each| each == AUDIENCE) => Ok(token.user),
-        // It is meant for somebody else.
+        // It is meant for another audience.
         Some(_) => Err(ApiError::unauthorized()),
         // A cluster that knows no tokens takes any.
         None if is_open && !access.tokens.has_fixed() => Ok(User::admin().authenticated()),
@@ -49,7 +49,7 @@ fn authenticate(server: &Server, arrival: &Arrival) -> Result<User, ApiError> {
     }
 }
 
-/// Returns the user a request is to be carried out as, if it names another and its sender may do so.
+/// Returns the user a request impersonates, if its sender may do so.
 fn impersonated(server: &Server, arrival: &Arrival, user: User) -> Result<User, ApiError> {
     let name = arrival.header_text("impersonate-user");
     if name.is_empty() {
@@ -100,11 +100,11 @@ fn nobody(arrival: &Arrival) -> Result<(), ApiError> {
             format!("[]string{{{}}}", texts.join(", "))
         }
     };
-    let extra: Vec<String> = extra
+    let entries: Vec<String> = extra
         .iter()
         .map(|(key, values)| format!("{key:?}:{}", list(values)))
         .collect();
-    let extra = match &extra[..] {
+    let extra = match &entries[..] {
         [] => "map[string][]string(nil)".to_owned(),
         entries => format!("map[string][]string{{{}}}", entries.join(", ")),
     };
@@ -137,8 +137,8 @@ fn attributes_of(arrival: &Arrival) -> Attributes {
         };
     };
     let mut target = target.clone();
-    let verb = arrival.verb().map(Verb::as_str);
-    let verb = verb.or_else(|| verb_of(arrival.method().as_str(), target.name.is_some()));
+    let of_objects = arrival.verb().map(Verb::as_str);
+    let verb = of_objects.or_else(|| verb_of(arrival.method().as_str(), target.name.is_some()));
     let selects = matches!(verb, Some("list" | "watch" | "deletecollection"));
     if target.name.is_none() && selects {
         target.name = selected_name(&arrival.query);
@@ -153,7 +153,9 @@ fn attributes_of(arrival: &Arrival) -> Attributes {
     }
 }
 
-/// Returns the only name a list or a watch selects, which permission may be limited to.
+/// Returns the only name that a list or a watch selects.
+///
+/// A permission may be limited to it.
 fn selected_name(query: &Query) -> Option<String> {
     let selector = query.text("fieldSelector")?;
     let mut names = selector

@@ -1,4 +1,4 @@
-//! Everything below no resource: discovery, OpenAPI, health and the version.
+//! Paths that are not of resources: discovery, OpenAPI, health and the version.
 
 use http::StatusCode;
 use http::header::HeaderValue;

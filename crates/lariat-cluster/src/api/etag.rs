@@ -19,7 +19,7 @@ pub(crate) fn digest(document: &[u8]) -> String {
     part(0) + &part(1)
 }
 
-/// Answers a document with its tag, or that it has not changed if `known` lists the tag.
+/// Answers a document with its tag, or 304 if `known` lists the tag.
 pub(crate) fn tagged(document: bytes::Bytes, content_type: HeaderValue, known: &str) -> Reply {
     let digest = digest(&document);
     tagged_as(&digest, document, content_type, known)

@@ -5,7 +5,7 @@ use http::StatusCode;
 use crate::status::ApiError;
 use crate::wire::reply::Reply;
 
-/// What a server looks after; here nothing of it can fail.
+/// The checks of a server; none of them can fail here.
 const CHECKS: [&str; 3] = ["ping", "log", "etcd"];
 
 /// Answers `/healthz`, `/livez` and `/readyz`, or one check below them.

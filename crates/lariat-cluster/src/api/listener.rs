@@ -19,7 +19,7 @@ use super::service::ClusterService;
 /// How long to wait after a connection that could not be accepted.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// How many requests one HTTP/2 connection carries at a time, as Go's server has it.
+/// How many requests an HTTP/2 connection carries at a time, as in Go's server.
 const MAX_STREAMS: u32 = 250;
 
 /// What every connection of a listener needs.

@@ -1,4 +1,4 @@
-//! The API as HTTP: the two front doors, who asks, and what is not about objects.
+//! The API as HTTP: the listener, the service, authentication, responses, and paths without objects.
 
 pub(crate) mod admin;
 pub(crate) mod arrival;
@@ -8,8 +8,10 @@ mod endpoints;
 mod etag;
 mod health;
 pub(crate) mod listener;
+mod objects;
 mod openapi;
 mod pages;
+mod render;
 #[cfg_attr(not(feature = "tls"), path = "secure_off.rs")]
 pub(crate) mod secure;
 pub(crate) mod service;

@@ -1,4 +1,4 @@
-//! Keeping web pages away from a cluster that takes everybody for an administrator.
+//! Refusing requests of web pages, where a cluster needs no credentials.
 //!
 //! A browser reaches what listens on its machine, and runs what any site sends it. A page of another site names that
 //! site as its `Origin`. One that has its name resolved to this machine (DNS rebinding) needs none, but sends
@@ -33,7 +33,7 @@ pub(super) fn refuse(server: &Server, arrival: &Arrival) -> Result<(), ApiError>
     Ok(())
 }
 
-/// Returns whether a host is one that no foreign name server can make mean this machine.
+/// Returns whether a host means this machine whatever a name server says.
 fn is_address_or_localhost(host: Option<Authority>) -> bool {
     host.is_some_and(|authority| {
         let host = authority.host();

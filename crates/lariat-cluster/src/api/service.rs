@@ -12,7 +12,7 @@ use http_body::Body;
 use tokio_util::sync::CancellationToken;
 
 use super::arrival::Arrival;
-use super::{admin, authenticate, discovery, endpoints};
+use super::{admin, authenticate, discovery, endpoints, objects};
 use crate::faults;
 use crate::rules::Fault;
 use crate::server::Server;
@@ -23,10 +23,10 @@ use crate::wire::reply::Reply;
 use crate::wire::route::Route;
 use crate::wire::verb::Verb;
 
-/// The cluster as a [`tower`](https://docs.rs/tower) service, for clients in the same process.
+/// The cluster as a [`tower`](https://docs.rs/tower) service.
 ///
-/// It is always ready. Errors of the API are HTTP responses; a call fails only where a
-/// [fault](crate::faults) says that its connection breaks.
+/// It is for clients in the same process. It is always ready. Errors of the API are HTTP responses; a call fails only
+/// where a [fault](crate::faults) says that its connection breaks.
 #[derive(Debug, Clone)]
 pub struct ClusterService {
     pub(crate) server: Arc<Server>,
@@ -67,12 +67,12 @@ where
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
     let (parts, body) = request.into_parts();
-    let (arrival, mut met) = Arrival::new(&server, parts, in_process);
+    let (arrival, mut applied) = Arrival::new(&server, parts, in_process);
     let compresses = arrival.accepts_gzip();
     let encoding = arrival.form().unwrap_or_default().encoding;
     let (path, mark) = (arrival.path().to_owned(), arrival.mark);
     let answer = async {
-        let answer = answer(Arc::clone(&server), arrival, met.fault.clone(), body);
+        let answer = answer(Arc::clone(&server), arrival, applied.fault.clone(), body);
         let reply = AssertUnwindSafe(answer).catch_unwind().await;
         // One request that finds a defect must not take its client's connection along.
         let reply = reply.unwrap_or_else(|_| {
@@ -81,18 +81,18 @@ where
                 "the server has a defect; its log says more",
             ))
         });
-        // Whatever an answer tells of has to be on disk, where there is one.
+        // With a data file, what an answer shows has to be on disk first.
         let reply = match server.store.settled().await {
             Ok(()) => reply.unwrap_or_else(Reply::from),
             Err(unsaved) => ApiError::internal(unsaved.to_string()).into(),
         };
         reply.encoded(encoding)
     };
-    let mut reply = faults::interpose(&server, &met, answer).await?;
+    let mut reply = faults::interpose(&server, &applied, answer).await?;
     if let Some(mark) = mark {
         server.journal.answered(mark, reply.code());
     }
-    let places = std::mem::take(&mut met.places);
+    let places = std::mem::take(&mut applied.places);
     if !places.is_empty() {
         reply = reply.map(|body| body.keep(places));
     }
@@ -120,14 +120,14 @@ where
         if !server.admin {
             return Err(ApiError::page_not_found());
         }
-        let asked = admin::Asked {
+        let request = admin::AdminRequest {
             method: arrival.method().clone(),
             path: path.clone(),
             query: arrival.query,
             content_type,
             body: body::read(body).await?,
         };
-        return admin::answer(&server, &asked).await;
+        return admin::answer(&server, &request).await;
     }
     let Route::Objects(target) = &arrival.route else {
         return endpoints::answer(&server, &arrival);
@@ -155,12 +155,10 @@ where
         resource: Arc::clone(resource),
         target,
         query: arrival.query,
-        shape: form.shape,
-        form,
         fault,
         server,
     };
-    Ok(call.run(verb).await)
+    Ok(objects::answer(call, verb, form).await)
 }
 
 /// Returns whether a verb makes sense for all namespaces at once.

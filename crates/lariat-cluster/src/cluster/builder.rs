@@ -46,7 +46,7 @@ struct TokenList(Vec<(String, User)>);
 
 impl fmt::Debug for TokenList {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Whoever has a token is its user: it must not get into any log.
+        // A token is a credential: it must not get into any log.
         f.debug_list()
             .entries(self.0.iter().map(|(_, user)| user))
             .finish()
@@ -80,7 +80,7 @@ impl ClusterBuilder {
 
     /// Serves HTTP on an address.
     ///
-    /// Whoever reaches the address may do everything, unless the cluster
+    /// Every client that reaches the address may do everything, unless the cluster
     /// [requires authentication](Self::require_authentication). Web pages in a browser on the same machine are kept
     /// out: without authentication, requests with an `Origin` header are answered 403, and on a loopback address so are
     /// those whose `Host` is neither an IP address nor `localhost`.
@@ -134,7 +134,7 @@ impl ClusterBuilder {
         self
     }
 
-    /// Lets only those in who say who they are; anybody else may ask for the version and the health.
+    /// Requires authentication; others may only read the version and the health.
     ///
     /// Without a [token](Self::token) one is made up, for the [kubeconfig](Cluster::kubeconfig).
     /// Clients in this process need none: who has the cluster in hand is its administrator.
@@ -156,7 +156,7 @@ impl ClusterBuilder {
         }
     }
 
-    /// Sets how many changes of each resource are remembered (default 100,000, at least 1).
+    /// Sets how many changes of a resource are kept (default 100,000, at least 1).
     ///
     /// A watch from a version before them expires. Each change keeps the states before
     /// and after it in memory, so this bounds what a long run with many writes needs.
@@ -167,9 +167,10 @@ impl ClusterBuilder {
         }
     }
 
-    /// Sets how many requests the [journal](Cluster::journal) keeps (default [`Journal::CAPACITY`]).
+    /// Sets how many requests the journal keeps (default [`Journal::CAPACITY`]).
     ///
-    /// The oldest are forgotten first. 0 keeps none, so that everything which counts requests finds none.
+    /// See [`Cluster::journal`]. The oldest are forgotten first. 0 keeps none, so that everything which counts requests
+    /// finds none.
     pub fn journal(self, requests: usize) -> Self {
         Self {
             journal: requests,
@@ -177,7 +178,7 @@ impl ClusterBuilder {
         }
     }
 
-    /// Makes uids, generated names and the chance of [faults](crate::faults) repeatable.
+    /// Makes uids, generated names and chance in [faults](crate::faults) repeatable.
     ///
     /// Two clusters that were started with the same seed at the same time, and get the same requests in
     /// the same order, answer the same bytes. That holds in process, on a current-thread runtime with
@@ -203,13 +204,13 @@ impl ClusterBuilder {
         }
     }
 
-    /// Keeps everything in an SQLite file, so that the next cluster with it goes on where this one ended.
+    /// Keeps everything in an SQLite file.
     ///
-    /// The file is made if it is missing, for nobody else to read; its directory has to be there. Beside it lies `-wal`, which
-    /// belongs to it. A write is answered, and a watcher told of it, when it is on disk: nothing that
-    /// anybody outside has heard of is lost, whenever the process or the machine ends. Writes that come
-    /// together share one flush of the disk. Reads are answered from memory, but not before that which
-    /// they tell of is on disk.
+    /// The next cluster with this file continues where this one ended. The file is made if it is missing, readable by
+    /// its owner alone; its directory has to be there. Beside it lies `-wal`, which belongs to it. A write is answered,
+    /// and shown to watchers, when it is on disk: nothing that a client has heard of is lost, whenever the process or
+    /// the machine ends. Writes that come together share one flush of the disk. Reads are answered from memory, but not
+    /// before that which they show is on disk.
     ///
     /// Objects, uids, timestamps, versions and custom kinds survive, and of the history as many changes
     /// as [`history`](Self::history) says, counted over all resources: clients resume their
@@ -228,7 +229,7 @@ impl ClusterBuilder {
 
     /// Serves the admin endpoint under `/lariat/` (default: no).
     ///
-    /// With it whoever reaches the cluster over HTTP can add faults, read the journal, cut watches and
+    /// With it every client that reaches the cluster over HTTP can add faults, read the journal, cut watches and
     /// restore snapshots, from any language.
     ///
     #[doc = include_str!("../api/admin/admin.md")]
@@ -245,9 +246,9 @@ impl ClusterBuilder {
         self
     }
 
-    /// Sets how long an Event is kept after its last change (default 1 h; 0 keeps it for ever).
+    /// Sets how long an Event is kept after its last change (default 1 h).
     ///
-    /// A later [`time`](Self::time) overrides it.
+    /// With 0 it is kept for ever. A later [`time`](Self::time) overrides it.
     pub fn event_ttl(mut self, ttl: Duration) -> Self {
         self.control.time = self.control.time.event_ttl(ttl);
         self
@@ -262,21 +263,24 @@ impl ClusterBuilder {
         self
     }
 
-    /// Sets whether deleted namespaces are emptied and let go (default true); otherwise they stay
-    /// `Terminating`.
+    /// Sets whether deleted namespaces are emptied and removed (default true).
+    ///
+    /// Otherwise they stay `Terminating`.
     pub fn namespace_deletion(mut self, on: bool) -> Self {
         self.control.namespace_deletion = on;
         self
     }
 
-    /// Sets whether every namespace has the ServiceAccount `default` and the ConfigMap
-    /// `kube-root-ca.crt`, as in a cluster with all its controllers (default false).
+    /// Sets whether namespaces get their default objects (default false).
+    ///
+    /// These are the ServiceAccount `default` and the ConfigMap `kube-root-ca.crt`, as in a cluster with all its
+    /// controllers.
     pub fn namespace_defaults(mut self, on: bool) -> Self {
         self.control.namespace_defaults = on;
         self
     }
 
-    /// Simulates nodes, a scheduler, kubelets and the controllers of workloads (default: none of it).
+    /// Simulates nodes, scheduler, kubelets and workload controllers (default: none).
     pub fn simulate_workloads(mut self, workloads: Workloads) -> Self {
         self.control.workloads = Some(workloads);
         self
@@ -332,11 +336,10 @@ impl ClusterBuilder {
                 .is_some_and(|address| address.ip().is_loopback()),
             tokens: Tokens::new(tokens.into_iter().collect()),
         };
-        let server = Server {
+        let server = Arc::new(Server {
             journal: Journal::new(self.journal),
             ..Server::new(store, seed, self.admin, self.control, access)
-        };
-        let server = Arc::new(server);
+        });
         bootstrap::create_namespaces(&server);
         if self.mode == Mode::Rbac {
             bootstrap::create_roles(&server);

@@ -23,10 +23,11 @@ use crate::persist::Keeper;
 use crate::server::Server;
 use crate::store::{Commit, Ending, Snapshot, StoredObject};
 
-/// A Kubernetes cluster in this process: an API server, its store, and the controllers it needs.
+/// A Kubernetes cluster in this process.
 ///
-/// It lives in memory, unless it has a data file, and ends when it is dropped; [`shutdown`](Self::shutdown) also waits for that.
-/// Each cluster is on its own: a test can have one, or dozens.
+/// It has an API server, its store, and the controllers it needs. It lives in memory, unless it has a data file, and
+/// ends when it is dropped; [`shutdown`](Self::shutdown) also waits for that. Each cluster is on its own: a test can
+/// have one, or dozens.
 ///
 /// Time is tokio's: under a paused clock bookmarks, timeouts and timestamps move with it.
 ///
@@ -97,7 +98,9 @@ impl Cluster {
         &self.server
     }
 
-    /// Returns the URL it listens on, if it does; one of this machine if it listens on all addresses.
+    /// Returns the URL it listens on, if it does.
+    ///
+    /// If it listens on all addresses, the URL has one of this machine.
     #[must_use]
     pub fn url(&self) -> Option<String> {
         let scheme = self.security.scheme();
@@ -113,7 +116,7 @@ impl Cluster {
         address.map(|address| format!("{scheme}://{address}"))
     }
 
-    /// Returns a kubeconfig for the URL, if it listens: kubectl and every client library read it.
+    /// Returns a kubeconfig for the URL, if it listens.
     #[must_use]
     pub fn kubeconfig(&self) -> Option<String> {
         let mut cluster = json!({"server": self.url()?});
@@ -145,7 +148,9 @@ impl Cluster {
         }
     }
 
-    /// Returns a kube client that talks to the cluster without a socket, in namespace `default`.
+    /// Returns a kube client of the cluster without a socket.
+    ///
+    /// Its namespace is `default`.
     #[cfg(feature = "client")]
     #[must_use]
     pub fn client(&self) -> kube::Client {
@@ -202,13 +207,13 @@ impl Cluster {
         }
     }
 
-    /// Returns the stored objects of a resource in the order of their keys, without a request.
+    /// Returns the stored objects of a resource, ordered by key.
     ///
-    /// The resource is named by its plural, and its group behind a dot unless that is the core group:
-    /// `configmaps`, `deployments.apps`. One that does not exist has no objects.
+    /// It makes no request. The resource is named by its plural, and its group behind a dot unless that is the core
+    /// group: `configmaps`, `deployments.apps`. One that does not exist has no objects.
     ///
-    /// It is not in the journal, no fault meets it, nothing waits, and nothing is encoded or decoded. A
-    /// test compares with it what clients believe.
+    /// It is not in the journal, no fault applies to it, nothing waits, and nothing is encoded or decoded. A
+    /// test compares it with what clients show.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")] async fn main() -> std::io::Result<()> {
@@ -224,7 +229,7 @@ impl Cluster {
         self.server.store.objects(resource)
     }
 
-    /// Returns one stored object of a resource without a request, as [`objects`](Self::objects) does.
+    /// Returns one stored object of a resource, as [`objects`](Self::objects) does.
     #[must_use]
     pub fn object(&self, resource: &str, key: &ObjectKey) -> Option<StoredObject> {
         self.server.store.object(resource, key)
@@ -257,7 +262,7 @@ impl Cluster {
         self.server.store.snapshot()
     }
 
-    /// Brings all objects back to a snapshot, as between two tests.
+    /// Restores all objects of a snapshot by new changes, as between two tests.
     ///
     /// What is different is deleted, created or modified, in one step that nothing comes between, and
     /// without finalizers or grace periods being asked. These are changes like any other: versions go on
@@ -281,12 +286,12 @@ impl Cluster {
         self.server.reconciled().await.map_err(io::Error::other)
     }
 
-    /// Becomes what the snapshot was, resource version and all, as if a backup of etcd were restored.
+    /// Restores a snapshot, resource version included.
     ///
-    /// This is a fault, and an **illegal** one: versions go back. Every open watch is cut, and what was
-    /// known before the snapshot has expired. A client that lists from a newer version is answered 504
-    /// with the cause `ResourceVersionTooLarge`; a watch from one is silent until the cluster gets there,
-    /// and never hears what has happened till then.
+    /// So does a cluster whose etcd is restored from a backup. This is a fault, and an **illegal** one: versions go
+    /// back. Every open watch is cut, and what was known before the snapshot has expired. A client that lists from a
+    /// newer version is answered 504 with the cause `ResourceVersionTooLarge`; a watch from one is silent until the
+    /// cluster gets there, and is never sent what has happened till then.
     ///
     /// # Errors
     ///
@@ -301,8 +306,9 @@ impl Cluster {
         self.server.reconciled().await.map_err(io::Error::other)
     }
 
-    /// Stops serving, ends open watches and waits for every task. Clients without a socket are answered
-    /// 503 from then on.
+    /// Stops serving, ends open watches and waits for every task.
+    ///
+    /// Clients without a socket are answered 503 from then on.
     ///
     /// # Cancel safety
     ///

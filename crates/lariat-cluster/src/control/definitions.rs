@@ -1,4 +1,4 @@
-//! The lifecycle of CustomResourceDefinitions: accepting names, serving the kind, taking it away.
+//! The lifecycle of CustomResourceDefinitions: names, serving, deletion.
 //!
 //! Source of the conditions: `k8s.io/apiextensions-apiserver/pkg/controller`.
 
@@ -53,7 +53,9 @@ struct Look<'a> {
 }
 
 impl Definitions {
-    /// Moves every definition one step on; a step commits, which leads to the next look.
+    /// Moves every definition one step on.
+    ///
+    /// A step commits, which leads to the next look.
     pub(super) fn reconcile(&mut self, server: &Server) {
         let catalog = server.kinds.catalog();
         let group = "apiextensions.k8s.io";
@@ -83,7 +85,7 @@ impl Definitions {
             if catch_unwind(step).is_err() {
                 let name = stored.key().name();
                 tracing::error!(name, "the look at a CustomResourceDefinition panicked");
-                // What is served already goes on being served as it was.
+                // What is served already stays as it is.
                 if !self.served.contains_key(name) {
                     self.refuse(&look, "the server has a defect; its log says more");
                 }
@@ -102,7 +104,7 @@ impl Definitions {
         self.establishing.values().min().copied()
     }
 
-    /// Returns whether a definition whose names are accepted is established only later.
+    /// Returns whether a definition with accepted names is established only later.
     fn is_too_early(&mut self, look: &Look<'_>) -> bool {
         let now = Instant::now();
         let uid = look.stored.shared_uid();
@@ -133,7 +135,7 @@ impl Definitions {
         }
     }
 
-    /// Accepts names, then installs, then serves, then keeps what is served up to date.
+    /// Takes the next step: accepts names, installs, serves, or updates the kind.
     fn bring_in(&mut self, look: &Look<'_>, accepted: &mut Accepted) -> Result<(), String> {
         let definition = look.definition.as_ref().map_err(String::clone)?;
         let decision = accepted.decide(look.stored.key().name(), &definition.spec);
@@ -178,14 +180,14 @@ impl Definitions {
         // A definition that was going may be back, with a snapshot that was restored.
         let known = self.served.get(name);
         let returns = known.is_some_and(|served| served.terminating.load(Ordering::Relaxed));
-        // Generations do not tell specifications apart: a snapshot may take them back.
+        // A generation does not identify a specification: a snapshot may take it back.
         let is_same = |served: &Served| served.spec == *spec && served.names == *names;
         if !returns && known.is_some_and(is_same) {
             return Ok(());
         }
         let table = look.server.store.table(name);
-        let terminating = known.filter(|_| !returns);
-        let terminating = terminating
+        let terminating = known
+            .filter(|_| !returns)
             .map(|served| Arc::clone(&served.terminating))
             .unwrap_or_default();
         let changed_at = known.map_or(0, |_| look.server.store.revision());
@@ -194,7 +196,7 @@ impl Definitions {
         let resources = resources_of(&definition, table, &terminating, changed_at)?;
         look.server.kinds.serve(table, resources);
         if known.is_some() {
-            // What watchers are told depends on the definition, so they have to come again.
+            // What watchers see depends on the definition, so they have to watch again.
             look.server.store.end_watches(Some(table), Ending::Drained);
         }
         let served = Served {
@@ -244,7 +246,7 @@ impl Definitions {
         for name in missing {
             self.retire(server, &name);
         }
-        // A controller that begins anew knows nothing of what its predecessor served.
+        // A new controller does not know what its predecessor served.
         let catalog = server.kinds.catalog();
         let custom = catalog.each_table().filter(|each| each.rules.custom);
         for resource in custom {
@@ -262,14 +264,14 @@ impl Definitions {
     }
 }
 
-/// Stops serving a table, and lets nobody come back to what happened in it.
+/// Stops serving a table, and expires its history.
 fn withdraw(server: &Server, table: TableId) {
     server.kinds.serve(table, Vec::new());
     server.store.expire(table);
     server.store.end_watches(Some(table), Ending::Drained);
 }
 
-/// Deletes all instances of a kind; tells whether none is left.
+/// Deletes all instances of a kind; returns whether none is left.
 fn remove_instances(look: &Look<'_>, table: TableId) -> bool {
     let catalog = look.server.kinds.catalog();
     let resource = catalog
@@ -285,7 +287,7 @@ fn remove_instances(look: &Look<'_>, table: TableId) -> bool {
                 verbs::remove(look.server, resource, stored, None);
             }
             Some(_) => {}
-            // No version is served, so nobody could ever take a finalizer away.
+            // No version is served, so no client could ever remove a finalizer.
             None => drop(look.server.store.commit(Write::new(
                 table,
                 stored.key(),
@@ -323,8 +325,9 @@ impl Look<'_> {
 
     /// Returns the names it was given, or those it asks for if it was given none.
     fn accepted_names(&self) -> Names {
-        let accepted = self.status().get("acceptedNames").cloned();
-        let accepted = accepted.and_then(|names| serde_json::from_value(names).ok());
+        let status = self.status();
+        let stored = status.get("acceptedNames").cloned();
+        let accepted = stored.and_then(|names| serde_json::from_value(names).ok());
         let wanted = || {
             self.definition
                 .as_ref()
@@ -378,7 +381,7 @@ impl Look<'_> {
     fn write(&self, part: Part, object: Object) {
         match strategy::replacement(self.resource, part, &self.object, object) {
             Ok(Replacement::Unchanged) => {}
-            // If somebody else was faster, the next look sees it.
+            // If another client was faster, the next look sees it.
             Ok(replacement) => {
                 drop(verbs::replace(
                     self.server,

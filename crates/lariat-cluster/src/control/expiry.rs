@@ -1,14 +1,15 @@
 //! The end of Events: they are kept for some time after their last change.
 //!
 //! A real server expires its own identity Leases too, which this one does not have; Leases of others
-//! stay until somebody deletes them, there as here.
+//! stay until they are deleted, there as here.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 
 use lariat_apimachinery::kinds::TableId;
 use tokio::time::Instant;
 
 use super::graph::Node;
+use super::queue::Queue;
 use crate::control::plane::{Controller, Plane};
 use crate::server::Server;
 use crate::store::{Change, EventType, Write};
@@ -23,8 +24,8 @@ pub(super) struct Expiry {
     tables: Vec<TableId>,
     /// When each Event was last changed.
     changed: HashMap<Node, Instant>,
-    /// Every Event, by a time before which it cannot be over.
-    queue: BTreeSet<(Instant, Node)>,
+    /// Every Event, for a time before which it cannot be over.
+    queue: Queue<Node>,
 }
 
 impl Expiry {
@@ -34,7 +35,7 @@ impl Expiry {
         Self {
             tables: events.into_iter().flatten().map(|r| r.table).collect(),
             changed: HashMap::new(),
-            queue: BTreeSet::new(),
+            queue: Queue::new(),
         }
     }
 
@@ -64,17 +65,14 @@ impl Controller for Expiry {
         }
         let now = Instant::now();
         if self.changed.insert(node.clone(), now).is_none() {
-            self.queue.insert((now + ttl, node));
+            self.queue.add_at(node, now + ttl);
         }
     }
 
     fn work(&mut self, plane: &Plane) -> bool {
         let now = Instant::now();
         for _ in 0..BATCH {
-            if self.queue.first().is_none_or(|(at, _)| *at > now) {
-                return false;
-            }
-            let Some((_, node)) = self.queue.pop_first() else {
+            let Some(node) = self.queue.take_due() else {
                 return false;
             };
             let Some(changed) = self.changed.get(&node) else {
@@ -82,7 +80,7 @@ impl Controller for Expiry {
             };
             let end = *changed + plane.server.time.event_ttl;
             if end > now {
-                self.queue.insert((end, node));
+                self.queue.add_at(node, end);
             } else {
                 Self::remove(plane, &node);
             }
@@ -91,6 +89,6 @@ impl Controller for Expiry {
     }
 
     fn due(&self, _plane: &Plane) -> Option<Instant> {
-        self.queue.first().map(|(at, _)| *at)
+        self.queue.next_due()
     }
 }

@@ -1,4 +1,6 @@
-//! Who owns whom: kept up to date by every commit, at a cost that depends on the commit alone.
+//! The graph of owner references, kept up to date by every commit.
+//!
+//! The cost depends on the commit alone.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -41,7 +43,7 @@ pub(super) struct Graph {
 struct Owner {
     /// An object with this uid was seen to go.
     is_gone: bool,
-    /// Who refers to it, and whether that blocks its deletion in the foreground; never empty.
+    /// Its dependents, and whether they block its deletion; never empty.
     dependents: BTreeMap<Node, bool>,
 }
 

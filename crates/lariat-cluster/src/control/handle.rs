@@ -6,7 +6,7 @@ use lariat_core::ObjectKey;
 
 use crate::server::Server;
 
-/// Switches of the controllers that run inside the cluster; a clone switches the same.
+/// Switches of the controllers inside the cluster; a clone switches the same.
 ///
 /// A controller that is off is the fault of a cluster whose controller manager is down: deleted owners
 /// leave their dependents behind, namespaces stay `Terminating`. Nothing is lost: switched on again, it
@@ -42,7 +42,9 @@ impl Control {
     }
 }
 
-/// What a test does to [simulated workloads](crate::Workloads); a clone does it to the same.
+/// Actions of tests on [simulated workloads](crate::Workloads).
+///
+/// A clone acts on the same.
 #[derive(Debug, Clone)]
 pub struct SimulatedWorkloads {
     pub(crate) server: Arc<Server>,

@@ -1,4 +1,4 @@
-//! The part of an object's metadata that controllers look at, without decoding the rest.
+//! The metadata that controllers look at, without decoding the rest.
 
 use serde::Deserialize;
 
@@ -46,12 +46,12 @@ impl Metadata {
         self.finalizers.iter().any(|each| each == finalizer)
     }
 
-    /// Returns whether the object waits for its dependents to be deleted, once it is deleted itself.
+    /// Returns whether its deletion waits for its dependents to be deleted.
     pub(super) fn is_foreground(&self) -> bool {
         self.has(FOREGROUND)
     }
 
-    /// Returns whether the object waits for its dependents to be released, once it is deleted itself.
+    /// Returns whether its deletion waits for its dependents to be released.
     pub(super) fn is_orphan(&self) -> bool {
         self.has(ORPHAN)
     }

@@ -1,7 +1,7 @@
 //! The controllers of the control plane that run inside the cluster.
 //!
 //! One task runs them all. It takes every commit from the store, in order, and shows it to each
-//! controller, which notes what it has to look at; then each does some of its work. So a commit costs
+//! controller, which enqueues what it has to look at; then each does some of its work. So a commit costs
 //! what it concerns, not the size of the store, and nothing runs while nothing happens: a timer is set
 //! only while something is due.
 
@@ -16,6 +16,7 @@ mod metadata;
 mod names;
 mod namespaces;
 mod plane;
+mod queue;
 mod run;
 mod workloads;
 mod write;

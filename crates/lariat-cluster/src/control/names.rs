@@ -28,8 +28,8 @@ impl Accepted {
         let held = definitions.iter().filter_map(|stored| {
             let object = stored.object();
             let group = object.get("spec")?.get("group")?.as_str()?.to_owned();
-            let names = object.get("status")?.get("acceptedNames")?.clone();
-            let names = serde_json::from_value(names).ok()?;
+            let accepted = object.get("status")?.get("acceptedNames")?.clone();
+            let names = serde_json::from_value(accepted).ok()?;
             Some((stored.key().name().to_owned(), group, names))
         });
         Self {
@@ -51,8 +51,8 @@ impl Accepted {
     }
 
     fn look(&self, definition: &str, spec: &Spec) -> Decision {
-        let own = self.held.iter().find(|(name, _, _)| name == definition);
-        let own = own.map(|(_, _, names)| names.clone()).unwrap_or_default();
+        let held = self.held.iter().find(|(name, _, _)| name == definition);
+        let own = held.map(|(_, _, names)| names.clone()).unwrap_or_default();
         let others = || {
             let in_group = move |(name, group, _): &&(String, String, Names)| {
                 *group == spec.group && name != definition
@@ -148,7 +148,7 @@ impl Decision {
         json
     }
 
-    /// Returns the condition that tells of the decision.
+    /// Returns the condition that reports the decision.
     pub(super) fn condition(&self) -> Value {
         let (status, reason, message) = match &self.conflict {
             None => ("True", "NoConflicts", "no conflicts found"),

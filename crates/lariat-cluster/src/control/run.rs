@@ -53,7 +53,7 @@ pub(crate) async fn run(server: Arc<Server>) {
 fn all_controllers(plane: &Plane) -> Vec<Box<dyn Controller>> {
     let mut all: Vec<Box<dyn Controller>> = vec![
         Box::new(CrdController::new()),
-        Box::new(namespaces::Namespaces::default()),
+        Box::new(namespaces::Namespaces::new()),
         Box::new(garbage::Collector::new(&plane.server)),
         Box::new(expiry::Expiry::new(&plane.server)),
     ];
@@ -66,13 +66,13 @@ fn all_controllers(plane: &Plane) -> Vec<Box<dyn Controller>> {
     all
 }
 
-/// Shows what was committed to every controller, and lets each work; tells whether there is more to do.
+/// Shows commits to all controllers and runs them; returns whether more is due.
 fn turn(plane: &mut Plane, controllers: &mut Vec<Box<dyn Controller>>) -> bool {
     let Changes {
-        anew,
+        is_complete,
         list: changes,
     } = plane.server.store.take_changes();
-    if anew {
+    if is_complete {
         plane.graph = Graph::default();
         *controllers = all_controllers(plane);
     }

@@ -1,4 +1,6 @@
-//! How the control plane writes: through the same checks as a client, each controller under its name.
+//! Writes of the control plane.
+//!
+//! They pass the same checks as those of clients, under the name of the controller.
 
 use std::sync::Arc;
 
@@ -85,8 +87,10 @@ impl Writer<'_> {
         }
     }
 
-    /// Changes an object past the checks of its kind, as subresources with rules of their own do:
-    /// `binding` of Pods, and the status of Deployments, which takes an annotation along.
+    /// Changes an object past the checks of its kind.
+    ///
+    /// Some subresources have rules of their own: `binding` of Pods, and the status of Deployments, which takes an
+    /// annotation along.
     pub(super) fn store(
         &self,
         resource: &Resource,

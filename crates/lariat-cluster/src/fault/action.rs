@@ -6,7 +6,7 @@ use super::refusal::Refusal;
 
 /// What happens to a request a [`Rule`](crate::faults::Rule) is for.
 ///
-/// An action meets only the requests it says anything about; a rule does not count the others.
+/// An action applies only to requests of the kind it describes; a rule does not count the others.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Action {
@@ -20,7 +20,7 @@ pub enum Action {
     ///
     /// All requests of the connection end with it. In process, the call fails.
     Disconnect,
-    /// Does what was asked, and closes the connection without an answer. Legal.
+    /// Handles the request, and closes the connection without an answer. Legal.
     LoseReply,
     /// Handles the request at once, and holds its answer back on tokio's clock. Legal.
     ///
@@ -28,7 +28,7 @@ pub enum Action {
     /// that moment, and its events wait too. A connection that breaks breaks after the time. If the
     /// cluster stops meanwhile, the answer is sent.
     DelayReply(Duration),
-    /// Does what was asked, and never answers. The connection stays open. Legal.
+    /// Handles the request, and never answers. The connection stays open. Legal.
     NoReply,
     /// Declares the version of a read expired. Legal.
     ///
@@ -38,18 +38,18 @@ pub enum Action {
     Expire,
     /// Declares the version of a read expired with HTTP 410, for watches too. Legal.
     ///
-    /// It meets the same requests as [`Expire`](Self::Expire). A client has to get along with both forms
+    /// It applies to the same requests as [`Expire`](Self::Expire). A client has to handle both forms
     /// ("Efficient detection of changes" in the concepts of the Kubernetes API).
     Gone,
-    /// Answers reads at version `0` with the state there was when the rule was added. Legal.
+    /// Answers reads at version `0` with the state when the rule was added. Legal.
     ///
-    /// Later changes reach such a watch as events. If the history no longer reaches back that far, the
-    /// state is the oldest it knows.
+    /// Later changes reach such a watch as events. If the history no longer reaches
+    /// back that far, the state is the oldest it knows.
     StaleRead,
-    /// Changes the object of an update or a patch shortly before, as another client would. Legal.
+    /// Changes the object just before an update or a patch, as another client. Legal.
     ///
-    /// Its annotation `lariat/touched` gets a new value. The update conflicts if it names the version it
-    /// replaces.
+    /// Its annotation `lariat/touched` gets a new value. The update conflicts if it names
+    /// the version it replaces.
     Conflict,
     /// Raises the cluster's version by a number before the request is handled. Legal.
     ///
@@ -59,9 +59,9 @@ pub enum Action {
     EndWatch(After),
     /// Cuts a watch off in the middle of a line. Legal.
     CutWatch(After),
-    /// Sends nothing more on a watch, and does not end it, whatever its timeout says. Legal.
+    /// Sends nothing more on a watch, and does not end it. Legal.
     ///
-    /// It ends when [all watches do](crate::Cluster::cut_watches).
+    /// The timeout of the watch does not end it either. It ends when [all watches do](crate::Cluster::cut_watches).
     HangWatch(After),
     /// Sends some events again that a watch from a version has seen. **Illegal.**
     ///
@@ -70,7 +70,7 @@ pub enum Action {
     ReplayEvents(usize),
     /// Refuses watches that ask for initial events with 422, as old servers do. Legal.
     RefuseWatchList,
-    /// Answers discovery group by group only, as servers before Kubernetes 1.26 do. Legal.
+    /// Answers discovery group by group, as servers before Kubernetes 1.26. Legal.
     LegacyDiscovery,
     /// Leaves out the bookmark that marks the end of the initial events. **Illegal.**
     OmitInitialEnd,
@@ -84,7 +84,7 @@ pub enum Action {
     /// state under its version, and watches send nothing that came later. Versions that were named by
     /// the client and pages that it continues are answered as always.
     Freeze,
-    /// Sends of each object only the net change when a watch goes on from a version. Legal.
+    /// Sends only net changes when a watch goes on from a version. Legal.
     ///
     /// States in between are left out, and objects that came and went meanwhile.
     SkipStates,
@@ -108,17 +108,21 @@ pub enum Action {
     /// [`Bandwidth`](Self::Bandwidth) for two to meet. Watches are let in and take no place, as with
     /// `--max-requests-inflight`. 0 refuses all.
     LimitRequests(usize),
-    /// Does what was asked, and breaks the connection off after so many bytes of the body. Legal.
+    /// Handles the request, and breaks the connection after some bytes. Legal.
     ///
-    /// A watch breaks off wherever the bytes are used up, which may be in the middle of a line. A body
-    /// that has fewer bytes is sent whole. Over HTTP/2 the connection stays, and the stream is reset.
+    /// The bytes are those of the body. A watch breaks off wherever the bytes are used up, which may be in the middle of
+    /// a line. A body that has fewer bytes is sent whole. Over HTTP/2 the connection stays, and the stream is reset.
     /// The answer is not compressed.
     CutBody(usize),
-    /// Does what was asked, and ends the body after so many bytes as if it were complete. **Illegal.**
+    /// Handles the request, and ends the body after some bytes. **Illegal.**
+    ///
+    /// The body looks complete.
     Truncate(usize),
-    /// Does what was asked, and answers a body that is not JSON though it says so. **Illegal.**
+    /// Handles the request, and answers invalid JSON as JSON. **Illegal.**
     Garble,
-    /// Answers 200 with a page of HTML, as a proxy with a login page, and does nothing. **Illegal.**
+    /// Answers 200 with a page of HTML, and does nothing. **Illegal.**
+    ///
+    /// A proxy with a login page does so.
     Html,
     /// Sends every event of a watch twice. **Illegal.**
     DuplicateEvents,
@@ -135,7 +139,7 @@ pub enum After {
 }
 
 impl Action {
-    /// Returns whether a client can meet this although its API server is correct.
+    /// Returns whether a client may see this although its API server is correct.
     ///
     /// Networks, proxies, overload, restarts and other clients do these things; a client has to recover
     /// from them. What is illegal shows how a client bears a defect of the server.

@@ -4,5 +4,4 @@ mod action;
 mod refusal;
 
 pub use action::{Action, After};
-pub(crate) use refusal::HTML;
 pub use refusal::{Form, Refusal};

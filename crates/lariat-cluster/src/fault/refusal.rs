@@ -3,13 +3,6 @@
 use std::time::Duration;
 
 use http::StatusCode;
-use http::header::HeaderValue;
-
-use crate::status::ApiError;
-use crate::wire::body::ResponseBody;
-use crate::wire::reply::{Reply, TEXT};
-
-pub(crate) const HTML: HeaderValue = HeaderValue::from_static("text/html");
 
 /// An error to answer: its code, how it is written, and when to come again.
 ///
@@ -54,7 +47,7 @@ impl Refusal {
         }
     }
 
-    /// Answers 429 as an overloaded API server does: in plain text, with `Retry-After: 1`.
+    /// Answers 429 in plain text with `Retry-After: 1`, as an overloaded API server.
     pub fn too_many_requests() -> Self {
         Self::new(StatusCode::TOO_MANY_REQUESTS)
             .form(Form::Text)
@@ -66,7 +59,7 @@ impl Refusal {
         Self { form, ..self }
     }
 
-    /// Asks the client to come again after some time, which the header has in whole seconds, rounded up.
+    /// Sets `Retry-After`, in whole seconds, rounded up.
     ///
     /// By default nothing is said.
     pub fn retry_after(self, time: Duration) -> Self {
@@ -77,25 +70,11 @@ impl Refusal {
         }
     }
 
-    /// Returns whether a correct API server, or what stands in front of it, answers this to any request.
+    /// Returns whether a correct API server may answer this to any request.
     ///
-    /// These are 429 and 5xx.
+    /// So may what stands in front of it. These are 429 and 5xx.
     #[must_use]
     pub fn is_legal(&self) -> bool {
         self.code == StatusCode::TOO_MANY_REQUESTS || self.code.is_server_error()
-    }
-
-    pub(crate) fn reply(&self) -> Reply {
-        let phrase = self.code.canonical_reason().unwrap_or("Error");
-        let reply = match self.form {
-            Form::Status => return ApiError::refused(self.code, self.retry_after).into(),
-            Form::Text => Reply::new(self.code, TEXT, ResponseBody::whole(format!("{phrase}\n"))),
-            Form::Html => {
-                let code = self.code.as_u16();
-                let page = format!("<html><body><h1>{code} {phrase}</h1></body></html>\n");
-                Reply::new(self.code, HTML, ResponseBody::whole(page))
-            }
-        };
-        reply.retry_after(self.retry_after)
     }
 }

@@ -6,9 +6,10 @@ use http::StatusCode;
 use serde::{Deserialize, Serialize};
 
 use crate::fault::{Action, After, Form, Refusal};
+use crate::journal::RequestFilter;
 use crate::rules::Rule;
 
-/// A rule as the [admin endpoint](crate::ClusterBuilder::admin) reads and writes it.
+/// A rule in the JSON of the [admin endpoint](crate::ClusterBuilder::admin).
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct RuleForm {
@@ -119,9 +120,11 @@ impl TryFrom<u16> for Code {
     type Error = &'static str;
 
     fn try_from(code: u16) -> Result<Self, Self::Error> {
-        let code = StatusCode::from_u16(code).ok();
-        let code = code.filter(|code| code.is_client_error() || code.is_server_error());
-        code.map(Self).ok_or("a code from 400 to 599 is needed")
+        StatusCode::from_u16(code)
+            .ok()
+            .filter(|code| code.is_client_error() || code.is_server_error())
+            .map(Self)
+            .ok_or("a code from 400 to 599 is needed")
     }
 }
 
@@ -199,39 +202,41 @@ struct Length {
 
 impl From<RuleForm> for Rule {
     fn from(form: RuleForm) -> Self {
-        let rule = Self::new(form.action.into());
-        Self {
+        let mut rule = Self::new(form.action.into());
+        rule.filter = RequestFilter {
             verb: form.verb,
             resource: form.resource,
-            kind: form.kind,
             subresource: form.subresource,
             namespace: form.namespace,
             name: form.name,
             client: form.client,
-            skip: form.skip.unwrap_or(rule.skip),
-            times: form.times.unwrap_or(rule.times),
-            probability: form.probability.unwrap_or(rule.probability),
-            lasts: form.for_seconds.map(|Seconds(time)| time),
-            ..rule
-        }
+        };
+        let options = &mut rule.inner;
+        options.kind = form.kind;
+        options.skip = form.skip.unwrap_or(options.skip);
+        options.times = form.times.unwrap_or(options.times);
+        options.probability = form.probability.unwrap_or(options.probability);
+        options.lasts = form.for_seconds.map(|Seconds(time)| time);
+        rule
     }
 }
 
 impl From<&Rule> for RuleForm {
     fn from(rule: &Rule) -> Self {
+        let (filter, options) = (rule.filter.clone(), &rule.inner);
         Self {
-            action: (&rule.action).into(),
-            verb: rule.verb.clone(),
-            resource: rule.resource.clone(),
-            kind: rule.kind.clone(),
-            subresource: rule.subresource.clone(),
-            namespace: rule.namespace.clone(),
-            name: rule.name.clone(),
-            client: rule.client.clone(),
-            skip: Some(rule.skip).filter(|skip| *skip > 0),
-            times: Some(rule.times).filter(|times| *times < u64::MAX),
-            probability: Some(rule.probability).filter(|probability| *probability < 1.0),
-            for_seconds: rule.lasts.map(Seconds),
+            action: (&options.action).into(),
+            verb: filter.verb,
+            resource: filter.resource,
+            kind: options.kind.clone(),
+            subresource: filter.subresource,
+            namespace: filter.namespace,
+            name: filter.name,
+            client: filter.client,
+            skip: Some(options.skip).filter(|skip| *skip > 0),
+            times: Some(options.times).filter(|times| *times < u64::MAX),
+            probability: Some(options.probability).filter(|probability| *probability < 1.0),
+            for_seconds: options.lasts.map(Seconds),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The handle by which faults are added and taken away.
+//! The handle by which faults are added and removed.
 
 use std::fmt;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ impl Faults {
         self.server.faults.add(rule, self.server.store.revision())
     }
 
-    /// Cuts a client off from the cluster: its connections break, and so do its open watches.
+    /// Cuts a client off: its connections and its open watches break.
     ///
     /// So do requests that wait, or whose answers wait, because of another rule. The client
     /// is known by how its `User-Agent` begins; an empty text stands for every client, as if
@@ -44,7 +44,7 @@ impl Faults {
         rule
     }
 
-    /// Cuts a client off without a word: its requests are not answered, its watches fall silent.
+    /// Cuts a client off silently: its requests and its watches hang.
     ///
     /// So does a network that drops packets. As for a [partition](Self::partition), an empty text stands
     /// for every client. What hangs goes on hanging when the rule is
@@ -56,9 +56,9 @@ impl Faults {
         rule
     }
 
-    /// Lets no write of a Lease by a client through, nor answers it, while all else works.
+    /// Drops a client's writes of Leases without an answer, while all else works.
     ///
-    /// A leader that is met by this must give up before its lease ends.
+    /// A leader to which this happens must give up before its lease ends.
     #[expect(clippy::must_use_candidate, reason = "as for add")]
     pub fn block_leases(&self, client: &str) -> RuleId {
         let writes = |request: &Request| !matches!(&*request.verb, "get" | "list" | "watch");
@@ -66,7 +66,7 @@ impl Faults {
         self.add(rule.client(client).when(writes))
     }
 
-    /// Takes a rule away, and tells whether it was still there.
+    /// Removes a rule, and returns whether it was still there.
     ///
     /// What it has done goes on: a request it holds stays held.
     #[expect(clippy::must_use_candidate, reason = "it changes the rules")]
@@ -74,12 +74,12 @@ impl Faults {
         self.server.faults.remove(rule)
     }
 
-    /// Takes all rules away.
+    /// Removes all rules.
     pub fn clear(&self) {
         self.server.faults.clear();
     }
 
-    /// Returns how often a rule has fired, 0 once it was taken away.
+    /// Returns how often a rule has fired, 0 once it was removed.
     #[must_use]
     pub fn hits(&self, rule: RuleId) -> u64 {
         self.server.faults.hits(rule)

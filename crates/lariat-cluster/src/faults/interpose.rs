@@ -6,51 +6,51 @@ use std::time::Duration;
 use tokio::sync::watch::Receiver;
 use tokio::time;
 
-use super::spoil;
+use super::{refuse, spoil};
 use crate::fault::{Action, Refusal};
-use crate::rules::{Isolated, Met};
+use crate::rules::{AppliedFaults, Isolated};
 use crate::server::Server;
 use crate::status::ApiError;
 use crate::wire::reply::Reply;
 
-/// Handles a request, unless something decides otherwise; an error is a connection that breaks.
+/// Handles a request under its faults; an error is a connection that breaks.
 ///
-/// What happens to single verbs is up to them.
+/// What a fault does to the objects of a request is done [before its verb](super::before_verb).
 pub(crate) async fn interpose(
     server: &Server,
-    met: &Met,
+    applied: &AppliedFaults,
     handled: impl Future<Output = Reply>,
 ) -> io::Result<Reply> {
-    if met.actions.is_empty() {
+    if applied.actions.is_empty() {
         return Ok(handled.await);
     }
-    let mut line = Line::new(server, &met.client);
-    if !met.delay.is_zero() {
-        line.hold(met.delay).await?;
+    let mut connection = Connection::new(server, &applied.client);
+    if !applied.delay.is_zero() {
+        connection.hold(applied.delay).await?;
         if server.stopped.is_cancelled() {
             return Ok(ApiError::shut_down().into());
         }
     }
-    let reply = decide(&mut line, met, handled).await;
-    if !met.late.is_zero() {
-        line.hold(met.late).await?;
+    let reply = decide(&mut connection, applied, handled).await;
+    if !applied.late.is_zero() {
+        connection.hold(applied.late).await?;
     }
     reply
 }
 
 /// Lets the one fault that decides about a request have its way.
 async fn decide(
-    line: &mut Line<'_>,
-    met: &Met,
+    connection: &mut Connection<'_>,
+    applied: &AppliedFaults,
     handled: impl Future<Output = Reply>,
 ) -> io::Result<Reply> {
-    match met.fault.as_ref().map(|fault| &fault.action) {
-        Some(Action::Refuse(refusal)) => Ok(refusal.reply()),
-        Some(Action::LimitRequests(_)) => Ok(Refusal::too_many_requests().reply()),
-        Some(Action::NoAnswer) => Err(line.never().await),
+    match applied.fault.as_ref().map(|fault| &fault.action) {
+        Some(Action::Refuse(refusal)) => Ok(refuse::reply(refusal)),
+        Some(Action::LimitRequests(_)) => Ok(refuse::reply(&Refusal::too_many_requests())),
+        Some(Action::NoAnswer) => Err(connection.never().await),
         Some(Action::NoReply) => {
             handled.await;
-            Err(line.never().await)
+            Err(connection.never().await)
         }
         Some(Action::Disconnect) => Err(lost("the connection is closed")),
         Some(Action::LoseReply) => {
@@ -72,7 +72,7 @@ async fn decide(
             Ok(reply.map(|body| spoil::throttle(body, *rate)))
         }
         Some(Action::SkipVersions(versions)) => {
-            line.server.store.skip_revisions(*versions);
+            connection.server.store.skip_revisions(*versions);
             Ok(handled.await)
         }
         _ => Ok(handled.await),
@@ -80,13 +80,13 @@ async fn decide(
 }
 
 /// The connection of a request, as long as something is held.
-struct Line<'a> {
+struct Connection<'a> {
     server: &'a Server,
     client: &'a str,
     isolated: Receiver<Vec<Isolated>>,
 }
 
-impl<'a> Line<'a> {
+impl<'a> Connection<'a> {
     fn new(server: &'a Server, client: &'a str) -> Self {
         let mut isolated = server.faults.isolated();
         // A request that came in spite of what is isolated was let through.
@@ -98,7 +98,9 @@ impl<'a> Line<'a> {
         }
     }
 
-    /// Waits for some time, or until the cluster stops; an error is a client that was cut off meanwhile.
+    /// Waits for some time, or until the cluster stops.
+    ///
+    /// An error is a client that was cut off meanwhile.
     async fn hold(&mut self, time: Duration) -> io::Result<()> {
         let stopped = &self.server.stopped;
         let is_silent = tokio::select! {

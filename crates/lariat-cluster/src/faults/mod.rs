@@ -1,9 +1,9 @@
 //! Faults: what goes wrong between a client and its cluster, on purpose.
 //!
 //! A [`Rule`] says which requests it is for and what happens to them, an [`Action`]. Rules are added
-//! and removed while the cluster runs; they meet requests that arrive from then on, over sockets and in
+//! and removed while the cluster runs; they apply to requests that arrive from then on, over sockets and in
 //! process alike. Every action says whether it is [legal](Action::is_legal): something a client has to
-//! get along with although its API server is correct.
+//! handle although its API server is correct.
 //!
 //! ```
 //! # #[tokio::main(flavor = "current_thread")] async fn main() -> std::io::Result<()> {
@@ -32,16 +32,22 @@
 //! [forgotten history](crate::Cluster::compact), a [restored backup](crate::Cluster::rewind_to). Over HTTP
 //! all of them are at the [admin endpoint](crate::ClusterBuilder::admin).
 
+mod admission;
+mod before_verb;
 mod form;
 mod handle;
 mod interpose;
+mod recreate;
+mod refuse;
 mod spoil;
+mod touch;
 
 pub use crate::fault::{Action, After, Form, Refusal};
-pub use crate::rules::{Rule, RuleId};
+pub use crate::rules::{Rule, RuleId, RuleOptions};
 pub use handle::Faults;
 /// The code of a [`Refusal`].
 pub use http::StatusCode;
 
+pub(crate) use before_verb::before_verb;
 pub(crate) use form::RuleForm;
 pub(crate) use interpose::interpose;

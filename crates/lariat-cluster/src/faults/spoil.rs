@@ -7,12 +7,14 @@ use bytes::Bytes;
 use futures::stream::{self, BoxStream};
 use futures::{Stream, StreamExt};
 use http::StatusCode;
+use http::header::HeaderValue;
 use http_body_util::BodyExt;
 use tokio::time;
 
-use crate::fault::HTML;
 use crate::wire::body::ResponseBody;
 use crate::wire::reply::Reply;
+
+pub(super) const HTML: HeaderValue = HeaderValue::from_static("text/html");
 
 const PAGE: &str = "<html><body><h1>Please log in</h1></body></html>\n";
 
@@ -38,18 +40,20 @@ pub(super) fn truncate(body: ResponseBody, bytes: usize) -> ResponseBody {
         if left == 0 {
             return None;
         }
-        let piece = pieces.next().await?;
-        let piece = piece.map(|mut piece| piece.split_to(piece.len().min(left)));
+        let whole = pieces.next().await?;
+        let piece = whole.map(|mut whole| whole.split_to(whole.len().min(left)));
         let sent = piece.as_ref().map_or(0, Bytes::len);
         Some((piece, (pieces, left - sent)))
     });
     ResponseBody::stream(cut)
 }
 
-/// Breaks the connection off after some bytes of a body; what is shorter comes whole.
+/// Breaks the connection after some bytes of a body.
+///
+/// A shorter body is sent whole.
 pub(super) fn cut(body: ResponseBody, bytes: usize) -> ResponseBody {
     let cut = stream::unfold(Some((pieces(body), bytes)), |rest| async move {
-        // Behind the break there is nothing, and what made the rest is let go.
+        // Behind the break there is nothing, and what made the rest is dropped.
         let (mut pieces, left) = rest?;
         if left == 0 {
             // A connection sends what it has when a body makes it wait, and drops it when a body fails.
@@ -57,8 +61,8 @@ pub(super) fn cut(body: ResponseBody, bytes: usize) -> ResponseBody {
             let broken = io::Error::new(io::ErrorKind::ConnectionReset, "the body is cut");
             return Some((Err(broken), None));
         }
-        let piece = pieces.next().await?;
-        let piece = piece.map(|mut piece| piece.split_to(piece.len().min(left)));
+        let whole = pieces.next().await?;
+        let piece = whole.map(|mut whole| whole.split_to(whole.len().min(left)));
         let sent = piece.as_ref().map_or(0, Bytes::len);
         Some((piece, Some((pieces, left - sent))))
     });

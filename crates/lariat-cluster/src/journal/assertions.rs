@@ -1,9 +1,9 @@
-//! What tests want to be true of the requests of a program.
+//! Assertions on the requests of a program.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::report::Table;
+use super::report::RequestTable;
 use super::select::busiest;
 use super::{
     Selection,
@@ -11,7 +11,7 @@ use super::{
 };
 
 impl Journal {
-    /// Checks that nothing is asked over and over: no verb and path more than so often per time.
+    /// Checks that no verb and path is requested too often within a time.
     ///
     /// # Panics
     ///
@@ -21,7 +21,7 @@ impl Journal {
         self.select().assert_no_hot_loop(most, per);
     }
 
-    /// Checks that exactly one watch of a resource was begun, and that none came before or after it.
+    /// Checks that exactly one watch of a resource was begun.
     ///
     /// # Panics
     ///
@@ -33,7 +33,7 @@ impl Journal {
 }
 
 impl Selection {
-    /// Checks of these requests that no verb and path came more than so often within a time.
+    /// Checks that no verb and path of these requests came too often within a time.
     ///
     /// # Panics
     ///
@@ -51,7 +51,7 @@ impl Selection {
             assert!(
                 count <= most,
                 "hot loop: {verb} {path} came {count} times within {per:?}, of {most} allowed:\n{}",
-                Table(&requests[from..from + count]),
+                RequestTable(&requests[from..from + count]),
             );
         }
     }
@@ -68,14 +68,14 @@ impl Selection {
         if watches.is_empty() {
             panic!(
                 "no watch of {resource}; its requests were:\n{}",
-                Table(&of_resource.requests())
+                RequestTable(&of_resource.requests())
             );
         }
         assert!(
             watches.len() == 1,
             "{} watches of {resource} instead of one:\n{}",
             watches.len(),
-            Table(&watches),
+            RequestTable(&watches),
         );
     }
 
@@ -91,7 +91,7 @@ impl Selection {
             requests.len() == expected,
             "{} requests instead of {expected}:\n{}",
             requests.len(),
-            Table(&requests),
+            RequestTable(&requests),
         );
     }
 }

@@ -17,8 +17,10 @@ use crate::fault::Action;
 pub struct Request {
     /// When it arrived, on tokio's clock since the start of the cluster.
     pub at: Duration,
-    /// The Kubernetes verb: `get`, `list`, `watch`, `create`, `update`, `patch`, `delete` or
-    /// `deletecollection`; the HTTP method in lower case for what is not about objects.
+    /// The Kubernetes verb, such as `get` or `deletecollection`.
+    ///
+    /// The others are `list`, `watch`, `create`, `update`, `patch` and `delete`. A request that is not about objects
+    /// has the HTTP method in lower case.
     pub verb: String,
     /// The group of the resource, empty for the core group.
     pub group: String,
@@ -36,9 +38,9 @@ pub struct Request {
     pub query: String,
     /// The client's `User-Agent`.
     pub user_agent: String,
-    /// The code it was answered with; `None` as long as it is not answered, and if it never is.
+    /// The status code of the answer; `None` while there is none.
     pub code: Option<StatusCode>,
-    /// The faults that met it, in order; none for most requests.
+    /// The faults that applied to it, in order; none for most requests.
     pub faults: Vec<Action>,
 }
 
@@ -77,7 +79,7 @@ impl Journal {
         }
     }
 
-    /// Records a request, and tells which it is.
+    /// Records a request, and returns its place.
     pub(crate) fn record(&self, mut request: Request) -> Mark {
         request.at = self.started.elapsed();
         let mut entries = self.entries.lock();
@@ -92,9 +94,9 @@ impl Journal {
     /// Notes how a request was answered, unless it is forgotten.
     pub(crate) fn answered(&self, request: Mark, code: StatusCode) {
         let mut entries = self.entries.lock();
-        let place = request.0.checked_sub(entries.first);
-        let place = place.and_then(|place| usize::try_from(place).ok());
-        if let Some(request) = place.and_then(|place| entries.requests.get_mut(place)) {
+        let behind_first = request.0.checked_sub(entries.first);
+        let index = behind_first.and_then(|index| usize::try_from(index).ok());
+        if let Some(request) = index.and_then(|index| entries.requests.get_mut(index)) {
             request.code = Some(code);
         }
     }
@@ -139,7 +141,8 @@ impl Entries {
     /// Iterates over the requests after a mark.
     pub(super) fn since(&self, mark: Mark) -> impl Iterator<Item = &Request> {
         let skipped = mark.0.saturating_sub(self.first);
-        let skipped = usize::try_from(skipped).unwrap_or(usize::MAX);
-        self.requests.iter().skip(skipped)
+        self.requests
+            .iter()
+            .skip(usize::try_from(skipped).unwrap_or(usize::MAX))
     }
 }

@@ -18,8 +18,11 @@
 
 mod assertions;
 mod entries;
+mod filter;
 mod report;
 mod select;
 
 pub use entries::{Journal, Mark, Request};
-pub use select::Selection;
+pub use filter::Filtered;
+pub(crate) use filter::RequestFilter;
+pub use select::{Recorded, Selection};

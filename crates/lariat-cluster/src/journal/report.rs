@@ -8,9 +8,9 @@ use super::entries::Request;
 const SHOWN: usize = 40;
 
 /// Requests in columns; of many the first.
-pub(super) struct Table<'a>(pub(super) &'a [Request]);
+pub(super) struct RequestTable<'a>(pub(super) &'a [Request]);
 
-impl fmt::Display for Table<'_> {
+impl fmt::Display for RequestTable<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self(requests) = self;
         if requests.is_empty() {

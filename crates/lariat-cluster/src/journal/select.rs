@@ -3,94 +3,52 @@
 use std::time::Duration;
 
 use super::entries::{Journal, Mark, Request};
+use super::filter::Filtered;
 
-/// Some requests of a journal; what it selects is looked up when it is asked.
+/// Requests of a journal; they are looked up each time it is asked.
+pub type Selection = Filtered<Recorded>;
+
+/// The requests of a journal from a moment on.
 #[derive(Debug, Clone)]
-#[must_use = "a selection does nothing until it is asked"]
-pub struct Selection {
+pub struct Recorded {
     journal: Journal,
     since: Mark,
-    verb: Option<String>,
-    resource: Option<String>,
-    subresource: Option<String>,
-    namespace: Option<String>,
-    name: Option<String>,
-    client: Option<String>,
 }
 
-impl Selection {
+impl Filtered<Recorded> {
     pub(super) fn of(journal: Journal) -> Self {
-        Self {
-            journal,
-            since: Mark(0),
-            verb: None,
-            resource: None,
-            subresource: None,
-            namespace: None,
-            name: None,
-            client: None,
-        }
+        let since = Mark(0);
+        Self::all(Recorded { journal, since })
     }
 
     /// Narrows it to what came after a mark.
     pub fn since(mut self, mark: Mark) -> Self {
-        self.since = mark;
-        self
-    }
-
-    /// Narrows it to a verb.
-    pub fn verb(mut self, verb: impl Into<String>) -> Self {
-        self.verb = Some(verb.into());
-        self
-    }
-
-    /// Narrows it to a resource by its plural name.
-    pub fn resource(mut self, plural: impl Into<String>) -> Self {
-        self.resource = Some(plural.into());
-        self
-    }
-
-    /// Narrows it to a subresource; an empty text means the resource itself.
-    pub fn subresource(mut self, subresource: impl Into<String>) -> Self {
-        self.subresource = Some(subresource.into());
-        self
-    }
-
-    /// Narrows it to a namespace in the path; an empty text means requests without one.
-    pub fn namespace(mut self, namespace: impl Into<String>) -> Self {
-        self.namespace = Some(namespace.into());
-        self
-    }
-
-    /// Narrows it to a name in the path, which creations do not have.
-    pub fn name(mut self, name: impl Into<String>) -> Self {
-        self.name = Some(name.into());
-        self
-    }
-
-    /// Narrows it to clients whose `User-Agent` begins so.
-    pub fn client(mut self, user_agent: impl Into<String>) -> Self {
-        self.client = Some(user_agent.into());
+        self.inner.since = mark;
         self
     }
 
     /// Returns the requests, oldest first.
     #[must_use]
     pub fn requests(&self) -> Vec<Request> {
-        let entries = self.journal.entries.lock();
-        let selected = entries.since(self.since).filter(|each| self.holds(each));
-        selected.cloned().collect()
+        let Recorded { journal, since } = &self.inner;
+        let entries = journal.entries.lock();
+        let after = entries.since(*since);
+        after
+            .filter(|each| self.filter.matches(each))
+            .cloned()
+            .collect()
     }
 
     /// Counts the requests.
     #[must_use]
     pub fn count(&self) -> usize {
-        let entries = self.journal.entries.lock();
-        let selected = entries.since(self.since).filter(|each| self.holds(each));
-        selected.count()
+        let Recorded { journal, since } = &self.inner;
+        let entries = journal.entries.lock();
+        let after = entries.since(*since);
+        after.filter(|each| self.filter.matches(each)).count()
     }
 
-    /// Returns the largest number of requests that came within any span of so much time.
+    /// Returns the largest number of requests within any span of so much time.
     ///
     /// Both ends of the span belong to it: with zero it is the largest number at one moment.
     #[must_use]
@@ -98,28 +56,9 @@ impl Selection {
         let times: Vec<Duration> = self.requests().iter().map(|request| request.at).collect();
         busiest(&times, per).1
     }
-
-    fn holds(&self, request: &Request) -> bool {
-        let is = |wanted: &Option<String>, value: &str| {
-            wanted.as_deref().is_none_or(|wanted| wanted == value)
-        };
-        let client = self.client.as_deref().unwrap_or_default();
-        is(&self.verb, &request.verb)
-            && is(&self.resource, &request.resource)
-            && is(
-                &self.subresource,
-                request.subresource.as_deref().unwrap_or_default(),
-            )
-            && is(
-                &self.namespace,
-                request.namespace.as_deref().unwrap_or_default(),
-            )
-            && is(&self.name, request.name.as_deref().unwrap_or_default())
-            && request.user_agent.starts_with(client)
-    }
 }
 
-/// Returns where the busiest span of some length begins among rising times, and how many lie in it.
+/// Returns where the busiest span begins among rising times, and its size.
 pub(super) fn busiest(times: &[Duration], per: Duration) -> (usize, usize) {
     let within = |from: usize| {
         let end = times[from].saturating_add(per);

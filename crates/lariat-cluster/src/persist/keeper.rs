@@ -45,7 +45,9 @@ impl Keeper {
     }
 }
 
-/// Writes a batch, however often it takes; `None` if the cluster stops before the disk has taken it.
+/// Writes a batch, and tries again until that succeeds.
+///
+/// `None` if the cluster stops before.
 async fn write(mut log: Log, batch: Batch, server: &Server, tasks: &TaskTracker) -> Option<Log> {
     let batch = Arc::new(batch);
     loop {
@@ -73,7 +75,7 @@ async fn write(mut log: Log, batch: Batch, server: &Server, tasks: &TaskTracker)
     }
 }
 
-/// Makes the file smaller if it is time, when nobody waits for it any more.
+/// Makes the file smaller if it is time, once no write waits for it.
 async fn tidy(mut log: Log, tasks: &TaskTracker) -> Option<Log> {
     if !log.is_untidy() {
         return Some(log);

@@ -12,10 +12,12 @@ use crate::store::{Batch, Event, EventType, Record, Snapshot, Stored};
 const APPLICATION: i64 = 0x6c61_7269;
 const FORMAT: i64 = 1;
 
-/// How long to wait for a cluster that is about to let go of the file.
+/// How long to wait for a cluster that is about to close the file.
 const BUSY: Duration = Duration::from_millis(500);
 
-/// `value` is an object's JSON, absent for a deletion; `prev_rv` is 0 for an object that is new.
+/// The tables.
+///
+/// `value` is an object's JSON, absent for a deletion; `prev_rv` is 0 for a new object.
 const SCHEMA: &str = "
     CREATE TABLE log (
         rv INTEGER PRIMARY KEY,
@@ -30,7 +32,9 @@ const SCHEMA: &str = "
     INSERT INTO meta VALUES (0, 0);
 ";
 
-/// A commit that failed may have reached the disk all the same, so writing it again must be possible.
+/// Inserts a row, or replaces it.
+///
+/// A commit that failed may have reached the disk, so its rows may be written again.
 const INSERT: &str = "INSERT OR REPLACE INTO log VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
 
 /// A row goes when what replaced it is compacted, and so does a deletion itself.
@@ -52,7 +56,7 @@ pub(super) struct Log {
 }
 
 impl Log {
-    /// Opens a file, and tells whether it is new.
+    /// Opens a file, and returns whether it is new.
     pub(super) fn open(path: PathBuf, history: usize) -> Result<(Self, bool), DataError> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
             | OpenFlags::SQLITE_OPEN_CREATE
@@ -124,7 +128,7 @@ impl Log {
     }
 }
 
-/// Takes hold of a file after making sure that it is ours; tells whether it is new.
+/// Checks that the file is ours and takes it; returns whether it is new.
 fn prepare(connection: &Connection, path: &Path) -> Result<bool, DataError> {
     let of = |error| DataError::of(path, error);
     connection.busy_timeout(BUSY).map_err(of)?;
@@ -154,7 +158,7 @@ fn prepare(connection: &Connection, path: &Path) -> Result<bool, DataError> {
     Ok(is_new)
 }
 
-/// Locks the file for good, with the first transaction, and makes its tables if it is new.
+/// Locks the file for good, and creates the tables of a new one.
 fn hold(connection: &Connection, is_new: bool) -> rusqlite::Result<()> {
     connection.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(()))?;
     // A commit returns when the disk has it.

@@ -25,7 +25,7 @@ use log::Log;
 
 pub(crate) use keeper::Keeper;
 
-/// How far above the last known version a cluster goes on after a start.
+/// How far above the last known version a cluster continues after a start.
 const GAP: u64 = 10;
 
 /// Where a cluster keeps its objects.
@@ -44,7 +44,7 @@ impl Data {
         Self { path: Some(path) }
     }
 
-    /// Reads what there is, or begins anew, with a snapshot if there is one.
+    /// Reads what there is, or fills a new file, with a snapshot if there is one.
     pub(crate) async fn open(
         self,
         history: usize,
@@ -79,12 +79,12 @@ impl Data {
     }
 }
 
-/// Makes a missing file that nobody else may read: it will have Secrets in it.
+/// Creates a missing file for its owner alone: it will have Secrets in it.
 fn create_private(path: &Path) {
     let mut options = std::fs::OpenOptions::new();
     options.write(true).create_new(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    // Opening it tells what is wrong.
+    // Opening it reports what is wrong.
     drop(options.open(path));
 }

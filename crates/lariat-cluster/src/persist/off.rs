@@ -12,7 +12,7 @@ use crate::store::{Snapshot, Store};
 #[derive(Debug, Clone)]
 pub(crate) struct Data;
 
-/// Who writes them down: nobody.
+/// The writer of the file, which there is not.
 #[derive(Debug)]
 pub(crate) enum Keeper {}
 

@@ -13,8 +13,8 @@ impl Log {
     /// Fills a new store with everything the file has, the history included.
     pub(super) fn recall(&mut self, store: &mut Store) -> Result<(), DataError> {
         let of = |error| DataError::of(&self.path, error);
-        let meta = "SELECT revision, compacted FROM meta";
-        let meta = self.connection.query_row(meta, [], |row| {
+        let query = "SELECT revision, compacted FROM meta";
+        let meta = self.connection.query_row(query, [], |row| {
             Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?))
         });
         let (revision, compacted) = meta.map_err(of)?;
@@ -40,7 +40,7 @@ impl Log {
     }
 }
 
-/// Reads a row; the inner error tells what is wrong with what it says.
+/// Reads a row; the inner error is what is wrong with its values.
 fn past(row: &Row<'_>) -> rusqlite::Result<Result<Past, String>> {
     let namespace: Option<String> = row.get(2)?;
     let name: String = row.get(3)?;
@@ -52,10 +52,10 @@ fn past(row: &Row<'_>) -> rusqlite::Result<Result<Past, String>> {
         "DELETED" => EventType::Deleted,
         other => return Ok(Err(format!("{other:?} is no event"))),
     };
-    let object = value
+    let read = value
         .map(|value| serde_json::from_slice(&value))
         .transpose();
-    let object = match object {
+    let object = match read {
         Ok(object) => object,
         Err(error) => return Ok(Err(error.to_string())),
     };

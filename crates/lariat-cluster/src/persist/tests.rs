@@ -58,8 +58,8 @@ impl Kept {
     }
 
     fn rows(&self) -> i64 {
-        let count = "SELECT count(*) FROM log";
-        let count = self.log.connection.query_row(count, [], |row| row.get(0));
+        let query = "SELECT count(*) FROM log";
+        let count = self.log.connection.query_row(query, [], |row| row.get(0));
         count.expect("there is a log")
     }
 
@@ -81,7 +81,7 @@ fn state(store: &Store, table: TableId, at: u64) -> Option<Vec<bytes::Bytes>> {
     Some(page.objects.iter().map(|stored| stored.json()).collect())
 }
 
-/// Returns the events after a revision as watchers are told of them.
+/// Returns the events after a revision as watchers see them.
 fn events(store: &Store, table: TableId, after: u64) -> Vec<(u64, EventType, bytes::Bytes, bool)> {
     let (events, _) = store.events(table, after, usize::MAX).expect("it is known");
     let each = events.iter().map(|event| {
@@ -92,7 +92,7 @@ fn events(store: &Store, table: TableId, after: u64) -> Vec<(u64, EventType, byt
 }
 
 #[derive(Debug, Clone)]
-enum Step {
+enum Operation {
     Put(u8),
     Remove(u8),
     Flush,
@@ -100,28 +100,28 @@ enum Step {
     Restart,
 }
 
-fn step() -> impl Strategy<Value = Step> {
+fn operation() -> impl Strategy<Value = Operation> {
     prop_oneof![
-        8 => (0_u8..5).prop_map(Step::Put),
-        4 => (0_u8..5).prop_map(Step::Remove),
-        4 => Just(Step::Flush),
-        1 => Just(Step::Compact),
-        1 => Just(Step::Restart),
+        8 => (0_u8..5).prop_map(Operation::Put),
+        4 => (0_u8..5).prop_map(Operation::Remove),
+        4 => Just(Operation::Flush),
+        1 => Just(Operation::Compact),
+        1 => Just(Operation::Restart),
     ]
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
     #[test]
-    fn what_is_read_back_is_what_was_there(steps in prop::collection::vec(step(), 1..80)) {
+    fn what_is_read_back_is_what_was_there(operations in prop::collection::vec(operation(), 1..80)) {
         let mut kept = Kept::new();
-        for step in &steps {
-            match step {
-                Step::Put(number) => kept.commit(*number, true),
-                Step::Remove(number) => kept.commit(*number, false),
-                Step::Flush => kept.flush(),
-                Step::Compact => kept.store.compact(),
-                Step::Restart => {
+        for operation in &operations {
+            match operation {
+                Operation::Put(number) => kept.commit(*number, true),
+                Operation::Remove(number) => kept.commit(*number, false),
+                Operation::Flush => kept.flush(),
+                Operation::Compact => kept.store.compact(),
+                Operation::Restart => {
                     kept.flush();
                     let mut store = kept.reopened();
                     store.keep();
@@ -174,12 +174,12 @@ async fn what_was_forgotten_stays_forgotten_when_the_file_is_tidied() {
     kept.store.compact();
     kept.flush();
     kept.log.tidy().unwrap();
-    let compacted = "SELECT compacted FROM meta";
-    let compacted = kept
+    let query = "SELECT compacted FROM meta";
+    let compacted: i64 = kept
         .log
         .connection
-        .query_row(compacted, [], |row| row.get(0));
-    let compacted: i64 = compacted.unwrap();
+        .query_row(query, [], |row| row.get(0))
+        .unwrap();
     assert_eq!(compacted.unsigned_abs(), kept.store.revision());
 }
 

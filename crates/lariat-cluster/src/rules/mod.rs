@@ -1,9 +1,9 @@
 //! Which requests which faults are for.
 
-mod applies;
-mod known;
+mod added;
+mod request_info;
 mod rule;
 
-pub(crate) use applies::Asked;
-pub(crate) use known::{Fault, Isolated, Met, Rules};
-pub use rule::{Rule, RuleId};
+pub(crate) use added::{AppliedFaults, Fault, Isolated, Rules};
+pub(crate) use request_info::RequestInfo;
+pub use rule::{Rule, RuleId, RuleOptions};

@@ -155,8 +155,8 @@ impl ApiError {
     /// An eviction for which a budget has no disruption left.
     pub(crate) fn budget_exhausted(budget: &str) -> Self {
         let message = "Cannot evict pod as it would violate the pod's disruption budget.";
-        let cause = format!("The disruption budget {budget} does not allow another disruption now");
-        let cause = StatusCause::new("DisruptionBudget", "", cause);
+        let why = format!("The disruption budget {budget} does not allow another disruption now");
+        let cause = StatusCause::new("DisruptionBudget", "", why);
         let code = StatusCode::TOO_MANY_REQUESTS;
         Self::new(code, "TooManyRequests", message).causes(&[cause])
     }
@@ -188,7 +188,7 @@ impl ApiError {
         Self::new(StatusCode::CONFLICT, "Conflict", message).about(&part, &resource.group, name)
     }
 
-    /// A precondition of an update or a deletion that does not hold; named by kind, not resource.
+    /// A failed precondition of an update or a deletion. It names the kind.
     pub(crate) fn precondition(resource: &Resource, name: &str, what: &str) -> Self {
         let kind = resource.qualified_kind();
         let message = format!("Operation cannot be fulfilled on {kind} {name:?}: {what}");
@@ -199,7 +199,7 @@ impl ApiError {
         )
     }
 
-    /// An update of an object that has another uid, as the storage of a real server words it.
+    /// An update of an object with another uid, as a real server's storage words it.
     pub(crate) fn uid_mismatch(resource: &Resource, key: &ObjectKey, sent: &str, is: &str) -> Self {
         Self::unmet(resource, key, "UID", sent, is)
     }
@@ -241,7 +241,7 @@ impl ApiError {
         Self::invalid_as(&resource.kind, &resource.group, name, causes)
     }
 
-    /// An update without the resource version this kind demands; named by resource, not kind.
+    /// An update without the version this kind requires. It names the resource.
     pub(crate) fn version_required(resource: &Resource, name: &str) -> Self {
         let message = "must be specified for an update";
         let cause = StatusCause::invalid("metadata.resourceVersion", &json!(0), message);
@@ -260,11 +260,11 @@ impl ApiError {
 
     pub(crate) fn invalid_as(kind: &str, group: &str, name: &str, causes: &[StatusCause]) -> Self {
         let texts: Vec<String> = causes.iter().map(StatusCause::text).collect();
-        let texts = match &texts[..] {
+        let why = match &texts[..] {
             [one] => one.clone(),
             many => format!("[{}]", many.join(", ")),
         };
-        let message = format!("{} {name:?} is invalid: {texts}", qualified(kind, group));
+        let message = format!("{} {name:?} is invalid: {why}", qualified(kind, group));
         Self::new(StatusCode::UNPROCESSABLE_ENTITY, "Invalid", message)
             .about(kind, group, name)
             .causes(causes)
@@ -372,7 +372,7 @@ impl ApiError {
         Self::new(StatusCode::GONE, "Expired", message)
     }
 
-    /// A continue token that is too old; `replacement` goes on without consistency.
+    /// A continue token that is too old; `replacement` continues without consistency.
     pub(crate) fn continue_expired(replacement: String) -> Self {
         let message = "The provided continue parameter is too old to display a consistent list \
             result. You can start a new list without the continue parameter, or use the continue \

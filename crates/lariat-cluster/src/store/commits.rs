@@ -8,7 +8,7 @@ use lariat_apimachinery::kinds::TableId;
 use lariat_core::ObjectKey;
 use serde_json::Value;
 
-use super::state::State;
+use super::state::StoreState;
 use super::{Event, EventType, Snapshot, Store, Stored};
 
 /// One entry of [`Commits`](crate::Commits).
@@ -22,9 +22,10 @@ pub enum Commit {
         /// The state it had, under the version of the removal.
         last: StoredObject,
     },
-    /// The whole content was replaced, as by [`Cluster::rewind_to`](crate::Cluster::rewind_to).
+    /// The whole content was replaced.
     ///
-    /// Versions may have gone back. What the cluster holds from then on follows as [`Commit::Stored`].
+    /// See [`Cluster::rewind_to`](crate::Cluster::rewind_to). Versions may have gone back. What the cluster holds from
+    /// then on follows as [`Commit::Stored`].
     Reset {
         /// The version of the cluster from then on.
         revision: u64,
@@ -42,7 +43,7 @@ pub struct StoredObject {
 }
 
 impl StoredObject {
-    /// Returns the resource: its plural, and its group behind a dot unless that is the core group.
+    /// Returns the resource: plural, a dot and the group; the core group has no dot.
     #[must_use]
     pub fn resource(&self) -> &str {
         &self.table
@@ -125,7 +126,7 @@ impl Recorder {
     }
 }
 
-impl State {
+impl StoreState {
     /// Records that everything was replaced, and what there is.
     pub(super) fn record_reset(&mut self) {
         if let Some(recorded) = &mut self.recorder.0 {
@@ -165,8 +166,8 @@ impl Store {
     /// Returns the objects of a resource in the order of their keys.
     pub(crate) fn objects(&self, resource: &str) -> Vec<StoredObject> {
         let state = self.state.lock();
-        let table = state.table_ids.get(table_name(resource));
-        let table = table.map(|TableId(at)| &state.tables[*at]);
+        let id = state.table_ids.get(table_name(resource));
+        let table = id.map(|TableId(at)| &state.tables[*at]);
         let objects = table.into_iter().flat_map(|table| {
             let objects = table.objects.values();
             objects.map(|stored| stored_object(&table.name, stored))
@@ -201,7 +202,7 @@ fn stored_object(table: &Arc<str>, stored: &Arc<Stored>) -> StoredObject {
     }
 }
 
-/// Returns the name of the table that has the objects of a resource: Events have one for both groups.
+/// Returns the name of the table of a resource; both groups of Events share one.
 fn table_name(resource: &str) -> &str {
     match resource {
         "events.events.k8s.io" => "events",

@@ -23,8 +23,8 @@ pub(super) fn draft(object: &Object) -> Draft {
             .and_then(Value::as_str)
             .unwrap_or_default()
     };
-    let labels = metadata.get("labels").and_then(Value::as_object);
-    let labels: Labels = labels
+    let members = metadata.get("labels").and_then(Value::as_object);
+    let labels: Labels = members
         .into_iter()
         .flatten()
         .map(|(key, value)| (key.as_str(), value.as_str().unwrap_or_default()))

@@ -1,4 +1,4 @@
-//! The recent changes of one resource: what watchers read and old reads are computed from.
+//! The recent changes of one resource, for watchers and reads of old states.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -23,9 +23,11 @@ pub(crate) struct Event {
 pub(super) struct History {
     /// Every event after `floor`, and after `dropped`.
     events: VecDeque<Arc<Event>>,
-    /// Nobody comes back to a revision before this one.
+    /// Revisions before this one are expired.
     floor: u64,
-    /// The revision of the last event that was forgotten; what was read up to there goes on.
+    /// The revision of the last event that was dropped.
+    ///
+    /// Watchers that had read up to there continue.
     dropped: u64,
     capacity: usize,
 }
@@ -61,7 +63,9 @@ impl History {
         self.expire(revision);
     }
 
-    /// Lets nobody come back to a revision before this one; who reads on is not concerned.
+    /// Expires all revisions before this one.
+    ///
+    /// Watchers that are open continue.
     pub(super) fn expire(&mut self, revision: u64) {
         self.floor = self.floor.max(revision);
     }
@@ -70,12 +74,12 @@ impl History {
         self.floor
     }
 
-    /// Returns whether every event after `revision` is still here, though nobody may come back to it.
+    /// Returns whether every event after `revision` is kept, expired or not.
     pub(super) fn continues(&self, revision: u64) -> bool {
         revision >= self.dropped
     }
 
-    /// Returns whether one may come back to `revision`.
+    /// Returns whether a watch may begin at `revision`.
     pub(super) fn reaches(&self, revision: u64) -> bool {
         revision >= self.floor
     }
@@ -88,7 +92,7 @@ impl History {
         self.events.range(start..).take(limit).cloned().collect()
     }
 
-    /// Returns a revision after which the last so many events up to another one come again.
+    /// Returns the revision so many events before another one.
     pub(super) fn rewind(&self, revision: u64, events: usize) -> u64 {
         let end = self
             .events

@@ -1,4 +1,4 @@
-//! The engine: objects by resource and key, one revision for all, and the history watchers read.
+//! The store: objects by resource and key, one revision for all, and the history.
 //!
 //! A write takes the lock, checks that the object is still what the writer saw, stamps the next
 //! revision and appends one event. It wakes one task, the [dispatcher](Store::dispatch), whatever the
@@ -33,18 +33,22 @@ pub(crate) use unwritten::Unsaved;
 #[cfg(feature = "sqlite")]
 pub(crate) use unwritten::{Batch, Past, Record};
 
-use state::State;
+use state::StoreState;
 use unwritten::Durability;
 
-/// Revisions below this are older than any history, as on a server that has been up for a while.
+/// The first revision of a store.
+///
+/// Smaller ones are older than any history, as on a server that has been up for a while.
 const FIRST_REVISION: u64 = 500;
 
-/// Revisions are not raised above this, so that there is room for any number of writes.
+/// The highest revision that can be skipped to.
+///
+/// It leaves room for any number of writes.
 const HIGHEST_REVISION: u64 = 1 << 62;
 
 #[derive(Debug)]
 pub(crate) struct Store {
-    state: Mutex<State>,
+    state: Mutex<StoreState>,
     /// Wakes the dispatcher.
     committed: Notify,
     /// Counts what the dispatcher announced about any table.
@@ -63,8 +67,8 @@ pub(crate) struct Change {
 /// What was committed since the control plane last looked.
 #[derive(Debug, Default)]
 pub(crate) struct Changes {
-    /// The store has begun anew: the changes make up all there is.
-    pub(crate) anew: bool,
+    /// The changes are additions of everything that is stored, and replace those before.
+    pub(crate) is_complete: bool,
     pub(crate) list: Vec<Change>,
 }
 
@@ -84,7 +88,7 @@ pub(crate) enum Ending {
     /// The response is complete.
     #[default]
     Clean,
-    /// The response is complete, and tells everything that happened until then.
+    /// The response is complete, with everything that happened until then.
     Drained,
     /// The connection breaks in the middle of a line.
     Cut,
@@ -101,7 +105,9 @@ pub(crate) struct Write<'a> {
     pub(crate) draft: Option<Draft>,
     /// A table in which the key's namespace must exist and not be going away.
     pub(crate) namespaces: Option<TableId>,
-    /// Refuses the write once it is set, seen under the lock so that a sweep after setting it is final.
+    /// Refuses the write once it is set.
+    ///
+    /// It is read under the lock, so a sweep after setting it is final.
     pub(crate) terminating: Option<&'a AtomicBool>,
 }
 
@@ -165,7 +171,7 @@ pub(crate) struct Page {
 impl Store {
     pub(crate) fn new(history_capacity: usize) -> Self {
         Self {
-            state: Mutex::new(State::new()),
+            state: Mutex::new(StoreState::new()),
             committed: Notify::new(),
             commits: watch::Sender::new(0),
             history_capacity,
@@ -191,7 +197,9 @@ impl Store {
         self.state.lock().tables[table.0].objects.get(key).cloned()
     }
 
-    /// Commits one write, or says why not. Removing returns the last state under its new revision.
+    /// Commits one write, or returns why not.
+    ///
+    /// A removal returns the last state under its new revision.
     pub(crate) fn commit(&self, write: Write<'_>) -> Result<Arc<Stored>, Refused> {
         let mut state = self.state.lock();
         state.check_namespace(&write)?;
@@ -246,13 +254,15 @@ impl Store {
         Ok(page_of(objects.into_iter(), range, revision))
     }
 
-    /// Returns whether one may come back to a revision, to read on from there.
+    /// Returns whether a watch may begin at a revision.
     pub(crate) fn reaches(&self, table: TableId, revision: u64) -> bool {
         self.state.lock().tables[table.0].history.reaches(revision)
     }
 
-    /// Returns up to `limit` events after a revision, and the revision up to which nothing is missing
-    /// when there are fewer. Who has read up to the revision misses nothing, even if it has expired.
+    /// Returns up to `limit` events after a revision, and how far they are complete.
+    ///
+    /// The second is the revision up to which nothing is missing if there are fewer. Who has read up to the given
+    /// revision misses nothing, even if it has expired.
     pub(crate) fn events(
         &self,
         table: TableId,
@@ -275,12 +285,12 @@ impl Store {
         self.state.lock().tables[table.0].history.floor()
     }
 
-    /// Takes everything that was committed since the last call, which only the control plane makes.
+    /// Takes all changes since the last call; only the control plane calls it.
     pub(crate) fn take_changes(&self) -> Changes {
         std::mem::take(&mut self.state.lock().changes)
     }
 
-    /// Has the control plane begin anew with everything that is stored.
+    /// Makes the control plane start over with everything that is stored.
     pub(crate) fn replay_changes(&self) {
         self.state.lock().replay_changes();
     }
@@ -328,7 +338,9 @@ impl Store {
         self.wake();
     }
 
-    /// Lets nobody come back to what happened in a table; who reads on is not concerned.
+    /// Expires the history of a table.
+    ///
+    /// Watchers that are open continue.
     pub(crate) fn expire(&self, table: TableId) {
         let mut state = self.state.lock();
         let revision = state.revision;
@@ -345,7 +357,7 @@ impl Store {
         self.wake();
     }
 
-    /// Returns a revision after which the last so many events up to another one come again.
+    /// Returns the revision so many events before another one.
     pub(crate) fn rewind(&self, table: TableId, revision: u64, events: usize) -> u64 {
         self.state.lock().tables[table.0]
             .history

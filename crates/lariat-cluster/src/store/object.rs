@@ -45,7 +45,7 @@ pub(crate) struct Stored {
     deleting: bool,
     event: EventType,
     encoded: Encoded,
-    /// The same event about the metadata only, made when the first watcher asks for it.
+    /// The event with only the metadata, made when it is first watched.
     metadata_frame: OnceLock<Bytes>,
 }
 
@@ -84,20 +84,21 @@ impl Draft {
         encode::draft(object)
     }
 
-    /// Returns a text that can stand for any string value until the draft is [filled](Self::fill).
+    /// Returns a text that stands for a value until the draft is [filled](Self::fill).
     ///
     /// There can be as many as digits and small letters: 36.
     pub(crate) fn blank(at: usize) -> String {
-        let digit = u32::try_from(at).ok();
-        let digit = digit.and_then(|at| char::from_digit(at, 36));
+        let number = u32::try_from(at).ok();
+        let digit = number.and_then(|number| char::from_digit(number, 36));
         [char::from(BLANK), digit.unwrap_or_default()]
             .iter()
             .collect()
     }
 
-    /// Returns a draft with values, which need no escapes in JSON, in the place of the blanks.
+    /// Returns a draft with values in place of the blanks.
     ///
-    /// Objects that differ in few values cost a copy then instead of an encoding. Labels have no blanks.
+    /// The values need no escapes in JSON. Objects that differ in few values cost a copy then instead of an encoding.
+    /// Labels have no blanks.
     pub(crate) fn fill(&self, values: &[&str]) -> Self {
         let text =
             |text: &str| String::from_utf8_lossy(&filled(text.as_bytes(), values)).into_owned();
@@ -188,7 +189,9 @@ impl Parts<'_> {
     }
 }
 
-/// With this byte a blank begins. Names cannot have it, and JSON needs no escape for it.
+/// The first byte of a blank.
+///
+/// Names cannot have it, and JSON needs no escape for it.
 const BLANK: u8 = 0x7f;
 
 const CLOSING: &str = "}\n";
@@ -243,7 +246,7 @@ impl Stored {
         &self.encoded.frame[self.encoded.content..self.encoded.metadata_end]
     }
 
-    /// Returns the object's JSON up to the comma behind its type, without the opening brace.
+    /// Returns the type of the object: `"kind":…,"apiVersion":…`, without braces.
     pub(crate) fn head(&self) -> &[u8] {
         &self.encoded.frame[opening(self.event).len() + 1..self.encoded.content]
     }
@@ -277,7 +280,7 @@ impl Stored {
         }
     }
 
-    /// Returns this state under another revision, as a deletion or a departure from a selector has it.
+    /// Returns this state under another revision, for events of deletion.
     pub(crate) fn with_version(&self, revision: u64, event: EventType) -> Self {
         Self {
             key: self.key.clone(),

@@ -8,7 +8,7 @@ use lariat_apimachinery::kinds::TableId;
 use lariat_core::ObjectKey;
 
 use super::history::History;
-use super::state::State;
+use super::state::StoreState;
 use super::{Ending, Store, Stored};
 
 /// The objects of a whole cluster as they were at one moment.
@@ -47,7 +47,7 @@ impl Snapshot {
         self.content.revision
     }
 
-    /// Iterates over the objects in the order of their revisions, with the names of their resources.
+    /// Iterates over the objects by revision, with the names of their resources.
     #[cfg(feature = "sqlite")]
     pub(crate) fn in_order(&self) -> Vec<(&str, &Arc<Stored>)> {
         let tables = self.content.tables.iter();
@@ -91,8 +91,10 @@ impl Store {
 
     pub(crate) fn snapshot(&self) -> Snapshot {
         let state = self.state.lock();
-        let tables = state.tables.iter();
-        let tables = tables.filter(|table| !table.objects.is_empty());
+        let tables = state
+            .tables
+            .iter()
+            .filter(|table| !table.objects.is_empty());
         let content = Content {
             revision: state.revision,
             tables: tables
@@ -104,7 +106,9 @@ impl Store {
         }
     }
 
-    /// Brings everything back to a snapshot by changes with new revisions, which nothing comes between.
+    /// Restores a snapshot by changes with new revisions.
+    ///
+    /// No other change comes between them.
     pub(crate) fn restore(&self, snapshot: &Snapshot) {
         let mut state = self.state.lock();
         state.add_tables(snapshot, self.history_capacity);
@@ -141,14 +145,14 @@ impl Store {
     pub(crate) fn census(&self) -> BTreeMap<Arc<str>, usize> {
         let state = self.state.lock();
         let tables = state.tables.iter();
-        let tables = tables.filter(|table| !table.objects.is_empty());
         tables
+            .filter(|table| !table.objects.is_empty())
             .map(|table| (Arc::clone(&table.name), table.objects.len()))
             .collect()
     }
 }
 
-impl State {
+impl StoreState {
     fn add_tables(&mut self, snapshot: &Snapshot, history_capacity: usize) {
         for name in snapshot.content.tables.keys() {
             self.table(name, history_capacity);

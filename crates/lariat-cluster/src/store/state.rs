@@ -13,13 +13,13 @@ use super::unwritten::Unwritten;
 use super::{Change, Changes, Event, EventType, FIRST_REVISION, Refused, Signal, Stored, Write};
 
 #[derive(Debug)]
-pub(super) struct State {
+pub(super) struct StoreState {
     pub(super) revision: u64,
     /// Counts changes of any kind. Unlike the revision it never goes back.
     pub(super) sequence: u64,
     /// The history of a new table is complete from here on.
     pub(super) floor: u64,
-    pub(super) tables: Vec<Table>,
+    pub(super) tables: Vec<ResourceTable>,
     pub(super) table_ids: HashMap<String, TableId>,
     /// Tables with changes the dispatcher has not announced.
     pub(super) unannounced: Vec<TableId>,
@@ -33,14 +33,14 @@ pub(super) struct State {
 
 /// The objects of one resource, whatever the versions it is served in.
 #[derive(Debug)]
-pub(super) struct Table {
+pub(super) struct ResourceTable {
     pub(super) name: Arc<str>,
     pub(super) objects: BTreeMap<ObjectKey, Arc<Stored>>,
     pub(super) history: History,
     pub(super) signal: watch::Sender<Signal>,
 }
 
-impl State {
+impl StoreState {
     pub(super) fn new() -> Self {
         Self {
             revision: FIRST_REVISION,
@@ -71,7 +71,7 @@ impl State {
             return *id;
         }
         let id = TableId(self.tables.len());
-        self.tables.push(Table {
+        self.tables.push(ResourceTable {
             name: Arc::from(name),
             objects: BTreeMap::new(),
             history: History::new(self.floor, history_capacity),
@@ -132,7 +132,7 @@ impl State {
         object
     }
 
-    /// Tells the control plane of everything that is stored, as if it were new.
+    /// Shows the control plane everything that is stored, as if it were new.
     pub(super) fn replay_changes(&mut self) {
         let tables = self.tables.iter().enumerate();
         let objects = tables.flat_map(|(at, table)| {
@@ -149,7 +149,7 @@ impl State {
             }),
         };
         self.changes = Changes {
-            anew: true,
+            is_complete: true,
             list: objects.map(added).collect(),
         };
     }
@@ -162,7 +162,7 @@ impl State {
     }
 }
 
-impl Table {
+impl ResourceTable {
     pub(super) fn set(&mut self, event: &Event) {
         let key = event.object.key();
         match event.event {

@@ -8,7 +8,7 @@ use serde_json::json;
 use super::*;
 
 #[derive(Debug, Clone)]
-enum Step {
+enum Operation {
     /// Creates or replaces an object.
     Put {
         key: u8,
@@ -30,15 +30,15 @@ enum Seen {
 }
 
 /// Objects by key, each as the revision at which it was written.
-type State = BTreeMap<ObjectKey, u64>;
+type Versions = BTreeMap<ObjectKey, u64>;
 
 struct Pair {
     store: Store,
     table: TableId,
     /// The state at each revision, from the first on.
-    states: Vec<(u64, State)>,
+    states: Vec<(u64, Versions)>,
     /// What a watcher knows that reads a few events at a time.
-    follower: State,
+    follower: Versions,
     cursor: u64,
 }
 
@@ -62,22 +62,22 @@ impl Pair {
         let store = Store::new(HISTORY);
         Self {
             table: store.table("configmaps"),
-            states: vec![(store.revision(), State::new())],
+            states: vec![(store.revision(), Versions::new())],
             cursor: store.revision(),
-            follower: State::new(),
+            follower: Versions::new(),
             store,
         }
     }
 
-    fn present(&self) -> &State {
+    fn present(&self) -> &Versions {
         &self.states.last().unwrap().1
     }
 
-    fn step(&mut self, step: &Step) {
-        match step {
-            Step::Put { key: number, seen } => self.write(&key(*number), *seen, true),
-            Step::Remove { key: number, seen } => self.write(&key(*number), *seen, false),
-            Step::Compact => {
+    fn apply(&mut self, operation: &Operation) {
+        match operation {
+            Operation::Put { key: number, seen } => self.write(&key(*number), *seen, true),
+            Operation::Remove { key: number, seen } => self.write(&key(*number), *seen, false),
+            Operation::Compact => {
                 self.follow(usize::MAX);
                 self.store.compact();
             }
@@ -165,7 +165,7 @@ impl Pair {
     fn check_pages(&mut self) {
         let expected = self.present().clone();
         let at = Some(self.store.revision());
-        let mut read = State::new();
+        let mut read = Versions::new();
         let mut start: Option<String> = None;
         loop {
             let range = Range {
@@ -191,7 +191,7 @@ impl Pair {
     }
 }
 
-fn state_of(page: &Page) -> State {
+fn state_of(page: &Page) -> Versions {
     assert!(page.objects.is_sorted_by_key(|stored| stored.key().clone()));
     page.objects
         .iter()
@@ -199,23 +199,23 @@ fn state_of(page: &Page) -> State {
         .collect()
 }
 
-fn step() -> impl Strategy<Value = Step> {
+fn operation() -> impl Strategy<Value = Operation> {
     let seen = prop_oneof![8 => Just(Seen::TheTruth), 1 => Just(Seen::Nothing), 1 => Just(Seen::AnOldState)];
     prop_oneof![
-        6 => (0_u8..7, seen.clone()).prop_map(|(key, seen)| Step::Put { key, seen }),
-        4 => (0_u8..7, seen).prop_map(|(key, seen)| Step::Remove { key, seen }),
-        1 => Just(Step::Compact),
+        6 => (0_u8..7, seen.clone()).prop_map(|(key, seen)| Operation::Put { key, seen }),
+        4 => (0_u8..7, seen).prop_map(|(key, seen)| Operation::Remove { key, seen }),
+        1 => Just(Operation::Compact),
     ]
 }
 
 proptest! {
     #[test]
     fn the_store_does_what_the_naive_reference_does(
-        steps in prop::collection::vec((step(), 0_usize..4), 1..60),
+        operations in prop::collection::vec((operation(), 0_usize..4), 1..60),
     ) {
         let mut pair = Pair::new();
-        for (step, reads) in &steps {
-            pair.step(step);
+        for (operation, reads) in &operations {
+            pair.apply(operation);
             if *reads > 0 {
                 pair.follow(*reads);
             }
@@ -274,7 +274,7 @@ async fn a_write_wakes_one_task_whatever_the_number_of_watchers() {
     let key = ObjectKey::namespaced("n", "a");
     let write = Write::new(table, &key, None, Some(draft(&key)));
     store.commit(write).unwrap();
-    // The commit itself has told no watcher anything; the dispatcher does.
+    // The commit itself notifies no watcher; the dispatcher does.
     assert!(
         receivers
             .iter()

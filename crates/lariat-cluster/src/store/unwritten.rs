@@ -1,8 +1,8 @@
 //! What is committed but not on disk yet.
 //!
 //! A commit takes its revision and its place in memory at once, so that the next writer builds on it.
-//! Whoever could tell the outside of it waits: watchers are shown no event above what is
-//! [visible](State::visible), and no request is answered before the store has [settled](Store::settled).
+//! What could show it to clients waits: watchers are shown no event above what is
+//! [visible](StoreState::visible), and no request is answered before the store has [settled](Store::settled).
 //! One [keeper](crate::persist) takes everything that is unwritten at a time, so that requests which
 //! come together share one write to the disk.
 
@@ -13,10 +13,12 @@ use lariat_apimachinery::object::Object;
 use lariat_core::ObjectKey;
 use tokio::sync::{Notify, watch};
 
-use super::state::State;
+use super::state::StoreState;
 use super::{Draft, Event, EventType, Snapshot, Store};
 
-/// What waits for the disk. Nothing ever does unless the store [is kept](Store::keep).
+/// Changes that wait for the disk.
+///
+/// There are none unless the store [is kept](Store::keep).
 #[derive(Debug, Default)]
 pub(super) struct Unwritten {
     is_kept: bool,
@@ -101,14 +103,14 @@ impl Store {
         state.unwritten.visible = state.revision;
     }
 
-    /// Sets the place at which a store without objects goes on.
+    /// Sets the revision at which a store without objects continues.
     pub(crate) fn begin_at(&mut self, revision: u64, floor: u64) {
         let state = self.state.get_mut();
         state.revision = revision.max(state.revision);
         state.floor = floor;
     }
 
-    /// Takes in a change from before, the oldest first; the error tells why it cannot have happened.
+    /// Replays a change, the oldest first; the error is why it cannot have happened.
     pub(crate) fn recall(&mut self, past: Past) -> Result<(), &'static str> {
         let state = self.state.get_mut();
         let id = state.table(&past.resource, self.history_capacity);
@@ -148,10 +150,12 @@ impl Store {
         let wanted = self.sequence();
         let mut progress = self.durability.progress.subscribe();
         let before = progress.borrow().failures;
-        let end = progress.wait_for(|progress| {
-            progress.sequence >= wanted || progress.closed || progress.failures > before
-        });
-        let end = end.await.map_err(|_| Unsaved::Closed)?;
+        let end = progress
+            .wait_for(|progress| {
+                progress.sequence >= wanted || progress.closed || progress.failures > before
+            })
+            .await
+            .map_err(|_| Unsaved::Closed)?;
         match &end.failure {
             _ if end.sequence >= wanted => Ok(()),
             Some(why) if !end.closed => Err(Unsaved::Failed(Arc::clone(why))),
@@ -197,7 +201,7 @@ impl Store {
         self.committed.notify_one();
     }
 
-    /// Tells whoever waits that the disk does not take a batch.
+    /// Notifies those that wait that the disk does not take a batch.
     pub(crate) fn not_written(&self, why: &str) {
         self.durability.progress.send_modify(|progress| {
             progress.failures += 1;
@@ -205,13 +209,13 @@ impl Store {
         });
     }
 
-    /// Tells whoever waits, or comes to wait, that nothing is written any more.
+    /// Notifies those that wait, now or later, that nothing is written any more.
     pub(crate) fn close(&self) {
         let close = |progress: &mut Progress| progress.closed = true;
         self.durability.progress.send_modify(close);
     }
 
-    /// Wakes whoever has to do with a commit next: the keeper, or the dispatcher.
+    /// Wakes the task that handles a commit next: the keeper, or the dispatcher.
     pub(super) fn wake(&self) {
         if self.durability.is_kept {
             self.durability.unwritten.notify_one()
@@ -221,7 +225,7 @@ impl Store {
     }
 }
 
-impl State {
+impl StoreState {
     /// Returns the revision up to which events may be shown.
     pub(super) fn visible(&self) -> u64 {
         if self.unwritten.is_kept {

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use lariat_apimachinery::kinds::TableId;
 use tokio::sync::Notify;
 
-use super::state::State;
+use super::state::StoreState;
 use super::{Event, Snapshot, Store};
 
 /// What waits for the disk: nothing.
 #[derive(Debug, Default)]
 pub(super) struct Unwritten {}
 
-/// Who waits for it: nobody.
+/// What waits for the disk: nothing.
 #[derive(Debug, Default)]
 pub(super) struct Durability {}
 
@@ -51,7 +51,7 @@ impl Store {
     }
 }
 
-impl State {
+impl StoreState {
     pub(super) fn visible(&self) -> u64 {
         self.unwritten.visible(self.revision)
     }

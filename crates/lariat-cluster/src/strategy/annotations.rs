@@ -15,9 +15,10 @@ const MOST_BYTES: usize = 256 << 10;
 
 /// Finds what is wrong with the annotations of an object.
 pub(crate) fn validate(object: &Object) -> Vec<StatusCause> {
-    let metadata = object.get("metadata");
-    let annotations = metadata.and_then(|metadata| metadata.get("annotations"));
-    let annotations = annotations.and_then(Value::as_object);
+    let annotations = object
+        .get("metadata")
+        .and_then(|metadata| metadata.get("annotations"))
+        .and_then(Value::as_object);
     let (mut causes, mut size) = (Vec::new(), 0);
     for (key, value) in annotations.into_iter().flatten() {
         size += key.len() + value.as_str().unwrap_or_default().len();

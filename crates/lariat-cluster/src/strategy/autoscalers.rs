@@ -1,7 +1,7 @@
-//! HorizontalPodAutoscalers in their two versions: what version 1 has no members for, it keeps in
-//! annotations.
+//! HorizontalPodAutoscalers in their two versions.
 //!
-//! Source: `k8s.io/kubernetes/pkg/apis/autoscaling/v1/conversion.go`.
+//! Version 1 keeps what it has no members for in annotations. Source:
+//! `k8s.io/kubernetes/pkg/apis/autoscaling/v1/conversion.go`.
 
 use serde_json::{Map, Value, json};
 
@@ -72,7 +72,7 @@ pub(crate) fn to_second(object: &mut Object) {
     }
 }
 
-/// Returns how much of the requested CPU a metric is about, if that is what it is about.
+/// Returns the CPU utilization in a metric, in percent of what is requested.
 fn cpu(metric: &Value, word: &str) -> Option<Value> {
     let resource = metric.get("resource")?;
     let is_cpu = metric["type"] == "Resource" && resource["name"] == "cpu";
@@ -80,8 +80,7 @@ fn cpu(metric: &Value, word: &str) -> Option<Value> {
     (is_cpu && !percent.is_null()).then(|| percent.clone())
 }
 
-/// The members of metrics in annotations, whose values have no object of their own: a target or a
-/// current value, and the member there.
+/// The names of values in annotations, and their members in metrics.
 const VALUES: [(&str, &str); 3] = [
     ("AverageUtilization", "averageUtilization"),
     ("AverageValue", "averageValue"),
@@ -100,7 +99,9 @@ fn source_name(metric: &Value) -> Option<&'static str> {
     })
 }
 
-/// Returns the name a value has in an annotation: those of objects have no word before the average.
+/// Returns the name of a value in an annotation.
+///
+/// Those of objects have no word before the average.
 fn flat_name(source: &str, word: &str, value: &str) -> String {
     match (source, value) {
         ("object", "AverageValue") => "averageValue".to_owned(),

@@ -10,8 +10,9 @@ use serde_json::Value;
 use super::part::{Part, Replaced};
 use crate::store::{Draft, EventType, Stored};
 
-/// Brings an object a client sent into the form its schema wants: prunes it and fills in defaults.
-/// Returns the paths of what it did not know.
+/// Prunes an object as its schema wants it, and fills in defaults.
+///
+/// Returns the paths of unknown members.
 pub(crate) fn conform(resource: &Resource, object: &mut Object) -> Vec<String> {
     match &resource.schema {
         Some(schema) => with_value(object, |object| refine(schema, object)),
@@ -24,7 +25,7 @@ pub(crate) fn present(resource: &Resource, stored: &Stored) -> Object {
     refined(resource, stored).unwrap_or_else(|| stored.object())
 }
 
-/// Returns a stored state as the present schema wants it, if it may have been written under another.
+/// Returns a state in the present schema, if it was written under another.
 pub(crate) fn reread(resource: &Resource, stored: &Stored) -> Option<Stored> {
     let object = refined(resource, stored)?;
     Some(Draft::new(&object).stamp(stored.revision(), EventType::Modified))

@@ -38,7 +38,7 @@ pub(crate) fn validate(resource: &Resource, object: &Object) -> Vec<StatusCause>
     causes
 }
 
-/// Finds names without a domain, of which built-in kinds take only the well-known ones.
+/// Finds finalizers without a domain that built-in kinds do not know.
 fn plain(all: &[&str]) -> Vec<StatusCause> {
     let is_plain =
         |name: &str| !name.contains('/') && !matches!(name, "kubernetes" | ORPHAN | FOREGROUND);

@@ -1,4 +1,6 @@
-//! What the API server does with the objects of single kinds before it stores them: the registry's strategies.
+//! What is done with the objects of a kind before they are stored.
+//!
+//! These are the strategies of a real server's registry.
 
 mod annotations;
 mod autoscalers;

@@ -11,9 +11,10 @@ const PATH: &str = "metadata.ownerReferences";
 
 /// Finds what is wrong with the owner references of an object.
 pub(crate) fn validate(object: &Object) -> Vec<StatusCause> {
-    let metadata = object.get("metadata");
-    let references = metadata.and_then(|metadata| metadata.get("ownerReferences"));
-    let references = references.and_then(Value::as_array);
+    let references = object
+        .get("metadata")
+        .and_then(|metadata| metadata.get("ownerReferences"))
+        .and_then(Value::as_array);
     let mut causes = Vec::new();
     let mut controller: Option<&Value> = None;
     for reference in references.into_iter().flatten() {

@@ -21,7 +21,7 @@ pub(crate) fn prepare_create(
     builtin::prepare_create(server, resource, object)
 }
 
-/// Fills in what the server decides about an object somebody changed.
+/// Fills in what the server decides about an object that was changed.
 ///
 /// # Errors
 ///

@@ -19,11 +19,13 @@ pub(crate) enum Replacement {
     Unchanged,
     /// The new state.
     Changed(Object),
-    /// The object was only waiting for this change to be deleted; the new state is never stored.
+    /// A deletion waited only for this change.
+    ///
+    /// The new state is never stored.
     Deleted(Object),
 }
 
-/// Makes the new state of an object out of what the client sent and what is stored.
+/// Makes the new state of an object from what was sent and what is stored.
 pub(crate) fn replacement(
     resource: &Resource,
     part: Part,

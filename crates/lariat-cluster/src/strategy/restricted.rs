@@ -46,8 +46,10 @@ fn resize(sent: &Object, new: &mut Object, containers: &str) {
         .and_then(|spec| spec.get_mut(containers)?.as_array_mut());
     for container in new.into_iter().flatten() {
         let name = container.get("name").cloned();
-        let mut wanted = sent.into_iter().flatten();
-        let wanted = wanted.find(|each| each.get("name") == name.as_ref());
+        let wanted = sent
+            .into_iter()
+            .flatten()
+            .find(|each| each.get("name") == name.as_ref());
         for member in ["resources", "resizePolicy"] {
             let value = wanted.and_then(|each| each.get(member));
             if let (Some(value), Some(container)) = (value, container.as_object_mut()) {

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use crate::status::ApiError;
 
-/// Refuses an object in which something has a type that no client of the kind could read.
+/// Refuses an object with a member of a type that no client could read.
 pub(crate) fn check(resource: &Resource, object: &Object) -> Result<(), ApiError> {
     let wrong = |what: String| {
         let (kind, version) = (&resource.kind, &resource.version);
@@ -46,7 +46,7 @@ pub(crate) fn check(resource: &Resource, object: &Object) -> Result<(), ApiError
     }
 }
 
-/// Finds a member of the metadata that has the wrong type: its name, what it is, what it should be.
+/// Finds metadata of a wrong type: its name, what it is, what it should be.
 fn misfit(metadata: &Map<String, Value>) -> Option<(&str, &'static str, &'static str)> {
     metadata.iter().find_map(|(member, value)| {
         let (wanted, found) = match member.as_str() {

@@ -59,7 +59,9 @@ pub(crate) fn prepare_update(resource: &Resource, part: Part, old: &Object, new:
     }
 }
 
-/// Finds what is wrong with an object, which may replace an old one, by the rules of its kind.
+/// Finds what is wrong with an object by the rules of its kind.
+///
+/// It may replace an old one.
 pub(crate) fn validate(
     resource: &Resource,
     object: &Object,

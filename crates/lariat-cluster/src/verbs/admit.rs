@@ -10,7 +10,7 @@ use super::creation::Creation;
 use crate::status::ApiError;
 use crate::strategy::{self, SERVER_METADATA, tidy};
 
-/// Makes an object ready to be created: names it, stamps it, defaults it, checks it.
+/// Prepares an object for its creation: name, metadata, defaults, validation.
 pub(super) fn create(creation: &Creation<'_>, mut object: Object) -> Result<Object, ApiError> {
     let resource = creation.resource;
     strategy::check_shape(resource, &object)?;

@@ -1,42 +1,64 @@
-//! Answers about one object, in the shape the client asked for.
+//! What verbs answer.
 
-use http::StatusCode;
+use std::sync::Arc;
+
 use lariat_apimachinery::object::Object;
 
-use super::call::Call;
-use super::table;
+use super::list::ListPage;
+use super::watch::Watcher;
 use crate::store::{Draft, EventType, Stored};
-use crate::strategy::view;
-use crate::wire::negotiate::Shape;
-use crate::wire::reply::Reply;
 
-impl Call {
-    /// Returns the type of an object of which only the metadata is shown, in JSON.
-    pub(crate) fn metadata_head(&self) -> String {
-        let version = self.form.meta.api_version();
-        format!(r#""kind":"PartialObjectMetadata","apiVersion":"{version}""#)
-    }
+/// What a verb answers, whatever form a client wants it in.
+#[derive(Debug)]
+pub(crate) enum Answer {
+    /// An object under its version, as it is stored or would be.
+    Object {
+        stored: Arc<Stored>,
+        success: Success,
+    },
+    /// What a creation would have stored; it has no version.
+    DryRunCreation(Object),
+    /// An object of a type of its own: a review, or a `Scale`.
+    ///
+    /// It has no other shape.
+    Document {
+        document: Object,
+        success: Success,
+    },
+    /// The last state of an object that is gone, and that its kind does not show.
+    Deleted(Arc<Stored>),
+    /// An action, such as a binding, was carried out.
+    ActionDone,
+    List(ListPage),
+    Watch(Box<Watcher>),
+}
 
-    /// Answers an object that is not (or not yet) stored, under a given version.
-    pub(crate) fn answer(&self, code: StatusCode, object: &Object, revision: u64) -> Reply {
-        let stored = Draft::new(object).stamp(revision, EventType::Added);
-        self.answer_stored(code, &stored)
-    }
+/// What a verb that succeeded did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Success {
+    /// It read, changed or deleted something.
+    Done,
+    Created,
+    /// What it asked for happens later.
+    Accepted,
+}
 
-    /// Answers a state, in the version and the shape the client asked for.
-    pub(crate) fn answer_stored(&self, code: StatusCode, stored: &Stored) -> Reply {
-        let reread = view::reread(&self.resource, stored);
-        let stored = reread.as_ref().unwrap_or(stored);
-        match self.shape {
-            Shape::Whole => {
-                let head = self.resource.head();
-                Reply::json_of(code, &[b"{", head.as_bytes(), stored.content()])
-            }
-            Shape::Metadata | Shape::MetadataList => {
-                let head = self.metadata_head();
-                Reply::json_of(code, &[b"{", head.as_bytes(), stored.metadata(), b"}"])
-            }
-            Shape::Table => Reply::json(code, table::Table::of(self).single(stored, true)),
+impl Answer {
+    /// Answers the state of an object that was there before.
+    pub(super) fn object(stored: Arc<Stored>) -> Self {
+        Self::Object {
+            stored,
+            success: Success::Done,
         }
     }
+
+    /// Answers an object that is not stored, under a given version.
+    pub(super) fn unstored(object: &Object, revision: u64) -> Self {
+        Self::object(stamped(object, revision))
+    }
+}
+
+/// Encodes an object that is not stored, under a given version.
+pub(super) fn stamped(object: &Object, revision: u64) -> Arc<Stored> {
+    Arc::new(Draft::new(object).stamp(revision, EventType::Added))
 }

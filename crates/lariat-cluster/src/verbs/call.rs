@@ -12,7 +12,6 @@ use crate::rules::Fault;
 use crate::server::Server;
 use crate::status::ApiError;
 use crate::strategy::Part;
-use crate::wire::negotiate::{Form, Shape};
 use crate::wire::query::Query;
 use crate::wire::route::Target;
 
@@ -23,26 +22,24 @@ pub(crate) struct Call {
     pub(crate) resource: Arc<Resource>,
     pub(crate) target: Target,
     pub(crate) query: Query,
-    pub(crate) shape: Shape,
-    /// All that was negotiated about the answer, its shape included.
-    pub(crate) form: Form,
-    /// What goes wrong on purpose.
+    /// What goes wrong on purpose with this request.
     pub(crate) fault: Option<Fault>,
     pub(crate) content_type: String,
     pub(crate) user_agent: String,
-    /// Who asks.
+    /// Who sent it.
     pub(crate) user: User,
-    /// What the client is told beside the answer.
+    /// What the client is warned of beside the answer.
     pub(crate) warnings: Warnings,
     pub(crate) body: Bytes,
 }
 
 impl Call {
-    pub(super) fn fault(&self) -> Option<&Action> {
+    /// Returns what the fault of the request does, if it has one.
+    pub(crate) fn fault(&self) -> Option<&Action> {
         self.fault.as_ref().map(|fault| &fault.action)
     }
 
-    /// Returns the revision of the state to read, if that is not the present one on purpose.
+    /// Returns the revision to read, if a fault makes it an old one.
     pub(super) fn stale(&self) -> Option<u64> {
         let fault = self.fault.as_ref()?;
         let is_stale = matches!(fault.action, Action::StaleRead | Action::Freeze);

@@ -6,13 +6,17 @@ use serde::{Deserialize, Serialize};
 
 use crate::status::ApiError;
 
-/// Where a list goes on: the API server's own format, base64 of a small JSON object.
+/// A continue token in the API server's own format.
+///
+/// It is base64 of a small JSON object.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Continuation {
     v: String,
     /// The revision of the list, or -1 to go on with whatever is there now.
     rv: i64,
-    /// `/` and the last key inside the listed namespace, behind which a NUL makes the next key.
+    /// `/` and the key to continue at.
+    ///
+    /// It is the last key inside the listed namespace, behind which a NUL makes the next key.
     start: String,
 }
 
@@ -53,7 +57,7 @@ impl Continuation {
         BASE64.encode(serde_json::to_vec(self).expect("a token has only texts and numbers"))
     }
 
-    /// Returns the revision the list began at, or `None` to go on with the present state.
+    /// Returns the revision the list began at; `None` for the present state.
     pub(super) fn revision(&self) -> Option<u64> {
         u64::try_from(self.rv).ok()
     }

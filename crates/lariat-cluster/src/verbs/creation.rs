@@ -1,4 +1,4 @@
-//! A creation, as far as it needs no request: an object becomes a stored object, or is refused.
+//! A creation without its request: an object is stored or refused.
 
 use std::sync::Arc;
 
@@ -59,18 +59,18 @@ impl Creation<'_> {
         self.store(object, false).map(drop)
     }
 
-    /// Creates an object whose fields have their owners, under a generated name if it has none.
+    /// Creates an object whose fields have owners; generates its name if it has none.
     pub(super) fn store(&self, mut sent: Object, dry_run: bool) -> Result<Created, ApiError> {
         let generated = metadata_text(&sent, "name").is_empty();
         let attempts = if generated { NAME_ATTEMPTS } else { 1 };
         for attempt in 1..=attempts {
             self.check_admission(metadata_text(&sent, "name"))?;
-            let object = if attempt < attempts {
+            let candidate = if attempt < attempts {
                 sent.clone()
             } else {
                 std::mem::take(&mut sent)
             };
-            let object = admit::create(self, object)?;
+            let object = admit::create(self, candidate)?;
             let name = metadata_text(&object, "name");
             let key = self.resource.key(self.namespace, name);
             if let Some(existing) = self.server.store.get(self.resource.table, &key) {
@@ -108,7 +108,7 @@ impl Creation<'_> {
         })
     }
 
-    /// Refuses creations in a namespace that is missing or going, and of a kind that is going.
+    /// Refuses creations in a missing or terminating namespace, or of such a kind.
     pub(super) fn check_admission(&self, name: &str) -> Result<(), ApiError> {
         if self.resource.is_terminating() {
             return Err(self.refusal(Refused::KindTerminating, name));

@@ -29,8 +29,8 @@ impl Call {
         media_type.unwrap_or_default().trim()
     }
 
-    /// Reads the object of a create or an update, of the kind the path says, in the form of its kind.
-    pub(super) fn decode(&self) -> Result<Object, ApiError> {
+    /// Reads the object of a create or an update in the form of its kind.
+    pub(crate) fn decode(&self) -> Result<Object, ApiError> {
         let api_version = self.resource.api_version();
         let (mut object, duplicates) = self.decode_as(Expected {
             kind: &self.resource.kind,
@@ -41,7 +41,9 @@ impl Call {
         Ok(object)
     }
 
-    /// Reads an object of any kind; its type is set. Also returns the members that were there twice.
+    /// Reads an object of any kind, and the paths of its duplicate members.
+    ///
+    /// Its type is set.
     pub(super) fn decode_as(
         &self,
         wanted: Expected<'_>,
@@ -63,7 +65,7 @@ impl Call {
         Ok((object, document.duplicates))
     }
 
-    /// Reads the body as it is, except that protobuf is read as the type it says it is of.
+    /// Reads the body; protobuf is read as the type that it names.
     pub(super) fn document(&self, wanted: Expected<'_>) -> Result<Document, ApiError> {
         let unreadable = |error: String| {
             let kind = wanted.kind;

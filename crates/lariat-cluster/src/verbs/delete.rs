@@ -2,41 +2,40 @@
 
 use std::sync::Arc;
 
-use http::StatusCode;
 use lariat_apimachinery::kinds::Resource;
 use lariat_apimachinery::object::Object;
 
+use super::answer::{Answer, Success, stamped};
 use super::delete_options::DeleteOptions;
 use super::delete_rules::{self, Deletion, Removal};
 use super::list;
 use crate::server::Server;
-use crate::status::{self, ApiError};
+use crate::status::ApiError;
 use crate::store::{Draft, Stored, Write};
 use crate::strategy;
 use crate::verbs::call::Call;
-use crate::wire::reply::Reply;
 
-pub(super) fn delete(call: &Call) -> Result<Reply, ApiError> {
+pub(super) fn delete(call: &Call) -> Result<Answer, ApiError> {
     let options = DeleteOptions::of(call)?;
     strategy::check_delete(&call.resource, call.name())?;
     let key = call.resource.key(call.namespace(), call.name());
     loop {
-        let current = call.server.store.get(call.resource.table, &key);
-        let current = current.ok_or_else(|| call.not_found())?;
+        let found = call.server.store.get(call.resource.table, &key);
+        let current = found.ok_or_else(|| call.not_found())?;
         options.check_preconditions(call, &current)?;
         let deletion = options.deletion();
         let removal = delete_rules::removal(&call.resource, &call.server.clock, &current, deletion);
         if options.is_dry_run() {
-            return Ok(answer(call, &options, &removal, &current));
+            return Ok(answer(call, &options, &removal, current));
         }
         if let Some(stored) = commit(&call.server, &call.resource, &removal, &current) {
-            return Ok(answer(call, &options, &removal, &stored));
+            return Ok(answer(call, &options, &removal, stored));
         }
     }
 }
 
 /// Deletes what a collection request selects, and answers what there was.
-pub(super) async fn delete_collection(call: &Call) -> Result<Reply, ApiError> {
+pub(super) async fn delete_collection(call: &Call) -> Result<Answer, ApiError> {
     let resource = &call.resource;
     // Namespaces take everything in them along, so they go one by one.
     let is_namespaces = resource.table == call.server.kinds.namespaces;
@@ -44,15 +43,15 @@ pub(super) async fn delete_collection(call: &Call) -> Result<Reply, ApiError> {
         return Err(ApiError::method_not_allowed());
     }
     let options = DeleteOptions::of(call)?;
-    let selection = list::all(call).await?;
-    for stored in &selection.objects {
+    let page = list::all(call).await?;
+    for stored in &page.objects {
         strategy::check_delete(resource, stored.key().name())?;
         options.check_preconditions(call, stored)?;
         if !options.is_dry_run() {
             delete_as(&call.server, resource, stored, options.deletion());
         }
     }
-    Ok(list::reply(call, selection))
+    Ok(Answer::List(page))
 }
 
 /// Deletes an object in the way of its kind, whatever happens to it meanwhile.
@@ -64,7 +63,7 @@ pub(crate) fn remove(server: &Server, resource: &Resource, stored: &Stored, grac
     delete_as(server, resource, stored, deletion);
 }
 
-/// Deletes an object, or marks it where something holds it, whatever happens to it meanwhile.
+/// Deletes an object or marks it as deleted, in whatever state it is.
 pub(crate) fn delete_as(server: &Server, resource: &Resource, stored: &Stored, deletion: Deletion) {
     while let Some(current) = server.store.get(resource.table, stored.key()) {
         if current.uid() != stored.uid() {
@@ -76,7 +75,7 @@ pub(crate) fn delete_as(server: &Server, resource: &Resource, stored: &Stored, d
     }
 }
 
-/// Deletes an object if it is still in the state `current`; tells whether it was.
+/// Deletes an object if it is still in the state `current`; returns whether it was.
 pub(crate) fn delete_once(
     server: &Server,
     resource: &Resource,
@@ -87,8 +86,9 @@ pub(crate) fn delete_once(
     commit(server, resource, &removal, current).is_some()
 }
 
-/// Carries a removal out and returns the last state; `None` if the object is no longer what it was
-/// made for.
+/// Carries a removal out and returns the last state.
+///
+/// `None` if the object is no longer what it was made for.
 fn commit(
     server: &Server,
     resource: &Resource,
@@ -126,40 +126,23 @@ fn finish(server: &Server, resource: &Resource, marked: Arc<Stored>) -> Arc<Stor
     marked
 }
 
-/// Answers a Status, or the object where the kind says so or something still holds it.
-fn answer(call: &Call, options: &DeleteOptions, removal: &Removal, stored: &Arc<Stored>) -> Reply {
-    let resource = &call.resource;
-    let marked = match removal {
-        Removal::Mark(object) | Removal::MarkAndGo(object) => Some(object),
-        _ => None,
+/// Answers an object whose deletion waits, or whose kind says so; else its end.
+fn answer(call: &Call, options: &DeleteOptions, removal: &Removal, stored: Arc<Stored>) -> Answer {
+    let is_held = matches!(removal, Removal::Mark(_) | Removal::Held);
+    if !is_held && !call.resource.rules.delete_answers_object {
+        return Answer::Deleted(stored);
+    }
+    let success = if is_held && options.is_accepted_later() {
+        Success::Accepted
+    } else {
+        Success::Done
     };
-    match removal {
-        Removal::Mark(_) | Removal::Held => {
-            let code = if options.is_accepted_later() {
-                StatusCode::ACCEPTED
-            } else {
-                StatusCode::OK
-            };
-            answer_object(call, options, code, marked, stored)
+    // A dry run shows the mark it did not store.
+    let stored = match removal {
+        Removal::Mark(object) | Removal::MarkAndGo(object) if options.is_dry_run() => {
+            stamped(object, stored.revision())
         }
-        _ if !resource.rules.delete_answers_object => {
-            let status = status::deleted(resource, stored.key().name(), stored.uid());
-            Reply::json(StatusCode::OK, status)
-        }
-        _ => answer_object(call, options, StatusCode::OK, marked, stored),
-    }
-}
-
-/// Answers the object as it was stored, or as a dry run would have stored it.
-fn answer_object(
-    call: &Call,
-    options: &DeleteOptions,
-    code: StatusCode,
-    marked: Option<&Object>,
-    stored: &Arc<Stored>,
-) -> Reply {
-    match marked.filter(|_| options.is_dry_run()) {
-        Some(object) => call.answer(code, object, stored.revision()),
-        None => call.answer_stored(code, stored),
-    }
+        _ => stored,
+    };
+    Answer::Object { stored, success }
 }

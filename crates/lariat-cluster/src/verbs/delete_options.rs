@@ -69,10 +69,11 @@ impl DeleteOptions {
     fn read(value: Value) -> Result<Self, ApiError> {
         // A list is no form of options, though serde would take one.
         let object = serde_json::from_value::<Object>(value);
-        let options = object.and_then(|object| serde_json::from_value(object.into()));
-        let options: Self = options.map_err(|error| {
-            ApiError::bad_request(format!("the body is not a DeleteOptions: {error}"))
-        })?;
+        let options: Self = object
+            .and_then(|object| serde_json::from_value(object.into()))
+            .map_err(|error| {
+                ApiError::bad_request(format!("the body is not a DeleteOptions: {error}"))
+            })?;
         match options.kind.as_deref() {
             None | Some("" | "DeleteOptions") => Ok(options),
             Some(_) => Err(ApiError::bad_request(
@@ -130,7 +131,7 @@ impl DeleteOptions {
         causes
     }
 
-    /// Finds what does not go together with the deletion of an object that cannot be read.
+    /// Finds options that exclude ignoring read errors.
     fn causes_of_ignored_errors(&self) -> Vec<StatusCause> {
         let field = "ignoreStoreReadErrorWithClusterBreakingPotential";
         if self.ignore_store_read_error_with_cluster_breaking_potential != Some(true) {
@@ -174,8 +175,9 @@ impl DeleteOptions {
         }
     }
 
-    /// Returns whether an object that does not go at once is answered with 202, as clients of the old
-    /// option expect it.
+    /// Returns whether a deletion that waits is answered with 202.
+    ///
+    /// Clients that send `orphanDependents` expect it.
     pub(super) fn is_accepted_later(&self) -> bool {
         self.orphan_dependents == Some(false)
     }

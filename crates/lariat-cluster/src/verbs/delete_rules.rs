@@ -1,4 +1,4 @@
-//! What a deletion comes to, by the kind of the object and the options of the request.
+//! What a deletion does, by the kind of the object and the options.
 //!
 //! Source: `BeforeDelete` in `k8s.io/apiserver/pkg/registry/rest`, and
 //! `updateForGracefulDeletionAndFinalizers` in `k8s.io/apiserver/pkg/registry/generic/registry`.
@@ -159,8 +159,8 @@ fn mark(object: &mut Object, clock: &Clock) {
     let at = metadata
         .get("deletionTimestamp")
         .and_then(Value::as_str)
-        .filter(|at| !clock.is_later(at));
-    let at = at.map_or_else(|| clock.now(), str::to_owned);
+        .filter(|at| !clock.is_later(at))
+        .map_or_else(|| clock.now(), str::to_owned);
     metadata.insert("deletionTimestamp".into(), at.into());
     metadata.insert("deletionGracePeriodSeconds".into(), json!(0));
 }
@@ -222,8 +222,8 @@ fn grace_period(pod: &Object, asked: Option<u64>) -> u64 {
     if text("spec", "nodeName").is_empty() || is_over {
         return 0;
     }
-    let own = at("spec", "terminationGracePeriodSeconds").and_then(Value::as_i64);
-    let own = own.map_or(30, |seconds| u64::try_from(seconds).unwrap_or(1));
+    let seconds = at("spec", "terminationGracePeriodSeconds").and_then(Value::as_i64);
+    let own = seconds.map_or(30, |seconds| u64::try_from(seconds).unwrap_or(1));
     asked.unwrap_or(own)
 }
 
@@ -254,8 +254,7 @@ fn set_finalizers(resource: &Resource, object: &mut Object, asked: Option<Propag
     };
 }
 
-/// Returns what becomes of the dependents: what is asked for, or what was asked for before, or what
-/// the kind does by default.
+/// Returns the propagation: that of the request, an earlier one, or the default.
 fn propagation(resource: &Resource, known: &[String], asked: Option<Propagation>) -> Propagation {
     let default = match (&*resource.group, &*resource.plural) {
         // Events own nothing.

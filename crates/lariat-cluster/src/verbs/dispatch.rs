@@ -1,65 +1,41 @@
 //! Which verb does what.
 
+use super::answer::Answer;
 use super::call::Call;
-use super::{
-    create, delete, list, patch, read, recreate, reject, reviews, subresources, table, touch,
-    update, watch,
-};
-use crate::fault::Action;
+use super::{create, delete, list, patch, read, reviews, subresources, update, watch};
 use crate::status::ApiError;
-use crate::wire::negotiate::{Encoding, Shape};
-use crate::wire::reply::Reply;
+use crate::wire::document;
 use crate::wire::verb::Verb;
-use crate::wire::{document, query};
 
 impl Call {
-    /// Carries the verb out.
-    ///
-    /// Whatever it answers, the warnings it gave along the way go with it.
-    pub(crate) async fn run(self, verb: Verb) -> Reply {
-        let warnings = self.warnings.clone();
-        if let Some(deprecation) = &self.resource.deprecation {
-            warnings.add(deprecation.clone());
-        }
-        let reply = self.carry_out(verb).await.unwrap_or_else(Reply::from);
-        reply.warnings(&warnings.take())
+    /// Returns whether it is a review, rather than about stored objects.
+    pub(crate) fn is_review(&self) -> bool {
+        reviews::is_review(self)
     }
 
-    async fn carry_out(self, verb: Verb) -> Result<Reply, ApiError> {
-        if let Some(reply) = reviews::answer(&self, verb) {
-            return reply;
+    /// Refuses subresources that are not served, and verbs they do not have.
+    pub(crate) fn check_subresource(&self, verb: Verb) -> Result<(), ApiError> {
+        subresources::check(self, verb)
+    }
+
+    /// Carries the verb out.
+    pub(crate) async fn run(&self, verb: Verb) -> Result<Answer, ApiError> {
+        if self.is_review() {
+            return reviews::answer(self, verb);
         }
-        subresources::check(&self, verb)?;
-        self.shape
-            .check(matches!(verb, Verb::List | Verb::DeleteCollection))?;
-        if verb == Verb::Watch && self.form.encoding != Encoding::Json {
-            let streams = "application/json, application/vnd.kubernetes.protobuf";
-            return Err(ApiError::not_acceptable_for(streams));
-        }
-        if self.shape == Shape::Table {
-            table::check(&self.query)?;
-        }
-        match self.fault() {
-            Some(Action::Conflict) => touch::touch(&self),
-            Some(Action::Recreate(name)) => recreate::recreate(&self, name),
-            Some(Action::Reject(why)) => return Err(reject::rejected(&self, why)),
-            Some(Action::ExceedQuota(quota)) => return Err(reject::over_quota(&self, quota)),
-            Some(Action::RefuseWatchList) => return Err(query::initial_events_unknown()),
-            _ => {}
-        }
-        if let Some(reply) = subresources::answer(&self, verb) {
-            return reply;
+        if let Some(answer) = subresources::answer(self, verb) {
+            return answer;
         }
         match verb {
-            Verb::Get => read::get(&self).await,
-            Verb::List => list::list(&self).await,
+            Verb::Get => read::get(self).await,
+            Verb::List => list::list(self).await,
             Verb::Watch => watch::watch(self).await,
             Verb::Create | Verb::Update | Verb::Patch if self.is_deep() => {
                 document::with_stack(|| self.write(verb))
             }
             Verb::Create | Verb::Update | Verb::Patch => self.write(verb),
-            Verb::Delete => delete::delete(&self),
-            Verb::DeleteCollection => delete::delete_collection(&self).await,
+            Verb::Delete => delete::delete(self),
+            Verb::DeleteCollection => delete::delete_collection(self).await,
         }
     }
 
@@ -71,7 +47,7 @@ impl Call {
             || present().is_some_and(|stored| document::is_deep(stored.content()))
     }
 
-    fn write(&self, verb: Verb) -> Result<Reply, ApiError> {
+    fn write(&self, verb: Verb) -> Result<Answer, ApiError> {
         match verb {
             Verb::Create => create::create(self),
             Verb::Update => update::update(self),

@@ -96,7 +96,7 @@ fn unsupported(resource: &Resource, path: &str) -> ApiError {
     })
 }
 
-/// Returns a field of a kind as selectors compare it, which is not always as it is written.
+/// Returns a field as selectors compare it, which is not always as it is written.
 ///
 /// Source: the `ToSelectableFields` of the kinds.
 fn selected(kind: &str, object: &Object, path: &str) -> String {
@@ -116,10 +116,13 @@ fn selected(kind: &str, object: &Object, path: &str) -> String {
             text => text,
         },
         ("Pod", "status.podIPs") => {
-            let ips = object
+            let entries = object
                 .get("status")
                 .and_then(|status| status.get("podIPs")?.as_array());
-            let ips = ips.into_iter().flatten().filter_map(|ip| ip["ip"].as_str());
+            let ips = entries
+                .into_iter()
+                .flatten()
+                .filter_map(|ip| ip["ip"].as_str());
             ips.collect::<Vec<_>>().join(",")
         }
         _ => scalar(object, path),

@@ -1,4 +1,4 @@
-//! The form of what a client sent: read as its kind would be, with defaults filled in.
+//! The form of sent objects: decoded as their kind, with defaults filled in.
 
 use lariat_apimachinery::cause::StatusCause;
 use lariat_apimachinery::kinds::Resource;
@@ -32,7 +32,7 @@ impl Validation {
     }
 }
 
-/// Where an object comes from, which decides how errors are told.
+/// Where an object comes from, which decides how errors are worded.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Origin {
     /// It is the body.
@@ -80,7 +80,7 @@ pub(super) fn normalize(
     Ok(())
 }
 
-/// Reads an object as its kind is read; returns the members the kind does not have.
+/// Decodes an object as its kind; returns the members the kind does not have.
 pub(super) fn read(resource: &Resource, object: &mut Object) -> Result<Vec<String>, String> {
     if resource.rules.custom {
         let unknown = strategy::conform(resource, object);

@@ -17,22 +17,22 @@ mod list;
 mod ownership;
 mod patch;
 mod read;
-mod recreate;
-mod reject;
 mod reviews;
 mod subresources;
-mod table;
-mod touch;
+pub(crate) mod table;
 mod update;
 mod warnings;
 mod watch;
 
+pub(crate) use answer::{Answer, Success};
 pub(crate) use call::Call;
 pub(crate) use creation::Creation;
 pub(crate) use delete::{delete_as, delete_once, remove};
 pub(crate) use delete_rules::{Deletion, Propagation};
+pub(crate) use list::ListPage;
 pub(crate) use ownership::account_as;
 #[cfg(feature = "fuzzing")]
 pub(crate) use patch::patched;
 pub(crate) use update::replace;
 pub(crate) use warnings::Warnings;
+pub(crate) use watch::{WatchEvent, Watcher};

@@ -1,4 +1,4 @@
-//! Who is writing, for `metadata.managedFields`.
+//! The owners of fields, for `metadata.managedFields`.
 
 use lariat_apimachinery::cause::StatusCause;
 use lariat_apimachinery::kinds::Resource;
@@ -36,7 +36,7 @@ impl Writer {
         }
     }
 
-    /// Names somebody who writes some part of an object.
+    /// Names the writer of some part of an object.
     fn named(server: &Server, resource: &Resource, part: Part, name: String) -> Self {
         let subresource = match part {
             Part::Main => "",
@@ -116,7 +116,7 @@ pub(super) fn account(call: &Call, live: Option<&Object>, new: &mut Object) {
     writer.write(&call.resource).update(live, new);
 }
 
-/// Accounts for a change the server itself makes, under the name of one of its parts.
+/// Records a change that a part of the server makes, in `managedFields`.
 pub(crate) fn account_as(
     server: &Server,
     resource: &Resource,
@@ -153,12 +153,12 @@ pub(super) fn refusal_of(
         }
         untyped => {
             let name = metadata_text(applied, "name");
-            let name = match call.namespace() {
+            let path = match call.namespace() {
                 Some(namespace) => format!("{namespace}/{name}"),
                 None => name.to_owned(),
             };
             ApiError::internal(format!(
-                "failed to create typed patch object ({name}; {api_version}, Kind={kind}): {untyped}"
+                "failed to create typed patch object ({path}; {api_version}, Kind={kind}): {untyped}"
             ))
         }
     }

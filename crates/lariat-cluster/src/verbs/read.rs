@@ -1,16 +1,16 @@
 //! GET of one object.
 
-use http::StatusCode;
+use std::sync::Arc;
 
+use lariat_core::ObjectKey;
+
+use super::answer::Answer;
 use super::list;
 use crate::status::ApiError;
 use crate::store::{Range, Stored};
 use crate::verbs::call::Call;
-use crate::wire::reply::Reply;
-use lariat_core::ObjectKey;
-use std::sync::Arc;
 
-pub(super) async fn get(call: &Call) -> Result<Reply, ApiError> {
+pub(super) async fn get(call: &Call) -> Result<Answer, ApiError> {
     let query = call.query.list()?;
     let version = query
         .version
@@ -19,12 +19,11 @@ pub(super) async fn get(call: &Call) -> Result<Reply, ApiError> {
         .transpose()?;
     list::wait_for(call, version).await?;
     let key = call.resource.key(call.namespace(), call.name());
-    let stored = match call.stale() {
+    let found = match call.stale() {
         Some(revision) => stale(call, &key, revision),
         None => call.server.store.get(call.resource.table, &key),
     };
-    let stored = stored.ok_or_else(|| call.not_found())?;
-    Ok(call.answer_stored(StatusCode::OK, &stored))
+    found.map(Answer::object).ok_or_else(|| call.not_found())
 }
 
 /// Reads an object as it was at a revision.

@@ -2,20 +2,19 @@
 
 use std::sync::Arc;
 
-use http::StatusCode;
 use lariat_apimachinery::kinds::Resource;
 use lariat_apimachinery::object::{Object, metadata_mut, metadata_text};
 use lariat_core::ObjectKey;
 
+use super::answer::Answer;
 use super::{create, ownership};
 use crate::server::Server;
 use crate::status::ApiError;
 use crate::store::{Draft, Stored, Write};
 use crate::strategy::{self, Part, Replacement, view};
 use crate::verbs::call::Call;
-use crate::wire::reply::Reply;
 
-pub(super) fn update(call: &Call) -> Result<Reply, ApiError> {
+pub(super) fn update(call: &Call) -> Result<Answer, ApiError> {
     call.query.check_write("UpdateOptions", false)?;
     ownership::check_manager(call, "UpdateOptions")?;
     let dry_run = call.query.dry_run("UpdateOptions")?;
@@ -33,14 +32,14 @@ pub(super) fn update(call: &Call) -> Result<Reply, ApiError> {
             let mut new = sent.clone();
             metadata_mut(&mut new).remove("resourceVersion");
             match create::store_new(call, new, dry_run) {
-                // Somebody else was faster, so there is something to update.
+                // Another client was faster, so there is something to update.
                 Err(error) if error.is_already_exists() => continue,
                 answer => return answer,
             }
         };
         check_version(call, &sent, &current)?;
-        if let Some(reply) = finish(call, &current, sent.clone(), dry_run)? {
-            return Ok(reply);
+        if let Some(answer) = finish(call, &current, sent.clone(), dry_run)? {
+            return Ok(answer);
         }
     }
 }
@@ -97,30 +96,32 @@ fn check_version(call: &Call, sent: &Object, current: &Stored) -> Result<(), Api
     }
 }
 
-/// Stores what a client made of a state, for which that client accounts; `None` if somebody else was
-/// faster and the caller has to look again.
+/// Stores what a client made of a state, as the owner of the fields it changed.
+///
+/// `None` if the state is no longer the present one, and the caller has to read it again.
 pub(super) fn finish(
     call: &Call,
     current: &Arc<Stored>,
     mut sent: Object,
     dry_run: bool,
-) -> Result<Option<Reply>, ApiError> {
+) -> Result<Option<Answer>, ApiError> {
     let mut old = view::present(&call.resource, current);
     call.resource.set_type(&mut old);
     ownership::account(call, Some(&old), &mut sent);
     store_changed(call, current, &old, sent, dry_run)
 }
 
-/// Stores a new state whose fields have their owners; `None` if somebody else was faster.
+/// Stores a new state whose fields have owners.
 ///
-/// The present state comes with what it is as an object.
+/// `old` is the present state as an object. `None` if that state is no longer the present one. `None` if that state is
+/// no longer the present one.
 pub(super) fn store_changed(
     call: &Call,
     current: &Arc<Stored>,
     old: &Object,
     mut sent: Object,
     dry_run: bool,
-) -> Result<Option<Reply>, ApiError> {
+) -> Result<Option<Answer>, ApiError> {
     let part = call.part();
     if part == Part::Main {
         strategy::allocate(&call.server, &call.resource, old, &mut sent)
@@ -132,25 +133,16 @@ pub(super) fn store_changed(
             Replacement::Unchanged => old,
             Replacement::Changed(object) | Replacement::Deleted(object) => object,
         };
-        return Ok(Some(call.answer(
-            StatusCode::OK,
-            object,
-            current.revision(),
-        )));
+        return Ok(Some(Answer::unstored(object, current.revision())));
     }
-    let reply = match replace(&call.server, &call.resource, current, &replacement) {
-        None => return Ok(None),
-        Some(stored) => match replacement {
-            Replacement::Deleted(object) => {
-                call.answer(StatusCode::OK, &object, current.revision())
-            }
-            _ => call.answer_stored(StatusCode::OK, &stored),
-        },
-    };
-    Ok(Some(reply))
+    let replaced = replace(&call.server, &call.resource, current, &replacement);
+    Ok(replaced.map(|stored| match replacement {
+        Replacement::Deleted(object) => Answer::unstored(&object, current.revision()),
+        _ => Answer::object(stored),
+    }))
 }
 
-/// Commits a replacement of a state; `None` if that state is no longer the present one.
+/// Commits a replacement of a state; `None` if it is no longer the present one.
 pub(crate) fn replace(
     server: &Server,
     resource: &Resource,

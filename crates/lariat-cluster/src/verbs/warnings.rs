@@ -1,10 +1,10 @@
-//! What a client is told beside the answer.
-
-use std::sync::Arc;
+//! Warnings that go with an answer.
 
 use parking_lot::Mutex;
 
-/// How many warnings a client gets; hyper's clients take no more than a hundred headers.
+/// How many warnings a client gets.
+///
+/// Clients that use hyper accept no more than a hundred headers.
 const MOST: usize = 80;
 
 /// How much they may take together before they are cut, and then at most.
@@ -13,10 +13,10 @@ const MOST: usize = 80;
 const CUT_FROM: usize = 4 * 1024;
 const CUT_TO: usize = 256;
 
-/// The warnings of one request; a clone adds to the same.
-#[derive(Debug, Clone, Default)]
+/// The warnings of one request.
+#[derive(Debug, Default)]
 pub(crate) struct Warnings {
-    texts: Arc<Mutex<Vec<String>>>,
+    texts: Mutex<Vec<String>>,
 }
 
 impl Warnings {

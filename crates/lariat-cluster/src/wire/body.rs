@@ -16,7 +16,7 @@ use crate::status::ApiError;
 /// The largest request body, as on a real server.
 const LIMIT: usize = 3 * 1024 * 1024;
 
-/// The body of a response: one piece, some that are made on the way, or those of a watch.
+/// The body of a response: whole, in pieces made on the way, or a stream.
 #[derive(Debug)]
 pub struct ResponseBody(Kind);
 
@@ -54,7 +54,7 @@ impl ResponseBody {
         Self(Kind::Stream(Box::pin(pieces.fuse())))
     }
 
-    /// Returns the whole body, or the body itself if it comes piece by piece over time.
+    /// Returns the whole body, or the body itself if it is a stream.
     pub(crate) fn into_bytes(self) -> Result<Bytes, Self> {
         match self.0 {
             Kind::Whole(bytes) => Ok(bytes.unwrap_or_default()),
@@ -63,7 +63,7 @@ impl ResponseBody {
         }
     }
 
-    /// Keeps something until a body that is streamed was sent; otherwise it is dropped at once.
+    /// Keeps a value until a stream was sent; otherwise drops it at once.
     pub(crate) fn keep(self, kept: impl Send + 'static) -> Self {
         match self.0 {
             Kind::Stream(pieces) => Self::stream(pieces.map(move |piece| {
@@ -74,7 +74,9 @@ impl ResponseBody {
         }
     }
 
-    /// Compresses the body if it is large, and tells whether it did. A stream never is.
+    /// Compresses the body if it is large; returns whether it did.
+    ///
+    /// A stream is never compressed.
     pub(crate) fn gzip(self) -> (Self, bool) {
         let mut pieces = match self.0 {
             Kind::Whole(Some(bytes)) if bytes.len() >= THRESHOLD => {

@@ -57,10 +57,14 @@ impl Document {
     }
 }
 
-/// YAML that nests no deeper is read on the stack there is; the reader takes some kilobytes a level.
+/// The depth of YAML that is read on the present stack.
+///
+/// The reader takes some kilobytes a level.
 const SHALLOW: usize = 20;
 
-/// Beyond this nobody tries: texts inside of a document may look deep, but not as deep as this.
+/// The estimated depth beyond which YAML is not read.
+///
+/// Texts inside of a document may look deep, but not as deep as this.
 const OVERESTIMATE: usize = 2000;
 
 /// The stack for deeper documents, in bytes.
@@ -68,7 +72,7 @@ const OVERESTIMATE: usize = 2000;
 /// The reader itself refuses what is really deeper than [`DEEPEST`]; its parser has to get there.
 const STACK: usize = 32 * 1024 * 1024;
 
-/// Returns whether a body nests so deep that it is better worked on with a stack of its own.
+/// Returns whether a body nests so deep that it needs a larger stack.
 pub(crate) fn is_deep(body: &[u8]) -> bool {
     brackets(body) > SHALLOW
 }
@@ -114,7 +118,7 @@ fn brackets(text: &[u8]) -> usize {
     most
 }
 
-/// The first line of an error says what is wrong; those that follow show the document.
+/// Returns the first line of an error; those that follow show the document.
 fn first_line(text: &str) -> String {
     text.lines().next().unwrap_or_default().to_owned()
 }

@@ -57,10 +57,10 @@ impl MetaVersion {
 }
 
 impl Form {
-    /// Takes the first alternative of an `Accept` header this server knows; none is the whole object.
+    /// Takes the first alternative of an `Accept` header that this server knows.
     ///
-    /// A shape that does not suit the request is taken all the same, and refused later: a real server
-    /// does not go on to the next alternative either.
+    /// Without a header it is the whole object. A shape that does not suit the request is taken all the same, and
+    /// refused later: a real server does not go on to the next alternative either.
     pub(crate) fn negotiate(accept: &str) -> Result<Self, ApiError> {
         let (encoding, (shape, meta)) = choose(accept, |conversion| {
             let Some((kind, group, version)) = conversion else {
@@ -97,8 +97,9 @@ impl Shape {
     }
 }
 
-/// Finds the first alternative, best quality first, that is encoded as this server can and that
-/// `serves` has something for; it is told what the answer is to be converted to.
+/// Returns the best alternative that has a known encoding and that is served.
+///
+/// `serves` is given what the answer is to be converted to. Of equal qualities the first alternative is taken.
 pub(crate) fn choose<T>(
     accept: &str,
     serves: impl Fn(Option<Conversion<'_>>) -> Option<T>,
@@ -175,8 +176,9 @@ fn quality(text: &str) -> u16 {
     (quality.clamp(0.0, 1.0) * 1000.0) as u16
 }
 
-/// Returns whether a client takes compressed answers; the qualities other servers weigh are ignored, as
-/// a real one ignores them.
+/// Returns whether a client accepts compressed answers.
+///
+/// Qualities are ignored, as a real server ignores them.
 pub(crate) fn accepts_gzip(accept_encoding: &str) -> bool {
     accept_encoding
         .split(',')

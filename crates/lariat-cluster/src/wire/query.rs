@@ -142,7 +142,7 @@ impl Query {
         }
     }
 
-    /// Returns how the version is meant; what no version matches by was refused before.
+    /// Returns how the version is matched, whose value was checked before.
     fn version_match(&self) -> Option<VersionMatch> {
         match self.text("resourceVersionMatch")? {
             "Exact" => Some(VersionMatch::Exact),

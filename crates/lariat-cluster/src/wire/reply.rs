@@ -75,7 +75,7 @@ impl Reply {
         self
     }
 
-    /// Tells the client what the answer does not: one header each, as RFC 9111 has warnings.
+    /// Adds warnings, each as a header as in RFC 9111.
     ///
     /// Source: `net.NewWarningHeader` in `k8s.io/apimachinery/pkg/util/net`.
     pub(crate) fn warnings(mut self, texts: &[String]) -> Self {

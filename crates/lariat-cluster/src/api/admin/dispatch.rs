@@ -5,7 +5,7 @@ use std::sync::Arc;
 use http::{Method, StatusCode};
 use serde_json::json;
 
-use super::asked::{Asked, done, reply, unsaved};
+use super::request::{AdminRequest, done, reply, unsaved};
 use super::{faults, journal, snapshots};
 use crate::control::Control;
 use crate::server::Server;
@@ -13,18 +13,21 @@ use crate::status::ApiError;
 use crate::store::Ending;
 use crate::wire::reply::Reply;
 
-pub(crate) async fn answer(server: &Arc<Server>, asked: &Asked) -> Result<Reply, ApiError> {
-    asked.check_media_type()?;
-    let path: Vec<&str> = asked.path.iter().map(String::as_str).collect();
+pub(crate) async fn answer(
+    server: &Arc<Server>,
+    request: &AdminRequest,
+) -> Result<Reply, ApiError> {
+    request.check_media_type()?;
+    let path: Vec<&str> = request.path.iter().map(String::as_str).collect();
     match path[..] {
-        ["status"] => asked.only(&Method::GET).map(|()| status(server)),
-        ["faults", ref rest @ ..] => faults::answer(server, asked, rest),
-        ["partitions"] => asked
+        ["status"] => request.only(&Method::GET).map(|()| status(server)),
+        ["faults", ref rest @ ..] => faults::answer(server, request, rest),
+        ["partitions"] => request
             .only(&Method::POST)
-            .and_then(|()| faults::partition(server, asked)),
-        ["journal"] => journal::answer(server, asked),
+            .and_then(|()| faults::partition(server, request)),
+        ["journal"] => journal::answer(server, request),
         ["watches", how @ ("cut" | "end")] => {
-            asked.only(&Method::POST)?;
+            request.only(&Method::POST)?;
             let ending = match how {
                 "cut" => Ending::Cut,
                 _ => Ending::Clean,
@@ -33,7 +36,7 @@ pub(crate) async fn answer(server: &Arc<Server>, asked: &Asked) -> Result<Reply,
             Ok(done())
         }
         ["compact"] => {
-            asked.only(&Method::POST)?;
+            request.only(&Method::POST)?;
             server.store.compact();
             server
                 .store
@@ -47,11 +50,11 @@ pub(crate) async fn answer(server: &Arc<Server>, asked: &Asked) -> Result<Reply,
             what @ ("garbage-collection" | "namespace-deletion"),
             how @ ("pause" | "resume"),
         ] => {
-            asked.only(&Method::POST)?;
+            request.only(&Method::POST)?;
             switch(server, what, how);
             Ok(done())
         }
-        ["snapshots", ref rest @ ..] => snapshots::answer(server, asked, rest).await,
+        ["snapshots", ref rest @ ..] => snapshots::answer(server, request, rest).await,
         _ => Err(ApiError::page_not_found()),
     }
 }
@@ -70,8 +73,9 @@ fn switch(server: &Arc<Server>, what: &str, how: &str) {
 }
 
 fn status(server: &Server) -> Reply {
-    let objects = server.store.census();
-    let objects: serde_json::Map<_, _> = objects
+    let objects: serde_json::Map<_, _> = server
+        .store
+        .census()
         .iter()
         .map(|(name, count)| (name.to_string(), json!(count)))
         .collect();

@@ -6,7 +6,7 @@ use http::{Method, StatusCode};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::asked::{Asked, done, reply};
+use super::request::{AdminRequest, done, reply};
 use crate::faults::{Faults, RuleForm, RuleId};
 use crate::server::Server;
 use crate::status::ApiError;
@@ -14,16 +14,16 @@ use crate::wire::reply::Reply;
 
 pub(super) fn answer(
     server: &Arc<Server>,
-    asked: &Asked,
+    request: &AdminRequest,
     rest: &[&str],
 ) -> Result<Reply, ApiError> {
     let faults = Faults {
         server: Arc::clone(server),
     };
-    match (&asked.method, rest) {
+    match (&request.method, rest) {
         (&Method::GET, []) => Ok(reply(StatusCode::OK, &json!({"items": list(server)}))),
         (&Method::POST, []) => {
-            let form: RuleForm = asked.read()?;
+            let form: RuleForm = request.read()?;
             let id = faults.add(form.into());
             Ok(reply(StatusCode::CREATED, &json!({"id": id.number()})))
         }
@@ -65,8 +65,8 @@ struct Partition {
     silent: bool,
 }
 
-pub(super) fn partition(server: &Arc<Server>, asked: &Asked) -> Result<Reply, ApiError> {
-    let wanted: Partition = asked.read()?;
+pub(super) fn partition(server: &Arc<Server>, request: &AdminRequest) -> Result<Reply, ApiError> {
+    let wanted: Partition = request.read()?;
     let faults = Faults {
         server: Arc::clone(server),
     };

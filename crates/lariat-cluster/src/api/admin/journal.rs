@@ -3,7 +3,7 @@
 use http::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use super::asked::{Asked, done, reply};
+use super::request::{AdminRequest, done, reply};
 use crate::journal::{Request, Selection};
 use crate::server::Server;
 use crate::status::ApiError;
@@ -21,12 +21,12 @@ const PARAMETERS: [(&str, Narrow); 6] = [
     ("client", |selection, text| selection.client(text)),
 ];
 
-pub(super) fn answer(server: &Server, asked: &Asked) -> Result<Reply, ApiError> {
-    match asked.method {
+pub(super) fn answer(server: &Server, request: &AdminRequest) -> Result<Reply, ApiError> {
+    match request.method {
         Method::GET => {
             let mut selection = server.journal.select();
             for (name, narrow) in PARAMETERS {
-                if let Some(text) = asked.query.text(name) {
+                if let Some(text) = request.query.text(name) {
                     selection = narrow(selection, text);
                 }
             }

@@ -5,11 +5,11 @@
 //!
 #![doc = include_str!("admin.md")]
 
-mod asked;
 mod dispatch;
 mod faults;
 mod journal;
+mod request;
 mod snapshots;
 
-pub(crate) use asked::Asked;
 pub(crate) use dispatch::answer;
+pub(crate) use request::AdminRequest;

@@ -3,7 +3,7 @@
 use http::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use super::asked::{Asked, done, reply, unsaved};
+use super::request::{AdminRequest, done, reply, unsaved};
 use crate::server::Server;
 use crate::status::ApiError;
 use crate::store::Snapshot;
@@ -11,10 +11,10 @@ use crate::wire::reply::Reply;
 
 pub(super) async fn answer(
     server: &Server,
-    asked: &Asked,
+    request: &AdminRequest,
     rest: &[&str],
 ) -> Result<Reply, ApiError> {
-    match (&asked.method, rest) {
+    match (&request.method, rest) {
         (&Method::GET, []) => {
             let snapshots = server.snapshots.lock();
             let items: Vec<Value> = snapshots

@@ -19,7 +19,7 @@ pub(crate) enum Aggregated {
 }
 
 impl Aggregated {
-    /// Returns the version a client prefers, or `None` if it prefers the legacy documents.
+    /// Returns the version a client prefers; `None` for the legacy documents.
     pub(crate) fn negotiate(accept: &str) -> Result<Option<Self>, ApiError> {
         let serves = |conversion: Option<Conversion<'_>>| match conversion {
             None => Some(None),
@@ -120,7 +120,9 @@ fn resource_json(resource: &Resource) -> Value {
     document
 }
 
-/// Names a kind of the resource's own version, which built-in groups leave to the reader to tell.
+/// Writes a kind of the resource's own version.
+///
+/// Built-in groups leave its group and version empty.
 fn kind_json(resource: &Resource, kind: &str) -> Value {
     if resource.rules.custom {
         json!({"group": resource.group, "version": resource.version, "kind": kind})

@@ -1,4 +1,4 @@
-//! What clients ask before their first object: which groups, versions and resources there are.
+//! Discovery: which groups, versions and resources there are.
 
 use http::StatusCode;
 use lariat_apimachinery::kinds::{Catalog, Resource};
@@ -84,10 +84,10 @@ pub(crate) fn resources(catalog: &Catalog, group: &str, version: &str) -> Result
 
 /// Returns the resources of a version in the order of their names.
 pub(super) fn sorted<'a>(catalog: &'a Catalog, group: &str, version: &str) -> Vec<&'a Resource> {
-    let resources = catalog.resources(group, version);
-    let mut resources: Vec<&Resource> = resources.map(|resource| &**resource).collect();
-    resources.sort_by(|a, b| a.plural.cmp(&b.plural));
-    resources
+    let served = catalog.resources(group, version);
+    let mut sorted: Vec<&Resource> = served.map(|resource| &**resource).collect();
+    sorted.sort_by(|a, b| a.plural.cmp(&b.plural));
+    sorted
 }
 
 fn group_version(group: &str, version: &str) -> String {
@@ -97,8 +97,9 @@ fn group_version(group: &str, version: &str) -> String {
     }
 }
 
-/// Returns the error for a path below a version that is not served: a built-in group knows that it
-/// has no such version, elsewhere there is no handler at all.
+/// Returns the error for a path below a version that is not served.
+///
+/// A built-in group knows that it has no such version; elsewhere there is no handler.
 pub(crate) fn unserved(catalog: &Catalog, group: &str) -> ApiError {
     let custom = |version: &&str| {
         catalog

@@ -1,4 +1,4 @@
-//! What clients ask before their first object: which groups, versions and resources there are.
+//! Discovery: which groups, versions and resources there are.
 
 mod aggregated;
 mod documents;

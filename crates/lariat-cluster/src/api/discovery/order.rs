@@ -1,6 +1,7 @@
-//! The order in which groups and versions are listed, which is that in which clients look for a kind.
+//! The order in which groups and versions are listed.
 //!
-//! Source: the priorities of API services in `k8s.io/kubernetes/pkg/controlplane/apiserver`.
+//! Clients look for a kind in this order. Source: the priorities of API services in
+//! `k8s.io/kubernetes/pkg/controlplane/apiserver`.
 
 use lariat_apimachinery::kinds::Catalog;
 

@@ -9,7 +9,9 @@ pub(super) fn kind_json(resource: &Resource) -> Value {
     json!({"group": resource.group, "version": resource.version, "kind": resource.kind})
 }
 
-/// Returns the name of the schema of a kind: of a custom one, its group backwards, version and kind.
+/// Returns the name of a kind's schema.
+///
+/// That of a custom kind is its group backwards, version and kind.
 pub(super) fn schema_name(resource: &Resource, kind: &str) -> String {
     if !resource.rules.custom
         && let Some(name) = describe::name(&resource.api_version(), kind)

@@ -48,9 +48,11 @@ pub(super) fn identity(address: Option<IpAddr>) -> Result<Identity, rcgen::Error
 /// Returns all names of a server that listens on an address.
 fn names(address: Option<IpAddr>) -> Vec<String> {
     let mut names = NAMES.map(str::to_owned).to_vec();
-    let address = address.filter(|address| !address.is_unspecified());
-    let address = address.map(|address| address.to_string());
-    names.extend(address.filter(|address| !NAMES.contains(&address.as_str())));
+    let own = address
+        .filter(|address| !address.is_unspecified())
+        .map(|address| address.to_string())
+        .filter(|name| !NAMES.contains(&name.as_str()));
+    names.extend(own);
     names
 }
 

@@ -41,7 +41,7 @@ pub(super) struct Given {
     pub(super) authority: String,
 }
 
-/// Takes connections, and does the server's part of the handshake where they are encrypted.
+/// Accepts connections, with the server's TLS handshake if they are encrypted.
 #[derive(Clone)]
 pub(crate) struct Acceptor {
     tls: Option<TlsAcceptor>,
@@ -62,14 +62,14 @@ impl Security {
         }
     }
 
-    /// Makes an authority, and a certificate of it for this machine, when the cluster starts.
+    /// Uses an authority and a certificate that are generated at the start.
     pub(crate) fn generated() -> Self {
         Self {
             identity: Some(Identity::Generated),
         }
     }
 
-    /// Returns the same with its certificate at hand, which is good for the address too.
+    /// Generates the certificate if it is to be; it is valid for the address too.
     pub(crate) fn ready(self, address: Option<IpAddr>) -> io::Result<Self> {
         match self.identity {
             Some(Identity::Generated) => Ok(Self {

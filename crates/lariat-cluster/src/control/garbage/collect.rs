@@ -1,4 +1,4 @@
-//! The look at one object: is it garbage, and if it waits for its dependents, may it go?
+//! The look at one object: whether it is garbage, and whether it may go.
 
 use std::sync::Arc;
 
@@ -148,8 +148,9 @@ impl Look<'_> {
         outcome(self.writer().delete(resource, &latest, deletion))
     }
 
-    /// Returns whether a dependent of an object waits for its own dependents, as its owner does: then
-    /// each may wait for the other.
+    /// Returns whether a dependent waits for its own dependents, as its owner does.
+    ///
+    /// Then each may wait for the other.
     fn is_in_circle(&self, current: &Stored) -> bool {
         self.plane.graph.dependents(current.uid()).any(|node| {
             let dependent = self.current(node);
@@ -230,7 +231,7 @@ fn references_mut(object: &mut Object) -> &mut Vec<Value> {
         .expect("it was just made an array")
 }
 
-/// What is refused once is refused again, so only a race is a reason to look again.
+/// Looks again only after a race: a refused write would be refused again.
 fn outcome(written: Written) -> Outcome {
     match written {
         Written::Done | Written::Refused => Outcome::Done,

@@ -1,6 +1,6 @@
 //! The garbage collector, as a controller.
 
-use std::collections::{BTreeSet, HashSet, VecDeque};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use lariat_apimachinery::kinds::{Catalog, TableId};
@@ -11,6 +11,7 @@ use super::outcome::Outcome;
 use crate::control::graph::Node;
 use crate::control::metadata::{Metadata, OwnerReference};
 use crate::control::plane::{Controller, Plane};
+use crate::control::queue::Queue;
 use crate::server::Server;
 use crate::store::{Change, Event, EventType};
 
@@ -20,11 +21,11 @@ const BATCH: usize = 256;
 /// Deletes dependents of what is gone, and lets owners go that wait for theirs.
 #[derive(Debug)]
 pub(crate) struct Collector {
-    /// Objects to look at, and when, in that order.
-    queue: VecDeque<(Instant, Node)>,
-    /// Exactly the objects in `queue`.
-    queued: HashSet<Node>,
-    /// Objects whose owners are of a kind that is not served, in the order in which they are enqueued later.
+    /// Objects to look at.
+    queue: Queue<Node>,
+    /// Objects whose owners are of a kind that is not served.
+    ///
+    /// They are enqueued in this order.
     unresolved: BTreeSet<Node>,
     /// The kinds that were served when `unresolved` was last looked at.
     catalog: Arc<Catalog>,
@@ -37,8 +38,7 @@ impl Collector {
         let catalog = server.kinds.catalog();
         let events = ["", "events.k8s.io"].map(|group| catalog.resource(group, "v1", "events"));
         Self {
-            queue: VecDeque::new(),
-            queued: HashSet::new(),
+            queue: Queue::new(),
             unresolved: BTreeSet::new(),
             ignored: events.into_iter().flatten().map(|r| r.table).collect(),
             catalog,
@@ -46,11 +46,10 @@ impl Collector {
     }
 
     fn enqueue(&mut self, plane: &Plane, node: &Node) {
-        if self.ignored.contains(&node.table) || !self.queued.insert(node.clone()) {
-            return;
+        if !self.ignored.contains(&node.table) {
+            let at = Instant::now() + plane.server.time.garbage_collection;
+            self.queue.add_at(node.clone(), at);
         }
-        let at = Instant::now() + plane.server.time.garbage_collection;
-        self.queue.push_back((at, node.clone()));
     }
 
     fn enqueue_dependents(&mut self, plane: &Plane, uid: &str) {
@@ -59,7 +58,7 @@ impl Collector {
         }
     }
 
-    /// Looks again at the owners that a dependent no longer refers to, or no longer blocks.
+    /// Enqueues the owners that a dependent no longer refers to, or blocks.
     fn enqueue_released(&mut self, plane: &Plane, old: &[OwnerReference], new: &[OwnerReference]) {
         for reference in old {
             let now = new.iter().find(|each| each.uid == reference.uid);
@@ -72,8 +71,8 @@ impl Collector {
 
     /// Looks at an object that is being deleted if that concerns its dependents.
     fn observe_deleting(&mut self, plane: &Plane, node: &Node, event: &Event) {
-        let before = event.previous.as_ref().filter(|each| each.is_deleting());
-        let before = before.map(|each| Metadata::of(each)).unwrap_or_default();
+        let marked_before = event.previous.as_ref().filter(|each| each.is_deleting());
+        let before = marked_before.map_or_else(Metadata::default, |each| Metadata::of(each));
         let now = Metadata::of(&event.object);
         if now.is_foreground() && !before.is_foreground() {
             self.enqueue_dependents(plane, &node.uid);
@@ -94,25 +93,14 @@ impl Collector {
             }
         }
     }
-
-    /// Takes the next object that is due.
-    fn next(&mut self) -> Option<Node> {
-        let (at, _) = self.queue.front()?;
-        if *at > Instant::now() {
-            return None;
-        }
-        let (_, node) = self.queue.pop_front()?;
-        self.queued.remove(&node);
-        Some(node)
-    }
 }
 
 impl Controller for Collector {
     fn observe(&mut self, plane: &Plane, change: &Change) {
         let event = &change.event;
         let node = Node::of(change.table, &event.object);
-        let old = event.previous.as_ref();
-        let old = old.map(|old| Metadata::owners_of(old)).unwrap_or_default();
+        let previous = event.previous.as_ref();
+        let old = previous.map_or_else(Vec::new, |old| Metadata::owners_of(old));
         if event.event == EventType::Deleted {
             self.unresolved.remove(&node);
             self.enqueue_dependents(plane, &node.uid);
@@ -134,7 +122,7 @@ impl Controller for Collector {
     fn work(&mut self, plane: &Plane) -> bool {
         self.resolve(plane);
         for _ in 0..BATCH {
-            let Some(node) = self.next() else {
+            let Some(node) = self.queue.take_due() else {
                 return false;
             };
             let look = collect::Look {
@@ -147,13 +135,11 @@ impl Controller for Collector {
                 Outcome::Unresolved => drop(self.unresolved.insert(node)),
             }
         }
-        self.queue
-            .front()
-            .is_some_and(|(at, _)| *at <= Instant::now())
+        self.queue.has_due()
     }
 
     fn due(&self, _plane: &Plane) -> Option<Instant> {
-        self.queue.front().map(|(at, _)| *at)
+        self.queue.next_due()
     }
 
     fn is_paused(&self, plane: &Plane) -> bool {

@@ -10,7 +10,7 @@ use crate::control::write::Writer;
 
 const COMPONENT: &str = "garbage-collector-controller";
 
-/// Returns whether an object has the uid of a reference, but in another namespace than the dependent.
+/// Returns whether an object has a reference's uid, but in another namespace.
 pub(super) fn is_elsewhere(plane: &Plane, node: &Node, reference: &OwnerReference) -> bool {
     let owner = plane.graph.node(&reference.uid);
     owner.is_some_and(|owner| {

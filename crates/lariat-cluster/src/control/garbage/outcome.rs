@@ -3,12 +3,12 @@
 /// The name of the garbage collector.
 pub(super) const MANAGER: &str = "kube-controller-manager";
 
-/// What came of the look at an object.
+/// The result of a look at an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Outcome {
     Done,
     /// It changed meanwhile.
     Again,
-    /// The kind of an owner is not served, so nobody knows whether the owner lives.
+    /// The kind of an owner is not served, so it is not known whether the owner exists.
     Unresolved,
 }

@@ -17,13 +17,15 @@ pub(super) enum Owner {
     Waiting,
     /// It does not exist, or not with the uid.
     Absent,
-    /// It lives in a namespace, where an object outside all namespaces cannot look for it.
+    /// It is in a namespace, and the dependent is in none.
     Unreachable,
     /// Its kind is not served.
     Unknown,
 }
 
-/// Finds the owner that a reference of an object names. It is looked for in the object's namespace.
+/// Finds the owner that a reference of an object names.
+///
+/// It is looked for in the object's namespace.
 pub(super) fn find(
     plane: &Plane,
     catalog: &Catalog,

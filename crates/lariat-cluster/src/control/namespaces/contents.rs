@@ -92,7 +92,9 @@ impl Contents {
     }
 }
 
-/// Reads some of what is in a namespace: a look at all of it for each batch would be one too many.
+/// Reads some of the objects in a namespace.
+///
+/// Reading all of them for each batch would take quadratic time.
 fn page(plane: &Plane, resource: &Resource, namespace: &str, start: &str) -> Vec<Arc<Stored>> {
     let range = Range {
         namespace: Some(namespace),

@@ -11,6 +11,7 @@ use tokio::time::Instant;
 use super::conditions;
 use super::contents::{Contents, MANAGER};
 use crate::control::plane::{Controller, Plane};
+use crate::control::queue::Queue;
 use crate::control::write::{Writer, Written};
 use crate::store::{Change, EventType, Stored};
 use crate::strategy::Part;
@@ -18,55 +19,57 @@ use crate::strategy::Part;
 /// The finalizer in a namespace's spec under which it is emptied.
 const FINALIZER: &str = "kubernetes";
 
-/// How long after a change in a namespace that is not empty yet its conditions are brought up to date.
+/// The delay after a change until the conditions of a namespace are updated.
 const REFRESH: Duration = Duration::from_secs(1);
 
-/// Empties terminating namespaces, and lets go of those that are empty.
-#[derive(Debug, Default)]
+/// Empties terminating namespaces, and finalizes those that are empty.
+#[derive(Debug)]
 pub(crate) struct Namespaces {
     /// The namespaces that are being deleted.
     terminating: HashMap<String, Emptying>,
+    /// Names to look at.
+    ///
+    /// Some may be of namespaces that are no longer in `terminating`.
+    queue: Queue<String>,
 }
 
-/// Where a namespace is on its way out.
-#[derive(Debug, Default)]
+/// How far the deletion of a namespace has come.
+#[derive(Debug)]
 struct Emptying {
-    /// When it is looked at next, if there is a reason to.
-    due: Option<Instant>,
+    /// Before this time it is not looked at.
+    first_look: Instant,
     /// How many objects it had at the last look and have not gone since.
     remaining: usize,
     /// It was looked at; before, nothing that happens brings the first look forward.
     is_begun: bool,
 }
 
-impl Emptying {
-    fn is_due(&self, now: Instant) -> bool {
-        self.due.is_some_and(|due| due <= now)
-    }
-
-    /// Looks at it at some time, or earlier.
-    fn look_by(&mut self, at: Instant) {
-        self.due = Some(self.due.map_or(at, |due| due.min(at)));
-    }
-}
-
 impl Namespaces {
+    pub(crate) fn new() -> Self {
+        Self {
+            terminating: HashMap::new(),
+            queue: Queue::new(),
+        }
+    }
+
     fn observe_namespace(&mut self, plane: &Plane, change: &Change) {
         let event = &change.event;
         let name = event.object.key().name();
         if event.event == EventType::Deleted {
             self.terminating.remove(name);
         } else if event.object.is_deleting() {
-            let now = Instant::now();
-            match self.terminating.get_mut(name) {
-                Some(known) if known.is_begun => known.look_by(now),
+            match self.terminating.get(name) {
+                Some(known) if known.is_begun => self.queue.add(name.to_owned()),
                 Some(_) => {}
                 None => {
-                    let first = Emptying {
-                        due: Some(now + plane.server.time.namespace_deletion),
-                        ..Emptying::default()
+                    let first_look = Instant::now() + plane.server.time.namespace_deletion;
+                    let emptying = Emptying {
+                        first_look,
+                        remaining: 0,
+                        is_begun: false,
                     };
-                    self.terminating.insert(name.to_owned(), first);
+                    self.terminating.insert(name.to_owned(), emptying);
+                    self.queue.add_at(name.to_owned(), first_look);
                 }
             }
         } else {
@@ -80,19 +83,36 @@ impl Namespaces {
         let Some(namespace) = key.namespace() else {
             return;
         };
-        let known = self.terminating.get_mut(namespace);
-        let Some(emptying) = known.filter(|emptying| emptying.is_begun) else {
+        let terminating = self.terminating.get_mut(namespace);
+        let Some(emptying) = terminating.filter(|emptying| emptying.is_begun) else {
             return;
         };
         if change.event.event == EventType::Deleted {
             emptying.remaining = emptying.remaining.saturating_sub(1);
         }
-        // The last object to go is what everybody waits for; before, only the numbers change.
-        let now = Instant::now();
-        emptying.look_by(match emptying.remaining {
-            0 => now,
-            _ => now + REFRESH,
-        });
+        // The last object to go decides the deletion; before, only the numbers in the conditions change.
+        let delay = match emptying.remaining {
+            0 => Duration::ZERO,
+            _ => REFRESH,
+        };
+        self.queue
+            .add_at(namespace.to_owned(), Instant::now() + delay);
+    }
+
+    /// Takes the next namespace that is due, and notes that it is looked at.
+    fn begin_next(&mut self) -> Option<String> {
+        while let Some(name) = self.queue.take_due() {
+            match self.terminating.get_mut(&name) {
+                Some(emptying) if emptying.first_look <= Instant::now() => {
+                    emptying.is_begun = true;
+                    return Some(name);
+                }
+                // It was queued for an earlier deletion, which was taken back.
+                Some(emptying) => self.queue.add_at(name, emptying.first_look),
+                None => {}
+            }
+        }
+        None
     }
 }
 
@@ -106,24 +126,20 @@ impl Controller for Namespaces {
     }
 
     fn work(&mut self, plane: &Plane) -> bool {
-        let now = Instant::now();
-        let due = self.terminating.iter_mut();
-        let due = due.filter(|(_, emptying)| emptying.is_due(now));
-        let Some((name, emptying)) = due.min_by(|a, b| a.0.cmp(b.0)) else {
+        let Some(name) = self.begin_next() else {
             return false;
         };
-        emptying.due = None;
-        emptying.is_begun = true;
-        let look = Look { plane, name };
-        match look.empty() {
-            Outcome::Remaining(remaining) => emptying.remaining = remaining,
-            Outcome::Again => emptying.due = Some(now),
+        let look = Look { plane, name: &name };
+        match (look.empty(), self.terminating.get_mut(&name)) {
+            (Outcome::Remaining(remaining), Some(emptying)) => emptying.remaining = remaining,
+            (Outcome::Remaining(_), None) => {}
+            (Outcome::Again, _) => self.queue.add(name),
         }
-        self.terminating.values().any(|each| each.is_due(now))
+        self.queue.has_due()
     }
 
     fn due(&self, _plane: &Plane) -> Option<Instant> {
-        self.terminating.values().filter_map(|each| each.due).min()
+        self.queue.next_due()
     }
 
     fn is_paused(&self, plane: &Plane) -> bool {
@@ -131,7 +147,7 @@ impl Controller for Namespaces {
     }
 }
 
-/// What came of the look at a namespace.
+/// The result of a look at a namespace.
 enum Outcome {
     /// So many objects are left, which something holds.
     Remaining(usize),
@@ -146,8 +162,7 @@ struct Look<'a> {
 }
 
 impl Look<'_> {
-    /// Deletes what is in the namespace, says in its conditions what is left, and lets it go if nothing
-    /// is.
+    /// Deletes the contents, updates the conditions, and finalizes an empty namespace.
     fn empty(&self) -> Outcome {
         let catalog = self.plane.server.kinds.catalog();
         let Some(namespaces) = catalog.resource("", "v1", "namespaces") else {
@@ -202,7 +217,7 @@ impl Look<'_> {
             })
     }
 
-    /// Takes away the finalizer in the namespace's spec, with which the namespace goes.
+    /// Removes the finalizer in the namespace's spec, which deletes the namespace.
     fn finalize(&self, namespaces: &Resource) -> Written {
         let Some(current) = self.current(namespaces) else {
             return Written::Done;

@@ -1,4 +1,4 @@
-//! The namespace lifecycle: a namespace that is deleted takes everything in it along.
+//! The namespace lifecycle: a deleted namespace is emptied first.
 //!
 //! Source: `k8s.io/kubernetes/pkg/controller/namespace/deletion`.
 

@@ -1,6 +1,6 @@
 //! The controller of simulated workloads.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::HashSet;
 
 use lariat_core::ObjectKey;
 use tokio::time::Instant;
@@ -17,6 +17,7 @@ use super::{
 use crate::control::graph::Node;
 use crate::control::metadata::Metadata;
 use crate::control::plane::{Controller, Plane};
+use crate::control::queue::Queue;
 use crate::store::{Change, EventType, Stored};
 use crate::workloads::Workloads;
 
@@ -35,10 +36,8 @@ struct Item {
 pub(crate) struct Simulation {
     settings: Workloads,
     tables: Option<Tables>,
-    /// Objects to look at, by the time.
-    queue: BTreeSet<(Instant, Item)>,
-    /// Exactly the objects in `queue`, with their time.
-    queued: HashMap<Item, Instant>,
+    /// Objects to look at.
+    queue: Queue<Item>,
     nodes: Nodes,
     kubelet: Kubelet,
     selectors: Selectors,
@@ -51,8 +50,7 @@ impl Simulation {
         Self {
             settings,
             tables: None,
-            queue: BTreeSet::new(),
-            queued: HashMap::new(),
+            queue: Queue::new(),
             nodes: Nodes::default(),
             kubelet: Kubelet::default(),
             selectors: Selectors::default(),
@@ -60,33 +58,9 @@ impl Simulation {
         }
     }
 
-    /// Looks at an object at some time, or earlier.
-    fn enqueue(&mut self, item: Item, at: Instant) {
-        if let Some(known) = self.queued.get(&item) {
-            if *known <= at {
-                return;
-            }
-            self.queue.remove(&(*known, item.clone()));
-        }
-        self.queued.insert(item.clone(), at);
-        self.queue.insert((at, item));
-    }
-
     fn enqueue_now(&mut self, kind: Kind, key: &ObjectKey) {
         let key = key.clone();
-        self.enqueue(Item { kind, key }, Instant::now());
-    }
-
-    /// Takes the next object it is time to look at.
-    fn take_due(&mut self) -> Option<Item> {
-        let now = Instant::now();
-        let (at, _) = self.queue.first()?;
-        if *at > now {
-            return None;
-        }
-        let (_, item) = self.queue.pop_first()?;
-        self.queued.remove(&item);
-        Some(item)
+        self.queue.add(Item { kind, key });
     }
 
     /// Looks at the controller of an object, and returns where it is.
@@ -224,25 +198,24 @@ impl Controller for Simulation {
         // What a look has created is known only to the next turn, so it is made again only then.
         let mut again = Vec::new();
         for _ in 0..BATCH {
-            let Some(item) = self.take_due() else {
+            let Some(item) = self.queue.take_due() else {
                 break;
             };
             match self.look_at(plane, &item) {
                 Next::Change | Next::Nodes => {}
                 Next::Again => again.push(item),
-                Next::At(at) => self.enqueue(item, at),
+                Next::At(at) => self.queue.add_at(item, at),
             }
         }
-        let now = Instant::now();
         for item in again {
-            self.enqueue(item, now);
+            self.queue.add(item);
         }
-        self.queue.first().is_some_and(|(at, _)| *at <= now)
+        self.queue.has_due()
     }
 
     fn due(&self, _plane: &Plane) -> Option<Instant> {
-        let first = self.queue.first().map(|(at, _)| *at);
         let creates = self.nodes.are_to_create_now(self.settings.nodes);
-        first.or(creates.then(Instant::now))
+        let next = self.queue.next_due();
+        next.or(creates.then(Instant::now))
     }
 }

@@ -24,7 +24,7 @@ pub(in crate::strategy) fn prepare_create(
     Ok(())
 }
 
-/// Fills in what the server decides about an object somebody changed.
+/// Fills in what the server decides about an object that was changed.
 pub(in crate::strategy) fn prepare_update(
     server: &Server,
     resource: &Resource,

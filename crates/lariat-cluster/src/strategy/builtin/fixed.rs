@@ -77,7 +77,7 @@ fn immutable(old: &Object, new: &Object, members: &[&str]) -> Vec<StatusCause> {
 
 /// Of a Pod only images, the deadline, tolerations and gates may change.
 fn pod(old: &Object, new: &Object) -> Vec<StatusCause> {
-    // While nobody looks at a gated Pod, its selection of nodes may be narrowed.
+    // While a gated Pod is not scheduled, its selection of nodes may be narrowed.
     let gated = !is_void(at(old, &["spec", "schedulingGates"]));
     let free = [
         "activeDeadlineSeconds",

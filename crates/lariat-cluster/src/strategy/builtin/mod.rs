@@ -1,4 +1,4 @@
-//! What the API server checks and fills in for single built-in kinds, as far as users meet it.
+//! Checks and defaults of single built-in kinds, as far as users meet them.
 //!
 //! Source: `k8s.io/kubernetes/pkg/apis/*/validation` and the strategies in `pkg/registry`.
 

@@ -23,7 +23,7 @@ pub(super) fn prepare_create(
     allocate(&Others::of(server, resource, ""), server, object)
 }
 
-/// Keeps what a Service was given, drops what its type has no more, and gives it what it has not yet.
+/// Keeps or drops what a Service was allocated, by its type, and allocates the rest.
 ///
 /// Source: `patchAllocatedValues` and `dropTypeDependentFields` in
 /// `k8s.io/kubernetes/pkg/registry/core/service`.
@@ -75,8 +75,9 @@ struct Needs {
 
 impl Needs {
     fn of(object: &Object) -> Self {
-        let kind = at(object, &["spec", "type"]).and_then(Value::as_str);
-        let kind = kind.unwrap_or("ClusterIP");
+        let kind = at(object, &["spec", "type"])
+            .and_then(Value::as_str)
+            .unwrap_or("ClusterIP");
         Self {
             address: kind != "ExternalName",
             ports: matches!(kind, "NodePort" | "LoadBalancer"),
@@ -121,8 +122,8 @@ fn ports(spec: &Object) -> &[Value] {
 
 fn ports_mut(spec: &mut Object) -> impl Iterator<Item = &mut Object> {
     let ports = spec.get_mut("ports").and_then(Value::as_array_mut);
-    let ports = ports.into_iter().flatten();
-    ports.filter_map(Value::as_object_mut)
+    let each = ports.into_iter().flatten();
+    each.filter_map(Value::as_object_mut)
 }
 
 fn node_port(port: &Value) -> Option<u64> {
@@ -191,8 +192,8 @@ fn allocate(others: &Others, server: &Server, object: &mut Object) -> Result<(),
     let Some(spec) = spec.filter(|_| needs.address) else {
         return Ok(());
     };
-    let address = spec.get("clusterIP").and_then(Value::as_str);
-    let address = match address.unwrap_or_default() {
+    let asked = spec.get("clusterIP").and_then(Value::as_str);
+    let address = match asked.unwrap_or_default() {
         "" => free(server, &others.addresses),
         given => given.to_owned(),
     };
@@ -239,7 +240,7 @@ fn allocate_ports(
     Ok(())
 }
 
-/// Chooses a port that nobody has, beginning anywhere.
+/// Chooses a free port, beginning anywhere.
 fn free_port(server: &Server, taken: &[u64]) -> Option<u64> {
     let span = usize::from(NODE_PORTS.end - NODE_PORTS.start);
     let first = server.random.number(span);

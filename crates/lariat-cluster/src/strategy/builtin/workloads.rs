@@ -34,8 +34,8 @@ pub(super) fn validate(plural: &str, object: &Object) -> Vec<StatusCause> {
 
 /// A template whose Pods its own selector would not find.
 fn mismatch(object: &Object) -> Option<StatusCause> {
-    let selector = selector_text(at(object, &["spec", "selector"])?)?;
-    let selector: LabelSelector = selector.parse().ok()?;
+    let text = selector_text(at(object, &["spec", "selector"])?)?;
+    let selector: LabelSelector = text.parse().ok()?;
     let labels = at(object, &["spec", "template", "metadata", "labels"]);
     let members = labels.and_then(Value::as_object).into_iter().flatten();
     let texts: Labels = members
@@ -154,8 +154,9 @@ pub(super) fn validate_cron_job(object: &Object) -> Vec<StatusCause> {
     if is_void(at(object, &["spec", "schedule"])) {
         causes.push(StatusCause::required("spec.schedule", ""));
     }
-    let policy = at(object, &["spec", "concurrencyPolicy"]).and_then(Value::as_str);
-    let policy = policy.unwrap_or_default();
+    let policy = at(object, &["spec", "concurrencyPolicy"])
+        .and_then(Value::as_str)
+        .unwrap_or_default();
     if !matches!(policy, "Allow" | "Forbid" | "Replace") {
         let supported = r#""Allow", "Forbid", "Replace""#;
         causes.push(StatusCause::unsupported(

@@ -1,7 +1,7 @@
 //! GET of a collection.
 
-mod form;
+mod page;
 mod pages;
-mod selection;
 
-pub(super) use pages::{all, list, parse_version, reply, wait_for};
+pub(crate) use page::ListPage;
+pub(super) use pages::{all, list, parse_version, wait_for};

@@ -4,22 +4,20 @@ use std::time::Duration;
 
 use tokio::time;
 
-use super::form;
-use super::selection::Selection;
+use super::page::ListPage;
 use crate::fault::Action;
 use crate::status::ApiError;
 use crate::store::{Page, Range};
+use crate::verbs::answer::Answer;
 use crate::verbs::call::Call;
 use crate::verbs::continuation::Continuation;
 use crate::verbs::fields::Filter;
-use crate::wire::body::ResponseBody;
 use crate::wire::query::{ListQuery, VersionMatch};
-use crate::wire::reply::Reply;
 
 /// How long a read waits for a revision the server has not reached.
 pub(crate) const FUTURE_WAIT: Duration = Duration::from_secs(3);
 
-pub(crate) async fn list(call: &Call) -> Result<Reply, ApiError> {
+pub(crate) async fn list(call: &Call) -> Result<Answer, ApiError> {
     let query = call.query.list()?;
     let filter = Filter::new(&call.resource, call.namespace(), &query)?;
     let plan = Plan::new(call, &query)?;
@@ -27,20 +25,14 @@ pub(crate) async fn list(call: &Call) -> Result<Reply, ApiError> {
         return Err(plan.expired());
     }
     wait_for(call, plan.not_older_than).await?;
-    let selection = select(call, &plan, &filter)?;
-    Ok(reply(call, selection))
+    select(call, &plan, &filter).map(Answer::List)
 }
 
 /// Reads everything a collection request selects at present.
-pub(crate) async fn all(call: &Call) -> Result<Selection, ApiError> {
+pub(crate) async fn all(call: &Call) -> Result<ListPage, ApiError> {
     let query = call.query.list()?;
     let filter = Filter::new(&call.resource, call.namespace(), &query)?;
     select(call, &Plan::default(), &filter)
-}
-
-/// Answers a selection as a list.
-pub(crate) fn reply(call: &Call, selection: Selection) -> Reply {
-    Reply::pieces(ResponseBody::pieces(form::pieces(call, selection)))
 }
 
 /// What a list reads, by the table of resource version semantics.
@@ -152,7 +144,7 @@ pub(crate) async fn wait_for(call: &Call, revision: Option<u64>) -> Result<(), A
     Ok(())
 }
 
-fn select(call: &Call, plan: &Plan, filter: &Filter) -> Result<Selection, ApiError> {
+fn select(call: &Call, plan: &Plan, filter: &Filter) -> Result<ListPage, ApiError> {
     // What a token of another history names is not there yet, and must not be answered as if it were.
     let is_ahead = plan.exactly > Some(call.server.store.revision());
     if plan.continuation.is_some() && is_ahead {
@@ -183,7 +175,7 @@ fn select(call: &Call, plan: &Plan, filter: &Filter) -> Result<Selection, ApiErr
     Ok(cut(page, plan.limit, namespace, filter))
 }
 
-fn cut(page: Page, limit: Option<usize>, namespace: Option<&str>, filter: &Filter) -> Selection {
+fn cut(page: Page, limit: Option<usize>, namespace: Option<&str>, filter: &Filter) -> ListPage {
     let Page {
         mut objects,
         revision,
@@ -203,7 +195,7 @@ fn cut(page: Page, limit: Option<usize>, namespace: Option<&str>, filter: &Filte
         };
         Continuation::after(key, Some(revision)).token()
     });
-    Selection {
+    ListPage {
         objects,
         revision,
         continue_token,

@@ -8,16 +8,16 @@ use super::identity::check_identity;
 use crate::access::{Attributes, Subject};
 use crate::status::ApiError;
 use crate::strategy::view;
+use crate::verbs::answer::Answer;
 use crate::verbs::call::Call;
 use crate::verbs::creation::Creation;
 use crate::verbs::form::{self, Origin, Validation};
 use crate::verbs::ownership::{self, Writer};
 use crate::verbs::{create, update};
 use crate::wire::document::Document;
-use crate::wire::reply::Reply;
 use crate::wire::verb::Verb;
 
-pub(super) fn apply(call: &Call) -> Result<Reply, ApiError> {
+pub(super) fn apply(call: &Call) -> Result<Answer, ApiError> {
     let force = call.query.flag("force").unwrap_or(false);
     let dry_run = call.query.dry_run("PatchOptions")?;
     let applied = read(call, &call.resource.api_version(), &call.resource.kind)?;
@@ -37,23 +37,23 @@ pub(super) fn apply(call: &Call) -> Result<Reply, ApiError> {
             check_create(call)?;
             Creation::of(call).check_admission(call.name())?;
         }
-        let merged = writer
+        let mut merged = writer
             .write(&call.resource)
-            .apply(live.as_ref(), &applied, force);
-        let mut merged = merged.map_err(|refused| ownership::refusal(call, &applied, &refused))?;
+            .apply(live.as_ref(), &applied, force)
+            .map_err(|refused| ownership::refusal(call, &applied, &refused))?;
         merged.insert("kind".into(), call.resource.kind.clone().into());
         merged.insert("apiVersion".into(), call.resource.api_version().into());
         form::normalize(call, &mut merged, Origin::Patch, Vec::new())?;
         let (Some(current), Some(live)) = (current, live) else {
             match create_applied(call, merged, dry_run) {
-                // Somebody else was faster, so there is something to merge into.
+                // Another client was faster, so there is something to merge into.
                 Err(error) if error.is_already_exists() => continue,
                 answer => return answer,
             }
         };
         check_identity(call, &merged, &current)?;
-        if let Some(reply) = update::store_changed(call, &current, &live, merged, dry_run)? {
-            return Ok(reply);
+        if let Some(answer) = update::store_changed(call, &current, &live, merged, dry_run)? {
+            return Ok(answer);
         }
     }
 }
@@ -148,7 +148,7 @@ fn check_type(applied: &Object, wanted: &str, wanted_kind: &str) -> Result<(), A
 }
 
 /// Stores an applied object that was not there.
-fn create_applied(call: &Call, mut merged: Object, dry_run: bool) -> Result<Reply, ApiError> {
+fn create_applied(call: &Call, mut merged: Object, dry_run: bool) -> Result<Answer, ApiError> {
     if !metadata_text(&merged, "uid").is_empty() {
         // It was meant for an object that is gone.
         return Err(ApiError::precondition_uid(&call.resource, call.name()));

@@ -10,11 +10,11 @@ use super::apply;
 use super::identity::check_identity;
 use crate::status::ApiError;
 use crate::strategy::view;
+use crate::verbs::answer::Answer;
 use crate::verbs::call::Call;
 use crate::verbs::form::{self, Origin};
 use crate::verbs::{ownership, update};
 use crate::wire::document::Document;
-use crate::wire::reply::Reply;
 
 /// Refuses a patch whose outcome cannot be read.
 pub(crate) fn invalid(call: &Call, why: &str) -> ApiError {
@@ -35,7 +35,7 @@ const MERGE: &str = "application/merge-patch+json";
 const STRATEGIC: &str = "application/strategic-merge-patch+json";
 pub(crate) const APPLY: &str = "application/apply-patch+yaml";
 
-pub(crate) fn patch(call: &Call) -> Result<Reply, ApiError> {
+pub(crate) fn patch(call: &Call) -> Result<Answer, ApiError> {
     let applies = call.media_type() == APPLY;
     call.query.check_write("PatchOptions", !applies)?;
     ownership::check_manager(call, "PatchOptions")?;
@@ -46,15 +46,15 @@ pub(crate) fn patch(call: &Call) -> Result<Reply, ApiError> {
     let dry_run = call.query.dry_run("PatchOptions")?;
     let key = call.resource.key(call.namespace(), call.name());
     loop {
-        let current = call.server.store.get(call.resource.table, &key);
-        let current = current.ok_or_else(|| call.not_found())?;
+        let found = call.server.store.get(call.resource.table, &key);
+        let current = found.ok_or_else(|| call.not_found())?;
         let mut object = view::present(&call.resource, &current);
         call.resource.set_type(&mut object);
         let mut patched = change.apply(call, object)?;
         check_identity(call, &patched, &current)?;
         form::normalize(call, &mut patched, Origin::Patch, change.duplicates.clone())?;
-        if let Some(reply) = update::finish(call, &current, patched, dry_run)? {
-            return Ok(reply);
+        if let Some(answer) = update::finish(call, &current, patched, dry_run)? {
+            return Ok(answer);
         }
     }
 }
@@ -104,7 +104,7 @@ impl Change {
     }
 }
 
-/// Patches an object of some type without a request; `None` if there is no such type of patch.
+/// Patches an object without a request; `None` for an unknown type of patch.
 #[cfg(feature = "fuzzing")]
 pub(crate) fn patched(
     media_type: &str,

@@ -8,7 +8,7 @@ use crate::status::ApiError;
 use crate::store::Stored;
 use crate::verbs::call::Call;
 
-/// Checks that a patch did not change what an object is, and that the version it names is present.
+/// Checks that a patch kept the identity of its object, and its version.
 pub(super) fn check_identity(
     call: &Call,
     patched: &Object,

@@ -1,4 +1,4 @@
-//! May somebody do something?
+//! Reviews of access: what a user may do.
 //!
 //! Source: `k8s.io/kubernetes/pkg/registry/authorization` and `pkg/apis/authorization/validation`.
 
@@ -8,12 +8,12 @@ use serde_json::{Value, json};
 use super::question::{created, read};
 use crate::access::{Attributes, Decision, Subject, User};
 use crate::status::ApiError;
+use crate::verbs::answer::Answer;
 use crate::verbs::call::Call;
-use crate::wire::reply::Reply;
 use crate::wire::route::Target;
 
-/// Answers the three kinds that ask about one deed.
-pub(super) fn review(call: &Call) -> Result<Reply, ApiError> {
+/// Answers the three kinds that ask about one action.
+pub(super) fn review(call: &Call) -> Result<Answer, ApiError> {
     let object = read(call)?;
     let spec = object.get("spec").cloned().unwrap_or_default();
     let is_local = call.resource.namespaced;
@@ -43,7 +43,7 @@ pub(super) fn review(call: &Call) -> Result<Reply, ApiError> {
 }
 
 /// Answers what one may do in a namespace.
-pub(super) fn rules(call: &Call) -> Result<Reply, ApiError> {
+pub(super) fn rules(call: &Call) -> Result<Answer, ApiError> {
     let object = read(call)?;
     let namespace = object
         .get("spec")
@@ -114,8 +114,8 @@ fn text<'a>(object: &'a Value, member: &str) -> &'a str {
 
 /// Returns the user a review names.
 fn subject(spec: &Value) -> User {
-    let groups = spec["groups"].as_array();
-    let groups = groups.into_iter().flatten().filter_map(Value::as_str);
+    let listed = spec["groups"].as_array();
+    let groups = listed.into_iter().flatten().filter_map(Value::as_str);
     let user = User::new(text(spec, "user")).uid(text(spec, "uid"));
     groups.fold(user, User::group)
 }

@@ -5,33 +5,40 @@ use serde_json::json;
 use super::question::{created, read};
 use super::{access, token};
 use crate::status::ApiError;
+use crate::verbs::answer::Answer;
 use crate::verbs::call::Call;
-use crate::wire::reply::Reply;
 use crate::wire::verb::Verb;
 
-/// Answers what is asked by creating something that is not stored; `None` for all other calls.
-pub(in crate::verbs) fn answer(call: &Call, verb: Verb) -> Option<Result<Reply, ApiError>> {
+/// Returns whether a call creates something that is answered and not stored.
+pub(in crate::verbs) fn is_review(call: &Call) -> bool {
     let resource = &call.resource;
-    let of_core = |plural: &str| resource.group.is_empty() && resource.plural == plural;
-    if of_core("serviceaccounts") && call.target.subresource.as_deref() == Some("token") {
-        return Some(match verb {
-            Verb::Create => token::request(call),
-            _ => Err(ApiError::method_not_allowed()),
-        });
-    }
-    if !resource.rules.review || of_core("bindings") {
-        return None;
-    }
-    Some(match (verb, resource.kind.as_str()) {
-        (Verb::Create, "SelfSubjectReview") => whoami(call),
-        (Verb::Create, "TokenReview") => token::review(call),
-        (Verb::Create, "SelfSubjectRulesReview") => access::rules(call),
-        (Verb::Create, _) => access::review(call),
-        _ => Err(ApiError::method_not_allowed()),
-    })
+    let is_binding = resource.group.is_empty() && resource.plural == "bindings";
+    is_token_request(call) || (resource.rules.review && !is_binding)
 }
 
-fn whoami(call: &Call) -> Result<Reply, ApiError> {
+/// Answers a review.
+pub(in crate::verbs) fn answer(call: &Call, verb: Verb) -> Result<Answer, ApiError> {
+    if verb != Verb::Create {
+        return Err(ApiError::method_not_allowed());
+    }
+    if is_token_request(call) {
+        return token::request(call);
+    }
+    match call.resource.kind.as_str() {
+        "SelfSubjectReview" => whoami(call),
+        "TokenReview" => token::review(call),
+        "SelfSubjectRulesReview" => access::rules(call),
+        _ => access::review(call),
+    }
+}
+
+fn is_token_request(call: &Call) -> bool {
+    let resource = &call.resource;
+    let is_account = resource.group.is_empty() && resource.plural == "serviceaccounts";
+    is_account && call.target.subresource.as_deref() == Some("token")
+}
+
+fn whoami(call: &Call) -> Result<Answer, ApiError> {
     let object = read(call)?;
     Ok(created(object, json!({"userInfo": call.user.info()})))
 }

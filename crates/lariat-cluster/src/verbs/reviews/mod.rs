@@ -5,4 +5,4 @@ mod dispatch;
 mod question;
 mod token;
 
-pub(super) use dispatch::answer;
+pub(super) use dispatch::{answer, is_review};

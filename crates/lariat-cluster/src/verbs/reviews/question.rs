@@ -1,12 +1,11 @@
 //! What is asked, and the form of its answer.
 
-use http::StatusCode;
 use lariat_apimachinery::object::Object;
 use serde_json::{Value, json};
 
 use crate::status::ApiError;
+use crate::verbs::answer::{Answer, Success};
 use crate::verbs::call::Call;
-use crate::wire::reply::Reply;
 
 /// Reads what is asked, after a check of the parameters.
 pub(super) fn read(call: &Call) -> Result<Object, ApiError> {
@@ -16,7 +15,7 @@ pub(super) fn read(call: &Call) -> Result<Object, ApiError> {
 }
 
 /// Answers the question with a status.
-pub(super) fn created(mut object: Object, status: Value) -> Reply {
+pub(super) fn created(mut object: Object, status: Value) -> Answer {
     let metadata = object
         .entry("metadata")
         .or_insert_with(|| json!({"creationTimestamp": null}));
@@ -25,5 +24,8 @@ pub(super) fn created(mut object: Object, status: Value) -> Reply {
     }
     object.entry("spec").or_insert_with(|| json!({}));
     object.insert("status".into(), status);
-    Reply::json(StatusCode::CREATED, Value::Object(object).to_string())
+    Answer::Document {
+        document: object,
+        success: Success::Created,
+    }
 }

@@ -1,4 +1,4 @@
-//! Tokens of service accounts: issuing them, and telling whose they are.
+//! Tokens of service accounts: TokenRequest and TokenReview.
 //!
 //! Source: `k8s.io/kubernetes/pkg/registry/core/serviceaccount/storage` and
 //! `pkg/registry/authentication/tokenreview`.
@@ -11,9 +11,9 @@ use super::question::{created, read};
 use crate::access::{AUDIENCE, Issue};
 use crate::server::Server;
 use crate::status::ApiError;
+use crate::verbs::answer::Answer;
 use crate::verbs::call::Call;
 use crate::verbs::decode::Expected;
-use crate::wire::reply::Reply;
 
 /// How long a token is good unless the request says otherwise, and at least.
 const DEFAULT_SECONDS: i64 = 60 * 60;
@@ -21,11 +21,11 @@ const LEAST_SECONDS: i64 = 10 * 60;
 const MOST_SECONDS: i64 = 1 << 32;
 
 /// Issues a token for a service account.
-pub(super) fn request(call: &Call) -> Result<Reply, ApiError> {
+pub(super) fn request(call: &Call) -> Result<Answer, ApiError> {
     let mut object = read_request(call)?;
     let key = call.resource.key(call.namespace(), call.name());
-    let account = call.server.store.get(call.resource.table, &key);
-    let account = account.ok_or_else(|| call.not_found())?;
+    let found = call.server.store.get(call.resource.table, &key);
+    let account = found.ok_or_else(|| call.not_found())?;
     let spec = object.get("spec").cloned().unwrap_or_default();
     let seconds = match &spec["expirationSeconds"] {
         Value::Null => DEFAULT_SECONDS,
@@ -42,8 +42,8 @@ pub(super) fn request(call: &Call) -> Result<Reply, ApiError> {
         seconds,
     };
     let Server { clock, random, .. } = &*call.server;
-    let token = call.server.access.tokens.issue(clock, random, issue);
-    let token = token.map_err(|error| ApiError::internal(error.to_string()))?;
+    let issued = call.server.access.tokens.issue(clock, random, issue);
+    let token = issued.map_err(|error| ApiError::internal(error.to_string()))?;
     object.insert(
         "metadata".into(),
         json!({
@@ -63,7 +63,7 @@ pub(super) fn request(call: &Call) -> Result<Reply, ApiError> {
     Ok(created(object, status))
 }
 
-/// Reads a `TokenRequest`, which is of another kind than the resource it is posted to.
+/// Reads a `TokenRequest`, whose kind is not that of its resource.
 fn read_request(call: &Call) -> Result<Object, ApiError> {
     let (object, _) = call.decode_as(Expected {
         kind: "TokenRequest",
@@ -88,7 +88,7 @@ fn check_seconds(seconds: i64) -> Result<(), ApiError> {
 }
 
 /// Says whose a token is.
-pub(super) fn review(call: &Call) -> Result<Reply, ApiError> {
+pub(super) fn review(call: &Call) -> Result<Answer, ApiError> {
     let object = read(call)?;
     let spec = object.get("spec").cloned().unwrap_or_default();
     let token = spec["token"].as_str().unwrap_or_default();

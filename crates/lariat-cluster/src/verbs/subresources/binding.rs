@@ -1,4 +1,4 @@
-//! `pods/binding`, and `bindings` before there were subresources: a scheduler gives a Pod to a node.
+//! `pods/binding` and the older `bindings`: a scheduler assigns a Pod to a node.
 //!
 //! Source: `BindingREST` and `LegacyBindingREST` in `k8s.io/kubernetes/pkg/registry/core/pod/storage`.
 
@@ -7,16 +7,16 @@ use lariat_apimachinery::kinds::Resource;
 use lariat_apimachinery::object::{Object, metadata_mut, metadata_text};
 use serde_json::{Value, json};
 
-use super::body::{read_body, success};
+use super::body::read_body;
 use crate::status::ApiError;
 use crate::store::Stored;
 use crate::strategy::Replacement;
+use crate::verbs::answer::Answer;
 use crate::verbs::call::Call;
 use crate::verbs::decode::Expected;
 use crate::verbs::update;
-use crate::wire::reply::Reply;
 
-pub(super) fn bind(call: &Call) -> Result<Reply, ApiError> {
+pub(super) fn bind(call: &Call) -> Result<Answer, ApiError> {
     call.query.check_write("CreateOptions", false)?;
     let dry_run = call.query.dry_run("CreateOptions")?;
     let binding = read_body(
@@ -39,22 +39,23 @@ pub(super) fn bind(call: &Call) -> Result<Reply, ApiError> {
     }
     let node = target(&binding)?;
     let catalog = call.server.kinds.catalog();
-    let pods = catalog.resource("", "v1", "pods");
-    let pods = pods.ok_or_else(|| call.not_found())?;
+    let pods = catalog
+        .resource("", "v1", "pods")
+        .ok_or_else(|| call.not_found())?;
     let key = pods.key(call.namespace(), name);
     loop {
-        let current = call.server.store.get(pods.table, &key);
-        let current = current.ok_or_else(|| ApiError::not_found(pods, name))?;
+        let found = call.server.store.get(pods.table, &key);
+        let current = found.ok_or_else(|| ApiError::not_found(pods, name))?;
         check_preconditions(pods, &binding, &current)?;
         let mut pod = current.object();
         check(name, &pod)?;
         assign(&mut pod, &binding, node, &call.server.clock.now());
         if dry_run {
-            return Ok(success());
+            return Ok(Answer::ActionDone);
         }
         let replacement = Replacement::Changed(pod);
         if update::replace(&call.server, pods, &current, &replacement).is_some() {
-            return Ok(success());
+            return Ok(Answer::ActionDone);
         }
     }
 }

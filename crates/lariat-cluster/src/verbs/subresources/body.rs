@@ -1,14 +1,11 @@
-//! Bodies that are no object of their own, and their answer.
+//! Bodies that are no object of their own.
 
-use http::StatusCode;
 use lariat_apimachinery::object::Object;
 use lariat_apimachinery::schema;
-use serde_json::{Value, json};
 
 use crate::status::ApiError;
 use crate::verbs::call::Call;
 use crate::verbs::decode::Expected;
-use crate::wire::reply::Reply;
 
 /// Reads a body that is no object of its own, in the form of its type.
 pub(super) fn read_body(call: &Call, wanted: Expected<'_>) -> Result<Object, ApiError> {
@@ -23,11 +20,4 @@ pub(super) fn read_body(call: &Call, wanted: Expected<'_>) -> Result<Object, Api
         )));
     }
     Ok(object)
-}
-
-/// Answers that an action was carried out.
-pub(super) fn success() -> Reply {
-    let status: Value = json!({"kind": "Status", "apiVersion": "v1", "metadata": {},
-        "status": "Success", "code": 201});
-    Reply::json(StatusCode::CREATED, status.to_string())
 }

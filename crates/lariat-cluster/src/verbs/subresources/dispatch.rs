@@ -2,8 +2,8 @@
 
 use super::{binding, eviction, scale};
 use crate::status::ApiError;
+use crate::verbs::answer::Answer;
 use crate::verbs::call::Call;
-use crate::wire::reply::Reply;
 use crate::wire::verb::Verb;
 
 const READ_WRITE: &[Verb] = &[Verb::Get, Verb::Update, Verb::Patch];
@@ -56,7 +56,7 @@ pub(in crate::verbs) fn check(call: &Call, verb: Verb) -> Result<(), ApiError> {
 }
 
 /// Answers a subresource that is not a part of its object; `None` for all others.
-pub(in crate::verbs) fn answer(call: &Call, verb: Verb) -> Option<Result<Reply, ApiError>> {
+pub(in crate::verbs) fn answer(call: &Call, verb: Verb) -> Option<Result<Answer, ApiError>> {
     // What was a resource of its own before there were subresources.
     if call.resource.group.is_empty() && call.resource.plural == "bindings" {
         return Some(binding::bind(call));

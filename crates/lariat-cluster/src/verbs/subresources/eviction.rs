@@ -8,17 +8,17 @@ use lariat_apimachinery::kinds::Resource;
 use lariat_apimachinery::object::{Object, metadata_text};
 use lariat_core::LabelSelector;
 
-use super::body::{read_body, success};
+use super::body::read_body;
 use crate::status::ApiError;
 use crate::store::{Range, Stored};
 use crate::strategy::{Part, replacement, selector_text};
+use crate::verbs::answer::Answer;
 use crate::verbs::call::Call;
 use crate::verbs::decode::Expected;
 use crate::verbs::delete_options::DeleteOptions;
 use crate::verbs::{delete, update};
-use crate::wire::reply::Reply;
 
-pub(super) fn evict(call: &Call) -> Result<Reply, ApiError> {
+pub(super) fn evict(call: &Call) -> Result<Answer, ApiError> {
     call.query.check_write("CreateOptions", false)?;
     let mut dry_run = call.query.dry_run("CreateOptions")?;
     let mut eviction = read_body(
@@ -40,8 +40,8 @@ pub(super) fn evict(call: &Call) -> Result<Reply, ApiError> {
     let key = call.resource.key(call.namespace(), call.name());
     let mut is_allowed = false;
     loop {
-        let current = call.server.store.get(call.resource.table, &key);
-        let current = current.ok_or_else(|| call.not_found())?;
+        let found = call.server.store.get(call.resource.table, &key);
+        let current = found.ok_or_else(|| call.not_found())?;
         options.check_preconditions(call, &current)?;
         // What was taken from the budget stays taken if the Pod changes before it goes.
         if !is_allowed && counts(&current) {
@@ -52,12 +52,12 @@ pub(super) fn evict(call: &Call) -> Result<Reply, ApiError> {
         }
         let deletion = options.deletion();
         if dry_run || delete::delete_once(&call.server, &call.resource, &current, deletion) {
-            return Ok(success());
+            return Ok(Answer::ActionDone);
         }
     }
 }
 
-/// Returns whether a Pod counts for its budget: it runs, and is not on its way out.
+/// Returns whether a Pod counts for its budget: it runs and is not deleted.
 fn counts(pod: &Stored) -> bool {
     let object = pod.object();
     let phase = object
@@ -67,7 +67,7 @@ fn counts(pod: &Stored) -> bool {
     runs && !pod.is_deleting()
 }
 
-/// Takes one disruption from the budget of a Pod; false if the budget changed meanwhile.
+/// Takes one disruption from a Pod's budget; false if the budget changed.
 fn use_budget(call: &Call, pod: &Stored, dry_run: bool) -> Result<bool, ApiError> {
     let catalog = call.server.kinds.catalog();
     let Some(budgets) = catalog.resource("policy", "v1", "poddisruptionbudgets") else {
@@ -111,7 +111,7 @@ fn use_budget(call: &Call, pod: &Stored, dry_run: bool) -> Result<bool, ApiError
     Ok(update::replace(&call.server, budgets, budget, &replacement).is_some())
 }
 
-/// Returns whether the status of a budget tells of its present spec.
+/// Returns whether the status of a budget is that of its present spec.
 fn is_observed(budget: &Object) -> bool {
     let number = |part: &str, member: &str| {
         let number = budget.get(part).and_then(|part| part.get(member)?.as_i64());
@@ -129,10 +129,12 @@ fn budgets_of(call: &Call, budgets: &Resource, pod: &Stored) -> Vec<Arc<Stored>>
     let objects = page.map(|page| page.objects).unwrap_or_default();
     let selects = |budget: &Arc<Stored>| {
         let object = budget.object();
-        let selector = object.get("spec").and_then(|spec| spec.get("selector"));
-        let selector = selector.and_then(selector_text);
-        let selector = selector.and_then(|text| text.parse::<LabelSelector>().ok());
-        selector.is_some_and(|selector| selector.matches(pod.labels()))
+        object
+            .get("spec")
+            .and_then(|spec| spec.get("selector"))
+            .and_then(selector_text)
+            .and_then(|text| text.parse::<LabelSelector>().ok())
+            .is_some_and(|selector| selector.matches(pod.labels()))
     };
     objects.into_iter().filter(selects).collect()
 }

@@ -5,7 +5,6 @@
 
 use std::sync::Arc;
 
-use http::StatusCode;
 use lariat_apimachinery::cause::StatusCause;
 use lariat_apimachinery::kinds::Resource;
 use lariat_apimachinery::managed::{self, Scaled};
@@ -17,12 +16,12 @@ use super::body::read_body;
 use crate::status::ApiError;
 use crate::store::Stored;
 use crate::strategy::{Part, Replacement, replacement, selector_text, view};
+use crate::verbs::answer::{Answer, Success};
 use crate::verbs::call::Call;
 use crate::verbs::decode::Expected;
 use crate::verbs::ownership::{self, Writer};
 use crate::verbs::patch::{self, Change};
 use crate::verbs::update;
-use crate::wire::reply::Reply;
 use crate::wire::verb::Verb;
 
 const KIND: Expected<'static> = Expected {
@@ -43,11 +42,11 @@ pub(super) fn is_served(resource: &Resource) -> bool {
     }
 }
 
-pub(super) fn answer(call: &Call, verb: Verb) -> Result<Reply, ApiError> {
+pub(super) fn answer(call: &Call, verb: Verb) -> Result<Answer, ApiError> {
     match verb {
         Verb::Get => {
             let current = current(call)?;
-            reply(call, &view::present(&call.resource, &current), &current)
+            shown(call, &view::present(&call.resource, &current), &current)
         }
         Verb::Update => put(call),
         _ => change(call),
@@ -60,7 +59,7 @@ fn current(call: &Call) -> Result<Arc<Stored>, ApiError> {
     current.ok_or_else(|| call.not_found())
 }
 
-fn put(call: &Call) -> Result<Reply, ApiError> {
+fn put(call: &Call) -> Result<Answer, ApiError> {
     call.query.check_write("UpdateOptions", false)?;
     ownership::check_manager(call, "UpdateOptions")?;
     let dry_run = call.query.dry_run("UpdateOptions")?;
@@ -74,13 +73,13 @@ fn put(call: &Call) -> Result<Reply, ApiError> {
     }
     loop {
         let current = current(call)?;
-        if let Some(reply) = store(call, &current, &scale, dry_run)? {
-            return Ok(reply);
+        if let Some(answer) = store(call, &current, &scale, dry_run)? {
+            return Ok(answer);
         }
     }
 }
 
-fn change(call: &Call) -> Result<Reply, ApiError> {
+fn change(call: &Call) -> Result<Answer, ApiError> {
     let applies = call.media_type() == patch::APPLY;
     call.query.check_write("PatchOptions", !applies)?;
     ownership::check_manager(call, "PatchOptions")?;
@@ -89,27 +88,30 @@ fn change(call: &Call) -> Result<Reply, ApiError> {
         return apply(call, dry_run);
     }
     let change = Change::parse(call)?;
-    let types = schema::builtin(KIND.api_version, KIND.kind);
-    let types = types.unwrap_or_else(|| schema::custom(None));
+    let types =
+        schema::builtin(KIND.api_version, KIND.kind).unwrap_or_else(|| schema::custom(None));
     loop {
         let current = current(call)?;
-        let scale = scale_of(call, &view::present(&call.resource, &current), &current)?;
-        let mut scale = change.apply_as(types.root(), scale)?;
+        let before = scale_of(call, &view::present(&call.resource, &current), &current)?;
+        let mut scale = change.apply_as(types.root(), before)?;
         read(&mut scale).map_err(|why| patch::invalid(call, &why))?;
-        if let Some(reply) = store(call, &current, &scale, dry_run)? {
-            return Ok(reply);
+        if let Some(answer) = store(call, &current, &scale, dry_run)? {
+            return Ok(answer);
         }
     }
 }
 
 /// Applies the replicas as an object that has nothing else.
-fn apply(call: &Call, dry_run: bool) -> Result<Reply, ApiError> {
+fn apply(call: &Call, dry_run: bool) -> Result<Answer, ApiError> {
     let mut sent = patch::read_applied(call, KIND.api_version, KIND.kind)?;
     let writer = Writer::of(call);
     let force = call.query.flag("force").unwrap_or(false);
     check_type(call, &writer, &sent)?;
-    let given = sent.get("spec").and_then(|spec| spec.get("replicas"));
-    let given = given.filter(|replicas| !replicas.is_null()).cloned();
+    let given = sent
+        .get("spec")
+        .and_then(|spec| spec.get("replicas"))
+        .filter(|replicas| !replicas.is_null())
+        .cloned();
     read(&mut sent).map_err(|why| patch::invalid(call, &why))?;
     if let Some(replicas) = given.as_ref().and_then(Value::as_i64) {
         check(call, replicas)?;
@@ -122,15 +124,15 @@ fn apply(call: &Call, dry_run: bool) -> Result<Reply, ApiError> {
         let mut live = view::present(&call.resource, &current);
         call.resource.set_type(&mut live);
         let Some(replicas) = &given else {
-            return reply(call, &live, &current);
+            return shown(call, &live, &current);
         };
         let applied = scaled.applied(replicas, &live);
         let merged = writer
             .write(&call.resource)
-            .apply(Some(&live), &applied, force);
-        let merged = merged.map_err(|refused| ownership::refusal(call, &applied, &refused))?;
-        if let Some(reply) = finish(call, &current, &live, merged, dry_run)? {
-            return Ok(reply);
+            .apply(Some(&live), &applied, force)
+            .map_err(|refused| ownership::refusal(call, &applied, &refused))?;
+        if let Some(answer) = finish(call, &current, &live, merged, dry_run)? {
+            return Ok(answer);
         }
     }
 }
@@ -173,16 +175,16 @@ fn read(scale: &mut Object) -> Result<(), String> {
     }
 }
 
-/// Stores what a scale says about its object; `None` if somebody else was faster.
+/// Stores what a scale says about its object; `None` if another client was faster.
 fn store(
     call: &Call,
     current: &Arc<Stored>,
     scale: &Object,
     dry_run: bool,
-) -> Result<Option<Reply>, ApiError> {
+) -> Result<Option<Answer>, ApiError> {
     check_preconditions(call, scale, current)?;
-    let replicas = scale.get("spec").and_then(|spec| spec.get("replicas"));
-    let replicas = replicas.and_then(Value::as_i64).unwrap_or(0);
+    let given = scale.get("spec").and_then(|spec| spec.get("replicas"));
+    let replicas = given.and_then(Value::as_i64).unwrap_or(0);
     check(call, replicas)?;
     let mut live = view::present(&call.resource, current);
     call.resource.set_type(&mut live);
@@ -201,17 +203,17 @@ fn finish(
     live: &Object,
     new: Object,
     dry_run: bool,
-) -> Result<Option<Reply>, ApiError> {
+) -> Result<Option<Answer>, ApiError> {
     let replacement = replacement(&call.resource, Part::Main, live, new)?;
     if dry_run {
         let object = match &replacement {
             Replacement::Unchanged => live,
             Replacement::Changed(new) | Replacement::Deleted(new) => new,
         };
-        return reply(call, object, current).map(Some);
+        return shown(call, object, current).map(Some);
     }
     match update::replace(&call.server, &call.resource, current, &replacement) {
-        Some(stored) => reply(call, &stored.object(), &stored).map(Some),
+        Some(stored) => shown(call, &stored.object(), &stored).map(Some),
         None => Ok(None),
     }
 }
@@ -238,8 +240,8 @@ fn check(call: &Call, replicas: i64) -> Result<(), ApiError> {
 
 /// Returns where the replicas are.
 fn path(call: &Call) -> Vec<&str> {
-    let custom = call.resource.rules.scale.as_ref();
-    let custom = custom.and_then(|scale| scale.spec_path.members());
+    let paths = call.resource.rules.scale.as_ref();
+    let custom = paths.and_then(|paths| paths.spec_path.members());
     custom.unwrap_or_else(|| SPEC_REPLICAS.to_vec())
 }
 
@@ -257,9 +259,11 @@ fn set(object: &mut Object, path: &[&str], replicas: i64) {
     }
 }
 
-fn reply(call: &Call, object: &Object, stored: &Stored) -> Result<Reply, ApiError> {
-    let scale = Value::Object(scale_of(call, object, stored)?);
-    Ok(Reply::json(StatusCode::OK, scale.to_string()))
+fn shown(call: &Call, object: &Object, stored: &Stored) -> Result<Answer, ApiError> {
+    Ok(Answer::Document {
+        document: scale_of(call, object, stored)?,
+        success: Success::Done,
+    })
 }
 
 /// Makes the scale of an object.

@@ -26,7 +26,6 @@ use serde_json::{Value, json};
 use crate::clock::Clock;
 use crate::status::ApiError;
 use crate::store::{Draft, EventType, Stored};
-use crate::verbs::call::Call;
 use crate::wire::negotiate::MetaVersion;
 use crate::wire::query::Query;
 use column::Printer;
@@ -43,7 +42,7 @@ enum Include {
 
 /// Writes tables of one resource.
 #[derive(Debug)]
-pub(super) struct Table {
+pub(crate) struct Table {
     resource: Arc<Resource>,
     version: MetaVersion,
     include: Include,
@@ -51,7 +50,7 @@ pub(super) struct Table {
 }
 
 /// Checks the parameters of a table.
-pub(super) fn check(query: &Query) -> Result<(), ApiError> {
+pub(crate) fn check(query: &Query) -> Result<(), ApiError> {
     Include::of(query).map(drop)
 }
 
@@ -74,18 +73,23 @@ impl Include {
 }
 
 impl Table {
-    /// Returns what writes the tables a call asks for, whose parameters were checked.
-    pub(super) fn of(call: &Call) -> Self {
+    /// Returns what writes the tables a query asks for, whose parameters were checked.
+    pub(crate) fn new(
+        resource: &Arc<Resource>,
+        version: MetaVersion,
+        query: &Query,
+        clock: Clock,
+    ) -> Self {
         Self {
-            resource: Arc::clone(&call.resource),
-            version: call.form.meta,
-            include: Include::of(&call.query).unwrap_or_default(),
-            clock: call.server.clock,
+            resource: Arc::clone(resource),
+            version,
+            include: Include::of(query).unwrap_or_default(),
+            clock,
         }
     }
 
     /// Writes a table up to its first row; `metadata` is the JSON inside the braces.
-    pub(super) fn opening(&self, metadata: &str, with_columns: bool) -> Vec<u8> {
+    pub(crate) fn opening(&self, metadata: &str, with_columns: bool) -> Vec<u8> {
         let columns = if with_columns {
             Value::Array(self.definitions())
         } else {
@@ -104,7 +108,7 @@ impl Table {
     }
 
     /// Writes the row of an object.
-    pub(super) fn row(&self, stored: &Stored) -> Vec<u8> {
+    pub(crate) fn row(&self, stored: &Stored) -> Vec<u8> {
         let object = Value::Object(stored.object());
         let row = Row::new(&object, self.clock.timestamp());
         let mut json = br#"{"cells":"#.to_vec();
@@ -136,7 +140,7 @@ impl Table {
     }
 
     /// Writes a table of one object.
-    pub(super) fn single(&self, stored: &Stored, with_columns: bool) -> Vec<u8> {
+    pub(crate) fn single(&self, stored: &Stored, with_columns: bool) -> Vec<u8> {
         let metadata = format!(r#""resourceVersion":"{}""#, stored.revision());
         let mut json = self.opening(&metadata, with_columns);
         json.extend_from_slice(&self.row(stored));
@@ -145,7 +149,7 @@ impl Table {
     }
 
     /// Makes the object that stands for a revision in a bookmark.
-    pub(super) fn bookmark(&self, revision: u64, ends_state: bool) -> Stored {
+    pub(crate) fn bookmark(&self, revision: u64, ends_state: bool) -> Stored {
         let mut metadata = json!({"creationTimestamp": null});
         if ends_state {
             metadata["annotations"] = json!({"k8s.io/initial-events-end": "true"});

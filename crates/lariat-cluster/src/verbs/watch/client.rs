@@ -1,13 +1,13 @@
-//! The client of a watch, as far as the network between them may fail.
+//! The client of a watch, whose connection may break.
 
 use tokio::sync::watch::Receiver;
 
-use super::trap::Break;
+use super::planned_break::Break;
 use crate::rules::Isolated;
 use crate::store::Ending;
 use crate::verbs::call::Call;
 
-/// Who watches, and who is cut off.
+/// The client of a watch, and the clients that are cut off.
 #[derive(Debug)]
 pub(super) struct Client {
     user_agent: String,

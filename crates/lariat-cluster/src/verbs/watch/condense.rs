@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::store::{Event, EventType};
 
-/// Returns one event for each object that is not what it was, in the order of the last changes.
+/// Returns the net change of each object, in the order of the last changes.
 ///
 /// Objects of the same name with different uids are different objects.
 pub(super) fn condensed(events: &[Arc<Event>]) -> Vec<Event> {

@@ -2,36 +2,35 @@
 
 mod client;
 mod condense;
-mod frame;
-mod trap;
+mod event;
+mod planned_break;
 mod watcher;
-
-use futures::stream;
 
 use super::fields::Filter;
 use super::list;
 use crate::fault::Action;
 use crate::status::ApiError;
+use crate::verbs::answer::Answer;
 use crate::verbs::call::Call;
-use crate::wire::body::ResponseBody;
-use crate::wire::reply::Reply;
-use watcher::Watcher;
 
-pub(super) async fn watch(call: Call) -> Result<Reply, ApiError> {
+pub(crate) use event::WatchEvent;
+pub(crate) use watcher::Watcher;
+
+pub(super) async fn watch(call: &Call) -> Result<Answer, ApiError> {
     let query = call.query.list()?;
     let filter = Filter::new(&call.resource, call.namespace(), &query)?;
     let version = query.version.as_deref().map(parse_version).transpose()?;
-    let mut watcher = Watcher::new(&call, &query, filter);
+    let mut watcher = Watcher::new(call, &query, filter);
     // Without a version, or at any with initial events, a watch begins with the present state.
     let begins_with_state = query
         .initial_events
         .unwrap_or(matches!(version, None | Some(0)));
     let version = version.filter(|version| *version > 0);
     if begins_with_state {
-        match list::wait_for(&call, version).await {
+        match list::wait_for(call, version).await {
             Ok(()) => {
                 let marks_end = query.bookmarks && call.fault() != Some(&Action::OmitInitialEnd);
-                watcher.begin_with_state(&call, marks_end);
+                watcher.begin_with_state(call, marks_end);
             }
             Err(error) => watcher.fail(&error),
         }
@@ -45,8 +44,7 @@ pub(super) async fn watch(call: Call) -> Result<Reply, ApiError> {
             _ => watcher.begin_at(version),
         }
     }
-    let lines = stream::unfold(watcher, Watcher::next);
-    Ok(Reply::pieces(ResponseBody::stream(lines)))
+    Ok(Answer::Watch(Box::new(watcher)))
 }
 
 fn parse_version(text: &str) -> Result<u64, ApiError> {

@@ -4,15 +4,14 @@ use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 
-use bytes::Bytes;
 use lariat_apimachinery::kinds::TableId;
 use tokio::sync::watch::Receiver;
 use tokio::time::{self, Instant};
 
 use super::client::Client;
 use super::condense::condensed;
-use super::frame::Framer;
-use super::trap::{Break, Trap};
+use super::event::WatchEvent;
+use super::planned_break::{Break, PlannedBreak};
 use crate::fault::Action;
 use crate::server::Server;
 use crate::status::ApiError;
@@ -24,25 +23,27 @@ use crate::wire::query::ListQuery;
 /// How many events a watcher reads at a time.
 const BATCH: usize = 256;
 
-/// One open watch. It owns nothing of the history: it reads on when there is something new.
-pub(super) struct Watcher {
+/// One open watch: a cursor into the history, which it does not own.
+#[derive(Debug)]
+pub(crate) struct Watcher {
     server: Arc<Server>,
-    framer: Framer,
     filter: Filter,
     table: TableId,
     /// Everything up to here has been read.
     cursor: u64,
-    /// The present state that is still to be sent before any event.
+    /// The initial state, as far as it is still to be sent before any other event.
     state: VecDeque<Arc<Stored>>,
-    /// Frames that are ready to be sent.
-    ready: VecDeque<Bytes>,
+    /// Whether a bookmark marks the end of the initial state.
+    marks_end: bool,
+    /// Events that are ready to be sent.
+    ready: VecDeque<WatchEvent>,
     signals: Receiver<Signal>,
     /// How often watches of the table had been ended when this one began.
     endings_before: u64,
     bookmark_at: Option<Instant>,
     deadline: Instant,
     /// What breaks the watch on purpose, and when.
-    trap: Option<Trap>,
+    planned: Option<PlannedBreak>,
     /// The revision behind which nothing is shown on purpose.
     frozen: Option<u64>,
     /// Every event is sent twice on purpose.
@@ -59,7 +60,7 @@ enum Woken {
     Signal,
     Bookmark,
     Deadline,
-    Trap,
+    Break,
     Stopped,
 }
 
@@ -74,11 +75,11 @@ impl Watcher {
         let endings_before = signals.borrow().ended;
         Self {
             server: Arc::clone(&call.server),
-            framer: Framer::new(call),
             filter,
             table: call.resource.table,
             cursor: 0,
             state: VecDeque::new(),
+            marks_end: false,
             ready: VecDeque::new(),
             endings_before,
             signals,
@@ -86,7 +87,9 @@ impl Watcher {
                 .bookmarks
                 .then(|| now + call.server.time.first_bookmark),
             deadline: now + timeout,
-            trap: call.fault().and_then(|action| Trap::of(action, now)),
+            planned: call
+                .fault()
+                .and_then(|action| PlannedBreak::of(action, now)),
             frozen: call.frozen(),
             doubles: call.fault() == Some(&Action::DuplicateEvents),
             client: Client::of(call),
@@ -95,7 +98,9 @@ impl Watcher {
         }
     }
 
-    /// Sends the present state first, and a bookmark that marks its end if bookmarks are wanted.
+    /// Sends the present state first.
+    ///
+    /// `marks_end` asks for a bookmark that marks its end.
     pub(super) fn begin_with_state(&mut self, call: &Call, marks_end: bool) {
         let range = Range {
             namespace: call.namespace(),
@@ -110,9 +115,9 @@ impl Watcher {
         self.state = page.objects.into();
         self.state.retain(|stored| self.filter.matches(stored));
         if self.state.is_empty() && marks_end {
-            self.ready.push_back(self.framer.initial_end(self.cursor));
+            self.push_bookmark(true);
         }
-        self.framer.mark_end = marks_end;
+        self.marks_end = marks_end;
     }
 
     /// Sends what happened after a revision, if that is still known.
@@ -123,7 +128,7 @@ impl Watcher {
         }
     }
 
-    /// Sends what happened after a revision without the states that came and went meanwhile.
+    /// Sends only the net changes after a revision.
     pub(super) fn begin_condensed(&mut self, revision: u64) {
         self.begin_at(revision);
         if self.finished {
@@ -134,7 +139,7 @@ impl Watcher {
             return;
         };
         for event in condensed(&events) {
-            self.ready.extend(self.frame_of(&event));
+            self.ready.extend(self.seen(&event));
         }
         self.cursor = complete_to;
     }
@@ -158,7 +163,7 @@ impl Watcher {
 
     /// Ends the watch with an error event.
     pub(super) fn fail(&mut self, error: &ApiError) {
-        self.ready.push_back(Framer::error(error));
+        self.ready.push_back(WatchEvent::Error(error.clone()));
         self.finish();
     }
 
@@ -166,20 +171,20 @@ impl Watcher {
         self.finished = true;
     }
 
-    /// Waits for the next piece of the response.
-    pub(super) async fn next(mut self) -> Option<(io::Result<Bytes>, Self)> {
+    /// Waits for the next event; an error is a connection that breaks.
+    pub(crate) async fn next(mut self: Box<Self>) -> Option<(io::Result<WatchEvent>, Box<Self>)> {
         loop {
-            if let Some(trap) = self.trap.take_if(|trap| trap.is_due()) {
-                self.spring(trap.breaks).await;
+            if let Some(planned) = self.planned.take_if(|planned| planned.is_due()) {
+                self.break_off(planned.breaks).await;
             }
             if let Some(breaks) = self.client.cut_off() {
-                self.spring(breaks).await;
+                self.break_off(breaks).await;
             }
-            if let Some(frame) = self.ready.pop_front() {
-                if let Some(trap) = &mut self.trap {
-                    trap.count();
+            if let Some(event) = self.ready.pop_front() {
+                if let Some(planned) = &mut self.planned {
+                    planned.count();
                 }
-                return Some((Ok(frame), self));
+                return Some((Ok(event), self));
             }
             if std::mem::take(&mut self.broken) {
                 let broken = io::Error::new(io::ErrorKind::ConnectionReset, "the watch is cut");
@@ -189,10 +194,10 @@ impl Watcher {
                 return None;
             }
             if let Some(stored) = self.state.pop_front() {
-                self.send_state(&stored);
+                self.send_state(stored);
                 continue;
             }
-            // A watch with much to tell ends in time all the same.
+            // A watch with much to send ends in time all the same.
             if self.server.stopped.is_cancelled() || self.deadline <= Instant::now() {
                 self.finish();
                 continue;
@@ -208,7 +213,7 @@ impl Watcher {
                 continue;
             }
             match self.wait().await {
-                Woken::Signal | Woken::Trap => {}
+                Woken::Signal | Woken::Break => {}
                 Woken::Bookmark => self.send_bookmark(),
                 Woken::Deadline | Woken::Stopped => self.finish(),
             }
@@ -216,7 +221,7 @@ impl Watcher {
     }
 
     /// Breaks the watch on purpose, whatever it has still to send.
-    async fn spring(&mut self, breaks: Break) {
+    async fn break_off(&mut self, breaks: Break) {
         self.ready.clear();
         match breaks {
             Break::End(ending) => self.end(ending),
@@ -241,25 +246,33 @@ impl Watcher {
         }
     }
 
-    /// Ends the watch because the server was told to; a cut leaves half a line behind.
+    /// Ends the watch in a given way; a cut leaves half a line behind.
     fn end(&mut self, ending: Ending) {
         if ending == Ending::Cut {
-            self.ready
-                .push_back(Bytes::from_static(br#"{"type":"MODIFIED","obj"#));
+            self.ready.push_back(WatchEvent::HalfLine);
             self.broken = true;
         }
         self.finish();
     }
 
-    fn send_state(&mut self, stored: &Stored) {
-        self.ready
-            .push_back(self.framer.event(stored, EventType::Added));
-        if self.state.is_empty() && self.framer.mark_end {
-            self.ready.push_back(self.framer.initial_end(self.cursor));
+    fn send_state(&mut self, stored: Arc<Stored>) {
+        self.ready.push_back(WatchEvent::Object {
+            event: EventType::Added,
+            stored,
+        });
+        if self.state.is_empty() && self.marks_end {
+            self.push_bookmark(true);
         }
     }
 
-    /// Reads on in the history; tells whether there may be more.
+    fn push_bookmark(&mut self, ends_initial: bool) {
+        self.ready.push_back(WatchEvent::Bookmark {
+            revision: self.cursor,
+            ends_initial,
+        });
+    }
+
+    /// Reads on in the history, and returns whether there may be more.
     fn read_events(&mut self) -> bool {
         match self.server.store.events(self.table, self.cursor, BATCH) {
             Ok((mut events, mut complete_to)) => {
@@ -268,9 +281,9 @@ impl Watcher {
                     complete_to = complete_to.min(frozen).max(self.cursor);
                 }
                 for event in &events {
-                    let frame = self.frame_of(event);
-                    self.ready.extend(frame.clone().filter(|_| self.doubles));
-                    self.ready.extend(frame);
+                    let seen = self.seen(event);
+                    self.ready.extend(seen.clone().filter(|_| self.doubles));
+                    self.ready.extend(seen);
                 }
                 let last = events.last().map(|event| event.revision);
                 self.cursor = if events.len() < BATCH {
@@ -281,7 +294,7 @@ impl Watcher {
                 !events.is_empty()
             }
             // The history has moved on past this watcher, as past a slow one on a real server: it has
-            // to come again, and may learn then that its version is too old.
+            // to watch again, and may find then that its version is too old.
             Err(_) => {
                 self.finish();
                 true
@@ -289,26 +302,27 @@ impl Watcher {
         }
     }
 
-    /// Returns what this watcher is told of an event: it sees objects enter and leave its selection.
-    fn frame_of(&self, event: &Event) -> Option<Bytes> {
+    /// Returns what the client sees: objects enter and leave its selection.
+    fn seen(&self, event: &Event) -> Option<WatchEvent> {
         let before = event
             .previous
             .as_ref()
             .is_some_and(|previous| self.filter.matches(previous));
         let after = event.event != EventType::Deleted && self.filter.matches(&event.object);
-        match (before, after) {
-            (false, false) => None,
-            (false, true) => Some(self.framer.event(&event.object, EventType::Added)),
-            (true, true) => Some(self.framer.event(&event.object, EventType::Modified)),
+        let (event, stored) = match (before, after) {
+            (false, false) => return None,
+            (false, true) => (EventType::Added, Arc::clone(&event.object)),
+            (true, true) => (EventType::Modified, Arc::clone(&event.object)),
             (true, false) if event.event == EventType::Deleted => {
-                Some(self.framer.event(&event.object, EventType::Deleted))
+                (EventType::Deleted, Arc::clone(&event.object))
             }
             (true, false) => {
                 let old = event.previous.as_ref()?;
                 let left = old.with_version(event.revision, EventType::Deleted);
-                Some(self.framer.event(&left, EventType::Deleted))
+                (EventType::Deleted, Arc::new(left))
             }
-        }
+        };
+        Some(WatchEvent::Object { event, stored })
     }
 
     /// Sends everything there is, and then a bookmark that says so.
@@ -317,7 +331,7 @@ impl Watcher {
         if self.finished {
             return;
         }
-        self.ready.push_back(self.framer.bookmark(self.cursor));
+        self.push_bookmark(false);
         let now = Instant::now();
         let time = &self.server.time;
         let last = self.deadline - time.last_bookmark.min(self.deadline.duration_since(now));
@@ -335,8 +349,8 @@ impl Watcher {
                 None => std::future::pending().await,
             }
         };
-        let trap = async {
-            match self.trap.as_ref().and_then(Trap::at) {
+        let planned = async {
+            match self.planned.as_ref().and_then(PlannedBreak::at) {
                 Some(at) => time::sleep_until(at).await,
                 None => std::future::pending().await,
             }
@@ -350,8 +364,8 @@ impl Watcher {
             },
             () = self.server.stopped.cancelled() => Woken::Stopped,
             () = time::sleep_until(self.deadline) => Woken::Deadline,
-            () = trap => Woken::Trap,
-            () = self.client.changed() => Woken::Trap,
+            () = planned => Woken::Break,
+            () = self.client.changed() => Woken::Break,
             () = bookmark => Woken::Bookmark,
         }
     }

@@ -1,12 +1,11 @@
-//! A change by somebody else, for clients whose updates are to conflict.
+//! A change as by another client, for updates that are to conflict.
 
 use lariat_apimachinery::object::{Object, metadata_mut};
 use serde_json::{Value, json};
 
-use super::update;
 use crate::store::Stored;
 use crate::strategy::{self, Part, Replacement};
-use crate::verbs::call::Call;
+use crate::verbs::{self, Call};
 
 /// The annotation that changes.
 const ANNOTATION: &str = "lariat/touched";
@@ -17,7 +16,7 @@ pub(super) fn touch(call: &Call) {
     while let Some(current) = call.server.store.get(call.resource.table, &key) {
         let changed = touched(call, &current);
         let replaced = changed
-            .and_then(|changed| update::replace(&call.server, &call.resource, &current, &changed));
+            .and_then(|changed| verbs::replace(&call.server, &call.resource, &current, &changed));
         // An object that admits no change is left as it is; one that was just changed is tried again.
         let now = call.server.store.get(call.resource.table, &key);
         let raced = now.is_some_and(|now| now.revision() != current.revision());
@@ -34,8 +33,9 @@ fn touched(call: &Call, current: &Stored) -> Option<Replacement> {
     let annotations = metadata_mut(&mut new)
         .entry("annotations")
         .or_insert_with(|| json!({}));
-    let annotations = annotations.as_object_mut()?;
     let value = Value::from(current.revision().to_string());
-    annotations.insert(ANNOTATION.into(), value);
+    annotations
+        .as_object_mut()?
+        .insert(ANNOTATION.into(), value);
     strategy::replacement(&call.resource, Part::Main, &old, new).ok()
 }

@@ -1,4 +1,4 @@
-//! The rules of a cluster.
+//! The rules that were added to a cluster.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,17 +7,17 @@ use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::time::Instant;
 
-use super::applies::Asked;
+use super::request_info::RequestInfo;
 use super::rule::{Rule, RuleId};
 use crate::fault::Action;
 
-/// Keeps chance apart from that of uids and names, which must not depend on faults.
+/// Separates chance in faults from that in uids and names.
 const STREAM: u64 = 0x6661_756c_7473;
 
 /// All rules there are.
 #[derive(Debug)]
 pub(crate) struct Rules {
-    known: Mutex<Known>,
+    known: Mutex<AddedRules>,
     isolated: watch::Sender<Vec<Isolated>>,
 }
 
@@ -38,16 +38,17 @@ impl Isolated {
 }
 
 #[derive(Debug)]
-struct Known {
-    /// In the order in which they were added.
-    entries: Vec<Entry>,
-    added: u64,
+struct AddedRules {
+    /// The rules there are, in the order in which they were added.
+    rules: Vec<AddedRule>,
+    /// How many were ever added.
+    count: u64,
     random: fastrand::Rng,
 }
 
-/// A rule and what became of it.
+/// A rule that was added, and how often it matched and fired.
 #[derive(Debug)]
-struct Entry {
+struct AddedRule {
     id: RuleId,
     rule: Rule,
     /// The revision at which it was added.
@@ -68,9 +69,9 @@ pub(crate) struct Fault {
     pub(crate) added_at: u64,
 }
 
-/// What meets a request.
+/// The faults that apply to a request.
 #[derive(Debug, Default)]
-pub(crate) struct Met {
+pub(crate) struct AppliedFaults {
     pub(crate) delay: Duration,
     /// How long the answer is held.
     pub(crate) late: Duration,
@@ -89,9 +90,9 @@ impl Rules {
             fastrand::Rng::with_seed(seed ^ STREAM)
         });
         Self {
-            known: Mutex::new(Known {
-                entries: Vec::new(),
-                added: 0,
+            known: Mutex::new(AddedRules {
+                rules: Vec::new(),
+                count: 0,
                 random,
             }),
             isolated: watch::Sender::default(),
@@ -118,17 +119,17 @@ impl Rules {
     /// Returns every rule with its id and how often it has fired.
     pub(crate) fn each(&self) -> Vec<(RuleId, Rule, u64)> {
         let known = self.known.lock();
-        let entries = known.entries.iter();
-        entries
-            .map(|entry| (entry.id, entry.rule.clone(), entry.fired))
+        let rules = known.rules.iter();
+        rules
+            .map(|added| (added.id, added.rule.clone(), added.fired))
             .collect()
     }
 
     pub(crate) fn add(&self, rule: Rule, revision: u64) -> RuleId {
         let mut known = self.known.lock();
-        known.added += 1;
-        let id = RuleId(known.added);
-        known.entries.push(Entry {
+        known.count += 1;
+        let id = RuleId(known.count);
+        known.rules.push(AddedRule {
             id,
             end: rule.end(Instant::now()),
             places: places_of(rule.action()),
@@ -148,66 +149,64 @@ impl Rules {
             isolated.len() < before
         });
         let mut known = self.known.lock();
-        let before = known.entries.len();
-        known.entries.retain(|entry| entry.id != id);
-        known.entries.len() < before
+        let before = known.rules.len();
+        known.rules.retain(|added| added.id != id);
+        known.rules.len() < before
     }
 
     pub(crate) fn clear(&self) {
         self.isolated.send_modify(Vec::clear);
-        self.known.lock().entries.clear();
+        self.known.lock().rules.clear();
     }
 
     pub(crate) fn hits(&self, id: RuleId) -> u64 {
         let known = self.known.lock();
-        let entry = known.entries.iter().find(|entry| entry.id == id);
-        entry.map_or(0, |entry| entry.fired)
+        let added = known.rules.iter().find(|added| added.id == id);
+        added.map_or(0, |added| added.fired)
     }
 
     /// Asks every rule about a request, up to the first that decides.
-    pub(crate) fn meet(&self, asked: &Asked<'_>) -> Met {
-        let mut met = Met::default();
+    pub(crate) fn apply(&self, info: &RequestInfo<'_>) -> AppliedFaults {
+        let mut applied = AppliedFaults::default();
         let mut known = self.known.lock();
-        let Known {
-            entries, random, ..
-        } = &mut *known;
-        for entry in entries {
-            if !entry.is_for(asked) || entry.lets_in(&mut met) || !entry.fires(random) {
+        let AddedRules { rules, random, .. } = &mut *known;
+        for added in rules {
+            if !added.is_for(info) || added.lets_in(&mut applied) || !added.fires(random) {
                 continue;
             }
-            let action = &entry.rule.action;
-            met.actions.push(action.clone());
+            let action = added.rule.action();
+            applied.actions.push(action.clone());
             let held = match action {
-                Action::Delay(time) => Some((&mut met.delay, time)),
-                Action::DelayReply(time) => Some((&mut met.late, time)),
+                Action::Delay(time) => Some((&mut applied.delay, time)),
+                Action::DelayReply(time) => Some((&mut applied.late, time)),
                 _ => None,
             };
             if let Some((held, time)) = held {
                 *held = held.saturating_add(*time);
                 continue;
             }
-            met.fault = Some(Fault {
+            applied.fault = Some(Fault {
                 action: action.clone(),
-                added_at: entry.revision,
+                added_at: added.revision,
             });
             break;
         }
-        met
+        applied
     }
 }
 
-impl Entry {
-    fn is_for(&self, asked: &Asked<'_>) -> bool {
+impl AddedRule {
+    fn is_for(&self, info: &RequestInfo<'_>) -> bool {
         let is_over = self.end.is_some_and(|end| Instant::now() >= end);
-        !is_over && self.rule.matches(asked)
+        !is_over && self.rule.matches(info)
     }
 
     /// Gives a request a place under the limit, if this is one and has a place.
-    fn lets_in(&self, met: &mut Met) -> bool {
+    fn lets_in(&self, applied: &mut AppliedFaults) -> bool {
         let places = self.places.as_ref().map(Arc::clone);
         let place = places.and_then(|places| places.try_acquire_owned().ok());
         let is_in = place.is_some();
-        met.places.extend(place);
+        applied.places.extend(place);
         is_in
     }
 

@@ -1,10 +1,10 @@
-//! Refusals of admission control, on purpose.
+//! Refusals as by admission control.
 
 use lariat_apimachinery::object::metadata_text;
 
 use crate::status::ApiError;
 use crate::store::Range;
-use crate::verbs::call::Call;
+use crate::verbs::Call;
 
 /// Resources of the core group that quotas count by their bare names.
 ///

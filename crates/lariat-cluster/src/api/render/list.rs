@@ -1,25 +1,21 @@
-//! How a list is written.
-
-use std::sync::Arc;
+//! Answers that are lists.
 
 use bytes::Bytes;
-use lariat_apimachinery::kinds::Resource;
 
-use super::selection::Selection;
+use super::renderer::Renderer;
 use crate::store::Stored;
 use crate::strategy::view;
-use crate::verbs::call::Call;
-use crate::verbs::table::Table;
+use crate::verbs::ListPage;
 use crate::wire::negotiate::Shape;
 
 /// Lists are written in pieces of about this many bytes.
 const PIECE: usize = 64 * 1024;
 
 /// Writes a list piece by piece.
-pub(super) fn pieces(call: &Call, selection: Selection) -> impl Iterator<Item = Bytes> + use<> {
-    let form = Form::of(call);
-    let mut opening = Some(form.opening(&selection));
-    let mut objects = selection.objects.into_iter().peekable();
+pub(super) fn pieces(renderer: Renderer, page: ListPage) -> impl Iterator<Item = Bytes> + use<> {
+    let items = Items::new(renderer);
+    let mut opening = Some(items.opening(&page));
+    let mut objects = page.objects.into_iter().peekable();
     std::iter::from_fn(move || {
         let is_first = opening.is_some();
         let mut piece = opening.take().unwrap_or_default();
@@ -29,7 +25,7 @@ pub(super) fn pieces(call: &Call, selection: Selection) -> impl Iterator<Item = 
         while piece.len() < PIECE
             && let Some(stored) = objects.next()
         {
-            form.item(&mut piece, &stored);
+            items.write(&mut piece, &stored);
         }
         if objects.peek().is_none() {
             piece.extend_from_slice(b"]}\n");
@@ -38,32 +34,29 @@ pub(super) fn pieces(call: &Call, selection: Selection) -> impl Iterator<Item = 
     })
 }
 
-/// What differs between kinds and shapes.
-struct Form {
+/// Writes the items of a list, and what stands around them.
+struct Items {
+    renderer: Renderer,
     /// `"kind":…,"apiVersion":…` of the list.
     head: String,
     /// The same of every item, empty if items go without.
     item_head: String,
-    /// Whether the end of the list is told by an empty continue token.
+    /// Whether an empty continue token says that the list is complete.
     marks_end: bool,
     only_metadata: bool,
-    /// Writes the items as rows instead.
-    table: Option<Table>,
-    resource: Arc<Resource>,
 }
 
-impl Form {
-    fn of(call: &Call) -> Self {
-        let resource = &call.resource;
-        if call.shape != Shape::Whole {
-            let version = call.form.meta.api_version();
+impl Items {
+    fn new(renderer: Renderer) -> Self {
+        let resource = &renderer.resource;
+        if renderer.form.shape != Shape::Whole {
+            let version = renderer.form.meta.api_version();
             return Self {
                 head: format!(r#""kind":"PartialObjectMetadataList","apiVersion":"{version}""#),
-                item_head: call.metadata_head(),
+                item_head: renderer.metadata_head(),
                 marks_end: false,
                 only_metadata: true,
-                table: (call.shape == Shape::Table).then(|| Table::of(call)),
-                resource: Arc::clone(resource),
+                renderer,
             };
         }
         let (kind, version) = (&resource.list_kind, resource.api_version());
@@ -74,35 +67,34 @@ impl Form {
             item_head: item_head.unwrap_or_default(),
             marks_end: resource.rules.custom,
             only_metadata: false,
-            table: None,
-            resource: Arc::clone(resource),
+            renderer,
         }
     }
 
     /// Writes the list up to its first item.
-    fn opening(&self, selection: &Selection) -> Vec<u8> {
-        let mut metadata = format!(r#""resourceVersion":"{}""#, selection.revision);
-        match &selection.continue_token {
+    fn opening(&self, page: &ListPage) -> Vec<u8> {
+        let mut metadata = format!(r#""resourceVersion":"{}""#, page.revision);
+        match &page.continue_token {
             Some(token) => metadata.push_str(&format!(r#","continue":"{token}""#)),
             None if self.marks_end => metadata.push_str(r#","continue":"""#),
             None => {}
         }
-        if let Some(remaining) = selection.remaining {
+        if let Some(remaining) = page.remaining {
             metadata.push_str(&format!(r#","remainingItemCount":{remaining}"#));
         }
-        if let Some(table) = &self.table {
+        if let Some(table) = &self.renderer.table {
             return table.opening(&metadata, true);
         }
         let head = &self.head;
         format!(r#"{{{head},"metadata":{{{metadata}}},"items":["#).into_bytes()
     }
 
-    fn item(&self, piece: &mut Vec<u8>, stored: &Stored) {
+    fn write(&self, piece: &mut Vec<u8>, stored: &Stored) {
         if piece.last() != Some(&b'[') {
             piece.push(b',');
         }
-        if let Some(table) = &self.table {
-            let reread = view::reread(&self.resource, stored);
+        if let Some(table) = &self.renderer.table {
+            let reread = view::reread(&self.renderer.resource, stored);
             piece.extend_from_slice(&table.row(reread.as_ref().unwrap_or(stored)));
             return;
         }
@@ -113,10 +105,10 @@ impl Form {
             piece.push(b'}');
             return;
         }
-        let reread = view::reread(&self.resource, stored);
-        let stored = reread.as_ref().unwrap_or(stored);
+        let reread = view::reread(&self.renderer.resource, stored);
+        let shown = reread.as_ref().unwrap_or(stored);
         // Without a type in front of it, the content begins behind its comma.
         let comma = usize::from(self.item_head.is_empty());
-        piece.extend_from_slice(&stored.content()[comma..]);
+        piece.extend_from_slice(&shown.content()[comma..]);
     }
 }

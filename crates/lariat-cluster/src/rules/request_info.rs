@@ -8,13 +8,13 @@ use crate::wire::query::Query;
 
 /// A request as rules see it.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Asked<'a> {
+pub(crate) struct RequestInfo<'a> {
     pub(crate) request: &'a Request,
     pub(crate) query: &'a Query,
     pub(crate) kinds: &'a Kinds,
 }
 
-impl Asked<'_> {
+impl RequestInfo<'_> {
     fn is(&self, verbs: &[&str]) -> bool {
         !self.request.resource.is_empty() && verbs.contains(&&*self.request.verb)
     }
@@ -43,7 +43,7 @@ impl Asked<'_> {
         self.query.text("resourceVersion").unwrap_or_default()
     }
 
-    /// Returns whether a watch continues from a version, rather than beginning with a state.
+    /// Returns whether a watch continues from a version, without an initial state.
     fn watches_from_version(&self) -> bool {
         self.is(&["watch"]) && self.names_version() && !self.asks_for_initial_events()
     }
@@ -60,7 +60,7 @@ impl Asked<'_> {
 }
 
 impl Action {
-    pub(super) fn applies_to(&self, asked: &Asked<'_>) -> bool {
+    pub(super) fn applies_to(&self, info: &RequestInfo<'_>) -> bool {
         match self {
             Self::Delay(_)
             | Self::Refuse(_)
@@ -75,22 +75,22 @@ impl Action {
             | Self::Truncate(_)
             | Self::Garble
             | Self::Html => true,
-            Self::LimitRequests(_) => &*asked.request.verb != "watch",
-            Self::Expire | Self::Gone => asked.watches_from_version() || asked.lists_old_state(),
-            Self::StaleRead => asked.is(&["get", "list", "watch"]) && asked.version() == "0",
-            Self::Conflict => asked.is(&["update", "patch"]),
-            Self::EndWatch(_) | Self::CutWatch(_) | Self::HangWatch(_) => asked.is(&["watch"]),
-            Self::DuplicateEvents => asked.is(&["watch"]),
-            Self::ReplayEvents(_) | Self::SkipStates => asked.watches_from_version(),
-            Self::Freeze => asked.is(&["get", "list", "watch"]) && !asked.lists_old_state(),
-            Self::Recreate(_) => !asked.request.resource.is_empty(),
-            Self::Reject(_) => asked.is(&["create", "update", "patch", "delete"]),
-            Self::ExceedQuota(_) => asked.is(&["create"]),
-            Self::LegacyDiscovery => matches!(&*asked.request.path, "/api" | "/apis"),
-            Self::RefuseWatchList => asked.asks_for_initial_events(),
+            Self::LimitRequests(_) => &*info.request.verb != "watch",
+            Self::Expire | Self::Gone => info.watches_from_version() || info.lists_old_state(),
+            Self::StaleRead => info.is(&["get", "list", "watch"]) && info.version() == "0",
+            Self::Conflict => info.is(&["update", "patch"]),
+            Self::EndWatch(_) | Self::CutWatch(_) | Self::HangWatch(_) => info.is(&["watch"]),
+            Self::DuplicateEvents => info.is(&["watch"]),
+            Self::ReplayEvents(_) | Self::SkipStates => info.watches_from_version(),
+            Self::Freeze => info.is(&["get", "list", "watch"]) && !info.lists_old_state(),
+            Self::Recreate(_) => !info.request.resource.is_empty(),
+            Self::Reject(_) => info.is(&["create", "update", "patch", "delete"]),
+            Self::ExceedQuota(_) => info.is(&["create"]),
+            Self::LegacyDiscovery => matches!(&*info.request.path, "/api" | "/apis"),
+            Self::RefuseWatchList => info.asks_for_initial_events(),
             Self::OmitInitialEnd => {
-                let from_state = asked.asks_for_initial_events() || !asked.names_version();
-                asked.is(&["watch"]) && from_state
+                let from_state = info.asks_for_initial_events() || !info.names_version();
+                info.is(&["watch"]) && from_state
             }
         }
     }

@@ -1,4 +1,4 @@
-//! What is asked, and how it is answered.
+//! Requests to the admin endpoint, and their answers.
 
 use bytes::Bytes;
 use http::{Method, StatusCode};
@@ -13,7 +13,7 @@ use crate::wire::reply::Reply;
 
 /// A request to the endpoint.
 #[derive(Debug)]
-pub(crate) struct Asked {
+pub(crate) struct AdminRequest {
     pub(crate) method: Method,
     /// The path behind the prefix.
     pub(crate) path: Vec<String>,
@@ -22,7 +22,7 @@ pub(crate) struct Asked {
     pub(crate) body: Bytes,
 }
 
-impl Asked {
+impl AdminRequest {
     /// Refuses every method but one.
     pub(super) fn only(&self, method: &Method) -> Result<(), ApiError> {
         if self.method == *method {
@@ -32,7 +32,9 @@ impl Asked {
         }
     }
 
-    /// Refuses a change whose body is not JSON by its own account: the types a web page may send without asking are not.
+    /// Refuses a change whose content type is not JSON.
+    ///
+    /// The types that a web page may send to another site without asking it are not.
     pub(super) fn check_media_type(&self) -> Result<(), ApiError> {
         let media = self.content_type.split(';').next().unwrap_or_default();
         let is_json = media.trim().eq_ignore_ascii_case("application/json");

@@ -7,7 +7,7 @@ use crate::store::Ending;
 
 /// A break that waits for its moment.
 #[derive(Debug)]
-pub(super) struct Trap {
+pub(super) struct PlannedBreak {
     pub(super) breaks: Break,
     when: When,
 }
@@ -27,8 +27,8 @@ enum When {
     At(Instant),
 }
 
-impl Trap {
-    /// Sets the trap of an action, if it has one.
+impl PlannedBreak {
+    /// Plans the break of an action, if it is one.
     pub(super) fn of(action: &Action, now: Instant) -> Option<Self> {
         let (breaks, after) = match action {
             Action::EndWatch(after) => (Break::End(Ending::Clean), after),

@@ -1,4 +1,6 @@
-//! A deletion and a creation by somebody else, for clients that take names for identities.
+//! A deletion and a creation as by another client.
+//!
+//! It finds clients that take names for identities.
 
 use std::sync::Arc;
 
@@ -6,7 +8,7 @@ use lariat_apimachinery::object::metadata_mut;
 use serde_json::Value;
 
 use crate::store::{Draft, Range, Stored, Write};
-use crate::verbs::call::Call;
+use crate::verbs::Call;
 
 /// Replaces objects of a name by others of the same name.
 pub(super) fn recreate(call: &Call, name: &str) {
@@ -40,7 +42,7 @@ fn replace(call: &Call, stored: &Arc<Stored>) {
     }
     let (table, key) = (call.resource.table, stored.key());
     let delete = Write::new(table, key, Some(stored.revision()), None);
-    // If somebody else was faster, the object is another one already.
+    // If another client was faster, the object is another one already.
     if call.server.store.commit(delete).is_ok() {
         let create = Write::new(table, key, None, Some(Draft::new(&object)));
         drop(call.server.store.commit(create));

@@ -1,0 +1,31 @@
+//! Requests about objects.
+
+use super::render::{self, Renderer};
+use crate::faults;
+use crate::status::ApiError;
+use crate::verbs::Call;
+use crate::wire::negotiate::Form;
+use crate::wire::reply::Reply;
+use crate::wire::verb::Verb;
+
+/// Carries a call out and answers it, with the warnings it gave.
+pub(super) async fn answer(call: Call, verb: Verb, form: Form) -> Reply {
+    if let Some(deprecation) = &call.resource.deprecation {
+        call.warnings.add(deprecation.clone());
+    }
+    let reply = carry_out(&call, verb, form).await;
+    reply
+        .unwrap_or_else(Reply::from)
+        .warnings(&call.warnings.take())
+}
+
+async fn carry_out(call: &Call, verb: Verb, form: Form) -> Result<Reply, ApiError> {
+    // A review has one form, and faults of objects do not apply to it.
+    if !call.is_review() {
+        call.check_subresource(verb)?;
+        render::check(form, call, verb)?;
+        faults::before_verb(call)?;
+    }
+    let answer = call.run(verb).await?;
+    Ok(Renderer::new(call, form).reply(answer))
+}

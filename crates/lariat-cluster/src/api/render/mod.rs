@@ -1,0 +1,8 @@
+//! Answers of verbs as responses, in the form their clients asked for.
+
+mod list;
+mod object;
+mod renderer;
+mod watch;
+
+pub(super) use renderer::{Renderer, check};

@@ -1,0 +1,102 @@
+//! What turns an answer into a response.
+
+use std::sync::Arc;
+
+use futures::{StreamExt, stream};
+use http::StatusCode;
+use lariat_apimachinery::kinds::Resource;
+use serde_json::{Value, json};
+
+use super::watch::Lines;
+use super::{list, object};
+use crate::status::{self, ApiError};
+use crate::verbs::table::{self, Table};
+use crate::verbs::{Answer, Call, Success, Watcher};
+use crate::wire::body::ResponseBody;
+use crate::wire::negotiate::{Encoding, Form, Shape};
+use crate::wire::reply::Reply;
+use crate::wire::verb::Verb;
+
+/// Refuses a form in which the objects a call is about cannot be answered.
+///
+/// Source of the media types: `negotiateOutputMediaTypeStream` in `k8s.io/apiserver/pkg/endpoints/handlers`.
+pub(in crate::api) fn check(form: Form, call: &Call, verb: Verb) -> Result<(), ApiError> {
+    form.shape
+        .check(matches!(verb, Verb::List | Verb::DeleteCollection))?;
+    if verb == Verb::Watch && form.encoding != Encoding::Json {
+        let streams = "application/json, application/vnd.kubernetes.protobuf";
+        return Err(ApiError::not_acceptable_for(streams));
+    }
+    if form.shape == Shape::Table {
+        table::check(&call.query)?;
+    }
+    Ok(())
+}
+
+/// Writes the answers of one call as JSON, in the shape its client asked for.
+#[derive(Debug)]
+pub(in crate::api) struct Renderer {
+    pub(super) resource: Arc<Resource>,
+    pub(super) form: Form,
+    /// Writes objects as rows instead.
+    pub(super) table: Option<Table>,
+}
+
+impl Renderer {
+    /// Returns the renderer for the answer of a call whose form was [checked](check).
+    pub(in crate::api) fn new(call: &Call, form: Form) -> Self {
+        let Call {
+            resource,
+            query,
+            server,
+            ..
+        } = call;
+        let is_table = form.shape == Shape::Table;
+        Self {
+            resource: Arc::clone(resource),
+            form,
+            table: is_table.then(|| Table::new(resource, form.meta, query, server.clock)),
+        }
+    }
+
+    /// Writes an answer.
+    pub(in crate::api) fn reply(self, answer: Answer) -> Reply {
+        match answer {
+            Answer::Object { stored, success } => object::reply(&self, code(success), &stored),
+            Answer::DryRunCreation(object) => object::dry_run_creation(&self, object),
+            Answer::Document { document, success } => {
+                Reply::json(code(success), Value::Object(document).to_string())
+            }
+            Answer::Deleted(stored) => {
+                let (name, uid) = (stored.key().name(), stored.uid());
+                Reply::json(StatusCode::OK, status::deleted(&self.resource, name, uid))
+            }
+            Answer::ActionDone => {
+                let status = json!({"kind": "Status", "apiVersion": "v1", "metadata": {},
+                    "status": "Success", "code": 201});
+                Reply::json(StatusCode::CREATED, status.to_string())
+            }
+            Answer::List(page) => Reply::pieces(ResponseBody::pieces(list::pieces(self, page))),
+            Answer::Watch(watcher) => {
+                let mut lines = Lines::new(self);
+                let events = stream::unfold(watcher, Watcher::next);
+                let pieces = events.map(move |event| event.map(|event| lines.line(&event)));
+                Reply::pieces(ResponseBody::stream(pieces))
+            }
+        }
+    }
+
+    /// Returns the type of an object of which only the metadata is shown, in JSON.
+    pub(super) fn metadata_head(&self) -> String {
+        let version = self.form.meta.api_version();
+        format!(r#""kind":"PartialObjectMetadata","apiVersion":"{version}""#)
+    }
+}
+
+fn code(success: Success) -> StatusCode {
+    match success {
+        Success::Done => StatusCode::OK,
+        Success::Created => StatusCode::CREATED,
+        Success::Accepted => StatusCode::ACCEPTED,
+    }
+}

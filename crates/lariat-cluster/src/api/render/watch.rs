@@ -1,0 +1,105 @@
+//! The lines of a watch.
+
+use bytes::Bytes;
+
+use super::renderer::Renderer;
+use crate::store::{EventType, METADATA_HEAD, Stored};
+use crate::strategy::view;
+use crate::verbs::WatchEvent;
+use crate::verbs::table::Table;
+use crate::wire::negotiate::Shape;
+
+/// Writes the events of one watch as lines.
+#[derive(Debug)]
+pub(super) struct Lines {
+    renderer: Renderer,
+    /// `"kind":…,"apiVersion":…` of the watched version, or of bare metadata.
+    head: String,
+    only_metadata: bool,
+    /// Whether a table was sent; only the first defines the columns.
+    columns_sent: bool,
+}
+
+impl Lines {
+    pub(super) fn new(renderer: Renderer) -> Self {
+        let only_metadata = renderer.form.shape != Shape::Whole;
+        Self {
+            head: if only_metadata {
+                renderer.metadata_head()
+            } else {
+                renderer.resource.head()
+            },
+            only_metadata,
+            columns_sent: false,
+            renderer,
+        }
+    }
+
+    /// Writes an event.
+    pub(super) fn line(&mut self, event: &WatchEvent) -> Bytes {
+        match event {
+            WatchEvent::Object { event, stored } => self.object(stored, *event),
+            WatchEvent::Bookmark {
+                revision,
+                ends_initial,
+            } => self.bookmark(*revision, *ends_initial),
+            WatchEvent::Error(error) => {
+                [br#"{"type":"ERROR","object":"#, &error.json()[..], b"}\n"]
+                    .concat()
+                    .into()
+            }
+            WatchEvent::HalfLine => Bytes::from_static(br#"{"type":"MODIFIED","obj"#),
+        }
+    }
+
+    /// Writes a state.
+    ///
+    /// The stored bytes are used as they are, unless another version is watched.
+    fn object(&mut self, stored: &Stored, event: EventType) -> Bytes {
+        if let Some(table) = &self.renderer.table {
+            let reread = view::reread(&self.renderer.resource, stored);
+            let shown = reread.as_ref().unwrap_or(stored);
+            return table_line(table, &mut self.columns_sent, shown, event.as_str());
+        }
+        if self.only_metadata && self.head == METADATA_HEAD {
+            return stored.metadata_frame(event);
+        }
+        let reread = view::reread(&self.renderer.resource, stored);
+        let shown = reread.as_ref().unwrap_or(stored);
+        if !self.only_metadata && shown.head() == self.head.as_bytes() {
+            return shown.frame(event);
+        }
+        let opening = format!(r#"{{"type":"{}","object":{{{}"#, event.as_str(), self.head);
+        let (content, closing) = if self.only_metadata {
+            (shown.metadata(), &b"}}\n"[..])
+        } else {
+            (shown.content(), &b"}\n"[..])
+        };
+        [opening.as_bytes(), content, closing].concat().into()
+    }
+
+    /// Writes that everything up to a revision was sent.
+    fn bookmark(&mut self, revision: u64, ends_initial: bool) -> Bytes {
+        if let Some(table) = &self.renderer.table {
+            let stored = table.bookmark(revision, ends_initial);
+            return table_line(table, &mut self.columns_sent, &stored, "BOOKMARK");
+        }
+        let annotations = if ends_initial {
+            r#","annotations":{"k8s.io/initial-events-end":"true"}"#
+        } else {
+            ""
+        };
+        let head = &self.head;
+        let metadata =
+            format!(r#"{{"resourceVersion":"{revision}","creationTimestamp":null{annotations}}}"#);
+        format!("{{\"type\":\"BOOKMARK\",\"object\":{{{head},\"metadata\":{metadata}}}}}\n").into()
+    }
+}
+
+/// Writes an object as a table with one row.
+fn table_line(table: &Table, columns_sent: &mut bool, stored: &Stored, event: &str) -> Bytes {
+    let is_first = !std::mem::replace(columns_sent, true);
+    let opening = format!(r#"{{"type":"{event}","object":"#);
+    let single = table.single(stored, is_first);
+    [opening.as_bytes(), &single, b"}\n"].concat().into()
+}

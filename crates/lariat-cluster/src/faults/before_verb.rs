@@ -1,0 +1,24 @@
+//! What a fault does between the checks of a request and its verb.
+
+use super::{admission, recreate, touch};
+use crate::fault::Action;
+use crate::status::ApiError;
+use crate::verbs::Call;
+use crate::wire::query;
+
+/// Does what the fault of a request does to its objects, or refuses it.
+///
+/// # Errors
+///
+/// The refusal, where the fault is one.
+pub(crate) fn before_verb(call: &Call) -> Result<(), ApiError> {
+    match call.fault() {
+        Some(Action::Conflict) => touch::touch(call),
+        Some(Action::Recreate(name)) => recreate::recreate(call, name),
+        Some(Action::Reject(why)) => return Err(admission::rejected(call, why)),
+        Some(Action::ExceedQuota(quota)) => return Err(admission::over_quota(call, quota)),
+        Some(Action::RefuseWatchList) => return Err(query::initial_events_unknown()),
+        _ => {}
+    }
+    Ok(())
+}
