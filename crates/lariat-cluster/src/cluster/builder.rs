@@ -18,6 +18,7 @@ use crate::server::Server;
 use crate::store::Snapshot;
 use crate::switches::Settings;
 use crate::time::Time;
+#[cfg(feature = "workloads")]
 use crate::workloads::Workloads;
 
 /// How many changes of each resource are remembered for watches, by default.
@@ -277,6 +278,7 @@ impl ClusterBuilder {
     }
 
     /// Simulates nodes, a scheduler, kubelets and the controllers of workloads (default: none of it).
+    #[cfg(feature = "workloads")]
     pub fn simulate_workloads(mut self, workloads: Workloads) -> Self {
         self.control.workloads = Some(workloads);
         self

@@ -4,7 +4,7 @@ use http::StatusCode;
 use lariat_apimachinery::object::Object;
 
 use super::call::Call;
-use super::table;
+use crate::printers::{Include, Table};
 use crate::store::{Draft, EventType, Stored};
 use crate::strategy::view;
 use crate::wire::negotiate::Shape;
@@ -15,6 +15,12 @@ impl Call {
     pub(crate) fn metadata_head(&self) -> String {
         let version = self.form.meta.api_version();
         format!(r#""kind":"PartialObjectMetadata","apiVersion":"{version}""#)
+    }
+
+    /// Returns what writes the tables that the client asked for, whose parameters were checked.
+    pub(super) fn table(&self) -> Table {
+        let include = Include::of(&self.query).unwrap_or_default();
+        Table::new(&self.resource, self.form.meta, include, self.server.clock)
     }
 
     /// Answers an object that is not (or not yet) stored, under a given version.
@@ -36,7 +42,7 @@ impl Call {
                 let head = self.metadata_head();
                 Reply::json_of(code, &[b"{", head.as_bytes(), stored.metadata(), b"}"])
             }
-            Shape::Table => Reply::json(code, table::Table::of(self).single(stored, true)),
+            Shape::Table => Reply::json(code, self.table().single(stored, true)),
         }
     }
 }

@@ -2,10 +2,11 @@
 
 use super::call::Call;
 use super::{
-    create, delete, list, patch, read, recreate, reject, reviews, subresources, table, touch,
-    update, watch,
+    create, delete, list, patch, read, recreate, reject, reviews, subresources, touch, update,
+    watch,
 };
 use crate::fault::Action;
+use crate::printers::Include;
 use crate::status::ApiError;
 use crate::wire::negotiate::{Encoding, Shape};
 use crate::wire::reply::Reply;
@@ -37,7 +38,7 @@ impl Call {
             return Err(ApiError::not_acceptable_for(streams));
         }
         if self.shape == Shape::Table {
-            table::check(&self.query)?;
+            Include::of(&self.query)?;
         }
         match self.fault() {
             Some(Action::Conflict) => touch::touch(&self),

@@ -16,12 +16,13 @@ mod form;
 mod list;
 mod ownership;
 mod patch;
+#[cfg_attr(not(feature = "protobuf"), path = "protobuf_off.rs")]
+mod protobuf;
 mod read;
 mod recreate;
 mod reject;
 mod reviews;
 mod subresources;
-mod table;
 mod touch;
 mod update;
 mod warnings;

@@ -18,7 +18,7 @@ use crate::control::graph::Node;
 use crate::control::metadata::Metadata;
 use crate::control::plane::{Controller, Plane};
 use crate::store::{Change, EventType, Stored};
-use crate::workloads::Workloads;
+use crate::workloads::{Simulated, Workloads};
 
 /// How many objects are reconciled before other controllers get their turn.
 const BATCH: usize = 128;
@@ -47,9 +47,9 @@ pub(crate) struct Simulation {
 }
 
 impl Simulation {
-    pub(crate) fn new(settings: Workloads) -> Self {
+    pub(crate) fn new(simulated: &Simulated) -> Self {
         Self {
-            settings,
+            settings: simulated.settings.clone(),
             tables: None,
             queue: BTreeSet::new(),
             queued: HashMap::new(),
@@ -154,6 +154,18 @@ impl Simulation {
         }
     }
 
+    /// Fails the Pods that tests asked to fail; one that was written meanwhile fails in the next turn.
+    fn fail_pods(&self, plane: &Plane, simulated: &Simulated) {
+        for key in simulated.take_failing() {
+            if let Some(pod) = Reconcile::new(plane, &self.settings, Kind::Pod, &key)
+                && kubelet::fail(&pod) == Requeue::Now
+            {
+                simulated.fail(key);
+                plane.server.switches.notify();
+            }
+        }
+    }
+
     fn reconcile(&mut self, plane: &Plane, item: &Item) -> Requeue {
         let Some(cx) = Reconcile::new(plane, &self.settings, item.kind, &item.key) else {
             if item.kind == Kind::Service {
@@ -214,12 +226,8 @@ impl Controller for Simulation {
         if self.nodes.are_to_create(self.settings.nodes) {
             nodes::create(plane, self.settings.nodes);
         }
-        for key in plane.server.switches.take_failing() {
-            if let Some(pod) = Reconcile::new(plane, &self.settings, Kind::Pod, &key)
-                && kubelet::fail(&pod) == Requeue::Now
-            {
-                plane.server.switches.fail(key);
-            }
+        if let Some(simulated) = &plane.server.workloads {
+            self.fail_pods(plane, simulated);
         }
         // What a reconcile has created is observed in the next turn only, so the object is enqueued for that.
         let mut again = Vec::new();

@@ -13,6 +13,7 @@ mod cron_job;
 mod daemon_set;
 mod deployment;
 mod endpoints;
+mod handle;
 mod job;
 mod kind;
 mod kubelet;
@@ -28,3 +29,4 @@ mod stateful_set;
 mod template;
 
 pub(super) use controller::Simulation;
+pub use handle::SimulatedWorkloads;

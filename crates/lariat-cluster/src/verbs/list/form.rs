@@ -6,10 +6,10 @@ use bytes::Bytes;
 use lariat_apimachinery::kinds::Resource;
 
 use super::selection::Selection;
+use crate::printers::Table;
 use crate::store::Stored;
 use crate::strategy::view;
 use crate::verbs::call::Call;
-use crate::verbs::table::Table;
 use crate::wire::negotiate::Shape;
 
 /// Lists are written in pieces of about this many bytes.
@@ -62,7 +62,7 @@ impl Form {
                 item_head: call.metadata_head(),
                 marks_end: false,
                 only_metadata: true,
-                table: (call.shape == Shape::Table).then(|| Table::of(call)),
+                table: (call.shape == Shape::Table).then(|| call.table()),
                 resource: Arc::clone(resource),
             };
         }

@@ -6,11 +6,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use bytes::Bytes;
 use lariat_apimachinery::kinds::Resource;
 
+use crate::printers::Table;
 use crate::status::ApiError;
 use crate::store::{EventType, METADATA_HEAD, Stored};
 use crate::strategy::view;
 use crate::verbs::call::Call;
-use crate::verbs::table::Table;
 use crate::wire::negotiate::Shape;
 
 /// Writes the lines of one watch.
@@ -38,7 +38,7 @@ impl Framer {
                 call.resource.head()
             },
             only_metadata,
-            table: (call.shape == Shape::Table).then(|| Table::of(call)),
+            table: (call.shape == Shape::Table).then(|| call.table()),
             columns_sent: AtomicBool::new(false),
             mark_end: false,
             resource: Arc::clone(&call.resource),
