@@ -32,8 +32,14 @@
 //! | feature | adds |
 //! |---|---|
 //! | `client` | [`Cluster::client`], a kube client without a socket, and `testing`, help for tests |
+//! | `workloads` | [`Workloads`]: simulated nodes, scheduler, kubelets and controllers of workloads |
+//! | `load` | [`Load`]: realistic objects in any number |
+//! | `printers` | kubectl's columns of built-in kinds; without it they have Name and Age |
+//! | `protobuf` | requests in protobuf, which are answered 415 without it |
 //! | `sqlite` | [`ClusterBuilder::data`]: a cluster that outlives its process |
 //! | `tls` | [`ClusterBuilder::tls`]: HTTPS, with rustls and ring |
+//!
+//! None is on by default. What the façade `lariat` calls `cluster` has the first three.
 //!
 //! [`tower`]: https://docs.rs/tower
 
@@ -46,6 +52,7 @@ mod verbs;
 
 mod access;
 mod fault;
+mod printers;
 mod rules;
 mod server;
 mod status;
@@ -61,6 +68,7 @@ pub mod journal;
 pub mod testing;
 
 mod bootstrap;
+#[cfg(feature = "load")]
 mod load;
 
 mod clock;
@@ -71,16 +79,21 @@ mod random;
 mod strategy;
 mod switches;
 mod time;
+#[cfg_attr(not(feature = "workloads"), path = "workloads/off.rs")]
 mod workloads;
 
 pub use access::User;
 pub use api::service::ClusterService;
 pub use cluster::{Cluster, ClusterBuilder, Commits};
-pub use control::{Control, SimulatedWorkloads};
+pub use control::Control;
+#[cfg(feature = "workloads")]
+pub use control::SimulatedWorkloads;
 pub use faults::Faults;
 pub use journal::{Journal, Request};
+#[cfg(feature = "load")]
 pub use load::{Load, LoadError, Loaded};
 pub use store::{Commit, Snapshot, StoredObject};
 pub use time::Time;
 pub use wire::body::ResponseBody;
+#[cfg(feature = "workloads")]
 pub use workloads::Workloads;

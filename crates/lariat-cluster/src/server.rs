@@ -17,7 +17,7 @@ use crate::status::ApiError;
 use crate::store::{Snapshot, Store, Unsaved};
 use crate::switches::{Settings, Switches};
 use crate::time::Time;
-use crate::workloads::Workloads;
+use crate::workloads::Simulated;
 
 /// The state of one cluster.
 #[derive(Debug)]
@@ -28,8 +28,8 @@ pub(crate) struct Server {
     pub(crate) time: Time,
     /// Which controllers are switched off.
     pub(crate) switches: Switches,
-    /// How nodes and workloads are simulated, if they are.
-    pub(crate) workloads: Option<Workloads>,
+    /// The simulation of nodes and workloads, if there is one.
+    pub(crate) workloads: Option<Simulated>,
     pub(crate) random: Random,
     pub(crate) journal: Journal,
     pub(crate) faults: Rules,
@@ -79,7 +79,7 @@ impl Server {
             clock: Clock::new(),
             switches: Switches::new(&control),
             time: control.time,
-            workloads: control.workloads,
+            workloads: control.workloads.map(Simulated::new),
             random: Random::new(seed),
             journal: Journal::new(Journal::CAPACITY),
             faults: Rules::new(seed),

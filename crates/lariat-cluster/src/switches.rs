@@ -2,8 +2,6 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use lariat_core::ObjectKey;
-use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use crate::time::Time;
@@ -37,8 +35,6 @@ pub(crate) struct Switches {
     pub(crate) garbage_collection_off: AtomicBool,
     pub(crate) namespaces_off: AtomicBool,
     makes_defaults: bool,
-    /// Pods that are to fail.
-    failing: Mutex<Vec<ObjectKey>>,
     turned: Notify,
 }
 
@@ -48,7 +44,6 @@ impl Switches {
             garbage_collection_off: AtomicBool::new(!settings.garbage_collection),
             namespaces_off: AtomicBool::new(!settings.namespace_deletion),
             makes_defaults: settings.namespace_defaults,
-            failing: Mutex::default(),
             turned: Notify::new(),
         }
     }
@@ -71,18 +66,13 @@ impl Switches {
         self.makes_defaults
     }
 
-    /// Lets a simulated Pod fail.
-    pub(crate) fn fail(&self, pod: ObjectKey) {
-        self.failing.lock().push(pod);
+    /// Wakes the controllers.
+    pub(crate) fn notify(&self) {
         self.turned.notify_one();
-    }
-
-    pub(crate) fn take_failing(&self) -> Vec<ObjectKey> {
-        std::mem::take(&mut self.failing.lock())
     }
 
     pub(crate) fn set(&self, switch: &AtomicBool, off: bool) {
         switch.store(off, Ordering::Relaxed);
-        self.turned.notify_one();
+        self.notify();
     }
 }

@@ -27,7 +27,7 @@
 //! | `operator` (default) | `lariat::operator`: reconcilers, finalizers, status, apply, Events, permissions |
 //! | `rustls-tls` (default) | TLS by rustls and ring |
 //! | `kube-runtime` | shared informers as kube-rs streams and stores |
-//! | `cluster` | `lariat::cluster`, an in-memory Kubernetes API server |
+//! | `cluster` | `lariat::cluster`, an in-memory Kubernetes API server, with simulated workloads and a load generator |
 //! | `sim` | `lariat::sim`, which runs whole programs against that server in simulated time, reproducibly from a seed |
 //! | `sql` | `lariat::sql`, objects in SQLite, for queries with filters, sorting and pages |
 //! | `sql-http` | `lariat::sql::http`, which serves these queries over HTTP |

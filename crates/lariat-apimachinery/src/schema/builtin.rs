@@ -34,6 +34,7 @@ pub fn builtin(api_version: &str, kind: &str) -> Option<Schema> {
 }
 
 /// Returns a type that belongs to all groups, such as `DeleteOptions`.
+#[cfg(feature = "protobuf")]
 pub(crate) fn of_every_group(kind: &str) -> Option<Schema> {
     let root = *BUILTIN.by_name.get(format!("meta.v1.{kind}").as_str())?;
     Some(Schema {

@@ -14,9 +14,12 @@ mod types;
 pub use builtin::builtin;
 #[cfg(test)]
 pub(crate) use builtin::kinds;
+#[cfg(feature = "protobuf")]
 pub(crate) use builtin::of_every_group;
 pub use custom::custom;
 pub use decode::{decode, write_whole_numbers};
 pub(crate) use resolve::Resolved;
 pub use resolve::{Schema, TypeRef};
-pub(crate) use types::{Field, List, ListKind, Or, PatchStrategy, Scalar, Type, Wire};
+pub(crate) use types::{Field, List, ListKind, PatchStrategy, Scalar, Type};
+#[cfg(feature = "protobuf")]
+pub(crate) use types::{Or, Wire};

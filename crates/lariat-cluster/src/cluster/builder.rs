@@ -18,6 +18,7 @@ use crate::server::Server;
 use crate::store::Snapshot;
 use crate::switches::Settings;
 use crate::time::Time;
+#[cfg(feature = "workloads")]
 use crate::workloads::Workloads;
 
 /// How many changes of each resource are remembered for watches, by default.
@@ -281,6 +282,7 @@ impl ClusterBuilder {
     }
 
     /// Simulates nodes, scheduler, kubelets and workload controllers (default: none).
+    #[cfg(feature = "workloads")]
     pub fn simulate_workloads(mut self, workloads: Workloads) -> Self {
         self.control.workloads = Some(workloads);
         self

@@ -16,7 +16,9 @@ use crate::api::listener::{self, Door};
 use crate::api::secure::{Acceptor, Security};
 use crate::api::service::ClusterService;
 use crate::cluster::ClusterBuilder;
-use crate::control::{self, Control, SimulatedWorkloads};
+#[cfg(feature = "workloads")]
+use crate::control::SimulatedWorkloads;
+use crate::control::{self, Control};
 use crate::faults::Faults;
 use crate::journal::Journal;
 use crate::persist::Keeper;
@@ -180,6 +182,7 @@ impl Cluster {
     }
 
     /// Returns a handle on the simulated workloads.
+    #[cfg(feature = "workloads")]
     #[must_use]
     pub fn workloads(&self) -> SimulatedWorkloads {
         SimulatedWorkloads {

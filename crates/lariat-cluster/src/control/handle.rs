@@ -1,8 +1,6 @@
-//! What users switch off, and do to simulated workloads.
+//! What users switch off.
 
 use std::sync::Arc;
-
-use lariat_core::ObjectKey;
 
 use crate::server::Server;
 
@@ -39,26 +37,5 @@ impl Control {
     pub fn resume_namespace_deletion(&self) {
         let switches = &self.server.switches;
         switches.set(&switches.namespaces_off, false);
-    }
-}
-
-/// Actions of tests on [simulated workloads](crate::Workloads).
-///
-/// A clone acts on the same.
-#[derive(Debug, Clone)]
-pub struct SimulatedWorkloads {
-    pub(crate) server: Arc<Server>,
-}
-
-impl SimulatedWorkloads {
-    /// Lets the containers of a running Pod end with exit code 1, once.
-    ///
-    /// A Pod that is not restarted is `Failed` from then on; the others wait for their containers to be
-    /// started again. It has no effect on a Pod that does not run, or in a cluster without simulation.
-    pub fn fail_pod(&self, namespace: &str, name: &str) {
-        if self.server.workloads.is_some() {
-            let pod = ObjectKey::namespaced(namespace, name);
-            self.server.switches.fail(pod);
-        }
     }
 }

@@ -18,8 +18,11 @@ mod namespaces;
 mod plane;
 mod queue;
 mod run;
+#[cfg_attr(not(feature = "workloads"), path = "workloads_off.rs")]
 mod workloads;
 mod write;
 
-pub use handle::{Control, SimulatedWorkloads};
+pub use handle::Control;
 pub(crate) use run::run;
+#[cfg(feature = "workloads")]
+pub use workloads::SimulatedWorkloads;

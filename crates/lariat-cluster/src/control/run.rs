@@ -60,8 +60,8 @@ fn all_controllers(plane: &Plane) -> Vec<Box<dyn Controller>> {
     if plane.server.switches.makes_defaults() {
         all.push(Box::new(defaults::Defaults::new(&plane.server)));
     }
-    if let Some(workloads) = &plane.server.workloads {
-        all.push(Box::new(workloads::Simulation::new(workloads.clone())));
+    if let Some(simulated) = &plane.server.workloads {
+        all.push(Box::new(workloads::Simulation::new(simulated)));
     }
     all
 }

@@ -1,4 +1,4 @@
-//! ConfigMaps of about a kilobyte, and the namespaces all is in.
+//! ConfigMaps of about a kilobyte, and the namespaces of all objects.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,4 @@
-//! Who manages which field: what the API server notes for every field that is written.
+//! The `managedFields` that the API server keeps for every field that is written.
 
 use serde_json::{Map, Value, json};
 
@@ -50,7 +50,7 @@ pub(super) fn workload(app: &App, manager: &str) -> Value {
     ])
 }
 
-/// Returns the entry of one who wrote all there is in some parts of an object.
+/// Returns the entry of a manager that wrote some parts of an object.
 pub(super) fn whole(manager: &str, fields: Value, time: u32) -> Value {
     json!([entry(manager, "v1", fields, &names::time(time))])
 }
@@ -116,7 +116,7 @@ fn container(app: &App, number: usize) -> Value {
 }
 
 fn pod_status(pod: &Instance) -> Value {
-    // The kubelet does not own that a pod is scheduled.
+    // The kubelet does not own the condition `PodScheduled`.
     let own = CONDITIONS
         .iter()
         .filter(|(name, _)| *name != "PodScheduled");
@@ -140,7 +140,7 @@ fn pod_status(pod: &Instance) -> Value {
     })
 }
 
-/// Makes an object of members that are named and given one by one.
+/// Returns an object of members that are given one by one.
 fn object(members: impl IntoIterator<Item = (String, Value)>) -> Value {
     Value::Object(members.into_iter().collect::<Map<_, _>>())
 }

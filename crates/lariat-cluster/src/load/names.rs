@@ -1,4 +1,4 @@
-//! Where names and other random texts come from.
+//! Generates names and other random texts.
 
 use fastrand::Rng;
 
@@ -52,7 +52,7 @@ pub(super) fn node(number: usize) -> String {
 
 /// Returns the address of a node.
 pub(super) fn address(number: usize) -> [usize; 4] {
-    // 250 addresses in each subnet, and as many subnets as it takes.
+    // 250 addresses in each subnet, and as many subnets as are needed.
     [
         10,
         number / 250 / 250 % 250,
@@ -65,7 +65,7 @@ pub(super) fn dotted(address: [usize; 4]) -> String {
     address.map(|part| part.to_string()).join(".")
 }
 
-/// Writes a time of January 2026, or a little later: long ago, and the same in every run.
+/// Returns a time of January 2026 or a little later, the same in every run.
 pub(super) fn time(seconds: u32) -> String {
     let (day, hour) = (seconds / 86_400 + 1, seconds / 3600 % 24);
     let (month, day) = if day > 31 { (2, day - 31) } else { (1, day) };
@@ -73,7 +73,7 @@ pub(super) fn time(seconds: u32) -> String {
     format!("2026-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
 }
 
-/// Makes a version 4 UUID.
+/// Returns a version 4 UUID.
 pub(super) fn uid(rng: &mut Rng) -> String {
     crate::random::uuid(rng.u128(..))
 }

@@ -1,4 +1,4 @@
-//! Nodes that are ready.
+//! Ready nodes.
 
 use serde_json::{Value, json};
 

@@ -9,14 +9,14 @@ const NAMESPACES: usize = 50;
 /// How many pods a node has, unless a number of nodes is given.
 const PODS_PER_NODE: usize = 30;
 
-/// Objects with which [`Cluster::load`](crate::Cluster::load) fills a cluster: as many as wanted, and as real ones look.
+/// Realistic objects, in any number, with which [`Cluster::load`](crate::Cluster::load) fills a cluster.
 ///
-/// Pods have 4 to 5 kB each, belong to ReplicaSets of Deployments (eight each) that are there too, run
-/// on nodes that are there too, and are spread over namespaces. Names, images, environments, addresses,
+/// Pods have 4 to 5 kB each, belong to ReplicaSets of Deployments (eight each), run on nodes, and are
+/// spread over namespaces; all of these are created, too. Names, images, environments, addresses,
 /// uids and the owners of fields differ as they do in production, so the objects do not compress better
 /// than real ones. The same load with the same [seed](Self::seed) is always the same, byte for byte.
 ///
-/// It reads from text, as the command line has it: `"pods=20000,nodes=500".parse::<Load>()`.
+/// It parses the syntax of the command line: `"pods=20000,nodes=500".parse::<Load>()`.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> std::io::Result<()> {
@@ -39,7 +39,7 @@ pub struct Load {
 }
 
 impl Load {
-    /// Loads so many pods, with the Deployments, ReplicaSets, nodes and namespaces they need.
+    /// Returns a load of some pods, with the Deployments, ReplicaSets, nodes and namespaces they need.
     pub fn pods(pods: usize) -> Self {
         Self {
             pods,
@@ -72,7 +72,7 @@ impl Load {
         }
     }
 
-    /// Chooses names, uids and all else that is random (default 0).
+    /// Sets the seed of names, uids and everything else that is random (default 0).
     pub fn seed(self, seed: u64) -> Self {
         Self { seed, ..self }
     }

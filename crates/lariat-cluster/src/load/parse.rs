@@ -1,4 +1,4 @@
-//! Reading a load from text.
+//! Parses a load.
 
 use std::str::FromStr;
 
@@ -14,12 +14,12 @@ pub enum LoadError {
     /// There is no such kind of object.
     #[error("{0:?} cannot be loaded; there are pods, configmaps, nodes, namespaces and seed")]
     Name(String),
-    /// The number is none, or too large.
+    /// The number cannot be parsed, or is too large.
     #[error("{number:?} is no number of {name}")]
     Number {
-        /// What stands before the equals sign.
+        /// The text before the equals sign.
         name: String,
-        /// What stands behind it.
+        /// The text behind the equals sign.
         number: String,
     },
 }
@@ -29,7 +29,7 @@ lariat_core::debug_as_description!(LoadError);
 impl FromStr for Load {
     type Err = LoadError;
 
-    /// Reads `name=number`, several of them with commas: `pods=20000,configmaps=500`.
+    /// Parses `name=number`, several of them with commas: `pods=20000,configmaps=500`.
     fn from_str(text: &str) -> Result<Self, LoadError> {
         text.split(',').try_fold(Self::default(), |load, part| {
             let (name, number) = part
@@ -49,8 +49,10 @@ impl Load {
         };
         let count = number.parse::<u64>().map_err(|_| bad())?;
         // More would not fit into the memory of any machine.
-        let objects = u32::try_from(count).map_err(|_| bad());
-        let objects = objects.map(|objects| objects as usize);
+        let objects = match u32::try_from(count) {
+            Ok(objects) => Ok(objects as usize),
+            Err(_) => Err(bad()),
+        };
         Ok(match name {
             "pods" => Self {
                 pods: objects?,

@@ -1,4 +1,4 @@
-//! What the objects of one Deployment have in common, and what each of its pods has alone.
+//! What the objects of one Deployment share, and what differs between its pods.
 
 use super::names::{self, hex, role, suffix, word};
 use super::options::{Load, REPLICAS};
@@ -12,7 +12,7 @@ pub(super) const CONDITIONS: [(&str, usize); 4] = [
     ("PodScheduled", 0),
 ];
 
-/// What a seed is used for, so that different things do not share their chance.
+/// What a seed is used for, so that different things draw different random numbers.
 const APPS: u64 = 1;
 const PODS: u64 = 2;
 
@@ -24,7 +24,7 @@ const SPAN: u32 = 20 * 86_400;
 pub(super) struct App {
     pub(super) name: String,
     pub(super) namespace: String,
-    /// The hash of the pod template, by which the ReplicaSet is named.
+    /// The hash of the pod template, which is in the name of the ReplicaSet.
     pub(super) hash: String,
     pub(super) uid: String,
     pub(super) replica_set_uid: String,
@@ -38,12 +38,12 @@ pub(super) struct App {
     pub(super) restarts: u8,
     /// Names and values.
     pub(super) env: Vec<(String, String)>,
-    /// When it was made, in seconds.
+    /// When it was created, in seconds.
     pub(super) created: u32,
     pub(super) replicas: usize,
 }
 
-/// What a pod has alone.
+/// What differs between the pods of a Deployment.
 #[derive(Debug)]
 pub(super) struct Instance {
     pub(super) name: String,
@@ -118,7 +118,7 @@ impl App {
 }
 
 impl Instance {
-    /// Returns a pod with blanks for everything, to be [filled](Draft::fill) with the values of real ones.
+    /// Returns an instance of blanks, to be [filled](Draft::fill) with the values of real ones.
     pub(super) fn blank() -> Self {
         let blank = |at: usize| Draft::blank(at);
         Self {
@@ -133,7 +133,7 @@ impl Instance {
         }
     }
 
-    /// Returns what goes into the blanks, in their order.
+    /// Returns the values for the blanks, in their order.
     pub(super) fn values(&self) -> [&str; 12] {
         let [sandbox, first, second] = &self.ids;
         let [scheduled, ran, ready] = &self.times;
@@ -154,7 +154,7 @@ impl Instance {
     }
 }
 
-/// Makes an environment variable.
+/// Returns an environment variable.
 fn env(at: usize, app: &str, rng: &mut fastrand::Rng) -> (String, String) {
     let (other, secret) = (word(rng), hex(rng, 12));
     match at {

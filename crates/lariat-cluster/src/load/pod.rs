@@ -1,4 +1,4 @@
-//! Pods that run.
+//! Running pods.
 
 use serde_json::{Value, json};
 

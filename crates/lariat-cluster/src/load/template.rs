@@ -32,8 +32,8 @@ pub(super) fn labels(app: &App, with_hash: bool) -> Value {
 }
 
 pub(super) fn container(app: &App, number: usize) -> Value {
-    let env = app.env.iter();
-    let env = env.map(|(name, value)| json!({"name": name, "value": value}));
+    let variable = |(name, value): &(_, _)| json!({"name": name, "value": value});
+    let env = app.env.iter().map(variable);
     let mut container = json!({
         "name": container_name(app, number), "image": image(app, number),
         "imagePullPolicy": "IfNotPresent", "env": env.collect::<Vec<_>>(),

@@ -21,8 +21,8 @@ fn objects(cluster: &Cluster) -> BTreeMap<String, Vec<Value>> {
     let catalog = server.kinds.catalog();
     let each = catalog.each_table().map(|resource| {
         let page = server.store.range(resource.table, &Range::default());
-        let objects = page.unwrap().objects;
-        let objects = objects.iter().map(|each| Value::Object(each.object()));
+        let stored = page.unwrap().objects;
+        let objects = stored.iter().map(|each| Value::Object(each.object()));
         (resource.plural.clone(), objects.collect())
     });
     each.filter(|(plural, objects): &(String, Vec<Value>)| plural == "pods" || !objects.is_empty())
@@ -99,8 +99,8 @@ fn pods_have_four_to_five_kilobytes_and_templates_agree() {
         let instance = app.instance(&load, number * 8);
         let pod = pod::pod(&app, &instance);
         sizes.push(pod.to_string().len());
-        let filled = Draft::new(pod::pod(&app, &Instance::blank()).as_object().unwrap());
-        let filled = filled.fill(&instance.values()).stamp(1, EventType::Added);
+        let blank = Draft::new(pod::pod(&app, &Instance::blank()).as_object().unwrap());
+        let filled = blank.fill(&instance.values()).stamp(1, EventType::Added);
         let plain = Draft::new(pod.as_object().unwrap()).stamp(1, EventType::Added);
         assert_eq!(filled.json(), plain.json(), "a filled pod is a pod");
         assert_eq!(filled.metadata(), plain.metadata());

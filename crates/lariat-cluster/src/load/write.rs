@@ -1,4 +1,4 @@
-//! Writing a load into the store, past the API.
+//! Writes a load into the store, past the API.
 
 use std::sync::Arc;
 
@@ -14,10 +14,10 @@ use crate::cluster::Cluster;
 use crate::server::Server;
 use crate::store::{Draft, Write};
 
-/// After so many objects other tasks have their turn.
+/// How many objects are written before other tasks get their turn.
 const TURN: usize = 128;
 
-/// What a [`Load`] did.
+/// How many objects a [`Load`] has created.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Loaded {
     created: usize,
@@ -102,8 +102,8 @@ impl Writer<'_> {
     }
 
     async fn commit(&mut self, group: &str, plural: &str, draft: Draft) {
-        let resource = self.catalog.resource(group, "v1", plural);
-        let resource = resource.expect("the kinds of a load are built in");
+        let known = self.catalog.resource(group, "v1", plural);
+        let resource = known.expect("the kinds of a load are built in");
         let key = draft.key().clone();
         let mut write = Write::new(resource.table, &key, None, Some(draft));
         write.namespaces = Some(self.server.kinds.namespaces);

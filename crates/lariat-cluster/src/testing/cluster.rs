@@ -5,16 +5,16 @@ use std::ops::Deref;
 
 use crate::cluster::{Cluster, ClusterBuilder};
 
-/// How many of the last requests a failed test is told of.
+/// How many of the last requests a failed test prints.
 const REQUESTS: usize = 10;
 
 /// The environment variable with the seed of all test clusters.
 const SEED: &str = "LARIAT_SEED";
 
-/// A [`Cluster`] of a test's own, made by [`Cluster::for_test`]; it ends when it is dropped.
+/// A [`Cluster`] for one test, from [`Cluster::for_test`]; it ends when it is dropped.
 ///
-/// When the test panics it says on stderr which seed its names and chances came from, and what was asked
-/// of it last. `LARIAT_SEED=…` gives the next run the same seed.
+/// When the test panics it prints the seed of its names and random numbers to stderr, and the last
+/// requests. `LARIAT_SEED=…` gives the next run the same seed.
 #[must_use = "the cluster ends when it is dropped"]
 pub struct TestCluster {
     cluster: Cluster,
@@ -37,7 +37,7 @@ impl Cluster {
 }
 
 impl ClusterBuilder {
-    /// Starts the configured cluster for a test; without a seed of its own it gets one by chance.
+    /// Starts the configured cluster for a test, with a random seed if it has none.
     ///
     /// # Panics
     ///
@@ -49,20 +49,20 @@ impl ClusterBuilder {
     /// Dropping the future leaves nothing behind.
     pub async fn for_test(self) -> TestCluster {
         let seed = self.chosen_seed().unwrap_or_else(seed);
-        let cluster = self.seed(seed).start().await;
-        let cluster = cluster.unwrap_or_else(|error| panic!("the cluster does not start: {error}"));
+        let started = self.seed(seed).start().await;
+        let cluster = started.unwrap_or_else(|error| panic!("the cluster does not start: {error}"));
         TestCluster { cluster, seed }
     }
 }
 
 impl TestCluster {
-    /// Returns the seed of names and chances.
+    /// Returns the seed of names and random numbers.
     #[must_use]
     pub fn seed(&self) -> u64 {
         self.seed
     }
 
-    fn epitaph(&self) -> String {
+    fn report(&self) -> String {
         let mut text = format!("the cluster of this test had {SEED}={}", self.seed);
         let requests = self.cluster.journal().requests();
         if !requests.is_empty() {
@@ -87,7 +87,7 @@ impl Deref for TestCluster {
 impl Drop for TestCluster {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            eprintln!("{}", self.epitaph());
+            eprintln!("{}", self.report());
         }
     }
 }
@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_failed_test_is_told_the_seed_and_the_last_requests() {
+    async fn a_failed_test_prints_the_seed_and_the_last_requests() {
         let cluster = Cluster::builder().seed(7).for_test().await;
         let client = cluster.client();
         for _ in 0..20 {
@@ -123,7 +123,7 @@ mod tests {
         }
         let pods = super::super::pod("web");
         pods.create(&client).await.unwrap();
-        let text = cluster.epitaph();
+        let text = cluster.report();
         assert!(
             text.starts_with("the cluster of this test had LARIAT_SEED=7; its last requests:\n"),
             "{text}"

@@ -1,37 +1,37 @@
-//! Waiting for what no watch tells.
+//! Waits for what cannot be watched.
 
 use std::fmt::Display;
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
-/// The first pause between two looks, which doubles up to the last one.
+/// The first pause between two attempts, which doubles up to the last one.
 const FIRST_PAUSE: Duration = Duration::from_millis(1);
 const LAST_PAUSE: Duration = Duration::from_millis(100);
 
-/// What was waited for did not come true in time.
+/// The error of [`eventually`]: no attempt has succeeded in time.
 ///
 /// Its debug form, which `unwrap` and tests show, is its text.
 #[derive(thiserror::Error)]
-#[error("after {waited:?} and {looks} looks still: {last}")]
+#[error("after {waited:?} and {attempts} attempts still: {last}")]
 #[non_exhaustive]
 pub struct NotYet {
-    /// How long it was waited.
+    /// How long the wait was.
     pub waited: Duration,
-    /// How often it was looked.
-    pub looks: u32,
-    /// What the last look saw.
+    /// How many attempts there were.
+    pub attempts: u32,
+    /// The error of the last attempt.
     pub last: String,
 }
 
 lariat_core::debug_as_description!(NotYet);
 
-/// Looks again and again until a look succeeds, and returns what it found.
+/// Calls a function until it succeeds, and returns its result.
 ///
-/// It is for what is not an object of the cluster: counters, files, what a mock was told. For objects the
-/// [waits](super::Wait) are better, which miss no state. A look says with its error what it saw instead of
-/// what it wanted. The pauses between looks begin at 1 ms and double up to 100 ms, on tokio's clock. The
-/// last look comes when the time is over, so that with a `timeout` of zero there is one.
+/// It is for what is not an object of the cluster: counters, files, calls of a mock. For objects prefer the
+/// [waits](super::Wait), which miss no state. The error of an attempt describes what it found instead of
+/// what it wanted. The pauses between attempts begin at 1 ms and double up to 100 ms, on tokio's clock. The
+/// last attempt follows the timeout, so that with a `timeout` of zero there is one.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -51,25 +51,25 @@ lariat_core::debug_as_description!(NotYet);
 ///
 /// # Errors
 ///
-/// [`NotYet`], with what the last look said.
+/// [`NotYet`], with the error of the last attempt.
 ///
 /// # Cancel safety
 ///
-/// Dropping the future drops the look that is under way.
+/// Dropping the future drops the attempt under way.
 pub async fn eventually<T, E: Display>(
     timeout: Duration,
-    mut look: impl AsyncFnMut() -> Result<T, E>,
+    mut attempt: impl AsyncFnMut() -> Result<T, E>,
 ) -> Result<T, NotYet> {
     let started = Instant::now();
     let mut pause = FIRST_PAUSE;
-    for looks in 1.. {
+    for attempts in 1.. {
         let late = started.elapsed() >= timeout;
-        match look().await {
+        match attempt().await {
             Ok(found) => return Ok(found),
             Err(last) if late => {
                 return Err(NotYet {
                     waited: started.elapsed(),
-                    looks,
+                    attempts,
                     last: last.to_string(),
                 });
             }
@@ -77,7 +77,7 @@ pub async fn eventually<T, E: Display>(
         }
         pause = LAST_PAUSE.min(2 * pause);
     }
-    unreachable!("there are more numbers than looks")
+    unreachable!("there are more numbers than attempts")
 }
 
 #[cfg(test)]
@@ -85,25 +85,28 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn a_wait_in_vain_says_what_was_seen_last() {
+    async fn a_timeout_has_the_error_of_the_last_attempt() {
         let mut seen = 0;
         let waited = eventually(Duration::from_secs(3), async || {
             seen += 1;
-            Err::<(), _>(format!("look {seen}"))
+            Err::<(), _>(format!("attempt {seen}"))
         });
         let error = waited.await.unwrap_err();
-        assert!(error.looks > 10, "{error}");
+        assert!(error.attempts > 10, "{error}");
         assert_eq!(
             format!("{error:?}"),
-            format!("after 3s and {0} looks still: look {0}", error.looks)
+            format!(
+                "after 3s and {0} attempts still: attempt {0}",
+                error.attempts
+            )
         );
     }
 
     #[tokio::test(start_paused = true)]
-    async fn without_time_there_is_one_look() {
+    async fn a_timeout_of_zero_allows_one_attempt() {
         let found = eventually(Duration::ZERO, async || Ok::<_, &str>(1)).await;
         assert_eq!(found.unwrap(), 1);
         let missed = eventually(Duration::ZERO, async || Err::<(), _>("nothing")).await;
-        assert_eq!(missed.unwrap_err().looks, 1);
+        assert_eq!(missed.unwrap_err().attempts, 1);
     }
 }

@@ -1,4 +1,4 @@
-//! Objects for tests: the least that is valid, and what a test adds.
+//! Objects for tests: minimal valid ones, to which a test adds what it needs.
 
 use http::Request;
 use kube::api::DynamicObject;
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::wait::{Wait, WaitError};
 
-/// An object to be created: made by [`pod`], [`deployment`] and the like, and completed step by step.
+/// An object to create, from [`pod`], [`deployment`] and the like; a test adds what it needs.
 ///
 /// It serializes as the object, so it can be sent, printed and compared; [`to`](Self::to) turns it into a type.
 ///
@@ -33,7 +33,7 @@ pub fn pod(name: &str) -> Fixture {
     Fixture::namespaced("v1", "Pod", name).set("/spec", pod_spec())
 }
 
-/// Returns a Deployment with so many replicas, whose pods have the label `app` with its name.
+/// Returns a Deployment whose pods have the label `app` with its name.
 pub fn deployment(name: &str, replicas: u32) -> Fixture {
     let labels = json!({"app": name});
     Fixture::namespaced("apps/v1", "Deployment", name).set(
@@ -47,16 +47,17 @@ pub fn deployment(name: &str, replicas: u32) -> Fixture {
 
 /// Returns a ConfigMap with data, in namespace `default`.
 pub fn config_map(name: &str, data: &[(&str, &str)]) -> Fixture {
-    let data = data.iter().map(|(key, value)| (*key, Value::from(*value)));
-    let data = data.map(|(key, value)| (key.to_owned(), value));
-    Fixture::namespaced("v1", "ConfigMap", name).set("/data", Value::Object(data.collect()))
+    Fixture::namespaced("v1", "ConfigMap", name).set("/data", texts(data))
 }
 
 /// Returns a Secret with data in plain text, in namespace `default`.
 pub fn secret(name: &str, data: &[(&str, &str)]) -> Fixture {
-    let data = data.iter().map(|(key, value)| (*key, Value::from(*value)));
-    let data = data.map(|(key, value)| (key.to_owned(), value));
-    Fixture::namespaced("v1", "Secret", name).set("/stringData", Value::Object(data.collect()))
+    Fixture::namespaced("v1", "Secret", name).set("/stringData", texts(data))
+}
+
+fn texts(data: &[(&str, &str)]) -> Value {
+    let text = |(key, value): &(&str, &str)| ((*key).to_owned(), Value::from(*value));
+    Value::Object(data.iter().map(text).collect())
 }
 
 /// Returns a namespace.
@@ -69,10 +70,10 @@ pub fn node(name: &str) -> Fixture {
     Fixture::new("v1", "Node", "nodes", name)
 }
 
-/// Returns the definition of a namespaced custom kind with a status subresource and any content.
+/// Returns the CRD of a namespaced kind with a status subresource and any content.
 ///
 /// The plural is the kind in lower case with an `s`. [`define`] also waits until the kind is served, and
-/// [`object`] makes objects of it.
+/// [`object`] returns objects of it.
 pub fn crd(group: &str, version: &str, kind: &str) -> Fixture {
     let singular = kind.to_lowercase();
     let any = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
@@ -108,7 +109,7 @@ pub fn object(api_version: &str, kind: &str, name: &str) -> Fixture {
     Fixture::namespaced(api_version, kind, name)
 }
 
-/// Creates a definition, and waits until its kind is served.
+/// Creates a CRD, and waits until its kind is served.
 ///
 /// # Errors
 ///
@@ -154,7 +155,7 @@ impl Fixture {
         self.member("/metadata/annotations", name, value)
     }
 
-    /// Adds a finalizer: the object stays until somebody takes it away.
+    /// Adds a finalizer: a deleted object stays until it is removed.
     pub fn finalizer(self, finalizer: &str) -> Self {
         self.push("/metadata/finalizers", finalizer.into())
     }
@@ -169,7 +170,7 @@ impl Fixture {
         self.push("/metadata/ownerReferences", reference)
     }
 
-    /// Sets what a JSON pointer points to, such as `/spec/nodeName`; objects on the way are made.
+    /// Sets the value at a JSON pointer, such as `/spec/nodeName`, and creates the objects above it.
     ///
     /// # Panics
     ///
@@ -197,7 +198,7 @@ impl Fixture {
     ///
     /// # Panics
     ///
-    /// If it is not an object of that type; which is for the writer of the test to see.
+    /// If it is not an object of that type.
     #[must_use]
     pub fn to<K: DeserializeOwned>(&self) -> K {
         let object = serde_json::from_value(self.object.clone());
@@ -266,7 +267,7 @@ impl Fixture {
         self
     }
 
-    /// Returns what a pointer points to, with everything on the way made.
+    /// Returns the value at a pointer, and creates the objects above it.
     fn at(&mut self, pointer: &str) -> &mut Value {
         let (nothing, path) = pointer.split_once('/').unwrap_or((pointer, ""));
         assert!(

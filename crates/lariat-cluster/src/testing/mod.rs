@@ -1,9 +1,9 @@
-//! Help for tests: a cluster in one line, objects to put into it, and waits that say what they saw.
+//! Help for tests: clusters, objects to create in them, and waits for objects.
 //!
 //! Everything but [`TestCluster`] takes a kube [`Client`](kube::Client) or [`Api`](kube::Api), so the
-//! same test runs on a genuine cluster. Waits watch, they do not poll: they see every state the API
-//! server tells of, and on the embedded cluster they also work under tokio's paused clock, where a
-//! wait in vain takes no time at all.
+//! same test runs on a genuine cluster. Waits watch, they do not poll: they see every state that the API
+//! server sends, and on the embedded cluster they also work under tokio's paused clock, where even a
+//! timeout takes no time.
 //!
 //! ```
 //! use kube::Api;

@@ -1,4 +1,4 @@
-//! What a wait in vain tells of what it saw.
+//! What the error of a wait reports.
 
 use std::fmt::Write as _;
 
@@ -14,7 +14,7 @@ const STATUS: usize = 1000;
 /// How many events are shown.
 const EVENTS: usize = 5;
 
-/// Describes an object without its content: who it is, whether it goes, its status and conditions.
+/// Describes an object: its name, whether it is being deleted, its status and conditions.
 ///
 /// Labels, data and specification are left out, which may be long or secret.
 pub(super) fn object(subject: &str, object: &Value) -> String {
@@ -51,7 +51,7 @@ pub(super) fn request(request: &Request) -> String {
     text
 }
 
-/// Describes the last events about an object; nothing if there are none, or they cannot be read.
+/// Describes the last events about an object, if they can be read.
 pub(super) async fn events(client: &Client, namespace: &str, name: &str) -> Vec<String> {
     let request = HttpRequest::get(format!("/api/v1/namespaces/{namespace}/events"));
     let Ok(request) = request.body(Vec::new()) else {
@@ -62,13 +62,13 @@ pub(super) async fn events(client: &Client, namespace: &str, name: &str) -> Vec<
     };
     let items = list["items"].as_array().into_iter().flatten();
     let about = items.filter(|event| event["involvedObject"]["name"] == name);
-    let mut about: Vec<(String, String)> = about.map(event).collect();
-    about.sort();
-    let shown = about.len().saturating_sub(EVENTS);
-    about.drain(shown..).map(|(_, text)| text).collect()
+    let mut events: Vec<(String, String)> = about.map(event).collect();
+    events.sort();
+    let shown = events.len().saturating_sub(EVENTS);
+    events.drain(shown..).map(|(_, text)| text).collect()
 }
 
-/// Returns when an event was, and what it says.
+/// Returns the time and the text of an event.
 fn event(event: &Value) -> (String, String) {
     let text = |name: &str| event[name].as_str().filter(|text| !text.is_empty());
     let time = text("eventTime")
@@ -84,8 +84,8 @@ fn event(event: &Value) -> (String, String) {
 
 /// Writes conditions as `kubectl describe` does, with aligned columns.
 fn conditions_table(conditions: Option<&Value>) -> String {
-    let rows = conditions.and_then(Value::as_array).into_iter().flatten();
-    let rows: Vec<[&str; 4]> = rows
+    let all = conditions.and_then(Value::as_array).into_iter().flatten();
+    let rows: Vec<[&str; 4]> = all
         .map(|condition| {
             ["type", "status", "reason", "message"]
                 .map(|name| condition[name].as_str().unwrap_or_default())

@@ -1,4 +1,4 @@
-//! Waiting for objects by watching them.
+//! Waits for objects by watching them.
 
 use std::fmt::Debug;
 use std::ops::ControlFlow;
@@ -15,23 +15,23 @@ use super::report;
 use crate::cluster::Cluster;
 use crate::journal::Journal;
 
-/// How long waits wait unless they are told otherwise: 30 s.
+/// How long waits wait by default: 30 s.
 pub const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// How many requests of the journal are shown.
 const REQUESTS: usize = 10;
 
-/// The pause before the first new attempt after trouble, which doubles up to the last one.
+/// The pause before the first retry of a failed request, which doubles up to the last one.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LAST_PAUSE: Duration = Duration::from_secs(1);
 
-/// How long a wait in vain looks for what it tells about.
+/// How long events are read for the error of a wait.
 const REPORT: Duration = Duration::from_secs(2);
 
-/// The object was not as wanted in time.
+/// The error of a wait: the object did not meet the condition in time.
 ///
-/// Its debug form, which `unwrap` and tests show, is its text: how long it was waited for what, the object
-/// as it was seen last with its conditions, the last events about it, and the last requests.
+/// Its debug form, which `unwrap` and tests show, is its text: how long the wait was and for what, the last
+/// state of the object with its conditions, the last events about it, and the last requests.
 #[derive(thiserror::Error)]
 #[error("{text}")]
 pub struct WaitError {
@@ -40,7 +40,7 @@ pub struct WaitError {
 
 lariat_core::debug_as_description!(WaitError);
 
-/// Waits until an object is there and is as wanted, and returns it.
+/// Waits until an object exists and meets a condition, and returns it.
 ///
 /// ```
 /// # use kube::{Api, api::DynamicObject};
@@ -59,7 +59,7 @@ lariat_core::debug_as_description!(WaitError);
 ///
 /// # Errors
 ///
-/// It is not so within [`TIMEOUT`].
+/// It does not within [`TIMEOUT`].
 ///
 /// # Cancel safety
 ///
@@ -78,7 +78,7 @@ pub async fn wait_for<K: Watched>(
 ///
 /// # Errors
 ///
-/// It is not so within [`TIMEOUT`].
+/// It does not within [`TIMEOUT`].
 ///
 /// # Cancel safety
 ///
@@ -91,11 +91,11 @@ pub async fn wait_for_condition<K: Watched>(
     Wait::new(api, name).condition(condition).await
 }
 
-/// Waits until an object is gone, or was not there to begin with.
+/// Waits until an object is gone; one that does not exist is.
 ///
 /// # Errors
 ///
-/// It is still there after [`TIMEOUT`].
+/// It still exists after [`TIMEOUT`].
 ///
 /// # Cancel safety
 ///
@@ -111,9 +111,9 @@ impl<K: Resource + Clone + Debug + DeserializeOwned + Serialize + 'static> Watch
 
 /// A wait for one object, with options.
 ///
-/// It lists the object by its name, and watches it from there; when the watch ends or fails it begins
-/// anew. So every state the API server tells of is looked at, and the wait outlives refusals and lost
-/// connections, which are told when the time is over.
+/// It lists the object by its name, and watches it from there; when the watch ends or fails it lists again.
+/// So the condition is checked in every state that the API server sends, and the wait survives errors and
+/// lost connections, the last of which is reported on a timeout.
 ///
 /// ```
 /// # use std::time::Duration;
@@ -126,7 +126,7 @@ impl<K: Resource + Clone + Debug + DeserializeOwned + Serialize + 'static> Watch
 /// web.create(&cluster.client()).await?;
 /// pods.delete("web", &Default::default()).await?;
 ///
-/// // With the cluster's journal the error also tells of the last requests.
+/// // With the cluster's journal the error also reports the last requests.
 /// let gone = cluster.wait(&pods, "web").timeout(Duration::from_secs(5)).gone().await;
 /// let error = gone.expect_err("the finalizer holds it").to_string();
 /// assert!(error.starts_with("waited 5s until pods default/web is gone; last seen:\n"));
@@ -135,7 +135,7 @@ impl<K: Resource + Clone + Debug + DeserializeOwned + Serialize + 'static> Watch
 /// # Ok(()) }
 /// ```
 #[derive(Debug, Clone)]
-#[must_use = "a wait does nothing until it is told for what"]
+#[must_use = "a wait does nothing until one of its methods is awaited"]
 pub struct Wait<K: Clone> {
     api: Api<K>,
     name: String,
@@ -151,7 +151,7 @@ struct Seen<K> {
 }
 
 impl Cluster {
-    /// Begins a wait for an object of this cluster, whose failure tells of the last requests.
+    /// Creates a wait for an object of this cluster, whose error reports the last requests.
     pub fn wait<K: Watched>(&self, api: &Api<K>, name: &str) -> Wait<K> {
         Wait {
             journal: Some(self.journal()),
@@ -161,7 +161,7 @@ impl Cluster {
 }
 
 impl<K: Watched> Wait<K> {
-    /// Begins a wait for an object.
+    /// Creates a wait for an object.
     pub fn new(api: &Api<K>, name: &str) -> Self {
         Self {
             api: api.clone(),
@@ -171,17 +171,18 @@ impl<K: Watched> Wait<K> {
         }
     }
 
-    /// Sets how long it waits (default [`TIMEOUT`]); with zero it fails unless it sees at once.
+    /// Sets how long it waits (default [`TIMEOUT`]; zero fails unless the condition is met at once).
     pub fn timeout(self, timeout: Duration) -> Self {
         Self { timeout, ..self }
     }
 
-    /// Waits until the object is there and is as wanted; `what` says so in the error, such as `"it has a
-    /// node"`.
+    /// Waits until the object exists and meets a condition, which `what` describes in the error.
+    ///
+    /// Such a description is `"it has a node"`.
     ///
     /// # Errors
     ///
-    /// It is not so in time.
+    /// It does not in time.
     ///
     /// # Cancel safety
     ///
@@ -205,7 +206,7 @@ impl<K: Watched> Wait<K> {
     ///
     /// # Errors
     ///
-    /// It is not so in time.
+    /// It does not in time.
     ///
     /// # Cancel safety
     ///
@@ -215,11 +216,11 @@ impl<K: Watched> Wait<K> {
         self.until(&what, |object| is_true(object, condition)).await
     }
 
-    /// Waits until the object is gone; another one of the same name does not count as this one.
+    /// Waits until the object is gone; a later one with the same name does not count.
     ///
     /// # Errors
     ///
-    /// It is still there in time.
+    /// It still exists when the time is over.
     ///
     /// # Cancel safety
     ///
@@ -234,7 +235,7 @@ impl<K: Watched> Wait<K> {
         self.watch(&title, is_gone).await
     }
 
-    /// Returns the error of a wait that is not even begun, as the object was refused.
+    /// Returns the error of a wait for an object whose creation the server refused.
     pub(super) fn refused(&self, error: &Error) -> WaitError {
         let error = lariat_core::describe(error);
         WaitError {
@@ -265,7 +266,7 @@ impl<K: Watched> Wait<K> {
             .await)
     }
 
-    /// Lists and watches until the object is as wanted.
+    /// Lists and watches until the condition is met.
     async fn rounds(&self, seen: &mut Seen<K>, done: &mut impl FnMut(Option<&K>) -> bool) {
         let mut pause = FIRST_PAUSE;
         loop {
@@ -312,10 +313,8 @@ impl<K: Watched> Wait<K> {
     }
 
     async fn failure(&self, what: &str, seen: Seen<K>) -> WaitError {
-        let last = seen.last.map(|object| serde_json::to_value(object));
-        let last = last
-            .and_then(Result::ok)
-            .map(|object| report::object(&self.subject(), &object));
+        let object = seen.last.and_then(|last| serde_json::to_value(last).ok());
+        let last = object.map(|object| report::object(&self.subject(), &object));
         let mut text = match (last, seen.present) {
             (Some(last), true) => format!("{what}; last seen:\n{last}"),
             (Some(last), false) => format!("{what}; it was deleted, and before that:\n{last}"),
@@ -327,7 +326,7 @@ impl<K: Watched> Wait<K> {
             }
         };
         section("trouble on the way", seen.trouble.into_iter().collect());
-        // What was asked for the report itself is not what went wrong.
+        // The requests for the report itself are not part of it.
         let requests = self.requests();
         if let Some(namespace) = self.api.namespace() {
             let client = self.api.clone().into_client();
@@ -339,8 +338,8 @@ impl<K: Watched> Wait<K> {
     }
 
     fn requests(&self) -> Vec<String> {
-        let requests = self.journal.as_ref().map(Journal::requests);
-        let requests = requests.unwrap_or_default();
+        let recorded = self.journal.as_ref().map(Journal::requests);
+        let requests = recorded.unwrap_or_default();
         let last = &requests[requests.len().saturating_sub(REQUESTS)..];
         last.iter().map(report::request).collect()
     }
@@ -357,7 +356,7 @@ impl<K: Watched> Wait<K> {
 }
 
 impl<K> Seen<K> {
-    /// Notes the present state, and tells whether it is as wanted.
+    /// Keeps the present state, and returns whether it meets the condition.
     fn now(&mut self, object: Option<K>, done: &mut impl FnMut(Option<&K>) -> bool) -> bool {
         self.present = object.is_some();
         let is_done = done(object.as_ref());
@@ -371,9 +370,8 @@ impl<K> Seen<K> {
 fn is_true(object: &impl Serialize, condition: &str) -> bool {
     let object = serde_json::to_value(object).unwrap_or_default();
     let conditions = object.pointer("/status/conditions");
-    let mut conditions = conditions
-        .and_then(|each| each.as_array())
-        .into_iter()
-        .flatten();
-    conditions.any(|each| each["type"] == condition && each["status"] == "True")
+    let list = conditions.and_then(|list| list.as_array());
+    list.into_iter()
+        .flatten()
+        .any(|each| each["type"] == condition && each["status"] == "True")
 }

@@ -2,10 +2,10 @@
 
 use lariat_apimachinery::cause::StatusCause;
 use lariat_apimachinery::object::Object;
-use lariat_apimachinery::protobuf::Envelope;
 use serde_json::Value;
 
 use super::form::{self, Origin};
+use super::protobuf;
 use crate::status::ApiError;
 use crate::verbs::call::Call;
 use crate::wire::document::Document;
@@ -79,42 +79,15 @@ impl Call {
                 .map_err(|error| unreadable(format!("json parse error: {error}"))),
             YAML => Document::yaml(&self.body)
                 .map_err(|error| unreadable(format!("yaml parse error: {error}"))),
-            PROTOBUF if !wanted.custom => self.protobuf(wanted),
-            _ => {
-                let accepted = if wanted.custom {
-                    format!("{JSON}, {YAML}")
-                } else {
-                    format!("{JSON}, {YAML}, {PROTOBUF}")
-                };
+            PROTOBUF if !wanted.custom => {
+                protobuf::read(&self.body, wanted.kind, wanted.api_version)
+            }
+            _ if wanted.custom => {
+                let accepted = format!("{JSON}, {YAML}");
                 Err(ApiError::unsupported_media_type(&accepted))
             }
+            _ => Err(ApiError::unsupported_media_type(protobuf::ACCEPTED)),
         }
-    }
-
-    fn protobuf(&self, wanted: Expected<'_>) -> Result<Document, ApiError> {
-        let mut envelope = Envelope::open(&self.body).map_err(|error| {
-            let kind = wanted.kind;
-            ApiError::bad_request(format!(
-                "the object provided is unrecognized (must be of type {kind}): {error}"
-            ))
-        })?;
-        if envelope.kind.is_empty() {
-            envelope.kind = wanted.kind.into();
-        }
-        if envelope.api_version.is_empty() {
-            envelope.api_version = wanted.api_version.into();
-        }
-        let object = envelope.object().map_err(|error| {
-            let version = envelope.api_version.rsplit('/').next().unwrap_or_default();
-            ApiError::bad_request(format!(
-                "{} in version {version:?} cannot be handled as a {}: {error}",
-                envelope.kind, wanted.kind
-            ))
-        })?;
-        Ok(Document {
-            value: Value::Object(object),
-            duplicates: Vec::new(),
-        })
     }
 }
 

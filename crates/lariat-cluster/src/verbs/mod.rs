@@ -16,10 +16,11 @@ mod form;
 mod list;
 mod ownership;
 mod patch;
+#[cfg_attr(not(feature = "protobuf"), path = "protobuf_off.rs")]
+mod protobuf;
 mod read;
 mod reviews;
 mod subresources;
-pub(crate) mod table;
 mod update;
 mod warnings;
 mod watch;

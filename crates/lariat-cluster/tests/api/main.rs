@@ -14,7 +14,9 @@ mod customs;
 #[cfg(feature = "sqlite")]
 mod definition_paths;
 mod deletion;
+#[cfg(feature = "workloads")]
 mod determinism;
+#[cfg(feature = "workloads")]
 mod determinism_steps;
 mod discovery;
 mod establishing;
@@ -25,8 +27,11 @@ mod fault_replies;
 mod fault_rules;
 mod fault_watches;
 mod fault_writes;
+#[cfg(feature = "workloads")]
 mod fuzz;
+#[cfg(feature = "workloads")]
 mod fuzz_objects;
+#[cfg(feature = "workloads")]
 mod fuzz_requests;
 mod garbage;
 mod informer;
@@ -39,6 +44,7 @@ mod pages;
 mod persistence;
 #[cfg(feature = "sqlite")]
 mod persistence_faults;
+#[cfg(feature = "protobuf")]
 mod protobuf;
 mod reads;
 mod services;
@@ -47,9 +53,14 @@ mod sockets;
 mod stored_objects;
 mod tables;
 mod watches;
+#[cfg(feature = "workloads")]
 mod workloads;
+#[cfg(feature = "workloads")]
 mod workloads_cron;
+#[cfg(feature = "workloads")]
 mod workloads_jobs;
+#[cfg(feature = "workloads")]
 mod workloads_network;
+#[cfg(feature = "workloads")]
 mod workloads_rollout;
 mod writes;

@@ -252,6 +252,7 @@ async fn observed(bench: &Bench, to: u64) -> Vec<BTreeMap<String, Value>> {
     states
 }
 
+#[cfg(feature = "workloads")]
 #[tokio::test(start_paused = true)]
 async fn roles_and_nodes_of_the_start_are_there_once_after_a_restart() {
     use lariat_cluster::Workloads;

@@ -4,6 +4,7 @@ use crate::bench::{Bench, CONFIG_MAPS, text};
 use crate::kinds::{WIDGETS, definition, widget};
 use http::{Method, StatusCode};
 use serde_json::{Value, json};
+#[cfg(feature = "printers")]
 use tokio::time::{Duration, advance};
 
 const TABLE: &str = "application/json;as=Table;v=v1;g=meta.k8s.io";
@@ -21,6 +22,7 @@ fn names(table: &Value) -> Vec<&str> {
     columns.iter().map(|column| text(column, "/name")).collect()
 }
 
+#[cfg(feature = "printers")]
 #[tokio::test(start_paused = true)]
 async fn a_list_becomes_a_table_with_the_columns_of_its_kind() {
     let bench = Bench::new().await;
@@ -53,6 +55,17 @@ async fn a_list_becomes_a_table_with_the_columns_of_its_kind() {
     );
 }
 
+#[cfg(not(feature = "printers"))]
+#[tokio::test(start_paused = true)]
+async fn built_in_kinds_have_name_and_age_without_printers() {
+    let bench = Bench::new().await;
+    bench.config_map("a", json!({})).await;
+    let all = table(&bench, CONFIG_MAPS).await;
+    assert_eq!(names(&all), ["Name", "Age"]);
+    assert_eq!(all["columnDefinitions"][1]["type"], "date");
+    assert_eq!(all["rows"][0]["cells"], json!(["a", "0s"]));
+}
+
 #[tokio::test(start_paused = true)]
 async fn what_cannot_be_a_table_is_refused() {
     let bench = Bench::new().await;
@@ -76,6 +89,7 @@ async fn what_cannot_be_a_table_is_refused() {
     answer.fails(404, "NotFound");
 }
 
+#[cfg(feature = "printers")]
 #[tokio::test(start_paused = true)]
 async fn a_watch_of_tables_defines_the_columns_once() {
     let bench = Bench::new().await;
@@ -149,6 +163,7 @@ async fn answers_and_errors_come_in_yaml_if_wanted() {
     assert_eq!(answer.code, StatusCode::NOT_ACCEPTABLE);
 }
 
+#[cfg(feature = "printers")]
 #[tokio::test(start_paused = true)]
 async fn an_event_of_its_own_group_fills_the_rows_of_the_core_group() {
     let bench = Bench::new().await;

@@ -94,6 +94,10 @@ async fn creation_is_refused_with_the_reason() {
     send("text/plain", "{}")
         .await
         .fails(415, "UnsupportedMediaType");
+    #[cfg(not(feature = "protobuf"))]
+    send("application/vnd.kubernetes.protobuf", "k8s\0")
+        .await
+        .fails(415, "UnsupportedMediaType");
     let large = format!(r#"{{"data":{{"a":"{}"}}}}"#, "x".repeat(3 << 20));
     send("application/json", &large)
         .await

@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 
 use super::watch::Lines;
 use super::{list, object};
+use crate::printers::{Include, Table};
 use crate::status::{self, ApiError};
-use crate::verbs::table::{self, Table};
 use crate::verbs::{Answer, Call, Success, Watcher};
 use crate::wire::body::ResponseBody;
 use crate::wire::negotiate::{Encoding, Form, Shape};
@@ -28,7 +28,7 @@ pub(in crate::api) fn check(form: Form, call: &Call, verb: Verb) -> Result<(), A
         return Err(ApiError::not_acceptable_for(streams));
     }
     if form.shape == Shape::Table {
-        table::check(&call.query)?;
+        Include::of(&call.query)?;
     }
     Ok(())
 }
@@ -52,10 +52,11 @@ impl Renderer {
             ..
         } = call;
         let is_table = form.shape == Shape::Table;
+        let include = Include::of(query).unwrap_or_default();
         Self {
             resource: Arc::clone(resource),
             form,
-            table: is_table.then(|| Table::new(resource, form.meta, query, server.clock)),
+            table: is_table.then(|| Table::new(resource, form.meta, include, server.clock)),
         }
     }
 

@@ -3,10 +3,10 @@
 use bytes::Bytes;
 
 use super::renderer::Renderer;
+use crate::printers::Table;
 use crate::store::{EventType, METADATA_HEAD, Stored};
 use crate::strategy::view;
 use crate::verbs::WatchEvent;
-use crate::verbs::table::Table;
 use crate::wire::negotiate::Shape;
 
 /// Writes the events of one watch as lines.

@@ -1,4 +1,4 @@
-//! Taking over Pods nobody controls, and letting those go that are selected no more.
+//! Adopts Pods without a controller, and releases those that are no longer selected.
 //!
 //! Source: `k8s.io/kubernetes/pkg/controller/controller_ref_manager.go`.
 
@@ -6,14 +6,14 @@ use serde_json::{Value, json};
 
 use super::child::Child;
 use super::kind::Kind;
-use super::look::{Look, Next};
+use super::reconcile::{Reconcile, Requeue};
 use super::selectors::Selectors;
 use crate::control::write::Written;
 
 /// Adopts the Pods that a ReplicaSet selects; `None` if there are none to adopt.
 ///
-/// What was adopted counts from the next look on, which follows the change of the Pod.
-pub(super) fn adopt(set: &Look<'_>, selectors: &Selectors) -> Option<Next> {
+/// Adopted Pods count from the next reconcile on, which the change of the Pod causes.
+pub(super) fn adopt(set: &Reconcile<'_>, selectors: &Selectors) -> Option<Requeue> {
     if set.stored.is_deleting() {
         return None;
     }
@@ -32,15 +32,19 @@ pub(super) fn adopt(set: &Look<'_>, selectors: &Selectors) -> Option<Next> {
             }
         });
         if written != Written::Refused {
-            next = Some(next.unwrap_or(Next::Change).or(Next::from(written)));
+            next = Some(next.unwrap_or(Requeue::OnChange).or(Requeue::from(written)));
         }
     }
     next
 }
 
-/// Lets Pods go that a ReplicaSet selects no more; `pods` are those that are left.
-pub(super) fn release(set: &Look<'_>, selectors: &Selectors, pods: &mut Vec<Child>) -> Next {
-    let mut next = Next::Change;
+/// Releases Pods that a ReplicaSet no longer selects; `pods` are those that are left.
+pub(super) fn release(
+    set: &Reconcile<'_>,
+    selectors: &Selectors,
+    pods: &mut Vec<Child>,
+) -> Requeue {
+    let mut next = Requeue::OnChange;
     let uid = set.stored.uid();
     pods.retain(|pod| {
         let is_kept =
@@ -51,7 +55,7 @@ pub(super) fn release(set: &Look<'_>, selectors: &Selectors, pods: &mut Vec<Chil
                 let is_other = |each: &Value| each["uid"] != uid;
                 references.into_iter().for_each(|all| all.retain(is_other));
             });
-            next = next.or(Next::from(written));
+            next = next.or(Requeue::from(written));
         }
         is_kept
     });

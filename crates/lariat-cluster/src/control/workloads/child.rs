@@ -26,8 +26,10 @@ impl Child {
 
     pub(super) fn is_controlled_by(&self, uid: &str) -> bool {
         let references = self.at("/metadata/ownerReferences").as_array();
-        let mut references = references.into_iter().flatten();
-        references.any(|each| each["uid"] == uid && each["controller"] == true)
+        references
+            .into_iter()
+            .flatten()
+            .any(|each| each["uid"] == uid && each["controller"] == true)
     }
 
     pub(super) fn at(&self, pointer: &str) -> &Value {
@@ -50,12 +52,12 @@ impl Child {
         self.stored.is_deleting()
     }
 
-    /// Returns whether a Pod has come to its end.
+    /// Returns whether a Pod has succeeded or failed.
     pub(super) fn is_over(&self) -> bool {
         matches!(self.text("/status/phase"), "Succeeded" | "Failed")
     }
 
-    /// Returns whether a Pod counts: it neither ended nor is it going.
+    /// Returns whether a Pod has neither ended nor is being deleted.
     pub(super) fn is_active(&self) -> bool {
         !self.is_going() && !self.is_over()
     }

@@ -1,12 +1,12 @@
 //! Claims for volumes: those of StatefulSets, and the volumes that all of them get.
 //!
 //! Source: `k8s.io/kubernetes/pkg/controller/volume/persistentvolume`, with one provisioner for all
-//! storage classes. It has no volumes that were there before, and protects nothing that is in use.
+//! storage classes. It binds no volumes that users create, and does not protect volumes in use from deletion.
 
 use serde_json::{Value, json};
 
 use super::kind::Kind;
-use super::look::{Look, Next};
+use super::reconcile::{Reconcile, Requeue};
 use crate::control::write::Written;
 
 const PROVISIONED_BY: &str = "pv.kubernetes.io/provisioned-by";
@@ -14,8 +14,8 @@ const BIND_COMPLETED: &str = "pv.kubernetes.io/bind-completed";
 const BOUND: &str = "pv.kubernetes.io/bound-by-controller";
 const PROVISIONER: &str = "lariat.dev/volumes";
 
-/// Makes the claims that a StatefulSet has for one of its Pods, and gives them to the Pod.
-pub(super) fn claim(set: &Look<'_>, pod: &mut Value, ordinal: i64) {
+/// Creates the claims that a StatefulSet has for one of its Pods, and adds them to the volumes of the Pod.
+pub(super) fn claim(set: &Reconcile<'_>, pod: &mut Value, ordinal: i64) {
     let templates = set.at("/spec/volumeClaimTemplates").as_array();
     for template in templates.into_iter().flatten() {
         let volume = template["metadata"]["name"].as_str().unwrap_or_default();
@@ -51,33 +51,33 @@ pub(super) fn volume_name(uid: &str) -> String {
     format!("pvc-{uid}")
 }
 
-/// Makes a volume for a claim, and binds the two.
-pub(super) fn bind(claim: &Look<'_>) -> Next {
+/// Creates a volume for a claim, and binds the two.
+pub(super) fn bind(claim: &Reconcile<'_>) -> Requeue {
     let name = volume_name(claim.stored.uid());
     let chosen = claim.text("/spec/volumeName");
     let waits = claim.at("/spec/storageClassName") == "" || !(chosen.is_empty() || chosen == name);
-    // A claim without a class waits for a volume that somebody makes.
+    // A claim without a class waits for a volume that a user creates.
     if claim.stored.is_deleting() || claim.text("/status/phase") == "Bound" || waits {
-        return Next::Change;
+        return Requeue::OnChange;
     }
     let Some(volume) = claim.find(Kind::Volume, &name) else {
         return if claim.create(Kind::Volume, &volume(claim, &name)) {
-            Next::Again
+            Requeue::Now
         } else {
-            Next::Change
+            Requeue::OnChange
         };
     };
     if volume.text("/status/phase") != "Bound" {
         let written =
             claim.edit_status(&volume, |volume| volume["status"]["phase"] = "Bound".into());
         if written != Written::Done {
-            return Next::from(written);
+            return Requeue::from(written);
         }
     }
     if chosen.is_empty() {
         let part = crate::strategy::Part::Main;
         let writer = claim.writer();
-        return Next::from(
+        return Requeue::from(
             writer.update(&claim.resource, part, &claim.stored, |object| {
                 let mut bound = Value::Object(std::mem::take(object));
                 bound["spec"]["volumeName"] = name.into();
@@ -89,13 +89,13 @@ pub(super) fn bind(claim: &Look<'_>) -> Next {
             }),
         );
     }
-    Next::from(claim.write_status(json!({
+    Requeue::from(claim.write_status(json!({
         "phase": "Bound", "accessModes": claim.at("/spec/accessModes"),
         "capacity": claim.at("/spec/resources/requests"),
     })))
 }
 
-fn volume(claim: &Look<'_>, name: &str) -> Value {
+fn volume(claim: &Reconcile<'_>, name: &str) -> Value {
     let mut spec = json!({
         "capacity": claim.at("/spec/resources/requests"),
         "accessModes": claim.at("/spec/accessModes"),
@@ -119,13 +119,13 @@ fn volume(claim: &Look<'_>, name: &str) -> Value {
 }
 
 /// Deletes a volume whose claim is gone.
-pub(super) fn reclaim(volume: &Look<'_>) -> Next {
+pub(super) fn reclaim(volume: &Reconcile<'_>) -> Requeue {
     let uid = volume.text("/spec/claimRef/uid");
     let is_ours = volume.name() == volume_name(uid) && !volume.stored.is_deleting();
     let is_claimed = volume.plane.graph.node(uid).is_some();
     if is_ours && !is_claimed {
-        Next::from(volume.delete_self())
+        Requeue::from(volume.delete_self())
     } else {
-        Next::Change
+        Requeue::OnChange
     }
 }

@@ -12,7 +12,7 @@ pub(super) fn is_true(conditions: &Value, kind: &str) -> bool {
     find(conditions, kind).is_some_and(|condition| condition["status"] == "True")
 }
 
-/// A condition as it should be.
+/// A condition to be set.
 #[derive(Debug, Clone)]
 pub(super) struct Condition {
     kind: &'static str,

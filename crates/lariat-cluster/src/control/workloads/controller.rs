@@ -7,8 +7,8 @@ use tokio::time::Instant;
 
 use super::kind::{Kind, Tables};
 use super::kubelet::Kubelet;
-use super::look::{Look, Next};
 use super::nodes::Nodes;
+use super::reconcile::{Reconcile, Requeue};
 use super::selectors::Selectors;
 use super::{
     claims, cron_job, daemon_set, deployment, endpoints, job, kind, kubelet, nodes, replica_set,
@@ -19,12 +19,12 @@ use crate::control::metadata::Metadata;
 use crate::control::plane::{Controller, Plane};
 use crate::control::queue::Queue;
 use crate::store::{Change, EventType, Stored};
-use crate::workloads::Workloads;
+use crate::workloads::{Simulated, Workloads};
 
-/// How many objects are looked at before others get their turn.
+/// How many objects are reconciled before other controllers get their turn.
 const BATCH: usize = 128;
 
-/// An object that is looked at.
+/// An object to reconcile.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct Item {
     kind: Kind,
@@ -36,19 +36,19 @@ struct Item {
 pub(crate) struct Simulation {
     settings: Workloads,
     tables: Option<Tables>,
-    /// Objects to look at.
+    /// Objects to reconcile.
     queue: Queue<Item>,
     nodes: Nodes,
     kubelet: Kubelet,
     selectors: Selectors,
-    /// Pods for which there was no node.
+    /// Pods for which no node was found.
     unscheduled: HashSet<ObjectKey>,
 }
 
 impl Simulation {
-    pub(crate) fn new(settings: Workloads) -> Self {
+    pub(crate) fn new(simulated: &Simulated) -> Self {
         Self {
-            settings,
+            settings: simulated.settings.clone(),
             tables: None,
             queue: Queue::new(),
             nodes: Nodes::default(),
@@ -63,7 +63,7 @@ impl Simulation {
         self.queue.add(Item { kind, key });
     }
 
-    /// Looks at the controller of an object, and returns where it is.
+    /// Enqueues the controller of an object, and returns its node in the graph of owners.
     fn enqueue_owner(&mut self, plane: &Plane, stored: &Stored) -> Option<Node> {
         let owners = Metadata::owners_of(stored);
         let controller = owners.iter().find(|owner| owner.is_controller())?;
@@ -73,16 +73,16 @@ impl Simulation {
         Some(node)
     }
 
-    /// Looks at those that wait for a Pod to be gone: its controller, and the Deployment above it.
+    /// Enqueues what may wait for a deleted Pod: its controller, and the Deployment that owns that.
     fn enqueue_above(&mut self, plane: &Plane, pod: &Stored) {
-        let owner = self.enqueue_owner(plane, pod);
-        let owner = owner.and_then(|node| plane.server.store.get(node.table, &node.key));
+        let node = self.enqueue_owner(plane, pod);
+        let owner = node.and_then(|node| plane.server.store.get(node.table, &node.key));
         if let Some(owner) = owner {
             self.enqueue_owner(plane, &owner);
         }
     }
 
-    /// Looks at those that select a Pod, or did, and at those that may adopt it.
+    /// Enqueues what selects a Pod, or did, and what may adopt it.
     fn observe_pod(&mut self, change: &Change) {
         if let Some(address) = self.nodes.observe_pod(&change.event) {
             self.kubelet.note_address(&address);
@@ -92,7 +92,7 @@ impl Simulation {
         }
     }
 
-    /// Looks at what something that is gone leaves behind.
+    /// Enqueues what depends on a deleted object.
     fn observe_end(&mut self, plane: &Plane, kind: Kind, stored: &Stored) {
         self.enqueue_above(plane, stored);
         match kind {
@@ -109,7 +109,7 @@ impl Simulation {
         }
     }
 
-    /// Looks again at all that depends on which nodes there are.
+    /// Enqueues all objects that depend on which nodes exist.
     fn observe_node(&mut self, plane: &Plane, change: &Change) {
         if !self.nodes.observe_node(&change.event) {
             return;
@@ -119,8 +119,8 @@ impl Simulation {
         }
         let bound = self.nodes.bound_to(change.event.object.key().name());
         let pods = bound.filter_map(|uid| plane.graph.node(uid));
-        let pods: Vec<ObjectKey> = pods.map(|node| node.key.clone()).collect();
-        for key in pods {
+        let keys: Vec<ObjectKey> = pods.map(|node| node.key.clone()).collect();
+        for key in keys {
             self.enqueue_now(Kind::Pod, &key);
         }
         for key in kind::keys(plane, Kind::DaemonSet) {
@@ -128,32 +128,44 @@ impl Simulation {
         }
     }
 
-    fn look_at(&mut self, plane: &Plane, item: &Item) -> Next {
-        let Some(look) = Look::new(plane, &self.settings, item.kind, &item.key) else {
+    /// Fails the Pods that tests asked to fail; one that was written meanwhile fails in the next turn.
+    fn fail_pods(&self, plane: &Plane, simulated: &Simulated) {
+        for key in simulated.take_failing() {
+            if let Some(pod) = Reconcile::new(plane, &self.settings, Kind::Pod, &key)
+                && kubelet::fail(&pod) == Requeue::Now
+            {
+                simulated.fail(key);
+                plane.server.switches.notify();
+            }
+        }
+    }
+
+    fn reconcile(&mut self, plane: &Plane, item: &Item) -> Requeue {
+        let Some(cx) = Reconcile::new(plane, &self.settings, item.kind, &item.key) else {
             if item.kind == Kind::Service {
                 endpoints::clean_up(plane, &item.key);
             }
-            return Next::Change;
+            return Requeue::OnChange;
         };
         match item.kind {
-            Kind::Pod if scheduler::is_to_schedule(&look) => {
-                let next = scheduler::schedule(&look, &mut self.nodes, &mut self.kubelet);
-                if next == Next::Nodes {
+            Kind::Pod if scheduler::is_to_schedule(&cx) => {
+                let next = scheduler::schedule(&cx, &mut self.nodes, &mut self.kubelet);
+                if next == Requeue::OnNodes {
                     self.unscheduled.insert(item.key.clone());
                 }
                 next
             }
-            Kind::Pod => self.kubelet.run(&look, &self.nodes),
-            Kind::ReplicaSet => replica_set::reconcile(&look, &self.selectors),
-            Kind::Deployment => deployment::reconcile(&look),
-            Kind::StatefulSet => stateful_set::reconcile(&look),
-            Kind::DaemonSet => daemon_set::reconcile(&look, &self.nodes),
-            Kind::Job => job::reconcile(&look),
-            Kind::CronJob => cron_job::reconcile(&look),
-            Kind::Service => endpoints::reconcile(&look).or(slices::reconcile(&look)),
-            Kind::Claim => claims::bind(&look),
-            Kind::Volume => claims::reclaim(&look),
-            Kind::Node | Kind::Endpoints | Kind::EndpointSlice => Next::Change,
+            Kind::Pod => self.kubelet.run(&cx, &self.nodes),
+            Kind::ReplicaSet => replica_set::reconcile(&cx, &self.selectors),
+            Kind::Deployment => deployment::reconcile(&cx),
+            Kind::StatefulSet => stateful_set::reconcile(&cx),
+            Kind::DaemonSet => daemon_set::reconcile(&cx, &self.nodes),
+            Kind::Job => job::reconcile(&cx),
+            Kind::CronJob => cron_job::reconcile(&cx),
+            Kind::Service => endpoints::reconcile(&cx).or(slices::reconcile(&cx)),
+            Kind::Claim => claims::bind(&cx),
+            Kind::Volume => claims::reclaim(&cx),
+            Kind::Node | Kind::Endpoints | Kind::EndpointSlice => Requeue::OnChange,
         }
     }
 }
@@ -171,7 +183,7 @@ impl Controller for Simulation {
         match kind {
             Kind::Pod => self.observe_pod(change),
             Kind::Service | Kind::ReplicaSet => self.selectors.observe(kind, &change.event),
-            // They follow their Service.
+            // A Service is reconciled with its endpoints.
             Kind::Endpoints => return self.enqueue_now(Kind::Service, stored.key()),
             Kind::EndpointSlice => return drop(self.enqueue_owner(plane, stored)),
             _ => {}
@@ -188,23 +200,19 @@ impl Controller for Simulation {
         if self.nodes.are_to_create(self.settings.nodes) {
             nodes::create(plane, self.settings.nodes);
         }
-        for key in plane.server.switches.take_failing() {
-            if let Some(pod) = Look::new(plane, &self.settings, Kind::Pod, &key)
-                && kubelet::fail(&pod) == Next::Again
-            {
-                plane.server.switches.fail(key);
-            }
+        if let Some(simulated) = &plane.server.workloads {
+            self.fail_pods(plane, simulated);
         }
-        // What a look has created is known only to the next turn, so it is made again only then.
+        // What a reconcile has created is observed in the next turn only, so the object is enqueued for that.
         let mut again = Vec::new();
         for _ in 0..BATCH {
             let Some(item) = self.queue.take_due() else {
                 break;
             };
-            match self.look_at(plane, &item) {
-                Next::Change | Next::Nodes => {}
-                Next::Again => again.push(item),
-                Next::At(at) => self.queue.add_at(item, at),
+            match self.reconcile(plane, &item) {
+                Requeue::OnChange | Requeue::OnNodes => {}
+                Requeue::Now => again.push(item),
+                Requeue::At(at) => self.queue.add_at(item, at),
             }
         }
         for item in again {

@@ -1,8 +1,9 @@
-//! When something is due that recurs: the schedules of CronJobs, in UTC.
+//! The schedules of CronJobs, in UTC.
 //!
-//! What a schedule may say is what Kubernetes reads (`github.com/robfig/cron/v3`, `ParseStandard`): no 7 for Sunday, no `L`,
-//! `W` or `#`, no names of months among the days of the week, but `1/5`, `?` everywhere and `@every`. `croner` reads another
-//! dialect, so fields are checked here and given to it as plain numbers; it finds the times.
+//! The syntax is that of Kubernetes (`github.com/robfig/cron/v3`, `ParseStandard`): no 7 for Sunday, no `L`,
+//! `W` or `#`, no names of months among the days of the week, but `1/5`, `?` everywhere and `@every`.
+//! `croner` reads another dialect, so fields are checked here and given to it as plain numbers; it finds
+//! the times.
 
 use std::ops::RangeInclusive;
 
@@ -20,12 +21,12 @@ const DAYS: [&str; 7] = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"];
 /// The most days that a month ever has.
 const LENGTHS: [u16; 12] = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
 
-/// Points in time.
+/// The times at which a CronJob is due.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Schedule {
-    /// A whole number of seconds apart, at least one.
+    /// An interval, in whole seconds and at least one.
     Every(SignedDuration),
-    /// At least one time ever comes.
+    /// The times that match five fields, of which there is at least one.
     At(Box<Cron>),
 }
 
@@ -36,17 +37,20 @@ struct Bounds {
 }
 
 impl Schedule {
-    /// Reads five fields, or a descriptor such as `@hourly`; `None` if it is neither, or never comes.
+    /// Parses five fields, or a descriptor such as `@hourly`.
+    ///
+    /// `None` if it is neither, or no time ever matches.
     pub(super) fn parse(text: &str) -> Option<Self> {
-        let text = text.trim();
-        // Nobody here knows other zones.
-        let text = text.strip_prefix("TZ=UTC ").unwrap_or(text).trim_start();
-        if let Some(span) = text.strip_prefix("@every ") {
+        let trimmed = text.trim();
+        // Other time zones are not supported.
+        let in_utc = trimmed.strip_prefix("TZ=UTC ").unwrap_or(trimmed);
+        let fields = in_utc.trim_start();
+        if let Some(span) = fields.strip_prefix("@every ") {
             let span: SignedDuration = span.trim().parse().ok()?;
             let seconds = (!span.is_negative()).then(|| span.as_secs().max(1))?;
             return Some(Self::Every(SignedDuration::from_secs(seconds)));
         }
-        let cron = numbers(match text {
+        let cron = numbers(match fields {
             "@yearly" | "@annually" => "0 0 1 1 *",
             "@monthly" => "0 0 1 * *",
             "@weekly" => "0 0 * * 0",
@@ -75,8 +79,8 @@ impl Schedule {
         match self {
             Self::Every(span) => {
                 let first = self.next(after).filter(|first| *first <= now)?;
-                let passed = now.duration_since(first).as_secs() / span.as_secs();
-                let passed = SignedDuration::from_secs(passed * span.as_secs());
+                let intervals = now.duration_since(first).as_secs() / span.as_secs();
+                let passed = SignedDuration::from_secs(intervals * span.as_secs());
                 first.checked_add(passed).ok()
             }
             Self::At(cron) => {
@@ -95,7 +99,9 @@ fn timestamp(civil: DateTime) -> Option<Timestamp> {
     TimeZone::UTC.to_timestamp(civil).ok()
 }
 
-/// Returns whether a schedule ever comes: not the 30th of February, for which `croner` would search three thousand years.
+/// Returns whether any time matches.
+///
+/// None is the 30th of February, for which `croner` would search three thousand years.
 fn comes(cron: &Cron) -> bool {
     let days = cron.pattern.days.values();
     let mut months = cron.pattern.months.values().into_iter();
@@ -103,7 +109,9 @@ fn comes(cron: &Cron) -> bool {
     !cron.pattern.is_dow_wildcard() || months.any(|month| first <= LENGTHS[usize::from(month) - 1])
 }
 
-/// Writes five fields in numbers, which `croner` reads as Kubernetes does; `None` if Kubernetes reads no such fields.
+/// Writes five fields in numbers, which `croner` reads as Kubernetes does.
+///
+/// `None` if Kubernetes does not accept the fields.
 fn numbers(text: &str) -> Option<String> {
     let fields: Vec<&str> = text.split_whitespace().collect();
     let [minute, hour, day, month, weekday] = fields[..] else {
@@ -121,9 +129,9 @@ fn numbers(text: &str) -> Option<String> {
 
 /// Writes a field: parts with commas between them, each `*`, `1`, `1-5`, `*/2`, `1-5/2` or `1/2`.
 fn field(text: &str, bounds: &Bounds) -> Option<String> {
-    let parts: Option<Vec<String>> = text.split(',').map(|part| run(part, bounds)).collect();
-    let parts = parts?;
-    // A day counts if the other field for days admits it, or else one of the two: that is a matter of the star.
+    let runs = text.split(',').map(|part| run(part, bounds));
+    let parts: Vec<String> = runs.collect::<Option<_>>()?;
+    // Both fields for days have to match if one of them is a star, otherwise one of the two.
     if parts.iter().any(|part| part == "*") {
         return Some("*".to_owned());
     }
@@ -162,7 +170,7 @@ impl Bounds {
         Self::named(range, &[])
     }
 
-    /// The names are those of the numbers from the first on.
+    /// Creates bounds in which the numbers have names, from the first on.
     fn named(range: RangeInclusive<usize>, names: &'static [&'static str]) -> Self {
         Self { range, names }
     }
@@ -218,7 +226,7 @@ mod tests {
                 "2026-01-15T00:00:00Z",
                 "2026-07-01T00:00:00Z",
             ),
-            // A star with a step is none: one of the two fields is enough.
+            // A star with a step does not count as a star: one of the two fields is enough.
             (
                 "0 0 */10 * MON",
                 "2026-03-03T00:00:00Z",

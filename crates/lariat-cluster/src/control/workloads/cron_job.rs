@@ -12,24 +12,24 @@ use super::child::Child;
 use super::conditions::is_true;
 use super::cron::Schedule;
 use super::kind::Kind;
-use super::look::{Look, Next};
+use super::reconcile::{Reconcile, Requeue};
 use super::template;
 
 const SCHEDULED: &str = "batch.kubernetes.io/cronjob-scheduled-timestamp";
 
-pub(super) fn reconcile(cron: &Look<'_>) -> Next {
+pub(super) fn reconcile(cron: &Reconcile<'_>) -> Requeue {
     if cron.stored.is_deleting() {
-        return Next::Change;
+        return Requeue::OnChange;
     }
     let jobs = cron.children(Kind::Job);
     let mut status = status(cron, &jobs);
     let next = clean_up(cron, &jobs);
     let due = if cron.at("/spec/suspend") == true {
-        Next::Change
+        Requeue::OnChange
     } else {
         run(cron, &jobs, &mut status)
     };
-    next.or(due).or(Next::from(cron.write_status(status)))
+    next.or(due).or(Requeue::from(cron.write_status(status)))
 }
 
 fn is_complete(job: &Child) -> bool {
@@ -40,8 +40,8 @@ fn is_finished(job: &Child) -> bool {
     is_complete(job) || is_true(job.at("/status/conditions"), "Failed")
 }
 
-/// Returns the status that follows from the Jobs there are.
-fn status(cron: &Look<'_>, jobs: &[Child]) -> Value {
+/// Returns the status that follows from the present Jobs.
+fn status(cron: &Reconcile<'_>, jobs: &[Child]) -> Value {
     let mut status = cron.at("/status").clone();
     if !status.is_object() {
         status = json!({});
@@ -50,13 +50,13 @@ fn status(cron: &Look<'_>, jobs: &[Child]) -> Value {
     let last = completed
         .map(|job| job.text("/status/completionTime"))
         .max();
-    // Times of the same form are in the order of their texts.
+    // Times in the same format sort as their texts do.
     if let Some(last) = last.filter(|last| Some(*last) > status["lastSuccessfulTime"].as_str()) {
         status["lastSuccessfulTime"] = last.into();
     }
     let known = status["active"].as_array().cloned().unwrap_or_default();
     let active = jobs.iter().filter(|job| !is_finished(job)).map(|job| {
-        // A reference stays as it was made.
+        // The reference to a Job that is known already stays as it is.
         let same = known.iter().find(|each| each["uid"] == job.stored.uid());
         same.cloned().unwrap_or_else(|| reference(job))
     });
@@ -80,16 +80,15 @@ fn reference(job: &Child) -> Value {
     })
 }
 
-/// Deletes the oldest of the Jobs that are over, beyond the limits of the history.
-fn clean_up(cron: &Look<'_>, jobs: &[Child]) -> Next {
+/// Deletes the oldest finished Jobs, beyond the limits of the history.
+fn clean_up(cron: &Reconcile<'_>, jobs: &[Child]) -> Requeue {
     let limits = [
         ("/spec/successfulJobsHistoryLimit", 3, true),
         ("/spec/failedJobsHistoryLimit", 1, false),
     ];
-    let mut next = Next::Change;
+    let mut next = Requeue::OnChange;
     for (pointer, default, succeeded) in limits {
-        let limit = cron.number(pointer).unwrap_or(default);
-        let limit = usize::try_from(limit).unwrap_or(0);
+        let limit = usize::try_from(cron.number(pointer).unwrap_or(default)).unwrap_or(0);
         let is_meant =
             |job: &&Child| is_finished(job) && is_complete(job) == succeeded && !job.is_going();
         let mut over: Vec<&Child> = jobs.iter().filter(is_meant).collect();
@@ -101,20 +100,22 @@ fn clean_up(cron: &Look<'_>, jobs: &[Child]) -> Next {
         });
         let surplus = over.len().saturating_sub(limit);
         for job in &over[..surplus] {
-            next = next.or(Next::from(cron.delete(job, None)));
+            next = next.or(Requeue::from(cron.delete(job, None)));
         }
     }
     next
 }
 
-/// Creates the Job that is due, if one is; returns when the next is.
-fn run(cron: &Look<'_>, jobs: &[Child], status: &mut Value) -> Next {
+/// Creates the Job that is due, if one is; requeues for the next time of the schedule.
+fn run(cron: &Reconcile<'_>, jobs: &[Child], status: &mut Value) -> Requeue {
     let Some(schedule) = Schedule::parse(cron.text("/spec/schedule")) else {
-        return Next::Change;
+        return Requeue::OnChange;
     };
     let now = cron.plane.server.clock.timestamp();
-    let following = schedule.next(now).map(|at| Next::At(instant(at, now)));
-    let following = following.unwrap_or(Next::Change);
+    let following = match schedule.next(now) {
+        Some(at) => Requeue::At(instant(at, now)),
+        None => Requeue::OnChange,
+    };
     let Some(due) = due(cron, &schedule, now) else {
         return following;
     };
@@ -128,15 +129,14 @@ fn run(cron: &Look<'_>, jobs: &[Child], status: &mut Value) -> Next {
     let mut next = following;
     if policy == "Replace" {
         for job in active {
-            next = next.or(Next::from(cron.delete(job, None)));
+            next = next.or(Requeue::from(cron.delete(job, None)));
         }
         set_active(status, Vec::new());
     }
     if cron.create(Kind::Job, &job(cron, &name, due)) {
         status["lastScheduleTime"] = due.to_string().into();
         if let Some(job) = cron.find(Kind::Job, &name) {
-            let active = status["active"].as_array().cloned();
-            let mut active = active.unwrap_or_default();
+            let mut active = status["active"].as_array().cloned().unwrap_or_default();
             active.push(reference(&job));
             set_active(status, active);
         }
@@ -144,8 +144,8 @@ fn run(cron: &Look<'_>, jobs: &[Child], status: &mut Value) -> Next {
     next
 }
 
-/// Returns the last time that was missed, unless it is too late for it.
-fn due(cron: &Look<'_>, schedule: &Schedule, now: Timestamp) -> Option<Timestamp> {
+/// Returns the last time that was missed, unless its starting deadline has passed.
+fn due(cron: &Reconcile<'_>, schedule: &Schedule, now: Timestamp) -> Option<Timestamp> {
     let time = |pointer: &str| cron.text(pointer).parse::<Timestamp>().ok();
     let since = time("/status/lastScheduleTime").or_else(|| time("/metadata/creationTimestamp"));
     let deadline = cron.at("/spec/startingDeadlineSeconds").as_u64();
@@ -159,14 +159,14 @@ fn due(cron: &Look<'_>, schedule: &Schedule, now: Timestamp) -> Option<Timestamp
 
 fn instant(at: Timestamp, now: Timestamp) -> Instant {
     let left = Duration::try_from(at.duration_since(now)).unwrap_or_default();
-    // A time beyond every clock is a day, after which it is looked at again.
+    // What is too far ahead for the clock is enqueued for tomorrow, and then again.
     let begun = Instant::now();
     begun
         .checked_add(left)
         .unwrap_or(begun + Duration::from_secs(86_400))
 }
 
-fn job(cron: &Look<'_>, name: &str, due: Timestamp) -> Value {
+fn job(cron: &Reconcile<'_>, name: &str, due: Timestamp) -> Value {
     let template = cron.at("/spec/jobTemplate");
     let mut metadata = json!({"name": name, "ownerReferences": [cron.controller_reference()]});
     for member in ["labels", "annotations"] {

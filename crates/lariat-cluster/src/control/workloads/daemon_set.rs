@@ -6,24 +6,24 @@ use serde_json::{Value, json};
 
 use super::child::Child;
 use super::kind::Kind;
-use super::look::{Look, Next};
 use super::nodes::Nodes;
+use super::reconcile::{Reconcile, Requeue};
 use super::replica_set::Available;
 use super::scheduler::selects;
 use super::template::{self, share};
 
 const REVISION: &str = "controller-revision-hash";
 
-pub(super) fn reconcile(set: &Look<'_>, nodes: &Nodes) -> Next {
+pub(super) fn reconcile(set: &Reconcile<'_>, nodes: &Nodes) -> Requeue {
     let pods = set.children(Kind::Pod);
     let selector = set.at("/spec/template/spec/nodeSelector");
     let fitting = nodes.iter().filter(|(_, node)| selects(selector, node));
     let wanted: Vec<&str> = fitting.map(|(name, _)| name.as_str()).collect();
     let hash = template::hash(set.at("/spec/template"), 0);
-    let mut next = Next::Change;
+    let mut next = Requeue::OnChange;
     if !set.stored.is_deleting() {
         for node in &wanted {
-            // One that is going has to be gone first.
+            // A Pod that is being deleted has to be gone first.
             if !pods.iter().any(|pod| node_of(pod) == *node) {
                 set.create(Kind::Pod, &pod(set, node, &hash));
             }
@@ -33,7 +33,7 @@ pub(super) fn reconcile(set: &Look<'_>, nodes: &Nodes) -> Next {
                 && (pod.is_over() || !wanted.contains(&node_of(pod)) || is_duplicate(pod, &pods))
         };
         for pod in pods.iter().filter(is_surplus) {
-            next = next.or(Next::from(set.delete(pod, None)));
+            next = next.or(Requeue::from(set.delete(pod, None)));
         }
         next = next.or(update(set, &pods, wanted.len(), &hash));
     }
@@ -44,23 +44,23 @@ pub(super) fn reconcile(set: &Look<'_>, nodes: &Nodes) -> Next {
     let available = Available::of(set, &placed);
     let status = status(set, &placed, wanted.len(), pods.len(), &available, &hash);
     next.or(available.next)
-        .or(Next::from(set.write_status(status)))
+        .or(Requeue::from(set.write_status(status)))
 }
 
-/// Returns whether an older Pod has the same node; the name tells those of one second apart.
+/// Returns whether an older Pod has the same node; Pods of the same second are ordered by name.
 fn is_duplicate(pod: &Child, pods: &[Child]) -> bool {
     let mut others = pods.iter().filter(|other| other.is_active());
     others.any(|other| node_of(other) == node_of(pod) && age(other) < age(pod))
 }
 
-/// Returns what puts Pods in the order in which they stay: those with a node, then the oldest.
+/// Returns a sort key: Pods that are bound come first, then the oldest.
 fn age(pod: &Child) -> (bool, &str, &str) {
     let is_waiting = pod.text("/spec/nodeName").is_empty();
     let created = pod.text("/metadata/creationTimestamp");
     (is_waiting, created, pod.name())
 }
 
-/// Returns the node that a Pod is on, or is meant for.
+/// Returns the node that a Pod is bound or pinned to.
 fn node_of(pod: &Child) -> &str {
     let pinned = "/spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution\
         /nodeSelectorTerms/0/matchFields/0/values/0";
@@ -70,7 +70,7 @@ fn node_of(pod: &Child) -> &str {
     }
 }
 
-fn pod(set: &Look<'_>, node: &str, hash: &str) -> Value {
+fn pod(set: &Reconcile<'_>, node: &str, hash: &str) -> Value {
     let mut pod = template::pod(set);
     let generation = set.generation().to_string();
     template::label(&mut pod, REVISION, hash);
@@ -85,9 +85,9 @@ fn pod(set: &Look<'_>, node: &str, hash: &str) -> Value {
 }
 
 /// Deletes Pods of an old template, as many as may be unavailable.
-fn update(set: &Look<'_>, pods: &[Child], wanted: usize, hash: &str) -> Next {
+fn update(set: &Reconcile<'_>, pods: &[Child], wanted: usize, hash: &str) -> Requeue {
     if set.text("/spec/updateStrategy/type") == "OnDelete" {
-        return Next::Change;
+        return Requeue::OnChange;
     }
     let all = i64::try_from(wanted).unwrap_or(i64::MAX);
     let given = set.at("/spec/updateStrategy/rollingUpdate/maxUnavailable");
@@ -99,17 +99,17 @@ fn update(set: &Look<'_>, pods: &[Child], wanted: usize, hash: &str) -> Next {
     let working = i64::try_from(pods.iter().filter(is_working).count()).unwrap_or(0);
     let room = usize::try_from(allowed - (all - working)).unwrap_or(0);
     let old = |pod: &&Child| !pod.is_going() && pod.label(REVISION) != hash;
-    // Those that do not work cost nothing.
+    // Pods that are not available do not count against the limit.
     let (working, broken): (Vec<&Child>, Vec<&Child>) =
         pods.iter().filter(old).partition(is_working);
     let doomed = broken.into_iter().chain(working.into_iter().take(room));
-    doomed.fold(Next::Change, |next, pod| {
-        next.or(Next::from(set.delete(pod, None)))
+    doomed.fold(Requeue::OnChange, |next, pod| {
+        next.or(Requeue::from(set.delete(pod, None)))
     })
 }
 
 fn status(
-    set: &Look<'_>,
+    set: &Reconcile<'_>,
     placed: &[&Child],
     wanted: usize,
     all: usize,

@@ -1,7 +1,7 @@
-//! The controller of Deployments: a ReplicaSet for each template, and the way from one to the next.
+//! The controller of Deployments: a ReplicaSet for each template, and the rollout from one to the next.
 //!
-//! Source: `k8s.io/kubernetes/pkg/controller/deployment`. It adopts a ReplicaSet nobody controls only where
-//! that has the name of one it needs.
+//! Source: `k8s.io/kubernetes/pkg/controller/deployment`. It adopts a ReplicaSet without a controller only
+//! where that has the name of one it needs.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::child::Child;
 use super::conditions::{self, Condition};
 use super::kind::Kind;
-use super::look::{Look, Next};
+use super::reconcile::{Reconcile, Requeue};
 use super::rollout::Rollout;
 use super::template;
 
@@ -18,7 +18,7 @@ const REVISION: &str = "deployment.kubernetes.io/revision";
 const HASH: &str = "pod-template-hash";
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
-pub(super) fn reconcile(deployment: &Look<'_>) -> Next {
+pub(super) fn reconcile(deployment: &Reconcile<'_>) -> Requeue {
     let mut sets = deployment.children(Kind::ReplicaSet);
     sets.sort_by(|a, b| {
         let age = |set: &Child| set.text("/metadata/creationTimestamp").to_owned();
@@ -31,8 +31,8 @@ pub(super) fn reconcile(deployment: &Look<'_>) -> Next {
         return sync_status(&rollout);
     }
     if rollout.new.is_none() && deployment.at("/spec/paused") != true {
-        // It is a change after which this look is made again.
-        if let Some(next) = bring_set(&rollout) {
+        // The new set is a change, after which the Deployment is reconciled again.
+        if let Some(next) = ensure_set(&rollout) {
             return next;
         }
     }
@@ -41,7 +41,7 @@ pub(super) fn reconcile(deployment: &Look<'_>) -> Next {
         .as_ref()
         .filter(|new| number_of(new) < revision(&rollout))
     {
-        return Next::from(renumber(&rollout, new));
+        return Requeue::from(renumber(&rollout, new));
     }
     rollout
         .advance()
@@ -49,7 +49,7 @@ pub(super) fn reconcile(deployment: &Look<'_>) -> Next {
         .or(sync_status(&rollout))
 }
 
-fn is_of_template(set: &Child, deployment: &Look<'_>) -> bool {
+fn is_of_template(set: &Child, deployment: &Reconcile<'_>) -> bool {
     let mut template = set.at("/spec/template").clone();
     if let Some(labels) = template["metadata"]["labels"].as_object_mut() {
         labels.remove(HASH);
@@ -61,13 +61,13 @@ fn number_of(set: &Child) -> i64 {
     set.annotation(REVISION).parse().unwrap_or(0)
 }
 
-/// Returns the revision that the present template has: one more than all others.
+/// Returns the revision of the present template: one more than those of all others.
 fn revision(rollout: &Rollout<'_>) -> i64 {
     rollout.old.iter().map(number_of).max().unwrap_or(0) + 1
 }
 
-/// Brings a set for the present template about; `None` if the server does not admit one.
-fn bring_set(rollout: &Rollout<'_>) -> Option<Next> {
+/// Creates or adopts a set for the present template; `None` if the server does not admit one.
+fn ensure_set(rollout: &Rollout<'_>) -> Option<Requeue> {
     let deployment = rollout.deployment;
     let collisions = deployment.number("/status/collisionCount").unwrap_or(0);
     let hash = template::hash(deployment.at("/spec/template"), collisions);
@@ -85,19 +85,22 @@ fn bring_set(rollout: &Rollout<'_>) -> Option<Next> {
             }
         })
     } else {
-        // Another set has the name, so the next look takes another one.
+        // Another set has the name, so the next reconcile hashes to another one.
         let mut status = deployment.at("/status").clone();
         status["collisionCount"] = (collisions + 1).into();
         deployment.write_status(status)
     };
-    Some(Next::from(written))
+    Some(Requeue::from(written))
 }
 
-/// Returns whether nobody controls a set, and it stays.
+/// Returns whether a set has no controller and is not being deleted.
 fn is_free(set: &Child) -> bool {
     let references = set.at("/metadata/ownerReferences").as_array();
-    let mut references = references.into_iter().flatten();
-    !set.is_going() && references.all(|reference| reference["controller"] != true)
+    !set.is_going()
+        && references
+            .into_iter()
+            .flatten()
+            .all(|reference| reference["controller"] != true)
 }
 
 fn create_set(rollout: &Rollout<'_>, name: &str, hash: &str) -> bool {
@@ -136,7 +139,7 @@ fn create_set(rollout: &Rollout<'_>, name: &str, hash: &str) -> bool {
     deployment.create(Kind::ReplicaSet, &set)
 }
 
-/// Gives the set of a template that was used before the newest revision.
+/// Gives the newest revision to the set of a template that was used before.
 fn renumber(rollout: &Rollout<'_>, new: &Child) -> crate::control::write::Written {
     let revision = revision(rollout).to_string();
     let part = crate::strategy::Part::Main;
@@ -151,12 +154,12 @@ fn renumber(rollout: &Rollout<'_>, new: &Child) -> crate::control::write::Writte
 }
 
 /// Deletes old sets beyond the limit of the history, once the rollout is over.
-fn clean_up(rollout: &Rollout<'_>) -> Next {
+fn clean_up(rollout: &Rollout<'_>) -> Requeue {
     if !rollout.is_complete() {
-        return Next::Change;
+        return Requeue::OnChange;
     }
-    let limit = rollout.deployment.number("/spec/revisionHistoryLimit");
-    let limit = usize::try_from(limit.unwrap_or(10)).unwrap_or(0);
+    let given = rollout.deployment.number("/spec/revisionHistoryLimit");
+    let limit = usize::try_from(given.unwrap_or(10)).unwrap_or(0);
     let is_empty = |set: &&Child| {
         set.number("/status/replicas") == 0 && set.number("/spec/replicas") == 0 && !set.is_going()
     };
@@ -164,12 +167,12 @@ fn clean_up(rollout: &Rollout<'_>) -> Next {
     empty.sort_by_key(|set| number_of(set));
     let surplus = empty.len().saturating_sub(limit);
     let deletions = empty[..surplus].iter();
-    deletions.fold(Next::Change, |next, set| {
-        next.or(Next::from(rollout.deployment.delete(set, None)))
+    deletions.fold(Requeue::OnChange, |next, set| {
+        next.or(Requeue::from(rollout.deployment.delete(set, None)))
     })
 }
 
-fn sync_status(rollout: &Rollout<'_>) -> Next {
+fn sync_status(rollout: &Rollout<'_>) -> Requeue {
     let deployment = rollout.deployment;
     let (status, next) = status(rollout);
     let revision = rollout.new.as_ref().map(|new| new.annotation(REVISION));
@@ -184,10 +187,10 @@ fn sync_status(rollout: &Rollout<'_>) -> Next {
             }
         }
     });
-    next.or(Next::from(written))
+    next.or(Requeue::from(written))
 }
 
-fn status(rollout: &Rollout<'_>) -> (Value, Next) {
+fn status(rollout: &Rollout<'_>) -> (Value, Requeue) {
     let deployment = rollout.deployment;
     let all = rollout.sum("/status/replicas");
     let available = rollout.sum("/status/availableReplicas");
@@ -228,11 +231,11 @@ fn status(rollout: &Rollout<'_>) -> (Value, Next) {
     (status, next)
 }
 
-/// Says how the rollout goes; returns when it will have taken too long.
-fn set_progressing(rollout: &Rollout<'_>, list: &mut Value, now: &str) -> Next {
+/// Sets the condition `Progressing`; requeues for the deadline of the rollout.
+fn set_progressing(rollout: &Rollout<'_>, list: &mut Value, now: &str) -> Requeue {
     let deployment = rollout.deployment;
     let Some(new) = &rollout.new else {
-        return Next::Change;
+        return Requeue::OnChange;
     };
     let name = new.name();
     let known = conditions::find(list, "Progressing");
@@ -244,7 +247,7 @@ fn set_progressing(rollout: &Rollout<'_>, list: &mut Value, now: &str) -> Next {
     if rollout.is_complete() {
         let message = format!("ReplicaSet \"{name}\" has successfully progressed.");
         progressing(true, "NewReplicaSetAvailable", message).set(list, now, Some("lastUpdateTime"));
-        return Next::Change;
+        return Requeue::OnChange;
     }
     let moved = rollout.has_moved();
     if moved
@@ -256,14 +259,14 @@ fn set_progressing(rollout: &Rollout<'_>, list: &mut Value, now: &str) -> Next {
         let message = format!("ReplicaSet \"{name}\" is progressing.");
         let condition = progressing(true, "ReplicaSetUpdated", message);
         if moved {
-            // The time moves with the progress, though nothing else of the condition does.
+            // The time is updated with the progress, even if nothing else of the condition changes.
             let known = list.as_array_mut().into_iter().flatten();
             for each in known.filter(|each| each["type"] == "Progressing") {
                 each["lastUpdateTime"] = now.into();
             }
         }
         condition.set(list, now, Some("lastUpdateTime"));
-        return Next::Change;
+        return Requeue::OnChange;
     }
     let seconds = deployment
         .at("/spec/progressDeadlineSeconds")
@@ -271,9 +274,9 @@ fn set_progressing(rollout: &Rollout<'_>, list: &mut Value, now: &str) -> Next {
         .unwrap_or(600);
     let deadline = since.and_then(|since| deployment.until(since, Duration::from_secs(seconds)));
     if let Some(at) = deadline {
-        return Next::At(at);
+        return Requeue::At(at);
     }
     let message = format!("ReplicaSet \"{name}\" has timed out progressing.");
     progressing(false, "ProgressDeadlineExceeded", message).set(list, now, Some("lastUpdateTime"));
-    Next::Change
+    Requeue::OnChange
 }

@@ -1,6 +1,6 @@
-//! The Endpoints of Services: where the Pods that a Service selects can be reached.
+//! The Endpoints of Services: the addresses of the Pods that a Service selects.
 //!
-//! Source: `k8s.io/kubernetes/pkg/controller/endpoint`. It does not cut lists at 1,000 addresses.
+//! Source: `k8s.io/kubernetes/pkg/controller/endpoint`. It does not truncate lists at 1,000 addresses.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::child::Child;
 use super::kind::Kind;
-use super::look::{Look, Next};
+use super::reconcile::{Reconcile, Requeue};
 use super::selectors;
 use crate::control::plane::Plane;
 use crate::control::write::Writer;
@@ -28,9 +28,9 @@ pub(super) struct Port {
     pub(super) app_protocol: Option<String>,
 }
 
-pub(super) fn reconcile(service: &Look<'_>) -> Next {
+pub(super) fn reconcile(service: &Reconcile<'_>) -> Requeue {
     let Some(pods) = pods(service) else {
-        return Next::Change;
+        return Requeue::OnChange;
     };
     let subsets = subsets(service, &pods);
     let mut labels = service.at("/metadata/labels").clone();
@@ -47,17 +47,17 @@ pub(super) fn reconcile(service: &Look<'_>) -> Next {
             "metadata": {"name": service.name(), "labels": labels}, "subsets": subsets,
         });
         service.create(Kind::Endpoints, &endpoints);
-        return Next::Change;
+        return Requeue::OnChange;
     };
     let is_same = known.at("/metadata/labels") == &labels && same(known.at("/subsets"), &subsets);
     if is_same || known.is_going() {
-        return Next::Change;
+        return Requeue::OnChange;
     }
-    Next::from(service.edit(&known, |endpoints| {
+    Requeue::from(service.edit(&known, |endpoints| {
         endpoints["metadata"]["labels"] = labels;
         endpoints["subsets"] = subsets;
         let object = endpoints.as_object_mut();
-        // What is empty is left out, as Go does it.
+        // Empty lists are left out, as Go does with `omitempty`.
         object
             .into_iter()
             .for_each(|all| all.retain(|_, value| *value != json!([])));
@@ -79,18 +79,20 @@ pub(super) fn clean_up(plane: &Plane, service: &ObjectKey) {
     }
 }
 
-/// Returns whether two lists are equal; none is an empty one.
+/// Returns whether two lists are equal; a missing one is empty.
 pub(super) fn same(a: &Value, b: &Value) -> bool {
     let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
     list(a) == list(b)
 }
 
-pub(super) fn is_headless(service: &Look<'_>) -> bool {
+pub(super) fn is_headless(service: &Reconcile<'_>) -> bool {
     service.text("/spec/clusterIP") == "None"
 }
 
-/// Returns the Pods of a Service that have an address; `None` if somebody else says where it leads.
-pub(super) fn pods(service: &Look<'_>) -> Option<Vec<Child>> {
+/// Returns the Pods of a Service that have an address.
+///
+/// `None` if the Service has no selector, so that users write its endpoints, or needs none.
+pub(super) fn pods(service: &Reconcile<'_>) -> Option<Vec<Child>> {
     if service.stored.is_deleting() || service.text("/spec/type") == "ExternalName" {
         return None;
     }
@@ -101,13 +103,13 @@ pub(super) fn pods(service: &Look<'_>) -> Option<Vec<Child>> {
     Some(pods)
 }
 
-/// Returns whether the Pods of a Service count as ready whatever they are.
-pub(super) fn publishes_all(service: &Look<'_>) -> bool {
+/// Returns whether the Pods of a Service count as ready even if they are not.
+pub(super) fn publishes_all(service: &Reconcile<'_>) -> bool {
     service.at("/spec/publishNotReadyAddresses") == true
 }
 
 /// Returns the ports of a Service as a Pod has them; those it does not have are left out.
-pub(super) fn ports(service: &Look<'_>, pod: &Child) -> Vec<Port> {
+pub(super) fn ports(service: &Reconcile<'_>, pod: &Child) -> Vec<Port> {
     let ports = service.at("/spec/ports").as_array().into_iter().flatten();
     let port = |port: &Value| {
         let text = |member: &str| port[member].as_str().map(str::to_owned);
@@ -148,14 +150,14 @@ pub(super) fn target_of(pod: &Child) -> Value {
 }
 
 /// Returns the host name of a Pod that the DNS of a Service knows.
-pub(super) fn host_name<'a>(service: &Look<'_>, pod: &'a Child) -> Option<&'a str> {
+pub(super) fn host_name<'a>(service: &Reconcile<'_>, pod: &'a Child) -> Option<&'a str> {
     let is_ours = pod.text("/spec/subdomain") == service.name();
     let name = pod.text("/spec/hostname");
     (is_ours && !name.is_empty()).then_some(name)
 }
 
 /// Returns the addresses by the ports they have, ready or not.
-fn subsets(service: &Look<'_>, pods: &[Child]) -> Value {
+fn subsets(service: &Reconcile<'_>, pods: &[Child]) -> Value {
     let mut by_ports: BTreeMap<Vec<Port>, [Vec<Value>; 2]> = BTreeMap::new();
     let all = publishes_all(service);
     for pod in pods.iter().filter(|pod| all || !pod.is_going()) {
@@ -199,8 +201,9 @@ fn subset((ports, [ready, other]): (Vec<Port>, [Vec<Value>; 2])) -> Value {
         ("notReadyAddresses", other),
         ("ports", ports.collect()),
     ];
-    let lists = lists.into_iter().filter(|(_, list)| !list.is_empty());
     lists
+        .into_iter()
+        .filter(|(_, list)| !list.is_empty())
         .map(|(member, list)| (member.to_owned(), Value::from(list)))
         .collect()
 }

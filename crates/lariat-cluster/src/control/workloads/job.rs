@@ -11,84 +11,84 @@ use serde_json::{Value, json};
 use super::child::Child;
 use super::conditions::{Condition, is_true};
 use super::kind::Kind;
-use super::look::{Look, Next};
+use super::reconcile::{Reconcile, Requeue};
 use super::template;
 
 const INDEX: &str = "batch.kubernetes.io/job-completion-index";
 
-/// How many Pods are created before the others get their turn.
+/// How many Pods are created before other objects get their turn.
 const BURST: usize = 100;
 
 /// A Job and its Pods.
 struct Job<'a> {
-    look: &'a Look<'a>,
+    cx: &'a Reconcile<'a>,
     pods: &'a [Child],
     parallelism: usize,
-    /// How many have to succeed; without it one success ends all.
+    /// How many have to succeed; without it one success completes the Job.
     completions: Option<usize>,
     is_indexed: bool,
 }
 
-/// Why a Job is over.
+/// Why a Job is finished.
 struct Verdict {
     succeeded: bool,
     reason: &'static str,
     message: &'static str,
 }
 
-pub(super) fn reconcile(look: &Look<'_>) -> Next {
-    let conditions = look.at("/status/conditions");
-    if look.stored.is_deleting() {
-        return Next::Change;
+pub(super) fn reconcile(cx: &Reconcile<'_>) -> Requeue {
+    let conditions = cx.at("/status/conditions");
+    if cx.stored.is_deleting() {
+        return Requeue::OnChange;
     }
     if is_true(conditions, "Complete") || is_true(conditions, "Failed") {
-        return delete_after_ttl(look);
+        return delete_after_ttl(cx);
     }
-    let pods = look.children(Kind::Pod);
-    let job = Job::new(look, &pods);
+    let pods = cx.children(Kind::Pod);
+    let job = Job::new(cx, &pods);
     let verdict = job.verdict();
-    let is_suspended = look.at("/spec/suspend") == true;
+    let is_suspended = cx.at("/spec/suspend") == true;
     let next = match &verdict {
         Ok(_) => job.stop(),
         Err(_) if is_suspended => job.stop(),
         Err(next) => job.fill().or(*next),
     };
     let status = job.status(verdict.ok().as_ref(), is_suspended);
-    next.or(Next::from(look.write_status(status)))
+    next.or(Requeue::from(cx.write_status(status)))
 }
 
-/// Deletes a Job some time after its end, where it says so.
-fn delete_after_ttl(look: &Look<'_>) -> Next {
-    let Some(seconds) = look.at("/spec/ttlSecondsAfterFinished").as_u64() else {
-        return Next::Change;
+/// Deletes a finished Job once its `ttlSecondsAfterFinished` has passed.
+fn delete_after_ttl(cx: &Reconcile<'_>) -> Requeue {
+    let Some(seconds) = cx.at("/spec/ttlSecondsAfterFinished").as_u64() else {
+        return Requeue::OnChange;
     };
-    let conditions = look.at("/status/conditions").as_array();
+    let conditions = cx.at("/status/conditions").as_array();
     let is_end = |each: &&Value| {
         each["status"] == "True" && (each["type"] == "Complete" || each["type"] == "Failed")
     };
     let end = conditions.and_then(|all| all.iter().find(is_end)?["lastTransitionTime"].as_str());
-    let left = end.and_then(|end| look.until(end, Duration::from_secs(seconds)));
+    let left = end.and_then(|end| cx.until(end, Duration::from_secs(seconds)));
     match left {
-        Some(at) => Next::At(at),
-        None => Next::from(look.delete_self()),
+        Some(at) => Requeue::At(at),
+        None => Requeue::from(cx.delete_self()),
     }
 }
 
 impl<'a> Job<'a> {
-    fn new(look: &'a Look<'a>, pods: &'a [Child]) -> Self {
+    fn new(cx: &'a Reconcile<'a>, pods: &'a [Child]) -> Self {
         let number = |pointer: &str| {
-            let number = look.at(pointer).as_u64();
+            let number = cx.at(pointer).as_u64();
             number.map(|number| usize::try_from(number).unwrap_or(usize::MAX))
         };
         let parallelism = number("/spec/parallelism");
         let completions = number("/spec/completions");
         Self {
-            look,
+            cx,
             pods,
             parallelism: parallelism.unwrap_or(1),
             // With neither the Job is one Pod.
             completions: completions.or(parallelism.is_none().then_some(1)),
-            is_indexed: look.text("/spec/completionMode") == "Indexed",
+            is_indexed: cx.text("/spec/completionMode") == "Indexed",
         }
     }
 
@@ -117,8 +117,8 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// Returns why the Job is over, or when to look again.
-    fn verdict(&self) -> Result<Verdict, Next> {
+    /// Returns why the Job is finished, or when its deadline is.
+    fn verdict(&self) -> Result<Verdict, Requeue> {
         let over = |succeeded, reason, message| {
             Ok(Verdict {
                 succeeded,
@@ -127,7 +127,7 @@ impl<'a> Job<'a> {
             })
         };
         let failed = self.in_phase("Failed").count();
-        let limit = self.look.at("/spec/backoffLimit").as_u64().unwrap_or(6);
+        let limit = self.cx.at("/spec/backoffLimit").as_u64().unwrap_or(6);
         if u64::try_from(failed).unwrap_or(u64::MAX) > limit {
             let message = "Job has reached the specified backoff limit";
             return over(false, "BackoffLimitExceeded", message);
@@ -140,13 +140,13 @@ impl<'a> Job<'a> {
             let message = "Reached expected number of succeeded pods";
             return over(true, "CompletionsReached", message);
         }
-        let deadline = self.look.at("/spec/activeDeadlineSeconds").as_u64();
-        let started = self.look.text("/status/startTime");
+        let deadline = self.cx.at("/spec/activeDeadlineSeconds").as_u64();
+        let started = self.cx.text("/status/startTime");
         let Some(seconds) = deadline.filter(|_| !started.is_empty()) else {
-            return Err(Next::Change);
+            return Err(Requeue::OnChange);
         };
-        match self.look.until(started, Duration::from_secs(seconds)) {
-            Some(at) => Err(Next::At(at)),
+        match self.cx.until(started, Duration::from_secs(seconds)) {
+            Some(at) => Err(Requeue::At(at)),
             None => over(
                 false,
                 "DeadlineExceeded",
@@ -156,25 +156,25 @@ impl<'a> Job<'a> {
     }
 
     /// Deletes the Pods that still run.
-    fn stop(&self) -> Next {
-        self.active().fold(Next::Change, |next, pod| {
-            next.or(Next::from(self.look.delete(pod, None)))
+    fn stop(&self) -> Requeue {
+        self.active().fold(Requeue::OnChange, |next, pod| {
+            next.or(Requeue::from(self.cx.delete(pod, None)))
         })
     }
 
     /// Creates Pods up to the parallelism, or deletes those beyond it.
-    fn fill(&self) -> Next {
+    fn fill(&self) -> Requeue {
         let active: Vec<&Child> = self.active().collect();
         let succeeded = self.succeeded();
         let wanted = match self.completions {
             Some(all) => self.parallelism.min(all.saturating_sub(succeeded)),
-            // The first success ends it: nothing new is begun.
+            // The first success completes the Job: no Pod is created any more.
             None if succeeded > 0 => active.len(),
             None => self.parallelism,
         };
         let surplus = active.iter().skip(wanted);
-        let next = surplus.fold(Next::Change, |next, pod| {
-            next.or(Next::from(self.look.delete(pod, None)))
+        let next = surplus.fold(Requeue::OnChange, |next, pod| {
+            next.or(Requeue::from(self.cx.delete(pod, None)))
         });
         let missing = wanted.saturating_sub(active.len()).min(BURST);
         let mut indexes = self.free_indexes(&active);
@@ -184,7 +184,7 @@ impl<'a> Job<'a> {
                 break;
             }
             if !self
-                .look
+                .cx
                 .create(Kind::Pod, &self.pod(index.filter(|_| self.is_indexed)))
             {
                 break;
@@ -193,7 +193,7 @@ impl<'a> Job<'a> {
         next
     }
 
-    /// Iterates over the indexes for which there is neither a success nor a running Pod.
+    /// Iterates over the indexes with neither a success nor a running Pod.
     fn free_indexes(&self, active: &[&Child]) -> impl Iterator<Item = usize> + use<> {
         let mut taken = self.completed();
         taken.extend(active.iter().filter_map(|pod| index(pod)));
@@ -202,13 +202,13 @@ impl<'a> Job<'a> {
     }
 
     fn pod(&self, index: Option<usize>) -> Value {
-        let mut pod = template::pod(self.look);
-        let name = self.look.name();
+        let mut pod = template::pod(self.cx);
+        let name = self.cx.name();
         for label in ["batch.kubernetes.io/job-name", "job-name"] {
             template::label(&mut pod, label, name);
         }
         for label in ["batch.kubernetes.io/controller-uid", "controller-uid"] {
-            template::label(&mut pod, label, self.look.stored.uid());
+            template::label(&mut pod, label, self.cx.stored.uid());
         }
         if let Some(index) = index {
             let text = index.to_string();
@@ -221,15 +221,15 @@ impl<'a> Job<'a> {
     }
 
     fn status(&self, verdict: Option<&Verdict>, is_suspended: bool) -> Value {
-        let now = self.look.now();
-        let mut status = self.look.at("/status").clone();
+        let now = self.cx.now();
+        let mut status = self.cx.at("/status").clone();
         if !status.is_object() {
             status = json!({});
         }
         if status["startTime"].is_null() && !is_suspended {
             status["startTime"] = now.clone().into();
         }
-        // Those that still run are being deleted by now.
+        // Pods that still run are being deleted by now.
         let runs = verdict.is_none() && !is_suspended;
         let active: Vec<&Child> = self.active().filter(|_| runs).collect();
         let counts = [
@@ -265,7 +265,7 @@ impl<'a> Job<'a> {
         };
         if is_suspended {
             set(Condition::new("Suspended", true).because("JobSuspended", "Job suspended"));
-        } else if is_true(self.look.at("/status/conditions"), "Suspended") {
+        } else if is_true(self.cx.at("/status/conditions"), "Suspended") {
             set(Condition::new("Suspended", false).because("JobResumed", "Job resumed"));
         }
         let Some(verdict) = verdict else {

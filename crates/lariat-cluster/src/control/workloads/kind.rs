@@ -1,4 +1,4 @@
-//! The kinds the simulation knows.
+//! The kinds that are simulated.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The kubelets: let Pods start, become ready, come to their end.
+//! The kubelets: start Pods, make them ready, end them.
 
 use std::collections::HashMap;
 use std::net::Ipv4Addr;
@@ -8,15 +8,15 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::conditions::is_true;
-use super::look::{Look, Next};
 use super::nodes::Nodes;
 use super::pod_status::{self, Address};
+use super::reconcile::{Reconcile, Requeue};
 use crate::control::write::Written;
 use crate::verbs::{Deletion, Propagation};
 
-/// What a Pod does next.
+/// The next transition of a Pod.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum Transition {
     Bind,
     Start,
     BecomeReady,
@@ -24,11 +24,11 @@ pub(super) enum Step {
     Terminate,
 }
 
-/// Where every Pod is.
+/// The kubelets of all nodes.
 #[derive(Debug, Default)]
 pub(super) struct Kubelet {
-    /// The next step of each Pod that waits for one, and since when.
-    waiting: HashMap<Arc<str>, (Step, Instant)>,
+    /// The next transition of each Pod that waits for one, and since when it waits.
+    waiting: HashMap<Arc<str>, (Transition, Instant)>,
     /// How many addresses were given to Pods.
     addresses: u32,
 }
@@ -38,36 +38,42 @@ impl Kubelet {
         self.waiting.remove(uid);
     }
 
-    /// Returns until when a Pod waits for a step, or `None` if it is time.
-    pub(super) fn wait(&mut self, pod: &Look<'_>, step: Step, delay: Duration) -> Option<Instant> {
+    /// Returns until when a Pod waits for a transition, or `None` if it is due.
+    pub(super) fn wait(
+        &mut self,
+        pod: &Reconcile<'_>,
+        transition: Transition,
+        delay: Duration,
+    ) -> Option<Instant> {
         let now = Instant::now();
         let entry = self.waiting.entry(pod.stored.shared_uid());
-        let (known, since) = entry.or_insert((step, now));
-        if *known != step {
-            (*known, *since) = (step, now);
+        let (known, since) = entry.or_insert((transition, now));
+        if *known != transition {
+            (*known, *since) = (transition, now);
         }
-        // A delay beyond every clock is a day, after which it is looked at again.
+        // What is too far ahead for the clock is enqueued for tomorrow, and then again.
         let at = since
             .checked_add(delay)
             .unwrap_or(now + Duration::from_secs(86_400));
         (at > now).then_some(at)
     }
 
-    /// Takes the next step of a Pod, if it is time for it.
-    pub(super) fn run(&mut self, pod: &Look<'_>, nodes: &Nodes) -> Next {
+    /// Carries out the next transition of a Pod, if it is due.
+    pub(super) fn run(&mut self, pod: &Reconcile<'_>, nodes: &Nodes) -> Requeue {
         let node = pod.text("/spec/nodeName");
         let state = nodes.get(node);
         // A Pod whose node is gone can only be deleted.
-        let next = next_step(pod).filter(|(step, _)| *step == Step::Terminate || state.is_some());
-        let Some((step, delay)) = next else {
-            return Next::Change;
+        let is_possible =
+            |next: &(Transition, Duration)| next.0 == Transition::Terminate || state.is_some();
+        let Some((transition, delay)) = next_transition(pod).filter(is_possible) else {
+            return Requeue::OnChange;
         };
-        if let Some(at) = self.wait(pod, step, delay) {
-            return Next::At(at);
+        if let Some(at) = self.wait(pod, transition, delay) {
+            return Requeue::At(at);
         }
-        let written = match step {
-            Step::Bind => Written::Done,
-            Step::Start => {
+        let written = match transition {
+            Transition::Bind => Written::Done,
+            Transition::Start => {
                 let address = self.address();
                 let host = state.map_or("", |state| &state.address);
                 pod.write_status(pod_status::running(
@@ -78,15 +84,15 @@ impl Kubelet {
                     },
                 ))
             }
-            Step::BecomeReady => pod.write_status(pod_status::ready(pod)),
-            Step::End => pod.write_status(pod_status::ended(pod, pod_status::exit_code(pod))),
-            Step::Terminate => terminate(pod),
+            Transition::BecomeReady => pod.write_status(pod_status::ready(pod)),
+            Transition::End => pod.write_status(pod_status::ended(pod, pod_status::exit_code(pod))),
+            Transition::Terminate => terminate(pod),
         };
         self.waiting.remove(pod.stored.uid());
-        Next::from(written)
+        Requeue::from(written)
     }
 
-    /// Gives no address up to one that a Pod has already.
+    /// Skips all addresses up to one that a Pod has already.
     pub(super) fn note_address(&mut self, address: &str) {
         let address = address.parse::<Ipv4Addr>().map(|each| each.octets());
         if let Ok([10, second @ 64..128, third, fourth]) = address {
@@ -102,35 +108,36 @@ impl Kubelet {
     }
 }
 
-fn next_step(pod: &Look<'_>) -> Option<(Step, Duration)> {
+fn next_transition(pod: &Reconcile<'_>) -> Option<(Transition, Duration)> {
     let settings = pod.settings;
     if pod.stored.is_deleting() {
-        let grace = pod.at("/metadata/deletionGracePeriodSeconds").as_u64();
-        let grace = Duration::from_secs(grace.unwrap_or(0));
-        // One that was let go already waits for its finalizers.
-        return (!grace.is_zero()).then(|| (Step::Terminate, settings.termination.min(grace)));
+        let seconds = pod.at("/metadata/deletionGracePeriodSeconds").as_u64();
+        let grace = Duration::from_secs(seconds.unwrap_or(0));
+        // A Pod that was terminated already waits for its finalizers.
+        return (!grace.is_zero())
+            .then(|| (Transition::Terminate, settings.termination.min(grace)));
     }
     match pod.text("/status/phase") {
-        "" | "Pending" => Some((Step::Start, settings.start)),
+        "" | "Pending" => Some((Transition::Start, settings.start)),
         "Running" if !is_true(pod.at("/status/conditions"), "ContainersReady") => Some((
-            Step::BecomeReady,
+            Transition::BecomeReady,
             settings.readiness.saturating_add(backoff(pod)),
         )),
-        "Running" => Some((Step::End, pod_status::run_time(pod)?)),
+        "Running" => Some((Transition::End, pod_status::run_time(pod)?)),
         _ => None,
     }
 }
 
-/// Lets a running Pod fail at once.
-pub(super) fn fail(pod: &Look<'_>) -> Next {
+/// Fails a running Pod at once.
+pub(super) fn fail(pod: &Reconcile<'_>) -> Requeue {
     match pod.text("/status/phase") {
-        "Running" => Next::from(pod.write_status(pod_status::ended(pod, 1))),
-        _ => Next::Change,
+        "Running" => Requeue::from(pod.write_status(pod_status::ended(pod, 1))),
+        _ => Requeue::OnChange,
     }
 }
 
-/// Returns how long a container that ended waits to be started again: 10 s, doubled up to 5 min.
-fn backoff(pod: &Look<'_>) -> Duration {
+/// Returns the back-off of a container that is restarted: 10 s, doubled up to 5 min.
+fn backoff(pod: &Reconcile<'_>) -> Duration {
     let restarts = pod.at("/status/containerStatuses/0/restartCount").as_u64();
     let Some(again) = restarts.unwrap_or(0).checked_sub(1) else {
         return Duration::ZERO;
@@ -139,8 +146,8 @@ fn backoff(pod: &Look<'_>) -> Duration {
     Duration::from_secs(seconds.min(300))
 }
 
-/// Lets a deleted Pod go, as a kubelet does when its containers have ended.
-fn terminate(pod: &Look<'_>) -> Written {
+/// Deletes a Pod for good, as a kubelet does when its containers have ended.
+fn terminate(pod: &Reconcile<'_>) -> Written {
     let deletion = Deletion {
         grace: Some(0),
         propagation: Some(Propagation::Background),

@@ -1,7 +1,7 @@
 //! Simulated nodes and workloads: a scheduler, kubelets, and the controllers of workloads.
 //!
-//! Each object is looked at when it or something it owns changed, or when its time has come. A look
-//! reads the store itself, does at most what is to be done now, and says when it wants to be made again.
+//! An object is reconciled when it or something it owns has changed, or when it is due. A reconcile reads
+//! the store, writes what is to be written now, and returns when the object is to be reconciled again.
 
 mod adoption;
 mod child;
@@ -13,12 +13,13 @@ mod cron_job;
 mod daemon_set;
 mod deployment;
 mod endpoints;
+mod handle;
 mod job;
 mod kind;
 mod kubelet;
-mod look;
 mod nodes;
 mod pod_status;
+mod reconcile;
 mod replica_set;
 mod rollout;
 mod scheduler;
@@ -28,3 +29,4 @@ mod stateful_set;
 mod template;
 
 pub(super) use controller::Simulation;
+pub use handle::SimulatedWorkloads;

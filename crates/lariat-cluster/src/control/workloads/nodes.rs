@@ -1,4 +1,4 @@
-//! The nodes: which there are, and how many Pods each has.
+//! The nodes, and how many Pods each has.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -20,11 +20,11 @@ pub(super) struct Nodes {
     bound: HashMap<Arc<str>, String>,
     /// How many Pods are bound to each node.
     pods: HashMap<String, usize>,
-    /// The nodes of the start were created.
+    /// Whether the nodes of the [settings](crate::Workloads::nodes) were created.
     created: bool,
 }
 
-/// A node as far as the scheduler looks at it.
+/// What the scheduler reads of a node.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct NodeState {
     pub(super) labels: BTreeMap<String, String>,
@@ -33,7 +33,7 @@ pub(super) struct NodeState {
 }
 
 impl Nodes {
-    /// Notes a change of a node; tells whether it may matter to the scheduler.
+    /// Observes a change of a node; returns whether it may matter to the scheduler.
     pub(super) fn observe_node(&mut self, event: &Event) -> bool {
         let name = event.object.key().name();
         if event.event == EventType::Deleted {
@@ -41,13 +41,14 @@ impl Nodes {
         }
         let object = Value::Object(event.object.object());
         let labels = object["metadata"]["labels"].as_object();
-        let labels = labels.into_iter().flatten();
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let addresses = object["status"]["addresses"].as_array();
-        let mut addresses = addresses.into_iter().flatten();
-        let address = addresses.find(|each| each["type"] == "InternalIP");
+        let is_internal = |each: &&Value| each["type"] == "InternalIP";
+        let address = addresses.and_then(|all| all.iter().find(is_internal));
         let state = NodeState {
             labels: labels
+                .into_iter()
+                .flatten()
                 .map(|(name, value)| (name.clone(), text(value)))
                 .collect(),
             is_unschedulable: object["spec"]["unschedulable"] == true,
@@ -62,7 +63,7 @@ impl Nodes {
         true
     }
 
-    /// Notes to which node a Pod is bound; returns the address of one that has come with it.
+    /// Observes to which node a Pod is bound; returns the address of a Pod that was created with one.
     pub(super) fn observe_pod(&mut self, event: &Event) -> Option<String> {
         let uid = event.object.shared_uid();
         if event.event == EventType::Deleted {
@@ -77,8 +78,8 @@ impl Nodes {
             return None;
         }
         let object = Value::Object(event.object.object());
-        let node = object["spec"]["nodeName"].as_str();
-        let node = node.filter(|name| !name.is_empty())?;
+        let bound_to = object["spec"]["nodeName"].as_str();
+        let node = bound_to.filter(|name| !name.is_empty())?;
         *self.pods.entry(node.to_owned()).or_default() += 1;
         self.bound.insert(uid, node.to_owned());
         object["status"]["podIP"].as_str().map(str::to_owned)
@@ -102,7 +103,7 @@ impl Nodes {
         self.nodes.iter()
     }
 
-    /// Returns the node with the fewest Pods among those that fit.
+    /// Returns the node with the fewest Pods, of those that fit.
     pub(super) fn choose(&self, fits: impl Fn(&str, &NodeState) -> bool) -> Option<&str> {
         let fitting = self.nodes.iter().filter(|(name, node)| fits(name, node));
         let count = |name: &str| self.pods.get(name).copied().unwrap_or(0);
@@ -110,12 +111,12 @@ impl Nodes {
         chosen.map(|(name, _)| name.as_str())
     }
 
-    /// Returns whether the nodes of the start are still to be created.
+    /// Returns whether the nodes of the settings are still to be created.
     pub(super) fn are_to_create_now(&self, count: usize) -> bool {
         !self.created && count > 0
     }
 
-    /// The same, and from then on they are not.
+    /// Returns the same, once: from then on they are not.
     pub(super) fn are_to_create(&mut self, count: usize) -> bool {
         let are = self.are_to_create_now(count);
         self.created = true;
@@ -123,7 +124,7 @@ impl Nodes {
     }
 }
 
-/// Creates the nodes of the start that are missing, ready.
+/// Creates the missing nodes of the settings, ready.
 pub(super) fn create(plane: &Plane, count: usize) {
     let catalog = plane.server.kinds.catalog();
     let Some(resource) = Kind::Node.resource(&catalog) else {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::conditions::Condition;
-use super::look::Look;
+use super::reconcile::Reconcile;
 
 const RUN_FOR: &str = "lariat.dev/run-for";
 const EXIT_CODE: &str = "lariat.dev/exit-code";
@@ -17,7 +17,7 @@ pub(super) struct Address<'a> {
     pub(super) own: &'a str,
 }
 
-fn annotation<'a>(pod: &'a Look<'_>, name: &str) -> &'a str {
+fn annotation<'a>(pod: &'a Reconcile<'_>, name: &str) -> &'a str {
     pod.at("/metadata/annotations")
         .get(name)
         .and_then(Value::as_str)
@@ -25,27 +25,27 @@ fn annotation<'a>(pod: &'a Look<'_>, name: &str) -> &'a str {
 }
 
 /// Returns how long the containers of a Pod run, or `None` if they run for ever.
-pub(super) fn run_time(pod: &Look<'_>) -> Option<Duration> {
+pub(super) fn run_time(pod: &Reconcile<'_>) -> Option<Duration> {
     let given = parse_duration(annotation(pod, RUN_FOR));
     let is_over_by_itself = matches!(pod.text("/spec/restartPolicy"), "Never" | "OnFailure");
     let fails = exit_code(pod) != 0;
     given.or((is_over_by_itself || fails).then_some(pod.settings.run_time))
 }
 
-/// Reads a span as Go writes it, such as `1m30s` or `250ms`.
+/// Parses a duration as Go writes it, such as `1m30s` or `250ms`.
 fn parse_duration(text: &str) -> Option<Duration> {
     let span: jiff::SignedDuration = text.parse().ok()?;
     Duration::try_from(span).ok()
 }
 
-/// Returns the code with which the containers of a Pod end by themselves.
-pub(super) fn exit_code(pod: &Look<'_>) -> i64 {
+/// Returns the exit code of the containers of a Pod.
+pub(super) fn exit_code(pod: &Reconcile<'_>) -> i64 {
     let code = annotation(pod, EXIT_CODE).parse();
     code.unwrap_or(i64::from(annotation(pod, FAIL) == "true"))
 }
 
 /// Returns the status of a Pod whose containers have started.
-pub(super) fn running(pod: &Look<'_>, address: &Address<'_>) -> Value {
+pub(super) fn running(pod: &Reconcile<'_>, address: &Address<'_>) -> Value {
     let now = pod.now();
     let mut status = pod.at("/status").clone();
     if !status.is_object() {
@@ -71,7 +71,7 @@ pub(super) fn running(pod: &Look<'_>, address: &Address<'_>) -> Value {
 }
 
 /// Returns the status of a running Pod that is ready.
-pub(super) fn ready(pod: &Look<'_>) -> Value {
+pub(super) fn ready(pod: &Reconcile<'_>) -> Value {
     let mut status = pod.at("/status").clone();
     let now = pod.now();
     set_ready(&mut status["conditions"], true, "", &now);
@@ -86,8 +86,8 @@ pub(super) fn ready(pod: &Look<'_>) -> Value {
     status
 }
 
-/// Returns the status of a Pod whose containers have ended; they are restarted where the Pod says so.
-pub(super) fn ended(pod: &Look<'_>, code: i64) -> Value {
+/// Returns the status of a Pod whose containers have ended; its restart policy decides what follows.
+pub(super) fn ended(pod: &Reconcile<'_>, code: i64) -> Value {
     let restarts = match pod.text("/spec/restartPolicy") {
         "Never" => false,
         "OnFailure" => code != 0,
@@ -138,18 +138,17 @@ pub(super) fn ended(pod: &Look<'_>, code: i64) -> Value {
 
 fn set_ready(conditions: &mut Value, is_ready: bool, names: &str, now: &str) {
     for kind in ["Ready", "ContainersReady"] {
-        let condition = Condition::new(kind, is_ready);
         let condition = if is_ready {
-            condition
+            Condition::new(kind, true)
         } else {
             let message = format!("containers with unready status: [{names}]");
-            condition.because("ContainersNotReady", message)
+            Condition::new(kind, false).because("ContainersNotReady", message)
         };
         condition.set(conditions, now, None);
     }
 }
 
-fn names(pod: &Look<'_>) -> String {
+fn names(pod: &Reconcile<'_>) -> String {
     let containers = pod.at("/spec/containers").as_array().into_iter().flatten();
     let names: Vec<&str> = containers
         .filter_map(|each| each["name"].as_str())
@@ -157,7 +156,7 @@ fn names(pod: &Look<'_>) -> String {
     names.join(" ")
 }
 
-fn containers(pod: &Look<'_>, state: &Value, is_ready: bool) -> Value {
+fn containers(pod: &Reconcile<'_>, state: &Value, is_ready: bool) -> Value {
     let uid = pod.stored.uid().replace('-', "");
     let containers = pod.at("/spec/containers").as_array().into_iter().flatten();
     let status = |(number, container): (usize, &Value)| {

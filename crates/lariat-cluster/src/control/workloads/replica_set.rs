@@ -8,14 +8,14 @@ use serde_json::{Value, json};
 
 use super::child::Child;
 use super::kind::Kind;
-use super::look::{Look, Next};
+use super::reconcile::{Reconcile, Requeue};
 use super::selectors::Selectors;
 use super::{adoption, template};
 
-/// How many Pods are created or deleted before the others get their turn.
+/// How many Pods are created or deleted before other objects get their turn.
 const BURST: i64 = 100;
 
-pub(super) fn reconcile(set: &Look<'_>, selectors: &Selectors) -> Next {
+pub(super) fn reconcile(set: &Reconcile<'_>, selectors: &Selectors) -> Requeue {
     if let Some(next) = adoption::adopt(set, selectors) {
         return next;
     }
@@ -35,17 +35,17 @@ pub(super) fn reconcile(set: &Look<'_>, selectors: &Selectors) -> Next {
             active.sort_by_key(|pod| rank(pod));
             let surplus = usize::try_from((count - wanted).min(BURST)).unwrap_or(0);
             for pod in active.drain(..surplus) {
-                next = next.or(Next::from(set.delete(pod, None)));
+                next = next.or(Requeue::from(set.delete(pod, None)));
             }
         }
     }
     let available = Available::of(set, &active);
-    next.or(available.next).or(Next::from(
+    next.or(available.next).or(Requeue::from(
         set.write_status(status(set, &active, &available)),
     ))
 }
 
-/// Orders Pods by how little is lost with them: those that do not run, are not ready, are young.
+/// Returns a sort key: Pods that are deleted first do not run, are not ready, or are young.
 fn rank(pod: &Child) -> (bool, bool, bool, std::cmp::Reverse<String>) {
     (
         !pod.text("/spec/nodeName").is_empty(),
@@ -59,20 +59,20 @@ fn rank(pod: &Child) -> (bool, bool, bool, std::cmp::Reverse<String>) {
 #[derive(Debug)]
 pub(super) struct Available {
     pub(super) count: i64,
-    /// When the next Pod will have been.
-    pub(super) next: Next,
+    /// When the next Pod becomes available.
+    pub(super) next: Requeue,
 }
 
 impl Available {
-    pub(super) fn of(owner: &Look<'_>, pods: &[&Child]) -> Self {
+    pub(super) fn of(owner: &Reconcile<'_>, pods: &[&Child]) -> Self {
         let mut available = Self {
             count: 0,
-            next: Next::Change,
+            next: Requeue::OnChange,
         };
         for pod in pods {
             match available_at(owner, pod) {
                 None => {}
-                Some(Next::At(at)) => available.next = available.next.or(Next::At(at)),
+                Some(Requeue::At(at)) => available.next = available.next.or(Requeue::At(at)),
                 Some(_) => available.count += 1,
             }
         }
@@ -80,23 +80,23 @@ impl Available {
     }
 }
 
-/// Returns when a Pod that is ready counts as available, `Next::Change` if it does.
-fn available_at(owner: &Look<'_>, pod: &Child) -> Option<Next> {
+/// Returns when a ready Pod becomes available, `Requeue::OnChange` if it is.
+fn available_at(owner: &Reconcile<'_>, pod: &Child) -> Option<Requeue> {
     let since = pod.ready_since()?;
     let seconds = owner.at("/spec/minReadySeconds").as_u64().unwrap_or(0);
     if seconds == 0 {
-        return Some(Next::Change);
+        return Some(Requeue::OnChange);
     }
     let until = owner.until(since, Duration::from_secs(seconds));
-    Some(until.map_or(Next::Change, Next::At))
+    Some(until.map_or(Requeue::OnChange, Requeue::At))
 }
 
 /// Returns whether a Pod has been ready for long enough.
-pub(super) fn is_available(owner: &Look<'_>, pod: &Child) -> bool {
-    available_at(owner, pod) == Some(Next::Change)
+pub(super) fn is_available(owner: &Reconcile<'_>, pod: &Child) -> bool {
+    available_at(owner, pod) == Some(Requeue::OnChange)
 }
 
-fn status(set: &Look<'_>, active: &[&Child], available: &Available) -> Value {
+fn status(set: &Reconcile<'_>, active: &[&Child], available: &Available) -> Value {
     let labels = set.at("/spec/template/metadata/labels");
     let is_labelled = |pod: &&&Child| {
         let mut wanted = labels.as_object().into_iter().flatten();
@@ -120,7 +120,7 @@ fn status(set: &Look<'_>, active: &[&Child], available: &Available) -> Value {
             usize::try_from(available.count).unwrap_or(0),
         ),
     ];
-    // What is zero is left out, as Go does it.
+    // Zeros are left out, as Go does with `omitempty`.
     for (member, count) in counts.into_iter().filter(|(_, count)| *count > 0) {
         status[member] = count.into();
     }

@@ -1,13 +1,13 @@
-//! The way of a Deployment from its old ReplicaSets to the new one.
+//! The rollout of a Deployment, from its old ReplicaSets to the new one.
 
 use super::child::Child;
 use super::kind::Kind;
-use super::look::{Look, Next};
+use super::reconcile::{Reconcile, Requeue};
 use super::template::share;
 
 /// A Deployment and its ReplicaSets.
 pub(super) struct Rollout<'a> {
-    pub(super) deployment: &'a Look<'a>,
+    pub(super) deployment: &'a Reconcile<'a>,
     /// The set of the present template.
     pub(super) new: Option<Child>,
     /// The others, the oldest first.
@@ -21,7 +21,7 @@ pub(super) struct Rollout<'a> {
 }
 
 impl<'a> Rollout<'a> {
-    pub(super) fn new(deployment: &'a Look<'a>, new: Option<Child>, old: Vec<Child>) -> Self {
+    pub(super) fn new(deployment: &'a Reconcile<'a>, new: Option<Child>, old: Vec<Child>) -> Self {
         let replicas = deployment.replicas();
         let recreates = deployment.text("/spec/strategy/type") == "Recreate";
         let given = |member: &str, rounds_up| {
@@ -36,7 +36,7 @@ impl<'a> Rollout<'a> {
                 given("maxUnavailable", false).min(replicas),
             )
         };
-        // With neither there would be no way forward.
+        // With neither the rollout could not begin.
         if surge == 0 && unavailable == 0 && !recreates {
             unavailable = 1;
         }
@@ -51,7 +51,7 @@ impl<'a> Rollout<'a> {
         }
     }
 
-    /// Adds up a number over all sets.
+    /// Returns the sum of a number over all sets.
     pub(super) fn sum(&self, pointer: &str) -> i64 {
         self.sum_old(pointer) + self.new_number(pointer)
     }
@@ -72,7 +72,7 @@ impl<'a> Rollout<'a> {
             && self.sum_old("/spec/replicas") == 0
     }
 
-    /// Returns whether the rollout is further than the status of the Deployment says.
+    /// Returns whether the rollout has progressed since the status of the Deployment was written.
     pub(super) fn has_moved(&self) -> bool {
         let known = |member: &str| {
             let number = self.deployment.number(&format!("/status/{member}"));
@@ -106,23 +106,21 @@ impl<'a> Rollout<'a> {
     fn has_old_pods(&self) -> bool {
         self.sum_old("/spec/replicas") > 0
             || self.old.iter().any(|set| {
-                let look = Look::new(
+                let cx = Reconcile::new(
                     self.deployment.plane,
                     self.deployment.settings,
                     Kind::ReplicaSet,
                     set.stored.key(),
                 );
-                let pods = look
-                    .map(|look| look.children(Kind::Pod))
-                    .unwrap_or_default();
+                let pods = cx.map(|cx| cx.children(Kind::Pod)).unwrap_or_default();
                 pods.iter().any(|pod| !pod.is_over())
             })
     }
 
-    /// Moves the rollout on by what is allowed now.
-    pub(super) fn advance(&self) -> Next {
+    /// Scales the sets as far as the strategy allows now.
+    pub(super) fn advance(&self) -> Requeue {
         let is_paused = self.deployment.at("/spec/paused") == true;
-        let mut next = Next::Change;
+        let mut next = Requeue::OnChange;
         if let Some(new) = &self.new {
             let wanted = if is_paused {
                 new.number("/spec/replicas").min(self.replicas)
@@ -130,7 +128,7 @@ impl<'a> Rollout<'a> {
                 self.new_replicas()
             };
             if wanted != new.number("/spec/replicas") {
-                next = next.or(Next::from(self.deployment.scale(new, wanted)));
+                next = next.or(Requeue::from(self.deployment.scale(new, wanted)));
             }
         }
         if is_paused {
@@ -140,8 +138,8 @@ impl<'a> Rollout<'a> {
         let mut healthy_room = self.sum("/status/availableReplicas") - self.least();
         for set in &self.old {
             let present = set.number("/spec/replicas");
-            let unhealthy = (present - set.number("/status/availableReplicas")).max(0);
-            let unhealthy = unhealthy.min(room).min(present);
+            let unavailable = (present - set.number("/status/availableReplicas")).max(0);
+            let unhealthy = unavailable.min(room).min(present);
             let healthy = (present - unhealthy)
                 .min(healthy_room)
                 .min(room - unhealthy)
@@ -154,7 +152,7 @@ impl<'a> Rollout<'a> {
             if less > 0 {
                 room -= less;
                 healthy_room -= healthy;
-                next = next.or(Next::from(self.deployment.scale(set, present - less)));
+                next = next.or(Requeue::from(self.deployment.scale(set, present - less)));
             }
         }
         next
@@ -165,7 +163,7 @@ impl<'a> Rollout<'a> {
         self.replicas - self.unavailable
     }
 
-    /// Returns how many Pods of old sets may go now.
+    /// Returns how many Pods of old sets may be deleted now.
     fn old_surplus(&self) -> i64 {
         let unavailable =
             self.new_number("/spec/replicas") - self.new_number("/status/availableReplicas");

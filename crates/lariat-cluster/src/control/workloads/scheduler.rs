@@ -1,21 +1,21 @@
 //! The scheduler: binds Pods to nodes.
 //!
-//! It looks at what nodes exist and can be scheduled to, at `nodeSelector`, and at the affinity to one
-//! node that Pods of DaemonSets have; not at resources, taints or other affinities.
+//! It considers which nodes exist and are schedulable, `nodeSelector`, and the affinity to one
+//! node that Pods of DaemonSets have; not resources, taints or other affinities.
 
 use serde_json::{Value, json};
 
 use super::conditions::{Condition, is_true};
-use super::kubelet::{Kubelet, Step};
-use super::look::{Look, Next};
+use super::kubelet::{Kubelet, Transition};
 use super::nodes::{NodeState, Nodes};
+use super::reconcile::{Reconcile, Requeue};
 use crate::control::write::Writer;
 use crate::strategy::Part;
 
 const MANAGER: &str = "kube-scheduler";
 
 /// Returns whether a Pod waits for this scheduler.
-pub(super) fn is_to_schedule(pod: &Look<'_>) -> bool {
+pub(super) fn is_to_schedule(pod: &Reconcile<'_>) -> bool {
     let scheduler = pod.text("/spec/schedulerName");
     let gates = pod.at("/spec/schedulingGates").as_array();
     pod.text("/spec/nodeName").is_empty()
@@ -24,9 +24,9 @@ pub(super) fn is_to_schedule(pod: &Look<'_>) -> bool {
         && gates.is_none_or(Vec::is_empty)
 }
 
-pub(super) fn schedule(pod: &Look<'_>, nodes: &mut Nodes, kubelet: &mut Kubelet) -> Next {
-    if let Some(at) = kubelet.wait(pod, Step::Bind, pod.settings.scheduling) {
-        return Next::At(at);
+pub(super) fn schedule(pod: &Reconcile<'_>, nodes: &mut Nodes, kubelet: &mut Kubelet) -> Requeue {
+    if let Some(at) = kubelet.wait(pod, Transition::Bind, pod.settings.scheduling) {
+        return Requeue::At(at);
     }
     let writer = Writer {
         server: &pod.plane.server,
@@ -41,9 +41,9 @@ pub(super) fn schedule(pod: &Look<'_>, nodes: &mut Nodes, kubelet: &mut Kubelet)
                 .because("Unschedulable", message)
                 .set(&mut status["conditions"], &now, None);
         });
-        return Next::from(written).or(Next::Nodes);
+        return Requeue::from(written).or(Requeue::OnNodes);
     };
-    Next::from(writer.store(&pod.resource, &pod.stored, |object| {
+    Requeue::from(writer.store(&pod.resource, &pod.stored, |object| {
         let mut value = Value::Object(std::mem::take(object));
         value["spec"]["nodeName"] = node.into();
         if !is_true(&value["status"]["conditions"], "PodScheduled") {
@@ -57,10 +57,10 @@ pub(super) fn schedule(pod: &Look<'_>, nodes: &mut Nodes, kubelet: &mut Kubelet)
 }
 
 /// Returns whether a Pod may run on a node.
-pub(super) fn fits(pod: &Look<'_>, name: &str, node: &NodeState) -> bool {
+pub(super) fn fits(pod: &Reconcile<'_>, name: &str, node: &NodeState) -> bool {
     let is_pinned_elsewhere = pinned_node(pod).is_some_and(|pinned| pinned != name);
     let is_pinned = pinned_node(pod).is_some();
-    // A DaemonSet tolerates nodes that are closed for others.
+    // Pods of DaemonSets tolerate nodes that are unschedulable.
     !is_pinned_elsewhere
         && (is_pinned || !node.is_unschedulable)
         && selects(pod.at("/spec/nodeSelector"), node)
@@ -73,7 +73,7 @@ pub(super) fn selects(selector: &Value, node: &NodeState) -> bool {
 }
 
 /// Returns the only node that the affinity of a Pod admits by name.
-fn pinned_node<'a>(pod: &'a Look<'_>) -> Option<&'a str> {
+fn pinned_node<'a>(pod: &'a Reconcile<'_>) -> Option<&'a str> {
     let term = "/spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution\
         /nodeSelectorTerms/0/matchFields/0";
     let field = pod.at(term);

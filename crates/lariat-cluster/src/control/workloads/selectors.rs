@@ -1,4 +1,4 @@
-//! Which Services and ReplicaSets select which Pods, and the Pods nobody controls.
+//! Which Services and ReplicaSets select which Pods, and which Pods have no controller.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -11,7 +11,7 @@ use super::kind::Kind;
 use crate::control::metadata::Metadata;
 use crate::store::{Event, EventType, Stored};
 
-/// Kept up to date by every commit.
+/// The selectors, which every commit keeps up to date.
 #[derive(Debug, Default)]
 pub(super) struct Selectors {
     services: BTreeMap<ObjectKey, LabelSelector>,
@@ -21,7 +21,7 @@ pub(super) struct Selectors {
 }
 
 impl Selectors {
-    /// Notes what a Service or a ReplicaSet selects.
+    /// Observes a change of a Service or a ReplicaSet.
     pub(super) fn observe(&mut self, kind: Kind, event: &Event) {
         let object = Value::Object(event.object.object());
         let (all, selector) = match kind {
@@ -35,12 +35,12 @@ impl Selectors {
         };
     }
 
-    /// Notes the state of a Pod; returns who selects it or did, and who may adopt it.
+    /// Observes a change of a Pod; returns what selects it or did, and what may adopt it.
     pub(super) fn observe_pod(&mut self, event: &Event) -> Vec<(Kind, ObjectKey)> {
         let pod = &event.object;
-        let states = [Some(pod), event.previous.as_ref()];
-        let states: Vec<&Labels> = states.iter().flatten().map(|each| each.labels()).collect();
-        let services = selecting(&self.services, pod.key(), &states);
+        let states = [Some(pod), event.previous.as_ref()].into_iter().flatten();
+        let labels: Vec<&Labels> = states.map(|each| each.labels()).collect();
+        let services = selecting(&self.services, pod.key(), &labels);
         let mut concerned: Vec<(Kind, ObjectKey)> =
             services.map(|key| (Kind::Service, key)).collect();
         if event.event == EventType::Deleted || !is_orphan(pod) {
@@ -48,7 +48,7 @@ impl Selectors {
             return concerned;
         }
         self.orphans.insert(pod.key().clone(), pod.labels().clone());
-        let sets = selecting(&self.replica_sets, pod.key(), &states[..1]);
+        let sets = selecting(&self.replica_sets, pod.key(), &labels[..1]);
         concerned.extend(sets.map(|key| (Kind::ReplicaSet, key)));
         concerned
     }
@@ -104,9 +104,15 @@ fn selecting<'a>(
 /// Reads the selector of a Service; without one it has none of the Pods.
 pub(super) fn of_map(labels: &Value) -> Option<LabelSelector> {
     let labels = labels.as_object().filter(|labels| !labels.is_empty())?;
-    let pairs = labels.iter();
-    let pairs = pairs.map(|(key, value)| format!("{key}={}", value.as_str().unwrap_or_default()));
-    pairs.collect::<Vec<String>>().join(",").parse().ok()
+    let pair =
+        |(key, value): (&String, &Value)| format!("{key}={}", value.as_str().unwrap_or_default());
+    labels
+        .iter()
+        .map(pair)
+        .collect::<Vec<String>>()
+        .join(",")
+        .parse()
+        .ok()
 }
 
 /// Reads a selector of labels and expressions.
@@ -122,8 +128,8 @@ fn of_set(selector: &Value) -> Option<LabelSelector> {
 
 fn expression(expression: &Value) -> String {
     let key = expression["key"].as_str().unwrap_or_default();
-    let values = expression["values"].as_array().into_iter().flatten();
-    let values: Vec<&str> = values.filter_map(Value::as_str).collect();
+    let listed = expression["values"].as_array().into_iter().flatten();
+    let values: Vec<&str> = listed.filter_map(Value::as_str).collect();
     let mut term = key.to_owned();
     let written = match expression["operator"].as_str().unwrap_or_default() {
         "In" => write!(term, " in ({})", values.join(",")),
@@ -149,8 +155,8 @@ mod tests {
         let labels: Labels = [("app", "web"), ("tier", "front")].into_iter().collect();
         let is = |operator: &str, key: &str, values: Value| {
             let term = json!({"key": key, "operator": operator, "values": values});
-            let selector = json!({"matchLabels": {"app": "web"}, "matchExpressions": [term]});
-            let selector = of_set(&selector).expect("the selector is well formed");
+            let set = json!({"matchLabels": {"app": "web"}, "matchExpressions": [term]});
+            let selector = of_set(&set).expect("the selector is well formed");
             selector.matches(&labels)
         };
         assert!(is("In", "tier", json!(["front", "back"])));

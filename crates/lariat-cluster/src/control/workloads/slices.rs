@@ -1,7 +1,7 @@
 //! The EndpointSlices of Services.
 //!
-//! Source: `k8s.io/endpointslice`. Addresses are in the order of their numbers, so one that goes may move
-//! others to another slice; only addresses of Pods as their status has them first are looked at.
+//! Source: `k8s.io/endpointslice`. Addresses are in the order of their numbers, so a deletion may move
+//! others to another slice; of the addresses of a Pod only the first in its status is used.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::child::Child;
 use super::endpoints::{self, Port};
 use super::kind::Kind;
-use super::look::{Look, Next};
+use super::reconcile::{Reconcile, Requeue};
 
 /// How many endpoints a slice has at most.
 const MOST: usize = 100;
@@ -28,25 +28,24 @@ struct Content {
     ports: Value,
 }
 
-pub(super) fn reconcile(service: &Look<'_>) -> Next {
+pub(super) fn reconcile(service: &Reconcile<'_>) -> Requeue {
     let Some(pods) = endpoints::pods(service) else {
-        return Next::Change;
+        return Requeue::OnChange;
     };
     let labels = labels(service);
     let mut known = service.children(Kind::EndpointSlice);
     known.retain(|slice| slice.label(MANAGED_BY) == CONTROLLER && !slice.is_going());
     let mut wanted = contents(service, &pods);
-    // What is right already stays; the others get what is missing.
+    // Slices with wanted content stay; the others are updated with what is missing.
     known.retain(|slice| {
-        let is_right = |content: &Content| content.is_in(slice);
-        let at = wanted.iter().position(is_right);
+        let at = wanted.iter().position(|content| content.is_in(slice));
         let is_kept = at.is_some() && slice.at("/metadata/labels") == &labels;
         if let Some(at) = at.filter(|_| is_kept) {
             wanted.swap_remove(at);
         }
         !is_kept
     });
-    let mut next = Next::Change;
+    let mut next = Requeue::OnChange;
     for content in wanted {
         let fits = |slice: &Child| slice.text("/addressType") == content.address_type;
         match known.iter().position(fits) {
@@ -57,17 +56,17 @@ pub(super) fn reconcile(service: &Look<'_>) -> Next {
                     slice["endpoints"] = content.endpoints;
                     slice["ports"] = content.ports;
                 });
-                next = next.or(Next::from(written));
+                next = next.or(Requeue::from(written));
             }
             None => create(service, &labels, &content),
         }
     }
     known.iter().fold(next, |next, slice| {
-        next.or(Next::from(service.delete(slice, None)))
+        next.or(Requeue::from(service.delete(slice, None)))
     })
 }
 
-fn labels(service: &Look<'_>) -> Value {
+fn labels(service: &Reconcile<'_>) -> Value {
     let mut labels = service.at("/metadata/labels").clone();
     if !labels.is_object() {
         labels = json!({});
@@ -80,7 +79,7 @@ fn labels(service: &Look<'_>) -> Value {
     labels
 }
 
-fn create(service: &Look<'_>, labels: &Value, content: &Content) {
+fn create(service: &Reconcile<'_>, labels: &Value, content: &Content) {
     let slice = json!({
         "kind": "EndpointSlice", "apiVersion": "discovery.k8s.io/v1",
         "metadata": {
@@ -100,8 +99,8 @@ impl Content {
     }
 }
 
-/// Returns what the slices of a Service are to have: those with the same ports together.
-fn contents(service: &Look<'_>, pods: &[Child]) -> Vec<Content> {
+/// Returns the wanted content of the slices of a Service, one or more for each set of ports.
+fn contents(service: &Reconcile<'_>, pods: &[Child]) -> Vec<Content> {
     let mut groups: BTreeMap<(&'static str, Vec<Port>), Vec<Value>> = BTreeMap::new();
     for pod in pods {
         let kind = if pod.text("/status/podIP").contains(':') {
@@ -112,7 +111,7 @@ fn contents(service: &Look<'_>, pods: &[Child]) -> Vec<Content> {
         let group = groups.entry((kind, endpoints::ports(service, pod)));
         group.or_default().push(endpoint(service, pod));
     }
-    // A Service without Pods has a slice all the same.
+    // A Service without Pods has an empty slice.
     if groups.is_empty() {
         groups.insert(("IPv4", Vec::new()), Vec::new());
     }
@@ -140,7 +139,7 @@ fn port(port: Port) -> Value {
     json
 }
 
-fn endpoint(service: &Look<'_>, pod: &Child) -> Value {
+fn endpoint(service: &Reconcile<'_>, pod: &Child) -> Value {
     let serving = pod.is_ready();
     let is_published = endpoints::publishes_all(service);
     let mut endpoint = json!({

@@ -1,16 +1,16 @@
-//! Making Pods out of templates.
+//! Creates Pods from templates.
 
 use serde_json::{Value, json};
 
-use super::look::Look;
+use super::reconcile::Reconcile;
 
 /// The characters that a hash is written in: as in generated names.
 const CHARACTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
 
-/// Returns the Pod that a template describes, controlled by the object looked at.
+/// Returns the Pod that the template of a workload describes, controlled by it.
 ///
 /// It has no name yet.
-pub(super) fn pod(owner: &Look<'_>) -> Value {
+pub(super) fn pod(owner: &Reconcile<'_>) -> Value {
     let template = owner.at("/spec/template");
     let mut metadata = json!({
         "generateName": format!("{}-", owner.name()),
@@ -44,7 +44,7 @@ fn set(object: &mut Value, member: &str, name: &str, value: &str) {
     map[name] = value.into();
 }
 
-/// Returns the hash of a template, by which its Pods are told from those of others.
+/// Returns the hash of a template, which labels its Pods.
 ///
 /// It is not the hash a real cluster computes, which depends on how Go prints the template; it has its
 /// form.

@@ -1,37 +1,13 @@
-//! Rows of HorizontalPodAutoscalers.
+//! Cells of HorizontalPodAutoscalers.
 
-use super::column::{AGE, NAME, Printer, text};
-use super::row::{NONE, Row};
-
-pub(super) const AUTOSCALERS: Printer = Printer {
-    columns: &[
-        NAME,
-        text("Reference"),
-        text("Targets"),
-        text("MinPods"),
-        text("MaxPods"),
-        text("Replicas"),
-        AGE,
-    ],
-    cells: |scaler| {
-        let target = scaler.at("/spec/scaleTargetRef");
-        let reference = format!("{}/{}", target.text("/kind"), target.text("/name"));
-        vec![
-            scaler.name().into(),
-            reference.into(),
-            metrics(scaler).into(),
-            scaler.scalar_or("/spec/minReplicas", "<unset>").into(),
-            scaler.number("/spec/maxReplicas").into(),
-            scaler.number("/status/currentReplicas").into(),
-            scaler.age().into(),
-        ]
-    },
-};
+use super::row::{NONE, UNKNOWN};
+use crate::printers::source::Row;
 
 /// How many metrics are shown.
 const SHOWN: usize = 2;
 
-fn metrics(scaler: Row<'_>) -> String {
+/// Returns the present and the wanted value of the first metrics.
+pub(super) fn targets(scaler: Row<'_>) -> String {
     let specs: Vec<Row<'_>> = scaler.rows("/spec/metrics").collect();
     if specs.is_empty() {
         // Version 1 knows one metric only.
@@ -61,8 +37,6 @@ fn metrics(scaler: Row<'_>) -> String {
         _ => shown,
     }
 }
-
-const UNKNOWN: &str = "<unknown>";
 
 fn metric(spec: Row<'_>, status: Row<'_>) -> String {
     let member = match spec.text("/type") {

@@ -1,36 +1,13 @@
-//! Rows of Pods.
+//! Cells of Pods.
 
+use lariat_apimachinery::kinds::Resource;
 use serde_json::{Value, json};
 
-use super::age;
-use super::column::{AGE, NAME, Printer, text, wide};
-use super::row::{Cells, NONE, Row};
+use super::row::NONE;
+use crate::printers::age;
+use crate::printers::source::Row;
 
-pub(super) const PODS: Printer = Printer {
-    columns: &[
-        NAME,
-        text("Ready"),
-        text("Status"),
-        text("Restarts"),
-        AGE,
-        wide("IP"),
-        wide("Node"),
-        wide("Nominated Node"),
-        wide("Readiness Gates"),
-    ],
-    cells: pod,
-};
-
-pub(super) const POD_TEMPLATES: Printer = Printer {
-    columns: &[NAME, text("Containers"), text("Images"), text("Pod Labels")],
-    cells: |template| {
-        let [names, images] = template.containers("/template/spec/containers");
-        let labels = template.labels("/template/metadata/labels");
-        vec![template.name().into(), names, images, labels.into()]
-    },
-};
-
-/// What the containers of a Pod come to.
+/// What the statuses of all containers of a Pod add up to.
 #[derive(Debug)]
 struct Summary {
     reason: String,
@@ -41,55 +18,56 @@ struct Summary {
     restarted: String,
 }
 
-fn pod(pod: Row<'_>) -> Cells {
+/// Returns how many containers of a Pod are ready, of how many.
+pub(super) fn ready(pod: Row<'_>) -> String {
     let summary = summarize(pod);
-    let reason = match (pod.is_deleting(), pod.text("/status/reason")) {
+    format!("{}/{}", summary.ready, summary.total)
+}
+
+/// Returns the phase of a Pod, or what keeps it from running.
+pub(super) fn status(pod: Row<'_>) -> String {
+    match (pod.is_deleting(), pod.text("/status/reason")) {
         (true, "NodeLost") => "Unknown".to_owned(),
         (true, _) if !matches!(pod.text("/status/phase"), "Succeeded" | "Failed") => {
             "Terminating".to_owned()
         }
-        _ => summary.reason,
-    };
-    let mut restarts = summary.restarts.to_string();
-    if summary.restarts != 0 && !summary.restarted.is_empty() {
-        let ago = age::since(Some(&summary.restarted), pod.now);
-        restarts = format!("{restarts} ({ago} ago)");
+        _ => summarize(pod).reason,
     }
-    let address = pod.text_or("/status/podIPs/0/ip", pod.text("/status/podIP"));
-    vec![
-        pod.name().into(),
-        format!("{}/{}", summary.ready, summary.total).into(),
-        reason.into(),
-        restarts.into(),
-        pod.age().into(),
-        if address.is_empty() { NONE } else { address }.into(),
-        pod.text_or("/spec/nodeName", NONE).into(),
-        pod.text_or("/status/nominatedNodeName", NONE).into(),
-        readiness_gates(pod).into(),
-    ]
 }
 
-/// Returns the condition that tells a client that a Pod has run to its end.
-pub(super) fn conditions(pod: Row<'_>) -> Option<Value> {
-    let message = match pod.text("/status/phase") {
+/// Returns how often the containers of a Pod were restarted, and when the last of them was.
+pub(super) fn restarts(pod: Row<'_>) -> String {
+    let summary = summarize(pod);
+    if summary.restarts == 0 || summary.restarted.is_empty() {
+        return summary.restarts.to_string();
+    }
+    let ago = age::since(&summary.restarted, pod.now);
+    format!("{} ({ago} ago)", summary.restarts)
+}
+
+/// Returns the conditions of the row of a Pod, which report that it has run to its end.
+pub(in crate::printers) fn conditions(resource: &Resource, pod: &Value) -> Option<Value> {
+    let is_pod = resource.group.is_empty() && resource.plural == "pods";
+    let phase = pod.pointer("/status/phase").and_then(Value::as_str);
+    let message = match phase.filter(|_| is_pod)? {
         "Succeeded" => "The pod has completed successfully.",
         "Failed" => "The pod failed.",
         _ => return None,
     };
-    let reason = pod.text("/status/phase");
     Some(json!([
-        {"type": "Completed", "status": "True", "reason": reason, "message": message},
+        {"type": "Completed", "status": "True", "reason": phase, "message": message},
     ]))
 }
 
-fn readiness_gates(pod: Row<'_>) -> String {
+/// Returns how many readiness gates of a Pod have passed, of how many.
+pub(super) fn readiness_gates(pod: Row<'_>) -> String {
     let gates = pod.list("/spec/readinessGates");
     if gates.is_empty() {
         return NONE.to_owned();
     }
     let passed = pod
         .rows("/spec/readinessGates")
-        .filter(|gate| pod.condition("/status/conditions", gate.text("/conditionType")) == "True");
+        .filter(|gate| pod.condition(gate.text("/conditionType")) == "True");
     format!("{}/{}", passed.count(), gates.len())
 }
 
@@ -121,7 +99,7 @@ fn summarize(pod: Row<'_>) -> Summary {
 }
 
 impl Summary {
-    /// Looks at the init containers; if they are through, returns the restarts of those that stay.
+    /// Counts the init containers; if all have ended or started, returns the restarts of the sidecars.
     fn initialize(&mut self, pod: Row<'_>) -> Option<(i64, String)> {
         let total = pod.count("/spec/initContainers");
         let mut sidecars = (0, String::new());
@@ -152,11 +130,11 @@ impl Summary {
             initializing = true;
             break;
         }
-        let initialized = pod.condition("/status/conditions", "Initialized") == "True";
+        let initialized = pod.condition("Initialized") == "True";
         (!initializing || initialized).then_some(sidecars)
     }
 
-    /// Looks at the containers themselves, the first of which has the last word.
+    /// Counts the containers; of their reasons that of the first is kept.
     fn run(&mut self, pod: Row<'_>) {
         let mut running = false;
         for status in pod.rows("/status/containerStatuses").rev() {
@@ -172,7 +150,7 @@ impl Summary {
             }
         }
         if self.reason == "Completed" && running {
-            let ready = pod.condition("/status/conditions", "Ready") == "True";
+            let ready = pod.condition("Ready") == "True";
             self.reason = if ready { "Running" } else { "NotReady" }.to_owned();
         }
     }
@@ -194,7 +172,7 @@ fn later(known: &mut String, time: &str) {
     }
 }
 
-/// Says how a container ended.
+/// Returns how a container ended.
 fn end_of(status: Row<'_>) -> String {
     let end = status.at("/state/terminated");
     match (end.text("/reason"), end.number("/signal")) {

@@ -1,29 +1,22 @@
-//! Spans of time as kubectl shows them.
+//! Spans of time as kubectl prints them.
 
 use jiff::Timestamp;
 
-/// What is shown for a time that is not there.
-const UNKNOWN: &str = "<unknown>";
+/// What is shown for times that cannot be.
+const INVALID: &str = "<invalid>";
 
-/// Returns how long ago a time was, or that it is unknown.
-pub(crate) fn since(time: Option<&str>, now: Timestamp) -> String {
-    match time.and_then(|time| time.parse::<Timestamp>().ok()) {
-        Some(time) => human(now.as_second() - time.as_second()),
-        None => UNKNOWN.to_owned(),
+/// Returns how long ago a time was.
+pub(super) fn since(time: &str, now: Timestamp) -> String {
+    match time.parse::<Timestamp>() {
+        Ok(time) => human(now.as_second() - time.as_second()),
+        Err(_) => INVALID.to_owned(),
     }
-}
-
-/// Returns the time between two, if both are times.
-pub(crate) fn between(from: &str, to: &str) -> Option<String> {
-    let from: Timestamp = from.parse().ok()?;
-    let to: Timestamp = to.parse().ok()?;
-    Some(human(to.as_second() - from.as_second()))
 }
 
 /// Writes some seconds with at most two units, the finer one only while it matters.
 ///
 /// Source: `HumanDuration` in `k8s.io/apimachinery/pkg/util/duration`.
-pub(crate) fn human(seconds: i64) -> String {
+pub(super) fn human(seconds: i64) -> String {
     let (minutes, hours) = (seconds / 60, seconds / 3600);
     let two = |large: i64, unit: char, small: i64, small_unit: char| match small {
         0 => format!("{large}{unit}"),
@@ -31,7 +24,7 @@ pub(crate) fn human(seconds: i64) -> String {
     };
     match seconds {
         // A little is forgiven to clocks that differ.
-        ..=-2 => "<invalid>".to_owned(),
+        ..=-2 => INVALID.to_owned(),
         -1 => "0s".to_owned(),
         _ if seconds < 2 * 60 => format!("{seconds}s"),
         _ if minutes < 10 => two(minutes, 'm', seconds % 60, 's'),
@@ -78,14 +71,9 @@ mod tests {
     }
 
     #[test]
-    fn a_time_that_is_not_there_is_unknown() {
+    fn times_are_compared_and_what_is_no_time_is_invalid() {
         let now = Timestamp::from_second(1_000_000).unwrap();
-        assert_eq!(since(None, now), "<unknown>");
-        assert_eq!(since(Some("nonsense"), now), "<unknown>");
-        assert_eq!(since(Some("1970-01-12T13:46:00Z"), now), "40s");
-        assert_eq!(
-            between("1970-01-01T00:00:00Z", "1970-01-01T00:02:05Z").as_deref(),
-            Some("2m5s")
-        );
+        assert_eq!(since("nonsense", now), "<invalid>");
+        assert_eq!(since("1970-01-12T13:46:00Z", now), "40s");
     }
 }

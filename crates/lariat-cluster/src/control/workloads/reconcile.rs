@@ -1,4 +1,4 @@
-//! The look at one object.
+//! The reconcile of one object.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,41 +17,42 @@ use crate::strategy::Part;
 use crate::verbs::{Deletion, Propagation};
 use crate::workloads::Workloads;
 
-/// When an object is looked at next.
+/// When an object is reconciled again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Next {
-    /// When something about it changes.
-    Change,
+pub(super) enum Requeue {
+    /// When it or something that concerns it changes.
+    OnChange,
     /// When the nodes change.
-    Nodes,
-    /// At once: something came in between.
-    Again,
+    OnNodes,
+    /// In the next turn: another write came in between.
+    Now,
+    /// At some time, unless a change comes first.
     At(Instant),
 }
 
-impl Next {
-    /// Combines two reasons to look again: the earlier counts.
+impl Requeue {
+    /// Combines two: the earlier counts.
     pub(super) fn or(self, other: Self) -> Self {
         match (self, other) {
-            (Self::Again, _) | (_, Self::Again) => Self::Again,
+            (Self::Now, _) | (_, Self::Now) => Self::Now,
             (Self::At(a), Self::At(b)) => Self::At(a.min(b)),
-            (Self::Change, other) => other,
+            (Self::OnChange, other) => other,
             (this, _) => this,
         }
     }
 }
 
-impl From<Written> for Next {
+impl From<Written> for Requeue {
     fn from(written: Written) -> Self {
         match written {
-            Written::Raced => Self::Again,
-            Written::Done | Written::Refused => Self::Change,
+            Written::Raced => Self::Now,
+            Written::Done | Written::Refused => Self::OnChange,
         }
     }
 }
 
-/// An object, and what it takes to act on it.
-pub(super) struct Look<'a> {
+/// An object to reconcile, and what it takes to write about it.
+pub(super) struct Reconcile<'a> {
     pub(super) plane: &'a Plane,
     pub(super) settings: &'a Workloads,
     pub(super) kind: Kind,
@@ -61,7 +62,7 @@ pub(super) struct Look<'a> {
     catalog: Arc<Catalog>,
 }
 
-impl<'a> Look<'a> {
+impl<'a> Reconcile<'a> {
     /// Reads an object; `None` if it is gone.
     pub(super) fn new(
         plane: &'a Plane,
@@ -106,7 +107,7 @@ impl<'a> Look<'a> {
         self.stored.key().name()
     }
 
-    /// Returns the revision of the spec that conditions speak of.
+    /// Returns the generation of the spec, which a status observes.
     pub(super) fn generation(&self) -> i64 {
         self.number("/metadata/generation").unwrap_or(0)
     }
@@ -119,8 +120,8 @@ impl<'a> Look<'a> {
     pub(super) fn until(&self, time: &str, after: Duration) -> Option<Instant> {
         let then: jiff::Timestamp = time.parse().ok()?;
         let end = then.checked_add(after).unwrap_or(jiff::Timestamp::MAX);
-        let left = end.duration_since(self.plane.server.clock.timestamp());
-        let left = Duration::try_from(left).ok()?;
+        let signed = end.duration_since(self.plane.server.clock.timestamp());
+        let left = Duration::try_from(signed).ok()?;
         (!left.is_zero()).then(|| Instant::now() + left)
     }
 
@@ -159,14 +160,13 @@ impl<'a> Look<'a> {
         };
         let page = self.plane.server.store.range(resource.table, &range);
         let pods = page.map(|page| page.objects).unwrap_or_default();
-        let selected = pods.into_iter();
-        let selected = selected.filter(|stored| selector.matches(stored.labels()));
-        selected
+        pods.into_iter()
+            .filter(|stored| selector.matches(stored.labels()))
             .filter_map(|stored| Child::new(resource, stored))
             .collect()
     }
 
-    /// Returns the object of a kind with a name, in this one's namespace if the kind has any.
+    /// Returns the object of a kind and a name, in this one's namespace if the kind is namespaced.
     pub(super) fn find(&self, kind: Kind, name: &str) -> Option<Child> {
         let resource = kind.resource(&self.catalog)?;
         let key = resource.key(self.stored.key().namespace(), name);
@@ -204,7 +204,7 @@ impl<'a> Look<'a> {
         })
     }
 
-    /// Creates an object in this one's namespace; tells whether that was admitted.
+    /// Creates an object in this one's namespace; returns whether the server admitted it.
     pub(super) fn create(&self, kind: Kind, object: &Value) -> bool {
         let Some(resource) = kind.resource(&self.catalog) else {
             return false;
@@ -229,7 +229,7 @@ impl<'a> Look<'a> {
             .delete(&child.resource, &child.stored, deletion)
     }
 
-    /// Deletes the object looked at, and what it owns before it.
+    /// Deletes this object, and what it owns before it.
     pub(super) fn delete_self(&self) -> Written {
         let deletion = Deletion {
             grace: None,

@@ -1,89 +1,48 @@
-//! Objects as rows of a `Table`, which is how kubectl asks for them.
-
-mod age;
-mod autoscaling;
-mod cluster;
-mod column;
-mod custom;
-mod devices;
-mod networking;
-mod pods;
-mod policy;
-mod printers;
-mod row;
-mod storage;
-#[cfg(test)]
-mod tests;
-mod workloads;
+//! Writes tables in the form in which clients get them.
 
 use std::sync::Arc;
 
-use lariat_apimachinery::cause::StatusCause;
+use jiff::Timestamp;
 use lariat_apimachinery::kinds::Resource;
 use lariat_apimachinery::object::Object;
 use serde_json::{Value, json};
 
+use super::builtin;
+use super::column::{self, Column};
+use super::include::Include;
+use super::source::Row;
 use crate::clock::Clock;
-use crate::status::ApiError;
 use crate::store::{Draft, EventType, Stored};
 use crate::wire::negotiate::MetaVersion;
-use crate::wire::query::Query;
-use column::Printer;
-use row::{Cells, Row};
-
-/// How much of an object its row carries.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-enum Include {
-    None,
-    #[default]
-    Metadata,
-    Object,
-}
 
 /// Writes tables of one resource.
 #[derive(Debug)]
 pub(crate) struct Table {
     resource: Arc<Resource>,
+    columns: Arc<[Column]>,
     version: MetaVersion,
     include: Include,
     clock: Clock,
 }
 
-/// Checks the parameters of a table.
-pub(crate) fn check(query: &Query) -> Result<(), ApiError> {
-    Include::of(query).map(drop)
-}
-
-impl Include {
-    fn of(query: &Query) -> Result<Self, ApiError> {
-        Ok(match query.text("includeObject") {
-            None | Some("Metadata") => Self::Metadata,
-            Some("None") => Self::None,
-            Some("Object") => Self::Object,
-            Some(other) => {
-                let why = "must be 'Metadata', 'Object', 'None', or empty";
-                let cause = StatusCause::invalid("includeObject", &other.into(), why);
-                return Err(ApiError::bad_request(format!(
-                    "Unable to convert to Table as requested: {}",
-                    cause.text()
-                )));
-            }
-        })
-    }
-}
-
 impl Table {
-    /// Returns what writes the tables a query asks for, whose parameters were checked.
+    /// Creates a writer for a resource; ages are counted from the time of the clock.
     pub(crate) fn new(
         resource: &Arc<Resource>,
         version: MetaVersion,
-        query: &Query,
+        include: Include,
         clock: Clock,
     ) -> Self {
+        let columns = if resource.rules.custom {
+            column::of_definition(resource).into()
+        } else {
+            builtin::columns(resource)
+        };
         Self {
             resource: Arc::clone(resource),
+            columns,
             version,
-            include: Include::of(query).unwrap_or_default(),
+            include,
             clock,
         }
     }
@@ -91,7 +50,7 @@ impl Table {
     /// Writes a table up to its first row; `metadata` is the JSON inside the braces.
     pub(crate) fn opening(&self, metadata: &str, with_columns: bool) -> Vec<u8> {
         let columns = if with_columns {
-            Value::Array(self.definitions())
+            self.columns.iter().map(Column::definition).collect()
         } else {
             Value::Null
         };
@@ -110,10 +69,10 @@ impl Table {
     /// Writes the row of an object.
     pub(crate) fn row(&self, stored: &Stored) -> Vec<u8> {
         let object = Value::Object(stored.object());
-        let row = Row::new(&object, self.clock.timestamp());
+        let now = self.clock.timestamp();
         let mut json = br#"{"cells":"#.to_vec();
-        json.extend_from_slice(Value::Array(self.cells(row)).to_string().as_bytes());
-        if let Some(conditions) = self.conditions(row) {
+        json.extend_from_slice(self.cells(&object, now).to_string().as_bytes());
+        if let Some(conditions) = builtin::conditions(&self.resource, &object) {
             json.extend_from_slice(br#","conditions":"#);
             json.extend_from_slice(conditions.to_string().as_bytes());
         }
@@ -148,7 +107,7 @@ impl Table {
         json
     }
 
-    /// Makes the object that stands for a revision in a bookmark.
+    /// Creates the object that stands for a revision in a bookmark.
     pub(crate) fn bookmark(&self, revision: u64, ends_state: bool) -> Stored {
         let mut metadata = json!({"creationTimestamp": null});
         if ends_state {
@@ -160,32 +119,9 @@ impl Table {
         Draft::new(&object).stamp(revision, EventType::Modified)
     }
 
-    fn definitions(&self) -> Vec<Value> {
-        match self.printer() {
-            Some(printer) => printer
-                .columns
-                .iter()
-                .map(|column| column.definition())
-                .collect(),
-            None => custom::definitions(&self.resource),
-        }
-    }
-
-    fn cells(&self, row: Row<'_>) -> Cells {
-        match self.printer() {
-            Some(printer) => (printer.cells)(row),
-            None => custom::cells(&self.resource, row),
-        }
-    }
-
-    fn conditions(&self, row: Row<'_>) -> Option<Value> {
-        let is_pod = self.resource.group.is_empty() && self.resource.plural == "pods";
-        is_pod.then(|| pods::conditions(row)).flatten()
-    }
-
-    fn printer(&self) -> Option<Printer> {
-        let resource = &self.resource;
-        let built_in = !resource.rules.custom;
-        built_in.then(|| printers::printer(&resource.group, &resource.plural))
+    fn cells(&self, object: &Value, now: Timestamp) -> Value {
+        let row = Row { object, now };
+        let cells = self.columns.iter().map(|column| column.source.cell(row));
+        cells.collect()
     }
 }

@@ -1,0 +1,94 @@
+//! Parses the table of columns.
+
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock};
+
+use lariat_apimachinery::kinds::{Resource, qualified};
+use lariat_apimachinery::structural::json_path::JsonPath;
+use serde_json::Value;
+
+use super::functions;
+use crate::printers::column::Column;
+use crate::printers::source::{self, Function, Source};
+
+/// The columns of resources, by their qualified names.
+pub(super) type Columns = HashMap<&'static str, Arc<[Column]>>;
+
+pub(super) const TABLE: &str = include_str!("columns.txt");
+
+pub(super) static COLUMNS: LazyLock<Columns> =
+    LazyLock::new(|| parse(TABLE).expect("the table is well-formed, as a test checks"));
+
+/// Returns the columns of a built-in kind.
+pub(in crate::printers) fn columns(resource: &Resource) -> Arc<[Column]> {
+    columns_of(&resource.group, &resource.plural)
+}
+
+pub(super) fn columns_of(group: &str, plural: &str) -> Arc<[Column]> {
+    let (own, others) = (qualified(plural, group), format!("*.{group}"));
+    let names = [&*own, &*others, "*"];
+    let found = names.iter().find_map(|name| COLUMNS.get(*name));
+    found.map(Arc::clone).unwrap_or_default()
+}
+
+/// Parses a table; the columns of a resource stand below its name.
+fn parse(table: &'static str) -> Result<Columns, String> {
+    let mut all = Columns::new();
+    for block in table.split("\n\n") {
+        let mut lines = block.lines().filter(|line| !line.starts_with('#'));
+        let Some(names) = lines.next() else {
+            continue;
+        };
+        let columns: Arc<[Column]> = lines.map(column).collect::<Result<_, _>>()?;
+        for name in names.split(", ") {
+            all.insert(name, Arc::clone(&columns));
+        }
+    }
+    Ok(all)
+}
+
+fn column(line: &str) -> Result<Column, String> {
+    let parts = line.split("  ").map(str::trim);
+    let fields: Vec<&str> = parts.filter(|part| !part.is_empty()).collect();
+    match fields[..] {
+        ["Name"] => Ok(Column::name()),
+        ["Age"] => Ok(Column::age("string")),
+        [name, kind, source] => {
+            let wide = kind.strip_suffix(" wide");
+            Ok(Column {
+                priority: i32::from(wide.is_some()),
+                ..Column::new(name, wide.unwrap_or(kind), parse_source(source)?)
+            })
+        }
+        _ => Err(format!("not a column: {line}")),
+    }
+}
+
+/// Parses the alternatives of a source, the last of which may be what is printed for no value.
+fn parse_source(text: &str) -> Result<Source, String> {
+    let mut parts: Vec<&str> = text.split(" or ").collect();
+    let literal = parts.pop_if(|part| !part.starts_with('.') && !part.ends_with(')'));
+    let text = literal.unwrap_or_default();
+    let missing: Value = serde_json::from_str(text).unwrap_or_else(|_| text.into());
+    let of_value = match missing {
+        Value::Number(_) => source::integer,
+        Value::Bool(_) => source::boolean,
+        _ => source::text,
+    };
+    let alternatives = parts.into_iter().map(|part| alternative(part, of_value));
+    Ok(Source {
+        alternatives: alternatives.collect::<Result<_, _>>()?,
+        missing,
+    })
+}
+
+/// Parses a path or a function of a path; `of_value` prints the value of a path without a function.
+fn alternative(text: &str, of_value: Function) -> Result<(JsonPath, Function), String> {
+    if text.starts_with('.') {
+        return Ok((JsonPath::parse(text)?, of_value));
+    }
+    let call = text.strip_suffix(')').and_then(|call| call.split_once('('));
+    let (name, path) = call.ok_or_else(|| format!("neither a path nor a function: {text}"))?;
+    let function = functions::named(name).ok_or_else(|| format!("no such function: {name}"))?;
+    Ok((JsonPath::parse(path)?, function))
+}

@@ -1,0 +1,7 @@
+//! How nodes and workloads are simulated.
+
+mod settings;
+mod simulated;
+
+pub use settings::Workloads;
+pub(crate) use simulated::Simulated;
