@@ -1,12 +1,9 @@
 //! Help, suggestions, and projects that are written.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt};
-
-use crate::program::{Folder, lariat, run, stderr};
+use crate::program::{Folder, run};
 
 /// Lists the files of a folder and of those below it.
 fn files(folder: &Path, found: &mut Vec<PathBuf>) {

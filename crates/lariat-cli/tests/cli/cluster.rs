@@ -3,9 +3,9 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt};
+use tokio::io::AsyncReadExt;
 
-use crate::program::{Folder, Served, lariat, run, stderr};
+use crate::program::{Folder, Served, lariat, run};
 
 #[tokio::test]
 async fn a_cluster_serves_until_it_is_asked_to_end() {

@@ -3,9 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt};
-
-use crate::program::{Folder, Served, lariat, run, stderr};
+use crate::program::{Folder, Served, run};
 
 const PRODUCTION: &str = "\
 apiVersion: v1

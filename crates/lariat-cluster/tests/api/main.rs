@@ -15,6 +15,7 @@ mod customs;
 mod definition_paths;
 mod deletion;
 mod determinism;
+mod determinism_lines;
 mod determinism_steps;
 mod discovery;
 mod establishing;

@@ -24,12 +24,12 @@ pub(crate) struct Crew {
     factory: SharedControllerFactory,
     members: Vec<Member>,
     everywhere: Option<KindsRegistration>,
-    shared: Arc<Shared>,
+    shared: Arc<CrewState>,
     counter: u64,
 }
 
 /// What all handlers have in common.
-struct Shared {
+struct CrewState {
     good: AtomicBool,
     calls: AtomicU64,
     _witness: Arc<()>,
@@ -53,7 +53,7 @@ impl Crew {
             factory: factory.clone(),
             members: Vec::new(),
             everywhere: None,
-            shared: Arc::new(Shared {
+            shared: Arc::new(CrewState {
                 good: AtomicBool::new(false),
                 calls: AtomicU64::new(0),
                 _witness: witness,
@@ -143,7 +143,7 @@ impl Crew {
         assert_eq!(
             *member.seen.lock(),
             before,
-            "nobody is called once dismissed"
+            "no handler is called once it is dismissed"
         );
     }
 
@@ -188,7 +188,7 @@ impl Crew {
         if let Some(everywhere) = self.everywhere.take() {
             everywhere.deregister().await;
         }
-        self.shared = Arc::new(Shared {
+        self.shared = Arc::new(CrewState {
             good: AtomicBool::new(true),
             calls: AtomicU64::new(0),
             _witness: Arc::new(()),
@@ -196,7 +196,7 @@ impl Crew {
     }
 }
 
-impl Shared {
+impl CrewState {
     async fn handle<K: Labelled>(
         &self,
         cx: &Context<K>,

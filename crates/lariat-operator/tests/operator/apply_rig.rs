@@ -19,7 +19,7 @@ type Call = Result<Applied, Arc<ApplyError>>;
 
 /// The part of a rig the reconciler has too.
 #[derive(Clone)]
-struct State {
+struct SharedWithReconciler {
     wanted: Arc<Mutex<Vec<Value>>>,
     calls: Arc<Mutex<Vec<Call>>>,
     plans: Arc<Mutex<Option<Vec<SetPlan>>>>,
@@ -31,7 +31,7 @@ pub(crate) struct Rig {
     pub(crate) bench: Bench,
     /// How Widgets are cached.
     cache: KindOptions,
-    state: State,
+    state: SharedWithReconciler,
 }
 
 impl Rig {
@@ -68,7 +68,7 @@ impl Rig {
     }
 
     fn new(bench: Bench) -> Self {
-        let state = State {
+        let state = SharedWithReconciler {
             wanted: Arc::default(),
             calls: Arc::default(),
             plans: Arc::default(),
@@ -211,12 +211,12 @@ impl Rig {
         Api::namespaced(self.bench.cluster.client(), "default")
     }
 
-    /// Returns an object of a core kind, as somebody else sees it.
+    /// Returns an object of a core kind, as another client sees it.
     pub(crate) async fn config_map(&self, name: &str) -> Option<ConfigMap> {
         self.config_maps().get_opt(name).await.expect("read")
     }
 
-    /// Creates an object as somebody else.
+    /// Creates an object as another client.
     pub(crate) async fn create(&self, object: Value) {
         let object: DynamicObject = serde_json::from_value(object).expect("an object");
         let types = object.types.clone().expect("types");
@@ -236,7 +236,7 @@ impl Rig {
     }
 }
 
-/// Returns an object as somebody else writes it, who has to say in which namespace.
+/// Returns an object as another client writes it, with its namespace.
 pub(crate) fn in_default(mut object: Value) -> Value {
     object["metadata"]["namespace"] = json!("default");
     object

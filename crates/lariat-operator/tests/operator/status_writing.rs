@@ -35,7 +35,7 @@ async fn status(bench: &Bench, name: &str) -> Value {
     serde_json::to_value(widget.status).expect("it is JSON")
 }
 
-/// Writes a status as somebody else.
+/// Writes a status as another client.
 pub(crate) async fn merge_status(bench: &Bench, status: Value) {
     let patch = Patch::Merge(json!({"status": status}));
     let params = PatchParams::default();

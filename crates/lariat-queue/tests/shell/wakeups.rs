@@ -15,7 +15,7 @@ use tokio::time;
 use crate::Queue;
 
 #[derive(Debug, Clone)]
-enum Step {
+enum Operation {
     Add {
         key: u32,
         after: u64,
@@ -62,12 +62,12 @@ struct Crowd<'a> {
 }
 
 impl Crowd<'_> {
-    async fn step(&mut self, step: &Step) {
+    async fn step(&mut self, step: &Operation) {
         match *step {
-            Step::Add { key, after } => {
+            Operation::Add { key, after } => {
                 self.queue.add(key, Add::after(Duration::from_secs(after)));
             }
-            Step::Wait => {
+            Operation::Wait => {
                 let queue = self.queue;
                 self.waiting.push(Waiting {
                     get: Box::pin(queue.get()),
@@ -75,24 +75,26 @@ impl Crowd<'_> {
                 });
                 self.poll(self.waiting.len() - 1);
             }
-            Step::Poll(which) if !self.waiting.is_empty() => self.poll(which % self.waiting.len()),
-            Step::Cancel(which) if !self.waiting.is_empty() => {
+            Operation::Poll(which) if !self.waiting.is_empty() => {
+                self.poll(which % self.waiting.len())
+            }
+            Operation::Cancel(which) if !self.waiting.is_empty() => {
                 drop(self.waiting.swap_remove(which % self.waiting.len()));
             }
-            Step::Done(which) if !self.holding.is_empty() => {
+            Operation::Done(which) if !self.holding.is_empty() => {
                 self.holding.swap_remove(which % self.holding.len()).done();
             }
-            Step::DoneAndTryGet(which) if !self.holding.is_empty() => {
+            Operation::DoneAndTryGet(which) if !self.holding.is_empty() => {
                 let work = self.holding.swap_remove(which % self.holding.len());
                 let done = [(LaneId::WHOLE, Verdict::Done)];
                 self.holding.extend(work.done_and_try_get(done));
             }
-            Step::GiveBack(which) if !self.holding.is_empty() => {
+            Operation::GiveBack(which) if !self.holding.is_empty() => {
                 drop(self.holding.swap_remove(which % self.holding.len()));
             }
-            Step::Advance(seconds) => time::advance(Duration::from_secs(seconds)).await,
-            Step::Drain => self.queue.drain(),
-            Step::Resume => self.queue.resume(),
+            Operation::Advance(seconds) => time::advance(Duration::from_secs(seconds)).await,
+            Operation::Drain => self.queue.drain(),
+            Operation::Resume => self.queue.resume(),
             _ => {}
         }
         // Timers have a granularity of a millisecond.
@@ -122,7 +124,7 @@ impl Crowd<'_> {
     async fn finish(mut self) {
         self.queue.resume();
         if self.waiting.is_empty() {
-            self.step(&Step::Wait).await;
+            self.step(&Operation::Wait).await;
         }
         for _ in 0..200 {
             time::advance(Duration::from_secs(1)).await;
@@ -132,7 +134,7 @@ impl Crowd<'_> {
                 self.poll(which);
             }
             if self.waiting.is_empty() {
-                self.step(&Step::Wait).await;
+                self.step(&Operation::Wait).await;
             }
         }
         self.holding.drain(..).for_each(Work::done);
@@ -141,18 +143,18 @@ impl Crowd<'_> {
     }
 }
 
-fn step() -> impl Strategy<Value = Step> {
+fn step() -> impl Strategy<Value = Operation> {
     prop_oneof![
-        6 => (0_u32..4, prop_oneof![Just(0), 1_u64..6]).prop_map(|(key, after)| Step::Add { key, after }),
-        4 => Just(Step::Wait),
-        4 => any::<usize>().prop_map(Step::Poll),
-        3 => any::<usize>().prop_map(Step::Cancel),
-        3 => any::<usize>().prop_map(Step::Done),
-        3 => any::<usize>().prop_map(Step::DoneAndTryGet),
-        1 => any::<usize>().prop_map(Step::GiveBack),
-        3 => (1_u64..4).prop_map(Step::Advance),
-        1 => Just(Step::Drain),
-        2 => Just(Step::Resume),
+        6 => (0_u32..4, prop_oneof![Just(0), 1_u64..6]).prop_map(|(key, after)| Operation::Add { key, after }),
+        4 => Just(Operation::Wait),
+        4 => any::<usize>().prop_map(Operation::Poll),
+        3 => any::<usize>().prop_map(Operation::Cancel),
+        3 => any::<usize>().prop_map(Operation::Done),
+        3 => any::<usize>().prop_map(Operation::DoneAndTryGet),
+        1 => any::<usize>().prop_map(Operation::GiveBack),
+        3 => (1_u64..4).prop_map(Operation::Advance),
+        1 => Just(Operation::Drain),
+        2 => Just(Operation::Resume),
     ]
 }
 
