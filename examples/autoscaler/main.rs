@@ -58,7 +58,7 @@ async fn story(stage: &Stage) -> Result<()> {
     stage.step("one of them is deleted: it is replaced");
     let pods: Api<Pod> = Api::namespaced(stage.client.clone(), &blue);
     pods.delete("web-1", &DeleteParams::default()).await?;
-    stage.told(&["created pod"]).await?;
+    stage.until_printed(&["created pod"]).await?;
     ready(&autoscalers, 3).await?;
 
     stage.step("it is scaled down to one");

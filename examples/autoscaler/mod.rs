@@ -26,7 +26,7 @@ use lariat::prelude::*;
 use lariat::{Query, describe};
 use parking_lot::Mutex;
 
-use crate::{Paint, tell};
+use crate::{Paint, print_action};
 pub use kind::{Autoscaler, AutoscalerSpec, AutoscalerStatus};
 
 /// The label of a pod with the namespace of its Autoscaler.
@@ -238,6 +238,6 @@ fn report(cx: &Reconcile<Autoscaler>, event: Event) {
     } else {
         Paint::Green
     };
-    tell("Autoscaler", cx.key().name(), colour, event.note());
+    print_action("Autoscaler", cx.key().name(), colour, event.note());
     cx.event(event);
 }

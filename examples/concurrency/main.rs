@@ -12,7 +12,7 @@ use anyhow::{Context as _, Result};
 use lariat::SharedControllerFactory;
 use lariat::cluster::testing::pod;
 use lariat_examples::concurrency::Config;
-use lariat_examples::{About, Flag, Options, Stage, Table, hush, perform_with};
+use lariat_examples::{About, Flag, Options, Stage, TextTable, hush, perform_with};
 use tokio::time::timeout;
 
 const ABOUT: About = About {
@@ -69,7 +69,7 @@ fn config(options: &Options) -> Result<Config> {
         retries: options.value("retries")?,
         fails: false,
         // The story prints a table instead.
-        tells: options.watch,
+        prints: options.watch,
     })
 }
 
@@ -99,7 +99,7 @@ async fn story(stage: &Stage) -> Result<()> {
         fails: true,
         ..config
     };
-    let mut table = Table::new(&["handler", "workers", "pods", "calls", "at once", "time"]);
+    let mut table = TextTable::new(&["handler", "workers", "pods", "calls", "at once", "time"]);
     let sleep = config.sleep;
     stage.step(format_args!(
         "one worker handles all of them; a call takes {sleep:?}"

@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep};
 
-use crate::{Paint, tell};
+use crate::{Paint, print_action};
 
 #[cfg(test)]
 mod tests;
@@ -30,7 +30,7 @@ pub struct Config {
     /// Whether all calls fail.
     pub fails: bool,
     /// Whether each call is printed when it ends.
-    pub tells: bool,
+    pub prints: bool,
 }
 
 /// The original's defaults.
@@ -42,7 +42,7 @@ impl Default for Config {
             interval: Some(Duration::from_secs(45)),
             retries: 3,
             fails: false,
-            tells: false,
+            prints: false,
         }
     }
 }
@@ -73,8 +73,8 @@ impl Config {
             async move {
                 let _call = counted.begin();
                 sleep(config.sleep).await;
-                if config.tells {
-                    tell_call(&cx, counted.counts());
+                if config.prints {
+                    print_call(&cx, counted.counts());
                 }
                 if config.fails {
                     Err("it always fails".into())
@@ -90,10 +90,10 @@ impl Config {
 }
 
 /// Prints a call that is about to end.
-fn tell_call(cx: &Context<Pod>, counts: Counts) {
+fn print_call(cx: &Context<Pod>, counts: Counts) {
     let (others, why) = (counts.under_way - 1, cx.causes());
     let what = format_args!("handled beside {others} others: {why}");
-    tell("Pod", cx.key().name(), Paint::Green, what);
+    print_action("Pod", cx.key().name(), Paint::Green, what);
 }
 
 /// The counters of calls; clones share them.

@@ -19,7 +19,7 @@ use lariat::prelude::*;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Paint, tell};
+use crate::{Paint, print_action};
 
 /// The label of a pod that names the Autoscaler, in the same namespace, to call for its changes.
 pub const AUTOSCALER: &str = "scaling.example.com/autoscaler";
@@ -130,7 +130,7 @@ impl Counter {
                     format!("{current} ready, should be {desired}"),
                 )
             };
-            tell("Autoscaler", cx.key().name(), colour, what);
+            print_action("Autoscaler", cx.key().name(), colour, what);
             cx.status().by_force().set(&status).await?;
         }
         Ok(Outcome::done())

@@ -105,7 +105,7 @@ async fn story(stage: &Stage) -> Result<()> {
     stage.step("both are deleted");
     for name in ["failing", "hanging"] {
         delete(&stage.api::<Pod>(), name).await?;
-        stage.told(&[name, "is deleted"]).await?;
+        stage.until_printed(&[name, "is deleted"]).await?;
     }
 
     // Skipped if a long period is chosen.
@@ -116,7 +116,7 @@ async fn story(stage: &Stage) -> Result<()> {
         "every {:?} all pods are resynced, without a request",
         config.resync
     ));
-    stage.told(&["fine", "resync"]).await
+    stage.until_printed(&["fine", "resync"]).await
 }
 
 async fn create(stage: &Stage, name: &str, trouble: &str) -> Result<()> {

@@ -11,7 +11,7 @@ use k8s_openapi::api::core::v1::Pod;
 use lariat::prelude::*;
 use lariat::{FactoryBuilder, Registration, Resync, cache::KindOptions};
 
-use crate::{Paint, tell};
+use crate::{Paint, print_action};
 
 #[cfg(test)]
 mod tests;
@@ -74,7 +74,7 @@ impl Config {
 async fn log(cx: Context<Pod>) -> HandlerResult {
     let name = cx.key().name();
     let Some(pod) = cx.object()? else {
-        tell("Pod", name, Paint::Dim, "is deleted");
+        print_action("Pod", name, Paint::Dim, "is deleted");
         return Ok(Outcome::done());
     };
     let annotations = pod.metadata.annotations.as_ref();
@@ -87,16 +87,16 @@ async fn log(cx: Context<Pod>) -> HandlerResult {
     };
     match trouble {
         Some("fails") => {
-            tell("Pod", name, Paint::Red, format_args!("fails: {why}"));
+            print_action("Pod", name, Paint::Red, format_args!("fails: {why}"));
             Err("the pod says so".into())
         }
         Some("hangs") => {
-            tell("Pod", name, Paint::Red, format_args!("hangs: {why}"));
+            print_action("Pod", name, Paint::Red, format_args!("hangs: {why}"));
             // Dropped by the timeout.
             pending().await
         }
         _ => {
-            tell("Pod", name, Paint::Green, format_args!("is fine: {why}"));
+            print_action("Pod", name, Paint::Green, format_args!("is fine: {why}"));
             Ok(Outcome::done())
         }
     }

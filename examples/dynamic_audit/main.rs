@@ -16,8 +16,8 @@ use lariat::KindsRegistration;
 use lariat::cluster::testing::{config_map, deployment, eventually};
 use lariat::kube::api::{Api, ApiResource, DynamicObject, PostParams};
 use lariat::kube::{CustomResource, CustomResourceExt, ResourceExt};
-use lariat_examples::dynamic_audit::{Entry, What, register};
-use lariat_examples::{About, Paint, Stage, TIMEOUT, delete, merge, perform, tell};
+use lariat_examples::dynamic_audit::{AuditEntry, What, register};
+use lariat_examples::{About, Paint, Stage, TIMEOUT, delete, merge, perform, print_action};
 use parking_lot::Mutex;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -56,13 +56,13 @@ async fn main() -> ExitCode {
     .await
 }
 
-fn line(entry: &Entry) {
+fn line(entry: &AuditEntry) {
     let (colour, what) = match entry.what {
         What::Appeared => (Paint::Green, "appears"),
         What::Changed => (Paint::Yellow, "changes"),
         What::Gone => (Paint::Red, "is deleted"),
     };
-    tell(
+    print_action(
         entry.gvk.kind(),
         entry.key.name(),
         colour,
@@ -78,16 +78,18 @@ async fn story(stage: &Stage, audit: &KindsRegistration) -> Result<()> {
     made.namespace(&stage.namespace)
         .create(&stage.client)
         .await?;
-    stage.told(&["ConfigMap settings appears"]).await?;
+    stage.until_printed(&["ConfigMap settings appears"]).await?;
     merge(
         &config_maps,
         "settings",
         json!({"data": {"colour": "blue"}}),
     )
     .await?;
-    stage.told(&["ConfigMap settings changes"]).await?;
+    stage.until_printed(&["ConfigMap settings changes"]).await?;
     delete(&config_maps, "settings").await?;
-    stage.told(&["ConfigMap settings is deleted"]).await?;
+    stage
+        .until_printed(&["ConfigMap settings is deleted"])
+        .await?;
 
     stage.step("a Deployment is created, with its ReplicaSet and pods, and deleted");
     let made = deployment("web", 1).namespace(&stage.namespace);
@@ -96,11 +98,11 @@ async fn story(stage: &Stage, audit: &KindsRegistration) -> Result<()> {
         .create(&stage.client)
         .await?;
     for kind in ["Deployment", "ReplicaSet", "Pod"] {
-        stage.told(&[kind, "appears"]).await?;
+        stage.until_printed(&[kind, "appears"]).await?;
     }
     delete(&stage.api::<Deployment>(), "web").await?;
     for kind in ["Deployment", "ReplicaSet", "Pod"] {
-        stage.told(&[kind, "is deleted"]).await?;
+        stage.until_printed(&[kind, "is deleted"]).await?;
     }
 
     stage.step("a CRD is installed while the audit runs: its objects are audited as well");
@@ -114,12 +116,12 @@ async fn story(stage: &Stage, audit: &KindsRegistration) -> Result<()> {
     let gadgets: Api<DynamicObject> =
         Api::namespaced_with(stage.client.clone(), &stage.namespace, &resource);
     gadgets.create(&PostParams::default(), &gadget).await?;
-    stage.told(&["Gadget lever appears"]).await?;
+    stage.until_printed(&["Gadget lever appears"]).await?;
 
     stage.step("the CRD is deleted, and its objects with it");
     let definitions: Api<CustomResourceDefinition> = Api::all(stage.client.clone());
     delete(&definitions, &name).await?;
-    stage.told(&["Gadget lever is deleted"]).await
+    stage.until_printed(&["Gadget lever is deleted"]).await
 }
 
 /// Returns the CRD in a group of the run's own, because the story deletes it.

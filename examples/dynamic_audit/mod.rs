@@ -13,7 +13,7 @@ use lariat::{Cause, KindsRegistration, ResourceKind, Scope};
 
 /// A change of an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
+pub struct AuditEntry {
     /// Its kind.
     pub gvk: Gvk,
     /// Its key.
@@ -45,16 +45,16 @@ pub enum What {
 pub fn register(
     operator: &Operator,
     namespace: &str,
-    tell: impl Fn(&Entry) + Send + Sync + 'static,
+    report: impl Fn(&AuditEntry) + Send + Sync + 'static,
 ) -> anyhow::Result<KindsRegistration> {
-    let (namespace, tell) = (Arc::<str>::from(namespace), Arc::new(tell));
+    let (namespace, report) = (Arc::<str>::from(namespace), Arc::new(report));
     let kinds = operator
         .factory()
         .for_all_kinds(is_wanted)
         .view::<Metadata>();
     let audit = move |cx: Context<Metadata>| {
         if cx.key().namespace() == Some(&namespace) {
-            entries(&cx).iter().for_each(&*tell);
+            entries(&cx).iter().for_each(&*report);
         }
         async { Ok(Outcome::done()) }
     };
@@ -72,8 +72,8 @@ fn is_wanted(kind: &ResourceKind) -> bool {
 }
 
 /// Converts the causes of a call into changes.
-fn entries(cx: &Context<Metadata>) -> Vec<Entry> {
-    let mut entries: Vec<Entry> = Vec::new();
+fn entries(cx: &Context<Metadata>) -> Vec<AuditEntry> {
+    let mut entries: Vec<AuditEntry> = Vec::new();
     for cause in cx.causes().iter() {
         let what = match cause {
             Cause::Added { .. } | Cause::LateHandler { .. } | Cause::Wrote { from: None, .. } => {
@@ -84,7 +84,7 @@ fn entries(cx: &Context<Metadata>) -> Vec<Entry> {
             // A retry, a resync or an enqueued key: the object did not change.
             _ => continue,
         };
-        entries.push(Entry {
+        entries.push(AuditEntry {
             gvk: cx.gvk().clone(),
             key: cx.key().clone(),
             what,

@@ -14,14 +14,14 @@ use parking_lot::Mutex;
 use serde_json::json;
 use tokio::time::sleep;
 
-use super::{Entry, What, register};
+use super::{AuditEntry, What, register};
 use crate::{delete, merge};
 
 struct Bench {
     cluster: TestCluster,
     operator: Operator,
     audit: KindsRegistration,
-    entries: Arc<Mutex<Vec<Entry>>>,
+    entries: Arc<Mutex<Vec<AuditEntry>>>,
 }
 
 impl Bench {
@@ -30,9 +30,9 @@ impl Bench {
         let factory = SharedControllerFactory::builder(cluster.client()).build();
         let operator = Operator::new("dynamic-audit", &factory);
         let entries = Arc::new(Mutex::new(Vec::new()));
-        let told = Arc::clone(&entries);
-        let audit = register(&operator, "default", move |entry: &Entry| {
-            told.lock().push(entry.clone())
+        let noted = Arc::clone(&entries);
+        let audit = register(&operator, "default", move |entry: &AuditEntry| {
+            noted.lock().push(entry.clone())
         });
         let audit = audit.expect("registered");
         operator.start(1).await.expect("started");
@@ -50,7 +50,7 @@ impl Bench {
     async fn take(&self) -> Vec<(String, What)> {
         sleep(Duration::from_secs(2)).await;
         let entries = std::mem::take(&mut *self.entries.lock());
-        let short = |entry: Entry| {
+        let short = |entry: AuditEntry| {
             (
                 format!("{} {}", entry.gvk.kind(), entry.key.name()),
                 entry.what,
@@ -99,9 +99,9 @@ async fn an_immediate_recreation_is_a_deletion_and_a_creation() {
     bench.take().await;
     delete(&config_maps, "settings").await.unwrap();
     config_map("settings", &[]).create(&client).await.unwrap();
-    let told = bench.take().await;
+    let entries = bench.take().await;
     assert_eq!(
-        told.iter().map(|(_, what)| *what).collect::<Vec<_>>(),
+        entries.iter().map(|(_, what)| *what).collect::<Vec<_>>(),
         [What::Gone, What::Appeared]
     );
 }

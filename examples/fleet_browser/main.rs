@@ -18,7 +18,7 @@ use lariat::cluster::Load;
 use lariat::prelude::*;
 use lariat::sql::http::SqlService;
 use lariat::sql::{Answer, Field, FieldType, Query, Schema, SqlCache, SqlKind};
-use lariat_examples::{Place, Table, arguments, error_exit, log_errors, say};
+use lariat_examples::{ExampleCluster, TextTable, arguments, error_exit, log_errors, say};
 use serde_json::Value as Json;
 use tokio::io::{AsyncBufReadExt, BufReader, stdin};
 use tokio::net::TcpListener;
@@ -66,13 +66,13 @@ async fn run() -> Result<()> {
         return Ok(());
     };
     let (questions, address) = (options.questions, options.serve);
-    let place = Place::find(None).await?;
-    say(format_args!("browsing the pods of {}", place.name));
-    if let Some(cluster) = &place.embedded {
+    let target = ExampleCluster::find(None).await?;
+    say(format_args!("browsing the pods of {}", target.name));
+    if let Some(cluster) = &target.embedded {
         cluster.load(Load::pods(options.pods)).await;
     }
     let pod = Gvk::new("", "v1", "Pod");
-    let factory = SharedCacheFactory::new(place.client.clone());
+    let factory = SharedCacheFactory::new(target.client.clone());
     let sql = SqlCache::builder(&factory).kind(Schema::new(pod.clone(), fields()?)?);
     let sql = sql.patience(Duration::from_secs(120)).start().await?;
     let begun = Instant::now();
@@ -95,7 +95,7 @@ async fn run() -> Result<()> {
     }
     sql.stop().await;
     factory.stop().await;
-    place.leave().await;
+    target.leave().await;
     Ok(())
 }
 
@@ -163,7 +163,7 @@ async fn ask(pods: &SqlKind, question: &str) -> Result<()> {
 
 fn print(answer: &Answer) -> Result<()> {
     for counts in &answer.summaries {
-        let mut table = Table::new(&["value", "pods"]);
+        let mut table = TextTable::new(&["value", "pods"]);
         for count in counts {
             table.row([count.value.clone(), count.objects.to_string()]);
         }
@@ -172,7 +172,7 @@ fn print(answer: &Answer) -> Result<()> {
     if answer.objects.is_empty() {
         return Ok(());
     }
-    let mut table = Table::new(&["namespace", "name", "node", "phase", "address"]);
+    let mut table = TextTable::new(&["namespace", "name", "node", "phase", "address"]);
     for found in &answer.objects {
         let pod: Json = found.decode()?;
         let at = |pointer| {

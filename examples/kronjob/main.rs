@@ -64,7 +64,9 @@ async fn story(stage: &Stage) -> Result<()> {
     stage.step("it is resumed: only the latest missed Job is started");
     merge(&kronjobs, NAME, json!({"spec": {"suspend": false}})).await?;
     another(&kronjobs).await?;
-    stage.told(&["beyond the limit of the history"]).await?;
+    stage
+        .until_printed(&["beyond the limit of the history"])
+        .await?;
 
     stage.step("an invalid schedule: the condition Ready is false until it is fixed");
     merge(

@@ -25,7 +25,7 @@ use lariat::prelude::*;
 use lariat::{Query, describe};
 use parking_lot::Mutex;
 
-use crate::{Paint, tell};
+use crate::{Paint, print_action};
 pub use clock::Clock;
 use jobs::Jobs;
 pub use jobs::SCHEDULED_AT;
@@ -45,9 +45,9 @@ pub fn register(operator: &Operator, clock: &Clock) -> Result<ReconcilerRegistra
     let keeper = Keeper {
         jobs: CachedApi::new(&jobs),
         clock: clock.clone(),
-        told: Arc::default(),
+        reported: Arc::default(),
     };
-    let told = Arc::clone(&keeper.told);
+    let reported = Arc::clone(&keeper.reported);
     let registration = operator
         .reconciler("kronjob", &kronjobs)
         .owns(&jobs)
@@ -55,7 +55,7 @@ pub fn register(operator: &Operator, clock: &Clock) -> Result<ReconcilerRegistra
         .options(HandlerOptions::default().only(Predicate::generation_changed()))
         .report_errors("Ready")
         .on_deleted(move |cx: Reconcile<KronJob>| {
-            told.lock().remove(cx.key());
+            reported.lock().remove(cx.key());
             async { Ok(Outcome::done()) }
         })
         // For `operator.cluster_role()`; reading both kinds is known.
@@ -75,11 +75,11 @@ pub fn register(operator: &Operator, clock: &Clock) -> Result<ReconcilerRegistra
 struct Keeper {
     jobs: CachedApi<Job>,
     clock: Clock,
-    told: Arc<Mutex<HashMap<ObjectKey, Told>>>,
+    reported: Arc<Mutex<HashMap<ObjectKey, LastReports>>>,
 }
 
 /// The last time of the schedule reported per reason, because the same time is checked repeatedly.
-type Told = HashMap<String, Timestamp>;
+type LastReports = HashMap<String, Timestamp>;
 
 impl Keeper {
     async fn reconcile(&self, cx: &Reconcile<KronJob>) -> HandlerResult {
@@ -212,9 +212,9 @@ impl Keeper {
 
     /// Reports an Event about a time of the schedule, once per reason.
     fn report_once(&self, cx: &Reconcile<KronJob>, tick: Timestamp, event: Event) {
-        let mut told = self.told.lock();
-        let told = told.entry(cx.key().clone()).or_default();
-        if told.insert(event.reason().to_owned(), tick) != Some(tick) {
+        let mut reported = self.reported.lock();
+        let last = reported.entry(cx.key().clone()).or_default();
+        if last.insert(event.reason().to_owned(), tick) != Some(tick) {
             report(cx, event);
         }
     }
@@ -242,7 +242,7 @@ fn report(cx: &Reconcile<KronJob>, event: Event) {
     } else {
         Paint::Green
     };
-    tell("KronJob", cx.key().name(), colour, event.note());
+    print_action("KronJob", cx.key().name(), colour, event.note());
     cx.event(event);
 }
 

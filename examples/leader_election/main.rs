@@ -11,7 +11,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use lariat_examples::leader_election::{NAME, lease, replica};
 use lariat_examples::{
     ATTACHED, About, Flag, NAMESPACE, Options, Paint, REPLICA, Replicas, Stage, ensure, paint,
-    perform_with_replicas, say, told,
+    perform_with_replicas, say, until_printed,
 };
 use serde_json::json;
 use tokio::time::Instant;
@@ -57,7 +57,7 @@ async fn set_up(stage: &Stage) -> Result<()> {
     for name in ["red", "green", "blue"] {
         REPLICAS.start(stage, name, colour)?;
     }
-    stage.told(&["leads"]).await
+    stage.until_printed(&["leads"]).await
 }
 
 fn colour(line: &str) -> Paint {
@@ -69,7 +69,7 @@ fn colour(line: &str) -> Paint {
 }
 
 async fn story(stage: &Stage) -> Result<()> {
-    told(3, &["counts"]).await?;
+    until_printed(3, &["counts"]).await?;
     let leader = holder(stage).await?;
     let killed =
         format!("{leader} leads, and is killed: the others wait until its lease has expired");
@@ -84,10 +84,10 @@ async fn take_over(stage: &Stage, what: &str, leader: &str, signal: &str) -> Res
     stage.step(what);
     let began = Instant::now();
     REPLICAS.signal(leader, signal).await?;
-    stage.told(&["leads"]).await?;
+    stage.until_printed(&["leads"]).await?;
     let took = began.elapsed();
     let next = holder(stage).await?;
-    stage.told(&[&next, "counts"]).await?;
+    stage.until_printed(&[&next, "counts"]).await?;
     let took = format!("{next} took over after {took:.1?}");
     say(format_args!("  {}", paint(Paint::Bold, took, 0)));
     Ok(next)

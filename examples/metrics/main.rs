@@ -13,7 +13,7 @@ use lariat::cluster::testing::pod;
 use lariat::prelude::*;
 use lariat::{FactoryBuilder, Selection, cache::KindOptions};
 use lariat_examples::metrics::{self, Exporter};
-use lariat_examples::{About, Flag, Options, Stage, Table, perform_with};
+use lariat_examples::{About, Flag, Options, Stage, TextTable, perform_with};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::sleep;
@@ -41,7 +41,7 @@ const LONGEST: Duration = Duration::from_millis(900);
 const PODS: usize = 12;
 
 /// Series to show, and their meaning.
-const TELLING: [(&str, &str); 8] = [
+const METRICS_TO_SHOW: [(&str, &str); 8] = [
     ("workqueue_adds_total", "times a pod became due"),
     ("workqueue_retries_total", "failures that were retried"),
     (
@@ -119,8 +119,8 @@ async fn scrape(address: SocketAddr) -> Result<String> {
 }
 
 fn print(page: &str) {
-    let mut table = Table::new(&["value", "series", "result", "what it is"]);
-    for (name, what) in TELLING {
+    let mut table = TextTable::new(&["value", "series", "result", "what it is"]);
+    for (name, what) in METRICS_TO_SHOW {
         for line in page
             .lines()
             .filter(|line| line.starts_with(&format!("{name}{{")))

@@ -12,7 +12,7 @@ use lariat::kube::api::{DeleteParams, Patch, PatchParams};
 use lariat::prelude::*;
 use lariat::{FactoryBuilder, Selection, cache::KindOptions};
 use lariat_examples::multi_resource::{self, Replicas};
-use lariat_examples::{About, Options, Paint, Stage, perform_with, tell};
+use lariat_examples::{About, Options, Paint, Stage, perform_with, print_action};
 use serde_json::json;
 
 const ABOUT: About = About {
@@ -37,14 +37,14 @@ async fn set_up(stage: &Stage) -> Result<()> {
     stage.suggest("k create deployment web --image registry.k8s.io/pause:3.10 --replicas 2");
     stage.suggest("k scale deployment web --replicas 4");
     multi_resource::register(&stage.factory, |kind, key, replicas| match replicas {
-        None => tell(kind.kind(), key.name(), Paint::Red, "is deleted"),
+        None => print_action(kind.kind(), key.name(), Paint::Red, "is deleted"),
         Some(Replicas { ready, wanted }) => {
             let colour = if ready == wanted {
                 Paint::Green
             } else {
                 Paint::Yellow
             };
-            tell(
+            print_action(
                 kind.kind(),
                 key.name(),
                 colour,
@@ -65,8 +65,8 @@ async fn story(stage: &Stage) -> Result<()> {
             .create(&stage.client)
             .await?;
     }
-    stage.told(&["Deployment web", "2 of 2"]).await?;
-    stage.told(&["StatefulSet db", "3 of 3"]).await?;
+    stage.until_printed(&["Deployment web", "2 of 2"]).await?;
+    stage.until_printed(&["StatefulSet db", "3 of 3"]).await?;
     stage.step("the Deployment is scaled up, and the StatefulSet down");
     let (params, four) = (PatchParams::default(), json!({"spec": {"replicas": 4}}));
     deployments
@@ -74,14 +74,14 @@ async fn story(stage: &Stage) -> Result<()> {
         .await?;
     let one = json!({"spec": {"replicas": 1}});
     sets.patch("db", &params, &Patch::Merge(one)).await?;
-    stage.told(&["Deployment web", "4 of 4"]).await?;
-    stage.told(&["StatefulSet db", "1 of 1"]).await?;
+    stage.until_printed(&["Deployment web", "4 of 4"]).await?;
+    stage.until_printed(&["StatefulSet db", "1 of 1"]).await?;
     stage.step("both are deleted");
     let params = DeleteParams::background();
     deployments.delete("web", &params).await?;
     sets.delete("db", &params).await?;
-    stage.told(&["Deployment web is deleted"]).await?;
-    stage.told(&["StatefulSet db is deleted"]).await
+    stage.until_printed(&["Deployment web is deleted"]).await?;
+    stage.until_printed(&["StatefulSet db is deleted"]).await
 }
 
 /// A StatefulSet is a Deployment with a name for its Service.

@@ -11,7 +11,7 @@ use lariat::cluster::testing::pod;
 use lariat::prelude::*;
 use lariat::{FactoryBuilder, Selection, cache::KindOptions};
 use lariat_examples::pod_logger::{self, Event};
-use lariat_examples::{About, Options, Paint, Stage, delete, perform_with, tell};
+use lariat_examples::{About, Options, Paint, Stage, delete, perform_with, print_action};
 
 const ABOUT: About = About {
     name: "pod_logger",
@@ -53,7 +53,7 @@ async fn set_up(stage: &Stage) -> Result<()> {
         };
         // The story's pods are all in one namespace.
         let name = if everywhere { key.as_str() } else { key.name() };
-        tell(event.as_str(), name, colour, phase);
+        print_action(event.as_str(), name, colour, phase);
     })
 }
 
@@ -67,13 +67,13 @@ async fn story(stage: &Stage) -> Result<()> {
         pod.create(&stage.client).await?;
     }
     for name in names {
-        stage.told(&["updated", name, "Running"]).await?;
+        stage.until_printed(&["updated", name, "Running"]).await?;
     }
     stage.step("they are deleted");
     for name in names {
         delete(&pods, name).await?;
         // An update before says that the pod is being deleted.
-        stage.told(&[&format!("deleted {name}")]).await?;
+        stage.until_printed(&[&format!("deleted {name}")]).await?;
     }
     Ok(())
 }

@@ -19,25 +19,26 @@ use tokio_util::task::TaskTracker;
 
 use super::round::{self, Round, key_of};
 use super::{PodTerminator, PodTerminatorSpec};
-use crate::{Paint, tell};
+use crate::{Paint, print_action};
 
 /// The killers of an operator, at most one for each PodTerminator; clones share them.
 #[derive(Clone)]
-pub(super) struct Killers(Arc<Shared>);
+pub(super) struct Killers(Arc<KillerPool>);
 
-struct Shared {
+/// What the killers have in common.
+struct KillerPool {
     pods: CachedApi<Pod>,
     events: Recorder,
     tasks: TaskTracker,
     /// The holder of the dice runs a round, so rounds run one after the other. Each sees what the one before killed,
     /// and two PodTerminators with the same pods cannot leave fewer than either of them allows.
     dice: tokio::sync::Mutex<Rng>,
-    running: Mutex<HashMap<ObjectKey, Running>>,
+    running: Mutex<HashMap<ObjectKey, KillerHandle>>,
 }
 
 /// The handle of a killer.
 #[derive(Clone)]
-struct Running {
+struct KillerHandle {
     spec: PodTerminatorSpec,
     /// Stops the killer when it is cancelled.
     stop: CancellationToken,
@@ -45,7 +46,7 @@ struct Running {
     ended: CancellationToken,
 }
 
-impl Running {
+impl KillerHandle {
     fn does(&self, spec: &PodTerminatorSpec) -> bool {
         self.spec == *spec && !self.stop.is_cancelled() && !self.ended.is_cancelled()
     }
@@ -53,7 +54,7 @@ impl Running {
 
 /// The state of a killer task.
 struct Killer {
-    shared: Arc<Shared>,
+    pool: Arc<KillerPool>,
     object: Arc<PodTerminator>,
     query: Query,
     stop: CancellationToken,
@@ -61,7 +62,7 @@ struct Killer {
 
 impl Killers {
     pub(super) fn new(operator: &Operator, tasks: &TaskTracker, dice: Rng) -> Self {
-        Self(Arc::new(Shared {
+        Self(Arc::new(KillerPool {
             pods: operator.api::<Pod>(),
             events: operator.events(),
             tasks: tasks.clone(),
@@ -82,13 +83,13 @@ impl Killers {
         let query = round::query(spec)?;
         // The operator's stop ends it as well.
         let stop = cx.stopping().child_token();
-        let running = Running {
+        let running = KillerHandle {
             spec: spec.clone(),
             stop: stop.clone(),
             ended: CancellationToken::new(),
         };
         let killer = Killer {
-            shared: Arc::clone(&self.0),
+            pool: Arc::clone(&self.0),
             object: Arc::clone(cx.object()),
             query,
             stop,
@@ -115,7 +116,7 @@ impl Killers {
         self.0.running.lock().remove(key);
     }
 
-    fn running(&self, key: &ObjectKey) -> Option<Running> {
+    fn running(&self, key: &ObjectKey) -> Option<KillerHandle> {
         self.0.running.lock().get(key).cloned()
     }
 }
@@ -126,7 +127,7 @@ impl Killer {
         let (percent, seconds) = (spec.termination_percent, spec.period_seconds.max(1));
         let verb = if spec.dry_run { "would kill" } else { "kills" };
         let what = format!("{verb} {percent} % of its pods every {seconds} s");
-        self.tell(Paint::Green, what);
+        self.print(Paint::Green, what);
         let period = Duration::from_secs(seconds.unsigned_abs().into());
         let mut rounds = interval_at(Instant::now() + period, period);
         rounds.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -136,16 +137,16 @@ impl Killer {
             let dice = tokio::select! {
                 biased;
                 () = self.stop.cancelled() => break,
-                dice = async { rounds.tick().await; self.shared.dice.lock().await } => dice,
+                dice = async { rounds.tick().await; self.pool.dice.lock().await } => dice,
             };
             self.round(dice, &mut last).await;
         }
-        self.tell(Paint::Dim, "ends");
+        self.print(Paint::Dim, "ends");
     }
 
     async fn round(&self, mut dice: MutexGuard<'_, Rng>, last: &mut String) {
         let played = round::play(
-            &self.shared.pods,
+            &self.pool.pods,
             &self.object.spec,
             &self.query,
             &mut dice,
@@ -156,7 +157,7 @@ impl Killer {
             Ok(round) => self.report(&round, last),
             Err(error) => {
                 let why = describe(&error);
-                self.tell(Paint::Red, format_args!("cannot list pods: {why}"));
+                self.print(Paint::Red, format_args!("cannot list pods: {why}"));
             }
         }
     }
@@ -166,7 +167,7 @@ impl Killer {
         let spec = &self.object.spec;
         let text = round.summary(spec);
         if !round.killed.is_empty() || *last != text {
-            self.tell(Paint::Yellow, &text);
+            self.print(Paint::Yellow, &text);
         }
         *last = text;
         for pod in round.killed.iter().filter(|_| !spec.dry_run) {
@@ -175,7 +176,7 @@ impl Killer {
         }
         for (pod, why) in &round.failed {
             let name = pod.metadata.name.as_deref().unwrap_or_default();
-            tell("Pod", name, Paint::Red, format_args!("not killed: {why}"));
+            print_action("Pod", name, Paint::Red, format_args!("not killed: {why}"));
             let note = format!("pod {} was not killed: {why}", key_of(pod));
             self.record(pod, Event::warning("PodNotTerminated", note));
         }
@@ -184,14 +185,14 @@ impl Killer {
     /// Records an Event about the PodTerminator.
     fn record(&self, pod: &Pod, event: Event) {
         let event = event.action("Terminating").related(pod.object_ref(&()));
-        self.shared
+        self.pool
             .events
             .publish(&self.object.object_ref(&()), event);
     }
 
-    fn tell(&self, paint: Paint, what: impl fmt::Display) {
+    fn print(&self, paint: Paint, what: impl fmt::Display) {
         let name = self.object.metadata.name.as_deref().unwrap_or_default();
-        tell("Terminator", name, paint, what);
+        print_action("Terminator", name, paint, what);
     }
 }
 

@@ -75,14 +75,14 @@ async fn story(stage: &Stage) -> Result<()> {
     terminators
         .create(&PostParams::default(), &terminator)
         .await?;
-    stage.told(&["would kill 5 of 10"]).await?;
+    stage.until_printed(&["would kill 5 of 10"]).await?;
 
     stage.step("without dry run; seven must stay, and the Deployment replaces killed pods");
     let before = crowd::pods(stage).await?;
     let spec = json!({"dryRun": false, "minimumInstances": 7});
     change(&terminators, &name, &spec).await?;
     crowd::gone(stage, &before, 3).await?;
-    stage.told(&["killed 3 of 10"]).await?;
+    stage.until_printed(&["killed 3 of 10"]).await?;
 
     stage.step("a dry run again, until the Deployment has replaced the killed pods");
     // New pods may take longer to become ready than a round takes to find them.
@@ -94,7 +94,7 @@ async fn story(stage: &Stage) -> Result<()> {
     let spec = json!({"dryRun": false, "terminationPercent": 25, "minimumInstances": 0});
     change(&terminators, &name, &spec).await?;
     crowd::gone(stage, &before, 2).await?;
-    stage.told(&["killed 2 of 10"]).await?;
+    stage.until_printed(&["killed 2 of 10"]).await?;
 
     stage.step("the PodTerminator is deleted; its finalizer keeps it until the killer has ended");
     terminators.delete(&name, &DeleteParams::default()).await?;

@@ -19,7 +19,9 @@ use std::time::Duration;
 use anyhow::Result;
 use k8s_openapi::api::core::v1::Pod;
 use lariat::prelude::*;
-use lariat_examples::{Paint, Place, arguments, error_exit, log_errors, output_closed, paint, say};
+use lariat_examples::{
+    ExampleCluster, Paint, arguments, error_exit, log_errors, output_closed, paint, say,
+};
 use options::Options;
 use tokio::time::Instant;
 
@@ -41,14 +43,14 @@ async fn main() -> ExitCode {
 }
 
 async fn run(options: Options) -> Result<()> {
-    let place = Place::find(options.kubeconfig.clone()).await?;
+    let target = ExampleCluster::find(options.kubeconfig.clone()).await?;
     let title = paint(Paint::Bold, "Lariat quickstart", 0);
-    say(format_args!("{title} on {}", place.name));
+    say(format_args!("{title} on {}", target.name));
     let legend = "numbers behind what happened are resource versions";
     say(format_args!("{}\n", paint(Paint::Dim, legend, 0)));
-    let workload = workload::Workload::new(place.client.clone());
+    let workload = workload::Workload::new(target.client.clone());
     let log = journal::Journal::new(workload.namespace());
-    let factory = SharedControllerFactory::builder(place.client.clone()).build();
+    let factory = SharedControllerFactory::builder(target.client.clone()).build();
     let outcome = tokio::select! {
         biased;
         () = lariat::termination() => {
@@ -65,8 +67,8 @@ async fn run(options: Options) -> Result<()> {
     stopped?;
     cleaned_up?;
 
-    summary::print(&factory.status(), place.embedded.as_ref());
-    place.leave().await;
+    summary::print(&factory.status(), target.embedded.as_ref());
+    target.leave().await;
     Ok(())
 }
 

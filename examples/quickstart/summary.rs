@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use lariat::ControllerStatus;
 use lariat::cluster::Cluster;
-use lariat_examples::{Paint, Table, paint, say};
+use lariat_examples::{Paint, TextTable, paint, say};
 
 /// Prints the counters of each kind and each handler.
 pub(crate) fn print(kinds: &[ControllerStatus], cluster: Option<&Cluster>) {
     say("");
-    let mut table = Table::new(&[
+    let mut table = TextTable::new(&[
         "kind", "watches", "lists", "cached", "bytes", "queued", "dequeued", "wait p50", "wait p99",
     ]);
     for ControllerStatus { cache, queue, .. } in kinds {
@@ -27,7 +27,7 @@ pub(crate) fn print(kinds: &[ControllerStatus], cluster: Option<&Cluster>) {
     }
     table.print();
     say("");
-    let mut table = Table::new(&["handler", "of", "runs", "failures", "retries", "time"]);
+    let mut table = TextTable::new(&["handler", "of", "runs", "failures", "retries", "time"]);
     for kind in kinds {
         for handler in &kind.handlers {
             table.row([

@@ -8,7 +8,8 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use lariat::kube::api::{Api, ApiResource, Patch, PatchParams};
 use lariat::prelude::*;
 use lariat_examples::{
-    EXAMPLE, delete, ensure, ensure_crd, ensure_namespace, forget, remove_crd, told, unique,
+    EXAMPLE, delete, ensure, ensure_crd, ensure_namespace, forget, remove_crd, unique,
+    until_printed,
 };
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
@@ -80,14 +81,14 @@ impl Workload {
             self.round(log).await?;
             if first {
                 // It was enqueued with a delay once, before the first round.
-                told(1, &["web-1 announce", "enqueued at"]).await?;
+                until_printed(1, &["web-1 announce", "enqueued at"]).await?;
                 first = false;
             }
             sleep(5 * PACE).await;
             if !for_ever {
                 return Ok(());
             }
-            self.begin_anew(log).await?;
+            self.start_again(log).await?;
             log.note("again; Ctrl-C ends");
         }
     }
@@ -101,7 +102,7 @@ impl Workload {
             self.create_widget(name).await?;
         }
         for name in PODS {
-            told(1, &[name, "✓ registered"]).await?;
+            until_printed(1, &[name, "✓ registered"]).await?;
         }
         log.note("they change");
         for name in PODS {
@@ -110,7 +111,7 @@ impl Workload {
                 .patch(name, &PatchParams::default(), &Patch::Merge(patch))
                 .await?;
             sleep(PACE).await;
-            told(1, &[name, "announce runs v2"]).await?;
+            until_printed(1, &[name, "announce runs v2"]).await?;
         }
         for size in 2..=5 {
             let patch = json!({"spec": {"size": size}});
@@ -119,19 +120,19 @@ impl Workload {
                 .await?;
         }
         sleep(PACE).await;
-        told(1, &[WIDGETS[0], "has size 5"]).await?;
+        until_printed(1, &[WIDGETS[0], "has size 5"]).await?;
         log.note("some are deleted");
         delete(&self.pods, PODS[0]).await?;
-        told(1, &[PODS[0], "announce is deleted"]).await?;
+        until_printed(1, &[PODS[0], "announce is deleted"]).await?;
         sleep(PACE).await;
         delete(&self.widgets, WIDGETS[1]).await?;
-        told(1, &[WIDGETS[1], "is deleted"]).await?;
+        until_printed(1, &[WIDGETS[1], "is deleted"]).await?;
         sleep(PACE).await;
         Ok(())
     }
 
     /// Deletes what a round left, so that the next starts like the first.
-    async fn begin_anew(&self, log: &Journal) -> Result<()> {
+    async fn start_again(&self, log: &Journal) -> Result<()> {
         log.note("the rest is deleted");
         for name in PODS {
             delete(&self.pods, name).await?;
@@ -140,9 +141,9 @@ impl Workload {
             delete(&self.widgets, name).await?;
         }
         for name in &PODS[1..] {
-            told(1, &[name, "announce is deleted"]).await?;
+            until_printed(1, &[name, "announce is deleted"]).await?;
         }
-        told(1, &[WIDGETS[0], "is deleted"]).await?;
+        until_printed(1, &[WIDGETS[0], "is deleted"]).await?;
         sleep(10 * PACE).await;
         // Otherwise lines of this round would satisfy the waits of the next.
         forget();

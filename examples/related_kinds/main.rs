@@ -55,7 +55,7 @@ async fn story(stage: &Stage) -> Result<()> {
     let blue = json!({"data": {"colour": "blue"}});
     stage.step("web-config changes: web restarts");
     merge(&config_maps, "web-config", blue.clone()).await?;
-    stage.told(&["web", "restarts"]).await?;
+    stage.until_printed(&["web", "restarts"]).await?;
 
     stage.step("an unused ConfigMap changes, and a label of common: nothing happens");
     merge(&config_maps, "unused", blue.clone()).await?;
@@ -65,12 +65,12 @@ async fn story(stage: &Stage) -> Result<()> {
 
     stage.step("common changes: both restart");
     merge(&config_maps, "common", blue).await?;
-    stage.told(&["web", "restarts"]).await?;
-    stage.told(&["api", "restarts"]).await?;
+    stage.until_printed(&["web", "restarts"]).await?;
+    stage.until_printed(&["api", "restarts"]).await?;
 
     stage.step("web-config is deleted: that is a change too");
     delete(&config_maps, "web-config").await?;
-    stage.told(&["web", "restarts"]).await
+    stage.until_printed(&["web", "restarts"]).await
 }
 
 /// Creates a Deployment with the annotation, and waits until it is managed.
@@ -87,5 +87,5 @@ async fn deploy(stage: &Stage, name: &str, config_maps: &[&str]) -> Result<()> {
     made.set("/spec/template/spec/containers", container)
         .create(&stage.client)
         .await?;
-    stage.told(&[name, "is managed"]).await
+    stage.until_printed(&[name, "is managed"]).await
 }

@@ -21,7 +21,7 @@ use lariat::operator::Rule;
 use lariat::prelude::*;
 use serde_json::json;
 
-use crate::{Paint, paint, tell};
+use crate::{Paint, paint, print_action};
 use mentions::{Note, config_maps_of};
 
 /// The annotation of Deployments to manage.
@@ -117,7 +117,7 @@ impl Reload {
             // It was deleted in the meantime.
             Err(error) if error.is_not_found() => {}
             Err(error) => return Err(error.into()),
-            Ok(_) => tell_why(cx, &what),
+            Ok(_) => print_why(cx, &what),
         }
         Ok(Outcome::done())
     }
@@ -133,7 +133,7 @@ impl Reload {
     }
 }
 
-fn tell_why(cx: &Reconcile<Deployment>, what: &str) {
+fn print_why(cx: &Reconcile<Deployment>, what: &str) {
     // Prints the changes of ConfigMaps. The Deployment's own addition is printed only if it is the only cause: such a
     // call may be the first to see another content.
     let causes = cx.causes().iter().filter_map(|cause| match cause {
@@ -150,7 +150,7 @@ fn tell_why(cx: &Reconcile<Deployment>, what: &str) {
         why
     };
     let why = why.replace(&namespace, "");
-    tell(
+    print_action(
         "Deployment",
         cx.key().name(),
         Paint::Dim,

@@ -16,7 +16,7 @@ use tokio::time::sleep;
 
 use super::{CONFIG, RELOAD, register};
 use crate::roles::{assert_nothing_was_forbidden, grant, with_roles};
-use crate::{delete, merge, told};
+use crate::{delete, merge, until_printed};
 
 struct Bench {
     cluster: TestCluster,
@@ -254,7 +254,7 @@ async fn a_restart_without_a_change_of_a_config_map_has_a_reason_too() {
     bench.change("own", "blue").await;
     let patch = json!({"metadata": {"annotations": {RELOAD: "true"}}});
     merge(&bench.deployments, "again", patch).await.unwrap();
-    told(1, &["Deployment again", "restarts", ": updated "])
+    until_printed(1, &["Deployment again", "restarts", ": updated "])
         .await
         .unwrap();
 }

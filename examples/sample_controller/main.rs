@@ -41,17 +41,17 @@ async fn story(stage: &Stage) -> Result<()> {
     let (foos, deployments) = (stage.api::<Foo>(), stage.api::<Deployment>());
     stage.step("a Foo is created: it gets its Deployment");
     create(&foos, "shop", "web", 2).await?;
-    stage.told(&["Synced", "1 created"]).await?;
+    stage.until_printed(&["Synced", "1 created"]).await?;
     available(&foos, "shop", 2).await?;
 
     stage.step("the Foo is scaled up");
     merge(&foos, "shop", json!({"spec": {"replicas": 3}})).await?;
-    stage.told(&["Synced", "1 changed"]).await?;
+    stage.until_printed(&["Synced", "1 changed"]).await?;
     available(&foos, "shop", 3).await?;
 
     stage.step("the Deployment is scaled by hand: the Foo scales it back");
     merge(&deployments, "web", json!({"spec": {"replicas": 1}})).await?;
-    stage.told(&["Synced", "1 changed"]).await?;
+    stage.until_printed(&["Synced", "1 changed"]).await?;
     available(&foos, "shop", 3).await?;
 
     stage.step("the Foo is given the name of a foreign Deployment, which is left alone");
@@ -59,14 +59,14 @@ async fn story(stage: &Stage) -> Result<()> {
     other.create(&stage.client).await?;
     wait_for(&deployments, "taken", is_settled).await?;
     merge(&foos, "shop", json!({"spec": {"deploymentName": "taken"}})).await?;
-    stage.told(&["already exists"]).await?;
+    stage.until_printed(&["already exists"]).await?;
     refused(stage).await?;
 
     stage.step(
         "the foreign Deployment is deleted: the Foo takes the name, and its old one is deleted",
     );
     delete(&deployments, "taken").await?;
-    stage.told(&["1 created, 1 pruned"]).await?;
+    stage.until_printed(&["1 created, 1 pruned"]).await?;
     wait_until_gone(&deployments, "web").await?;
     available(&foos, "shop", 3).await?;
 

@@ -20,7 +20,7 @@ use lariat::prelude::*;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Paint, tell};
+use crate::{Paint, print_action};
 
 /// The spec of a Foo.
 #[derive(CustomResource, Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -109,7 +109,7 @@ async fn reconcile(cx: Reconcile<Foo>, deployments: CachedApi<Deployment>) -> Ha
     if !applied.is_unchanged() {
         cx.event(Event::normal("Synced", "Foo synced successfully"));
         let what = format!("Synced: {applied}");
-        tell("Foo", cx.key().name(), Paint::Green, what);
+        print_action("Foo", cx.key().name(), Paint::Green, what);
     }
     // The cache contains what was just applied.
     let name = key(foo, &foo.spec.deployment_name);
@@ -129,7 +129,7 @@ fn refused(cx: &Reconcile<Foo>, error: ApplyError) -> HandlerResult {
     }
     let name = &cx.object().spec.deployment_name;
     let note = format!("Resource {name:?} already exists and is not managed by Foo");
-    tell("Foo", cx.key().name(), Paint::Red, &note);
+    print_action("Foo", cx.key().name(), Paint::Red, &note);
     cx.event(Event::warning("ErrResourceExists", note));
     Ok(Outcome::done())
 }

@@ -60,12 +60,14 @@ impl Bench {
 
     /// Waits until a Foo reports this many available pods.
     async fn available(&self, name: &str, replicas: i32) {
-        let told = |foo: &Foo| {
+        let reports = |foo: &Foo| {
             foo.status
                 .as_ref()
                 .is_some_and(|status| status.available_replicas == replicas)
         };
-        wait_for(&self.foos, name, told).await.expect("available");
+        wait_for(&self.foos, name, reports)
+            .await
+            .expect("available");
     }
 
     async fn replicas(&self, name: &str) -> Option<i32> {

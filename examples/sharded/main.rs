@@ -11,8 +11,8 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use lariat::kube::api::ListParams;
 use lariat_examples::sharded::{APP, HANDLED_BY, RING, lease, replica};
 use lariat_examples::{
-    ATTACHED, About, Flag, NAMESPACE, Options, Paint, REPLICA, Replicas, Stage, Table, last_told,
-    paint, perform_with_replicas, say,
+    ATTACHED, About, Flag, NAMESPACE, Options, Paint, REPLICA, Replicas, Stage, TextTable,
+    last_printed, paint, perform_with_replicas, say,
 };
 use serde_json::json;
 use tokio::time::Instant;
@@ -119,7 +119,7 @@ async fn leave(
     let began = Instant::now();
     REPLICAS.signal(name, signal).await?;
     let holders = moved(stage, members, before, began).await?;
-    stage.told(&[name, "ended"]).await?;
+    stage.until_printed(&[name, "ended"]).await?;
     Ok(holders)
 }
 
@@ -143,11 +143,13 @@ async fn divided(stage: &Stage, members: &[&str], before: &Holders) -> Result<us
     let is_one = format!("is one of {}, and has:", members.len());
     let mut count = 0;
     for name in members {
-        let line = last_told(&[&format!("replica {name} "), &is_one]).await?;
+        let line = last_printed(&[&format!("replica {name} "), &is_one]).await?;
         let (_, orders) = line.split_once(&is_one).context("it says so")?;
         for order in orders.split_whitespace() {
             if before.get(order).map(String::as_str) != Some(*name) {
-                stage.told(&[&format!("{name} handles {order}")]).await?;
+                stage
+                    .until_printed(&[&format!("{name} handles {order}")])
+                    .await?;
                 count += 1;
             }
         }
@@ -173,7 +175,7 @@ fn busiest<'a>(members: &[&'a str], holders: &Holders) -> &'a str {
 }
 
 fn print_table(members: &[&str], holders: &Holders, before: &Holders) {
-    let mut table = Table::new(&["replica", "orders", "new"]);
+    let mut table = TextTable::new(&["replica", "orders", "new"]);
     for name in members {
         let ours = holders.iter().filter(|(_, by)| by == name);
         let (mut orders, mut new) = (0, 0);

@@ -69,8 +69,8 @@ pub fn say(line: impl fmt::Display) {
     }
 }
 
-/// Prints what was done to an object: kind, name, and action. [`told`](super::told) waits for it.
-pub fn tell(kind: &str, name: impl fmt::Display, colour: Paint, what: impl fmt::Display) {
+/// Prints what was done to an object: kind, name, and action. [`until_printed`](super::until_printed) waits for it.
+pub fn print_action(kind: &str, name: impl fmt::Display, colour: Paint, what: impl fmt::Display) {
     let line = format!("{kind} {name} {what}");
     let (kind, name) = (paint(Paint::Dim, kind, 12), paint(Paint::Cyan, name, 20));
     say(format_args!("  {kind} {name} {}", paint(colour, what, 0)));

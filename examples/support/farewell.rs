@@ -38,7 +38,7 @@ impl Stage {
             left = self.take_away() => left,
             () = enough => self.give_up().await,
         };
-        self.place.leave().await;
+        self.target.leave().await;
         say("stopped");
         left
     }
@@ -66,7 +66,7 @@ impl Stage {
     async fn give_up(&self) -> Result<()> {
         self.step("stopping");
         // The embedded cluster ends with the example, with everything in it.
-        if self.place.embedded.is_some() {
+        if self.target.embedded.is_some() {
             return Ok(());
         }
         let mut text =
@@ -122,10 +122,10 @@ impl Stage {
     fn held(&self, left: &Left) -> String {
         let text = format!("\n  {left}, which {}", left.held_by());
         // The embedded cluster ends with the example, with its objects.
-        match self.place.embedded {
+        match self.target.embedded {
             Some(_) => text,
             None => {
-                let command = left.command(&self.place.kubectl);
+                let command = left.command(&self.target.kubectl);
                 format!("{text}; this removes it:\n    {command}")
             }
         }

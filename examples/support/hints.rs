@@ -36,7 +36,7 @@ impl Stage {
             self.namespace
         ));
         let hint = |line: &str| say(paint(Paint::Dim, format!("    {line}"), 0));
-        let (kubectl, namespace) = (&self.place.kubectl, &self.namespace);
+        let (kubectl, namespace) = (&self.target.kubectl, &self.namespace);
         hint(&format!(
             "k() {{ {kubectl} --namespace {namespace} \"$@\"; }}"
         ));

@@ -16,8 +16,8 @@ use tokio::process::{Child, Command};
 use tokio::sync::oneshot;
 
 use super::{
-    About, Flag, Options, Paint, Place, Stage, error_exit, log_errors, output_closed, perform, say,
-    tell,
+    About, ExampleCluster, Flag, Options, Paint, Stage, error_exit, log_errors, output_closed,
+    perform, print_action, say,
 };
 
 /// The option that makes the program one replica instead of the example.
@@ -55,14 +55,14 @@ pub struct Replica {
 
 impl Replica {
     async fn find(options: Options) -> Result<Self> {
-        let place = Place::find(options.kubeconfig.clone()).await?;
-        if place.embedded.is_some() {
+        let target = ExampleCluster::find(options.kubeconfig.clone()).await?;
+        if target.embedded.is_some() {
             bail!("--replica needs the cluster that the others have: --kubeconfig or KUBECONFIG");
         }
         Ok(Self {
             name: options.value(REPLICA.name)?,
             namespace: options.value(NAMESPACE.name)?,
-            client: place.client,
+            client: target.client,
             options,
         })
     }
@@ -183,7 +183,7 @@ impl Replicas {
                 let _ = child.start_kill();
                 let _ = child.wait().await;
             } else if let Ok(status) = child.wait().await {
-                tell("replica", name, Paint::Red, format_args!("ended: {status}"));
+                print_action("replica", name, Paint::Red, format_args!("ended: {status}"));
             }
         });
         Ok(())
@@ -238,7 +238,7 @@ async fn print(name: &str, child: &mut Child, colour: fn(&str) -> Paint) {
     };
     let mut lines = BufReader::new(output).lines();
     while let Ok(Some(line)) = lines.next_line().await {
-        tell("replica", name, colour(&line), line);
+        print_action("replica", name, colour(&line), line);
     }
 }
 

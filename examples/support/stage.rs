@@ -20,8 +20,8 @@ use tokio_util::task::TaskTracker;
 
 use super::farewell::Defined;
 use super::{
-    EXAMPLE, Flag, Options, Paint, Place, ensure_crd, ensure_namespace, error_exit, forget,
-    log_errors, output_closed, paint, say, told, unique,
+    EXAMPLE, ExampleCluster, Flag, Options, Paint, ensure_crd, ensure_namespace, error_exit,
+    forget, log_errors, output_closed, paint, say, unique, until_printed,
 };
 
 /// The number of workers per kind.
@@ -56,7 +56,7 @@ pub struct Stage {
     pub ending: CancellationToken,
     /// The command line.
     pub options: Options,
-    pub(super) place: Place,
+    pub(super) target: ExampleCluster,
     /// Suggestions for users of `--watch`.
     pub(super) suggestions: Mutex<Vec<String>>,
     /// The name of the example, also the label value of its namespaces.
@@ -107,8 +107,8 @@ async fn find(
     options: Options,
     configure: impl FnOnce(&Options, &str, FactoryBuilder) -> Result<FactoryBuilder>,
 ) -> Result<Stage> {
-    let place = Place::with_workloads(options.kubeconfig.clone()).await?;
-    Stage::new(place, about, options, configure).await
+    let target = ExampleCluster::with_workloads(options.kubeconfig.clone()).await?;
+    Stage::new(target, about, options, configure).await
 }
 
 /// Plays the story, until its end or a signal.
@@ -153,21 +153,21 @@ pub(super) async fn play(
 
 impl Stage {
     pub(super) async fn new(
-        place: Place,
+        target: ExampleCluster,
         about: About,
         options: Options,
         configure: impl FnOnce(&Options, &str, FactoryBuilder) -> Result<FactoryBuilder>,
     ) -> Result<Self> {
         let name = about.name.replace('_', "-");
         let namespace = unique(&name);
-        let builder = SharedControllerFactory::builder(place.client.clone());
+        let builder = SharedControllerFactory::builder(target.client.clone());
         let factory = configure(&options, &namespace, builder)?.build();
         let title = paint(Paint::Bold, format!("Lariat {name}"), 0);
-        say(format_args!("{title} on {}", place.name));
+        say(format_args!("{title} on {}", target.name));
         say(paint(Paint::Dim, about.what, 0));
-        ensure_namespace(&place.client, &namespace, &[(EXAMPLE, &name)]).await?;
+        ensure_namespace(&target.client, &namespace, &[(EXAMPLE, &name)]).await?;
         Ok(Self {
-            client: place.client.clone(),
+            client: target.client.clone(),
             operator: Operator::new(&name, &factory),
             tasks: TaskTracker::new(),
             ending: CancellationToken::new(),
@@ -175,7 +175,7 @@ impl Stage {
             namespace,
             factory,
             options,
-            place,
+            target,
             suggestions: Mutex::default(),
             defined: Mutex::default(),
             others: Mutex::default(),
@@ -195,7 +195,7 @@ impl Stage {
     /// Returns the kubeconfig of the embedded cluster; none if the example runs on another.
     #[must_use]
     pub fn embedded_kubeconfig(&self) -> Option<String> {
-        self.place.embedded.as_ref()?.kubeconfig()
+        self.target.embedded.as_ref()?.kubeconfig()
     }
 
     /// Creates another namespace of the example, which is deleted at the end like the first.
@@ -231,8 +231,8 @@ impl Stage {
     /// # Errors
     ///
     /// There is no such line after two minutes.
-    pub async fn told(&self, words: &[&str]) -> Result<()> {
-        told(1, words).await
+    pub async fn until_printed(&self, words: &[&str]) -> Result<()> {
+        until_printed(1, words).await
     }
 
     /// Installs a CRD, and waits until it is served.

@@ -4,12 +4,12 @@ use super::{Paint, paint, say};
 
 /// Rows under headings, each column as wide as its widest cell.
 #[derive(Debug)]
-pub struct Table {
+pub struct TextTable {
     headings: Vec<&'static str>,
     rows: Vec<Vec<String>>,
 }
 
-impl Table {
+impl TextTable {
     /// Creates a table.
     #[must_use]
     pub fn new(headings: &[&'static str]) -> Self {

@@ -15,7 +15,7 @@ use serde_json::json;
 use tokio::time::{Instant, sleep};
 
 use super::stage::play;
-use super::{About, Options, Place, Stage, define, merge};
+use super::{About, ExampleCluster, Options, Stage, define, merge};
 use crate::useless_machine::lever::{Machine, MachineSpec};
 
 const ABOUT: About = About {
@@ -29,17 +29,17 @@ const DEFINITION: &str = "machines.useless.container.training";
 
 /// Starts a run on a foreign cluster.
 async fn stage(cluster: &TestCluster) -> Stage {
-    let place = Place {
+    let target = ExampleCluster {
         client: cluster.client(),
         name: "a cluster".to_owned(),
         kubectl: "kubectl".to_owned(),
         embedded: None,
     };
-    begin(place).await
+    begin(target).await
 }
 
-async fn begin(place: Place) -> Stage {
-    let stage = Stage::new(place, ABOUT, Options::default(), |_, _, builder| {
+async fn begin(target: ExampleCluster) -> Stage {
+    let stage = Stage::new(target, ABOUT, Options::default(), |_, _, builder| {
         Ok(builder)
     });
     let stage = stage.await.expect("it begins");
@@ -220,13 +220,13 @@ async fn a_signal_ends_the_clean_up_of_a_story_that_has_ended() {
 #[tokio::test(start_paused = true)]
 async fn nothing_is_left_on_the_embedded_cluster() {
     let cluster = Cluster::builder().start().await.unwrap();
-    let place = Place {
+    let target = ExampleCluster {
         client: cluster.client(),
         name: "the embedded cluster".to_owned(),
         kubectl: "kubectl".to_owned(),
         embedded: Some(cluster),
     };
-    let run = begin(place).await;
+    let run = begin(target).await;
     let (seen, began) = (look(&run), Instant::now());
     let signal = sleep(Duration::from_secs(5));
     let ended = play(run, signal, async |_| Ok(()), hold_a_robot).await;

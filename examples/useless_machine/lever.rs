@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::{Paint, tell};
+use crate::{Paint, print_action};
 
 /// A machine with one switch.
 #[derive(CustomResource, Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -74,7 +74,7 @@ pub(super) async fn flip(cx: &Reconcile<Machine>, machines: &CachedApi<Machine>)
         .patch(cx.key(), &PatchParams::default(), &patch)
         .await
     {
-        Ok(_) => tell(
+        Ok(_) => print_action(
             "Machine",
             cx.key().name(),
             Paint::Green,

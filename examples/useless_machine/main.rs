@@ -14,7 +14,7 @@ use lariat::kube::ResourceExt;
 use lariat::kube::api::{DeleteParams, ListParams, PostParams};
 use lariat_examples::useless_machine::stage4::{MACHINE, Switch};
 use lariat_examples::useless_machine::{Pace, lever, stage1, stage2, stage3, stage4};
-use lariat_examples::{About, Flag, Options, Stage, TIMEOUT, merge, perform, told};
+use lariat_examples::{About, Flag, Options, Stage, TIMEOUT, merge, perform, until_printed};
 use serde_json::json;
 use tokio::time::Instant;
 
@@ -100,7 +100,9 @@ async fn story_of_levers(stage: &Stage, number: u8) -> Result<()> {
             merge(&machines, name, json!({"spec": {"switchPosition": "up"}})).await?;
         }
         for name in names {
-            stage.told(&[name, "flips its switch down"]).await?;
+            stage
+                .until_printed(&[name, "flips its switch down"])
+                .await?;
         }
         let seconds = begin.elapsed().as_secs_f64();
         stage.step(format_args!("all are down after {seconds:.1} s"));
@@ -116,7 +118,7 @@ async fn story_of_switches(stage: &Stage) -> Result<()> {
     machines
         .create(&PostParams::default(), &stage4::Machine::new("robot", spec))
         .await?;
-    stage.told(&["robot ddd"]).await?;
+    stage.until_printed(&["robot ddd"]).await?;
 
     stage.step("all are switched on; the machine flips one at a time");
     let made = switches.list(&ListParams::default()).await?;
@@ -128,8 +130,8 @@ async fn story_of_switches(stage: &Stage) -> Result<()> {
         )
         .await?;
     }
-    told(3, &["is flipped down"]).await?;
-    stage.told(&["robot ddd"]).await?;
+    until_printed(3, &["is flipped down"]).await?;
+    stage.until_printed(&["robot ddd"]).await?;
 
     stage.step("one is relabelled for another machine: it is replaced");
     let taken = made
@@ -143,13 +145,13 @@ async fn story_of_switches(stage: &Stage) -> Result<()> {
         json!({"metadata": {"labels": {MACHINE: "other"}}}),
     )
     .await?;
-    stage.told(&[&taken, "released by robot"]).await?;
-    stage.told(&["created for robot"]).await?;
+    stage.until_printed(&[&taken, "released by robot"]).await?;
+    stage.until_printed(&["created for robot"]).await?;
 
     stage.step("it is scaled down to two");
     merge(&machines, "robot", json!({"spec": {"switches": 2}})).await?;
-    stage.told(&["surplus of robot"]).await?;
-    stage.told(&["robot dd"]).await?;
+    stage.until_printed(&["surplus of robot"]).await?;
+    stage.until_printed(&["robot dd"]).await?;
 
     stage.step("the machine is deleted, and its switches with it");
     machines

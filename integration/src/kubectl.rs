@@ -38,7 +38,7 @@ pub struct Ended {
 
 /// A command that goes on, such as a watch.
 #[derive(Debug)]
-pub struct Running {
+pub struct RunningCommand {
     _child: Child,
     lines: Lines<BufReader<ChildStdout>>,
 }
@@ -142,10 +142,10 @@ impl Kubectl {
     /// # Errors
     ///
     /// It cannot be run.
-    pub fn start(&self, arguments: &str) -> Result<Running> {
+    pub fn start(&self, arguments: &str) -> Result<RunningCommand> {
         let mut child = self.command(&words(arguments)).spawn()?;
         let stdout = child.stdout.take().context("stdout is piped")?;
-        Ok(Running {
+        Ok(RunningCommand {
             _child: child,
             lines: BufReader::new(stdout).lines(),
         })
@@ -182,7 +182,7 @@ impl Drop for Kubectl {
     }
 }
 
-impl Running {
+impl RunningCommand {
     /// Returns the next line, with single blanks between its columns.
     ///
     /// # Errors

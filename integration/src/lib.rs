@@ -10,7 +10,7 @@ mod proxy;
 mod wire;
 
 pub use env::{Env, eventually, in_namespace};
-pub use kubectl::{Ended, Kubectl, Running, columns, kubectl_path};
+pub use kubectl::{Ended, Kubectl, RunningCommand, columns, kubectl_path};
 pub use program::{example, interrupted, run, signal};
 pub use proxy::Proxy;
 pub use wire::{Wire, WireLayer};

@@ -13,7 +13,7 @@ const TIMEOUT: Duration = Duration::from_secs(600);
 /// An example as it was built last, which `scripts/test.sh` does before the tests.
 ///
 /// Cargo is left out of it: build scripts look at variables that cargo sets for tests, so it would build half of all
-/// anew here, and once more outside.
+/// again here, and once more outside.
 ///
 /// # Panics
 ///

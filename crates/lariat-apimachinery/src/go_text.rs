@@ -17,16 +17,16 @@ pub(crate) fn value(value: &Value) -> String {
             format!("[{}]", items.join(" "))
         }
         Value::Object(members) => {
-            let members = members.iter();
             let mut members: Vec<(&String, String)> = members
+                .iter()
                 .map(|(name, value)| (name, self::value(value)))
                 .collect();
             members.sort();
-            let members: Vec<String> = members
+            let pairs: Vec<String> = members
                 .into_iter()
                 .map(|(name, value)| format!("{name}:{value}"))
                 .collect();
-            format!("map[{}]", members.join(" "))
+            format!("map[{}]", pairs.join(" "))
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What an API server of Kubernetes knows about objects, as a library on JSON values.
+//! The rules of a Kubernetes API server for objects, as functions on JSON values.
 //!
 //! Everything here is a function of values: no server, no runtime and no HTTP are needed. `lariat-cluster` is a server
 //! made of it; programs that edit manifests, admission webhooks and tests can use it alone.

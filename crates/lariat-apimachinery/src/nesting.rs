@@ -2,7 +2,9 @@
 
 use serde_json::Value;
 
-/// How deep a document may nest, which bounds every walk through it; JSON is read no deeper either.
+/// The deepest nesting of a document, which bounds every walk through it.
+///
+/// The JSON parser has the same limit.
 pub const DEEPEST: usize = 110;
 
 /// Returns whether a value nests deeper than some number of levels.

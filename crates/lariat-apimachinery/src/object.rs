@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-/// An API object while it is worked on: the members of its JSON.
+/// An API object: the members of its JSON.
 pub type Object = Map<String, Value>;
 
 /// Returns the metadata of an object, which is made if it is missing.

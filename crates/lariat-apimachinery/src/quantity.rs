@@ -1,4 +1,4 @@
-//! Amounts, in the one form the API server writes each in.
+//! Quantities in their canonical form.
 //!
 //! Source: `k8s.io/apimachinery/pkg/api/resource.Quantity`.
 
@@ -32,7 +32,7 @@ enum Form {
 
 const UNIT: i128 = 1_000_000_000;
 
-/// Larger amounts than ten billion billions are not read; nobody has them.
+/// Quantities above ten billion billions are not read; no real object has them.
 const MOST: i128 = 10_i128.pow(28);
 
 const BINARY: [&str; 7] = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];

@@ -241,8 +241,8 @@ fn is_tls(url: &str) -> Result<bool> {
 
 /// Returns the kubeconfig of the environment.
 fn from_environment() -> Result<PathBuf> {
-    let files = std::env::var_os("KUBECONFIG").unwrap_or_default();
-    let mut files = std::env::split_paths(&files).filter(|file| file != Path::new(""));
+    let list = std::env::var_os("KUBECONFIG").unwrap_or_default();
+    let mut files = std::env::split_paths(&list).filter(|file| file != Path::new(""));
     match (files.next(), files.next()) {
         (Some(file), None) => Ok(file),
         (None, _) => {

@@ -44,7 +44,7 @@ fn main() -> ExitCode {
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => {
-            // There is nobody to tell that nobody listens.
+            // If the reader of the output is gone, there is nothing left to do.
             let _ = error.print();
             return if error.use_stderr() {
                 ExitCode::FAILURE

@@ -156,8 +156,8 @@ impl Server {
     fn attend(target: &Target, pods: usize) -> Result<Self> {
         let (text, count) = (serde_json::to_string(target)?, pods.to_string());
         let mut process = Process::spawn_apart(&["attend", &text, &count])?;
-        let namespace = process.hear_after("ready")?;
-        let namespace = Some(namespace).filter(|namespace| !namespace.is_empty());
+        let ready = process.hear_after("ready")?;
+        let namespace = Some(ready).filter(|namespace| !namespace.is_empty());
         Ok(Self {
             process,
             pods,

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 pub(crate) struct Target {
     /// Its URL; without one it is the kubeconfig's.
     pub(crate) url: Option<String>,
-    /// Who asks; nobody in particular without one.
+    /// The user of the requests; anonymous without one.
     pub(crate) kubeconfig: Option<PathBuf>,
     /// Whether it is a genuine server, with whatever there is on it.
     pub(crate) is_genuine: bool,

@@ -123,7 +123,8 @@ impl Bench {
         }
     }
 
-    /// Cuts all watches, and answers the next of each kind that its version is too old, so that everything is read anew.
+    /// Cuts all watches, and answers the next of each kind that its version is too old, so that everything is listed
+    /// again.
     async fn relist(&self) {
         for resource in ["foos", "deployments"] {
             let expired = Rule::new(Action::Expire).verb("watch").resource(resource);
@@ -133,7 +134,7 @@ impl Bench {
         sleep(MINUTE).await;
     }
 
-    /// A Foo whose Deployment is somebody else's, for ten minutes.
+    /// A Foo whose Deployment has another owner, for ten minutes.
     async fn stand_in_the_way(&self) {
         let other = deployment("taken", 1);
         other.create(&self.cluster.client()).await.expect("created");
@@ -175,7 +176,7 @@ async fn what_reconcilers_ask_for() {
     for (name, counted) in [("lariat", &ours), ("kube-rs", &theirs)] {
         println!("{name}: {} watches of Deployments", counted.watches);
         println!("  {FOOS} Foos: {:?}", counted.filling);
-        println!("  everything is read anew: {:?}", counted.relisting);
+        println!("  everything is listed again: {:?}", counted.relisting);
         println!(
             "  a Foo that cannot be, for ten minutes: {:?}",
             counted.in_the_way

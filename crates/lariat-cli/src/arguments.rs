@@ -1,4 +1,4 @@
-//! The command line, read.
+//! The arguments of the command line.
 
 use std::ffi::OsString;
 
@@ -14,7 +14,7 @@ Examples:
   lariat query pods 'status.phase!=Running' --all-namespaces
   source <(lariat completions bash)";
 
-/// Tools for Kubernetes controllers: an API server in one process, and operators to begin with.
+/// Tools for Kubernetes controllers: an API server in one process, and scaffolds of operators.
 #[derive(Debug, Parser)]
 #[command(
     name = "lariat",
@@ -36,27 +36,27 @@ pub(crate) enum Command {
     /// When it serves it prints one line on stdout, `ready URL`; everything else goes to stderr. Ctrl-C and SIGTERM end
     /// it; a second one ends it at once.
     Cluster(Box<cluster::Options>),
-    /// Write an operator to begin with.
+    /// Scaffold a new operator.
     ///
-    /// It is a program, its kind, manifests, and a test that passes.
+    /// It has a program, a kind, manifests, and a test that passes.
     New(Box<scaffold::Options>),
     /// Filter, sort, page and count the objects of a cluster.
     ///
     /// Reads a kind once, and shows the objects that meet all filters. The cluster is that of KUBECONFIG, of
     /// ~/.kube/config, or of the pod.
     Query(Box<query::Options>),
-    /// Show what a flight recorder recorded.
+    /// Show the recording of a flight recorder.
     ///
     /// Shows a timeline; times are UTC. Ends with 0; with 1 if the file cannot be read; with 3 if --check finds a
     /// difference.
     Replay(Box<replay::Options>),
-    /// Print what makes a shell complete this command line.
+    /// Print the completion script of a shell.
     Completions(completions::Options),
 }
 
-/// Reads the arguments; `token` is what the environment has for [`cluster::TOKEN`].
+/// Reads the arguments; `token` is the value of the environment variable [`cluster::TOKEN`].
 ///
-/// The error may be that help was asked for.
+/// Requested help is an error too.
 pub(crate) fn parse(
     arguments: impl IntoIterator<Item = OsString>,
     token: Option<OsString>,
@@ -73,12 +73,12 @@ pub(crate) fn parse(
     Ok(command)
 }
 
-/// Returns the script that makes a shell complete this command line.
+/// Returns the completion script of a shell.
 pub(crate) fn completions(options: completions::Options) -> String {
     completions::script(options, Lariat::command())
 }
 
-/// Says what is wrong with the arguments of a command, and how it is called.
+/// Returns an error about the arguments of a command, with its usage.
 fn refused(command: &str, text: String) -> clap::Error {
     let mut lariat = Lariat::command();
     // Commands know their full names from here on.
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn every_shell_is_told_every_command() {
+    fn every_shell_completes_every_command() {
         for shell in clap_complete::Shell::value_variants() {
             let Ok(Command::Completions(options)) = parsed(&format!("completions {shell}")) else {
                 panic!("{shell}");

@@ -1,4 +1,4 @@
-//! `lariat completions`: what a shell has to know to complete the command line.
+//! `lariat completions`: the completion scripts of shells.
 
 use clap_complete::Shell;
 

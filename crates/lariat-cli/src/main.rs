@@ -1,4 +1,4 @@
-//! The command line of Lariat: a Kubernetes cluster in memory, operators to begin with, and questions to a cluster.
+//! The command line of Lariat: a Kubernetes cluster in memory, scaffolds of operators, and queries.
 
 mod arguments;
 mod cluster;
@@ -44,9 +44,9 @@ fn ended(done: anyhow::Result<ExitCode>) -> ExitCode {
     }
 }
 
-/// Says what is wrong with the arguments, or what was asked for: help, or the version.
+/// Prints the error of the arguments, the help or the version.
 fn explained(error: &clap::Error) -> ExitCode {
-    // There is nobody to tell that nobody listens.
+    // If the reader of the output is gone, there is nothing left to do.
     let _ = error.print();
     u8::try_from(error.exit_code()).map_or(ExitCode::FAILURE, ExitCode::from)
 }

@@ -1,4 +1,4 @@
-//! Texts in the syntax of what they are written into.
+//! Quoting for shells, TOML and Dockerfiles.
 
 use std::path::Path;
 
@@ -33,7 +33,7 @@ pub(crate) fn toml(text: &str) -> String {
     quoted
 }
 
-/// Writes an element of a list in a Dockerfile, where quotes and variables have a meaning in it too.
+/// Quotes an element of a list in a Dockerfile, which expands variables.
 pub(crate) fn dockerfile(text: &str) -> String {
     let mut escaped = String::new();
     for character in text.chars() {

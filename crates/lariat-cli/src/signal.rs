@@ -2,22 +2,22 @@
 
 use std::future::pending;
 
-/// What a process ends with that was interrupted, as shells have it.
+/// The exit code of an interrupted process, as in shells.
 const INTERRUPTED: i32 = 130;
 
-/// Runs a future until it is done or the process is asked to end, by Ctrl-C or SIGTERM.
+/// Runs a future until it is done or the process gets Ctrl-C or SIGTERM.
 ///
 /// Either way the next such signal ends the process at once.
 pub(crate) async fn until_asked<T>(work: impl Future<Output = T>) -> Option<T> {
     tokio::select! {
         biased;
-        // First, so that there is a handler before the work says that it is ready.
+        // Polled first, so that the handler is installed before the work prints that it is ready.
         () = asked() => None,
         done = work => Some(done),
     }
 }
 
-/// Waits for what is done when the process ends, but not if it is asked again.
+/// Waits for the cleanup at the end; a second signal ends the wait.
 pub(crate) async fn unless_asked_again(ending: impl Future<Output = ()>) {
     if until_asked(ending).await.is_none() {
         std::process::exit(INTERRUPTED);
@@ -26,7 +26,7 @@ pub(crate) async fn unless_asked_again(ending: impl Future<Output = ()>) {
 
 async fn asked() {
     let interrupt = async {
-        // Without a handler for Ctrl-C the process ends by it, which is what was asked for.
+        // Without a handler, Ctrl-C ends the process, which is what the user wanted.
         if tokio::signal::ctrl_c().await.is_err() {
             pending::<()>().await;
         }

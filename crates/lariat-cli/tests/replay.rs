@@ -88,7 +88,7 @@ async fn record(flight: FlightRecorder, fair: bool, rounds: u64, pause: u64) {
             0 => cluster.cut_watches(),
             1 => cluster.end_watches(),
             2 => {
-                // What expires while nobody watches makes the next watch end with 410.
+                // History that expires without a watch makes the next watch end with 410.
                 cluster.compact();
                 cluster.cut_watches();
             }
@@ -343,7 +343,7 @@ async fn a_decision_that_was_made_otherwise_is_found() {
 }
 
 #[test]
-fn files_that_are_no_recordings_are_told_apart() {
+fn files_that_are_no_recordings_have_errors_of_their_own() {
     let folder = Folder::new();
     let refused = |name: &str| {
         let (code, out, errors) = replay(&[&folder.file(name)]);

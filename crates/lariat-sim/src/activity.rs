@@ -1,4 +1,4 @@
-//! What a process does with its factory: the events behind guarantees about starts, stops, queues and handlers.
+//! Events of a process's factory: starts, stops, queues and handlers.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -21,7 +21,7 @@ pub(crate) struct Activity {
 /// What a process did.
 #[derive(Debug, Clone)]
 pub(crate) enum Act {
-    /// A start of the factory began; with how often the cache of each kind had been filled by then.
+    /// A start of the factory began; with how often each cache had been filled before.
     Starting(BTreeMap<Gvk, u64>),
     /// A stop began, with this grace period.
     Stopping(Duration),
@@ -47,7 +47,7 @@ pub(crate) enum Act {
         key: ObjectKey,
         after: Duration,
     },
-    /// What the controllers of the process say of themselves, between two turns.
+    /// The statuses of the process's controllers, between two turns.
     Sampled(Vec<Sample>),
 }
 
@@ -70,7 +70,7 @@ pub(crate) struct Sample {
     pub(crate) is_synced: bool,
     /// Whether content is fetched when a handler needs it.
     pub(crate) is_on_demand: bool,
-    /// The version up to which the cache is.
+    /// The resource version that the cache has reached.
     pub(crate) version: u64,
 }
 
@@ -80,7 +80,7 @@ pub(crate) struct Reached {
     pub(crate) kind: Gvk,
     /// How often it has been filled.
     pub(crate) loads: u64,
-    /// The version up to which it has everything; none while it is filled.
+    /// The version up to which it is complete; none while it is filled.
     pub(crate) complete: Option<u64>,
 }
 
@@ -148,7 +148,7 @@ impl Activity {
         Some(self.handler(kind, name))
     }
 
-    /// Returns the line of the trace; none for samples, which repeat what the trace says.
+    /// Returns the line of the trace; none for samples, which repeat other lines.
     pub(crate) fn text(&self) -> Option<String> {
         Some(match &self.what {
             Act::Starting(_) => "the factory starts".to_owned(),

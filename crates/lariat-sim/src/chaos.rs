@@ -11,7 +11,7 @@ pub struct Chaos {
     pub(crate) names: u16,
     pub(crate) faults: bool,
     pub(crate) kills: bool,
-    /// How many times as long it takes until the next thing happens.
+    /// The factor by which the pauses between events are longer.
     pub(crate) pace: u32,
 }
 
@@ -38,7 +38,7 @@ impl Chaos {
         Self { lasts, ..self }
     }
 
-    /// Sets how long the program has to come to rest once all faults have ended (default 20 minutes).
+    /// Sets how long the program has to settle after the last fault (default 20 minutes).
     ///
     /// It has to be longer than the longest wait between two tries of the program.
     pub fn rests(self, rests: Duration) -> Self {
@@ -50,12 +50,12 @@ impl Chaos {
         Self { names, ..self }
     }
 
-    /// Lets faults of the network and the cluster happen, or not (default true).
+    /// Enables faults of the network and the cluster (default true).
     pub fn faults(self, faults: bool) -> Self {
         Self { faults, ..self }
     }
 
-    /// Lets processes be killed, restarted and paused, and their clocks jump, or not (default true).
+    /// Enables kills, restarts and pauses of processes, and jumps of clocks (default true).
     pub fn kills(self, kills: bool) -> Self {
         Self { kills, ..self }
     }

@@ -1,15 +1,16 @@
-//! What an operator reports of its own doing, for checkers that look at operators.
+//! Actions that operators report, for the checkers of operators.
 
 use std::fmt;
 use std::time::Duration;
 
 use lariat_core::ObjectKey;
 
-/// Something an operator or a foreign client did, or is about to do.
+/// An action of an operator or a foreign client, completed or about to begin.
 #[derive(Debug, Clone)]
 pub(crate) enum Deed {
-    /// The process is an operator from now on; it looks at each object at least this often.
-    /// Reads that are not answered by its caches are part of its work if it `fetches`.
+    /// The process is an operator from now on, with this longest period between reconciles.
+    ///
+    /// With `fetches`, reads that its caches cannot answer are part of its work.
     Operates { period: Duration, fetches: bool },
     /// The operator starts.
     Starts,
@@ -19,9 +20,9 @@ pub(crate) enum Deed {
     CleansUp { key: ObjectKey, uid: String },
     /// A cleanup is done, and the ledger is written.
     CleanedUp { key: ObjectKey, uid: String },
-    /// A reconcile of an object is done, and found nothing to complain of.
+    /// A reconcile of an object succeeded.
     Reconciled { key: ObjectKey, uid: String },
-    /// The end of an object was reported, and that was taken well.
+    /// `on_deleted` was called for an object, and succeeded.
     Ended { key: ObjectKey, uid: String },
     /// An Event about an object is handed to the recorder.
     Published { uid: String, reason: &'static str },

@@ -19,7 +19,7 @@ pub(crate) const WINDOW: usize = 64;
 /// The resource of leases, as the cluster names it.
 pub(crate) const LEASES: &str = "leases.coordination.k8s.io";
 
-/// When something happened, and on whose turn.
+/// The time and the turn of an event.
 #[derive(Debug, Clone)]
 pub(crate) struct Moment {
     /// Counts all events; the order in which the thread executed them.
@@ -47,7 +47,7 @@ pub(crate) enum Event {
         attempt: u32,
         object: Option<Shown>,
         causes: Arc<Causes>,
-        /// How often the cache of the kind has been filled; none if no factory of the process has the kind.
+        /// How often the cache of the kind has been filled; none if the process has no such cache.
         loads: Option<u64>,
     },
     /// A call of a handler ended; the result is none if the call panicked or was dropped.
@@ -124,15 +124,15 @@ pub(crate) enum Next {
     Done,
     /// The handler asked to be called after a delay at the latest.
     Again(Duration),
-    /// It failed, and is tried again: after the delay the error asks for, or as the limiter says.
+    /// It failed, and is retried: after the delay of the error, or of the limiter.
     Retry(Option<Duration>),
-    /// It panicked, and is tried again as the limiter says.
+    /// It panicked, and is retried after the delay of the limiter.
     Panicked,
     /// It was dropped, and is called again after the next start.
     Dropped,
 }
 
-/// What the answer to a write said.
+/// The result of a write.
 #[derive(Debug, Clone)]
 pub(crate) enum Written {
     /// The object has this version.
@@ -280,11 +280,12 @@ fn committed(commit: &Commit) -> Option<String> {
     }
 }
 
-/// Returns what a lease says of its holder.
+/// Returns the holder of a lease, in words.
 fn held(lease: &StoredObject) -> String {
     let value = lease.value();
-    let holder = value["spec"]["holderIdentity"].as_str();
-    let holder = holder.filter(|holder| !holder.is_empty());
+    let holder = value["spec"]["holderIdentity"]
+        .as_str()
+        .filter(|holder| !holder.is_empty());
     let held = holder.map_or_else(|| " is free".to_owned(), |it| format!(" is held by {it}"));
     match value["metadata"]["annotations"]["lariat.dev/ring-acks"].as_str() {
         Some(acks) => format!("{held}, acks {acks}"),

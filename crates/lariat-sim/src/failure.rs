@@ -12,11 +12,11 @@ use crate::trace::Trace;
 const LINES: usize = 80;
 const VIOLATIONS: usize = 5;
 
-/// A run in which something that must hold did not: what, after which plan, and the trace.
+/// A failed run: its violations, the plan, and the trace.
 ///
-/// It displays as a report for those who look for the bug: what does not hold, what was done to the program (the plan,
-/// shrunk if the simulation [shrinks](crate::Simulation::shrinks)), and of the trace what matters for the object the
-/// first violation speaks of. All times are virtual, since the start of the run.
+/// It displays as a report: what does not hold, the plan (reduced if the simulation
+/// [shrinks](crate::Simulation::shrinks)), and the lines of the trace about the object of the first violation. All
+/// times are virtual, since the start of the run.
 #[derive(Debug, Clone)]
 pub struct Failure {
     pub(crate) seed: u64,

@@ -1,4 +1,4 @@
-//! The lines of a trace that matter for what failed.
+//! The lines of a trace that are relevant for a failure.
 
 use std::collections::BTreeSet;
 
@@ -20,14 +20,14 @@ impl Kind {
     }
 }
 
-/// The object a violation speaks of.
+/// The object that a violation names.
 #[derive(Debug)]
 pub(crate) struct Focus<'a> {
     kind: Option<&'a Kind>,
     key: &'a str,
 }
 
-/// What is said about a whole process or the whole cluster.
+/// The violation is about a whole process or the whole cluster.
 const ALWAYS: [&str; 9] = [
     "VIOLATION ",
     "plan: ",
@@ -41,7 +41,7 @@ const ALWAYS: [&str; 9] = [
 ];
 
 impl<'a> Focus<'a> {
-    /// Finds the object in the words of a violation: a key after its kind, or whatever else looks like a key.
+    /// Finds the object in the text of a violation: a key after its kind, or another key.
     pub(crate) fn of(what: &'a str, kinds: &'a [Kind]) -> Option<Self> {
         let is_between =
             |each: char| each.is_whitespace() || matches!(each, ',' | ':' | ';' | '(' | ')');
@@ -96,8 +96,8 @@ impl<'a> Focus<'a> {
 
     /// Whether a request is for the object, or for all of its kind.
     fn is_asked(&self, what: &str) -> bool {
-        let path = what.split_once(' ').map_or(what, |(_, path)| path);
-        let path = path.split_once('?').map_or(path, |(path, _)| path);
+        let target = what.split_once(' ').map_or(what, |(_, target)| target);
+        let path = target.split_once('?').map_or(target, |(path, _)| path);
         let name = self.key.rsplit('/').next().unwrap_or(self.key);
         let mut segments = path.split('/');
         match self.kind {
@@ -132,7 +132,7 @@ fn text_of(line: &str) -> &str {
     after(stamped).map_or("", |at| stamped[at..].trim_start())
 }
 
-/// Whether a word is in a text and not only a part of another: `default/o1` is not in `default/o11`.
+/// Whether a whole word is in a text: `default/o1` is not in `default/o11`.
 fn has_word(text: &str, word: &str) -> bool {
     text.match_indices(word).any(|(at, _)| {
         let next = text[at + word.len()..].chars().next();

@@ -2,8 +2,8 @@
 //!
 //! A [`Simulation`] runs programs (factories, handlers, operators) against the embedded cluster while foreign clients
 //! write, the network breaks, the API server forgets, and processes are killed. Every clock, every random number and
-//! the order of all tasks come from the seed, so a run that fails fails again. On the way and at rest, checkers look
-//! at what the programs were shown and did.
+//! the order of all tasks come from the seed, so a failing run can be repeated. During the run and at rest, checkers
+//! verify what the programs saw and did.
 
 mod activity;
 mod actors;

@@ -45,13 +45,13 @@ pub(crate) enum BodyState {
     Down(Duration),
 }
 
-/// What there is of a process while it is alive.
+/// The state of a living process.
 pub(crate) struct Life {
     pub(crate) machine: Machine,
     pub(crate) process: Process,
     commands: mpsc::UnboundedSender<Command>,
     main: JoinHandle<Ending>,
-    /// For how long it is down once it has ended as asked.
+    /// How long it is down after an orderly end.
     down: Option<Duration>,
 }
 
@@ -117,7 +117,7 @@ impl Body {
         }))
     }
 
-    /// Returns what the process says of its lease; none while it is down, or its program has no factory yet.
+    /// Returns the process's own view of its lease; none while it is down or has no factory.
     pub(crate) fn member(&self) -> Option<Member> {
         let (BodyState::Running(life) | BodyState::Paused(life, _)) = &self.state else {
             return None;
@@ -279,7 +279,7 @@ impl Body {
         };
     }
 
-    /// Notes what the controllers of the process say of themselves.
+    /// Records the statuses of the process's controllers.
     pub(crate) fn sample(&mut self) {
         let BodyState::Running(life) = &mut self.state else {
             return;
@@ -288,8 +288,11 @@ impl Body {
         let (samples, caches) = life.machine.run(async {
             let statuses = factories.iter().flat_map(|each| each.status());
             let samples = statuses.map(|status| Sample::of(&status)).collect();
-            let caches = factories.iter().flat_map(|each| each.caches().status());
-            let caches = caches.map(|status| Reached::of(&status)).collect();
+            let caches = factories
+                .iter()
+                .flat_map(|each| each.caches().status())
+                .map(|status| Reached::of(&status))
+                .collect();
             (samples, caches)
         });
         // Of a process that has shown no factory nothing is known.
@@ -329,7 +332,7 @@ impl Body {
         }
     }
 
-    /// Notices a program that was asked to end and did not.
+    /// Reports a program that was asked to end and did not.
     pub(crate) fn look_at_end(&mut self, _now: Duration) {
         if self.is_alive() {
             let what = format!("{} did not end when it was asked to", self.name);

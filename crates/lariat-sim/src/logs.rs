@@ -60,9 +60,9 @@ struct Line(String);
 
 impl Visit for Line {
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
-        let text = format!("{value:?}");
-        // Of a backtrace the first line says enough, and the others differ from machine to machine.
-        let text = text.lines().next().unwrap_or_default();
+        let written = format!("{value:?}");
+        // Only the first line of a backtrace is used: the others differ from machine to machine.
+        let text = written.lines().next().unwrap_or_default();
         let written = match field.name() {
             "message" => write!(self.0, " {text}"),
             name => write!(self.0, " {name}={text}"),

@@ -76,7 +76,7 @@ impl Machine {
         self.at = until;
     }
 
-    /// Lets time pass in which nothing could run, as for a process that was stopped by a signal.
+    /// Advances time without running tasks, as for a process stopped by a signal.
     pub(crate) fn skip(&mut self, until: Duration) {
         if until < self.at {
             return;
@@ -109,7 +109,7 @@ impl Machine {
         result
     }
 
-    /// Looks at what lives on the machine, at its time, without running anything and without using up chance.
+    /// Reads the state of the machine at its time, without running tasks and without consuming randomness.
     pub(crate) fn look<T>(&self, look: impl FnOnce() -> T) -> T {
         let _entered = self.runtime.enter();
         look()
@@ -167,7 +167,7 @@ impl Machine {
     }
 }
 
-/// Takes tokio's dice from the seed: the branch that `select!` polls first, the receiver that `watch` wakes first.
+/// Seeds tokio's random choices: the branch that `select!` polls first, the receiver that `watch` wakes first.
 #[cfg(tokio_unstable)]
 fn seed_scheduler(builder: &mut Builder, seed: u64) {
     builder.rng_seed(tokio::runtime::RngSeed::from_bytes(&seed.to_le_bytes()));

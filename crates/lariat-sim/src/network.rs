@@ -48,7 +48,7 @@ pub(crate) struct Link {
     broken: CancellationToken,
 }
 
-/// Where links report what they carry, and the numbers of requests, which all links share.
+/// The recorder of links, and the request numbers that all links share.
 #[derive(Clone)]
 pub(crate) struct Traffic {
     pub(crate) recorder: Recorder,
@@ -101,7 +101,7 @@ pub(crate) struct Line {
     random: fastrand::Rng,
     /// The longest a message takes; the least is none.
     pub(crate) latency: Duration,
-    /// Whether a write that was sent reaches the server although its sender no longer waits, or is gone.
+    /// Whether a sent write reaches the server even if its sender is gone or gave up.
     ///
     /// So it does if it is in a buffer of the network or of the server by then.
     pub(crate) lingers: bool,
@@ -142,7 +142,7 @@ impl Line {
 }
 
 impl Link {
-    /// Lays a line to the cluster; called on the cluster's runtime.
+    /// Creates a link to the cluster; called on the cluster's runtime.
     pub(crate) fn new(
         agent: &str,
         service: ClusterService,

@@ -8,7 +8,7 @@ use kube::core::GroupVersionKind;
 use lariat_core::Gvk;
 use serde_json::{Value, json};
 
-/// A kind whose objects foreign clients create, change, relabel and delete during a run.
+/// A kind whose objects foreign clients write and delete during a run.
 ///
 /// ```
 /// use lariat_core::Gvk;
@@ -115,14 +115,14 @@ impl Objects {
         ApiResource::from_gvk_with_plural(&gvk, &self.plural)
     }
 
-    /// Makes what a write contains.
+    /// Returns the content of a write.
     pub(crate) fn object(&self, name: &str) -> Value {
         let mut object = (self.content)(fastrand::u64(..1_000_000));
         object["metadata"]["name"] = name.into();
         object
     }
 
-    /// Makes a CRD of the kind: 0 is the usual one, others differ in version, scope or both.
+    /// Returns a CRD of the kind: 0 is the usual one, others differ in version or scope.
     pub(crate) fn crd(&self, number: u8) -> Value {
         let version = if number & 1 == 0 || self.has_one_version {
             self.gvk.version()

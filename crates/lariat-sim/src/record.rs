@@ -13,7 +13,7 @@ use crate::oracle::Oracle;
 use crate::rate::Rate;
 use crate::trace::Trace;
 
-/// The one place every event of a run goes through, in the order in which the thread executes them.
+/// The recorder that every event of a run passes, in the order of execution.
 #[derive(Clone)]
 pub(crate) struct Recorder(Arc<Mutex<Inner>>);
 
@@ -119,8 +119,8 @@ impl Recorder {
 
     /// Notes an event of the actor that has the turn.
     pub(crate) fn note(&self, event: Event) {
-        let mut inner = self.0.lock();
-        let inner = &mut *inner;
+        let mut guard = self.0.lock();
+        let inner = &mut *guard;
         if let Some(ending) = &mut inner.ending {
             return ending.push(event);
         }
@@ -156,8 +156,7 @@ impl Recorder {
     pub(crate) fn end(&self, end: impl FnOnce()) {
         self.0.lock().ending = Some(Vec::new());
         end();
-        let ended = self.0.lock().ending.take();
-        let mut ended = ended.unwrap_or_default();
+        let mut ended = self.0.lock().ending.take().unwrap_or_default();
         ended.sort_by_cached_key(Event::text);
         for event in ended {
             self.note(event);
@@ -171,8 +170,8 @@ impl Recorder {
 
     /// Reads what the server had and the checkers know.
     pub(crate) fn with<T>(&self, read: impl FnOnce(&mut Oracle, &mut Checks) -> T) -> T {
-        let mut inner = self.0.lock();
-        let inner = &mut *inner;
+        let mut guard = self.0.lock();
+        let inner = &mut *guard;
         read(&mut inner.oracle, &mut inner.checks)
     }
 
@@ -187,7 +186,7 @@ impl Recorder {
         !self.0.lock().violations.is_empty()
     }
 
-    /// Returns how many events there were, log lines aside, to see whether anything goes on.
+    /// Returns the number of events without log lines, as a measure of progress.
     pub(crate) fn events(&self) -> u64 {
         self.0.lock().events
     }

@@ -54,7 +54,7 @@ impl Setup {
         2 * self.times.duration + self.times.drain + CACHES
     }
 
-    /// Returns for how long, at least, a write may be under way after its call was dropped, in time of the run.
+    /// Returns how long a write may at least be in flight after its call was dropped.
     ///
     /// By the clocks of the program that is the lease duration less the renew deadline. A process whose clock is fast waits
     /// less for the lease of one whose clock is slow.

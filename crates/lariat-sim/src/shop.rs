@@ -1,4 +1,4 @@
-//! Shops: the custom kind of the operator that Lariat is tried with, and what is wanted for each.
+//! Shops: the custom kind of the trial's operator, and their desired children.
 
 use std::collections::BTreeMap;
 
@@ -42,9 +42,12 @@ pub(crate) fn secrets() -> Gvk {
 
 /// Makes a spec of a random number.
 pub(crate) fn spec(random: u64) -> Value {
-    let children = SUFFIXES.iter().enumerate();
-    let children = children.filter(|(at, _)| random >> at & 1 == 1);
-    let children: Vec<&str> = children.map(|(_, suffix)| *suffix).collect();
+    let children: Vec<&str> = SUFFIXES
+        .iter()
+        .enumerate()
+        .filter(|(at, _)| random >> at & 1 == 1)
+        .map(|(_, suffix)| *suffix)
+        .collect();
     json!({"spec": {
         "children": children, "number": (random >> 4) % 5, "flag": (random >> 8) & 1 == 1,
     }})
@@ -84,8 +87,11 @@ pub(crate) fn wanted(key: &ObjectKey, shop: &Value) -> [(&'static str, Vec<Value
             "data": {"number": encoded},
         })
     };
-    let suffixes = spec["children"].as_array().into_iter().flatten();
-    let suffixes = suffixes.filter_map(Value::as_str);
+    let suffixes = spec["children"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str);
     let mut maps: Vec<Value> = suffixes
         .map(|each| config(format!("{name}-{each}")))
         .collect();

@@ -97,7 +97,7 @@ impl Simulation {
         self
     }
 
-    /// Adds something that must hold when faults have ended and the program has come to rest.
+    /// Adds a check that must hold at rest.
     ///
     /// [`Cluster::objects`] shows what the server has.
     pub fn at_rest(
@@ -117,7 +117,7 @@ impl Simulation {
         self
     }
 
-    /// Looks for a smaller plan that still fails before a failure is returned, or not (default true).
+    /// Enables the reduction of failing plans before a failure is returned (default true).
     pub fn shrinks(self, shrinks: bool) -> Self {
         Self { shrinks, ..self }
     }

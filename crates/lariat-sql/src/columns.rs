@@ -132,7 +132,7 @@ mod tests {
     use super::*;
 
     fn columns(columns: &Json) -> Columns {
-        let definition = json!({
+        let json = json!({
             "metadata": {"name": "widgets.example.com"},
             "spec": {
                 "group": "example.com", "scope": "Namespaced",
@@ -143,7 +143,7 @@ mod tests {
                 ],
             },
         });
-        let definition = serde_json::from_value(definition).unwrap();
+        let definition = serde_json::from_value(json).unwrap();
         assert!(Columns::of(&definition, "v3").is_none());
         assert!(Columns::of(&definition, "v1").unwrap().fields.is_empty());
         Columns::of(&definition, "v2").unwrap()

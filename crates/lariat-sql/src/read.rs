@@ -65,8 +65,7 @@ impl Count {
             };
             (Reverse(*objects), natural, other, namespace.clone())
         });
-        let counts = counts.into_iter();
-        let counts = counts.map(|(value, namespace, objects)| Self {
+        let counts = counts.into_iter().map(|(value, namespace, objects)| Self {
             value: value.to_string(),
             namespace,
             objects,

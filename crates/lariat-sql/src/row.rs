@@ -76,8 +76,8 @@ impl Row {
             return Self::read(schema, object, &json);
         }
         // Skipped parts may be nested arbitrarily deep.
-        let metadata = serde_json::from_slice::<OnlyMetadata>(&sound(json));
-        let metadata = metadata.map_or(Json::Null, |only| only.metadata);
+        let metadata = serde_json::from_slice::<OnlyMetadata>(&sound(json))
+            .map_or(Json::Null, |only| only.metadata);
         let json = serde_json::json!({"metadata": metadata});
         let (row, mut unindexable) = Self::read(schema, object, &json);
         let fields = schema.fields().iter().enumerate();

@@ -108,8 +108,11 @@ impl Schema {
         let is_same = spec.group == self.gvk.group() && spec.names.kind == self.gvk.kind();
         let columns = Columns::of(definition, self.gvk.version()).filter(|_| is_same);
         let Some(columns) = columns else {
-            let versions = spec.versions.iter().map(|version| version.name.as_str());
-            let versions: Vec<&str> = versions.collect();
+            let versions: Vec<&str> = spec
+                .versions
+                .iter()
+                .map(|version| version.name.as_str())
+                .collect();
             let (kind, group, versions) = (&spec.names.kind, &spec.group, versions.join(", "));
             let fault = Fault::Definition(format!("{kind} of {group} in {versions}").into());
             let gvk = self.gvk;
@@ -166,8 +169,9 @@ impl Schema {
         let fault = if !association.has_name() || others.any(|other| other.name() == name) {
             Some(Fault::Association(name.into()))
         } else {
-            let own = association.own_field();
-            let own = own.filter(|own| self.place(own).is_none());
+            let own = association
+                .own_field()
+                .filter(|own| self.place(own).is_none());
             own.map(|own| Fault::Unknown(self.unknown(own).to_string().into()))
         };
         if let Some(fault) = fault {

@@ -9,7 +9,7 @@ use serde_json::json;
 use tokio::time::{sleep, timeout};
 
 use super::{Bench, SECOND, operator, settle};
-use crate::told;
+use crate::until_printed;
 
 #[tokio::test(start_paused = true)]
 async fn autoscalers_of_one_name_share_a_namespace() {
@@ -60,8 +60,8 @@ async fn a_namespace_that_does_not_exist_yet_is_waited_for_and_reported_once() {
     assert_eq!(bench.pods().await, [""; 0]);
     assert!(bench.count("create", "pods") > 5);
     let words = ["Autoscaler patient", "not found"];
-    told(1, &words).await.unwrap();
-    let again = timeout(SECOND, told(2, &words)).await;
+    until_printed(1, &words).await.unwrap();
+    let again = timeout(SECOND, until_printed(2, &words)).await;
     again.expect_err("the reason is the same");
     namespace("later")
         .create(&bench.cluster.client())

@@ -149,7 +149,7 @@ impl Bench {
                 .and_then(|second| second.parse::<i64>().ok())
         };
         let mut minutes: Vec<i64> = names
-            .map(|name| second(name).expect("its name tells the time"))
+            .map(|name| second(name).expect("its name has the time"))
             .map(|second| (second - self.hour.as_second()) / 60)
             .collect();
         minutes.sort_unstable();
@@ -202,7 +202,7 @@ impl Bench {
     }
 
     /// Returns how often Events of a reason were recorded; equal ones are counted in one.
-    pub(super) async fn told(&self, reason: &str) -> i32 {
+    pub(super) async fn recorded(&self, reason: &str) -> i32 {
         let events = self.events_of(reason).await;
         events.iter().filter_map(|event| event.count).sum()
     }

@@ -159,13 +159,13 @@ async fn a_skipped_time_is_reported_once() {
     sleep(HOUR + 5 * MINUTE).await;
     bench.start().await;
     sleep(50 * MINUTE).await;
-    assert_eq!(bench.told("MissSchedule").await, 1);
+    assert_eq!(bench.recorded("MissSchedule").await, 1);
 
     let bench = every("*/30 * * * *", json!({"concurrencyPolicy": "Forbid"})).await;
     bench.start().await;
     sleep(2 * HOUR - 2 * MINUTE).await;
     assert_eq!(bench.ticks().await, [30]);
-    let waits = bench.told("JobAlreadyActive").await;
+    let waits = bench.recorded("JobAlreadyActive").await;
     assert_eq!(waits, 2, "at 60 and 90");
 
     let bench = Bench::new().await;
@@ -176,8 +176,8 @@ async fn a_skipped_time_is_reported_once() {
     bench.cluster.faults().add(creations.times(3));
     bench.start().await;
     sleep(MINUTE / 2).await;
-    assert!(bench.told("FailedCreate").await > 1);
-    assert_eq!(bench.told("TooManyMissedTimes").await, 1);
+    assert!(bench.recorded("FailedCreate").await > 1);
+    assert_eq!(bench.recorded("TooManyMissedTimes").await, 1);
 }
 
 /// Creates a KronJob; no operator runs yet.

@@ -1,6 +1,6 @@
 //! PodTerminators, with the numbers of the original, and where this differs.
 
 mod bench;
+mod events;
 mod lifecycle;
 mod rounds;
-mod told;

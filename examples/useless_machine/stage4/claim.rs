@@ -8,8 +8,9 @@ use lariat::kube::{Resource, ResourceExt};
 use lariat::prelude::*;
 use serde_json::json;
 
-use super::{MACHINE, Machine, Switch, Workshop};
-use crate::{Paint, tell};
+use super::kinds::{MACHINE, Machine, Switch};
+use super::workshop::Workshop;
+use crate::{Paint, print_action};
 
 impl Workshop {
     /// Releases the switches whose label does not name the machine any more, adopts those without an owner whose label
@@ -28,7 +29,7 @@ impl Workshop {
                 owners.retain(|owner| !controls(owner));
                 let patch = json!({"metadata": {"ownerReferences": owners}});
                 self.change(&switch, patch).await?;
-                tell(
+                print_action(
                     "Switch",
                     switch.name_any(),
                     Paint::Yellow,
@@ -53,7 +54,7 @@ impl Workshop {
                     owners.extend(cx.object().controller_owner_ref(&()));
                     let patch = json!({"metadata": {"ownerReferences": owners}});
                     ours.extend(self.change(&switch, patch).await?);
-                    tell(
+                    print_action(
                         "Switch",
                         switch.name_any(),
                         Paint::Yellow,

@@ -8,8 +8,9 @@ use lariat::kube::{Resource, ResourceExt};
 use lariat::operator::ApiError;
 use lariat::prelude::*;
 
-use super::{MACHINE, Machine, Switch, SwitchSpec, Workshop};
-use crate::{Paint, tell};
+use super::kinds::{MACHINE, Machine, Switch, SwitchSpec};
+use super::workshop::Workshop;
+use crate::{Paint, print_action};
 
 impl Workshop {
     /// Creates missing switches, deletes surplus ones, and returns the rest in the order of their names.
@@ -26,7 +27,7 @@ impl Workshop {
         }
         while switches.len() < wanted {
             let made = self.switches.create(&new_switch(cx)).await?;
-            tell(
+            print_action(
                 "Switch",
                 made.name_any(),
                 Paint::Green,
@@ -47,7 +48,7 @@ impl Workshop {
                 .await
             {
                 Err(error) if !error.is_not_found() => return Err(error),
-                _ => tell(
+                _ => print_action(
                     "Switch",
                     switch.name_any(),
                     Paint::Red,

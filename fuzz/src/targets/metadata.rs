@@ -53,7 +53,7 @@ pub(crate) fn check(value: &Value, read: Option<&RawObject>, may_be_refused: boo
                 assert!(may_be_refused, "what has to be refused is not read");
                 return;
             };
-            // A slash is in no name; with one the two parts of a key cannot be told apart.
+            // Names have no slash; with one, a key could not be split.
             let (namespace, name) = expected.key();
             if !namespace.contains('/') && !name.contains('/') {
                 assert_eq!(Expected::read(object), expected);

@@ -20,11 +20,11 @@ pub(crate) const LABEL: &str = "lariat-test";
 #[derive(Debug, Clone)]
 pub(crate) struct Books {
     namespace: Arc<str>,
-    state: Arc<Mutex<State>>,
+    seen: Arc<Mutex<Seen>>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct Seen {
     /// The value of each object that was there at its last call.
     last: BTreeMap<String, String>,
     calls: usize,
@@ -37,7 +37,7 @@ impl Books {
     pub(crate) fn new(namespace: &str) -> Self {
         Self {
             namespace: namespace.into(),
-            state: Arc::default(),
+            seen: Arc::default(),
         }
     }
 
@@ -65,37 +65,37 @@ impl Books {
         was: Option<String>,
     ) {
         let foreign = |object: &Arc<CachedObject>| object.labels().get(LABEL).is_none();
-        let state = cx.raw().or_else(|| cx.last_known());
-        if cx.key().namespace() != Some(&*self.namespace) || state.is_some_and(foreign) {
+        let object = cx.raw().or_else(|| cx.last_known());
+        if cx.key().namespace() != Some(&*self.namespace) || object.is_some_and(foreign) {
             return;
         }
         let name = cx.key().name().to_owned();
-        let mut state = self.state.lock();
-        state.calls += 1;
-        state.causes.push(cx.causes().to_string());
+        let mut seen = self.seen.lock();
+        seen.calls += 1;
+        seen.causes.push(cx.causes().to_string());
         if let Some(was) = was {
-            state.deleted.push((name.clone(), was));
+            seen.deleted.push((name.clone(), was));
         }
         match is {
-            Some(is) => state.last.insert(name, is),
-            None => state.last.remove(&name),
+            Some(is) => seen.last.insert(name, is),
+            None => seen.last.remove(&name),
         };
     }
 
     pub(crate) fn calls(&self) -> usize {
-        self.state.lock().calls
+        self.seen.lock().calls
     }
 
     pub(crate) fn last(&self) -> BTreeMap<String, String> {
-        self.state.lock().last.clone()
+        self.seen.lock().last.clone()
     }
 
     pub(crate) fn deleted(&self) -> Vec<(String, String)> {
-        self.state.lock().deleted.clone()
+        self.seen.lock().deleted.clone()
     }
 
     pub(crate) fn causes(&self) -> Vec<String> {
-        self.state.lock().causes.clone()
+        self.seen.lock().causes.clone()
     }
 
     /// Says in what the books differ from the truth.

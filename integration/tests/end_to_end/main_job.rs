@@ -269,7 +269,7 @@ async fn a_write_of_a_handler_meets_a_conflict_and_gets_through() {
                         return Ok(Outcome::done());
                     }
                     count.fetch_add(1, Ordering::Relaxed);
-                    // Somebody else is faster than the first write.
+                    // Another client is faster than the first write.
                     if cx.attempt() == 1 {
                         let patch = Patch::Merge(json!({"data": {"other": "1"}}));
                         api.patch(cx.key().name(), &PatchParams::default(), &patch)

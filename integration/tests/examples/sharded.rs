@@ -8,7 +8,7 @@ use super::assert_refused;
 
 /// What a step of the story printed.
 #[derive(Default)]
-struct Step<'a> {
+struct StorySection<'a> {
     title: &'a str,
     /// Which orders each replica handled, in the order of the lines.
     handled: Vec<(&'a str, &'a str)>,
@@ -22,13 +22,13 @@ struct Step<'a> {
     table: BTreeMap<&'a str, (usize, usize)>,
 }
 
-fn steps(stdout: &str) -> Vec<Step<'_>> {
-    let mut steps = vec![Step::default()];
+fn steps(stdout: &str) -> Vec<StorySection<'_>> {
+    let mut steps = vec![StorySection::default()];
     for line in stdout.lines() {
         if let Some(title) = line.strip_prefix("▸ ") {
-            steps.push(Step {
+            steps.push(StorySection {
                 title,
-                ..Step::default()
+                ..StorySection::default()
             });
         }
         let step = steps.last_mut().expect("there is one");
@@ -66,7 +66,7 @@ fn steps(stdout: &str) -> Vec<Step<'_>> {
     steps
 }
 
-impl<'a> Step<'a> {
+impl<'a> StorySection<'a> {
     /// Returns which orders move, each once, and where to.
     fn moves(&self) -> BTreeMap<&'a str, &'a str> {
         let moves: BTreeMap<_, _> = self

@@ -14,7 +14,8 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 
 type Lines = tokio::io::Lines<BufReader<ChildStdout>>;
 
-/// Watches an example, does all it suggests up to the command that begins with `last`, and waits for what it tells.
+/// Watches an example, runs the commands it suggests up to the one that begins with `last`, and waits for the lines it
+/// prints.
 async fn check(name: &str, arguments: &[&str], last: &str, expected: &str) {
     let (_child, mut lines) = watch(name, arguments);
     for command in suggested(&mut lines, last).await {

@@ -71,7 +71,7 @@ async fn applying_merges_containers_by_name() {
 }
 
 #[tokio::test]
-async fn server_side_apply_tells_of_conflicts() {
+async fn server_side_apply_reports_conflicts() {
     in_namespace("kubectl-server-side", async |env| {
         let kubectl = env.kubectl()?;
         for _ in 0..2 {

@@ -20,8 +20,8 @@ const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 /// Features that packages of the workspace turn on in what a project depends on too, for its tests: with them cargo takes
 /// what is built for the workspace, and builds Lariat and the project alone.
 ///
-/// The project's own sources need none of them, or they would be in its manifest. If one is missing here, the test takes
-/// longer; `cargo test --unit-graph` of both tells which.
+/// The project's own sources need none of them, or they would be in its manifest. If one is missing here, the test
+/// takes longer; `cargo test --unit-graph` of both shows which.
 const SHARED: &str = r#"
 [target.'cfg(all())'.dev-dependencies]
 anstyle = "1"
@@ -68,7 +68,7 @@ async fn cargo(folder: &Path, arguments: &[&str]) -> (bool, String) {
         .args(arguments)
         .current_dir(folder)
         .kill_on_drop(true);
-    // Build scripts look at what cargo says of this test, and would run anew for the project.
+    // Build scripts read cargo's variables of this test, and would run again for the project.
     for (name, _) in std::env::vars() {
         if name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_") {
             command.env_remove(name);

@@ -3,7 +3,7 @@
 //! Both have one account and one field manager, so the server does not say which process sent a write. What the test sees:
 //! every state of the objects, of their Deployments and of the Lease, in the order of the resource versions, and where
 //! among them the kill is and the moment the other replica had the Lease. So it sees writes between these two, which
-//! nobody may send, but for one of each worker that was on its way; writes that put an older image or status back; and
+//! no process may send, except for one of each worker that was in flight; writes that put an older image or status back; and
 //! states that are written twice. It does not see who sent a write after the Lease has passed on, nor an apply that
 //! changes nothing, which gives an object no new version.
 
@@ -37,7 +37,7 @@ const HANDLED: usize = 100;
 const WORKERS: usize = 2;
 
 /// A state of an object.
-struct State {
+struct ObjectState {
     version: u64,
     at: Instant,
     object: DynamicObject,
@@ -45,7 +45,7 @@ struct State {
 
 /// Every state of the objects of a kind, in the order of the resource versions.
 struct Record {
-    states: watch::Receiver<Vec<State>>,
+    states: watch::Receiver<Vec<ObjectState>>,
     _watch: JoinSet<()>,
 }
 
@@ -68,7 +68,7 @@ impl Record {
     /// Returns each value that was written of the objects, which repeats none.
     fn writes<T: PartialEq>(&self, value: impl Fn(&DynamicObject) -> T) -> Writes<T> {
         let mut writes = Writes::new();
-        for State {
+        for ObjectState {
             version, object, ..
         } in &*self.states.borrow()
         {
@@ -100,7 +100,11 @@ impl Record {
     }
 }
 
-async fn record(api: Api<DynamicObject>, mut version: String, states: watch::Sender<Vec<State>>) {
+async fn record(
+    api: Api<DynamicObject>,
+    mut version: String,
+    states: watch::Sender<Vec<ObjectState>>,
+) {
     loop {
         let opened = api.watch(&WatchParams::default(), &version).await;
         let mut events = opened.expect("the watch opens").boxed();
@@ -116,7 +120,7 @@ async fn record(api: Api<DynamicObject>, mut version: String, states: watch::Sen
                 .resource_version
                 .clone()
                 .expect("it has one");
-            let state = State {
+            let state = ObjectState {
                 version: version.parse().expect("a number"),
                 at: Instant::now(),
                 object,

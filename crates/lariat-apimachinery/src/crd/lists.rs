@@ -1,4 +1,4 @@
-//! What a schema says about lists and maps: their kinds, and the keys of lists that are maps.
+//! List types, map types, and the keys of lists of type `map` in a schema.
 
 use serde_json::Value;
 
@@ -54,7 +54,7 @@ pub(super) fn check(schema: &Value, path: &str, causes: &mut Vec<StatusCause>) {
     }
 }
 
-/// Checks that a list type or a map type has a known value and stands at the right type.
+/// Checks that a list or map type is known and belongs to the type of its schema.
 fn check_kind(
     schema: &Value,
     member: &str,
@@ -139,7 +139,7 @@ fn check_map(schema: &Value, path: &str, causes: &mut Vec<StatusCause>) {
     }
 }
 
-/// Checks a property by which the elements of a list are told apart.
+/// Checks a property that is part of the key of a list's elements.
 fn check_key(
     items: &Value,
     name: &str,

@@ -1,4 +1,4 @@
-//! The parts of a CRD, which may not be there.
+//! The parts of a CRD, any of which may be absent.
 
 use serde_json::Value;
 
@@ -19,7 +19,7 @@ pub(super) fn array<'a>(value: &'a Value, member: &str) -> &'a [Value] {
     array.map_or(&[], Vec::as_slice)
 }
 
-/// Returns whether Go would keep a value, which it does not for those that are nothing.
+/// Returns whether Go would keep a value when it omits empty ones.
 pub(super) fn is_set(value: &Value) -> bool {
     match value {
         Value::Null | Value::Bool(false) => false,

@@ -1,6 +1,6 @@
-//! Where a schema stands within the schema of a version.
+//! The position of a schema in the schema of a version.
 
-/// Where a schema stands, as far as that decides what it may say.
+/// The position of a schema, as far as it decides what the schema may have.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Position<'a> {
     pub(super) path: &'a str,
@@ -9,6 +9,6 @@ pub(super) struct Position<'a> {
     pub(super) in_metadata: bool,
     /// Why there must be no default.
     pub(super) no_default: Option<&'a str>,
-    /// The list around it whose elements cannot be told apart.
+    /// The list around it whose elements have no keys.
     pub(super) uncorrelated: Option<&'a str>,
 }

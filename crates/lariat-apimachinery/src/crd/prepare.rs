@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::parts::{array, flag};
 use crate::object::Object;
 
-/// The finalizer under which the instances of a kind are removed before its definition.
+/// The finalizer of a CRD that keeps it until its custom resources are deleted.
 pub const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
 
 /// Fills in what the server sets on a new definition.
@@ -24,7 +24,9 @@ pub fn prepare_update(object: &mut Object) {
     remember_stored(object);
 }
 
-/// Notes the version objects are stored in from now on; older ones stay until somebody removes them.
+/// Adds the storage version to the stored versions of the status.
+///
+/// Older versions stay until a client removes them.
 fn remember_stored(object: &mut Object) {
     let versions = object
         .get("spec")
@@ -50,8 +52,11 @@ fn set_defaults(object: &mut Object) {
     };
     set_default(spec, "conversion", || json!({"strategy": "None"}));
     if let Some(Value::Object(names)) = spec.get_mut("names") {
-        let kind = names.get("kind").and_then(Value::as_str);
-        let kind = kind.unwrap_or_default().to_owned();
+        let kind = names
+            .get("kind")
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+            .to_owned();
         if !kind.is_empty() {
             set_default(names, "singular", || kind.to_lowercase().into());
             set_default(names, "listKind", || format!("{kind}List").into());

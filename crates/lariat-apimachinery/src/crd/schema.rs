@@ -14,7 +14,7 @@ use crate::structural::Structural;
 
 const TYPES: [&str; 6] = ["array", "boolean", "integer", "number", "object", "string"];
 
-/// What the root of a schema may have if the status is a subresource, in the server's order and names.
+/// The members a root schema may have with a status subresource, in the server's order.
 const AT_ROOT: [(&str, &str); 22] = [
     ("description", "Description"),
     ("type", "Type"),
@@ -53,7 +53,9 @@ const UNSUPPORTED: [&str; 6] = [
     "$ref",
 ];
 
-/// Checks the schema of a version; `path` is that of the object around `openAPIV3Schema`.
+/// Checks the schema of a version.
+///
+/// `path` is the path of the object around `openAPIV3Schema`.
 pub(super) fn check(validation: &Value, has_status: bool, path: &str) -> Vec<StatusCause> {
     let Some(schema) = validation.get("openAPIV3Schema").filter(|s| s.is_object()) else {
         return Vec::new();

@@ -113,7 +113,7 @@ fn check_versions(versions: &[Value]) -> Vec<StatusCause> {
     causes
 }
 
-/// Checks that versions can be told apart, and that one of them is the one that is stored.
+/// Checks that version names are unique, and that exactly one version is stored.
 fn check_choice(versions: &[Value]) -> Vec<StatusCause> {
     let is_repeated = |at: usize| {
         let name = text(&versions[at], "name");

@@ -1,4 +1,4 @@
-//! Whether a schema is structural: every field has a type, outside of logical junctors.
+//! The check that a schema is structural: every field has a type outside of junctors.
 //!
 //! Source: `schema/validation.go` and `schema/complete.go` of apiextensions-apiserver.
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::parts::{array, flag, is_set, text};
 use crate::cause::StatusCause;
 
-/// Where in a resource a schema stands.
+/// The position of a schema in a resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Level {
     Root,

@@ -1,6 +1,6 @@
-//! What the API server fills in where a client says nothing.
+//! The defaults of the API server for fields that a client leaves out.
 //!
-//! Source: the `SetDefaults_…` functions of `k8s.io/kubernetes/pkg/apis`, which no schema tells of.
+//! Source: the `SetDefaults_…` functions of `k8s.io/kubernetes/pkg/apis`; no schema contains these defaults.
 
 mod admission;
 mod container;

@@ -23,11 +23,11 @@ pub struct Catalog {
 struct Version {
     /// In the order of registration.
     resources: Vec<Arc<Resource>>,
-    /// The document about these very resources, made when it is first asked for.
+    /// The OpenAPI document of these resources, created at the first request.
     document: Arc<OnceLock<Written>>,
 }
 
-/// A document, and the digest that tells it from others.
+/// A document, and the digest of its content.
 #[derive(Debug)]
 pub struct Written {
     /// The document.
@@ -38,8 +38,8 @@ pub struct Written {
 
 impl Catalog {
     pub(super) fn add(&mut self, resource: Arc<Resource>) {
-        let version = (resource.group.clone(), resource.version.clone());
-        let version = self.versions.entry(version).or_default();
+        let group_version = (resource.group.clone(), resource.version.clone());
+        let version = self.versions.entry(group_version).or_default();
         version.resources.push(resource);
         version.document = Arc::default();
     }
@@ -84,8 +84,12 @@ impl Catalog {
     /// Returns the versions of a group, the preferred one first.
     #[must_use]
     pub fn versions(&self, group: &str) -> Vec<&str> {
-        let versions = self.versions.keys().filter(|(each, _)| each == group);
-        let mut versions: Vec<&str> = versions.map(|(_, version)| version.as_str()).collect();
+        let mut versions: Vec<&str> = self
+            .versions
+            .keys()
+            .filter(|(each, _)| each == group)
+            .map(|(_, version)| version.as_str())
+            .collect();
         versions.sort_by_key(|version| std::cmp::Reverse(version_order(version)));
         versions
     }
@@ -96,7 +100,7 @@ impl Catalog {
         version.into_iter().flat_map(|version| &version.resources)
     }
 
-    /// Returns the place of the document about a version, if that is served.
+    /// Returns the slot of the document about a version, if the version is served.
     #[must_use]
     pub fn document(&self, group: &str, version: &str) -> Option<&OnceLock<Written>> {
         let version = self.versions.get(&(group.to_owned(), version.to_owned()))?;

@@ -15,7 +15,7 @@ use crate::structural::json_path::JsonPath;
 /// The parts of a CustomResourceDefinition that decide how its kind is served.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Definition {
-    /// What it defines.
+    /// What the definition defines.
     pub spec: Spec,
 }
 
@@ -157,7 +157,7 @@ pub fn resources_of(
     };
     let served = spec.versions.iter().filter(|version| version.served);
     let resource = |version: &Version| {
-        // First, as it costs least, and a definition that cannot be served is looked at again and again.
+        // Checked first because it costs least, and a definition that cannot be served is checked repeatedly.
         let (rules, columns) = (rules_of(version)?, columns_of(version)?);
         Ok(Arc::new(Resource {
             group: spec.group.clone(),
@@ -211,7 +211,7 @@ fn invalid(version: &Version, member: &str, error: &str) -> String {
     format!("{member} of version {version} is an invalid path: {error}")
 }
 
-/// Returns what clients of a deprecated version are told.
+/// Returns the warning for clients of a deprecated version.
 ///
 /// Source: `k8s.io/apiextensions-apiserver/pkg/apiserver.defaultDeprecationWarning`.
 fn deprecation_of(spec: &Spec, version: &Version) -> Option<String> {
@@ -242,8 +242,10 @@ fn scale_of(version: &Version) -> Result<Option<Scale>, String> {
         let member = format!("subresources.scale.{member}");
         JsonPath::dotted(text).map_err(|error| invalid(version, &member, &error))
     };
-    let selector = paths.label_selector_path.as_deref();
-    let selector = selector.filter(|text| !text.is_empty());
+    let selector = paths
+        .label_selector_path
+        .as_deref()
+        .filter(|text| !text.is_empty());
     Ok(Some(Scale {
         spec_path: path("specReplicasPath", &paths.spec_replicas_path)?,
         status_path: path("statusReplicasPath", &paths.status_replicas_path)?,

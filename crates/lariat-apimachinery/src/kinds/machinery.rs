@@ -116,7 +116,7 @@ fn devices() -> Vec<Row> {
     ]
 }
 
-/// Kinds that are asked, not kept.
+/// Kinds whose objects are requests, which are answered and not stored.
 fn reviews() -> Vec<Row> {
     let (authentication, authorization) = ("authentication.k8s.io/v1", "authorization.k8s.io/v1");
     let rows = vec![

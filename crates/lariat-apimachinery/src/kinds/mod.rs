@@ -1,4 +1,4 @@
-//! The kinds the server serves: built-in rows, and what CustomResourceDefinitions add.
+//! The registry of kinds: the built-in ones, and those of CustomResourceDefinitions.
 
 mod builtin;
 mod catalog;

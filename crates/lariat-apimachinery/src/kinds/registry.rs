@@ -8,7 +8,9 @@ use super::builtin;
 use super::catalog::Catalog;
 use super::resource::{Resource, TableId, qualified};
 
-/// All served resources. A reader takes the present catalog and keeps it for its request.
+/// All served resources.
+///
+/// A request takes the present catalog and keeps it to its end.
 #[derive(Debug)]
 pub struct Kinds {
     catalog: RwLock<Arc<Catalog>>,

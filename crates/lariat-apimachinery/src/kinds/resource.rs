@@ -1,4 +1,4 @@
-//! What the server knows of one resource in one version.
+//! One resource in one version.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -40,21 +40,21 @@ pub struct Resource {
     pub terminating: Arc<AtomicBool>,
     /// What a definition says about the content of the objects.
     pub schema: Option<Arc<Structural>>,
-    /// The types of the fields, found when they are first asked for.
+    /// The types of the fields, computed at the first use.
     pub types: OnceLock<Schema>,
     /// What is stored may not be as the schema wants it.
     pub outdated: Outdated,
     /// The columns a definition adds to tables.
     pub columns: Vec<Column>,
-    /// What clients of a deprecated version are told.
+    /// The warning for clients of a deprecated version.
     pub deprecation: Option<String>,
 }
 
-/// The table the objects of a resource are stored in, which versions of one kind share.
+/// The table of a resource's objects, which all versions of the kind share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TableId(pub usize);
 
-/// Which stored objects were written under another schema than the one they are read by.
+/// Which stored objects may have been written under another schema.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Outdated {
     /// All may have been, since the versions of the kind have different schemas.
@@ -66,13 +66,13 @@ pub struct Outdated {
 /// A column of a table, as `additionalPrinterColumns` define them.
 #[derive(Debug)]
 pub struct Column {
-    /// What stands above the column.
+    /// The heading of the column.
     pub name: String,
     /// The type of its values: `string`, `integer`, `date` …
     pub kind: String,
     /// The format of its values, often empty.
     pub format: String,
-    /// What the column says, in a sentence.
+    /// The description of the column.
     pub description: String,
     /// 0 for columns that are always shown; others are for `-o wide`.
     pub priority: i32,
@@ -80,7 +80,7 @@ pub struct Column {
     pub path: JsonPath,
 }
 
-/// Where custom resources keep what their scale subresource shows.
+/// The paths of what the scale subresource of a custom resource shows.
 #[derive(Debug, Clone)]
 pub struct Scale {
     /// The wanted replicas.
@@ -91,12 +91,14 @@ pub struct Scale {
     pub selector_path: Option<JsonPath>,
 }
 
-/// Where kinds differ in their treatment.
+/// The differences between kinds in how the server treats them.
 #[derive(Debug, Clone, Default)]
 pub struct Rules {
     /// Whether the server counts changes of the object in `metadata.generation`.
     pub generation: Generation,
-    /// Whether there is a `/status` subresource, so that status is written only through it.
+    /// Whether the kind has a `/status` subresource.
+    ///
+    /// If it has, the status is written only through it.
     pub status: bool,
     /// Whether PUT to a missing name creates.
     pub put_creates: bool,
@@ -108,7 +110,7 @@ pub struct Rules {
     pub field_labels: Vec<String>,
     /// The kind comes from a CustomResourceDefinition.
     pub custom: bool,
-    /// The kind is a question the server answers: it is only created, and nothing is stored.
+    /// Whether objects of the kind are only created, answered and not stored.
     pub review: bool,
     /// What a name of this kind must look like.
     pub names: NameRule,
@@ -174,7 +176,9 @@ impl Resource {
         }
     }
 
-    /// Puts kind and version of this resource on an object, which is all that conversion `None` does.
+    /// Sets kind and version of this resource on an object.
+    ///
+    /// This is all that the conversion strategy `None` does.
     pub fn set_type(&self, object: &mut Object) {
         object.insert("kind".to_owned(), self.kind.clone().into());
         object.insert("apiVersion".to_owned(), self.api_version().into());

@@ -4,7 +4,9 @@ use serde_json::Value;
 
 use crate::object::Object;
 
-/// Returns whether two objects differ in more than their version and the times of their entries.
+/// Returns whether two objects differ.
+///
+/// Their resource versions and the times of their entries are not compared.
 #[must_use]
 pub fn differ(old: &Object, new: &Object) -> bool {
     let none = Object::new();

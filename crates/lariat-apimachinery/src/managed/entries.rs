@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::set::Set;
 use crate::object::Object;
 
-/// How many managers that update (rather than apply) an object are told apart.
+/// The most managers that update (rather than apply) an object.
 const MOST_UPDATERS: usize = 10;
 
 /// The manager to which the oldest of too many updaters are merged.
@@ -97,7 +97,7 @@ impl Managed {
         metadata.insert("managedFields".into(), entries.collect());
     }
 
-    /// Takes out of every set what is not in it any more, and drops who owns nothing.
+    /// Removes fields that no longer exist from every set, and managers without fields.
     pub(super) fn retain(&mut self) {
         self.owners.retain(|_, owned| !owned.set.is_empty());
     }
@@ -106,8 +106,10 @@ impl Managed {
     ///
     /// Source: `capManagersManager` in `k8s.io/apimachinery/pkg/util/managedfields/internal`.
     pub(super) fn cap(&mut self) {
-        let updaters = self.owners.iter().filter(|(manager, _)| !manager.applies);
-        let mut updaters: Vec<(Option<String>, Manager)> = updaters
+        let mut updaters: Vec<(Option<String>, Manager)> = self
+            .owners
+            .iter()
+            .filter(|(manager, _)| !manager.applies)
             .map(|(manager, owned)| (owned.time.clone(), manager.clone()))
             .collect();
         let mut excess = updaters.len().saturating_sub(MOST_UPDATERS);
@@ -177,14 +179,18 @@ fn read(entry: &Value) -> Option<(Manager, Owned)> {
     Some((manager, owned))
 }
 
-/// Returns whether a client asked for all entries to be dropped: one empty entry.
+/// Returns whether the entries request a reset: one empty entry.
 pub(super) fn is_reset(object: &Object) -> bool {
-    let entries = object.get("metadata").and_then(|m| m.get("managedFields"));
-    let entries = entries.and_then(Value::as_array);
+    let entries = object
+        .get("metadata")
+        .and_then(|m| m.get("managedFields"))
+        .and_then(Value::as_array);
     matches!(entries.map(Vec::as_slice), Some([one]) if one.as_object().is_some_and(Object::is_empty))
 }
 
-/// Returns the name of a manager that did not give one: the client's, up to the first slash.
+/// Returns the name of a manager.
+///
+/// Without a given name it is the client's user agent up to the first slash.
 ///
 /// Source: `managerOrUserAgent` in `k8s.io/apiserver/pkg/endpoints/handlers`.
 #[must_use]
@@ -192,8 +198,10 @@ pub fn manager_name(given: Option<&str>, user_agent: &str) -> String {
     if let Some(given) = given.filter(|given| !given.is_empty()) {
         return given.to_owned();
     }
-    let agent = user_agent.split('/').next().unwrap_or_default();
-    let agent: String = agent
+    let agent: String = user_agent
+        .split('/')
+        .next()
+        .unwrap_or_default()
         .chars()
         .filter(|c| !c.is_control())
         .take(128)

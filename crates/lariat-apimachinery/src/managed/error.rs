@@ -8,16 +8,16 @@ use super::entries::Manager;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ApplyError {
-    /// The applied object has values of other types than its schema; each with its path.
+    /// The applied object does not have the types of its schema; errors with their paths.
     Untyped(Vec<String>),
     /// Others own fields that it would change.
     Conflicts(Vec<Conflict>),
 }
 
-/// A field that somebody else owns and an apply would change.
+/// A field that an apply would change and another manager owns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Conflict {
-    /// Who owns it.
+    /// The manager that owns the field.
     pub manager: Manager,
     /// The field, such as `.spec.replicas`.
     pub path: String,
@@ -57,7 +57,7 @@ fn fmt_conflicts(conflicts: &[Conflict], f: &mut fmt::Formatter<'_>) -> fmt::Res
     Ok(())
 }
 
-/// Names the manager, as causes in a `Status` do; the path stands beside.
+/// Names the manager as the causes of a `Status` do; the path is in a field of its own.
 impl fmt::Display for Conflict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "conflict with {}", self.manager.shown())

@@ -20,7 +20,9 @@ fn annotation(object: &Object) -> Option<&str> {
     annotations.get(ANNOTATION)?.as_str()
 }
 
-/// Returns the conflicts about fields that client-side apply did not set, or that somebody changed since.
+/// Returns the conflicts that a takeover from client-side apply does not resolve.
+///
+/// They are about fields that client-side apply did not set, or that were changed since.
 pub(super) fn unexpected(
     schema: &Schema,
     api_version: &str,
@@ -52,8 +54,9 @@ fn allowed(schema: &Schema, api_version: &str, live: &Object) -> Option<Set> {
     )
 }
 
-/// Brings the annotation of an object that has one up to date: it holds what was applied, and nothing
-/// that others set.
+/// Updates the annotation of an object that has one.
+///
+/// It gets what was applied, without fields that other managers set.
 pub(super) fn renew(live: Option<&Object>, applied: &Object, new: &mut Object) {
     if live.and_then(annotation).is_none_or(str::is_empty) {
         return;

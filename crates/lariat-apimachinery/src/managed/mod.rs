@@ -1,8 +1,7 @@
 //! Server-side apply, and the managers of fields.
 //!
-//! Every write accounts for itself in `metadata.managedFields`. An apply merges what its manager wants
-//! into the object, removes what the manager wanted before, and is refused where it would change what
-//! somebody else wants.
+//! Every write is recorded in `metadata.managedFields`. An apply merges what its manager wants into the object, removes
+//! what the manager wanted before, and conflicts where it would change fields of other managers.
 //!
 //! Source: `k8s.io/apimachinery/pkg/util/managedfields` and `sigs.k8s.io/structured-merge-diff/v6`.
 

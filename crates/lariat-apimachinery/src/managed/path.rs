@@ -1,19 +1,19 @@
-//! One step on the way to a field.
+//! One element of the path to a field.
 
 use std::fmt;
 
 use serde_json::{Map, Value};
 
-/// A step: a member, or an item of a list, as `managedFields` write it.
+/// An element of a field's path, in the syntax of `managedFields`.
 ///
-/// `f:name` is a member, `k:{"name":"a"}` the item with these keys, `v:"a"` the item with this value,
-/// `i:0` the item at this place.
+/// `f:name` is a member, `k:{"name":"a"}` the item with these keys, `v:"a"` the item with this value, `i:0` the item at
+/// this index.
 ///
 /// Source: `sigs.k8s.io/structured-merge-diff/v6/fieldpath`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct Step(Box<str>);
+pub(crate) struct PathElement(Box<str>);
 
-impl Step {
+impl PathElement {
     pub(crate) fn member(name: &str) -> Self {
         Self(["f:", name].concat().into())
     }
@@ -30,7 +30,7 @@ impl Step {
         Self(format!("i:{at}").into())
     }
 
-    /// Reads a step from a `managedFields` entry, however its JSON was written.
+    /// Reads an element from a `managedFields` entry, however its JSON was written.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let malformed = || format!("missing or unknown type in path element {text:?}");
         let (kind, rest) = text.split_once(':').ok_or_else(malformed)?;
@@ -57,8 +57,8 @@ impl Step {
     }
 }
 
-/// Writes a step as error messages have it: `.name`, `[name="a"]`, `[="a"]`, `[0]`.
-impl fmt::Display for Step {
+/// Writes an element as in error messages: `.name`, `[name="a"]`, `[="a"]`, `[0]`.
+impl fmt::Display for PathElement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (kind, rest) = self.0.split_at(2);
         match kind {
@@ -66,8 +66,8 @@ impl fmt::Display for Step {
             "v:" => write!(f, "[={rest}]"),
             "k:" => {
                 let keys: Map<String, Value> = serde_json::from_str(rest).unwrap_or_default();
-                let keys: Vec<String> = keys.iter().map(|(k, v)| format!("{k}={v}")).collect();
-                write!(f, "[{}]", keys.join(","))
+                let pairs: Vec<String> = keys.iter().map(|(k, v)| format!("{k}={v}")).collect();
+                write!(f, "[{}]", pairs.join(","))
             }
             _ => write!(f, "[{rest}]"),
         }
@@ -90,22 +90,22 @@ mod tests {
             (r#"v:"x""#, r#"[="x"]"#),
             ("i:3", "[3]"),
         ] {
-            let step = Step::parse(text).unwrap();
-            assert_eq!(step.as_str(), text);
-            assert_eq!(step.to_string(), shown);
+            let element = PathElement::parse(text).unwrap();
+            assert_eq!(element.as_str(), text);
+            assert_eq!(element.to_string(), shown);
         }
     }
 
     #[test]
     fn the_order_of_keys_does_not_matter() {
-        let written = Step::parse(r#"k:{ "b": 1, "a": 2 }"#).unwrap();
+        let written = PathElement::parse(r#"k:{ "b": 1, "a": 2 }"#).unwrap();
         assert_eq!(written.as_str(), r#"k:{"a":2,"b":1}"#);
     }
 
     #[test]
     fn malformed_steps_are_refused() {
         for text in ["", "x", "x:1", "k:1", "k:{", "v:", "i:a", "i:-1"] {
-            assert!(Step::parse(text).is_err(), "{text}");
+            assert!(PathElement::parse(text).is_err(), "{text}");
         }
     }
 }

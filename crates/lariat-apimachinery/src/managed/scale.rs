@@ -5,7 +5,7 @@
 use serde_json::{Value, json};
 
 use super::entries::Managed;
-use super::path::Step;
+use super::path::PathElement;
 use super::set::Set;
 use super::write::Write;
 use crate::object::{Object, metadata_mut};
@@ -18,20 +18,25 @@ pub struct Scaled<'a> {
 }
 
 impl Scaled<'_> {
-    fn steps(&self) -> Vec<Step> {
-        self.path.iter().map(|name| Step::member(name)).collect()
+    fn elements(&self) -> Vec<PathElement> {
+        self.path
+            .iter()
+            .map(|name| PathElement::member(name))
+            .collect()
     }
 
-    /// Returns whether somebody owns the replicas; otherwise nobody comes to own them by a scale.
+    /// Returns whether a manager owns the replicas.
+    ///
+    /// Replicas without an owner do not get one by a scale.
     fn is_owned(&self, live: &Object) -> bool {
         let mut replicas = Set::default();
-        replicas.insert_path(&self.steps());
+        replicas.insert_path(&self.elements());
         let managed = Managed::of(live).unwrap_or_default();
         let owns = |set: &Set| !set.intersection(&replicas).is_empty();
         managed.owners.values().any(|owned| owns(&owned.set))
     }
 
-    /// Accounts for an update through the scale in the new object.
+    /// Records an update through the scale subresource in the new object.
     pub fn update(&self, write: &Write<'_>, live: &Object, new: &mut Object) {
         if self.is_owned(live) {
             write.update(Some(live), new);

@@ -4,15 +4,15 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use super::path::Step;
+use super::path::PathElement;
 use crate::schema::TypeRef;
 
 /// A set of paths, as a tree.
 ///
-/// A path is in the set where its node is a member; what lies below it is a matter of its own.
+/// A path is in the set if its node is a member, regardless of what is below it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Set {
-    nodes: BTreeMap<Step, Node>,
+    nodes: BTreeMap<PathElement, Node>,
 }
 
 /// Invariant: it is a member, or there is something below.
@@ -38,13 +38,13 @@ impl Set {
     pub fn of(paths: &[&str]) -> Self {
         let mut set = Self::default();
         for path in paths {
-            let steps = path.split('.').map(Step::member);
-            set.insert_path(&steps.collect::<Vec<_>>());
+            let elements = path.split('.').map(PathElement::member);
+            set.insert_path(&elements.collect::<Vec<_>>());
         }
         set
     }
 
-    pub(crate) fn insert_path(&mut self, path: &[Step]) {
+    pub(crate) fn insert_path(&mut self, path: &[PathElement]) {
         match path {
             [] => {}
             [last] => self.add(last.clone(), true, Self::default()),
@@ -55,29 +55,29 @@ impl Set {
         }
     }
 
-    /// Adds a step and what lies below it.
-    pub(crate) fn add(&mut self, step: Step, member: bool, below: Self) {
+    /// Adds an element and what lies below it.
+    pub(crate) fn add(&mut self, element: PathElement, member: bool, below: Self) {
         if !member && below.is_empty() {
             return;
         }
-        let node = self.nodes.entry(step).or_default();
+        let node = self.nodes.entry(element).or_default();
         node.member |= member;
         node.below.merge(below);
     }
 
-    pub(crate) fn has(&self, step: &Step) -> bool {
-        self.nodes.get(step).is_some_and(|node| node.member)
+    pub(crate) fn has(&self, element: &PathElement) -> bool {
+        self.nodes.get(element).is_some_and(|node| node.member)
     }
 
-    /// Returns what lies below a step, if anything does.
-    pub(crate) fn below(&self, step: &Step) -> Option<&Self> {
-        let node = self.nodes.get(step)?;
+    /// Returns what lies below an element, if anything does.
+    pub(crate) fn below(&self, element: &PathElement) -> Option<&Self> {
+        let node = self.nodes.get(element)?;
         (!node.below.is_empty()).then_some(&node.below)
     }
 
     fn merge(&mut self, other: Self) {
-        for (step, node) in other.nodes {
-            self.add(step, node.member, node.below);
+        for (element, node) in other.nodes {
+            self.add(element, node.member, node.below);
         }
     }
 
@@ -88,13 +88,13 @@ impl Set {
 
     /// Returns what is in both.
     pub(crate) fn intersection(&self, other: &Self) -> Self {
-        let common = self.nodes.iter().filter_map(|(step, node)| {
-            let theirs = other.nodes.get(step)?;
+        let common = self.nodes.iter().filter_map(|(element, node)| {
+            let theirs = other.nodes.get(element)?;
             let both = Node {
                 member: node.member && theirs.member,
                 below: node.below.intersection(&theirs.below),
             };
-            (!both.is_empty()).then(|| (step.clone(), both))
+            (!both.is_empty()).then(|| (element.clone(), both))
         });
         Self {
             nodes: common.collect(),
@@ -112,9 +112,9 @@ impl Set {
     }
 
     fn subtract(&self, other: &Self, recursively: bool) -> Self {
-        let rest = self.nodes.iter().filter_map(|(step, node)| {
-            let Some(theirs) = other.nodes.get(step) else {
-                return Some((step.clone(), node.clone()));
+        let rest = self.nodes.iter().filter_map(|(element, node)| {
+            let Some(theirs) = other.nodes.get(element) else {
+                return Some((element.clone(), node.clone()));
             };
             let rest = Node {
                 member: node.member && !theirs.member,
@@ -124,17 +124,17 @@ impl Set {
                     node.below.subtract(&theirs.below, recursively)
                 },
             };
-            (!rest.is_empty()).then(|| (step.clone(), rest))
+            (!rest.is_empty()).then(|| (element.clone(), rest))
         });
         Self {
             nodes: rest.collect(),
         }
     }
 
-    /// Makes members of all fields that are on the way to a member; a map's entries are no fields.
+    /// Adds all fields on the path to each member; entries of maps are not fields.
     pub(crate) fn with_named_fields(&self, typed: TypeRef<'_>) -> Self {
-        let nodes = self.nodes.iter().map(|(step, node)| {
-            let name = step.member_name();
+        let nodes = self.nodes.iter().map(|(element, node)| {
+            let name = element.member_name();
             let below = match name {
                 Some(name) => typed.member(name).unwrap_or(typed.any()),
                 None => typed.item(),
@@ -144,7 +144,7 @@ impl Set {
                 member: node.member || is_field,
                 below: node.below.with_named_fields(below),
             };
-            (step.clone(), node)
+            (element.clone(), node)
         });
         Self {
             nodes: nodes.collect(),
@@ -152,28 +152,28 @@ impl Set {
     }
 
     /// Calls a function with the text of each path, in order.
-    pub(crate) fn each(&self, told: &mut impl FnMut(&str)) {
-        self.each_below("", told);
+    pub(crate) fn each(&self, visit: &mut impl FnMut(&str)) {
+        self.each_below("", visit);
     }
 
-    fn each_below(&self, prefix: &str, told: &mut impl FnMut(&str)) {
-        for (step, node) in &self.nodes {
-            let path = format!("{prefix}{step}");
+    fn each_below(&self, prefix: &str, visit: &mut impl FnMut(&str)) {
+        for (element, node) in &self.nodes {
+            let path = format!("{prefix}{element}");
             if node.member {
-                told(&path);
+                visit(&path);
             }
-            node.below.each_below(&path, told);
+            node.below.each_below(&path, visit);
         }
     }
 
     /// Writes the set as `fieldsV1`.
     pub(crate) fn to_json(&self) -> Value {
-        let nodes = self.nodes.iter().map(|(step, node)| {
+        let nodes = self.nodes.iter().map(|(element, node)| {
             let mut json = node.below.to_json();
             if node.member && !node.below.is_empty() {
                 json["."] = Value::Object(Map::new());
             }
-            (step.as_str().to_owned(), json)
+            (element.as_str().to_owned(), json)
         });
         Value::Object(nodes.collect())
     }
@@ -189,7 +189,7 @@ impl Set {
                 return Err(format!("what is below {name:?} must be an object"));
             };
             let member = inner.is_empty() || inner.contains_key(".");
-            set.add(Step::parse(name)?, member, Self::from_json(below)?);
+            set.add(PathElement::parse(name)?, member, Self::from_json(below)?);
         }
         Ok(set)
     }

@@ -1,4 +1,4 @@
-//! Sequences of writes, and who owns what after each.
+//! Sequences of writes, and the owners of fields after each.
 
 use serde_json::{Value, json};
 
@@ -250,11 +250,11 @@ mod random {
                 world.apply(name, false, applied).unwrap();
                 prop_assert_eq!(&before, &world.object);
             }
-            // Every entry is somebody's, and everybody's last wish that nobody overrode is there.
+            // Every key has an owner, and each manager's last value that was not overridden is present.
             for key in world.get("/data").as_object().into_iter().flat_map(|map| map.keys()) {
                 let field = format!("f:{key}");
                 let owners = ["a", "b"].iter().filter(|m| world.owned(m)["f:data"].get(&field).is_some());
-                prop_assert!(owners.count() >= 1, "nobody owns {}", key);
+                prop_assert!(owners.count() >= 1, "no manager owns {}", key);
             }
         }
     }

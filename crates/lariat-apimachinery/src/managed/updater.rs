@@ -1,4 +1,4 @@
-//! Who owns what after a write.
+//! Ownership of fields after a write.
 //!
 //! Source: `sigs.k8s.io/structured-merge-diff/v6/merge.Updater`.
 
@@ -10,7 +10,7 @@ use super::set::Set;
 use super::typed::{self, Difference};
 use crate::schema::TypeRef;
 
-/// A write by somebody.
+/// A write by one manager.
 #[derive(Debug)]
 pub(super) struct Writer<'a> {
     pub(super) typed: TypeRef<'a>,
@@ -21,9 +21,9 @@ pub(super) struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    /// Accounts for an update: the writer owns what it changed, and nobody else does any more.
+    /// Records an update: its manager becomes the only owner of the changed fields.
     ///
-    /// Returns whether it changed something it owns now.
+    /// Returns whether the manager now owns a field that the write changed.
     pub(super) fn update(&self, managed: &mut Managed, live: &Value, new: &Value) -> bool {
         let difference = typed::compare(self.typed, live, new).without(self.ignored);
         for owned in managed.owners.values_mut() {
@@ -32,8 +32,10 @@ impl Writer<'_> {
         let changed = difference.modified.union(&difference.added);
         let takes = !changed.is_empty();
         if takes {
-            let owned = managed.owners.entry(self.manager.clone());
-            let owned = owned.or_insert_with(|| self.nothing());
+            let owned = managed
+                .owners
+                .entry(self.manager.clone())
+                .or_insert_with(|| self.nothing());
             owned.set = std::mem::take(&mut owned.set).union(&changed);
             owned.api_version = self.api_version.to_owned();
         }
@@ -41,7 +43,7 @@ impl Writer<'_> {
         takes
     }
 
-    /// Applies an object: returns the merged one, or what stands against it.
+    /// Applies an object: returns the merged one, or the conflicts.
     pub(super) fn apply(
         &self,
         managed: &mut Managed,
@@ -97,7 +99,7 @@ impl Writer<'_> {
         conflicts
     }
 
-    /// Removes what the applier owned before, does not apply any more, and nobody else owns.
+    /// Removes fields that the applier owned, no longer applies, and no other manager owns.
     fn prune(&self, merged: &Value, managed: &Managed, last: &Set) -> Value {
         let named = |set: &Set| set.with_named_fields(self.typed);
         let last = named(last);
@@ -107,11 +109,11 @@ impl Writer<'_> {
             owned = owned.union(&owner.set);
         }
         let all = named(&typed::fields(self.typed, merged));
-        // What others own comes back, with all that leads to it.
+        // Fields of other managers are kept, with the path to them.
         let left = named(&typed::fields(self.typed, &pruned));
         let unowned = all.difference(&left.union(&named(&owned)));
         let pruned = typed::remove(self.typed, merged, &unowned);
-        // What nobody owns comes back too, unless it went with what the applier had owned.
+        // Fields without an owner are kept too, unless they are below removed fields of the applier.
         let left = named(&typed::fields(self.typed, &pruned));
         let gone = all.difference(&left).intersection(&last);
         typed::remove(self.typed, merged, &gone)

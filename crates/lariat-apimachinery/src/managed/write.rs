@@ -1,4 +1,4 @@
-//! Writes, as far as they change who owns what.
+//! Writes, as far as they change the ownership of fields.
 
 use std::sync::LazyLock;
 
@@ -12,15 +12,17 @@ use super::{last_applied, typed};
 use crate::object::{Object, metadata_mut};
 use crate::schema::Schema;
 
-/// The manager of what an object had before anybody applied to it.
+/// The manager of the fields that an object had before its first apply.
 pub(super) const BEFORE: &str = "before-first-apply";
 
-/// The manager of `kubectl apply --server-side`, which takes over from client-side apply.
+/// The manager of `kubectl apply --server-side`.
+///
+/// It takes over fields from client-side apply.
 const KUBECTL: &str = "kubectl";
 
 static NOTHING: LazyLock<Set> = LazyLock::new(Set::default);
 
-/// Fields nobody owns.
+/// Fields that no manager owns.
 static STRIPPED: LazyLock<Set> = LazyLock::new(|| {
     Set::of(&[
         "apiVersion",
@@ -55,7 +57,9 @@ pub struct Write<'a> {
     pub ignored: &'a Set,
     /// The time of the write, in RFC 3339.
     pub now: &'a str,
-    /// The versions in which the kind is served; managers of others are forgotten. If empty, all are.
+    /// The versions in which the kind is served; empty if all are.
+    ///
+    /// Managers of other versions are removed.
     pub served: &'a [String],
 }
 
@@ -98,7 +102,7 @@ impl Write<'_> {
         }
     }
 
-    /// Accounts for a creation, an update or a patch in the new object.
+    /// Records a creation, an update or a patch in the new object.
     ///
     /// `live` is `None` for a creation.
     pub fn update(&self, live: Option<&Object>, new: &mut Object) {
@@ -107,7 +111,7 @@ impl Write<'_> {
         let Some(mut managed) = managed else {
             return;
         };
-        // Where nobody owns anything, owners were dropped on purpose; only a creation begins anew.
+        // An object without managers was reset on purpose; only a creation starts to record them again.
         if managed.owners.is_empty() && live.is_some() {
             return;
         }
@@ -133,7 +137,7 @@ impl Write<'_> {
         managed.cap();
     }
 
-    /// Finds the owners before a write: those the client sent, if it did, or those of the live object.
+    /// Returns the owners before a write: those that the client sent, or those of the live object.
     fn managed_before(&self, live: Option<&Object>, new: &Object) -> Option<Managed> {
         let of_live = || live.map_or_else(|| Some(Managed::default()), Managed::of);
         if !self.subresource.is_empty() {
@@ -174,8 +178,9 @@ impl Write<'_> {
         if !errors.is_empty() {
             return Err(ApplyError::Untyped(errors));
         }
-        let managed = live.map_or_else(|| Some(Managed::default()), Managed::of);
-        let mut managed = managed.unwrap_or_default();
+        let mut managed = live
+            .map_or_else(|| Some(Managed::default()), Managed::of)
+            .unwrap_or_default();
         let present = without_entries(live.unwrap_or(&Object::new()));
         if managed.owners.is_empty() && live.is_some() {
             let before = Write {

@@ -24,7 +24,7 @@ pub enum PatchError {
     /// A strategic merge patch contradicts itself or the format.
     #[error("{0}")]
     Malformed(String),
-    /// An item cannot be identified, which the API server takes for an error of its own.
+    /// An item cannot be identified; the API server reports this as an internal error.
     #[error("{0}")]
     Unmergeable(String),
 }

@@ -1,4 +1,4 @@
-//! JSON patch (RFC 6902), with the ways of the library the API server uses.
+//! JSON patch (RFC 6902), as the library of the API server implements it.
 //!
 //! Source: `gopkg.in/evanphx/json-patch.v4`: a `replace` of a missing member adds it, a `test` of a missing member
 //! against null holds if there is an object around it, and an index may count from the end.
@@ -26,7 +26,7 @@ pub struct Operation {
     value: Value,
 }
 
-/// Changes a document, or says which operation cannot be carried out.
+/// Changes a document, or returns the operation that failed.
 pub(super) fn apply(document: &mut Value, operations: &[Operation]) -> Result<(), String> {
     let mut copied = 0;
     for (at, operation) in operations.iter().enumerate() {
@@ -73,7 +73,7 @@ const MISSING: &str = "missing value";
 
 const NO_PATH: &str = "the path does not begin with /";
 
-/// Where an operation works.
+/// The target of an operation.
 enum Target<'a> {
     Member(&'a mut Map<String, Value>, String),
     Item(&'a mut Vec<Value>, String),
@@ -93,7 +93,9 @@ fn unescape(token: &str) -> String {
     token.replace("~1", "/").replace("~0", "~")
 }
 
-/// Goes to the value a path leads to, whose indices are read as those of an operation's last step.
+/// Returns the value at a path.
+///
+/// Indices are read as in the last segment of an operation's path.
 fn container<'a>(document: &'a mut Value, path: &str) -> Result<&'a mut Value, &'static str> {
     let mut at = document;
     for token in tokens(path)? {
@@ -109,7 +111,7 @@ fn container<'a>(document: &'a mut Value, path: &str) -> Result<&'a mut Value, &
     Ok(at)
 }
 
-/// Returns what is at a path; `None` for a member that is missing where it could be.
+/// Returns the value at a path; `None` for a missing member of an existing object.
 fn look_up<'a>(document: &'a Value, path: &str) -> Result<Option<&'a Value>, &'static str> {
     let mut at = Some(document);
     for token in tokens(path)? {
@@ -135,17 +137,19 @@ fn tokens(path: &str) -> Result<impl Iterator<Item = String>, &'static str> {
         .flat_map(|rest| rest.split('/').map(unescape)))
 }
 
-/// Reads the place of an item, which counts from the end if it is negative.
+/// Reads the index of an item; a negative one counts from the end.
 fn index(text: &str, length: usize) -> Result<usize, &'static str> {
-    let at: i64 = text.parse().map_err(|_| "the index is no number")?;
-    let at = match at {
-        0.. => usize::try_from(at).ok(),
-        _ => length.checked_sub(usize::try_from(at.unsigned_abs()).unwrap_or(usize::MAX)),
+    let signed: i64 = text.parse().map_err(|_| "the index is no number")?;
+    let at = match signed {
+        0.. => usize::try_from(signed).ok(),
+        _ => length.checked_sub(usize::try_from(signed.unsigned_abs()).unwrap_or(usize::MAX)),
     };
     at.ok_or("the index is out of bounds")
 }
 
-/// Refuses what would nest the document too deep: copies into themselves double its depth each time.
+/// Refuses operations that would nest the document too deep.
+///
+/// A copy of a value into itself doubles the depth each time.
 fn check_depth(path: &str, value: &Value) -> Result<(), &'static str> {
     let levels = DEEPEST.checked_sub(path.matches('/').count());
     if levels.is_none_or(|levels| is_deeper(value, levels)) {

@@ -2,7 +2,9 @@
 
 use serde_json::{Map, Value};
 
-/// Merges a patch into a document: null removes, objects merge, everything else replaces.
+/// Merges a patch into a document.
+///
+/// Null removes, objects merge, everything else replaces.
 pub(super) fn apply(document: &mut Value, patch: &Value) {
     let Value::Object(members) = patch else {
         *document = patch.clone();

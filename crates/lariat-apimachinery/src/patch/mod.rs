@@ -13,14 +13,16 @@ use crate::schema::TypeRef;
 pub use error::PatchError;
 pub use json::Operation;
 
-/// A patch that was read, and can be applied any number of times.
+/// A parsed patch, which can be applied any number of times.
 #[derive(Debug, Clone)]
 pub enum Patch {
     /// A JSON patch (RFC 6902): operations, one after the other.
     Json(Vec<Operation>),
-    /// A JSON merge patch (RFC 7386): null removes, maps merge, everything else replaces.
+    /// A JSON merge patch (RFC 7386).
+    ///
+    /// Null removes, maps merge, everything else replaces.
     Merge(Value),
-    /// A strategic merge patch, which merges lists by what identifies their items.
+    /// A strategic merge patch, which merges lists by the keys of their items.
     Strategic(Object),
 }
 
@@ -42,11 +44,13 @@ impl Patch {
         Ok(Self::Json(operations))
     }
 
-    /// Returns the object as the patch makes it; its type says how strategic merge patch merges lists.
+    /// Returns the patched object.
+    ///
+    /// Its type decides how a strategic merge patch merges lists.
     ///
     /// # Errors
     ///
-    /// The patch does not fit the object ([`PatchError::Inapplicable`]), makes something else than an object of it, or
+    /// The patch does not fit the object ([`PatchError::Inapplicable`]), results in something else than an object, or
     /// contradicts itself.
     pub fn apply(&self, typed: TypeRef<'_>, object: Object) -> Result<Object, PatchError> {
         let mut document = Value::Object(object);

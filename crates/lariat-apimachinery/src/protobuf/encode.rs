@@ -1,4 +1,4 @@
-//! Writes bodies in protobuf, by the same table as they are read, and makes objects to write.
+//! Test encoder of protobuf bodies, and a generator of objects.
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD as BASE64;
@@ -118,7 +118,7 @@ fn scalar(of: Scalar, at: u32, value: &Value) -> Vec<u8> {
     }
 }
 
-/// Writes a schema, or what is there instead of one; `owner` is the type of schemas.
+/// Writes a schema or its substitute; `owner` is the type of schemas.
 fn either(owner: TypeRef<'_>, or: Or, typed: TypeRef<'_>, at: u32, value: &Value) -> Vec<u8> {
     if matches!(typed.get(), Some(Type::Map(_))) {
         let entries = value.as_object().into_iter().flatten();
@@ -143,7 +143,7 @@ fn either(owner: TypeRef<'_>, or: Or, typed: TypeRef<'_>, at: u32, value: &Value
     bytes(at, &written)
 }
 
-/// Makes an object of a built-in kind that is the same when it was written and read.
+/// Generates an object of a built-in kind that survives a round trip.
 #[must_use]
 pub fn make(api_version: &str, kind: &str, seed: u64) -> Value {
     let schema = builtin(api_version, kind).expect("the kind is a built-in one");
@@ -162,7 +162,7 @@ struct Maker {
 }
 
 impl Maker {
-    /// Makes an object that is the same when it was written and read; deep ones have few members.
+    /// Generates an object that survives a round trip; deep ones have few members.
     fn object(&mut self, typed: TypeRef<'_>, depth: u32) -> Value {
         let Some(Type::Struct(fields)) = typed.get() else {
             panic!("{typed:?} has no fields");

@@ -1,4 +1,4 @@
-//! What is around an object in a body.
+//! The envelope of an object in a body.
 
 use std::borrow::Cow;
 
@@ -9,7 +9,7 @@ use super::message::Reader;
 use super::wire::{Message, PREFIX};
 use crate::schema;
 
-/// What is around an object: the `runtime.Unknown` that says of which kind it is.
+/// The envelope of an object: the `runtime.Unknown` with its kind.
 #[derive(Debug)]
 pub struct Envelope<'a> {
     /// Group and version of the object; empty if the body does not say them.
@@ -22,7 +22,7 @@ pub struct Envelope<'a> {
 }
 
 impl<'a> Envelope<'a> {
-    /// Opens a body; what it does not say about its type is empty.
+    /// Opens a body; parts of its type that it lacks are empty.
     ///
     /// # Errors
     ///

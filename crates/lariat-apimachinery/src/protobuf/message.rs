@@ -24,7 +24,9 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Adds the fields of a message to an object. Those the type does not have are skipped.
+    /// Adds the fields of a message to an object.
+    ///
+    /// Fields that the type does not have are skipped.
     pub(super) fn read(
         self,
         message: &[u8],
@@ -33,7 +35,9 @@ impl<'a> Reader<'a> {
         self.read_inside(&[], message, object)
     }
 
-    /// Reads a message inside of others that JSON does not have: their fields are members of one object.
+    /// Reads a message that JSON has no object for.
+    ///
+    /// Its fields are members of the object around it.
     fn read_inside(
         self,
         outer: &[u32],
@@ -63,7 +67,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// Finds the field with a number, or one of those that are inside of the message with the number.
+    /// Returns the field with a number, or a field inside of the message with the number.
     fn find(self, outer: &[u32], number: u32) -> Option<(&'a Field, &'a Wire)> {
         let Some(Type::Struct(fields)) = self.typed.get() else {
             return None;
@@ -83,14 +87,14 @@ impl<'a> Reader<'a> {
         object: &mut Map<String, Value>,
     ) -> Result<(), ProtobufError> {
         let name = field.name.as_ref();
-        let place = Place {
+        let reader = FieldReader {
             typed: self.typed.at(field.type_id),
             owner: self.typed,
             or: wire.or,
             depth: self.depth + 1,
         };
-        let value = place.read(payload, object.remove(name))?;
-        let is_left_out = match place.typed.get() {
+        let value = reader.read(payload, object.remove(name))?;
+        let is_left_out = match reader.typed.get() {
             Some(Type::Scalar(scalar)) => field.leaves_out(*scalar, &value),
             _ => value.is_null(),
         };
@@ -101,9 +105,9 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Where a value is.
+/// Reads the value of a field.
 #[derive(Debug, Clone, Copy)]
-struct Place<'a> {
+struct FieldReader<'a> {
     typed: TypeRef<'a>,
     /// The type that has the field; schemas are found by it.
     owner: TypeRef<'a>,
@@ -111,7 +115,7 @@ struct Place<'a> {
     depth: usize,
 }
 
-impl<'a> Place<'a> {
+impl<'a> FieldReader<'a> {
     fn with(self, typed: TypeRef<'a>) -> Self {
         Self { typed, ..self }
     }
@@ -123,7 +127,7 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// Reads what a field holds; what may be in several parts is added to what was there before.
+    /// Reads the value of a field; repeated fields are appended to the value before.
     fn read(self, payload: Payload<'_>, before: Option<Value>) -> Result<Value, ProtobufError> {
         Ok(match self.typed.get() {
             Some(Type::List(_)) => {
@@ -155,7 +159,7 @@ impl<'a> Place<'a> {
         })
     }
 
-    /// Reads an item of a list, or several numbers behind each other.
+    /// Reads an item of a list, or several packed numbers.
     fn items(self, payload: Payload<'_>, items: &mut Vec<Value>) -> Result<(), ProtobufError> {
         match (self.typed.get(), payload) {
             (
@@ -182,10 +186,10 @@ impl<'a> Place<'a> {
                 _ => {}
             }
         }
-        let place = self.deeper();
+        let below = self.deeper();
         let value = match self.typed.get() {
-            Some(Type::List(_)) => place.list(1, value.bytes()?)?,
-            _ => place.read(value, None)?,
+            Some(Type::List(_)) => below.list(1, value.bytes()?)?,
+            _ => below.read(value, None)?,
         };
         Ok((key, value))
     }
@@ -204,7 +208,7 @@ impl<'a> Place<'a> {
         Ok(Value::Array(items))
     }
 
-    /// Reads anything: JSON in a message, or an object of some kind in an envelope.
+    /// Reads a value of any type: JSON in a message, or an object in an envelope.
     fn raw(self, message: &[u8]) -> Result<Value, ProtobufError> {
         let mut raw: &[u8] = &[];
         for field in Message::of(message) {
@@ -222,7 +226,7 @@ impl<'a> Place<'a> {
         })
     }
 
-    /// Reads a schema, or what is there instead of one.
+    /// Reads a schema or its substitute.
     fn schema_or(self, or: Or, message: &[u8]) -> Result<Value, ProtobufError> {
         let schema = Self {
             or: None,

@@ -1,6 +1,6 @@
 //! Bodies in protobuf, which typed clients send for built-in kinds.
 //!
-//! Messages are read by the table of types, as JSON is; what the fields are numbered is in it too. Source:
+//! Messages are read by the table of types, as JSON is; it has the field numbers. Source:
 //! `k8s.io/apimachinery/pkg/runtime/serializer/protobuf`.
 
 #[cfg(any(test, feature = "fuzzing"))]

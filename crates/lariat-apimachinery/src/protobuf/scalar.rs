@@ -31,7 +31,7 @@ pub(super) fn scalar(scalar: Scalar, payload: Payload<'_>) -> Result<Value, Prot
     })
 }
 
-/// Reads a number as the type it is of; what does not fit is cut off, as Go does it.
+/// Reads a number of a type; it is truncated if it does not fit, as in Go.
 pub(super) fn varint(scalar: Scalar, value: u64) -> Value {
     match scalar {
         Scalar::Bool => (value != 0).into(),

@@ -20,7 +20,7 @@ fn refused(body: &[u8], expected: &str) {
     assert_eq!(error, expected, "{body:?}");
 }
 
-/// The body is what `kubectl create deployment d --image=nginx --port=80 --namespace=n` sends.
+/// The body of `kubectl create deployment d --image=nginx --port=80 --namespace=n`.
 #[test]
 fn what_kubectl_sends_is_what_it_means() {
     let sent = b"k8s\0\n\x15\n\x07apps/v1\x12\nDeployment\x12\xb1\x01\n\x1c\n\x01d\x12\0\x1a\x01n\"\0*\0\
@@ -48,7 +48,7 @@ fn what_kubectl_sends_is_what_it_means() {
 }
 
 #[test]
-fn zeros_count_where_clients_tell_them_from_nothing() {
+fn zeros_count_where_they_differ_from_absent_values() {
     let object = json!({
         "apiVersion": "apps/v1", "kind": "Deployment",
         "metadata": {"name": "", "generation": 0, "labels": {"": ""}, "deletionGracePeriodSeconds": 0},

@@ -16,7 +16,7 @@ pub(super) enum Payload<'a> {
     Varint(u64),
     Fixed64(u64),
     Fixed32,
-    /// A text, bytes, a message, or numbers behind each other.
+    /// A text, bytes, a message, or packed numbers.
     Bytes(&'a [u8]),
 }
 
@@ -51,7 +51,7 @@ impl<'a> Message<'a> {
         Ok((legal, payload))
     }
 
-    /// Reads the next of numbers that are behind each other.
+    /// Reads the next packed number.
     pub(super) fn varint(&mut self) -> Result<u64, ProtobufError> {
         let mut value = 0_u64;
         for shift in (0..64).step_by(7) {

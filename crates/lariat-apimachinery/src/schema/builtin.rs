@@ -1,4 +1,4 @@
-//! The built-in types, read from the table when they are first asked for.
+//! The built-in types, read from their table at the first use.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
@@ -48,7 +48,7 @@ pub(super) fn all() -> &'static Builtin {
     &BUILTIN
 }
 
-/// Returns all built-in types and the place of the one every object has metadata of.
+/// Returns all built-in types, and the id of `ObjectMeta`.
 pub(super) fn object_meta() -> (&'static Types, TypeId) {
     let id = BUILTIN.by_name["meta.v1.ObjectMeta"];
     (&BUILTIN.types, id)
@@ -103,7 +103,7 @@ struct Reader {
 }
 
 impl Reader {
-    /// Returns the place of a named type, which may be read later.
+    /// Returns the id of a named type, which may be read later.
     fn named(&mut self, name: &'static str) -> TypeId {
         let types = &mut self.types;
         *self
@@ -199,8 +199,12 @@ fn patch_of(written: &'static str) -> PatchStrategy {
 
 fn wire_of(flags: &str) -> Option<Wire> {
     let flags = flags.split(' ');
-    let numbers = flags.clone().find_map(|flag| flag.strip_prefix('#'))?;
-    let numbers: Result<_, _> = numbers.split('.').map(str::parse).collect();
+    let numbers: Result<_, _> = flags
+        .clone()
+        .find_map(|flag| flag.strip_prefix('#'))?
+        .split('.')
+        .map(str::parse)
+        .collect();
     Some(Wire {
         numbers: numbers.ok()?,
         keeps_zero: flags.clone().any(|flag| flag == "*"),

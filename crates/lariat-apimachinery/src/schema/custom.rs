@@ -30,7 +30,7 @@ pub fn custom(schema: Option<&Value>) -> Schema {
 struct Reader {
     types: Types,
     metadata: Option<TypeId>,
-    /// What was imported from the built-in types, by its place there.
+    /// The types imported from the built-in ones, by their ids there.
     imported: HashMap<u32, TypeId>,
 }
 
@@ -54,8 +54,11 @@ impl Reader {
     }
 
     fn list(&mut self, schema: &Value) -> Type {
-        let keys = schema["x-kubernetes-list-map-keys"].as_array();
-        let keys = keys.into_iter().flatten().filter_map(Value::as_str);
+        let keys = schema["x-kubernetes-list-map-keys"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str);
         Type::List(List {
             item: self.read(&schema["items"]),
             kind: match schema["x-kubernetes-list-type"].as_str() {
@@ -66,7 +69,7 @@ impl Reader {
         })
     }
 
-    /// Reads a map or a struct; a resource has a type and metadata whatever its schema says.
+    /// Reads a map or a struct; a resource always has a type and metadata.
     fn object(&mut self, schema: &Value, is_resource: bool) -> Type {
         let atomic = schema["x-kubernetes-map-type"] == "atomic";
         if schema["additionalProperties"].is_object() {

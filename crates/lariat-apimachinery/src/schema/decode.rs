@@ -1,5 +1,6 @@
-//! Reading an object as its built-in type would be read: what does not fit is refused, what is unknown
-//! is dropped, and what Go writes differently is written as Go does.
+//! Decoding of an object as its built-in Go type.
+//!
+//! Wrong types are refused, unknown fields are dropped, and values are written in Go's form.
 
 use base64::Engine;
 use base64::alphabet::STANDARD;
@@ -18,7 +19,7 @@ const LENIENT: GeneralPurpose = GeneralPurpose::new(
     GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true),
 );
 
-/// Puts an object into the form of its type, and returns the paths of the members it has not.
+/// Puts an object into the form of its type, and returns the paths of unknown fields.
 ///
 /// # Errors
 ///
@@ -57,7 +58,7 @@ fn members(
     Ok(())
 }
 
-/// Returns whether Go leaves a member out: what is empty, except where there has to be something.
+/// Returns whether Go omits a member: it is empty, and not required.
 // This is no part of `members`, whose frames are on the stack once a level.
 fn is_empty(typed: TypeRef<'_>, name: &str, below: TypeRef<'_>, value: &Value) -> bool {
     let optional = typed.field(name).is_some_and(|field| !field.required);
@@ -199,7 +200,7 @@ fn fit(scalar: Scalar, value: &Value) -> Fit {
     }
 }
 
-/// Writes all numbers that are whole as Go writes them: without a fraction, by which they are whole when they are read.
+/// Writes whole numbers without a fraction, as Go does.
 pub fn write_whole_numbers(value: &mut Value) {
     match value {
         Value::Number(number) => {
@@ -213,7 +214,9 @@ pub fn write_whole_numbers(value: &mut Value) {
     }
 }
 
-/// Returns the integer a number with a fraction of zero stands for, if it is none yet; larger ones stay as they are.
+/// Returns the integer of a number with a fraction of zero.
+///
+/// Integers and numbers that are too large for one stay as they are.
 #[allow(
     clippy::cast_possible_truncation,
     reason = "it is whole, and far from the limits of an i64"
@@ -229,7 +232,7 @@ fn is_int32(number: &serde_json::Number) -> bool {
     number.is_some_and(|number| i32::try_from(number).is_ok())
 }
 
-/// Reads base64 as Go does: over line ends, and without looking at what the last bits are.
+/// Reads base64 as Go does: it skips line ends, and ignores the last bits.
 fn bytes(text: &str) -> Fit {
     let on_one_line = text.replace(['\r', '\n'], "");
     match LENIENT.decode(on_one_line) {
@@ -338,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_unknown_is_dropped_and_told() {
+    fn what_is_unknown_is_dropped_and_reported() {
         check(
             ("apps/v1", "Deployment"),
             &json!({"bogus": 1, "spec": {"template": {"spec": {"containers": [{"name": "a", "imagee": "x"}]}}}}),

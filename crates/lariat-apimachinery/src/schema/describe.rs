@@ -7,7 +7,7 @@ use serde_json::{Map as Members, Value, json};
 use super::builtin::Builtin;
 use super::types::{Field, List, ListKind, Map, PatchStrategy, Scalar, Struct, Type, TypeId};
 
-/// Where the names of types begin that the table has shortened, as `scripts/schema-table.py` does.
+/// The prefixes of type names that `scripts/schema-table.py` shortens in the table.
 const PREFIXES: [(&str, &str); 4] = [
     ("meta.", "io.k8s.apimachinery.pkg.apis."),
     ("version.", "io.k8s.apimachinery.pkg."),
@@ -19,7 +19,7 @@ const MICRO_TIME: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime";
 const INT_OR_STRING: &str = "io.k8s.apimachinery.pkg.util.intstr.IntOrString";
 const QUANTITY: &str = "io.k8s.apimachinery.pkg.api.resource.Quantity";
 
-/// Returns the schemas of the metadata of objects and of lists, and those they refer to.
+/// Returns the schemas of the metadata of objects and lists, with their references.
 #[must_use]
 pub fn metadata() -> Members<String, Value> {
     let types = super::builtin::all();
@@ -30,7 +30,7 @@ pub fn metadata() -> Members<String, Value> {
     schemas.written
 }
 
-/// Returns the schemas of the built-in kinds of a version, and those they refer to.
+/// Returns the schemas of the built-in kinds of a version, with their references.
 #[must_use]
 pub fn version(api_version: &str) -> Members<String, Value> {
     let types = super::builtin::all();
@@ -56,8 +56,9 @@ pub fn name(api_version: &str, kind: &str) -> Option<String> {
 /// Returns the name of a type as Kubernetes has it.
 fn full_name(name: &str) -> String {
     let mut prefixes = PREFIXES.iter();
-    let prefix = prefixes.find(|(beginning, _)| name.starts_with(beginning));
-    let prefix = prefix.map_or("io.k8s.api.", |(_, prefix)| prefix);
+    let prefix = prefixes
+        .find(|(beginning, _)| name.starts_with(beginning))
+        .map_or("io.k8s.api.", |(_, prefix)| prefix);
     format!("{prefix}{name}")
 }
 
@@ -94,13 +95,13 @@ impl<'a> Schemas<'a> {
         }
     }
 
-    /// Adds a named type and all it refers to, and returns its name.
+    /// Adds a named type and its references, and returns its name.
     fn add(&mut self, id: TypeId) -> String {
         let name = full_name(self.names[&id]);
         if !self.written.contains_key(&name)
             && let Type::Struct(fields) = self.types.types.get(id)
         {
-            // Types refer to themselves: this one is there before its fields are looked at.
+            // Types refer to themselves, so this one is added before its fields are read.
             self.written.insert(name.clone(), Value::Null);
             let schema = self.structure(id, fields);
             self.written.insert(name.clone(), schema);
@@ -119,8 +120,12 @@ impl<'a> Schemas<'a> {
         if !properties.is_empty() {
             schema["properties"] = properties.into();
         }
-        let required = fields.fields().iter().filter(|field| field.required);
-        let required: Vec<&str> = required.map(|field| field.name.as_ref()).collect();
+        let required: Vec<&str> = fields
+            .fields()
+            .iter()
+            .filter(|field| field.required)
+            .map(|field| field.name.as_ref())
+            .collect();
         if !required.is_empty() {
             schema["required"] = required.into();
         }
@@ -229,13 +234,15 @@ fn note_list(list: &List, of_objects: bool, schema: &mut Value) {
 }
 
 fn note_patch(patch: &PatchStrategy, schema: &mut Value) {
-    let strategies = [
+    let strategies: Vec<&str> = [
         (patch.merge, "merge"),
         (patch.replace, "replace"),
         (patch.retain_keys, "retainKeys"),
-    ];
-    let strategies = strategies.iter().filter(|(is_set, _)| *is_set);
-    let strategies: Vec<&str> = strategies.map(|(_, name)| *name).collect();
+    ]
+    .iter()
+    .filter(|(is_set, _)| *is_set)
+    .map(|(_, name)| *name)
+    .collect();
     if !strategies.is_empty() {
         schema["x-kubernetes-patch-strategy"] = strategies.join(",").into();
     }

@@ -2,10 +2,10 @@
 
 use std::fmt;
 
-/// How long a path gets, so that long names are not copied for everything below them.
+/// The longest path; it keeps long names from being copied for every field below.
 const LONGEST: usize = 1024;
 
-/// Takes one more step, such as `.name` or `[0]`; a path that is long enough stays as it is.
+/// Appends a segment such as `.name` or `[0]`, unless the path is too long already.
 #[must_use]
 pub fn longer(path: &str, step: fmt::Arguments<'_>) -> String {
     if path.len() >= LONGEST {
@@ -17,7 +17,7 @@ pub fn longer(path: &str, step: fmt::Arguments<'_>) -> String {
     longer
 }
 
-/// Steps to a member of an object; the first step of all has no dot.
+/// Appends a member; the first segment has no dot.
 #[must_use]
 pub fn member(path: &str, name: &str) -> String {
     match path {

@@ -1,7 +1,7 @@
 //! The types of objects: what fields there are, and how their values merge.
 //!
-//! Server-side apply, strategic merge patch and field validation read them. Built-in types come from a
-//! table made out of Kubernetes' own schemas, those of custom resources from their definitions.
+//! Server-side apply, strategic merge patch and field validation read them. Built-in types come from a table generated
+//! from the schemas of Kubernetes, types of custom resources from their definitions.
 
 mod builtin;
 mod custom;

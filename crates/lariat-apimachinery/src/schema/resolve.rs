@@ -21,7 +21,7 @@ pub struct TypeRef<'a> {
     id: Option<TypeId>,
 }
 
-/// What a value is to be treated as, given its type.
+/// How a value is treated, given its type.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Resolved<'a> {
     /// Some scalar; `None` is any.
@@ -68,7 +68,9 @@ impl<'a> TypeRef<'a> {
         Self { id: None, ..self }
     }
 
-    /// Decides what a value is treated as; only what may be anything depends on the value.
+    /// Decides how a value is treated.
+    ///
+    /// It depends on the value only where the type allows anything.
     pub(crate) fn resolve(self, value: &Value) -> Resolved<'a> {
         match self.get() {
             Some(Type::Scalar(scalar)) => Resolved::Scalar(Some(*scalar)),

@@ -4,13 +4,13 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-/// Types that refer to each other by place.
+/// Types that refer to each other by id.
 #[derive(Debug, Default)]
 pub(crate) struct Types {
     list: Vec<Type>,
 }
 
-/// The place of a type among others.
+/// The id of a type: its index among others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct TypeId(pub(super) u32);
 
@@ -18,7 +18,9 @@ pub(crate) struct TypeId(pub(super) u32);
 #[derive(Debug, Clone)]
 pub(crate) enum Type {
     Scalar(Scalar),
-    /// Anything. What it turns out to be decides how it merges: maps by member, lists as a whole.
+    /// Any value.
+    ///
+    /// The value decides how it merges: maps by member, lists as a whole.
     Any,
     List(List),
     Map(Map),
@@ -90,15 +92,15 @@ pub(crate) struct Field {
 /// How a field is written in protobuf.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Wire {
-    /// The number of the field, behind those of the messages around it that JSON does not have.
+    /// The field number, after those of enclosing messages that JSON does not have.
     pub(crate) numbers: Box<[u32]>,
     /// Whether an optional zero is a value; others are left out.
     pub(crate) keeps_zero: bool,
-    /// What may be there instead of a schema.
+    /// What may replace a schema.
     pub(crate) or: Option<Or>,
 }
 
-/// What the schemas of definitions have in some places instead of a schema.
+/// What replaces a schema in some positions of a CRD's schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Or {
     Bool,

@@ -28,7 +28,7 @@ pub struct Structural {
 impl Structural {
     /// Compiles the `openAPIV3Schema` of one version.
     ///
-    /// What is wrong with a schema is found when its definition is written; here it is as good as absent.
+    /// Errors of a schema are reported when its definition is written; here, wrong parts count as absent.
     #[must_use]
     pub fn compile(schema: &Value) -> Self {
         let root = Node::compile(schema);
@@ -45,7 +45,7 @@ impl Structural {
         &self.raw
     }
 
-    /// Removes what the schema does not know and nulls it does not want; returns the paths of the former.
+    /// Removes unknown fields and nulls without `nullable`; returns the paths of the former.
     pub fn prune(&self, object: &mut Value) -> Vec<String> {
         let mut pruning = prune::Pruning::default();
         pruning.prune(object, Some(&self.root), true);
@@ -57,7 +57,7 @@ impl Structural {
         removed
     }
 
-    /// Puts defaults where something was left out.
+    /// Sets the defaults of missing fields.
     pub fn default(&self, object: &mut Value) {
         defaults::fill(object, &self.root);
     }
@@ -98,7 +98,7 @@ impl Structural {
         self.validate_further(causes, object, Some(old))
     }
 
-    /// Checks what lies beyond the single values: types of embedded resources, uniqueness, rules.
+    /// Checks embedded resources, uniqueness in lists, and rules.
     fn validate_further(
         &self,
         mut causes: Vec<StatusCause>,

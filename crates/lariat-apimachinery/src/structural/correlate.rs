@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::node::Node;
 
-/// The old elements of a list, which can be told apart only by map keys.
+/// The old elements of a list of type `map`, by their keys.
 #[derive(Debug)]
 pub(super) struct Elements<'a> {
     keys: &'a [String],

@@ -1,4 +1,4 @@
-//! Whether the defaults in a schema are fit for what they stand in for.
+//! The check that the defaults of a schema are valid values of it.
 //!
 //! Source: `schema/defaulting/validation.go`.
 

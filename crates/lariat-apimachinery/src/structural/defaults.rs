@@ -1,4 +1,4 @@
-//! Default values for what was left out.
+//! Default values of missing fields.
 //!
 //! Source: `schema/defaulting/algorithm.go`.
 

@@ -9,7 +9,7 @@ use super::prune::child;
 use crate::cause::StatusCause;
 use crate::names::check_dns_1035;
 
-/// Checks every embedded resource in a value, which is the whole object if `root` is set.
+/// Checks every embedded resource in a value; with `root`, the value is a whole object.
 pub(super) fn check(
     value: &Value,
     node: &Node,

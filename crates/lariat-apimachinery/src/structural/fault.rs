@@ -11,7 +11,7 @@ use crate::go_text;
 /// One thing that is wrong.
 #[derive(Debug, Clone)]
 pub(super) struct Fault {
-    /// The field; `None` if the fault cannot be ascribed to one.
+    /// The field; `None` if the fault is not about one field.
     pub(super) field: Option<String>,
     pub(super) kind: FaultKind,
     /// The sentence about it.

@@ -4,7 +4,7 @@
 
 use serde_json::Value;
 
-/// Follows a path through a schema; returns the names on the way and the schema at its end.
+/// Follows a path through a schema; returns the field names and the schema at its end.
 pub(crate) fn resolve<'a>(
     path: &str,
     schema: &'a Value,
@@ -36,13 +36,14 @@ pub(crate) fn resolve<'a>(
     Ok((names, schema))
 }
 
-/// Reads a name in single quotes, and the bracket after it.
+/// Reads a name in single quotes and the closing bracket.
 fn quoted(text: &str) -> Result<(String, &str), String> {
     if text.is_empty() {
         return Err("unexpected end of JSON path".to_owned());
     }
-    let inside = text.strip_prefix('\'');
-    let inside = inside.ok_or_else(|| format!("expected single quoted string but got {text}"))?;
+    let inside = text
+        .strip_prefix('\'')
+        .ok_or_else(|| format!("expected single quoted string but got {text}"))?;
     let mut name = String::new();
     let mut characters = inside.char_indices();
     while let Some((at, character)) = characters.next() {

@@ -94,7 +94,7 @@ fn uuid(third: &str, fourth: &str) -> String {
     format!("(?i)^[0-9a-f]{{8}}-?[0-9a-f]{{4}}-?{third}-?{fourth}-?[0-9a-f]{{12}}$")
 }
 
-/// Returns whether the server heeds a format of these types.
+/// Returns whether the server checks a format of these types.
 pub(super) fn is_known(types: &[String], format: &str) -> bool {
     let one = match types {
         [one] => one.as_str(),

@@ -1,4 +1,6 @@
-//! JSON paths as printer columns and scale subresources write them: `.status.conditions[?(@.type=="Ready")].status`.
+//! JSON paths of printer columns and scale subresources.
+//!
+//! An example is `.status.conditions[?(@.type=="Ready")].status`.
 //!
 //! Source: `k8s.io/client-go/util/jsonpath`, with missing keys allowed. Unlike there, a path is bounded, since whoever
 //! may write a CustomResourceDefinition chooses it: `Limits` bounds reading it, and `Search` following it.
@@ -7,11 +9,15 @@ use std::cmp::Ordering;
 
 use serde_json::Value;
 
-/// How deep filters may nest. Reading and following a path recurse once for each level.
+/// The deepest nesting of filters.
+///
+/// Reading and following a path recurse once for each level.
 const DEEPEST: usize = 32;
 
-/// How many steps a path may have, those of its filters included. Following a path recurses once for each.
-const MOST_STEPS: usize = 256;
+/// The most segments of a path, including those of its filters.
+///
+/// Following a path recurses once for each.
+const MOST_SEGMENTS: usize = 256;
 
 /// How many values a search may look at before it gives up.
 const MOST_VALUES: usize = 100_000;
@@ -19,27 +25,27 @@ const MOST_VALUES: usize = 100_000;
 /// A parsed path.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct JsonPath {
-    steps: Vec<Step>,
+    segments: Vec<Segment>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-enum Step {
+enum Segment {
     Member(String),
     /// All members or elements.
     Wildcard,
     /// Whatever lies below, itself included.
     Descend,
-    /// From, to and step of a range of elements; negative ends count from the back.
+    /// From, to and step of a range of elements; negative ends count from the end.
     Slice(Option<i64>, Option<i64>, i64),
     Index(i64),
-    Union(Vec<Step>),
+    Union(Vec<Segment>),
     Filter(Filter),
 }
 
 #[derive(Debug, Clone, PartialEq)]
 struct Filter {
     left: Operand,
-    /// The operator and its right side, unless the filter asks only whether the left one exists.
+    /// The operator and its right side; `None` if the filter checks existence only.
     compared: Option<(&'static str, Operand)>,
 }
 
@@ -70,22 +76,23 @@ impl JsonPath {
     pub fn dotted(text: &str) -> Result<Self, String> {
         let mut limits = Limits::new();
         let names = text.strip_prefix('.').unwrap_or(text).split('.');
-        let steps = names.map(|name| limits.step(Step::Member(name.to_owned())));
-        let steps = steps.collect::<Result<_, _>>()?;
-        Ok(Self { steps })
+        let segments = names
+            .map(|name| limits.segment(Segment::Member(name.to_owned())))
+            .collect::<Result<_, _>>()?;
+        Ok(Self { segments })
     }
 
-    /// Returns the first value the path leads to, which is none where something on the way is missing.
+    /// Returns the first value at the path; `None` if a part of the path is missing.
     ///
-    /// A search that would look at too many values finds none either.
+    /// A search that would visit too many values returns `None` too.
     #[must_use]
     pub fn first<'a>(&self, root: &'a Value) -> Option<&'a Value> {
-        Search::new().first(&self.steps, root)
+        Search::new().first(&self.segments, root)
     }
 
     /// Returns the members of a path that is nothing but members.
     pub fn members(&self) -> Option<Vec<&str>> {
-        self.steps.iter().map(Step::name).collect()
+        self.segments.iter().map(Segment::name).collect()
     }
 }
 
@@ -93,14 +100,14 @@ impl JsonPath {
 struct Limits {
     /// How many more filters may open before one closes.
     levels: usize,
-    steps: usize,
+    segments: usize,
 }
 
 impl Limits {
     fn new() -> Self {
         Self {
             levels: DEEPEST,
-            steps: MOST_STEPS,
+            segments: MOST_SEGMENTS,
         }
     }
 
@@ -111,65 +118,67 @@ impl Limits {
             .and_then(|rest| rest.strip_suffix('}'));
         let mut rest = inner.unwrap_or(text).trim();
         rest = rest.strip_prefix(['$', '@']).unwrap_or(rest);
-        let mut steps = Vec::new();
+        let mut segments = Vec::new();
         while !rest.is_empty() {
-            let (step, after) = self.next_step(rest)?;
-            steps.extend(step);
+            let (segment, after) = self.next_segment(rest)?;
+            segments.extend(segment);
             rest = after;
         }
-        Ok(JsonPath { steps })
+        Ok(JsonPath { segments })
     }
 
-    /// Counts a step.
-    fn step(&mut self, step: Step) -> Result<Step, String> {
-        let left = self.steps.checked_sub(1);
-        self.steps = left.ok_or_else(|| format!("more than {MOST_STEPS} steps"))?;
-        Ok(step)
+    /// Counts a segment.
+    fn segment(&mut self, segment: Segment) -> Result<Segment, String> {
+        let left = self.segments.checked_sub(1);
+        self.segments = left.ok_or_else(|| format!("more than {MOST_SEGMENTS} steps"))?;
+        Ok(segment)
     }
 
-    /// Reads one step, which is none for a dot that only separates.
-    fn next_step<'a>(&mut self, text: &'a str) -> Result<(Option<Step>, &'a str), String> {
+    /// Reads one segment, which is none for a dot that only separates.
+    fn next_segment<'a>(&mut self, text: &'a str) -> Result<(Option<Segment>, &'a str), String> {
         if let Some(rest) = text.strip_prefix("..") {
-            return Ok((Some(self.step(Step::Descend)?), rest));
+            return Ok((Some(self.segment(Segment::Descend)?), rest));
         }
         if let Some(rest) = text.strip_prefix('[') {
             let end = closing(rest).ok_or("unterminated array")?;
-            let step = self.bracketed(rest[..end].trim())?;
-            return Ok((Some(step), &rest[end + 1..]));
+            let segment = self.bracketed(rest[..end].trim())?;
+            return Ok((Some(segment), &rest[end + 1..]));
         }
         let rest = text.strip_prefix('.').unwrap_or(text);
         if rest.is_empty() || rest.starts_with('[') {
             return Ok((None, rest));
         }
         let (name, after) = split_name(rest)?;
-        let step = match name.as_str() {
-            "*" => Step::Wildcard,
-            _ => Step::Member(name),
+        let segment = match name.as_str() {
+            "*" => Segment::Wildcard,
+            _ => Segment::Member(name),
         };
-        Ok((Some(self.step(step)?), after))
+        Ok((Some(self.segment(segment)?), after))
     }
 
-    /// Reads what stands between brackets.
-    fn bracketed(&mut self, text: &str) -> Result<Step, String> {
+    /// Reads the content of brackets.
+    fn bracketed(&mut self, text: &str) -> Result<Segment, String> {
         if let Some(filter) = text
             .strip_prefix("?(")
             .and_then(|rest| rest.strip_suffix(')'))
         {
             let filter = self.nested(|limits| limits.filter(filter.trim()))?;
-            return self.step(Step::Filter(filter));
+            return self.segment(Segment::Filter(filter));
         }
         if let Some(name) = unquoted(text) {
-            return self.step(Step::Member(name.to_owned()));
+            return self.segment(Segment::Member(name.to_owned()));
         }
         if text == "*" {
-            return self.step(Step::Wildcard);
+            return self.segment(Segment::Wildcard);
         }
         if text.contains(',') {
-            let each = text.split(',').map(|part| self.bracketed(part.trim()));
-            let each = each.collect::<Result<_, _>>()?;
-            return self.step(Step::Union(each));
+            let each = text
+                .split(',')
+                .map(|part| self.bracketed(part.trim()))
+                .collect::<Result<_, _>>()?;
+            return self.segment(Segment::Union(each));
         }
-        self.step(range(text)?)
+        self.segment(range(text)?)
     }
 
     /// Reads something one level deeper.
@@ -209,7 +218,7 @@ impl Limits {
 }
 
 /// Reads an index or a range of elements.
-fn range(text: &str) -> Result<Step, String> {
+fn range(text: &str) -> Result<Segment, String> {
     let number = |part: &str| match part.trim() {
         "" => Ok(None),
         part => part
@@ -219,14 +228,14 @@ fn range(text: &str) -> Result<Step, String> {
     };
     let parts: Vec<Option<i64>> = text.split(':').map(number).collect::<Result<_, _>>()?;
     match parts[..] {
-        [Some(index)] => Ok(Step::Index(index)),
-        [from, to] => Ok(Step::Slice(from, to, 1)),
-        [from, to, step] => Ok(Step::Slice(from, to, step.unwrap_or(1))),
+        [Some(index)] => Ok(Segment::Index(index)),
+        [from, to] => Ok(Segment::Slice(from, to, 1)),
+        [from, to, step] => Ok(Segment::Slice(from, to, step.unwrap_or(1))),
         _ => Err(format!("invalid array index {text}")),
     }
 }
 
-/// Splits a member's name off, in which a backslash takes the next character as it is.
+/// Splits a member's name off; a backslash escapes the next character.
 fn split_name(text: &str) -> Result<(String, &str), String> {
     let mut name = String::new();
     let mut characters = text.char_indices();
@@ -243,7 +252,7 @@ fn split_name(text: &str) -> Result<(String, &str), String> {
     Ok((name, ""))
 }
 
-/// Returns where the bracket that was opened before `text` is closed, outside of quotes.
+/// Returns the position of the closing bracket in `text`, outside of quotes.
 fn closing(text: &str) -> Option<usize> {
     let mut depth = 0_usize;
     let mut quote = None;
@@ -285,7 +294,7 @@ fn operator_of(text: &str) -> Option<(usize, &'static str)> {
     None
 }
 
-impl Step {
+impl Segment {
     fn name(&self) -> Option<&str> {
         match self {
             Self::Member(name) => Some(name),
@@ -302,7 +311,7 @@ struct Search {
     left: usize,
 }
 
-/// What follows a step: a search for the rest of the path, from a value the step leads to.
+/// The continuation of a segment: a search for the rest of the path, from one value.
 type Next<'s, 'a> = &'s mut dyn FnMut(&mut Search, &'a Value) -> Option<&'a Value>;
 
 impl Search {
@@ -310,37 +319,39 @@ impl Search {
         Self { left: MOST_VALUES }
     }
 
-    fn first<'a>(&mut self, steps: &[Step], value: &'a Value) -> Option<&'a Value> {
-        let Some((step, rest)) = steps.split_first() else {
+    fn first<'a>(&mut self, segments: &[Segment], value: &'a Value) -> Option<&'a Value> {
+        let Some((segment, rest)) = segments.split_first() else {
             return Some(value);
         };
-        self.follow(step, value, &mut |search, value| search.first(rest, value))
+        self.follow(segment, value, &mut |search, value| {
+            search.first(rest, value)
+        })
     }
 
-    /// Goes on from each value a step leads to, in order, until the rest of the path leads somewhere.
+    /// Continues from each value of a segment, in order, until the rest of the path matches.
     fn follow<'a>(
         &mut self,
-        step: &Step,
+        segment: &Segment,
         value: &'a Value,
         next: Next<'_, 'a>,
     ) -> Option<&'a Value> {
-        match step {
-            Step::Member(name) => self.each(value.get(name), next),
-            Step::Wildcard => self.each(children(value), next),
-            Step::Descend => {
+        match segment {
+            Segment::Member(name) => self.each(value.get(name), next),
+            Segment::Wildcard => self.each(children(value), next),
+            Segment::Descend => {
                 let all = self.descendants(value);
                 self.each(all, next)
             }
-            Step::Index(index) => {
+            Segment::Index(index) => {
                 let elements = elements(value);
                 let at = place(*index, elements.len());
                 self.each(at.and_then(|at| elements.get(at)), next)
             }
-            Step::Slice(from, to, step) => self.each(slice(value, *from, *to, *step), next),
-            Step::Union(steps) => steps
+            Segment::Slice(from, to, step) => self.each(slice(value, *from, *to, *step), next),
+            Segment::Union(segments) => segments
                 .iter()
-                .find_map(|step| self.follow(step, value, &mut *next)),
-            Step::Filter(filter) => self.each(elements(value), &mut |search, element| {
+                .find_map(|segment| self.follow(segment, value, &mut *next)),
+            Segment::Filter(filter) => self.each(elements(value), &mut |search, element| {
                 if search.admits(filter, element) {
                     next(search, element)
                 } else {
@@ -408,7 +419,7 @@ impl Search {
 
     fn resolve<'a>(&mut self, operand: &'a Operand, element: &'a Value) -> Option<&'a Value> {
         match operand {
-            Operand::Path(path) => self.first(&path.steps, element),
+            Operand::Path(path) => self.first(&path.segments, element),
             Operand::Literal(value) => Some(value),
         }
     }
@@ -418,7 +429,7 @@ fn elements(value: &Value) -> &[Value] {
     value.as_array().map_or(&[][..], Vec::as_slice)
 }
 
-/// Returns the place an index means, which counts from the back when it is negative.
+/// Returns the position of an index; a negative one counts from the end.
 fn place(index: i64, length: usize) -> Option<usize> {
     let length = i64::try_from(length).ok()?;
     let at = if index < 0 {
@@ -473,11 +484,11 @@ mod tests {
 
     impl Search {
         /// Collects everything a path leads to.
-        fn each_of(&mut self, steps: &[Step], value: &Value, found: &mut Vec<Value>) {
-            match steps.split_first() {
+        fn each_of(&mut self, segments: &[Segment], value: &Value, found: &mut Vec<Value>) {
+            match segments.split_first() {
                 None => found.push(value.clone()),
-                Some((step, rest)) => {
-                    self.follow(step, value, &mut |search, value| {
+                Some((segment, rest)) => {
+                    self.follow(segment, value, &mut |search, value| {
                         search.each_of(rest, value, found);
                         None
                     });
@@ -497,7 +508,7 @@ mod tests {
         let path = JsonPath::parse(path).unwrap();
         let mut found: Vec<Value> = Vec::new();
         // It goes on until it has been everywhere if nothing it finds is enough.
-        Search::new().each_of(&path.steps, &object, &mut found);
+        Search::new().each_of(&path.segments, &object, &mut found);
         assert_eq!(found, expected, "{path:?}");
         assert_eq!(path.first(&object), expected.first(), "{path:?}");
     }
@@ -550,9 +561,9 @@ mod tests {
         assert!(JsonPath::parse(&format!(".a'{}", &nested(100_000)[2..])).is_err());
         // Filters side by side do not nest.
         assert!(JsonPath::parse(&".a[?(@.b)]".repeat(DEEPEST + 1)).is_ok());
-        assert!(JsonPath::parse(&".a".repeat(MOST_STEPS)).is_ok());
+        assert!(JsonPath::parse(&".a".repeat(MOST_SEGMENTS)).is_ok());
         for path in [".a", "..", "[0,0]", "[?(@.a)]"] {
-            let error = JsonPath::parse(&path.repeat(MOST_STEPS + 1)).unwrap_err();
+            let error = JsonPath::parse(&path.repeat(MOST_SEGMENTS + 1)).unwrap_err();
             assert_eq!(error, "more than 256 steps", "{path}");
         }
     }

@@ -1,7 +1,7 @@
-//! Structural schemas: what a CustomResourceDefinition says about the content of its objects.
+//! Structural schemas: the schemas of CustomResourceDefinitions.
 //!
-//! A schema is compiled once for each served version. It prunes what it does not know, fills in defaults
-//! and validates; all of this in the order, with the paths and in the words of the API server.
+//! A schema is compiled once for each served version. It prunes unknown fields, sets defaults and validates, in the
+//! order, with the paths and in the words of the API server.
 //!
 //! Source: `k8s.io/apiextensions-apiserver/pkg/apiserver/schema` and `k8s.io/kube-openapi/pkg/validation`.
 

@@ -1,4 +1,4 @@
-//! One place in a schema, compiled.
+//! A compiled node of a schema.
 
 use std::collections::BTreeMap;
 
@@ -86,7 +86,7 @@ pub(super) struct Extensions {
 }
 
 impl Node {
-    /// Compiles a schema; what has the wrong type in it is as good as absent.
+    /// Compiles a schema; parts of a wrong type count as absent.
     pub(super) fn compile(schema: &Value) -> Self {
         let empty = Map::new();
         let members = Members(schema.as_object().unwrap_or(&empty));
@@ -126,11 +126,14 @@ impl Node {
         self.types.iter().any(|each| each == name)
     }
 
-    /// Returns whether a rule stands here or anywhere below.
+    /// Returns whether this node or any below it has a rule.
     pub(super) fn has_rules(&self) -> bool {
-        let below = self.shape.properties.values();
-        let below = below.chain(self.shape.items.as_deref());
-        let mut below = below.chain(self.shape.additional_schema());
+        let mut below = self
+            .shape
+            .properties
+            .values()
+            .chain(self.shape.items.as_deref())
+            .chain(self.shape.additional_schema());
         !self.rules.is_empty() || below.any(Self::has_rules)
     }
 }

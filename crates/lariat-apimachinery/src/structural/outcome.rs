@@ -68,7 +68,7 @@ impl Outcome {
         });
     }
 
-    /// Adds a fault that is ascribed to no field.
+    /// Adds a fault that is not about one field.
     pub(super) fn fail_as_a_whole(&mut self, text: String) {
         self.add(Fault {
             field: None,

@@ -1,4 +1,4 @@
-//! Taking away what a schema does not know, and nulls it does not want.
+//! Pruning of unknown fields, and of nulls where a schema allows none.
 //!
 //! Source: `schema/pruning/algorithm.go`, `schema/defaulting/prunenulls.go` and `schema/objectmeta`.
 
@@ -36,9 +36,9 @@ pub(super) struct Pruning {
     pub(super) metadata: Vec<String>,
 }
 
-/// Where a value stands that is pruned.
+/// The path of a value to prune, and what applies to it.
 #[derive(Debug, Clone, Copy)]
-struct Place<'a> {
+struct PruneContext<'a> {
     path: &'a str,
     /// It carries type and metadata.
     root: bool,
@@ -50,15 +50,15 @@ impl Pruning {
     /// Prunes a whole resource, or with `root` false a part of one.
     pub(super) fn prune(&mut self, value: &mut Value, node: Option<&Node>, root: bool) {
         let (path, keeps) = ("", false);
-        self.visit(value, node, Place { path, root, keeps });
+        self.visit(value, node, PruneContext { path, root, keeps });
     }
 
-    fn visit(&mut self, value: &mut Value, node: Option<&Node>, place: Place<'_>) {
-        let keeps = place.keeps || node.is_some_and(|node| node.extensions.preserve);
-        let embedded = place.root || node.is_some_and(|node| node.extensions.embedded);
+    fn visit(&mut self, value: &mut Value, node: Option<&Node>, context: PruneContext<'_>) {
+        let keeps = context.keeps || node.is_some_and(|node| node.extensions.preserve);
+        let embedded = context.root || node.is_some_and(|node| node.extensions.embedded);
         match value {
             Value::Object(members) => members.retain(|name, value| {
-                let path = child(place.path, name);
+                let path = child(context.path, name);
                 if embedded && META.contains(&name.as_str()) {
                     if name == "metadata" {
                         self.prune_metadata(value, &path);
@@ -74,16 +74,16 @@ impl Pruning {
                     return;
                 }
                 for (at, element) in elements.iter_mut().enumerate() {
-                    let path = &*format!("{}[{at}]", place.path);
+                    let path = &*format!("{}[{at}]", context.path);
                     let root = false;
-                    self.visit(element, items, Place { path, root, keeps });
+                    self.visit(element, items, PruneContext { path, root, keeps });
                 }
             }
             _ => {}
         }
     }
 
-    /// Prunes one member, given with its path; tells whether it stays itself.
+    /// Prunes one member, given with its path; returns whether the member is kept.
     fn visit_member(
         &mut self,
         value: &mut Value,
@@ -106,7 +106,7 @@ impl Pruning {
             }
         };
         let (root, keeps) = (false, false);
-        self.visit(value, schema, Place { path, root, keeps });
+        self.visit(value, schema, PruneContext { path, root, keeps });
         true
     }
 

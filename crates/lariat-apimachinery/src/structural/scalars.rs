@@ -123,7 +123,7 @@ pub(super) fn check_elements(
     }
 }
 
-/// Checks how many members there are; tells whether it makes sense to look at them.
+/// Checks the number of members; returns whether the members can be checked.
 pub(super) fn check_size(bounds: &Bounds, size: usize, path: &str, outcome: &mut Outcome) -> bool {
     let count = length(size);
     if let Some(least) = bounds.min_properties.filter(|least| count < *least) {

@@ -10,11 +10,11 @@ use super::node::{Additional, Junctors, Node};
 use super::outcome::Outcome;
 use super::{correlate, formats, scalars};
 
-/// A value that is checked: what it is now, what it was, and where.
+/// A value to check: its new and old state, and its path.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Subject<'a> {
     pub(super) value: &'a Value,
-    /// What the value replaces, if that can be told.
+    /// The value that it replaces, if that is known.
     pub(super) old: Option<&'a Value>,
     pub(super) path: &'a str,
 }
@@ -75,8 +75,9 @@ impl Node {
         }
     }
 
-    /// Finds out whether the type is wrong: `Some` with the format it should have, where that is what
-    /// the server complains about.
+    /// Returns the fault of a wrong type.
+    ///
+    /// It is `Some` with the expected format where the server reports the format instead.
     fn misfit(&self, value: &Value, found: &str, format: &str) -> Option<Option<String>> {
         if value.is_null() {
             return (!self.nullable).then_some(None);
@@ -235,7 +236,9 @@ impl Junctors {
     }
 }
 
-/// Checks alternatives: how many are valid, and the first of these or the one that got furthest.
+/// Checks alternatives.
+///
+/// Returns how many are valid, and the first valid one or the one with the most passed checks.
 fn alternatives(nodes: &[Node], subject: Subject<'_>) -> (usize, Outcome) {
     let mut valid = 0;
     let mut best: Option<Outcome> = None;

@@ -56,19 +56,23 @@ impl Program {
 
     /// Returns the seconds the server has computed, counted in hundredths.
     pub(super) fn cpu_seconds(&self) -> f64 {
-        let stat = fs::read_to_string(format!("/proc/{}/stat", self.child.id()));
-        let stat = stat.unwrap_or_default();
+        let stat =
+            fs::read_to_string(format!("/proc/{}/stat", self.child.id())).unwrap_or_default();
         // The name of the program, in parentheses, may have blanks.
         let fields = stat.rsplit(')').next().unwrap_or_default();
-        let ticks = fields.split_whitespace().skip(11).take(2);
-        let ticks: f64 = ticks.filter_map(|field| field.parse::<f64>().ok()).sum();
+        let ticks: f64 = fields
+            .split_whitespace()
+            .skip(11)
+            .take(2)
+            .filter_map(|field| field.parse::<f64>().ok())
+            .sum();
         ticks / 100.0
     }
 
     /// Returns the memory the server holds now, and the most it has held, in MB.
     pub(super) fn memory_mb(&self) -> (f64, f64) {
-        let status = fs::read_to_string(format!("/proc/{}/status", self.child.id()));
-        let status = status.unwrap_or_default();
+        let status =
+            fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap_or_default();
         let value = |name: &str| {
             let line = status.lines().find_map(|line| line.strip_prefix(name));
             let kilobytes = line.and_then(|line| line.trim().strip_suffix(" kB")?.parse().ok());

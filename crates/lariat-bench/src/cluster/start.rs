@@ -74,9 +74,9 @@ pub(super) async fn load(run: &Run) -> Result<Row> {
     time::sleep(SETTLING).await;
     let (held, peak) = server.memory_mb();
     (row.steady_rss_mb, row.peak_rss_mb) = (Some(held), Some(peak));
-    let list = Ask::get("/api/v1/pods?limit=1");
-    let list = Wire::connect(server.address).await?.ask(list).await?;
-    let list: serde_json::Value = serde_json::from_slice(&list)?;
+    let ask = Ask::get("/api/v1/pods?limit=1");
+    let body = Wire::connect(server.address).await?.ask(ask).await?;
+    let list: serde_json::Value = serde_json::from_slice(&body)?;
     let rest = list["metadata"]["remainingItemCount"].as_u64();
     ensure!(rest == Some(n as u64 - 1), "all pods are there");
     row.bytes_per_object = Some(held * 1e6 / n as f64);

@@ -27,8 +27,8 @@ pub(super) async fn measure(run: &Run) -> Result<Row> {
     for ask in objects::namespaces() {
         wire.ask(ask).await?;
     }
-    let owner = objects::creation(&objects::config_map(n, 0));
-    let owner: Arc<Value> = Arc::new(serde_json::from_slice(&wire.ask(owner).await?)?);
+    let creation = objects::creation(&objects::config_map(n, 0));
+    let owner: Arc<Value> = Arc::new(serde_json::from_slice(&wire.ask(creation).await?)?);
     let cpu = server.cpu_seconds();
     let made = Arc::clone(&owner);
     let make = Arc::new(move |number| objects::creation(&objects::owned(number, &made)));
@@ -55,7 +55,7 @@ pub(super) async fn measure(run: &Run) -> Result<Row> {
 }
 
 async fn is_empty(wire: &mut Wire) -> Result<bool> {
-    let list = Ask::get(&format!("{}?limit=1", objects::config_maps()));
-    let list: Value = serde_json::from_slice(&wire.ask(list).await?)?;
+    let ask = Ask::get(&format!("{}?limit=1", objects::config_maps()));
+    let list: Value = serde_json::from_slice(&wire.ask(ask).await?)?;
     Ok(list["items"].as_array().is_none_or(Vec::is_empty))
 }

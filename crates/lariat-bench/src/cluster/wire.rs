@@ -66,8 +66,8 @@ impl Wire {
         self.sender.ready().await?;
         let (head, body) = self.sender.send_request(request).await?.into_parts();
         if !head.status.is_success() {
-            let text = body.collect().await?.to_bytes();
-            let text = String::from_utf8_lossy(&text);
+            let bytes = body.collect().await?.to_bytes();
+            let text = String::from_utf8_lossy(&bytes);
             bail!("{}: {}: {text}", ask.path, head.status);
         }
         Ok(body)

@@ -62,8 +62,8 @@ async fn stage(server: &Program, case: &str, n: usize) -> Result<(Option<Make>, 
         "create-pod" => (None, Arc::new(create_pod)),
         "update-pod" => (Some(Arc::new(create_pod)), Arc::new(update_pod)),
         "create-owned" => {
-            let owner = objects::creation(&objects::config_map(n, 0));
-            let owner: Value = serde_json::from_slice(&wire.ask(owner).await?)?;
+            let creation = objects::creation(&objects::config_map(n, 0));
+            let owner: Value = serde_json::from_slice(&wire.ask(creation).await?)?;
             (
                 None,
                 Arc::new(move |number| objects::creation(&objects::owned(number, &owner))),

@@ -27,8 +27,7 @@ use crate::report::Row;
 use crate::subjects::{Variant, kube_client, lariat_pods};
 use crate::target::Target;
 
-/// By key, with somebody holding every value or nobody any; by a label with an index, and by one that no
-/// index helps with.
+/// By key, with every value held or none; by a label with an index, and by one that no index helps with.
 pub(crate) const CASES: [&str; 4] = ["hot", "cold", "select-index", "select-scan"];
 
 pub(crate) const SUBJECTS: [&str; 6] = [

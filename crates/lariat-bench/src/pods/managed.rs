@@ -61,8 +61,8 @@ fn container(plan: &Plan, number: usize) -> Value {
         (format!(r#"k:{{"name":"{name}"}}"#), fields)
     });
     let itself = || (".".to_owned(), json!({}));
-    let port = spec::port(number);
-    let port = format!(r#"k:{{"containerPort":{port},"protocol":"TCP"}}"#);
+    let number = spec::port(number);
+    let port = format!(r#"k:{{"containerPort":{number},"protocol":"TCP"}}"#);
     let fields = json!({".": {}, "f:containerPort": {}, "f:name": {}, "f:protocol": {}});
     json!({
         ".": {}, "f:env": object([itself()].into_iter().chain(env)), "f:image": {}, "f:imagePullPolicy": {},

@@ -49,8 +49,8 @@ impl Stamper {
     /// Writes the present time into the label of an object, if it has one.
     pub(crate) fn stamp(&self, json: &mut [u8]) {
         if let Some(at) = self.0.find(json) {
-            let digits = at + BEFORE.len();
-            let mut digits = &mut json[digits..digits + BLANK.len()];
+            let start = at + BEFORE.len();
+            let mut digits = &mut json[start..start + BLANK.len()];
             // It cannot fail, for the digits have room for three centuries.
             let _ = write!(digits, "{:0width$}", meter::micros(), width = BLANK.len());
         }
@@ -58,9 +58,12 @@ impl Stamper {
 
     /// Returns when the state in a line was written; 0 if it does not say.
     pub(crate) fn find(&self, json: &[u8]) -> u64 {
-        let digits = self.0.find(json).map(|at| &json[at + BEFORE.len()..]);
-        let digits = digits.and_then(|digits| digits.get(..BLANK.len()));
-        let digits = digits.and_then(|digits| std::str::from_utf8(digits).ok());
+        let digits = self
+            .0
+            .find(json)
+            .map(|at| &json[at + BEFORE.len()..])
+            .and_then(|digits| digits.get(..BLANK.len()))
+            .and_then(|digits| std::str::from_utf8(digits).ok());
         digits.map_or(0, parse)
     }
 }

@@ -137,8 +137,11 @@ pub(super) fn wait(keys: Vec<Key>) -> Scheduler<Key, Requests> {
 pub(super) fn applier(keys: &[Key], n: usize) -> impl FnOnce() + use<> {
     let runtime = one_thread_runtime();
     let (reader, mut writer) = store::store::<ConfigMap>();
-    let names = keys.iter().filter_map(|key| key.split_once('/'));
-    let names: Vec<(String, String)> = names.map(|(a, b)| (a.to_owned(), b.to_owned())).collect();
+    let names: Vec<(String, String)> = keys
+        .iter()
+        .filter_map(|key| key.split_once('/'))
+        .map(|(a, b)| (a.to_owned(), b.to_owned()))
+        .collect();
     writer.apply_watcher_event(&Event::Init);
     for (namespace, name) in &names {
         let mut object = ConfigMap::default();
@@ -165,8 +168,8 @@ pub(super) fn applier(keys: &[Key], n: usize) -> impl FnOnce() + use<> {
         });
         let queue = futures::stream::iter(queue)
             .chain(last)
-            .chain(futures::stream::pending());
-        let queue = queue.map(Ok::<_, std::convert::Infallible>);
+            .chain(futures::stream::pending())
+            .map(Ok::<_, std::convert::Infallible>);
         let reconcile = |_: Arc<ConfigMap>, _: Arc<()>| {
             futures::future::ok::<Action, std::convert::Infallible>(Action::await_change())
         };

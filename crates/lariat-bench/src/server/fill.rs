@@ -182,13 +182,18 @@ mod tests {
 
     #[tokio::test]
     async fn server_keeps_the_managers_of_a_pod_s_fields() {
-        let cluster = Cluster::builder().garbage_collection(false);
-        let cluster = cluster.start().await.unwrap();
-        let filler = Filler::fill(Api::Embedded(cluster.service()), 3).await;
-        let filler = filler.unwrap();
+        let cluster = Cluster::builder()
+            .garbage_collection(false)
+            .start()
+            .await
+            .unwrap();
+        let filler = Filler::fill(Api::Embedded(cluster.service()), 3)
+            .await
+            .unwrap();
         let read = async |index: usize| {
-            let request = http::Request::get(filler.paths[index].as_str());
-            let request = request.body(Vec::new()).unwrap();
+            let request = http::Request::get(filler.paths[index].as_str())
+                .body(Vec::new())
+                .unwrap();
             let pod: Value = cluster.client().request(request).await.unwrap();
             pod
         };

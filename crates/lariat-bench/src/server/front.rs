@@ -125,7 +125,7 @@ impl Door {
         let frames = stream::unfold((self, body, gate), async |(door, mut body, mut gate)| {
             let frame = body.frame().await?;
             let is_paced = gate.pass().await;
-            // Only at a pace does anybody look at the time; the storm's lines are not searched for it.
+            // The time is read only at a pace; the lines of the storm are not searched for it.
             let ready = if is_paced {
                 frame.map(|frame| frame.map_data(|line| door.stamped(line)))
             } else {

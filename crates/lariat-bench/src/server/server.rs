@@ -25,10 +25,14 @@ pub(crate) fn serve(pods: usize, modifications: usize) -> Result<()> {
     tokio::runtime::Runtime::new()?.block_on(async {
         let history = modifications + SPARE_HISTORY;
         // The owners of its pods are not there.
-        let cluster = Cluster::builder().garbage_collection(false);
-        let cluster = cluster.history(history).seed(1).start().await?;
+        let cluster = Cluster::builder()
+            .garbage_collection(false)
+            .history(history)
+            .seed(1)
+            .start()
+            .await?;
         let filler = Filler::fill(Api::Embedded(cluster.service()), pods).await?;
-        // Nobody reads how the pods came to be.
+        // The history of the pods' creation is not read.
         cluster.compact();
         let front = Front::listen(cluster.service()).await?;
         say(&format!("ready {}", front.url()))?;
@@ -75,7 +79,7 @@ async fn obey(
             Ok("released".to_owned())
         }
         ("expire", _) => {
-            // Nobody may come back before there is something to miss.
+            // No watch may reconnect before there is something to miss.
             front.set(Flow::Held);
             cluster.cut_watches();
             let before = filler.change_last().await?;

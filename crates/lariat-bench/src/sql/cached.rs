@@ -82,8 +82,12 @@ impl Cached {
             return Ok(cursor.clone());
         }
         let skipped = query.clone().limit(question.skip as u64);
-        let cursor = self.pods.query(&skipped).await?.next;
-        let cursor = cursor.context("there are pods behind the page")?;
+        let cursor = self
+            .pods
+            .query(&skipped)
+            .await?
+            .next
+            .context("there are pods behind the page")?;
         self.cursor = Some((question.case, cursor.clone()));
         Ok(cursor)
     }

@@ -159,8 +159,10 @@ impl Question {
     {
         match &self.naive {
             Naive::Sort { meets, key } => {
-                let kept = pods.filter(|pod| meets(pod, turn));
-                let mut kept: Vec<(String, P)> = kept.map(|pod| (key(&pod), pod)).collect();
+                let mut kept: Vec<(String, P)> = pods
+                    .filter(|pod| meets(pod, turn))
+                    .map(|pod| (key(&pod), pod))
+                    .collect();
                 kept.sort_by(|(one, _), (other, _)| one.cmp(other));
                 kept.into_iter().skip(self.skip).take(PAGE).count()
             }

@@ -182,8 +182,8 @@ impl Floor {
     async fn list(&self, requests: &Requests) -> Result<String> {
         let (mut token, mut first) = (String::new(), None);
         loop {
-            let page = requests.page(&token).await?;
-            let page: Page = serde_json::from_slice(&page).context("a page of a list")?;
+            let body = requests.page(&token).await?;
+            let page: Page = serde_json::from_slice(&body).context("a page of a list")?;
             self.tally
                 .arrived(page.items.map_or(0, |items| items.len()));
             let version = first.get_or_insert(page.metadata.version);

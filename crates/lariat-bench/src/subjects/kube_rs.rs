@@ -245,13 +245,16 @@ fn reflecting<K: Object>(pods: Pods<K>, tally: &Arc<Tally>) -> Live {
 }
 
 fn reader<K: Object>(store: &Store<K>, kind: &K::DynamicType) -> Reader {
-    let refs = store.state().into_iter();
-    let refs: Vec<ObjectRef<K>> = refs.map(|object| reflector_ref(&*object, kind)).collect();
-    let mut refs = refs.into_iter().cycle();
+    let refs: Vec<ObjectRef<K>> = store
+        .state()
+        .into_iter()
+        .map(|object| reflector_ref(&*object, kind))
+        .collect();
+    let mut endless = refs.into_iter().cycle();
     let (getting, listing) = (store.clone(), store.clone());
     Reader {
         get: Box::new(move || {
-            let next = refs.next();
+            let next = endless.next();
             drop(next.map(|next| getting.get(&next)));
         }),
         list: Box::new(move || drop(listing.state())),

@@ -27,7 +27,7 @@ const WORKERS: usize = 5;
 pub(crate) struct Variant {
     http2: Http2,
     options: KindOptions,
-    /// Whether pods are cached whole although nobody looks into them.
+    /// Whether pods are cached whole although their content is not read.
     content: bool,
 }
 
@@ -201,11 +201,11 @@ fn reader(cache: lariat_cache::Cache<Metadata>) -> Reader {
         .iter()
         .map(|pod| pod.key().clone())
         .collect();
-    let mut keys = keys.into_iter().cycle();
+    let mut endless = keys.into_iter().cycle();
     let store = Arc::clone(cache.store());
     Reader {
         get: Box::new(move || {
-            let key = keys.next().context("there are objects");
+            let key = endless.next().context("there are objects");
             drop(key.map(|key| store.get(&key)));
         }),
         list: Box::new(move || drop(cache.snapshot())),

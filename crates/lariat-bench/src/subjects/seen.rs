@@ -69,7 +69,7 @@ impl Seen {
             Pods::Numbered(words) => {
                 let index = pods::index(name);
                 let bit = 1 << (index % 64);
-                // A pod of somebody else has no number, or one that was not made here.
+                // A pod of another program has no number, or one that was not created here.
                 let word = words.get(index / 64);
                 word.is_some_and(|word| word.fetch_or(bit, Ordering::Relaxed) & bit == 0)
             }

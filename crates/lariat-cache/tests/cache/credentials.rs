@@ -9,7 +9,7 @@ use http::{Request, header};
 use hyper::body::Incoming;
 use kube::Client;
 use kube::config::{ExecConfig, ExecInteractiveMode};
-use lariat_cache::{ConnectError, Http2, from_config, from_kubeconfig};
+use lariat_cache::{ConnectError, Http2, from_config};
 use lariat_core::describe;
 use parking_lot::Mutex;
 use tokio::time;
@@ -17,32 +17,32 @@ use tokio::time;
 use crate::server::{Answer, Server, Speech, whole};
 
 /// A folder of its own, which is removed with it.
-struct Folder(PathBuf);
+pub(crate) struct Folder(pub(crate) PathBuf);
 
 impl Folder {
-    fn new(name: &str) -> Self {
+    pub(crate) fn new(name: &str) -> Self {
         let path = std::env::temp_dir().join(format!("lariat-{name}-{}", std::process::id()));
         std::fs::create_dir_all(&path).expect("the folder is ours");
         Self(path)
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.0.join(name)
     }
 
-    fn write(&self, name: &str, text: &str) {
+    pub(crate) fn write(&self, name: &str, text: &str) {
         // As kubelet does: readers see the old file or the new one.
         std::fs::write(self.path("new"), text).expect("the folder is ours");
         std::fs::rename(self.path("new"), self.path(name)).expect("the folder is ours");
     }
 
     /// Returns how many lines a file has.
-    fn lines(&self, name: &str) -> usize {
+    pub(crate) fn lines(&self, name: &str) -> usize {
         std::fs::read_to_string(self.path(name)).map_or(0, |text| text.lines().count())
     }
 
     /// Makes a plugin that notes each run in a file and prints another.
-    fn plugin(&self, script: &str) -> ExecConfig {
+    pub(crate) fn plugin(&self, script: &str) -> ExecConfig {
         let folder = self.0.display();
         let script =
             format!("#!/bin/sh\ncd {folder}\necho run >> runs\n{script}\ncat credential\n");
@@ -52,7 +52,7 @@ impl Folder {
         exec(&self.path("plugin"))
     }
 
-    fn token(&self, token: &str, more: &str) {
+    pub(crate) fn token(&self, token: &str, more: &str) {
         let credential = format!(
             r#"{{"kind": "ExecCredential", "apiVersion": "client.authentication.k8s.io/v1",
                 "status": {{"token": "{token}"{more}}}}}"#
@@ -83,14 +83,14 @@ fn exec(command: &Path) -> ExecConfig {
 }
 
 /// A server that answers one token, and remembers what it saw.
-struct Guarded {
-    server: Server,
-    accepted: Arc<Mutex<&'static str>>,
-    seen: Arc<Mutex<Vec<String>>>,
+pub(crate) struct Guarded {
+    pub(crate) server: Server,
+    pub(crate) accepted: Arc<Mutex<&'static str>>,
+    pub(crate) seen: Arc<Mutex<Vec<String>>>,
 }
 
 impl Guarded {
-    async fn start(token: &'static str) -> Self {
+    pub(crate) async fn start(token: &'static str) -> Self {
         let accepted = Arc::new(Mutex::new(token));
         let seen = Arc::<Mutex<Vec<String>>>::default();
         let (expected, log) = (Arc::clone(&accepted), Arc::clone(&seen));
@@ -110,11 +110,11 @@ impl Guarded {
         }
     }
 
-    fn seen(&self) -> Vec<String> {
+    pub(crate) fn seen(&self) -> Vec<String> {
         std::mem::take(&mut *self.seen.lock())
     }
 
-    async fn client(&self, change: impl FnOnce(&mut kube::config::AuthInfo)) -> Client {
+    pub(crate) async fn client(&self, change: impl FnOnce(&mut kube::config::AuthInfo)) -> Client {
         let mut config = self.server.config();
         change(&mut config.auth_info);
         from_config(config, Http2::Negotiated)
@@ -123,7 +123,7 @@ impl Guarded {
     }
 }
 
-fn answer(is_right: bool) -> Answer {
+pub(crate) fn answer(is_right: bool) -> Answer {
     if is_right {
         whole(200, "{}")
     } else {
@@ -132,7 +132,7 @@ fn answer(is_right: bool) -> Answer {
 }
 
 /// Sends a write, and returns the code of its refusal.
-async fn write(client: &Client) -> Result<(), u16> {
+pub(crate) async fn write(client: &Client) -> Result<(), u16> {
     let request = Request::post("/api/v1/namespaces/default/configmaps");
     let request = request.body(b"{}".to_vec()).expect("it is a request");
     match client.request_text(request).await {
@@ -212,7 +212,7 @@ async fn a_plugin_runs_again_before_its_token_expires() {
 const FAILS: &str = "[ -e fail ] && exit 1";
 
 /// Lets time pass that no task waits for.
-async fn pass(seconds: u64) {
+pub(crate) async fn pass(seconds: u64) {
     time::pause();
     time::advance(Duration::from_secs(seconds)).await;
     time::resume();
@@ -349,208 +349,4 @@ async fn a_file_that_is_missing_is_named() {
     let error = error.expect("there is no token");
     assert!(matches!(error, ConnectError::Client { .. }));
     assert!(error.to_string().contains("/no/such/token"), "{error}");
-}
-
-#[cfg(feature = "rustls-tls")]
-mod certificates {
-    use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
-    use tokio_rustls::TlsAcceptor;
-    use tokio_rustls::rustls::server::WebPkiClientVerifier;
-    use tokio_rustls::rustls::{RootCertStore, ServerConfig};
-
-    use super::*;
-    use crate::server::{listen, serve};
-
-    /// A certificate and its key, as PEM.
-    struct Pair(String, String);
-
-    struct Authority {
-        certificate: rcgen::Certificate,
-        issuer: Issuer<'static, KeyPair>,
-    }
-
-    impl Authority {
-        fn new() -> Self {
-            let mut params = CertificateParams::new(Vec::new()).expect("these are names");
-            params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-            let key = KeyPair::generate().expect("a key can be made");
-            let certificate = params.self_signed(&key).expect("a certificate can be made");
-            Self {
-                certificate,
-                issuer: Issuer::new(params, key),
-            }
-        }
-
-        fn sign(&self, name: &str) -> (rcgen::Certificate, KeyPair) {
-            let mut params =
-                CertificateParams::new(vec!["127.0.0.1".to_owned()]).expect("these are names");
-            params.distinguished_name.push(DnType::CommonName, name);
-            let key = KeyPair::generate().expect("a key can be made");
-            (
-                params
-                    .signed_by(&key, &self.issuer)
-                    .expect("a certificate can be made"),
-                key,
-            )
-        }
-
-        fn pair(&self, name: &str) -> Pair {
-            let (certificate, key) = self.sign(name);
-            Pair(certificate.pem(), key.serialize_pem())
-        }
-
-        /// Starts a server that accepts a certificate with this name, and records its clients.
-        async fn start(&self, accepted: Arc<Mutex<&'static str>>) -> (Server, kube::Config) {
-            self.start_on(0, accepted).await
-        }
-
-        async fn start_on(
-            &self,
-            port: u16,
-            accepted: Arc<Mutex<&'static str>>,
-        ) -> (Server, kube::Config) {
-            let (certificate, key) = self.sign("server");
-            let mut roots = RootCertStore::empty();
-            roots
-                .add(self.certificate.der().clone())
-                .expect("it is an authority");
-            let verifier = WebPkiClientVerifier::builder(Arc::new(roots))
-                .build()
-                .expect("it is an authority");
-            let key = key.serialize_der().try_into().expect("it is a key");
-            let tls = ServerConfig::builder().with_client_cert_verifier(verifier);
-            let mut tls = tls
-                .with_single_cert(vec![certificate.der().clone()], key)
-                .expect("they belong together");
-            tls.alpn_protocols = vec![b"h2".to_vec()];
-            let acceptor = TlsAcceptor::from(Arc::new(tls));
-            let listener = listen(port);
-            let server = Server::with(listener, move |stream| {
-                let (acceptor, accepted) = (acceptor.clone(), Arc::clone(&accepted));
-                async move {
-                    let Ok(stream) = acceptor.accept(stream).await else {
-                        return;
-                    };
-                    let shown = stream
-                        .get_ref()
-                        .1
-                        .peer_certificates()
-                        .expect("it was shown")[0]
-                        .to_vec();
-                    let play = move |_: &Request<Incoming>| {
-                        let name = accepted.lock().as_bytes().to_vec();
-                        let is_right = shown.windows(name.len()).any(|part| part == name);
-                        answer(is_right)
-                    };
-                    serve(stream, Speech::Http2(100), Arc::new(play)).await;
-                }
-            });
-            let url = format!("https://127.0.0.1:{}", server.port);
-            let mut config = kube::Config::new(url.parse().expect("it is a URL"));
-            config.root_cert = Some(vec![self.certificate.der().to_vec()]);
-            (server, config)
-        }
-    }
-
-    fn json(text: &str) -> String {
-        serde_json::to_string(text).expect("it is text")
-    }
-
-    /// Lets a plugin print a certificate.
-    fn print(folder: &Folder, pair: &Pair) {
-        let (certificate, key) = (json(&pair.0), json(&pair.1));
-        let status = format!(
-            r#"{{"status": {{"clientCertificateData": {certificate}, "clientKeyData": {key}}}}}"#
-        );
-        folder.write("credential", &status);
-    }
-
-    #[tokio::test]
-    async fn a_plugin_gives_another_certificate_when_the_old_one_is_refused() {
-        let (folder, authority) = (Folder::new("plugin-certificate"), Authority::new());
-        let accepted = Arc::new(Mutex::new("first-user"));
-        let (server, mut config) = authority.start(Arc::clone(&accepted)).await;
-        print(&folder, &authority.pair("first-user"));
-        config.auth_info.exec = Some(folder.plugin(""));
-        let client = from_config(config, Http2::Negotiated).await.unwrap();
-        assert_eq!(write(&client).await, Ok(()));
-        assert_eq!(write(&client).await, Ok(()));
-        assert_eq!((server.connections(), folder.lines("runs")), (1, 1));
-        *accepted.lock() = "second-user";
-        print(&folder, &authority.pair("second-user"));
-        assert_eq!(write(&client).await, Ok(()));
-        assert_eq!(write(&client).await, Ok(()));
-        assert_eq!((server.connections(), folder.lines("runs")), (2, 2));
-    }
-
-    #[tokio::test]
-    async fn certificates_in_files_are_read_again_when_they_are_refused() {
-        let (folder, authority) = (Folder::new("file-certificate"), Authority::new());
-        let accepted = Arc::new(Mutex::new("first-user"));
-        let (server, mut config) = authority.start(Arc::clone(&accepted)).await;
-        let put = |pair: Pair| {
-            folder.write("tls.crt", &pair.0);
-            folder.write("tls.key", &pair.1);
-        };
-        put(authority.pair("first-user"));
-        let user = &mut config.auth_info;
-        user.client_certificate = Some(folder.path("tls.crt").display().to_string());
-        user.client_key = Some(folder.path("tls.key").display().to_string());
-        let client = from_config(config, Http2::Negotiated).await.unwrap();
-        assert_eq!(write(&client).await, Ok(()));
-        *accepted.lock() = "second-user";
-        assert_eq!(write(&client).await, Err(401), "there is no other");
-        assert_eq!(server.connections(), 1);
-        put(authority.pair("second-user"));
-        assert_eq!(write(&client).await, Ok(()));
-        assert_eq!(server.connections(), 2);
-    }
-
-    #[tokio::test]
-    async fn a_certificate_that_tls_refuses_is_replaced_too() {
-        let (folder, authority) = (Folder::new("tls-refusal"), Authority::new());
-        let (server, mut config) = authority.start(Arc::new(Mutex::new("user"))).await;
-        // Of an authority the server does not know.
-        print(&folder, &Authority::new().pair("user"));
-        config.auth_info.exec = Some(folder.plugin(""));
-        let client = from_config(config, Http2::Negotiated).await.unwrap();
-        print(&folder, &authority.pair("user"));
-        assert_eq!(write(&client).await, Ok(()));
-        assert_eq!((server.connections(), folder.lines("runs")), (2, 2));
-    }
-
-    #[tokio::test]
-    async fn authorities_in_a_file_are_read_again_when_the_server_has_another() {
-        let (folder, first, second) = (
-            Folder::new("authorities"),
-            Authority::new(),
-            Authority::new(),
-        );
-        let (server, _) = first.start(Arc::new(Mutex::new("user"))).await;
-        let put = |authority: &Authority| {
-            let pair = authority.pair("user");
-            folder.write("tls.crt", &pair.0);
-            folder.write("tls.key", &pair.1);
-            folder.write("ca.crt", &authority.certificate.pem());
-        };
-        put(&first);
-        let url = format!("https://127.0.0.1:{}", server.port);
-        let kubeconfig = serde_json::json!({
-            "apiVersion": "v1", "kind": "Config", "current-context": "c",
-            "clusters": [{"name": "c", "cluster": {"server": url, "certificate-authority": "ca.crt"}}],
-            "users": [{"name": "c", "user": {"client-certificate": "tls.crt", "client-key": "tls.key"}}],
-            "contexts": [{"name": "c", "context": {"cluster": "c", "user": "c"}}],
-        });
-        folder.write("config", &kubeconfig.to_string());
-        let client = from_kubeconfig(folder.path("config")).await.unwrap();
-        assert_eq!(write(&client).await, Ok(()));
-        let port = server.stop().await;
-        let accepted = Arc::new(Mutex::new("user"));
-        let (_server, _) = second.start_on(port, accepted).await;
-        put(&second);
-        // The connection may be found dead by a request.
-        let request = Request::get("/version").body(Vec::new()).unwrap();
-        let _ = client.request_text(request).await;
-        assert_eq!(write(&client).await, Ok(()));
-    }
 }

@@ -1,20 +1,21 @@
 //! What this process writes is in its caches immediately.
 
-use k8s_openapi::api::core::v1::{ConfigMap, Pod};
+use std::sync::Arc;
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
 use lariat_cache::{KindOptions, Selection, SharedCacheFactory};
 use lariat_cluster::Cluster;
 use lariat_cluster::faults::{Action, After, Rule};
 use lariat_core::{Gvk, ObjectKey};
 use serde_json::json;
-use std::sync::Arc;
-use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::bench::{MINUTE, Recorder, cluster, config_maps, eventually};
 
 /// A cluster whose watches fall silent after their beginning.
-async fn mute_cluster() -> Cluster {
+pub(crate) async fn mute_cluster() -> Cluster {
     let cluster = cluster().await;
     cluster
         .faults()
@@ -22,7 +23,7 @@ async fn mute_cluster() -> Cluster {
     cluster
 }
 
-async fn started(
+pub(crate) async fn started(
     cluster: &Cluster,
     selection: Selection,
 ) -> (SharedCacheFactory, lariat_cache::Cache<ConfigMap>) {
@@ -36,11 +37,11 @@ async fn started(
     (factory, cache)
 }
 
-fn key(name: &str) -> ObjectKey {
+pub(crate) fn key(name: &str) -> ObjectKey {
     ObjectKey::namespaced("default", name)
 }
 
-fn labelled(name: &str, finalizers: &[&str]) -> ConfigMap {
+pub(crate) fn labelled(name: &str, finalizers: &[&str]) -> ConfigMap {
     let metadata = json!({"name": name, "labels": {"app": "x"}, "finalizers": finalizers});
     serde_json::from_value(json!({"metadata": metadata})).expect("it is one")
 }
@@ -119,7 +120,7 @@ async fn a_cache_that_was_stopped_shows_what_is_written_and_a_start_compares_it(
     assert!(cache.readable().await);
     let is_there = ["a", "b", "c", "d"].map(|name| cache.get(&key(name)).unwrap().is_some());
     assert_eq!(is_there, [false, true, true, false]);
-    // Another client, whose writes the cache does not see.
+    // A write of another client, which the cache does not see.
     let outside: Api<ConfigMap> = Api::namespaced(cluster.client(), "default");
     outside.delete("c", &delete).await.unwrap();
     factory.start();
@@ -242,55 +243,6 @@ async fn what_is_not_selected_is_not_cached_by_being_written() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_kind_that_is_answered_with_its_last_state_is_gone_when_it_is() {
-    let cluster = mute_cluster().await;
-    let factory = SharedCacheFactory::new(cluster.client());
-    let pods = factory.for_kind(Gvk::new("", "v1", "Pod")).cache::<Pod>();
-    factory.start();
-    factory.wait_for_sync(MINUTE).await.unwrap();
-    let api: Api<Pod> = Api::namespaced(factory.clients().client(), "default");
-    let pod =
-        json!({"metadata": {"name": "a"}, "spec": {"containers": [{"name": "c", "image": "i"}]}});
-    let pod: Pod = serde_json::from_value(pod).unwrap();
-    api.create(&PostParams::default(), &pod).await.unwrap();
-    assert_eq!(pods.len(), 1);
-    api.delete("a", &DeleteParams::default()).await.unwrap();
-    assert_eq!(pods.len(), 0);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_subresource_that_answers_with_the_object_is_shown() {
-    let cluster = mute_cluster().await;
-    let factory = SharedCacheFactory::new(cluster.client());
-    let pods = factory.for_kind(Gvk::new("", "v1", "Pod")).cache::<Pod>();
-    factory.start();
-    factory.wait_for_sync(MINUTE).await.unwrap();
-    let api: Api<Pod> = Api::namespaced(factory.clients().client(), "default");
-    let pod =
-        json!({"metadata": {"name": "a"}, "spec": {"containers": [{"name": "c", "image": "i"}]}});
-    api.create(
-        &PostParams::default(),
-        &serde_json::from_value(pod).unwrap(),
-    )
-    .await
-    .unwrap();
-    let patch = Patch::Merge(json!({"status": {"phase": "Running"}}));
-    api.patch_status("a", &PatchParams::default(), &patch)
-        .await
-        .unwrap();
-    let phase = pods
-        .get(&key("a"))
-        .unwrap()
-        .unwrap()
-        .status
-        .as_ref()
-        .unwrap()
-        .phase
-        .clone();
-    assert_eq!(phase.as_deref(), Some("Running"));
-}
-
-#[tokio::test(start_paused = true)]
 async fn others_writes_still_arrive_after_ours() {
     let cluster = cluster().await;
     let (factory, cache) = started(&cluster, Selection::all()).await;
@@ -361,77 +313,4 @@ async fn a_namespace_that_terminates_is_shown_until_it_is_gone() {
         .await
         .unwrap();
     eventually(async || shown().is_some(), false).await;
-}
-
-/// What a proxied service answers is none of the API server's business.
-#[tokio::test(start_paused = true)]
-async fn an_answer_about_another_object_is_ignored() {
-    use lariat_cache::KindClient;
-    use std::sync::Arc as Shared;
-    let forged = json!({"kind": "ConfigMap", "apiVersion": "v1", "metadata": {
-        "name": "other", "namespace": "kube-system", "uid": "u", "resourceVersion": "999999999",
-    }});
-    let cluster = cluster().await;
-    let service = cluster.service();
-    let forging = tower::service_fn(move |request: http::Request<kube::client::Body>| {
-        let (mut service, forged) = (service.clone(), forged.to_string());
-        async move {
-            use http_body_util::BodyExt;
-            use tower_service::Service;
-            if request.method() == http::Method::PATCH {
-                let body = kube::client::Body::from(forged.into_bytes());
-                let answer = http::Response::builder().header("content-type", "application/json");
-                return Ok(answer
-                    .body(body.map_err(lariat_cache::SourceError::from).boxed_unsync())
-                    .expect("it is valid"));
-            }
-            let answer = service.call(request).await?;
-            Ok::<_, std::io::Error>(
-                answer.map(|body| body.map_err(lariat_cache::SourceError::from).boxed_unsync()),
-            )
-        }
-    });
-    let factory = SharedCacheFactory::new(kube::Client::new(forging, "default"));
-    let cache = factory.for_kind(config_maps()).cache::<ConfigMap>();
-    factory.start();
-    factory.wait_for_sync(MINUTE).await.unwrap();
-    let client: Shared<KindClient> = factory.clients().for_kind(config_maps());
-    let api = client.api(Some("default")).await.unwrap();
-    let patch = Patch::Merge(json!({}));
-    api.patch("a", &PatchParams::default(), &patch)
-        .await
-        .unwrap();
-    api.patch_subresource("proxy", "a", &PatchParams::default(), &patch)
-        .await
-        .unwrap();
-    assert!(cache.is_empty());
-}
-
-#[tokio::test(start_paused = true)]
-async fn an_answer_that_is_metadata_only_is_taken_by_caches_of_metadata() {
-    for has_content in [false, true] {
-        let cluster = mute_cluster().await;
-        let outside: Api<ConfigMap> = Api::namespaced(cluster.client(), "default");
-        let (params, map) = (PostParams::default(), labelled("a", &[]));
-        outside.create(&params, &map).await.unwrap();
-        let factory = SharedCacheFactory::new(cluster.client());
-        let informer = factory.for_kind(config_maps());
-        let cache = has_content.then(|| informer.cache::<ConfigMap>());
-        factory.start();
-        factory.wait_for_sync(MINUTE).await.unwrap();
-        let api: Api<ConfigMap> = Api::namespaced(factory.clients().client(), "default");
-        let label = |value: &str| Patch::Merge(json!({"metadata": {"labels": {"app": value}}}));
-        let params = PatchParams::default();
-        api.patch_metadata("a", &params, &label("y")).await.unwrap();
-        let label_now = || {
-            let object = informer.store().get(&key("a")).expect("there");
-            object.labels().get("app").map(str::to_owned)
-        };
-        // In a cache of content the watch must bring it, because the answer has no content.
-        let expected = if has_content { "x" } else { "y" };
-        assert_eq!(label_now().as_deref(), Some(expected));
-        api.patch("a", &params, &label("z")).await.unwrap();
-        assert_eq!(label_now().as_deref(), Some("z"));
-        drop(cache);
-    }
 }

@@ -1,4 +1,4 @@
-//! Telling everything again, and readers that take their time.
+//! Resyncs, and slow subscribers.
 
 use std::sync::Arc;
 use std::time::Duration;

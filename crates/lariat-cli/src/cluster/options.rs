@@ -13,7 +13,9 @@ use super::token::Token;
 /// Where a cluster listens by default.
 const ADDRESS: &str = "127.0.0.1:8001";
 
-/// The environment variable that has the token, which no other user of the machine can see there.
+/// The environment variable with the token.
+///
+/// Other users of the machine cannot see it there.
 pub(crate) const TOKEN: &str = "LARIAT_TOKEN";
 
 const STRANGERS: &str = "\
@@ -33,34 +35,34 @@ pub(crate) struct Options {
     pub(crate) listen: SocketAddr,
     /// Put a context `lariat` into this kubeconfig.
     ///
-    /// It stands beside what the file has, and is the current one, as with kind. At the end it is taken out again, and
-    /// then no context is the current one.
+    /// It is added to the file and becomes the current context, as with kind. At the end it is removed, and then the
+    /// file has no current context.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Address")]
     pub(crate) kubeconfig: Option<PathBuf>,
-    /// Keep the objects in a file, and begin with what it holds.
+    /// Keep the objects in a file, and start with those it holds.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Content")]
     pub(crate) data: Option<PathBuf>,
     /// Create the objects of a YAML or JSON file, or of a folder; may be repeated.
     ///
-    /// Of a folder all such files are read. Definitions of custom kinds come first, then namespaces, then the rest; what
-    /// is there already is updated.
+    /// All such files of a folder are read. CRDs are created first, then namespaces, then the rest; existing objects
+    /// are updated.
     #[arg(long = "seed", value_name = "FILE", value_hint = ValueHint::AnyPath, help_heading = "Content")]
     pub(crate) seeds: Vec<PathBuf>,
     /// Fill it with generated objects, such as pods=20000.
     ///
-    /// All there is: pods=500,configmaps=100,nodes=20,namespaces=5,seed=7.
+    /// With all keys: pods=500,configmaps=100,nodes=20,namespaces=5,seed=7.
     #[arg(long, value_name = "WHAT", help_heading = "Content")]
     pub(crate) load: Option<Load>,
     #[command(flatten)]
     pub(crate) switches: Switches,
-    /// Demand the bearer token in this file, and judge others by RBAC.
+    /// Require the bearer token in this file, and authorize others by RBAC.
     ///
     /// Clients with the token may do everything; kubectl shows its token only over HTTPS (--tls).
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Access")]
     token_file: Option<PathBuf>,
-    /// Demand this bearer token; LARIAT_TOKEN in the environment does as well.
+    /// Require this bearer token; the environment variable LARIAT_TOKEN does the same.
     ///
-    /// Other users of the machine see an option in the list of processes.
+    /// Other users of the machine see options in the list of processes.
     #[arg(
         long,
         value_name = "TOKEN",
@@ -71,16 +73,16 @@ pub(crate) struct Options {
     pub(crate) token: Option<Token>,
 }
 
-/// The options that are there or not.
+/// The flags.
 #[derive(Debug, Default, PartialEq, clap::Args)]
 pub(crate) struct Switches {
     /// Run Deployments, Jobs and the like as if there were nodes.
     #[arg(long, help_heading = "Content")]
     pub(crate) simulate_workloads: bool,
-    /// Serve HTTPS, with a certificate made for it.
+    /// Serve HTTPS with a generated certificate.
     #[arg(long, help_heading = "Address")]
     pub(crate) tls: bool,
-    /// Serve what controls the cluster itself: faults, time, the journal.
+    /// Serve the admin API of the cluster: faults, time, the journal.
     #[arg(long, help_heading = "Access")]
     pub(crate) admin: bool,
 }

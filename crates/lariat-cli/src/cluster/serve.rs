@@ -20,8 +20,11 @@ pub(crate) fn run(options: &Options) -> Result<()> {
             .with_writer(std::io::stderr)
             .init();
         let seeds = seed::read(&options.seeds)?;
-        let kubeconfig = options.kubeconfig.as_deref();
-        let kubeconfig = kubeconfig.map(Kubeconfig::open).transpose()?;
+        let kubeconfig = options
+            .kubeconfig
+            .as_deref()
+            .map(Kubeconfig::open)
+            .transpose()?;
         let token = options.token.as_ref().map(Token::read).transpose()?;
         let cluster = start(options, token).await?;
         let content = Content {
@@ -31,20 +34,20 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         let served = signal::until_asked(async {
             fill(&cluster, content).await?;
             serve(&cluster, options, kubeconfig.as_ref()).await
-        });
-        let served = served.await;
+        })
+        .await;
         signal::unless_asked_again(end(cluster, kubeconfig.as_ref())).await;
         served.unwrap_or(Ok(()))
     })
 }
 
-/// What a cluster begins with.
+/// The initial content of a cluster.
 struct Content {
     seeds: Vec<seed::Document>,
     load: Option<Load>,
 }
 
-/// Takes the cluster out of the kubeconfig, and ends it.
+/// Removes the cluster from the kubeconfig, and stops it.
 async fn end(cluster: Cluster, kubeconfig: Option<&Kubeconfig>) {
     if let Some(kubeconfig) = kubeconfig {
         let url = cluster.url().unwrap_or_default();
@@ -67,7 +70,7 @@ async fn start(options: &Options, token: Option<String>) -> Result<Cluster> {
     })
 }
 
-/// Hands the options to the cluster.
+/// Builds the cluster from the options.
 fn builder(options: &Options, token: Option<String>) -> ClusterBuilder {
     let mut builder = Cluster::builder()
         .listen_on(options.listen)
@@ -96,7 +99,7 @@ async fn fill(cluster: &Cluster, content: Content) -> Result<()> {
     Ok(())
 }
 
-/// Says that the cluster is ready, and then only returns with an error.
+/// Prints that the cluster is ready; returns only with an error.
 async fn serve(
     cluster: &Cluster,
     options: &Options,
@@ -114,7 +117,7 @@ async fn serve(
     std::future::pending().await
 }
 
-/// Says how the cluster is used.
+/// Prints how to use the cluster.
 fn note(options: &Options, url: &str) -> String {
     let flag = match &options.kubeconfig {
         Some(path) => format!("--kubeconfig {}", shell(path)),

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, ensure};
 
-/// Where the token is.
+/// The source of the token.
 #[derive(Clone, PartialEq)]
 pub(crate) enum Token {
     Given(OsString),
@@ -28,9 +28,8 @@ impl Token {
         let text = match self {
             Self::Given(text) => text.to_str().unwrap_or_default().to_owned(),
             Self::File(path) => {
-                let text = fs::read_to_string(path);
-                let text =
-                    text.with_context(|| format!("cannot read the token in {}", path.display()))?;
+                let text = fs::read_to_string(path)
+                    .with_context(|| format!("cannot read the token in {}", path.display()))?;
                 text.trim_ascii_end().to_owned()
             }
         };
@@ -45,7 +44,7 @@ impl Token {
 
 impl fmt::Debug for Token {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Whoever has the token is an administrator: it must not get into any log.
+        // The token gives the rights of an administrator, so it must not get into any log.
         match self {
             Self::Given(_) => f.write_str("Given"),
             Self::File(path) => f.debug_tuple("File").field(path).finish(),

@@ -14,7 +14,7 @@ const LISTS: [(&str, &str); 3] = [
 
 /// Puts the entries of `own` into a kubeconfig, and makes its context the current one.
 ///
-/// The error goes on after the file's name; then the kubeconfig may be half changed.
+/// The error continues after the file's name; then the kubeconfig may be partly changed.
 pub(super) fn merge(config: &mut Value, own: &Value) -> Result<(), String> {
     if config.is_null() {
         *config = json!({"apiVersion": "v1", "kind": "Config"});
@@ -50,7 +50,7 @@ pub(super) fn merge(config: &mut Value, own: &Value) -> Result<(), String> {
     Ok(())
 }
 
-/// Takes the entries of the cluster at a URL out; returns whether they were there.
+/// Removes the entries of the cluster at a URL; returns whether there were any.
 pub(super) fn remove(config: &mut Value, url: &str) -> bool {
     let cluster = entry(&config["clusters"]).map(|entry| &entry["cluster"]);
     if !cluster.is_some_and(|cluster| cluster["server"] == url && cluster["extensions"] == mark()) {
@@ -67,7 +67,7 @@ pub(super) fn remove(config: &mut Value, url: &str) -> bool {
     true
 }
 
-/// Marks the entries of this program among others of their name; clients keep it as it is.
+/// Marks the entries of this program; clients keep the mark.
 fn mark() -> Value {
     json!([{"name": "lariat", "extension": {"provider": "lariat cluster"}}])
 }
@@ -111,7 +111,7 @@ mod tests {
         assert_eq!(config["current-context"], "lariat");
         assert_eq!(config["clusters"][0], others()["clusters"][0]);
         assert_eq!(config["clusters"][1]["cluster"]["server"], "http://one");
-        // A later cluster takes the place of an earlier one, and the earlier one leaves it alone.
+        // A later cluster replaces an earlier one, whose end leaves the later one alone.
         merge(&mut config, &own("http://two")).unwrap();
         assert_eq!(config["clusters"].as_array().unwrap().len(), 2);
         assert_eq!(config["clusters"][1]["cluster"]["server"], "http://two");
@@ -141,7 +141,7 @@ mod tests {
             (&json!("v1"), &json!("Config"))
         );
         assert_eq!(config["users"][0]["user"]["token"], "sesame");
-        // Lists may be there without anything in them.
+        // Lists may be present and null.
         let mut config = json!({"clusters": null, "contexts": []});
         merge(&mut config, &own("http://one")).unwrap();
         assert_eq!(config["clusters"].as_array().unwrap().len(), 1);

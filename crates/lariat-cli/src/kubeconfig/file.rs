@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// How many symlinks one may lead to another, as in Linux.
+/// The most symlinks in a chain, as in Linux.
 const MOST_LINKS: usize = 40;
 
 /// How long, and how often, to wait for another program that changes the file.
@@ -32,13 +32,13 @@ pub(super) fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
     match fs::metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),
-        // Reading a pipe would take away what is in it, and it could not be replaced.
+        // Reading a pipe would consume its content, and it could not be replaced.
         Ok(found) if !found.is_file() => Err(io::Error::other("it is no regular file")),
         Ok(_) => fs::read(path).map(Some),
     }
 }
 
-/// Writes a file that only its owner can read, in one step: readers see the old one or the new one whole.
+/// Replaces a file atomically, readable by its owner only.
 pub(super) fn write(path: &Path, content: &str) -> io::Result<()> {
     let draft = beside(path, |name| format!(".{name}.{}", std::process::id()))?;
     let written = create(&draft).and_then(|mut file| {
@@ -48,7 +48,7 @@ pub(super) fn write(path: &Path, content: &str) -> io::Result<()> {
     });
     let moved = written.and_then(|()| fs::rename(&draft, path));
     if moved.is_err() {
-        // What is left of it is of no use; that it cannot be removed is not the error to report.
+        // A failed removal of the temporary file is not the error to report.
         let _ = fs::remove_file(&draft);
     }
     moved
@@ -68,7 +68,7 @@ fn keep_owner(old: &Path, new: &File) {
 #[cfg(not(unix))]
 fn keep_owner(_old: &Path, _new: &File) {}
 
-/// The right to change a file, as client-go has it: a file beside it that only one program can make.
+/// The lock of a file as in client-go: a file beside it that only one program can create.
 #[derive(Debug)]
 pub(super) struct Lock {
     path: PathBuf,
@@ -96,16 +96,17 @@ impl Lock {
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // The next one to want it says what to do about it.
+        // The next program that waits for the lock reports it.
         let _ = fs::remove_file(&self.path);
     }
 }
 
 /// Returns a path beside another, as only inside a folder a file is moved in one step.
 fn beside(path: &Path, name: impl FnOnce(&str) -> String) -> io::Result<PathBuf> {
-    let own: OsString = path.file_name().ok_or(io::ErrorKind::IsADirectory)?.into();
-    let own = own.into_string();
-    let own = own.map_err(|_| io::Error::other("its name is not UTF-8"))?;
+    let file_name: OsString = path.file_name().ok_or(io::ErrorKind::IsADirectory)?.into();
+    let own = file_name
+        .into_string()
+        .map_err(|_| io::Error::other("its name is not UTF-8"))?;
     Ok(path.with_file_name(name(&own)))
 }
 

@@ -1,6 +1,6 @@
-//! The kubeconfig of `--kubeconfig`: the cluster's entries come into it at the start, and go at the end.
+//! The kubeconfig of `--kubeconfig`: the cluster's entries are added at the start, and removed at the end.
 //!
-//! As with kind, the file is usually one that has the entries of other clusters already.
+//! As with kind, the file usually has entries of other clusters.
 
 mod entries;
 mod file;

@@ -1,6 +1,6 @@
-//! The kubeconfig of `--kubeconfig`: the cluster's entries come into it at the start, and go at the end.
+//! The kubeconfig of `--kubeconfig`: the cluster's entries are added at the start, and removed at the end.
 //!
-//! As with kind, the file is usually one that has the entries of other clusters already.
+//! As with kind, the file usually has entries of other clusters.
 
 use std::path::{Path, PathBuf};
 
@@ -17,7 +17,7 @@ pub(crate) struct Kubeconfig {
 }
 
 impl Kubeconfig {
-    /// Looks at a file, which need not be there.
+    /// Opens a file, which need not exist.
     ///
     /// # Errors
     ///
@@ -33,7 +33,7 @@ impl Kubeconfig {
         Ok(kubeconfig)
     }
 
-    /// Puts the entries of a cluster in place of those of an earlier one, and makes its context the current one.
+    /// Replaces the entries of an earlier cluster, and makes the context the current one.
     ///
     /// # Errors
     ///
@@ -44,13 +44,13 @@ impl Kubeconfig {
             .await
     }
 
-    /// Takes the entries of a cluster out, unless another one has replaced them.
+    /// Removes the entries of a cluster, unless another one has replaced them.
     ///
     /// # Errors
     ///
     /// Those of [`merge`](Self::merge).
     pub(crate) async fn remove(&self, url: &str) -> Result<()> {
-        // Where nothing is to be done, nothing can go wrong with it.
+        // Without changes the file is not written.
         if !super::entries::remove(&mut self.read(&self.target()?)?, url) {
             return Ok(());
         }
@@ -86,13 +86,13 @@ impl Kubeconfig {
         target.with_context(|| format!("cannot read the kubeconfig {}", self.path.display()))
     }
 
-    /// Reads what is there, `null` if nothing is. Errors do not show it: it has credentials in it.
+    /// Reads the file, `null` if it does not exist. Errors do not show its content, which has credentials.
     fn read(&self, target: &Path) -> Result<Value> {
         let path = self.path.display();
-        let bytes = super::file::read(target);
-        let bytes = bytes.with_context(|| format!("cannot read the kubeconfig {path}"))?;
-        let text = String::from_utf8(bytes.unwrap_or_default());
-        let text = text.map_err(|_| anyhow!("the kubeconfig {path} is no text"))?;
+        let bytes = super::file::read(target)
+            .with_context(|| format!("cannot read the kubeconfig {path}"))?;
+        let text = String::from_utf8(bytes.unwrap_or_default())
+            .map_err(|_| anyhow!("the kubeconfig {path} is no text"))?;
         if text.trim().is_empty() {
             return Ok(Value::Null);
         }

@@ -1,4 +1,4 @@
-//! A question to a cluster, and its answer.
+//! A query of a cluster, and its answer.
 
 use std::io::Write;
 
@@ -10,7 +10,7 @@ use super::options::Options;
 use super::{columns, fields, kinds, openapi, output, read};
 use crate::signal;
 
-/// Asks the question, and prints the answer.
+/// Runs the query, and prints the answer.
 pub(crate) fn run(options: &Options) -> Result<()> {
     let runtime = tokio::runtime::Runtime::new().context("the runtime does not start")?;
     runtime.block_on(async {
@@ -27,14 +27,14 @@ pub(crate) fn run(options: &Options) -> Result<()> {
             .write_all(text?.as_bytes())
             .and_then(|()| stdout.flush())
         {
-            // Whoever reads has enough, as `head` does.
+            // The reader has closed the pipe, as `head` does.
             Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
             written => Ok(written?),
         }
     })
 }
 
-/// Returns what is to be printed.
+/// Returns the text to print.
 async fn answer(options: &Options) -> Result<String> {
     let client = connect(options).await?;
     let kind = kinds::find(&client, &options.kind).await?;

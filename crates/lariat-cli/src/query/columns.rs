@@ -1,4 +1,4 @@
-//! What is shown of each object.
+//! The columns of the output.
 
 use anyhow::{Context, Result, bail};
 use http::Request;
@@ -57,7 +57,7 @@ const EVENTS: [Usual; 4] = [
 
 /// Returns the columns to show.
 ///
-/// They are those that the user gives, or the usual ones of the kind and the fields that the query names.
+/// They are the given ones, or the usual ones of the kind and the fields of the query.
 pub(super) async fn columns(
     client: &Client,
     kind: &ResourceKind,
@@ -78,7 +78,7 @@ pub(super) async fn columns(
     for subject in options.query.subjects() {
         let named = Column::given(&subject.to_string())?;
         let is_there = |column: &Column| column.path == named.path;
-        // Names and ages are shown anyhow.
+        // Names and ages are always shown.
         let is_base = named.path.to_string().starts_with("metadata.") && !is_label(subject);
         if !is_base && !columns.iter().any(is_there) {
             columns.push(named);
@@ -111,14 +111,14 @@ impl Column {
 
     /// Makes a column of a field or a label that the user names.
     fn given(name: &str) -> Result<Self> {
-        let path = match Subject::parse(name) {
+        let parsed: Result<Path, _> = match Subject::parse(name) {
             Subject::Label(key) => format!("metadata.labels['{key}']").parse(),
             Subject::Field(name) => name.parse(),
             Subject::Associated { .. } => {
                 bail!("the column {name:?} is of another kind: name a field or a label of this one")
             }
         };
-        let path: Path = path.with_context(|| format!("the column {name:?}"))?;
+        let path = parsed.with_context(|| format!("the column {name:?}"))?;
         let steps = path.steps();
         let members = steps.as_array().into_iter().flatten();
         let last = members.filter_map(Json::as_str).next_back();
@@ -164,17 +164,21 @@ async fn definition(client: &Client, kind: &ResourceKind) -> Json {
     let Ok(request) = Request::get(path).body(Vec::new()) else {
         return Json::Null;
     };
-    // Whoever may not read definitions sees the names.
+    // Without the right to read definitions, only names are shown.
     client.request(request).await.unwrap_or_default()
 }
 
 /// Returns the columns that a definition prints.
 fn printed(definition: &Json, kind: &ResourceKind, is_wide: bool) -> Vec<Column> {
-    let versions = definition["spec"]["versions"].as_array();
-    let mut versions = versions.into_iter().flatten();
+    let mut versions = definition["spec"]["versions"]
+        .as_array()
+        .into_iter()
+        .flatten();
     let version = versions.find(|version| version["name"] == kind.gvk().version());
-    let columns = version.and_then(|it| it["additionalPrinterColumns"].as_array());
-    let columns = columns.into_iter().flatten();
+    let columns = version
+        .and_then(|it| it["additionalPrinterColumns"].as_array())
+        .into_iter()
+        .flatten();
     let shown = columns.filter(|column| is_wide || column["priority"].as_i64().unwrap_or(0) == 0);
     let columns = shown.filter_map(|column| {
         let path: Path = column["jsonPath"].as_str()?.parse().ok()?;

@@ -15,7 +15,7 @@ use super::kinds::Kind;
 const ACCEPTED: &str =
     "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json";
 
-/// Discovery of all groups in one document, unless it is something else.
+/// Aggregated discovery; `None` for another document.
 #[derive(Deserialize)]
 struct Document {
     kind: String,
@@ -23,7 +23,7 @@ struct Document {
     items: Vec<APIGroupDiscovery>,
 }
 
-/// The versions of the core group, or the other groups, of a server that does not aggregate its discovery.
+/// The versions of the core group, or the other groups, without aggregated discovery.
 #[derive(Deserialize)]
 struct Versions {
     #[serde(default)]
@@ -71,10 +71,10 @@ fn can_be_read(verbs: &[String]) -> bool {
     has("list") && has("watch")
 }
 
-fn singular(told: &str, kind: &str) -> String {
-    match told {
+fn singular(given: &str, kind: &str) -> String {
+    match given {
         "" => kind.to_lowercase(),
-        told => told.to_owned(),
+        given => given.to_owned(),
     }
 }
 
@@ -118,15 +118,18 @@ fn scope(is_namespaced: bool) -> Scope {
     }
 }
 
-/// Asks a server that does not aggregate about each version of each group; those that do not answer are passed over.
+/// Reads the discovery of each version of each group; those that fail are skipped.
 async fn each(client: &Client, root: &str, text: &str) -> Result<Vec<Kind>> {
     let all: Versions = serde_json::from_str(text)
         .with_context(|| format!("cannot read what the cluster serves under {root}"))?;
     let mut paths = all.versions;
     for group in all.groups {
         let preferred = group.preferred_version.map(|it| it.group_version);
-        let versions = group.versions.into_iter().map(|it| it.group_version);
-        let mut versions: Vec<String> = versions.collect();
+        let mut versions: Vec<String> = group
+            .versions
+            .into_iter()
+            .map(|it| it.group_version)
+            .collect();
         versions.sort_by_key(|version| Some(version) != preferred.as_ref());
         paths.extend(versions);
     }

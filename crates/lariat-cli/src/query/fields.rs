@@ -1,4 +1,4 @@
-//! What is indexed: the fields that the question names.
+//! The fields to index: those that the query names.
 
 use anyhow::{Result, bail};
 use lariat_sql::{Field, FieldType, Subject};
@@ -16,10 +16,10 @@ const BASE: [&str; 4] = [
     "metadata.uid",
 ];
 
-/// The name of what is searched beside the fields that are named.
+/// The name of the field for full-text search.
 const SEARCHED: &str = "name and labels";
 
-/// Returns the fields of a question, with the types that are given, or those of the schemas.
+/// Returns the fields of a query, with the given types or those of the schemas.
 pub(super) fn fields(
     options: &Options,
     columns: &[Column],
@@ -36,7 +36,7 @@ pub(super) fn fields(
         if typed.iter().any(|(other, _)| other == name) {
             bail!("--field {name} is given twice");
         }
-        // Whoever says the type may know more than the schema.
+        // A given type overrides that of the schema.
         typed.push((name.clone(), *of));
     }
     for subject in options.query.subjects() {
@@ -68,7 +68,7 @@ fn is_base(name: &str) -> bool {
     BASE.contains(&name)
 }
 
-/// Returns the field in which words are found whatever the question names.
+/// Returns the field that is always searched for words.
 fn searched() -> Field {
     let words = |object: &Json| {
         let metadata = &object["metadata"];

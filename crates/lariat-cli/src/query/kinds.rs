@@ -1,4 +1,4 @@
-//! Which kind is meant.
+//! The choice of a kind by its name.
 
 use anyhow::{Result, bail};
 use kube::Client;
@@ -6,7 +6,7 @@ use lariat_core::ResourceKind;
 
 use super::discovery::served;
 
-/// Kinds are named in an error instead of all if they have so many first letters in common with what was given.
+/// How many first letters a kind must share with the given name to be suggested in an error.
 const ALIKE: usize = 3;
 
 /// A kind that can be listed and watched.
@@ -28,7 +28,7 @@ impl Kind {
         }
     }
 
-    /// Returns whether it is meant by a name, maybe with its version and its group behind it.
+    /// Returns whether a name matches, optionally with version and group.
     fn is_called(&self, name: &str) -> bool {
         let gvk = self.resource.gvk();
         let own = [self.resource.plural(), &self.singular, gvk.kind()];
@@ -49,7 +49,7 @@ impl Kind {
     }
 }
 
-/// Finds a kind by its name, plural or short name, maybe with its group.
+/// Finds a kind by its name, plural or short name, optionally with its group.
 pub(super) async fn find(client: &Client, name: &str) -> Result<Kind> {
     let kinds = served(client).await?;
     choose(&kinds, name)
@@ -71,7 +71,7 @@ fn choose(kinds: &[Kind], name: &str) -> Result<Kind> {
             known.join(", ")
         );
     };
-    // As kubectl does: the core group wins, and other groups are asked for by name.
+    // As in kubectl, the core group wins, and other groups must be named.
     if first.resource.gvk().group().is_empty() || called.len() == 1 {
         return Ok((*first).clone());
     }
@@ -109,8 +109,8 @@ mod tests {
 
     #[track_caller]
     fn check(name: &str, expected: &str) {
-        let found = choose(&kinds(), name);
-        let found = found.map_or_else(|error| error.to_string(), |kind| kind.full_name());
+        let found =
+            choose(&kinds(), name).map_or_else(|error| error.to_string(), |kind| kind.full_name());
         assert_eq!(found, expected, "{name}");
     }
 

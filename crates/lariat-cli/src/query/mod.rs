@@ -1,4 +1,4 @@
-//! `lariat query`: a kind of a cluster, read once into a SQL cache in memory, and asked one question.
+//! `lariat query`: reads a kind into a SQL cache in memory, and runs one query.
 
 mod ask;
 mod columns;

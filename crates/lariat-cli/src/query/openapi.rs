@@ -7,7 +7,7 @@ use lariat_core::Gvk;
 use lariat_sql::{FieldType, Path};
 use serde_json::{Map, Value as Json};
 
-/// How many schemas may refer to each other before anything is said.
+/// The longest chain of references between schemas.
 const DEEPEST: usize = 20;
 
 /// How many names an error lists.
@@ -25,12 +25,12 @@ pub(super) struct Schemas {
 /// What is at a path.
 enum Found<'a> {
     Schema(&'a Json),
-    /// Something the schema says nothing about.
+    /// A value without a schema.
     Anything,
 }
 
 impl Schemas {
-    /// Asks the server; one that has no such documents, or none for this user, leaves the types unknown.
+    /// Reads the documents of the server; without them, or without the right to them, types are unknown.
     pub(super) async fn of(client: &Client, gvk: &Gvk) -> Result<Self> {
         let schemas = match read(client, gvk).await {
             Ok(schemas) => schemas,
@@ -54,8 +54,10 @@ impl Schemas {
                 is("group", gvk.group()) && is("version", gvk.version()) && is("kind", gvk.kind())
             })
         };
-        let root = schemas.iter().find(|(_, schema)| is_of(schema));
-        let root = root.map(|(name, _)| name.clone());
+        let root = schemas
+            .iter()
+            .find(|(_, schema)| is_of(schema))
+            .map(|(name, _)| name.clone());
         Self {
             kind: gvk.to_string(),
             root,
@@ -63,7 +65,7 @@ impl Schemas {
         }
     }
 
-    /// Returns the type of what is at a path; text where the schema says nothing.
+    /// Returns the type at a path; text where the schema has none.
     pub(super) fn type_of(&self, path: &Path) -> Result<FieldType> {
         let schema = match self.find(path)? {
             Found::Schema(schema) => schema,
@@ -81,7 +83,7 @@ impl Schemas {
         }
     }
 
-    /// Returns an error if the schema knows that there is nothing at a path.
+    /// Returns an error if the schema has no field at a path.
     pub(super) fn check(&self, path: &Path) -> Result<()> {
         self.find(path).map(drop)
     }
@@ -135,7 +137,7 @@ impl Schemas {
         }
         let schema = self.resolve(schema);
         if schema["x-kubernetes-int-or-string"] == true {
-            // Definitions that are generated write quantities so.
+            // Generated definitions have quantities in this form.
             let pattern = schema["pattern"].as_str().unwrap_or_default();
             let is_quantity = pattern.contains("[KMGTPE]i");
             return Some(if is_quantity {
@@ -159,8 +161,9 @@ impl Schemas {
 
 async fn read(client: &Client, gvk: &Gvk) -> Result<Map<String, Json>, kube::Error> {
     let get = async |path: &str| {
-        let request = Request::get(path).body(Vec::new());
-        let request = request.map_err(kube::Error::HttpError)?;
+        let request = Request::get(path)
+            .body(Vec::new())
+            .map_err(kube::Error::HttpError)?;
         client.request::<Json>(request).await
     };
     let index = get("/openapi/v3").await?;
@@ -176,7 +179,7 @@ async fn read(client: &Client, gvk: &Gvk) -> Result<Map<String, Json>, kube::Err
     })
 }
 
-/// Returns the name of the schema that one refers to, by itself or as the only one of all that hold.
+/// Returns the name of the referenced schema, from `$ref` itself or in a single `allOf`.
 fn reference(schema: &Json) -> Option<&str> {
     let target = schema.get("$ref").or_else(|| {
         let all = schema.get("allOf")?.as_array()?;
@@ -205,7 +208,7 @@ fn is_open(schema: &Json) -> bool {
         || (has_none && is_object)
 }
 
-/// Says which members there are.
+/// Lists the known members.
 fn has(schema: &Json) -> String {
     let properties = schema["properties"].as_object();
     let mut names: Vec<&str> = properties
@@ -255,8 +258,9 @@ mod tests {
 
     #[track_caller]
     fn check(path: &str, expected: &str) {
-        let of = schemas().type_of(&path.parse().unwrap());
-        let of = of.map_or_else(|error| error.to_string(), |of| format!("{of:?}"));
+        let of = schemas()
+            .type_of(&path.parse().unwrap())
+            .map_or_else(|error| error.to_string(), |of| format!("{of:?}"));
         assert_eq!(of, expected, "{path}");
     }
 

@@ -28,7 +28,7 @@ Examples:
   lariat query pods -A status.phase=Running --sort spec.nodeName,-metadata.name --page 1
   lariat query pods -A --summary spec.nodeName";
 
-/// What to ask, and how to show the answer.
+/// The query, and how to show the answer.
 #[derive(Debug, PartialEq, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Options {
@@ -37,7 +37,7 @@ pub(crate) struct Options {
     /// The group stands behind a dot if several have the kind: deployments.apps.
     #[arg(value_parser = NonEmptyStringValueParser::new())]
     pub(crate) kind: String,
-    /// What has to hold, such as status.phase=Running.
+    /// A condition, such as status.phase=Running.
     ///
     /// A filter is field=value, or has another operator: != ~ !~ (has, lacks the text) < <= > >=, 'field in (a,b)',
     /// 'field notin (a,b)', 'field contains a'; the field alone if it exists, !field if it does not. Of filters with
@@ -62,7 +62,7 @@ pub(crate) struct Options {
     pub(crate) timeout: Duration,
     #[command(flatten)]
     parameters: Parameters,
-    /// What to show, instead of what is usual for the kind.
+    /// The fields to show, instead of the usual ones of the kind.
     #[arg(long = "columns", value_name = "FIELD,...", help_heading = "Output")]
     #[arg(value_parser = names, action = ArgAction::Append)]
     columns: Vec<Names>,
@@ -74,7 +74,7 @@ pub(crate) struct Options {
     /// How to show it.
     #[arg(short, long, value_name = "FORM", value_enum, default_value_t = Output::Table, help_heading = "Output")]
     pub(crate) output: Output,
-    /// What is asked, of the filters and parameters.
+    /// The query, made of the filters and parameters.
     #[arg(skip)]
     pub(crate) query: Query,
 }
@@ -145,7 +145,7 @@ impl Options {
     ///
     /// # Errors
     ///
-    /// What a filter or a parameter says makes no sense.
+    /// A filter or a parameter is invalid.
     pub(crate) fn settle_query(&mut self) -> Result<(), String> {
         let parameters = &self.parameters;
         let mut url = Serializer::new(String::new());
@@ -171,8 +171,9 @@ impl Options {
 }
 
 fn names(text: &str) -> Result<Names, &'static str> {
-    let names = text.split(',').map(str::trim);
-    let names: Vec<String> = names
+    let names: Vec<String> = text
+        .split(',')
+        .map(str::trim)
         .filter(|name| !name.is_empty())
         .map(str::to_owned)
         .collect();
@@ -185,8 +186,9 @@ fn names(text: &str) -> Result<Names, &'static str> {
 /// Reads `path:type`.
 fn field(text: &str) -> Result<(String, FieldType), String> {
     let of = |name: &str| TYPES.iter().find(|(known, _)| *known == name);
-    let read = text.rsplit_once(':');
-    let read = read.and_then(|(path, name)| Some((path.to_owned(), of(name)?.1)));
+    let read = text
+        .rsplit_once(':')
+        .and_then(|(path, name)| Some((path.to_owned(), of(name)?.1)));
     read.filter(|(path, _)| !path.is_empty()).ok_or_else(|| {
         let known = TYPES.map(|(name, _)| name).join(", ");
         format!("it is no FIELD:TYPE such as status.podIP:ip; the types are {known}")
@@ -207,8 +209,8 @@ mod tests {
     use super::*;
 
     fn parsed(arguments: &[&str]) -> Result<Options, String> {
-        let options = crate::testing::parsed(arguments);
-        let mut options: Options = options.map_err(|error: clap::Error| error.to_string())?;
+        let mut options: Options =
+            crate::testing::parsed(arguments).map_err(|error: clap::Error| error.to_string())?;
         options.settle_query()?;
         Ok(options)
     }
@@ -229,15 +231,14 @@ mod tests {
             "status.podIP, spec.nodeName",
             "--field",
             "metadata.annotations[a:b]:ip",
-        ]);
-        let options = options.unwrap();
+        ])
+        .unwrap();
         let either = of("status.phase")
             .equals("Running")
             .or(label("app").like("web"));
         let query = Query::new()
             .filter(either)
-            .filter(of("spec.nodeName").exists());
-        let query = query
+            .filter(of("spec.nodeName").exists())
             .sort(of("spec.nodeName"))
             .sort_descending(of("metadata.name"));
         assert_eq!(options.query, query.page(2, 50));

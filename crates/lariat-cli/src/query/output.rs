@@ -12,10 +12,10 @@ use super::columns::Column;
 use super::kinds::Kind;
 use super::options::{Options, Output};
 
-/// What stands where an object has no value.
+/// The cell of an object without a value.
 const NONE: &str = "<none>";
 
-/// What is shown of an answer.
+/// The parts of an answer to show.
 pub(super) struct Shown<'a> {
     pub(super) kind: &'a Kind,
     pub(super) namespace: Option<&'a str>,
@@ -24,7 +24,7 @@ pub(super) struct Shown<'a> {
 }
 
 impl Shown<'_> {
-    /// Returns what is printed; what else is to be said goes to stderr.
+    /// Returns the text for stdout; notes go to stderr.
     pub(super) fn text(&self, answer: &Answer) -> Result<String> {
         let mut text = String::new();
         match self.options.output {
@@ -39,8 +39,11 @@ impl Shown<'_> {
     }
 
     fn json(&self, answer: &Answer) -> Result<Json> {
-        let objects = answer.objects.iter().map(|found| found.decode::<Json>());
-        let objects: Vec<Json> = objects.collect::<Result<_, _>>()?;
+        let objects: Vec<Json> = answer
+            .objects
+            .iter()
+            .map(|found| found.decode::<Json>())
+            .collect::<Result<_, _>>()?;
         let version = answer.revision.version().to_string();
         let mut list = json!({
             "apiVersion": "v1", "kind": "List", "metadata": {"resourceVersion": version}, "items": objects,
@@ -48,15 +51,16 @@ impl Shown<'_> {
         if let Some(total) = answer.total {
             list["total"] = total.into();
         }
-        let summaries = self
+        let summaries: Vec<Json> = self
             .summarized()
             .zip(&answer.summaries)
             .map(|(by, counts)| {
-                let counts = counts.iter();
-                let counts = counts.map(|it| json!({"value": it.value, "objects": it.objects}));
+                let counts = counts
+                    .iter()
+                    .map(|it| json!({"value": it.value, "objects": it.objects}));
                 json!({"by": by.to_string(), "counts": counts.collect::<Vec<_>>()})
-            });
-        let summaries: Vec<Json> = summaries.collect();
+            })
+            .collect();
         if !summaries.is_empty() {
             list["summaries"] = summaries.into();
         }
@@ -116,7 +120,7 @@ impl Shown<'_> {
         Ok(rows)
     }
 
-    /// Says how many objects there are, if not all are shown.
+    /// Prints the number of objects, if not all are shown.
     fn note(&self, answer: &Answer) -> Option<String> {
         let (shown, plural) = (answer.objects.len(), self.kind.resource.plural());
         let is_table = matches!(self.options.output, Output::Table | Output::Wide);
@@ -144,7 +148,7 @@ fn rows_of(by: &Subject, counts: &[Count]) -> Vec<Vec<String>> {
 }
 
 fn cell(column: &Column, object: &Json, now: Timestamp) -> String {
-    // Something else than the column expects is as good as nothing.
+    // A value of an unexpected type counts as none.
     let values = column.path.find(object).unwrap_or_default();
     let texts: Vec<String> = values.into_iter().map(text).collect();
     match &texts[..] {
@@ -168,13 +172,13 @@ fn text(value: &Json) -> String {
     }
 }
 
-/// Replaces what would command a terminal.
+/// Replaces control characters of the terminal.
 fn printable(text: &str) -> String {
     let printable = |c: char| if c.is_control() { '\u{fffd}' } else { c };
     text.chars().map(printable).collect()
 }
 
-/// Says how long ago a time was, as kubectl does.
+/// Returns the age of a time, as kubectl prints it.
 fn age(time: &str, now: Timestamp) -> String {
     let Ok(time) = time.parse::<Timestamp>() else {
         return printable(time);
@@ -198,8 +202,10 @@ fn table(rows: &[Vec<String>]) -> String {
     let widths: Vec<usize> = (0..columns).map(width).collect();
     let mut text = String::new();
     for row in rows {
-        let cells = row.iter().zip(&widths);
-        let cells = cells.map(|(cell, width)| format!("{cell:<width$}"));
+        let cells = row
+            .iter()
+            .zip(&widths)
+            .map(|(cell, width)| format!("{cell:<width$}"));
         let line = cells.collect::<Vec<_>>().join("   ");
         text.push_str(line.trim_end());
         text.push('\n');
@@ -224,8 +230,9 @@ mod tests {
         ] {
             assert_eq!(age(time, now), expected);
         }
-        let rows = [["A", "LONG"], ["wide cell", "x"]];
-        let rows: Vec<Vec<String>> = rows.map(|row| row.map(str::to_owned).to_vec()).to_vec();
+        let rows: Vec<Vec<String>> = [["A", "LONG"], ["wide cell", "x"]]
+            .map(|row| row.map(str::to_owned).to_vec())
+            .to_vec();
         assert_eq!(table(&rows), "A           LONG\nwide cell   x\n");
     }
 }

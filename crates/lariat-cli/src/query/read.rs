@@ -1,4 +1,4 @@
-//! Reading a kind once, and asking it.
+//! Reads a kind once, and queries it.
 
 use std::io::{IsTerminal, Write};
 use std::time::Duration;
@@ -11,7 +11,7 @@ use lariat_core::ResourceKind;
 use lariat_sql::{Answer, Field, Query, Schema, SqlCache};
 use tokio::time;
 
-/// After which time it says how far it is, and how often then: on a terminal, and elsewhere.
+/// The delay and the period of progress messages: on a terminal, and elsewhere.
 const QUIET: Duration = Duration::from_secs(1);
 const ON_TERMINAL: Duration = Duration::from_millis(250);
 const ELSEWHERE: Duration = Duration::from_secs(10);
@@ -29,17 +29,21 @@ pub(super) struct Asked {
 pub(super) async fn answer(client: Client, asked: Asked, query: &Query) -> Result<Answer> {
     let gvk = asked.kind.gvk();
     may_be_read(&client, &asked).await?;
-    // Pages need no more than the right to list.
+    // A watch is not needed; the right to list is enough.
     let mut options = KindOptions::default().initial_list(InitialList::Lists);
     if let Some(namespace) = &asked.namespace {
         options = options.selection(Selection::all().in_namespaces([namespace]));
     }
-    let factory = SharedCacheFactory::builder(client).kind_options(gvk.clone(), options);
-    let factory = factory.build();
+    let factory = SharedCacheFactory::builder(client)
+        .kind_options(gvk.clone(), options)
+        .build();
     let informer = factory.for_resource_kind(&asked.kind);
     let schema = Schema::new(gvk.clone(), asked.fields)?;
-    let sql = SqlCache::builder(&factory).kind(schema);
-    let sql = sql.patience(asked.patience).start().await?;
+    let sql = SqlCache::builder(&factory)
+        .kind(schema)
+        .patience(asked.patience)
+        .start()
+        .await?;
     factory.start();
     let kind = sql.kind(gvk)?;
     let answer = tokio::select! {
@@ -51,22 +55,25 @@ pub(super) async fn answer(client: Client, asked: Asked, query: &Query) -> Resul
     answer.map_err(|error| anyhow!("{}", lariat_core::describe(&error)))
 }
 
-/// Asks for one object, so that what forbids reading is an error at once rather than a reason to try again.
+/// Lists one object first, so that a missing right is an error instead of a reason to retry.
 async fn may_be_read(client: &Client, asked: &Asked) -> Result<()> {
     let path = asked.kind.collection_path(asked.namespace.as_deref());
     let request = Request::get(format!("{path}?limit=1")).body(Vec::new())?;
-    let read = client.request_text(request).await.map(drop);
-    let read = read.map_err(|error| match error {
-        Error::Api(status) => anyhow!("{}", status.message),
-        error => anyhow!("{}", lariat_core::describe(&error)),
-    });
+    let read = client
+        .request_text(request)
+        .await
+        .map(drop)
+        .map_err(|error| match error {
+            Error::Api(status) => anyhow!("{}", status.message),
+            error => anyhow!("{}", lariat_core::describe(&error)),
+        });
     read.with_context(|| format!("cannot read {}", asked.kind.plural()))
 }
 
-/// A value that there is none of.
+/// An uninhabited type.
 enum Never {}
 
-/// Says how far the informer is, if it takes a while.
+/// Prints the progress of the informer, if it takes long.
 async fn progress(informer: &Informer, plural: &str) -> Never {
     time::sleep(QUIET).await;
     let is_terminal = std::io::stderr().is_terminal();
@@ -77,7 +84,7 @@ async fn progress(informer: &Informer, plural: &str) -> Never {
             phase => phase.to_string(),
         };
         let mut stderr = std::io::stderr();
-        // Whether it can be said or not: the answer is what counts.
+        // Failing to print progress is no error.
         let _ = if is_terminal {
             write!(stderr, "\r\x1b[Kreading {plural}: {phase}")
         } else {

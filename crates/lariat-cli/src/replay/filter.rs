@@ -15,7 +15,7 @@ use super::when::When;
 pub(super) struct Filter<'a> {
     options: &'a Options,
     ended: SystemTime,
-    /// Names of handlers by session and lane; a lane is never used again in its process.
+    /// Names of handlers by session and lane; a process never reuses a lane.
     handlers: HashMap<(u32, u32), &'a str>,
 }
 
@@ -31,7 +31,7 @@ impl<'a> Filter<'a> {
             if let What::Record(Record::Controller {
                 what:
                     Controlled::Registered { lane, handler }
-                    // The registration may not be in the ring any more.
+                    // The ring may not have the registration any more.
                     | Controlled::CallBegan { lane, handler, .. },
                 ..
             }) = entry.what
@@ -66,7 +66,7 @@ impl<'a> Filter<'a> {
                 .is_none_or(|name| self.concerns(entry.session.number, record, name))
     }
 
-    /// Returns whether entries of a kind are shown, whatever else is asked for.
+    /// Returns whether entries of a kind are shown, as far as the kind decides.
     pub(super) fn wants_kind(&self, kind: &str) -> bool {
         let wanted = self.options.kind.as_ref();
         wanted.is_none_or(|wanted| is_kind(wanted, kind))
@@ -156,12 +156,12 @@ pub(super) fn short(kind: &str) -> &str {
     kind.rsplit(' ').next().unwrap_or(kind)
 }
 
-/// Returns whether a kind is the one that is asked for, as `ConfigMap` or as `v1 ConfigMap`.
+/// Returns whether a kind matches the filter, as `ConfigMap` or as `v1 ConfigMap`.
 fn is_kind(wanted: &str, kind: &str) -> bool {
     wanted.eq_ignore_ascii_case(short(kind)) || wanted == kind
 }
 
-/// Returns whether a key is the one that is asked for, or in the namespace `NAMESPACE/`.
+/// Returns whether a key matches the filter, or is in the namespace `NAMESPACE/`.
 fn is_key(wanted: &str, key: &str) -> bool {
     wanted == key || (wanted.ends_with('/') && key.starts_with(wanted))
 }

@@ -11,7 +11,7 @@ const EXAMPLE: &str = "\
 Example:
   lariat replay /var/run/op.flight --key shop/web-0 --since -10m";
 
-/// What to show of which file.
+/// The file, and which of its entries to show.
 #[derive(Debug, Default, PartialEq, clap::Args)]
 #[command(args_override_self = true, after_help = EXAMPLE)]
 pub(crate) struct Options {
@@ -50,10 +50,10 @@ pub(crate) struct Options {
     /// Counts by kind and handler, what ended lists and watches, the longest waits and calls, the hottest keys.
     #[arg(long, help_heading = "Output")]
     summary: bool,
-    /// Decide again what was recorded, with the code of this version.
+    /// Repeat the recorded decisions with the code of this version.
     ///
-    /// What was recorded is given to the queues and reflectors of this version, and the first decision is shown that they
-    /// make otherwise. It needs all records of a kind: of the filters it takes --kind alone.
+    /// The records are replayed with the queues and reflectors of this version, and the first decision that differs is
+    /// shown. All records of a kind are needed, so --kind is the only filter it takes.
     #[arg(long, conflicts_with_all = ["summary", "key", "handler", "since", "until"], help_heading = "Output")]
     check: bool,
 }

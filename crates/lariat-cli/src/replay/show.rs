@@ -1,4 +1,4 @@
-//! A recording, shown as it was asked for.
+//! The output of a recording.
 
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal, Write};
@@ -10,7 +10,7 @@ use super::filter::Filter;
 use super::options::{Options, Show};
 use super::{check, summary, timeline};
 
-/// What the process ends with when today's code decides otherwise.
+/// The exit code when today's code decides differently.
 const DIFFERENCE: u8 = 3;
 
 /// Reads the file and shows it.

@@ -1,4 +1,4 @@
-//! Sums: what happened how often, and what took longest.
+//! Sums: counts, the longest waits and calls, the hottest keys.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -23,7 +23,7 @@ struct Kind {
     watches: usize,
     lines: usize,
     changes: usize,
-    /// How often lists and watches ended, by reason; those that were read to their end apart.
+    /// How often lists and watches ended, by reason; complete ones are counted separately.
     ends: BTreeMap<String, usize>,
     queued: usize,
     dequeued: usize,
@@ -196,8 +196,9 @@ impl Kind {
 
 impl Handler {
     fn write(&self, kind: &str, name: &str, to: &mut String) {
-        let ends = self.ends.iter();
-        let ends: Vec<String> = ends
+        let ends: Vec<String> = self
+            .ends
+            .iter()
             .map(|(end, count)| format!("{count} {}", end.as_str()))
             .collect();
         let calls = self.calls;
@@ -211,7 +212,7 @@ impl Handler {
     }
 }
 
-/// Returns whether lists and watches end so every day.
+/// Returns whether this is a normal end of a list or a watch.
 fn is_usual(stage: Stage, end: End) -> bool {
     end == End::Complete || (stage == Stage::Watch && end == End::Closed)
 }

@@ -17,7 +17,7 @@ pub(crate) enum When {
 }
 
 impl When {
-    /// Returns the time by the wall clock, for a session that began at some time, in a recording that ended at another.
+    /// Returns the wall-clock time, given the start of the session and the end of the recording.
     pub(super) fn resolve(self, began: SystemTime, ended: SystemTime) -> SystemTime {
         match self {
             Self::At(at) => at.into(),

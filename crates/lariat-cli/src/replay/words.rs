@@ -33,14 +33,14 @@ impl Line {
     }
 }
 
-/// What is needed to say what an entry is.
+/// The context in which entries are described.
 pub(super) struct Words<'a> {
     pub(super) filter: &'a Filter<'a>,
     pub(super) session: u32,
 }
 
 impl Words<'_> {
-    /// Returns what an entry says; none if only a check needs it.
+    /// Returns the description of an entry; `None` if only a check needs it.
     pub(super) fn of(&self, what: &What<'_>) -> Option<Line> {
         Some(match what {
             What::Record(record) => self.record(record)?,

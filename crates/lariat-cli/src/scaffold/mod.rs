@@ -1,4 +1,4 @@
-//! `lariat new`: an operator to begin with.
+//! `lariat new`: a scaffold of an operator.
 
 mod names;
 mod options;

@@ -168,7 +168,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_tell_the_kind() {
+    fn names_imply_the_kind() {
         for (name, kind, plural) in [
             ("shop-operator", "Shop", "shops"),
             ("big-fox-controller", "BigFox", "bigfoxes"),

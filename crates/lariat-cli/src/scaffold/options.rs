@@ -16,7 +16,7 @@ Example:
   lariat new shop-operator --group shop.example.com
   cd shop-operator && cargo test";
 
-/// What the operator is like.
+/// The names of the operator, and its source.
 #[derive(Debug, PartialEq, clap::Args)]
 #[command(args_override_self = true, after_help = EXAMPLE)]
 pub(crate) struct Options {

@@ -1,4 +1,4 @@
-//! What the operator of a new project needs to be allowed.
+//! The permissions of a new project's operator.
 
 use anyhow::{Context, Result};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
@@ -14,10 +14,10 @@ use super::options::Options;
 pub(super) fn manifests(options: &Options) -> Result<String> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
-        .build();
-    let runtime = runtime.context("the runtime does not start")?;
+        .build()
+        .context("the runtime does not start")?;
     runtime.block_on(async {
-        // Nothing is sent: the kinds come with where they are served.
+        // Nothing is sent: the resource kinds are given.
         let nowhere = Config::new("http://localhost".parse()?);
         let operator = operator(Client::try_from(nowhere)?, options)?;
         let name = options.name.as_str();
@@ -34,9 +34,9 @@ fn operator(client: Client, options: &Options) -> Result<Operator> {
         .leader_election(lease)
         .build();
     let operator = Operator::new(name.as_str(), &factory);
-    let definition = format!("{}.{}", kind.plural(), group.as_str());
+    let definition_name = format!("{}.{}", kind.plural(), group.as_str());
     let definition: CustomResourceDefinition = serde_json::from_value(json!({
-        "metadata": {"name": definition},
+        "metadata": {"name": definition_name},
         "spec": {"group": "", "names": {"kind": "", "plural": ""}, "scope": "", "versions": []},
     }))?;
     operator.installs(definition);

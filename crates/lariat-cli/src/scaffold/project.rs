@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::options::Options;
-use super::source::Place;
+use super::source::ResolvedSource;
 use crate::quote::shell;
 
 /// Each file of a project, and its template.
@@ -33,17 +33,17 @@ const TEMPLATES: &[(&str, &str)] = templates![
 /// Where the permissions are, which are no template: their order depends on the names.
 pub(super) const PERMISSIONS: &str = "deploy/rbac.yaml";
 
-/// What a project's folder has that git and docker do not want.
+/// Files of a project's folder that git and docker ignore.
 const IGNORED: &str = "/target\n/kubeconfig\n";
 
-/// A project that is about to be written.
+/// A project before it is written.
 pub(super) struct Project {
-    /// What stands in the templates, and what for.
+    /// The placeholders of the templates, and their values.
     names: Vec<(&'static str, String)>,
 }
 
 impl Project {
-    pub(super) fn new(options: &Options, lariat: &Place) -> Self {
+    pub(super) fn new(options: &Options, lariat: &ResolvedSource) -> Self {
         let (before, command) = lariat.command();
         let before = before.map(|line| format!("{line}\n"));
         let (name, kind, group) = (&options.name, options.kind(), &options.group);
@@ -79,7 +79,7 @@ impl Project {
         self.names.iter().fold(template.to_owned(), fill)
     }
 
-    /// Says what to do with the project.
+    /// Returns the next steps with the project.
     pub(super) fn next_steps(&self, folder: &Path) -> String {
         let (named, quoted) = (folder.display(), shell(folder));
         let commands = |text: &str| {
@@ -125,8 +125,8 @@ mod tests {
     #[test]
     fn every_name_is_filled_in() {
         let options: Options = parsed(&["shop-operator"]).unwrap();
-        let place = Place::Path("../lariat".to_owned());
-        let project = Project::new(&options, &place);
+        let source = ResolvedSource::Path("../lariat".to_owned());
+        let project = Project::new(&options, &source);
         for (path, text) in project.files() {
             assert!(!text.contains("{{"), "{path}: {text}");
             assert!(text.ends_with('\n') && !text.ends_with("\n\n"), "{path}");

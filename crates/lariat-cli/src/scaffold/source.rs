@@ -19,9 +19,9 @@ pub(crate) enum Source {
     },
 }
 
-/// What a project says about its source.
+/// The source of Lariat as the project names it.
 #[derive(Debug)]
-pub(super) enum Place {
+pub(super) enum ResolvedSource {
     /// The path from the project to a checkout.
     Path(String),
     Git {
@@ -33,17 +33,18 @@ pub(super) enum Place {
 /// The checkout this program was built from.
 const BUILT_FROM: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
-/// Where the image of a project is built; both the project and the checkout lie below it.
+/// The build folder of a project's image, above both the project and the checkout.
 const BUILD: &str = "/build";
 
 /// What a URL of a repository begins with.
 const SCHEMES: [&str; 5] = ["https://", "http://", "ssh://", "git://", "file://"];
 
 impl Source {
-    /// Reads what `--lariat` says: a URL, maybe with `#` and a revision behind it, or a path.
+    /// Parses `--lariat`: a URL, optionally with `#` and a revision, or a path.
     pub(crate) fn new(text: &OsStr) -> Self {
-        let url = text.to_str();
-        let url = url.filter(|text| SCHEMES.iter().any(|scheme| text.starts_with(scheme)));
+        let url = text
+            .to_str()
+            .filter(|text| SCHEMES.iter().any(|scheme| text.starts_with(scheme)));
         let Some(url) = url else {
             return Self::Checkout(text.into());
         };
@@ -78,13 +79,13 @@ impl Source {
         Ok(Self::Checkout(BUILT_FROM.into()))
     }
 
-    /// Returns the place as a project in a folder sees it.
-    pub(super) fn seen_from(&self, project: &Path) -> Result<Place> {
+    /// Returns the source as a project in a folder sees it.
+    pub(super) fn seen_from(&self, project: &Path) -> Result<ResolvedSource> {
         let folder = match self {
             Self::Checkout(folder) => folder,
             Self::Git { url, revision } => {
                 let (url, revision) = (url.clone(), revision.clone());
-                return Ok(Place::Git { url, revision });
+                return Ok(ResolvedSource::Git { url, revision });
             }
         };
         let resolved = |path: &Path| {
@@ -99,7 +100,7 @@ impl Source {
                 folder.display()
             );
         };
-        Ok(Place::Path(path))
+        Ok(ResolvedSource::Path(path))
     }
 }
 
@@ -107,8 +108,9 @@ fn is_checkout(folder: &Path) -> bool {
     folder.join("crates/lariat/Cargo.toml").is_file()
 }
 
-/// Returns the way from one folder to another, both absolute and without symlinks; none leads to another drive, and
-/// what is no text cannot be written.
+/// Returns the relative path between two absolute folders without symlinks.
+///
+/// It is `None` if they are on different drives, or if the path is not UTF-8.
 fn relative(from: &Path, to: &Path) -> Option<String> {
     let (from, to): (Vec<_>, Vec<_>) = (from.components().collect(), to.components().collect());
     let common = from.iter().zip(&to).take_while(|(a, b)| a == b).count();
@@ -122,14 +124,15 @@ fn relative(from: &Path, to: &Path) -> Option<String> {
     (!path.contains(char::is_control)).then_some(path)
 }
 
-impl Place {
+impl ResolvedSource {
     /// The dependency, as Cargo.toml has it.
     pub(super) fn dependency(&self) -> String {
         match self {
             Self::Path(path) => format!("{{ path = {} }}", toml(&format!("{path}/crates/lariat"))),
             Self::Git { url, revision } => {
-                let revision = revision.as_ref();
-                let revision = revision.map(|revision| format!(", rev = {}", toml(revision)));
+                let revision = revision
+                    .as_ref()
+                    .map(|revision| format!(", rev = {}", toml(revision)));
                 format!("{{ git = {}{} }}", toml(url), revision.unwrap_or_default())
             }
         }
@@ -144,8 +147,9 @@ impl Place {
                 (None, run)
             }
             Self::Git { url, revision } => {
-                let revision = revision.as_ref();
-                let revision = revision.map(|revision| format!(" --rev {}", shell_text(revision)));
+                let revision = revision
+                    .as_ref()
+                    .map(|revision| format!(" --rev {}", shell_text(revision)));
                 let (url, revision) = (shell_text(url), revision.unwrap_or_default());
                 let install = format!("cargo install --git {url}{revision} lariat-cli");
                 (Some(install), "lariat".to_owned())
@@ -168,8 +172,10 @@ impl Place {
         let Self::Path(path) = self else {
             return String::new();
         };
-        let below = path.trim_start_matches("../");
-        let below = if below == ".." { "" } else { below };
+        let below = match path.trim_start_matches("../") {
+            ".." => "",
+            below => below,
+        };
         let target = dockerfile(&format!("{BUILD}/{below}"));
         format!(
             "# The checkout of Lariat has to be where Cargo.toml says; its .dockerignore keeps what was built there out.\n\
@@ -191,8 +197,8 @@ impl Place {
 mod tests {
     use super::*;
 
-    fn place(from: &str, to: &str) -> Place {
-        Place::Path(relative(Path::new(from), Path::new(to)).unwrap())
+    fn resolved(from: &str, to: &str) -> ResolvedSource {
+        ResolvedSource::Path(relative(Path::new(from), Path::new(to)).unwrap())
     }
 
     #[test]
@@ -220,14 +226,14 @@ mod tests {
                 "/build/",
             ),
         ] {
-            let place = place(from, to);
+            let resolved = resolved(from, to);
             let expected = format!("{{ path = \"{path}/crates/lariat\" }}");
-            assert_eq!(place.dependency(), expected);
-            assert_eq!(place.folder(), folder);
+            assert_eq!(resolved.dependency(), expected);
+            assert_eq!(resolved.folder(), folder);
             let copy = format!("COPY --from=lariat [\".\", \"{copied}\"]\n");
-            assert!(place.copy().ends_with(&copy), "{}", place.copy());
+            assert!(resolved.copy().ends_with(&copy), "{}", resolved.copy());
             assert_eq!(
-                place.build_context(),
+                resolved.build_context(),
                 format!(" --build-context lariat={path}")
             );
         }
@@ -235,14 +241,14 @@ mod tests {
 
     #[test]
     fn what_is_in_a_path_is_quoted() {
-        let place = place("/a/shop", r#"/a/my "lariat" $x"#);
+        let resolved = resolved("/a/shop", r#"/a/my "lariat" $x"#);
         assert_eq!(
-            place.dependency(),
+            resolved.dependency(),
             r#"{ path = "../my \"lariat\" $x/crates/lariat" }"#
         );
         let copied = r#""/build/my \\\"lariat\\\" \\$x""#;
-        assert!(place.copy().contains(copied), "{}", place.copy());
-        let (_, command) = place.command();
+        assert!(resolved.copy().contains(copied), "{}", resolved.copy());
+        let (_, command) = resolved.command();
         assert!(
             command.contains(r#" '../my "lariat" $x/Cargo.toml' "#),
             "{command}"
@@ -258,11 +264,11 @@ mod tests {
         let source = |text: &str| Source::new(OsStr::new(text));
         assert_eq!(source("../lariat"), Source::Checkout("../lariat".into()));
         let git = source("https://example.com/lariat.git#v0.1.0");
-        let place = git.seen_from(Path::new("/nowhere")).unwrap();
+        let resolved = git.seen_from(Path::new("/nowhere")).unwrap();
         let dependency = r#"{ git = "https://example.com/lariat.git", rev = "v0.1.0" }"#;
-        assert_eq!(place.dependency(), dependency);
-        assert_eq!((&*place.copy(), &*place.build_context()), ("", ""));
-        let (install, command) = place.command();
+        assert_eq!(resolved.dependency(), dependency);
+        assert_eq!((&*resolved.copy(), &*resolved.build_context()), ("", ""));
+        let (install, command) = resolved.command();
         let expected = "cargo install --git https://example.com/lariat.git --rev v0.1.0 lariat-cli";
         assert_eq!((install.as_deref(), &*command), (Some(expected), "lariat"));
         let plain = source("ssh://git@example.com/lariat").seen_from(Path::new("/nowhere"));

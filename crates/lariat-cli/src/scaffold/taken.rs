@@ -13,7 +13,7 @@ pub(super) const KEYWORDS: &[&str] = &[
 /// The libraries that come with Rust.
 pub(super) const LIBRARIES: &[&str] = &["alloc", "core", "proc-macro", "std", "test"];
 
-/// What cargo calls its own folders, where programs are built, and what Windows calls its devices.
+/// Names of cargo's own folders, and of devices on Windows.
 pub(super) const FOLDERS: &[&str] = &[
     "aux",
     "build",
@@ -43,7 +43,7 @@ pub(super) const FOLDERS: &[&str] = &[
     "prn",
 ];
 
-/// What the project calls its modules and functions, which are imported from the package.
+/// Names of the project's modules and functions, which are imported from the package.
 pub(super) const MODULES: &[&str] = &["health", "operator"];
 
 /// Packages that the project uses: another of the name would be mistaken for them.

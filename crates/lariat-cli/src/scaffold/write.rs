@@ -11,12 +11,11 @@ use super::permissions;
 use super::project::{PERMISSIONS, Project};
 use super::source::Source;
 
-/// Writes the project, and says what to do with it.
+/// Writes the project, and returns the next steps.
 pub(crate) fn run(options: &Options) -> Result<String> {
     let given = options.path.clone();
     let folder = given.unwrap_or_else(|| PathBuf::from(options.name.as_str()));
-    let source = options.lariat.clone();
-    let source = source.map_or_else(Source::default, Ok)?;
+    let source = options.lariat.clone().map_or_else(Source::default, Ok)?;
     source.check()?;
     let permissions = permissions::manifests(options)?;
     make(&folder)?;

@@ -1,4 +1,4 @@
-//! Creating objects, or bringing those that are there up to date.
+//! Creation and update of objects.
 
 use std::collections::HashMap;
 
@@ -13,13 +13,13 @@ use serde_json::Value;
 
 use super::document::Document;
 
-/// The namespace of objects that name none.
+/// The namespace of objects without one.
 const NAMESPACE: &str = "default";
 
-/// What must be there before the rest.
+/// The kinds to create before the rest.
 const DEFINITION: &str = "CustomResourceDefinition";
 
-/// Creates or updates the objects: definitions, then namespaces, then the rest, each in their order.
+/// Creates or updates the objects: CRDs, then namespaces, then the rest, each in order.
 pub(crate) async fn apply(client: &Client, mut documents: Vec<Document>) -> Result<()> {
     if documents.is_empty() {
         return Ok(());
@@ -79,7 +79,7 @@ struct Applier<'a> {
     resources: HashMap<String, Vec<Served>>,
 }
 
-/// What discovery says about a resource.
+/// A resource in discovery.
 #[derive(Debug, Clone, Deserialize)]
 struct Served {
     name: String,
@@ -93,14 +93,14 @@ struct ServedList {
 }
 
 impl Applier<'_> {
-    /// Creates the object, or brings the one that is there up to it.
+    /// Creates the object, or updates the existing one.
     async fn put(&mut self, document: &Document) -> Result<()> {
         let all = self.path(document).await?;
         match self.send(Method::POST, &all, &document.object).await {
             Err(Error::Api(status)) if status.reason == "AlreadyExists" => {}
             other => return other.map_err(readable),
         }
-        // What a patch does not name stays, such as what the server allotted.
+        // A patch keeps other fields, such as those that the server set.
         let path = format!("{all}/{}", document.text("/metadata/name"));
         let patched = self.send(Method::PATCH, &path, &document.object).await;
         patched.map_err(readable)
@@ -115,9 +115,9 @@ impl Applier<'_> {
             format!("/api/{version}")
         };
         let served = self.served(version, &root).await?;
-        let mut served = served.iter().filter(|each| !each.name.contains('/'));
-        let resource = served.find(|each| each.kind == kind);
-        let resource = resource
+        let resource = served
+            .iter()
+            .find(|each| each.kind == kind && !each.name.contains('/'))
             .ok_or_else(|| anyhow!("{version} {kind} is not served; is its definition missing?"))?;
         let namespace = match document.text("/metadata/namespace") {
             "" => NAMESPACE,
@@ -149,16 +149,18 @@ impl Applier<'_> {
             Method::PATCH => "application/merge-patch+json",
             _ => "application/json",
         };
-        let request = Request::builder().method(method).uri(path);
-        let request = request.header("content-type", media);
-        let request = request.body(object.to_string().into_bytes());
         let failed = kube::core::request::Error::BuildRequest;
-        let request = request.map_err(|error| Error::BuildRequest(failed(error)))?;
+        let request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header("content-type", media)
+            .body(object.to_string().into_bytes())
+            .map_err(|error| Error::BuildRequest(failed(error)))?;
         self.client.request::<Value>(request).await.map(drop)
     }
 }
 
-/// Removes what is of no use from an error of kube.
+/// Removes redundant parts of kube's error.
 fn readable(error: Error) -> anyhow::Error {
     match error {
         Error::Api(status) => anyhow!("{}", status.message),

@@ -5,16 +5,16 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-/// One object of a file, and where it stands.
+/// One object of a file, and its location.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Document {
-    pub(crate) place: Place,
+    pub(crate) location: DocumentLocation,
     pub(crate) object: Value,
 }
 
-/// Where an object stands.
+/// The location of an object.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Place {
+pub(crate) struct DocumentLocation {
     pub(super) file: PathBuf,
     /// The number of its document in the file, from 1.
     pub(super) document: usize,
@@ -22,7 +22,7 @@ pub(crate) struct Place {
     pub(super) item: Option<usize>,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for DocumentLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}, document {}", self.file.display(), self.document)?;
         self.item.map_or(Ok(()), |item| write!(f, ", item {item}"))
@@ -35,10 +35,10 @@ impl Document {
         value.unwrap_or_default()
     }
 
-    /// Names the object for errors: where it stands, its kind and its name.
+    /// Names the object for errors: its location, kind and name.
     pub(crate) fn title(&self) -> String {
         let (kind, name) = (self.text("/kind"), self.text("/metadata/name"));
-        let title = format!("{}, {kind} {name}", self.place);
+        let title = format!("{}, {kind} {name}", self.location);
         // A document without a name, or without either, has less to say.
         title.trim_end_matches([' ', ',']).to_owned()
     }

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, anyhow, ensure};
 use serde_json::Value;
 
-use super::document::{Document, Place};
+use super::document::{Document, DocumentLocation};
 
-/// What files in a folder are read by.
+/// The extensions of the files to read in a folder.
 const EXTENSIONS: [&str; 3] = ["yaml", "yml", "json"];
 
 /// Reads the objects of files, and of the files in folders by name.
@@ -16,8 +16,8 @@ pub(crate) fn read(paths: &[PathBuf]) -> Result<Vec<Document>> {
     let mut documents = Vec::new();
     for path in paths {
         for file in files(path)? {
-            let text = fs::read_to_string(&file);
-            let text = text.with_context(|| format!("cannot read {}", file.display()))?;
+            let text = fs::read_to_string(&file)
+                .with_context(|| format!("cannot read {}", file.display()))?;
             documents.extend(parse(&file, &text)?);
         }
     }
@@ -50,17 +50,17 @@ fn files(path: &Path) -> Result<Vec<PathBuf>> {
 fn parse(file: &Path, text: &str) -> Result<Vec<Document>> {
     let mut documents = Vec::new();
     for (number, value) in values(file, text)? {
-        let place = Place {
+        let location = DocumentLocation {
             file: file.to_owned(),
             document: number,
             item: None,
         };
-        unfold(place, value, &mut documents)?;
+        unfold(location, value, &mut documents)?;
     }
     Ok(documents)
 }
 
-/// Returns the values of a file with their numbers; documents with nothing in them count, and are left out.
+/// Returns the values of a file with their numbers; empty documents count, but are left out.
 fn values(file: &Path, text: &str) -> Result<Vec<(usize, Value)>> {
     let values = if text.trim_start().starts_with(['{', '[']) && !separates(text) {
         json(text)
@@ -95,7 +95,7 @@ fn yaml(text: &str) -> Vec<Result<Value>> {
     let mut documents = vec![String::new()];
     for (number, line) in text.lines().enumerate() {
         if is_separator(line) {
-            // What stands before it is as many empty lines, so that errors name the line of the file.
+            // Text before it is replaced by as many empty lines, so that errors have the line numbers of the file.
             documents.push("\n".repeat(number));
         }
         let line = line
@@ -130,16 +130,16 @@ fn yaml_value(document: &str) -> Result<Value> {
     if document.lines().all(is_blank) {
         return Ok(Value::Null);
     }
-    // Who seeds a cluster of their own does not attack it, and bundles of definitions are large.
+    // The user's own files are trusted, and bundles of definitions are large.
     let options = serde_saphyr::options! { budget: None, with_snippet: false };
     serde_saphyr::from_str_with_options(document, options).map_err(|error| anyhow!("{error}"))
 }
 
 /// Adds an object, or the objects of a `List`.
-fn unfold(place: Place, object: Value, documents: &mut Vec<Document>) -> Result<()> {
-    let document = Document { place, object };
+fn unfold(location: DocumentLocation, object: Value, documents: &mut Vec<Document>) -> Result<()> {
+    let document = Document { location, object };
     let kind = document.text("/kind");
-    ensure!(!kind.is_empty(), "{}: it has no kind", document.place);
+    ensure!(!kind.is_empty(), "{}: it has no kind", document.location);
     ensure!(
         !document.text("/apiVersion").is_empty(),
         "{}: it has no apiVersion",
@@ -148,11 +148,11 @@ fn unfold(place: Place, object: Value, documents: &mut Vec<Document>) -> Result<
     let items = document.object.get("items").and_then(Value::as_array);
     if let Some(items) = items.filter(|_| kind.ends_with("List")) {
         for (at, item) in items.iter().enumerate() {
-            let place = Place {
+            let location = DocumentLocation {
                 item: Some(at + 1),
-                ..document.place.clone()
+                ..document.location.clone()
             };
-            unfold(place, item.clone(), documents)?;
+            unfold(location, item.clone(), documents)?;
         }
         return Ok(());
     }
@@ -179,7 +179,7 @@ mod tests {
     const POD: &str = "apiVersion: v1\nkind: Pod\nmetadata: {name: web}\n";
 
     #[test]
-    fn documents_and_lists_are_told_apart() {
+    fn documents_and_lists_are_distinguished() {
         let one = |number| Ok(vec![format!("a.yaml, document {number}, Pod web")]);
         assert_eq!(titles(POD), one(1));
         assert_eq!(titles(&format!("---\n{POD}")), one(1));
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_tell_file_document_and_line() {
+    fn errors_have_file_document_and_line() {
         for (text, expected) in [
             (format!("{POD}---\na: [\n"), "a.yaml, document 2: "),
             (format!("{POD}---\n\n\na: b: c\n"), "line 7"),

@@ -237,7 +237,7 @@ async fn reviews_are_checked_and_not_kept() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_administrator_can_act_as_somebody_else() {
+async fn an_administrator_can_impersonate_others() {
     let bench = bench(builder().rbac()).await;
     let jane = [
         ("impersonate-user", "jane"),
@@ -260,7 +260,7 @@ async fn an_administrator_can_act_as_somebody_else() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_token_for_somebody_else_is_none_for_the_server() {
+async fn a_token_for_another_audience_is_refused() {
     let bench = bench(builder().rbac()).await;
     bench
         .post(ACCOUNTS, &json!({"metadata": {"name": "bot"}}))

@@ -13,7 +13,7 @@ use crate::bench::{Bench, CONFIG_MAPS};
 
 const LIMIT: usize = 3 * 1024 * 1024;
 
-/// Sends a ConfigMap of some size in pieces, without telling how many there will be.
+/// Sends a ConfigMap of some size in chunks, without a content length.
 async fn send_pieces(bench: &Bench, size: usize) -> StatusCode {
     let object = json!({"metadata": {"name": "a"}, "data": {"a": "b"}}).to_string();
     let padded = format!("{object}{}", " ".repeat(size - object.len()));

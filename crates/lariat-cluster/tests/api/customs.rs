@@ -162,8 +162,9 @@ async fn a_deprecated_version_warns() {
 
 const SPEC: &str = "spec.validation.openAPIV3Schema.properties[spec]";
 
-/// Checks the one thing that is wrong with a definition whose schema of `spec` is the given one; its
-/// place is told from there on.
+/// Checks the only error of a definition whose schema of `spec` is the given one.
+///
+/// The expected path starts there.
 async fn refuses_schema(schema: &Value, expected: &str) {
     let bench = Bench::new().await;
     let mut definition = widgets(&json!({}));

@@ -9,7 +9,7 @@ use crate::bench::{Answer, Bench, CONFIG_MAPS, text, version};
 const PODS: &str = "/api/v1/namespaces/default/pods";
 const JOBS: &str = "/apis/batch/v1/namespaces/default/jobs";
 
-/// A cluster in which nobody collects garbage, so that what waits for it stays.
+/// A cluster without garbage collection, so that objects that wait for it stay.
 async fn bench() -> Bench {
     let bench = Bench::new().await;
     bench.cluster.control().pause_garbage_collection();
@@ -260,7 +260,7 @@ async fn owner_references_are_complete() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Whatever a client sends as options, it is told what is wrong with them.
+    /// Whatever a client sends as options, the response names what is wrong with them.
     #[test]
     fn no_options_break_the_server(body in "\\PC{0,40}|[{\\[]\"(kind|dryRun|preconditions|gracePeriodSeconds)\":[-0-9a-z\"\\[\\]{}]{0,20}}") {
         let runtime = tokio::runtime::Builder::new_current_thread()

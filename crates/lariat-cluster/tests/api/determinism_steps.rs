@@ -6,31 +6,24 @@ use std::time::Duration;
 use fastrand::Rng;
 use futures::future::join_all;
 use http::{Method, Request};
-use http_body_util::{BodyExt, Full};
+use http_body_util::Full;
 use lariat_cluster::faults::{Action, After, Refusal, Rule, StatusCode};
-use lariat_cluster::{Cluster, ClusterService, Commit, Snapshot, Time, Workloads};
-use parking_lot::Mutex;
+use lariat_cluster::{Cluster, Commit, Snapshot, Time, Workloads};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
-use tower_service::Service;
 
 use crate::bench::{Bench, CONFIG_MAPS};
+use crate::determinism_lines::{Lines, TIMEOUT, follow, send};
 use crate::fuzz::served;
 use crate::fuzz_objects::{pick, sound};
 use crate::fuzz_requests::{Ask, Served, ask};
 use crate::kinds::definition;
 
-/// Longer than any request takes that is answered, on paused time.
-const TIMEOUT: Duration = Duration::from_secs(120);
-
 /// The most watches there are at a time.
 const WATCHES: usize = 12;
 
 const NAMES: [&str; 4] = ["a", "b", "c", "d"];
-
-/// What was answered to anybody, in the order in which it was.
-type Lines = Arc<Mutex<Vec<String>>>;
 
 struct Run {
     bench: Bench,
@@ -368,61 +361,6 @@ fn of(method: Method, path: String, media: &'static str, body: &Value) -> Ask {
             body.to_string().into_bytes()
         },
     }
-}
-
-/// Notes what a request is answered, and of an answer that goes on what comes in a while.
-async fn send(mut service: ClusterService, ask: &Ask, name: String, lines: &Lines) {
-    let mut request = Request::builder().method(&ask.method).uri(&ask.path);
-    for (name, value) in &ask.headers {
-        request = request.header(*name, value);
-    }
-    // What is no URI does not get as far as the cluster.
-    let Ok(request) = request.body(Full::<bytes::Bytes>::from(ask.body.clone())) else {
-        return;
-    };
-    lines
-        .lock()
-        .push(format!("{name}: {} {}", ask.method, ask.path));
-    let answered = note(&mut service, request, &name, lines);
-    if timeout(TIMEOUT, answered).await.is_err() {
-        lines.lock().push(format!("{name}: no more"));
-    }
-}
-
-/// Notes everything a watch is sent.
-async fn follow(
-    mut service: ClusterService,
-    request: Request<Full<bytes::Bytes>>,
-    name: String,
-    lines: Lines,
-) {
-    note(&mut service, request, &name, &lines).await;
-}
-
-async fn note(
-    service: &mut ClusterService,
-    request: Request<Full<bytes::Bytes>>,
-    name: &str,
-    lines: &Lines,
-) {
-    let response = match service.call(request).await {
-        Ok(response) => response,
-        Err(error) => return lines.lock().push(format!("{name}: {error}")),
-    };
-    let (parts, mut body) = response.into_parts();
-    lines
-        .lock()
-        .push(format!("{name}: {} {:?}", parts.status, parts.headers));
-    while let Some(frame) = body.frame().await {
-        lines.lock().push(match frame {
-            Ok(frame) => format!(
-                "{name}: {}",
-                frame.into_data().unwrap_or_default().escape_ascii()
-            ),
-            Err(error) => format!("{name}: {error}"),
-        });
-    }
-    lines.lock().push(format!("{name}: the end"));
 }
 
 fn action(rng: &mut Rng) -> Action {

@@ -149,7 +149,7 @@ async fn a_built_in_kind_is_explained_by_its_type() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn health_tells_its_checks_if_asked() {
+async fn health_lists_its_checks_on_request() {
     let bench = Bench::new().await;
     assert_eq!(bench.get("/livez").await.text, "ok");
     let verbose = bench.get("/readyz?verbose").await.text;

@@ -13,7 +13,7 @@ fn refuse() -> Action {
     Action::Refuse(Refusal::new(StatusCode::SERVICE_UNAVAILABLE))
 }
 
-/// Tells which of some requests are refused.
+/// Returns which of some requests are refused.
 async fn refused(bench: &Bench, paths: &[&str]) -> Vec<bool> {
     let mut refused = Vec::new();
     for path in paths {

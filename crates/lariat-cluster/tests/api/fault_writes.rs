@@ -6,7 +6,7 @@ use lariat_cluster::faults::{Action, Rule};
 use serde_json::json;
 
 #[tokio::test(start_paused = true)]
-async fn the_nth_update_conflicts_with_a_change_by_somebody_else() {
+async fn the_nth_update_conflicts_with_a_foreign_change() {
     let bench = Bench::new().await;
     let conflict = Rule::new(Action::Conflict).verb("update").nth(2);
     bench.cluster.faults().add(conflict);

@@ -15,7 +15,7 @@ pub(crate) struct Ask {
     pub(crate) body: Vec<u8>,
 }
 
-/// A resource as discovery tells of it.
+/// A resource as discovery lists it.
 #[derive(Debug)]
 pub(crate) struct Served {
     /// `/api/v1`, `/apis/apps/v1`

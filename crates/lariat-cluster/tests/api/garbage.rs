@@ -236,18 +236,18 @@ async fn many_dependents_of_other_kinds_go_too() {
 
 /// One thing that happens to objects `o0` to `o7`.
 #[derive(Debug, Clone)]
-enum Step {
+enum Operation {
     /// Creates an object that is owned by others, which may not exist any more.
     Create(usize, Vec<(usize, bool)>),
     Delete(usize, &'static str),
 }
 
-fn steps() -> impl Strategy<Value = Vec<Step>> {
+fn steps() -> impl Strategy<Value = Vec<Operation>> {
     let owners = prop::collection::vec((0..8_usize, any::<bool>()), 0..3);
     let policy = prop::sample::select(vec!["Background", "Foreground", "Orphan"]);
     let step = prop_oneof![
-        3 => (0..8_usize, owners).prop_map(|(name, owners)| Step::Create(name, owners)),
-        1 => (0..8_usize, policy).prop_map(|(name, policy)| Step::Delete(name, policy)),
+        3 => (0..8_usize, owners).prop_map(|(name, owners)| Operation::Create(name, owners)),
+        1 => (0..8_usize, policy).prop_map(|(name, policy)| Operation::Delete(name, policy)),
     ];
     prop::collection::vec(step, 1..30)
 }
@@ -297,13 +297,13 @@ impl Model {
     }
 }
 
-async fn run(steps: Vec<Step>) {
+async fn run(steps: Vec<Operation>) {
     let bench = Bench::new().await;
     let mut model = Model::default();
     let mut last_uids = vec!["never".to_owned(); 8];
     for step in steps {
         match step {
-            Step::Create(name, owners) if !model.objects.contains_key(&name) => {
+            Operation::Create(name, owners) if !model.objects.contains_key(&name) => {
                 let mut references: BTreeMap<usize, bool> = owners.into_iter().collect();
                 references.remove(&name);
                 let uids: Vec<String> = references
@@ -323,8 +323,8 @@ async fn run(steps: Vec<Step>) {
                 model.objects.insert(name, (uid, uids));
                 model.collect();
             }
-            Step::Create(..) => {}
-            Step::Delete(name, policy) => {
+            Operation::Create(..) => {}
+            Operation::Delete(name, policy) => {
                 let path = format!("{CONFIG_MAPS}/o{name}?propagationPolicy={policy}");
                 bench.delete(&path).await;
                 model.delete(name, policy);
@@ -357,7 +357,7 @@ async fn run(steps: Vec<Step>) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// Whatever is created and deleted, what is left is what a live owner holds or nobody owns.
+    /// Whatever is created and deleted, the rest has a live owner or none.
     #[test]
     fn what_is_left_is_what_a_live_owner_holds(steps in steps()) {
         let runtime = tokio::runtime::Builder::new_current_thread()

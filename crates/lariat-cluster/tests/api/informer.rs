@@ -1,4 +1,4 @@
-//! A model of an informer: a cache that is filled by one watch and checks every event it is told.
+//! A model of an informer: a cache that is filled by one watch and checks every event.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -17,6 +17,8 @@ mod deletion;
 #[cfg(feature = "workloads")]
 mod determinism;
 #[cfg(feature = "workloads")]
+mod determinism_lines;
+#[cfg(feature = "workloads")]
 mod determinism_steps;
 mod discovery;
 mod establishing;

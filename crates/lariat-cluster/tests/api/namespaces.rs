@@ -86,7 +86,7 @@ async fn a_namespace_that_is_stuck_says_what_holds_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn watchers_see_a_namespace_terminate_tell_its_conditions_and_go() {
+async fn watchers_see_a_namespace_terminate_show_its_conditions_and_go() {
     let bench = shop(Time::fast()).await;
     put_in(&bench, "a", json!([])).await;
     let mut watch = bench
@@ -97,8 +97,11 @@ async fn watchers_see_a_namespace_terminate_tell_its_conditions_and_go() {
     let (_, marked) = watch.event().await;
     assert_eq!(marked["status"], json!({"phase": "Terminating"}));
     assert!(marked["metadata"]["deletionGracePeriodSeconds"].is_null());
-    let (_, told) = watch.event().await;
-    assert_eq!(told["status"]["conditions"].as_array().unwrap().len(), 5);
+    let (_, namespace) = watch.event().await;
+    assert_eq!(
+        namespace["status"]["conditions"].as_array().unwrap().len(),
+        5
+    );
     assert_eq!(watch.short().await, "DELETED shop");
 }
 
@@ -114,7 +117,7 @@ async fn real_time_leaves_the_contents_for_five_seconds() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_namespace_waits_while_nobody_empties_it() {
+async fn a_namespace_waits_until_it_is_empty() {
     let bench = shop(Time::fast()).await;
     let control = bench.cluster.control();
     control.pause_namespace_deletion();

@@ -22,7 +22,7 @@ fn body(api_version: &str, kind: &str, message: &[u8]) -> Vec<u8> {
     [b"k8s\0", &unknown.concat()[..]].concat()
 }
 
-/// Options that delete only an object of a UID nobody has.
+/// Options that delete only an object of a UID that no object has.
 fn options(api_version: &str) -> Vec<u8> {
     body(api_version, "DeleteOptions", &field(2, &field(1, b"other")))
 }

@@ -251,7 +251,7 @@ async fn discovery_lists_kinds_and_subresources() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn unknown_paths_are_told_apart_as_a_real_server_does() {
+async fn unknown_paths_are_answered_as_by_a_real_server() {
     let bench = Bench::new().await;
     for path in [
         "/apis/nope.dev",
@@ -288,7 +288,7 @@ async fn unknown_paths_are_told_apart_as_a_real_server_does() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_journal_tells_verbs_and_resources() {
+async fn the_journal_has_verbs_and_resources() {
     let bench = Bench::new().await;
     bench.config_map("a", json!({})).await;
     bench.get(&format!("{CONFIG_MAPS}/a")).await;

@@ -43,7 +43,7 @@ async fn a_restore_is_a_stream_of_changes_to_an_open_watch() {
     assert!(after.keys().eq(before.keys()));
     for (key, mut object) in after {
         let (was, is) = (version(&before[&key]), version(&object));
-        // What nobody touched has the version it had; all else has one above all there were.
+        // Untouched objects keep their version; all others have one above all earlier ones.
         let kept = text(&object, "/metadata/name") == "kept";
         assert!(
             if kept { is == was } else { is > now },
@@ -178,7 +178,7 @@ async fn a_restored_backup_takes_versions_back_and_cuts_watches() {
 }
 
 #[derive(Debug, Clone)]
-enum Step {
+enum Operation {
     Put(u8),
     Delete(u8),
     Snapshot,
@@ -186,13 +186,13 @@ enum Step {
     Rest,
 }
 
-fn step() -> impl Strategy<Value = Step> {
+fn step() -> impl Strategy<Value = Operation> {
     prop_oneof![
-        6 => (0_u8..5).prop_map(Step::Put),
-        3 => (0_u8..5).prop_map(Step::Delete),
-        1 => Just(Step::Snapshot),
-        1 => any::<u8>().prop_map(Step::Restore),
-        2 => Just(Step::Rest),
+        6 => (0_u8..5).prop_map(Operation::Put),
+        3 => (0_u8..5).prop_map(Operation::Delete),
+        1 => Just(Operation::Snapshot),
+        1 => any::<u8>().prop_map(Operation::Restore),
+        2 => Just(Operation::Rest),
     ]
 }
 
@@ -218,16 +218,16 @@ proptest! {
             let mut snapshots = vec![bench.cluster.snapshot()];
             for (at, step) in steps.iter().enumerate() {
                 match step {
-                    Step::Put(number) => put(&bench, *number, at).await,
-                    Step::Delete(number) => {
+                    Operation::Put(number) => put(&bench, *number, at).await,
+                    Operation::Delete(number) => {
                         bench.delete(&format!("{CONFIG_MAPS}/object-{number}")).await;
                     }
-                    Step::Snapshot => snapshots.push(bench.cluster.snapshot()),
-                    Step::Restore(which) => {
+                    Operation::Snapshot => snapshots.push(bench.cluster.snapshot()),
+                    Operation::Restore(which) => {
                         let which = usize::from(*which) % snapshots.len();
                         bench.cluster.restore(&snapshots[which]).await.expect("it has no file");
                     }
-                    Step::Rest => informer.check(&bench).await,
+                    Operation::Rest => informer.check(&bench).await,
                 }
             }
             informer.check(&bench).await;

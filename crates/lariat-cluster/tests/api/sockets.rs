@@ -266,7 +266,7 @@ mod secure {
 
     use super::*;
 
-    /// For 127.0.0.1 and localhost, until 2126; nobody else trusts it.
+    /// For 127.0.0.1 and localhost, until 2126; only tests trust it.
     const CERTIFICATE: &str = include_str!("tls/localhost.crt");
     const KEY: &str = include_str!("tls/localhost.key");
 

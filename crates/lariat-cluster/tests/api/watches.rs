@@ -9,7 +9,7 @@ fn watch(query: &str) -> String {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_watch_from_a_version_tells_every_later_change_in_order() {
+async fn a_watch_from_a_version_reports_every_later_change_in_order() {
     let bench = Bench::new().await;
     bench.config_map("before", json!({})).await;
     let list = version(&bench.get(CONFIG_MAPS).await.json());
@@ -310,7 +310,7 @@ async fn a_kind_that_is_defined_again_has_no_history_from_before() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_watch_with_much_to_tell_ends_in_time() {
+async fn a_watch_with_many_events_ends_in_time() {
     let bench = Bench::new().await;
     let mut watch = bench
         .watch(&format!("{CONFIG_MAPS}?watch=1&timeoutSeconds=1"))

@@ -171,6 +171,6 @@ async fn apply_shares_objects_between_managers() {
     assert_eq!(
         managers.len(),
         1,
-        "what they do not apply any more, and nobody else does, is gone"
+        "fields that no manager applies any more are gone"
     );
 }

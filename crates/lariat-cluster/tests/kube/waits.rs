@@ -35,7 +35,7 @@ async fn a_wait_sees_what_happens_after_it_began() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_wait_in_vain_tells_what_it_saw() {
+async fn a_wait_in_vain_reports_what_it_saw() {
     let cluster = Cluster::builder().seed(1).for_test().await;
     let client = cluster.client();
     let pods: Api<DynamicObject> = pod("web").api(&client);

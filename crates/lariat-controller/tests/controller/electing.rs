@@ -4,12 +4,9 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::{HeaderValue, Request, StatusCode};
+use http::StatusCode;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
-use kube::Client;
 use kube::api::{Api, ObjectMeta, PostParams};
-use kube::client::Body;
-use lariat_cluster::Cluster;
 use lariat_cluster::faults::{Action, Refusal, Rule};
 use lariat_controller::{
     Context, ControllerOptions, FactoryBuilder, HandlerError, HandlerOptions, Lease, Outcome,
@@ -20,74 +17,9 @@ use parking_lot::Mutex;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
-use tower::ServiceExt;
 
 use crate::bench::{Bench, Calls, SECOND, recorder};
-
-/// A replica of a program that handles ConfigMaps.
-struct Replica {
-    factory: SharedControllerFactory,
-    calls: Calls,
-    stop: CancellationToken,
-    run: JoinSet<Result<(), RunError>>,
-}
-
-impl Replica {
-    fn start(cluster: &Cluster, name: &'static str) -> Self {
-        Self::start_with(cluster, name, |builder| builder)
-    }
-
-    fn start_with(
-        cluster: &Cluster,
-        name: &'static str,
-        options: impl FnOnce(FactoryBuilder) -> FactoryBuilder,
-    ) -> Self {
-        let factory = options(elected(cluster, name)).build();
-        let (calls, handler) = recorder(|_| async { Ok(Outcome::done()) });
-        let config_maps = factory.for_object::<ConfigMap>();
-        config_maps
-            .register_handler("log", handler)
-            .expect("registered");
-        let (running, stop) = (factory.clone(), CancellationToken::new());
-        let stopped = stop.clone().cancelled_owned();
-        let mut run = JoinSet::new();
-        run.spawn(async move { running.run(2, stopped).await });
-        Self {
-            factory,
-            calls,
-            stop,
-            run,
-        }
-    }
-
-    fn leads(&self) -> bool {
-        self.factory.leadership().expect("it takes part").leads()
-    }
-
-    async fn stop(&mut self) -> Result<(), RunError> {
-        self.stop.cancel();
-        self.ended().await
-    }
-
-    async fn ended(&mut self) -> Result<(), RunError> {
-        ended(&mut self.run).await
-    }
-}
-
-async fn ended(run: &mut JoinSet<Result<(), RunError>>) -> Result<(), RunError> {
-    let ended = run.join_next().await.expect("it ends once");
-    ended.expect("it does not panic")
-}
-
-fn elected(cluster: &Cluster, name: &'static str) -> FactoryBuilder {
-    let agent = move |mut request: Request<Body>| {
-        let headers = request.headers_mut();
-        headers.insert("user-agent", HeaderValue::from_static(name));
-        request
-    };
-    let client = Client::new(cluster.service().map_request(agent), "default");
-    SharedControllerFactory::builder(client).leader_election(Lease::new("shop").identity(name))
-}
+use crate::electing_bench::{Replica, elected, ended};
 
 #[tokio::test(start_paused = true)]
 async fn only_the_leader_calls_handlers_and_the_next_one_starts_with_all_objects() {

@@ -324,7 +324,7 @@ async fn caches_are_stopped_one_by_one_and_can_be_looked_for() {
     drop(cache);
     // A controller that was only looked at has no handler that could end it.
     time::sleep(5 * SECOND).await;
-    assert!(secrets.status().is_none(), "nobody uses it");
+    assert!(secrets.status().is_none(), "the kind is not used");
     assert_eq!(kinds(), ["ConfigMap"]);
 }
 

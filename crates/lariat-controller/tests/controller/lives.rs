@@ -25,7 +25,7 @@ async fn a_scoped_handler_is_called_until_its_token_is_cancelled() {
     bench.create("a").await;
     settle().await;
     scope.cancel();
-    // At once, without waiting for anybody.
+    // At once, without waiting for others.
     bench.change("a", "1").await;
     settle().await;
     assert_eq!((scoped.len(), others.len()), (1, 2));
@@ -86,7 +86,7 @@ async fn a_scope_that_ends_while_nothing_runs_is_known_at_the_next_start() {
     assert_eq!(scoped.len(), 0);
     assert!(
         bench.config_maps.status().is_none(),
-        "nobody needs the kind"
+        "the kind is not needed"
     );
     bench.factory.stop().await.unwrap();
 }

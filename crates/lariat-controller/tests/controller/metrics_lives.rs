@@ -91,7 +91,7 @@ async fn cached_objects_are_counted_until_the_cache_is_given_up() {
     settle().await;
     assert_eq!((objects(), adds()), (Some(0.0), Some(2.0)));
     only.deregister().await;
-    assert_eq!(adds(), None, "nobody handles the kind");
+    assert_eq!(adds(), None, "the kind has no handler");
     assert_eq!(objects(), Some(0.0), "it is cached for some time yet");
     time::sleep(10 * SECOND).await;
     assert_eq!(objects(), None);

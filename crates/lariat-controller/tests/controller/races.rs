@@ -166,7 +166,7 @@ async fn subscribers_that_enqueue_and_first_uses_of_a_kind_do_not_block_each_oth
         let both = async { tokio::join!(creates, churn) };
         time::timeout(20 * SECOND, both)
             .await
-            .expect("nobody waits for ever");
+            .expect("no wait lasts for ever");
         bench.factory.stop().await.unwrap();
     }
 }
@@ -191,7 +191,7 @@ async fn a_hundred_tasks_register_enqueue_and_leave_while_the_factory_stops_and_
                 registered.deregister().await;
                 let seen = calls.len();
                 tokio::task::yield_now().await;
-                assert_eq!(calls.len(), seen, "nobody is called once gone");
+                assert_eq!(calls.len(), seen, "no handler is called once it is gone");
             }
         });
     }
@@ -204,7 +204,7 @@ async fn a_hundred_tasks_register_enqueue_and_leave_while_the_factory_stops_and_
     let joined = async { while tasks.join_next().await.transpose().unwrap().is_some() {} };
     time::timeout(20 * SECOND, joined)
         .await
-        .expect("nobody waits for ever");
+        .expect("no wait lasts for ever");
     let calls = bench.record("after");
     bench.start().await;
     bench.change("a", "1").await;

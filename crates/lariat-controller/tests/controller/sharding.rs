@@ -2,203 +2,20 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
-use http::{HeaderValue, Request};
-use k8s_openapi::api::core::v1::{ConfigMap, Secret};
-use kube::Client;
-use kube::client::Body;
+use k8s_openapi::api::core::v1::Secret;
 use lariat_cache::{KindOptions, Storage};
-use lariat_cluster::Cluster;
 use lariat_cluster::faults::{Action, After, Rule};
 use lariat_controller::{
-    Context, ControllerOptions, Enqueue, FactoryBuilder, HandlerError, Lease, Outcome, RunError,
-    ShardKey, Sharding, SharedController, SharedControllerFactory,
+    Context, ControllerOptions, Enqueue, HandlerError, Outcome, RunError, ShardKey,
 };
 use lariat_core::{Gvk, ObjectKey};
 use parking_lot::Mutex;
 use serde_json::json;
-use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
-use tokio_util::sync::CancellationToken;
-use tower::ServiceExt;
 
 use crate::bench::{Bench, SECOND};
-
-/// As many as there are slow objects: which replica has which is random, and all thirty are with one once in 2³⁰ runs.
-const WORKERS: usize = 30;
-
-/// The calls of all replicas.
-#[derive(Clone, Default)]
-struct Ledger {
-    inner: Arc<Mutex<Calls>>,
-}
-
-#[derive(Default)]
-struct Calls {
-    /// Who has a key.
-    under_way: BTreeMap<ObjectKey, &'static str>,
-    ended: Vec<(ObjectKey, &'static str)>,
-}
-
-/// A call under way; it ends when it is dropped.
-struct RunningCall {
-    ledger: Ledger,
-    key: ObjectKey,
-}
-
-impl Ledger {
-    /// Notes a call, of a key that no other replica may have.
-    fn enter(&self, key: &ObjectKey, by: &'static str) -> RunningCall {
-        let other = self.inner.lock().under_way.insert(key.clone(), by);
-        assert_eq!(other, None, "{by} and another have {key}");
-        RunningCall {
-            ledger: self.clone(),
-            key: key.clone(),
-        }
-    }
-
-    fn clear(&self) {
-        self.inner.lock().ended.clear();
-    }
-
-    /// Returns how often each replica handled each key since the last clearing.
-    fn counts(&self) -> BTreeMap<(ObjectKey, &'static str), u32> {
-        let mut counts = BTreeMap::new();
-        for call in &self.inner.lock().ended {
-            *counts.entry(call.clone()).or_default() += 1;
-        }
-        counts
-    }
-
-    /// Returns the replica that handled each key, after checking that each key was handled once.
-    fn holders(&self) -> BTreeMap<ObjectKey, &'static str> {
-        let mut holders = BTreeMap::new();
-        for ((key, by), count) in self.counts() {
-            assert_eq!(count, 1, "{by} handled {key} {count} times");
-            let other = holders.insert(key.clone(), by);
-            assert_eq!(other, None, "{by} handled {key} as well");
-        }
-        holders
-    }
-}
-
-impl Drop for RunningCall {
-    fn drop(&mut self) {
-        let mut calls = self.ledger.inner.lock();
-        let by = calls.under_way.remove(&self.key).expect("it was entered");
-        calls.ended.push((self.key.clone(), by));
-    }
-}
-
-/// A replica of a program that handles ConfigMaps.
-struct Replica {
-    factory: SharedControllerFactory,
-    config_maps: SharedController<ConfigMap>,
-    stop: CancellationToken,
-    run: JoinSet<Result<(), RunError>>,
-}
-
-/// What a call does.
-#[derive(Clone, Copy)]
-enum Work {
-    Prompt,
-    /// It takes so long.
-    Slow(Duration),
-}
-
-struct Program<'a> {
-    cluster: &'a Cluster,
-    ledger: Ledger,
-    work: Work,
-}
-
-impl<'a> Program<'a> {
-    fn new(cluster: &'a Cluster) -> Self {
-        Self {
-            cluster,
-            ledger: Ledger::default(),
-            work: Work::Prompt,
-        }
-    }
-
-    fn start(&self, name: &'static str) -> Replica {
-        self.start_with(name, |builder| builder)
-    }
-
-    fn start_with(
-        &self,
-        name: &'static str,
-        options: impl FnOnce(FactoryBuilder) -> FactoryBuilder,
-    ) -> Replica {
-        let ring = Sharding::new(Lease::new("shop").identity(name)).drain_timeout(20 * SECOND);
-        let builder = SharedControllerFactory::builder(client(self.cluster, name));
-        let factory = options(builder.sharding(ring)).build();
-        let config_maps = factory.for_object::<ConfigMap>();
-        let (ledger, work) = (self.ledger.clone(), self.work);
-        let handler = move |cx: Context<ConfigMap>| {
-            let ledger = ledger.clone();
-            async move {
-                let _entry = ledger.enter(cx.key(), name);
-                if let Work::Slow(time) = work {
-                    sleep(time).await;
-                }
-                Ok::<_, HandlerError>(Outcome::done())
-            }
-        };
-        config_maps
-            .register_handler("log", handler)
-            .expect("registered");
-        let (running, stop) = (factory.clone(), CancellationToken::new());
-        let stopped = stop.clone().cancelled_owned();
-        let mut run = JoinSet::new();
-        run.spawn(async move { running.run(WORKERS, stopped).await });
-        Replica {
-            factory,
-            config_maps,
-            stop,
-            run,
-        }
-    }
-
-    async fn started<const N: usize>(&self, names: [&'static str; N]) -> [Replica; N] {
-        let replicas = names.map(|name| self.start(name));
-        sleep(5 * SECOND).await;
-        assert!(replicas.iter().all(Replica::is_member));
-        replicas
-    }
-}
-
-impl Replica {
-    fn is_member(&self) -> bool {
-        self.factory.leadership().expect("it takes part").leads()
-    }
-
-    async fn stop(&mut self) -> Result<(), RunError> {
-        self.stop.cancel();
-        self.ended().await
-    }
-
-    async fn ended(&mut self) -> Result<(), RunError> {
-        let ended = self.run.join_next().await.expect("it ends once");
-        ended.expect("it does not panic")
-    }
-}
-
-fn client(cluster: &Cluster, name: &'static str) -> Client {
-    let agent = move |mut request: Request<Body>| {
-        let headers = request.headers_mut();
-        headers.insert("user-agent", HeaderValue::from_static(name));
-        request
-    };
-    Client::new(cluster.service().map_request(agent), "default")
-}
-
-async fn create_many(bench: &Bench, count: usize) {
-    for number in 0..count {
-        bench.create(&format!("order-{number}")).await;
-    }
-}
+use crate::sharding_bench::{Ledger, Program, WORKERS, Work, create_many};
 
 #[tokio::test(start_paused = true)]
 async fn three_replicas_handle_each_object_once() {

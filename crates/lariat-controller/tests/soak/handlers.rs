@@ -143,7 +143,7 @@ impl Crew {
         assert_eq!(
             *member.seen.lock(),
             before,
-            "nobody is called once dismissed"
+            "no handler is called once it is dismissed"
         );
     }
 

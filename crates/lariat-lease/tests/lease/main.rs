@@ -4,3 +4,4 @@ mod bench;
 mod election;
 mod fence;
 mod ring;
+mod ring_bench;

@@ -170,7 +170,7 @@ async fn what_cannot_be_changed_is_reported_or_replaced() {
     rig.calls();
     rig.apply([fixed("2")]).await;
     let error = rig.last().unwrap_err();
-    assert!(!error.is_terminal(), "somebody may delete it");
+    assert!(!error.is_terminal(), "another client may delete it");
     assert!(
         error.to_string().contains("cannot be changed differ: data"),
         "{error}"
@@ -282,7 +282,7 @@ async fn a_replacement_waits_for_finalizers() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_takes_time_to_go_is_told_until_it_is_gone() {
+async fn what_takes_time_to_go_is_reported_until_it_is_gone() {
     let rig = Rig::watching().await;
     let mut held = config("web", "1");
     held["metadata"]["finalizers"] = json!(["demo.dev/hold"]);
@@ -304,7 +304,7 @@ async fn what_takes_time_to_go_is_told_until_it_is_gone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_plan_tells_what_would_happen_and_writes_nothing() {
+async fn a_plan_shows_what_would_happen_and_writes_nothing() {
     let rig = Rig::watching().await;
     let secret = |value: &str| {
         json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "key"},

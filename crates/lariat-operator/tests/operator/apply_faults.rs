@@ -65,7 +65,7 @@ async fn refusals_are_tried_again_until_all_is_there() {
     ] {
         let rig = Rig::watching().await;
         let shown = format!("{action:?}");
-        // A write whose answer was lost is found done.
+        // Writes whose responses were lost are found done.
         let is_done = matches!(action, Action::LoseReply | Action::Garble);
         let hits = if is_done { 2 } else { 3 };
         let rule = Rule::new(action)
@@ -179,7 +179,7 @@ async fn an_owner_that_goes_meanwhile_leaves_nothing_behind() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_owner_that_was_made_anew_is_not_taken_for_the_old_one() {
+async fn an_owner_that_was_created_again_is_not_taken_for_the_old_one() {
     let rig = Rig::watching().await;
     let recreate = Action::Recreate("a".to_owned());
     let rule = Rule::new(recreate)

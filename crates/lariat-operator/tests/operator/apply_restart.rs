@@ -74,7 +74,7 @@ async fn what_is_as_wanted_is_read_once_and_not_written() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn kinds_nobody_watches_are_not_written_either() {
+async fn unwatched_kinds_are_not_written_either() {
     let rig = Rig::blind().await;
     rig.want([config("web", "1"), deployment(), secret()]);
     rig.bench.create("a", 1).await;

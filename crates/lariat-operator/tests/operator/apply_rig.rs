@@ -212,7 +212,7 @@ impl Rig {
         Api::namespaced(self.bench.cluster.client(), "default")
     }
 
-    /// Returns an object of a core kind, read by another client.
+    /// Returns an object of a core kind, as another client sees it.
     pub(crate) async fn config_map(&self, name: &str) -> Option<ConfigMap> {
         self.config_maps().get_opt(name).await.expect("read")
     }

@@ -84,7 +84,7 @@ async fn nothing_is_sent_while_nothing_changes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_status_somebody_writes_is_no_reason_to_send() {
+async fn a_foreign_status_is_no_reason_to_send() {
     let rig = Rig::watching().await;
     rig.want([deployment("web", 0).value().clone()]);
     rig.bench.create("a", 1).await;
@@ -107,7 +107,7 @@ async fn a_status_somebody_writes_is_no_reason_to_send() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_status_that_comes_between_is_not_told_as_a_change_of_the_set() {
+async fn a_status_that_comes_between_is_not_reported_as_a_change_of_the_set() {
     let rig = Rig::watching().await;
     rig.want([deployment("web", 0).value().clone()]);
     rig.bench.create("a", 1).await;
@@ -206,7 +206,7 @@ async fn another_process_prunes_what_an_earlier_one_applied() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn kinds_can_be_told_instead_of_being_noted() {
+async fn kinds_can_be_given_instead_of_being_noted() {
     let mut rig = Rig::watching().await;
     rig.setup(|set| {
         let config_maps = lariat_core::Gvk::new("", "v1", "ConfigMap");
@@ -272,7 +272,7 @@ async fn the_note_of_a_former_name_moves_though_no_kind_is_new() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_watch_nobody_uses_ends_though_sets_are_applied() {
+async fn an_unused_watch_ends_though_sets_are_applied() {
     let rig = Rig::watching().await;
     rig.want([config("one", "1")]);
     rig.bench.create("a", 1).await;
@@ -310,7 +310,7 @@ async fn sets_of_other_names_and_owners_are_left_alone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn kinds_nobody_watches_are_applied_and_pruned_as_well() {
+async fn unwatched_kinds_are_applied_and_pruned_as_well() {
     let rig = Rig::blind().await;
     rig.want([config("one", "1"), config("two", "2")]);
     rig.bench.create("a", 1).await;

@@ -11,7 +11,7 @@ use tokio::time;
 use crate::apply_rig::{Rig, config, in_default, service};
 use crate::bench::{SECOND, key, settle};
 
-/// Checks that the set neither adopted nor changed the object of another, nor deletes it with its owner.
+/// Checks that the set neither took nor changed objects of others, nor deletes them with its owner.
 async fn is_left_alone(rig: &Rig) {
     let error = rig.failure();
     assert!(error.contains("is not this owner's"), "{error}");
@@ -34,7 +34,7 @@ async fn what_a_cache_does_not_show_yet_is_not_taken() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_was_made_anew_by_somebody_else_is_not_taken() {
+async fn what_another_client_created_again_is_not_taken() {
     let rig = Rig::falling_behind("configmaps").await;
     rig.want([config("web", "1")]);
     rig.bench.create("a", 1).await;
@@ -95,7 +95,7 @@ async fn whoever_is_faster_keeps_what_is_created() {
 
 /// However soon before: times in objects are in whole seconds.
 #[tokio::test(start_paused = true)]
-async fn what_somebody_else_creates_meanwhile_is_not_taken_though_no_field_conflicts() {
+async fn what_another_client_creates_meanwhile_is_not_taken_though_no_field_conflicts() {
     for (delay, adopts) in [(2, false), (50, false), (2, true)] {
         for rig in [Rig::watching().await, Rig::blind().await] {
             rig.setup(move |set| set.adopts(adopts));
@@ -119,7 +119,7 @@ async fn what_somebody_else_creates_meanwhile_is_not_taken_though_no_field_confl
             assert!(error.contains("is not this owner's"), "{error}");
             rig.bench.delete("a").await;
             time::sleep(60 * SECOND).await;
-            // It was not written since, not even to revert a change.
+            // It has not been written since, not even to undo something.
             assert_eq!(rig.config_map("web").await, Some(created));
         }
     }

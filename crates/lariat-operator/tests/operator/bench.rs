@@ -96,7 +96,7 @@ impl Bench {
         created.expect("created")
     }
 
-    /// Merges a patch into a Widget as another client.
+    /// Merges a patch into a Widget, as another client.
     pub(crate) async fn merge(&self, name: &str, patch: Value) -> Widget {
         let (params, patch) = (PatchParams::default(), Patch::Merge(patch));
         let patched = self.api.patch(name, &params, &patch);

@@ -25,7 +25,7 @@ async fn what_passes_is_tried_again() {
         refuse(StatusCode::SERVICE_UNAVAILABLE).verb("patch"),
         // A CRD that is established and not served yet.
         refuse(StatusCode::NOT_FOUND).resource("widgets"),
-        // One that another client deletes and creates again meanwhile.
+        // One that another client deletes and creates again in the meantime.
         refuse(StatusCode::NOT_FOUND).verb("patch"),
         Rule::new(Action::LoseReply).verb("patch"),
         Rule::new(Action::LoseReply).verb("create"),
@@ -89,7 +89,7 @@ async fn what_does_not_pass_ends_with_what_was_missing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_the_api_server_does_not_keep_is_told() {
+async fn what_the_api_server_does_not_keep_is_reported() {
     let cluster = Cluster::for_test().await;
     ensure(&cluster.client(), &Widget::crd()).await.unwrap();
     // The server drops a label of a patch.

@@ -213,7 +213,7 @@ async fn what_a_newer_program_stores_is_left_alone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_an_older_program_stores_is_taken_over_and_told_of() {
+async fn what_an_older_program_stores_is_taken_over_and_reported() {
     let cluster = Cluster::for_test().await;
     let client = cluster.client();
     let older = widgets(&json!({"spec": {"versions": versions(&["v1beta1"])}}));
@@ -276,7 +276,7 @@ async fn a_scope_that_cannot_be_changed_is_an_error_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn names_that_are_taken_are_told_in_the_words_of_the_server() {
+async fn names_that_are_taken_are_reported_in_the_words_of_the_server() {
     let cluster = Cluster::for_test().await;
     let client = cluster.client();
     let gadgets = |singular: &str, kind: &str| {

@@ -322,7 +322,7 @@ async fn outside_a_runtime_an_event_is_dropped() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_task_that_a_key_of_the_users_killed_begins_anew() {
+async fn a_task_that_a_key_of_the_users_killed_starts_again() {
     let bench = Bench::new().await;
     let key = |_: &_, event: &Event| {
         assert_ne!(event.note(), "bad", "as the test wants");

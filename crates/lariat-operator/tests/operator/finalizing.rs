@@ -170,7 +170,7 @@ async fn cleanup_that_is_not_finished_or_fails_comes_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn deletions_are_told_whatever_the_options_say() {
+async fn deletions_are_reported_whatever_the_options_say() {
     let bench = Bench::new().await;
     let log = Log::default();
     reconciler(&bench)

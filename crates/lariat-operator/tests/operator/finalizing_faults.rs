@@ -168,7 +168,7 @@ async fn after_a_restart_cleanup_happens_again_and_the_finalizer_goes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_cleanup_that_is_dropped_begins_anew() {
+async fn a_cleanup_that_is_dropped_starts_again() {
     let bench = Bench::new().await;
     let calls = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&calls);
@@ -231,7 +231,7 @@ async fn the_object_that_takes_the_name_in_the_middle_keeps_its_finalizer() {
             let (api, first) = (api.clone(), counted.fetch_add(1, Ordering::Relaxed) == 0);
             async move {
                 if first {
-                    // Another client removes the finalizer, and creates another object of the name.
+                    // A client removes the finalizer by force, and creates another object of the name.
                     let none = Patch::Merge(json!({"metadata": {"finalizers": null}}));
                     api.patch("a", &PatchParams::default(), &none).await?;
                     let mut widget = Widget::new("a", WidgetSpec { size: 2 });
@@ -314,7 +314,7 @@ async fn stripping_removes_a_finalizer_everywhere_and_goes_on_after_failures() {
     bench.create("plain", 1).await;
     let faults = bench.cluster.faults();
     faults.add(on_patches(unavailable()).name("w7"));
-    // The second page expires once, so that the list is started again.
+    // The second page expires once, so that the list starts again.
     let expired = faults.add(
         Rule::new(Action::Expire)
             .verb("list")

@@ -347,7 +347,7 @@ async fn a_handler_that_is_no_reconciler_can_be_guarded_and_what_is_outside_is_n
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_trip_is_told_once_in_an_event_on_what_was_reconciled() {
+async fn a_trip_is_reported_once_in_an_event_on_what_was_reconciled() {
     let bench = with_widgets(10).await;
     let guard = Guard::new().deletes(Budget::rate(3, MINUTE));
     register_reaper(&bench, "reap", &guard);

@@ -42,7 +42,7 @@ async fn reap(cx: Reconcile<Widget>) -> HandlerResult {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_guard_may_tell_that_it_has_tripped() {
+async fn a_guard_may_report_that_it_has_tripped() {
     for (api, group) in [(EventApi::Core, ""), (EventApi::Events, "events.k8s.io")] {
         let (cluster, operator) = rig().await;
         let guard = Guard::new().deletes(Budget::rate(0, SECOND));
@@ -66,7 +66,7 @@ async fn a_guard_may_tell_that_it_has_tripped() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_reconciler_that_acts_for_somebody_may_do_so() {
+async fn a_reconciler_that_impersonates_a_user_may_do_so() {
     let (cluster, operator) = rig().await;
     let widgets = operator.factory().for_object::<Widget>();
     let identity = ClientIdentity::default()

@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::{ConfigMap, Pod, Secret};
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use lariat_cache::WriteVerb;
-use lariat_cluster::testing::{pod, secret};
+use lariat_cluster::testing::secret;
 use lariat_controller::{HandlerOptions, HandlerResult, Outcome, Predicate};
 use lariat_operator::{Budget, Desired, Event, Guard, Operator, Plan, Reconcile};
 use parking_lot::Mutex;
@@ -17,7 +17,7 @@ use tokio::time;
 use crate::bench::{Bench, Widget, settle};
 
 /// Registers a reconciler of Widgets with an operator that only plans.
-fn plan<F, Fut>(bench: &Bench, reconcile: F) -> Operator
+pub(crate) fn plan<F, Fut>(bench: &Bench, reconcile: F) -> Operator
 where
     F: Fn(Reconcile<Widget>) -> Fut + Send + Sync + 'static,
     Fut: Future<Output = HandlerResult> + Send + 'static,
@@ -29,7 +29,7 @@ where
 }
 
 /// Returns the planned writes, one line each.
-fn lines(plan: &Plan) -> Vec<String> {
+pub(crate) fn lines(plan: &Plan) -> Vec<String> {
     plan.to_string().lines().map(ToOwned::to_owned).collect()
 }
 
@@ -73,7 +73,7 @@ async fn writes_all(cx: Reconcile<Widget>) -> HandlerResult {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nothing_is_written_and_everything_is_told() {
+async fn nothing_is_written_and_everything_is_planned() {
     let bench = Bench::new().await;
     bench.create("a", 1).await;
     bench.create("b", 1).await;
@@ -133,7 +133,7 @@ async fn events_of_reconcilers_are_not_written_and_those_of_the_recorder_are() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn values_of_secrets_are_not_told() {
+async fn values_of_secrets_are_not_shown() {
     let bench = Bench::new().await;
     bench.create("a", 1).await;
     let created = secret("old", &[("password", "geheim-1")]);
@@ -272,102 +272,8 @@ async fn reconcilers_that_were_registered_before_only_plan_too_and_guards_are_no
     assert_eq!(write.reconciled().1.to_string(), "default/a");
 }
 
-/// Returns the requests for subresources of the Pod `web`.
-fn asked_of_web(bench: &Bench) -> Vec<String> {
-    let requests = bench.cluster.journal().requests();
-    let paths = requests
-        .iter()
-        .filter_map(|each| each.path.split_once("/pods/web/"));
-    paths.map(|(_, rest)| format!("/{rest}")).collect()
-}
-
 #[tokio::test(start_paused = true)]
-async fn evictions_are_dry_runs_and_calls_into_pods_refused() {
-    let bench = Bench::new().await;
-    bench.create("a", 1).await;
-    pod("web").create(&bench.cluster.client()).await.unwrap();
-    let operator = plan(&bench, |cx| async move {
-        let api: Api<Pod> = Api::namespaced(cx.client(), "default");
-        api.evict("web", &Default::default()).await?;
-        let path = "/api/v1/namespaces/default/pods/web/proxy/shutdown";
-        let request = http::Request::post(path).body(Vec::new())?;
-        let refused = cx
-            .client()
-            .request_text(request)
-            .await
-            .expect_err("it is refused")
-            .to_string();
-        assert!(refused.contains("passed on to a program"), "{refused}");
-        Ok(Outcome::done())
-    });
-    bench.start().await;
-    settle().await;
-    let pods: Api<Pod> = Api::namespaced(bench.cluster.client(), "default");
-    assert!(
-        pods.get("web")
-            .await
-            .unwrap()
-            .metadata
-            .deletion_timestamp
-            .is_none()
-    );
-    let plan = operator.planned();
-    let text = plan.to_string();
-    assert!(
-        text.contains("would create v1 pods default/web (eviction)\n"),
-        "{text}"
-    );
-    assert!(
-        text.contains("(proxy), but is refused: there can be no dry run of it"),
-        "{text}"
-    );
-    assert_eq!(asked_of_web(&bench), ["/eviction"]);
-}
-
-#[tokio::test(start_paused = true)]
-async fn commands_in_pods_are_not_run_by_a_get_either() {
-    let bench = Bench::new().await;
-    bench.create("a", 1).await;
-    pod("web").create(&bench.cluster.client()).await.unwrap();
-    let operator = plan(&bench, |cx| async move {
-        for call in [
-            "exec?command=x",
-            "attach",
-            "portforward?ports=80",
-            "exec?dryRun=All",
-        ] {
-            let path = format!("/api/v1/namespaces/default/pods/web/{call}");
-            // The beginning of a WebSocket.
-            let request = http::Request::get(path).header("upgrade", "websocket");
-            let refused = cx
-                .client()
-                .request_text(request.body(Vec::new())?)
-                .await
-                .expect_err("it is refused")
-                .to_string();
-            assert!(refused.contains("passed on to a program"), "{refused}");
-        }
-        let log = http::Request::get("/api/v1/namespaces/default/pods/web/proxy/x");
-        let read = cx
-            .client()
-            .request_text(log.body(Vec::new())?)
-            .await
-            .expect_err("nobody is there")
-            .to_string();
-        assert!(!read.contains("passed on to a program"), "{read}");
-        Ok(Outcome::done())
-    });
-    bench.start().await;
-    settle().await;
-    assert_eq!(asked_of_web(&bench), ["/proxy/x"]);
-    let plan = operator.planned();
-    assert_eq!(plan.len(), 3, "{plan}");
-    let expected = "would create v1 pods default/web (exec), 2 times, but is refused";
-    assert!(plan.to_string().contains(expected), "{plan}");
-}
-
-#[tokio::test(start_paused = true)]
-async fn what_comes_up_again_is_told_once_and_counted() {
+async fn what_comes_up_again_is_listed_once_and_counted() {
     let bench = Bench::new().await;
     bench.create("a", 1).await;
     let operator = bench.operator.clone().plan_only();

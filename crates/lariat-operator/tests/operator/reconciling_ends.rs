@@ -113,7 +113,7 @@ async fn replace(bench: &Bench) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_end_that_cannot_be_told_does_not_keep_the_successor_waiting() {
+async fn an_end_that_cannot_be_reported_does_not_keep_the_successor_waiting() {
     let ends: [fn() -> HandlerResult; 2] = [
         || Err(HandlerError::ignore("nobody cares")),
         || Err(HandlerError::terminal("never")),
@@ -127,7 +127,7 @@ async fn an_end_that_cannot_be_told_does_not_keep_the_successor_waiting() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_end_is_told_once_however_often_the_successor_fails() {
+async fn an_end_is_reported_once_however_often_the_successor_fails() {
     let bench = Bench::new().await;
     let log = replaced(&bench, || Ok(Outcome::done()), 3);
     replace(&bench).await;
@@ -138,7 +138,7 @@ async fn an_end_is_told_once_however_often_the_successor_fails() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_end_is_told_whatever_predicates_say() {
+async fn an_end_is_reported_whatever_predicates_say() {
     let bench = Bench::new().await;
     let log = Log::default();
     let (seen, gone) = (log.clone(), log.clone());

@@ -48,7 +48,7 @@ pub(crate) fn text(condition: Option<Condition>) -> String {
 }
 
 #[tokio::test(start_paused = true)]
-async fn failures_and_success_are_told_once() {
+async fn failures_and_success_are_reported_once() {
     let bench = Bench::new().await;
     run(&bench, |cx| match cx.object().spec.size {
         1 => Err(HandlerError::from("no\nway")),
@@ -155,7 +155,7 @@ async fn what_the_reconciler_says_itself_is_believed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn that_it_cannot_be_told_hides_nothing() {
+async fn a_report_that_cannot_be_written_hides_nothing() {
     let bench = Bench::new().await;
     let refusal = Refusal::new(StatusCode::SERVICE_UNAVAILABLE);
     let rule = Rule::new(Action::Refuse(refusal)).subresource("status");
@@ -176,7 +176,7 @@ async fn that_it_cannot_be_told_hides_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_cleanup_that_fails_is_told_and_one_that_is_done_is_not() {
+async fn a_cleanup_that_fails_is_reported_and_one_that_is_done_is_not() {
     let bench = Bench::new().await;
     let calls = Arc::new(AtomicUsize::new(0));
     let registered = bench
@@ -225,7 +225,7 @@ async fn a_condition_of_no_type_is_refused_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_status_that_is_set_whole_keeps_what_is_told_of_errors() {
+async fn a_status_that_is_set_whole_keeps_what_is_reported_of_errors() {
     let bench = Bench::new().await;
     bench
         .operator

@@ -239,7 +239,7 @@ async fn defaults_that_came_with_a_reported_error_do_not_keep_a_status_from_bein
     api.create(&PostParams::default(), &shop).await.unwrap();
     settle().await;
     let status = api.get("a").await.unwrap().status.unwrap();
-    assert_eq!(status.configs, 0, "the default is there, and somebody's");
+    assert_eq!(status.configs, 0, "the default is there, and has an owner");
     assert_eq!(status.conditions[0].reason, "ReconcileError");
     for configs in [3, 4] {
         let patch = Patch::Merge(json!({"spec": {"fails": false, "configs": configs}}));

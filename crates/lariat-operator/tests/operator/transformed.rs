@@ -35,7 +35,7 @@ struct Strict {
     conditions: Vec<Value>,
 }
 
-/// Reconciles the Widget `a`, which has a condition of another client, a few times.
+/// Reconciles the Widget `a`, which has a condition of another writer, a few times.
 async fn reconcile_often(dropped: &str, way: Way) -> Bench {
     let bench = Bench::new().await.caching(dropping(dropped));
     bench.create("a", 1).await;

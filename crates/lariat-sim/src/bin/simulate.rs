@@ -1,4 +1,4 @@
-//! Runs the simulation Lariat is tried with over many seeds.
+//! Runs the simulation that tests Lariat over many seeds.
 
 fn main() -> std::process::ExitCode {
     lariat_sim::runner::main()

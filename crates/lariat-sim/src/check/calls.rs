@@ -28,8 +28,7 @@ impl Check for OneWorker {
         match event {
             Event::Began { handler, key, .. } => {
                 let name = Arc::clone(&handler.name);
-                let other = self.running.insert(of(handler, key), name);
-                let other = other.map(|other| {
+                let other = self.running.insert(of(handler, key), name).map(|other| {
                     let kind = handler.kind.kind();
                     format!(
                         "{} is called for {kind} {key} while {other} runs for it",
@@ -51,7 +50,7 @@ fn of(handler: &HandlerId, key: &ObjectKey) -> KeyOf {
     (handler.life.clone(), handler.kind.clone(), key.clone())
 }
 
-/// After the last change of an object every handler was called with that state, or with its deletion.
+/// Every handler was called with the last state of each object, or its deletion.
 #[derive(Default)]
 pub(super) struct LastCall {
     shown: BTreeMap<HandlerId, BTreeMap<ObjectKey, Option<(String, u64)>>>,

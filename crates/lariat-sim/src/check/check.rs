@@ -11,7 +11,7 @@ use crate::actors::{HandlerId, LifeId};
 use crate::event::{Event, Moment};
 use crate::oracle::Oracle;
 
-/// What a checker found, in words.
+/// The findings of a checker, in words.
 pub(crate) type Findings = Vec<String>;
 
 /// One thing that must hold.
@@ -19,12 +19,12 @@ pub(crate) trait Check: Send {
     /// Returns its name, as violations and `docs/simulator.md` have it.
     fn name(&self) -> &'static str;
 
-    /// Looks at an event; the oracle knows it already.
+    /// Checks an event, which the oracle already has.
     fn saw(&mut self, _oracle: &Oracle, _moment: &Moment, _event: &Event) -> Findings {
         Vec::new()
     }
 
-    /// Looks at a process when faults have stopped and nothing is under way.
+    /// Checks a process at rest: faults have ended and nothing is in progress.
     fn at_rest(&mut self, _oracle: &Oracle, _rest: &Rest<'_>) -> Findings {
         Vec::new()
     }

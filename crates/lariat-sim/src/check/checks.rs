@@ -44,7 +44,7 @@ impl Checks {
 
     /// Returns the checkers of replicas: those that hold for all programs, and their own.
     ///
-    /// Others take it that every process handles every key.
+    /// Other checkers assume that every process handles every key.
     pub(crate) fn of_replicas(setup: &Arc<Setup>) -> Self {
         let mut all: Vec<Box<dyn Check>> = vec![
             Box::<calls::OneWorker>::default(),

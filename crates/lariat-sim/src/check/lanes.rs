@@ -1,4 +1,4 @@
-//! Which handlers a run calls: only those it is for.
+//! The handlers that a run calls.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -43,7 +43,7 @@ impl Check for OnlyFailed {
     }
 }
 
-/// A handler that is registered late is called alone for what there is, and once for each object.
+/// A late handler is called alone, and once for each existing object.
 ///
 /// Where a late handler is the only cause, no other handler is called; and the same handler not a second time, unless
 /// the call before was dropped. A call that failed comes again as a retry.

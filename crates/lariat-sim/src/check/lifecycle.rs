@@ -1,4 +1,4 @@
-//! Starts and stops: no call before the cache is filled, none after a stop, and a stop ends in time.
+//! Starts and stops: no early calls, no calls after a stop, and stops in time.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What checkers remember of the lives of processes: their handlers, and whether their factory runs.
+//! State of lives that checkers keep: their handlers, and whether their factory runs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Requests: none at rest but renewed watches, and no storm before.
+//! Requests: at rest only watches, and no storm before.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -16,7 +16,7 @@ enum Verb {
     Watch,
     /// A list, or a watch that begins with everything there is.
     Load,
-    /// A question for the newest object, to find out whether the history is the same.
+    /// A request for the newest object, to detect another history.
     Check,
     Discovery,
     /// A read of one object, or a write: what handlers do.
@@ -132,7 +132,7 @@ impl Check for NoStorm {
 }
 
 impl NoStorm {
-    /// Adds a reason for so many requests, and forgets those of more than a minute ago.
+    /// Adds a reason for so many requests, and drops reasons older than a minute.
     fn reason(&mut self, now: Duration, count: usize) {
         self.reasons.push_back((now, count));
         self.reasons_count += count;

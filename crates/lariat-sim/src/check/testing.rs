@@ -58,8 +58,8 @@ pub(super) struct Server {
 
 impl Server {
     pub(super) async fn start() -> Self {
-        let cluster = Cluster::builder().start().await;
-        let cluster = cluster.expect("a cluster without a socket starts");
+        let started = Cluster::builder().start().await;
+        let cluster = started.expect("a cluster without a socket starts");
         let commits = cluster.commits();
         drop(commits.take());
         Self { cluster, commits }

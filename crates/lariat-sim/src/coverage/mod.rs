@@ -1,4 +1,4 @@
-//! How often each thing that goes wrong met each state of a process.
+//! The coverage: how often each fault met each state of a process.
 //!
 //! A seed that finds nothing says little unless the interleavings that matter happened: a fault counts when it had an
 //! effect, such as a request that a rule refused, and it counts once for each state the process was in at that moment.

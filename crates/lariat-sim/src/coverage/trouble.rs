@@ -3,7 +3,7 @@
 use super::Doing;
 use crate::plan::{Fate, FaultKind};
 
-/// What goes wrong, in groups whose members look alike to a process.
+/// Faults, in groups that look the same to a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Trouble {
     WatchEnds,
@@ -110,7 +110,7 @@ impl Trouble {
     /// Returns whether the two can meet.
     pub(super) fn meets(self, state: Doing) -> bool {
         match (self, state) {
-            // What is paused sends no request that a rule could match.
+            // A paused process sends no request that a rule could match.
             (
                 Self::WatchFallsSilent
                 | Self::BodyCut

@@ -23,7 +23,7 @@ use crate::survey::{Stage, Survey};
 use crate::world::World;
 use crate::{logs, panics};
 
-/// The longest turn while something goes on, while nothing does, and while nothing does at rest.
+/// The longest turns: during activity, without activity, and at rest.
 ///
 /// What crosses from one machine to another waits for the other's turn. At rest there are twenty minutes of little but
 /// watches that are opened again, and turns are what they cost.
@@ -33,10 +33,10 @@ const QUIET: Duration = Duration::from_millis(250);
 
 const RESTING: Duration = Duration::from_secs(2);
 
-/// How often processes are asked how they are, while something happens and at rest.
+/// The periods at which statuses of processes are sampled: during the plan and at rest.
 const SAMPLES: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(10)];
 
-/// How many times tasks make way for others before everything is looked at.
+/// How many times tasks yield before the checks at rest.
 const YIELDS: usize = 100;
 
 /// For how long a program may take to end once it is asked to.
@@ -60,7 +60,7 @@ pub(crate) struct Driver<'a> {
     pub(super) limits: Vec<(Duration, usize, FaultKind)>,
     steps: usize,
     pub(super) names: Names,
-    /// When processes are asked next how they are.
+    /// The time of the next sample of statuses.
     next_sample: Duration,
     is_calm: bool,
 }
@@ -84,13 +84,14 @@ impl<'a> Driver<'a> {
         let world = World::start(machine, random.u64(..), &recorder, &kinds);
         let traffic = Traffic::new(&recorder);
         let programs = scenario.programs.iter();
-        let processes = programs.map(|(name, program)| {
-            let body = Body::new(name, program, random.u64(..), &traffic);
-            let Some(setup) = replicas else { return body };
-            body.line.lock().lingers = true;
-            body.rate(setup.rate(name))
-        });
-        let processes = processes.collect();
+        let processes = programs
+            .map(|(name, program)| {
+                let body = Body::new(name, program, random.u64(..), &traffic);
+                let Some(setup) = replicas else { return body };
+                body.line.lock().lingers = true;
+                body.rate(setup.rate(name))
+            })
+            .collect();
         Self {
             scenario,
             recorder,
@@ -135,7 +136,7 @@ impl<'a> Driver<'a> {
         self.finish(plan)
     }
 
-    /// Lets time pass: everybody has turns until then.
+    /// Advances time; every machine has turns until then.
     fn drive(&mut self, until: Duration) {
         while self.now < until && !self.recorder.has_failed() {
             let before = self.progress();
@@ -153,13 +154,13 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// Counts what shows that something goes on: events, and turns of long bodies.
+    /// Counts progress: events, and turns of long bodies.
     fn progress(&self) -> u64 {
         let lines = self.processes.iter();
         self.recorder.events() + lines.map(|process| process.line.lock().waits).sum::<u64>()
     }
 
-    /// Asks the processes from time to time how they are.
+    /// Samples the statuses of the processes periodically.
     fn sample(&mut self) {
         if self.now < self.next_sample {
             return;
@@ -168,7 +169,7 @@ impl<'a> Driver<'a> {
         self.processes.iter_mut().for_each(Body::sample);
     }
 
-    /// Gives everybody one turn, in an order of its own.
+    /// Gives every machine one turn, in a random order.
     fn turn(&mut self, until: Duration) {
         let mut order: Vec<usize> = (0..=self.processes.len()).collect();
         self.random.shuffle(&mut order);
@@ -197,7 +198,7 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// Ends all faults, waits until nothing goes on any more, and looks at everything.
+    /// Ends all faults, waits for rest, and runs the checks at rest.
     fn rest(&mut self) {
         self.recorder.say("all faults end");
         // Renewals of leases go on, and turns are the latency of their answers.
@@ -248,7 +249,7 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// Asks all processes what they hold.
+    /// Surveys which keys and leases all processes hold.
     fn survey(&self, stage: Stage) {
         let members = self.processes.iter().filter_map(Body::member).collect();
         let survey = Survey { stage, members };
@@ -265,7 +266,7 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// Has the checkers look at every living process, and the user's at the cluster.
+    /// Runs the checkers on every living process, and the user's checks on the cluster.
     fn look(&mut self) {
         let served: Vec<Gvk> = self
             .scenario

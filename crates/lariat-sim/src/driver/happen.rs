@@ -1,4 +1,4 @@
-//! What a plan says, as it happens.
+//! Execution of the steps of a plan.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -89,8 +89,10 @@ impl Driver<'_> {
                 | FaultKind::Streams(_)
                 | FaultKind::Latency(_)
         );
-        let kind = fault.resource.filter(|_| is_for_a_kind);
-        let kind = kind.and_then(|at| self.scenario.kinds.get(at));
+        let kind = fault
+            .resource
+            .filter(|_| is_for_a_kind)
+            .and_then(|at| self.scenario.kinds.get(at));
         let process = fault.process.and_then(|at| self.processes.get(at));
         self.recorder.note(Event::Disturbed {
             process: process.map(|process| Arc::clone(&process.name)),

@@ -1,4 +1,4 @@
-//! The driver: gives the machines their turns, lets the plan happen, and looks at what is left.
+//! The driver: gives the machines their turns, executes the plan, and runs the checks.
 
 mod driver;
 mod happen;

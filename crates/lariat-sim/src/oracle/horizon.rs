@@ -10,7 +10,7 @@ use crate::activity::Reached;
 use crate::actors::LifeId;
 use crate::event::{Event, Moment};
 
-/// Up to when the caches of living processes were last known to be complete.
+/// The times up to which caches of living processes are known to be complete.
 ///
 /// A checker asks for states that a process is shown, has read or has written. Processes take them from their caches, and
 /// a cache that was complete at a time has none that had been followed by another one by then. What is not taken from a
@@ -129,14 +129,16 @@ impl Horizon {
         }
     }
 
-    /// Notes what a life says of its caches.
+    /// Records the caches' versions of a life.
     fn asked(&mut self, of: &LifeId, kinds: &[Reached], now: Duration) {
         let mut life = self.lives.remove(of).unwrap_or(Life::new(now));
         let before = life.caches.take().unwrap_or_default();
         let caches = kinds.iter().map(|reached| {
             let kind = name_of(&reached.kind);
-            let cached = before.get(&kind).copied();
-            let cached = cached.unwrap_or_else(|| life.first(now));
+            let cached = before
+                .get(&kind)
+                .copied()
+                .unwrap_or_else(|| life.first(now));
             let is_scattered = life.scattered.contains(&kind);
             let cached = self.judge(cached, reached, is_scattered, now);
             (kind, cached)

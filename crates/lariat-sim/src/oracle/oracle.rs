@@ -11,7 +11,7 @@ use super::horizon::Horizon;
 use super::kind::{Kind, kind_of, name_of};
 use crate::event::{Event, Moment, Written};
 
-/// What the server had, and has.
+/// All states of the server.
 ///
 /// The history of versions begins again with each restored backup: an epoch. A state that no cache of a living process
 /// can show any more is forgotten; see [`Horizon`].
@@ -246,8 +246,11 @@ impl Objects {
 
 /// Forgets states that were followed by a time; returns whether any is left.
 fn is_left(states: &mut Vec<Past>, until: Duration) -> bool {
-    let followed = states.iter().skip(1).take_while(|next| next.at <= until);
-    let followed = followed.count();
+    let followed = states
+        .iter()
+        .skip(1)
+        .take_while(|next| next.at <= until)
+        .count();
     states.drain(..followed);
     let is_gone = |past: &Past| past.object.is_none() && past.at <= until;
     !matches!(states.as_slice(), [only] if is_gone(only))

@@ -73,8 +73,8 @@ impl Watched {
     }
 
     async fn create(&mut self, seconds: u64) {
-        let object = json!({"metadata": {"name": "a"}});
-        let object = serde_json::from_value(object).unwrap();
+        let json = json!({"metadata": {"name": "a"}});
+        let object = serde_json::from_value(json).unwrap();
         let created = self.api().create(&PostParams::default(), &object).await;
         created.unwrap();
         self.note_commits(seconds);

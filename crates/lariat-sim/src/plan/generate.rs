@@ -88,7 +88,7 @@ struct Generator {
     swarm: Swarm,
     style: Style,
     cast: Cast,
-    /// How many times as long it takes until the next thing happens.
+    /// The factor by which the pauses between events are longer.
     pace: u32,
     names: u16,
 }
@@ -114,10 +114,10 @@ impl Weights {
 }
 
 impl Generator {
-    /// Makes happenings that know nothing of each other.
+    /// Generates independent events.
     fn background(&self, random: &mut fastrand::Rng, lasts: Duration) -> Vec<PlanStep> {
-        let pace = Duration::from_millis([50, 200, 500, 1500][random.usize(..4)]);
-        let pace = pace * self.pace;
+        let base = Duration::from_millis([50, 200, 500, 1500][random.usize(..4)]);
+        let pace = base * self.pace;
         let mut at = Duration::ZERO;
         let mut steps = Vec::new();
         loop {

@@ -1,4 +1,4 @@
-//! What happens in a run, and when: a list of steps that comes from the seed and that shrinking takes steps out of.
+//! The plan of a run: a list of steps from the seed, which shrinking reduces.
 
 mod generate;
 mod names;

@@ -1,4 +1,4 @@
-//! What a seed leaves out: runs in which only some classes of things happen reach states that others disturb.
+//! The classes of events that a seed leaves out, to reach states that these would disturb.
 
 use super::{Change, FaultKind, Verb};
 
@@ -22,7 +22,7 @@ impl Swarm {
         }
     }
 
-    /// Returns the first of some tries that the seed has; the last one if it has none of them.
+    /// Returns the first candidate that the seed includes; the last one if it includes none.
     pub(super) fn fault(&self, mut make: impl FnMut() -> FaultKind) -> FaultKind {
         try_some(&mut make, |kind| has(self.faults, rank(kind)))
     }

@@ -50,14 +50,16 @@ fn the_pace_of_a_plan_is_that_of_its_chaos() {
 
 /// Returns when resources are not served, for each process and kind.
 fn outages(steps: &[PlanStep]) -> Vec<(Option<usize>, Option<usize>, Duration, Duration)> {
-    let faults = steps.iter().filter_map(|step| match &step.what {
-        Happening::Fault(fault) if fault.kind == FaultKind::NotServed => {
-            let end = step.at + fault.lasts;
-            Some((fault.process, fault.resource, step.at, end))
-        }
-        _ => None,
-    });
-    let mut faults: Vec<_> = faults.collect();
+    let mut faults: Vec<_> = steps
+        .iter()
+        .filter_map(|step| match &step.what {
+            Happening::Fault(fault) if fault.kind == FaultKind::NotServed => {
+                let end = step.at + fault.lasts;
+                Some((fault.process, fault.resource, step.at, end))
+            }
+            _ => None,
+        })
+        .collect();
     faults.sort();
     faults
 }

@@ -1,4 +1,4 @@
-//! What a program gets from the simulation: a client, a factory whose handlers are watched, and the end of its life.
+//! What a program gets from the simulation: a client, an observed factory, and its shutdown.
 
 mod process;
 

@@ -26,7 +26,7 @@ use crate::plan::Command;
 use crate::record::Recorder;
 use crate::shown::Shown;
 
-/// How long a start waits for its caches: longer than all faults last, also by a clock that is fast.
+/// How long a start waits for its caches: longer than all faults, even by a fast clock.
 const SYNC_TIMEOUT: Duration = Duration::from_secs(600);
 
 /// One life of a program: from a start to its end, its kill or the end of the run.
@@ -121,7 +121,7 @@ impl Process {
         })
     }
 
-    /// Has the caches and queues of a factory compared with the cluster whenever everything is at rest.
+    /// Compares the caches and queues of a factory with the cluster at rest.
     pub fn inspect(&self, factory: &SharedControllerFactory) {
         self.inner.factories.lock().push(factory.clone());
     }
@@ -169,7 +169,7 @@ impl Process {
         self.inner.shutdown.cancelled().await;
     }
 
-    /// Lets the program end unasked, as one that has lost its lease does; it is started again after a time.
+    /// Allows the program to end by itself, as after a lost lease; it is started again later.
     pub(crate) fn start_again(&self, after: Duration) {
         *self.inner.again.lock() = Some(after);
     }
@@ -233,7 +233,7 @@ impl Process {
         informer.select(selection);
     }
 
-    /// Checks what a cache publishes from now on; the kind stays in use until the subscription is dropped.
+    /// Checks the changes that a cache publishes, until the subscription is dropped.
     pub fn subscribe(&self, informer: &Informer) -> Subscription {
         let number = self.inner.subscribers.fetch_add(1, Ordering::Relaxed);
         let listener = Listener {
@@ -273,7 +273,7 @@ impl Process {
             .map(|each| each.loads)
     }
 
-    /// Returns whether all faults have ended: a program that misbehaves on purpose behaves from now on.
+    /// Returns whether all faults have ended, and programs must behave.
     #[must_use]
     pub fn is_calm(&self) -> bool {
         self.inner.is_calm.load(Ordering::Relaxed)

@@ -10,8 +10,10 @@ use crate::simulation::Simulation;
 
 /// A program whose first life has calls longer than its grace period.
 async fn run(process: Process) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
-    let factory = process.factory().grace_period(Duration::from_secs(10));
-    let factory = factory.build();
+    let factory = process
+        .factory()
+        .grace_period(Duration::from_secs(10))
+        .build();
     let is_slow = process.life() == 0;
     let config_maps = factory.for_object::<ConfigMap>();
     config_maps.register_handler("slow", move |_: Context<ConfigMap>| async move {
@@ -35,8 +37,9 @@ fn a_stop_that_is_asked_for_while_faults_last_may_cut_calls_short_when_they_have
         what: Fate::Restart(Duration::from_secs(1)),
     };
     let at = Duration::from_secs(4);
-    let report = simulation.run_plan(&[PlanStep { at, what }]);
-    let report = report.unwrap_or_else(|failure| panic!("{failure}"));
+    let report = simulation
+        .run_plan(&[PlanStep { at, what }])
+        .unwrap_or_else(|failure| panic!("{failure}"));
     let is_cut = |line: &str| line.contains("slow: ConfigMap default/o0 dropped");
     let lines: Vec<_> = report.trace().lines().collect();
     assert!(lines.iter().any(|line| is_cut(line)), "{lines:?}");

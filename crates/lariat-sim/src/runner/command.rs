@@ -4,9 +4,9 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use clap::Parser;
 use parking_lot::Mutex;
 
-use super::options;
 use super::options::Options;
 use super::paint::paint;
 use crate::chaos::Chaos;
@@ -34,15 +34,12 @@ pub fn main() -> ExitCode {
     let none = tracing::subscriber::NoSubscriber::default();
     // A subscriber that is there already is as good.
     drop(tracing::subscriber::set_global_default(none));
-    match Options::parse() {
-        Ok(Some(options)) => Runner::new(&options).run(),
-        Ok(None) => {
-            print!("{}", options::USAGE);
-            ExitCode::SUCCESS
-        }
+    match Options::try_parse() {
+        Ok(options) => Runner::new(&options).run(),
         Err(error) => {
-            eprint!("{error}\n\n{}", options::USAGE);
-            ExitCode::from(2)
+            // It may be the help that was asked for. If its reader is gone, there is nothing left to do.
+            let _ = error.print();
+            u8::try_from(error.exit_code()).map_or(ExitCode::FAILURE, ExitCode::from)
         }
     }
 }
@@ -76,7 +73,7 @@ impl<'a> Runner<'a> {
         Self {
             options,
             began: Instant::now(),
-            next: AtomicU64::new(options.first),
+            next: AtomicU64::new(options.first()),
             is_stopped: AtomicBool::new(false),
             totals: Mutex::default(),
         }
@@ -84,7 +81,7 @@ impl<'a> Runner<'a> {
 
     fn run(self) -> ExitCode {
         std::thread::scope(|scope| {
-            for _ in 0..self.options.threads.max(1) {
+            for _ in 0..self.options.threads() {
                 scope.spawn(|| self.work());
             }
         });
@@ -93,7 +90,7 @@ impl<'a> Runner<'a> {
 
     /// Runs one seed after the other.
     fn work(&self) {
-        let end = self.options.first.saturating_add(self.options.seeds);
+        let end = self.options.first().saturating_add(self.options.seeds());
         loop {
             let limit = self.options.limit;
             let is_late = limit.is_some_and(|limit| self.began.elapsed() >= limit);
@@ -197,11 +194,9 @@ impl<'a> Runner<'a> {
             println!("{}\n", totals.coverage);
         }
         println!("{}", totals.show(took));
-        if self.options.is_counted && totals.runs < self.options.seeds {
-            println!(
-                "time was up after {} of {} seeds",
-                totals.runs, self.options.seeds
-            );
+        let counted = self.options.counted();
+        if let Some(seeds) = counted.filter(|seeds| totals.runs < *seeds) {
+            println!("time was up after {} of {seeds} seeds", totals.runs);
         }
         let missing = totals.coverage.missing();
         let is_uncovered = !self.options.replicas && totals.runs >= COVERED && !missing.is_empty();

@@ -10,7 +10,7 @@ pub(crate) fn gvk(kind: usize) -> Gvk {
     kinds[kind % kinds.len()].clone()
 }
 
-/// Dice that handlers share; their order of use comes from the seed like everything else.
+/// Randomness that handlers share; the order of its use comes from the seed.
 #[derive(Debug)]
 pub(crate) struct Dice(Mutex<fastrand::Rng>);
 

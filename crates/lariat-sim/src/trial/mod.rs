@@ -1,4 +1,4 @@
-//! The program that Lariat itself is tried with: handlers that come and go, misbehave, write and read.
+//! The program that tests Lariat itself: handlers come and go, misbehave, write and read.
 
 mod behaviour;
 mod crew;

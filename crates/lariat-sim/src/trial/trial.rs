@@ -28,7 +28,7 @@ const GRACE: Duration = Duration::from_secs(30);
 const SYNC_TIMEOUT: Duration = Duration::from_secs(100);
 
 impl Simulation {
-    /// Makes the simulation that Lariat itself is tried with: handlers that come and go, misbehave, write and read.
+    /// Creates the simulation that tests Lariat: handlers that come and go, misbehave, write and read.
     pub fn of_lariat(seed: u64) -> Self {
         simulation(seed)
     }
@@ -39,7 +39,7 @@ impl Simulation {
     }
 }
 
-/// Makes the simulation that Lariat is tried with: every third seed is one of an operator.
+/// Creates the simulation that tests Lariat: every third seed has an operator.
 pub(super) fn simulation(seed: u64) -> Simulation {
     if seed % 3 == 2 {
         return operator::simulation(seed);

@@ -1,4 +1,4 @@
-//! The world beside the processes: the cluster, its foreign clients, and what goes wrong with both.
+//! The world outside of the processes: the cluster, its foreign clients, and their faults.
 
 mod actions;
 mod foreign;

@@ -57,8 +57,11 @@ impl World {
     ) -> io::Result<Self> {
         let collects = !kinds.iter().any(Objects::has_owners);
         // A short history makes versions expire, as they do on a busy server.
-        let builder = Cluster::builder().seed(seed).history(200).journal(0);
-        let builder = builder.garbage_collection(collects);
+        let builder = Cluster::builder()
+            .seed(seed)
+            .history(200)
+            .journal(0)
+            .garbage_collection(collects);
         let (cluster, client) = machine.run(async {
             let cluster = builder.start().await?;
             let client = cluster.client();

@@ -113,12 +113,12 @@ where
         let number = state.asked;
         let shared = Arc::clone(&self.state);
         let (of, asked) = (user.clone(), question.clone());
-        let flight = async move {
+        let asking = async move {
             let answer = ask.await;
             shared.lock().end(&of, &asked, number, &answer);
             answer
         };
-        let flight = flight.boxed().shared();
+        let flight = asking.boxed().shared();
         if let Some(weak) = flight.downgrade() {
             let entry = CachedAnswer {
                 asked_at: now,
@@ -154,8 +154,11 @@ impl<U: Clone + Eq + Hash, Q: Clone + Eq + Hash, A: Clone, E: Clone> AnswerCache
         if let Some(of_user) = self.users.get_mut(user) {
             of_user.entries.retain(|_, entry| entry.is_fresh(now, ttl));
             if of_user.entries.len() >= PER_USER {
-                let oldest = of_user.entries.iter().min_by_key(|(_, entry)| entry.number);
-                let oldest = oldest.map(|(question, _)| question.clone());
+                let oldest = of_user
+                    .entries
+                    .iter()
+                    .min_by_key(|(_, entry)| entry.number)
+                    .map(|(question, _)| question.clone());
                 oldest.map(|question| of_user.entries.remove(&question));
             }
             return;
@@ -166,8 +169,11 @@ impl<U: Clone + Eq + Hash, Q: Clone + Eq + Hash, A: Clone, E: Clone> AnswerCache
         self.users
             .retain(|_, it| it.entries.values().any(|entry| entry.is_fresh(now, ttl)));
         if self.users.len() >= users {
-            let last_used = self.users.iter().min_by_key(|(_, it)| it.last_use);
-            let last_used = last_used.map(|(user, _)| user.clone());
+            let last_used = self
+                .users
+                .iter()
+                .min_by_key(|(_, it)| it.last_use)
+                .map(|(user, _)| user.clone());
             last_used.map(|user| self.users.remove(&user));
         }
     }

@@ -69,8 +69,9 @@ impl Asker {
             _ if is_local => {
                 // By number: the compiler does not see that a future of a closure that takes a reference is `Send`.
                 let each = (0..namespaces.len()).map(|n| self.in_namespace(&namespaces[n]));
-                let each = stream::iter(each).buffer_unordered(self.at_a_time);
-                let all = each.try_fold(Access::nothing(), async |all, more| Ok(all.union(&more)));
+                let answers = stream::iter(each).buffer_unordered(self.at_a_time);
+                let all =
+                    answers.try_fold(Access::nothing(), async |all, more| Ok(all.union(&more)));
                 all.await
             }
             Whose::Own => self.own_of_cluster().await,
@@ -122,8 +123,8 @@ impl Asker {
             let is_allowed = self.may(namespace, Some(&name)).await?;
             Ok(is_allowed.then_some(name))
         });
-        let names = each.buffer_unordered(self.at_a_time);
-        let names: Vec<String> = names
+        let names: Vec<String> = each
+            .buffer_unordered(self.at_a_time)
             .try_filter_map(async |name| Ok(name))
             .try_collect()
             .await?;

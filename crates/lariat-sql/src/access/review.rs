@@ -218,9 +218,10 @@ fn sorted(
     if !Asker::is_about_namespaces(verb, kind) {
         return Arc::default();
     }
-    let namespaces = namespaces.into_iter().map(Into::into);
-    // A review without a namespace is about all of them.
     let mut namespaces: Vec<String> = namespaces
+        .into_iter()
+        .map(Into::into)
+        // A review without a namespace is about all of them.
         .filter(|name: &String| !name.is_empty())
         .collect();
     namespaces.sort_unstable();

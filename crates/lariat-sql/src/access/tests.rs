@@ -100,8 +100,10 @@ proptest! {
 
         // They are all of it.
         let whole = Access::of_namespaces(&namespaces);
-        let again = groups.iter().map(|(of, names)| Access::of_names(*of, names));
-        let again = again.fold(whole, |all, each| all.union(&each));
+        let again = groups
+            .iter()
+            .map(|(of, names)| Access::of_names(*of, names))
+            .fold(whole, |all, each| all.union(&each));
         if access.is_everything() {
             prop_assert!(again.is_nothing());
         } else {

@@ -196,8 +196,9 @@ impl SqlCacheBuilder {
             *schema = columns::add(schema.clone(), self.factory.clients()).await?;
         }
         let schemas = self.schemas.iter();
-        let associated = schemas.map(|schema| self.associated(schema));
-        let associated: Vec<Vec<Associated>> = associated.collect::<Result<_, _>>()?;
+        let associated: Vec<Vec<Associated>> = schemas
+            .map(|schema| self.associated(schema))
+            .collect::<Result<_, _>>()?;
         let database = match &self.place {
             Location::Memory => Database::in_memory(),
             Location::File(path) => Database::in_file(path),
@@ -239,21 +240,24 @@ impl SqlCacheBuilder {
         keys: Option<&SharedKeys>,
         associated: Vec<Vec<Associated>>,
     ) -> Vec<Tables> {
-        let opened = self.schemas.iter().zip(associated);
-        let opened = opened.map(|(schema, associated)| {
-            let is_sealed = self.seals(schema.gvk());
-            let keys = keys.filter(|_| is_sealed).map(|keys| &keys.keys);
-            let (layout, sealed) = tables(database.dialect(), schema, keys);
-            Tables {
-                layout,
-                schema: schema.clone(),
-                sealed,
-                namespaces: None,
-                associated,
-                joined: Vec::new(),
-            }
-        });
-        let mut opened: Vec<Tables> = opened.collect();
+        let mut opened: Vec<Tables> = self
+            .schemas
+            .iter()
+            .zip(associated)
+            .map(|(schema, associated)| {
+                let is_sealed = self.seals(schema.gvk());
+                let keys = keys.filter(|_| is_sealed).map(|keys| &keys.keys);
+                let (layout, sealed) = tables(database.dialect(), schema, keys);
+                Tables {
+                    layout,
+                    schema: schema.clone(),
+                    sealed,
+                    namespaces: None,
+                    associated,
+                    joined: Vec::new(),
+                }
+            })
+            .collect();
         join(&mut opened);
         opened
     }
@@ -266,12 +270,13 @@ impl SqlCacheBuilder {
         wanted: &Arc<Notify>,
         tables: Vec<Tables>,
     ) -> Vec<SqlKind> {
-        let opened = tables.into_iter();
-        let opened = opened.map(|tables| (tables, watch::Sender::default()));
-        let opened: Vec<(Tables, watch::Sender<Progress>)> = opened.collect();
-        let kinds = opened.iter();
-        let kinds =
-            kinds.map(|(tables, progress)| (tables.schema.gvk().clone(), progress.subscribe()));
+        let opened: Vec<(Tables, watch::Sender<Progress>)> = tables
+            .into_iter()
+            .map(|tables| (tables, watch::Sender::default()))
+            .collect();
+        let kinds = opened
+            .iter()
+            .map(|(tables, progress)| (tables.schema.gvk().clone(), progress.subscribe()));
         let common = Common {
             readers,
             keys: keys.cloned(),
@@ -305,8 +310,8 @@ impl SqlCacheBuilder {
                 writer.open_kind(&kind.inner().tables)?;
             }
             Ok(Arc::new(Mutex::new(writer)))
-        });
-        let writer = writer.await?;
+        })
+        .await?;
         let stopping = CancellationToken::new();
         let mut tasks = JoinSet::new();
         for kind in &kinds {
@@ -401,13 +406,15 @@ async fn open(database: &Database) -> Result<Writer, SqlError> {
 ///
 /// The latter are for labels of namespaces, if the cache has that kind and does not encrypt it.
 fn join(opened: &mut [Tables]) {
-    let layouts = opened.iter();
-    let layouts = layouts.map(|tables| (tables.schema.gvk().clone(), tables.layout.clone()));
-    let layouts: HashMap<_, _> = layouts.collect();
+    let layouts: HashMap<_, _> = opened
+        .iter()
+        .map(|tables| (tables.schema.gvk().clone(), tables.layout.clone()))
+        .collect();
     let of_namespaces = Gvk::new("", "v1", "Namespace");
     let mut plain = opened.iter().filter(|tables| tables.sealed.is_none());
-    let namespaces = plain.find(|tables| *tables.schema.gvk() == of_namespaces);
-    let namespaces = namespaces.map(|tables| tables.layout.clone());
+    let namespaces = plain
+        .find(|tables| *tables.schema.gvk() == of_namespaces)
+        .map(|tables| tables.layout.clone());
     for tables in opened {
         tables.namespaces.clone_from(&namespaces);
         let others = tables.associated.iter();

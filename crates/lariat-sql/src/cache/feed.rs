@@ -204,16 +204,19 @@ impl Feed {
         let (kind, informer) = (Arc::clone(&self.kind), self.informer.clone());
         let (reached, unread) = (self.reached, Arc::clone(&self.unread));
         let written = self.retry(move |writer| {
-            let keys = writer.keys(&kind.tables)?;
-            let keys = keys.iter().filter_map(|key| key.parse::<ObjectKey>().ok());
-            // An object with a step is left to that step, so that watches see its deletion.
-            let keys = keys.filter(|key| !unread.has(key));
-            let gone = keys.filter(|key| !informer.store().contains(key));
-            let ops: Vec<Op> = gone.map(Op::Delete).collect();
+            let stored = writer.keys(&kind.tables)?;
+            let ops: Vec<Op> = stored
+                .iter()
+                .filter_map(|key| key.parse::<ObjectKey>().ok())
+                // An object with a step is left to that step, so that watches see its deletion.
+                .filter(|key| !unread.has(key) && !informer.store().contains(key))
+                .map(Op::Delete)
+                .collect();
             // Objects that are not selected any more may have been removed from the store just now.
-            let identity = identity.as_ref();
-            let identity = identity.filter(|it| informer.warm_identity().as_ref() == Some(*it));
-            let identity = identity.map(WarmIdentity::as_str);
+            let identity = identity
+                .as_ref()
+                .filter(|it| informer.warm_identity().as_ref() == Some(*it))
+                .map(WarmIdentity::as_str);
             writer.apply(&kind.tables, &ops, Some((reached, identity)))?;
             writer.settle(&kind.tables)
         });
@@ -311,13 +314,14 @@ impl Feed {
         }
         if self.is_filled {
             let states = steps.iter().flat_map(events);
-            let events = states.zip(self.reached.change + 1..);
-            let events = events.map(|((old, new), change)| Event {
-                version: reached.version,
-                change,
-                old,
-                new,
-            });
+            let events = states
+                .zip(self.reached.change + 1..)
+                .map(|((old, new), change)| Event {
+                    version: reached.version,
+                    change,
+                    old,
+                    new,
+                });
             self.history.push(events);
         }
         self.bare.wrote(&steps, &self.informer, &self.unread);
@@ -392,9 +396,9 @@ impl Inner {
         let Some(object) = &step.new else {
             return Op::Delete(step.key.clone());
         };
-        let json = object.json().unwrap_or_default();
-        let (row, unindexable) = Row::of(&self.tables.schema, object, &json);
-        let json = sound(&json).into_owned();
+        let stored = object.json().unwrap_or_default();
+        let (row, unindexable) = Row::of(&self.tables.schema, object, &stored);
+        let json = sound(&stored).into_owned();
         self.count(&self.tables.schema, object.key(), &unindexable);
         Op::Put {
             row,

@@ -121,12 +121,12 @@ async fn store(
     keyring: &Keyring,
 ) -> Result<(Writer, bool), SqlError> {
     let stored = keyring.stored().to_vec();
-    let stored = blocking(move || {
+    let replaced = blocking(move || {
         let is_stored = before.as_deref() == Some(stored.as_slice())
             || writer.replace_keyring(before.as_deref(), &stored)?;
         Ok((writer, is_stored))
     });
-    stored.await
+    replaced.await
 }
 
 /// Reads stored keys, or creates new ones.

@@ -137,8 +137,12 @@ impl SqlKind {
     /// summaries. Two accesses for one kind allow what both allow.
     #[must_use]
     pub fn restricted_associated(&self, other: &Gvk, access: Access) -> Self {
-        let others = self.view.others.iter().cloned();
-        let others = others.chain([(other.clone(), access)]);
+        let others = self
+            .view
+            .others
+            .iter()
+            .cloned()
+            .chain([(other.clone(), access)]);
         let mut kind = self.clone();
         kind.view.others = others.collect();
         kind
@@ -289,8 +293,7 @@ impl SqlKind {
         }
         let plan = self.plan(query)?;
         if let Some(association) = plan.conditional(schema) {
-            let why = "a watch does not follow the other kind: watch without this condition, or watch that kind and list again";
-            let why = why.to_owned();
+            let why = "a watch does not follow the other kind: watch without this condition, or watch that kind and list again".to_owned();
             return Err(QueryError::Association { association, why }.into());
         }
         let Some(history) = self.inner.history() else {

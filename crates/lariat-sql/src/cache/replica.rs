@@ -56,8 +56,9 @@ impl Replica {
     pub(super) fn start(self, writer: Writer) -> SqlCache {
         let stopping = CancellationToken::new();
         let (kinds, keys) = (self.kinds.iter(), self.keys.clone());
-        let kinds = kinds.map(|kind| (kind.schema().gvk().clone(), kind.clone()));
-        let kinds = kinds.collect();
+        let kinds = kinds
+            .map(|kind| (kind.schema().gvk().clone(), kind.clone()))
+            .collect();
         let (writes, of_writes) = watch::channel(false);
         let running = RunningReplica {
             replica: self,

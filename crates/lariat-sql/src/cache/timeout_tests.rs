@@ -20,8 +20,10 @@ async fn a_query_waits_for_other_queries_no_longer_than_it_may_take() {
     let sql = SqlCache::builder(&factory)
         .kind(Schema::new(gvk.clone(), []).unwrap())
         .readers(1)
-        .query_timeout(Duration::from_secs(3));
-    let sql = sql.start().await.unwrap();
+        .query_timeout(Duration::from_secs(3))
+        .start()
+        .await
+        .unwrap();
     let kind = sql.kind(&gvk).unwrap();
     let progress = &kind.inner().progress;
     progress.send_modify(|progress| progress.is_synced = true);

@@ -132,8 +132,8 @@ impl FromStr for Path {
             path: text.to_owned(),
             why,
         };
-        let trimmed = text.strip_prefix('$').unwrap_or(text);
-        let trimmed = trimmed.strip_prefix('.').unwrap_or(trimmed);
+        let without_root = text.strip_prefix('$').unwrap_or(text);
+        let trimmed = without_root.strip_prefix('.').unwrap_or(without_root);
         let mut steps = Vec::new();
         let mut rest = trimmed;
         while !rest.is_empty() {

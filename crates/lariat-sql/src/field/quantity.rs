@@ -160,8 +160,8 @@ mod tests {
 
     #[test]
     fn keys_compare_as_quantities_do() {
-        let all = ["-1E", "-2", "-1n", "0", "1n", "1m", "1", "1k", "1Ki", "8E"];
-        let all = all.map(|text| text.parse::<Quantity>().unwrap());
+        let all = ["-1E", "-2", "-1n", "0", "1n", "1m", "1", "1k", "1Ki", "8E"]
+            .map(|text| text.parse::<Quantity>().unwrap());
         assert!(all.windows(2).all(|two| two[0] < two[1]));
         assert!(all.windows(2).all(|two| two[0].to_key() < two[1].to_key()));
         assert!(all.iter().all(|it| Quantity::from_key(it.to_key()) == *it));

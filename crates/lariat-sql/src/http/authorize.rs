@@ -64,14 +64,15 @@ impl Authorizer {
         }
         // Namespaces that cannot be listed are read one by one.
         let verb = if is_namespace { Verb::Get } else { Verb::List };
-        let named = query.named_namespaces();
-        let named = named.filter(|named| named.len() <= MOST_NAMED);
+        let named = query
+            .named_namespaces()
+            .filter(|named| named.len() <= MOST_NAMED);
         let access = match named {
             Some(named) => self.reviews.of_user(user, verb, &resource, named).await?,
             None => {
                 let known = self.namespaces(kind, query.at_least).await?;
-                let known = known.iter().cloned();
-                self.reviews.of_user(user, verb, &resource, known).await?
+                let names = known.iter().cloned();
+                self.reviews.of_user(user, verb, &resource, names).await?
             }
         };
         Ok(access)

@@ -53,11 +53,11 @@ impl ListBody {
 fn head(kind: &Gvk, query: &Query, answer: &Answer) -> Vec<u8> {
     let by = query.summaries.iter().zip(&answer.summaries);
     let summaries: Vec<_> = by.map(|(by, counts)| summary(by, counts)).collect();
-    let head = json!({
+    let fields = json!({
         "kind": kind.kind(), "apiVersion": kind.api_version(), "revision": answer.revision.to_string(),
         "total": answer.total, "continue": answer.next, "summaries": summaries,
     });
-    let mut head = head.to_string().into_bytes();
+    let mut head = fields.to_string().into_bytes();
     // The closing brace comes after the objects.
     head.pop();
     head.extend_from_slice(b",\"objects\":[");

@@ -51,8 +51,7 @@ fn hash_access(access: &Access, hasher: &mut DefaultHasher) {
 
 /// Returns the tag of a content that does not change.
 pub(super) fn of_content(content: &[u8]) -> HeaderValue {
-    let hash = Sha256::digest(content);
-    let hash: String = hash
+    let hash: String = Sha256::digest(content)
         .iter()
         .take(16)
         .map(|byte| format!("{byte:02x}"))
@@ -69,8 +68,10 @@ pub(super) fn is_known(headers: &HeaderMap, tag: &HeaderValue) -> bool {
         return false;
     };
     let values = headers.get_all(header::IF_NONE_MATCH);
-    let known = values.iter().filter_map(|value| value.to_str().ok());
-    let mut known = known.flat_map(|value| value.split(','));
+    let mut known = values
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','));
     known.any(|known| known.trim() == "*" || strip(known) == tag)
 }
 

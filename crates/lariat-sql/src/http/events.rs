@@ -53,11 +53,11 @@ pub(super) fn body(watch: Watch, terms: Terms) -> Body {
         is_over: false,
         _place: terms.place,
     };
-    let events = stream::unfold(events, |mut events| async {
+    let body = stream::unfold(events, |mut events| async {
         let sent = events.next().await?;
         Some((Ok::<_, Infallible>(sent), events))
     });
-    Body::from_stream(events)
+    Body::from_stream(body)
 }
 
 impl Events {
@@ -102,8 +102,8 @@ fn written(event: &WatchEvent) -> Bytes {
         WatchEvent::Deleted(_) => "DELETED",
     };
     let watched = event.watched();
-    let json = watched.object.json().unwrap_or_default();
-    let json = sound(&json);
+    let stored = watched.object.json().unwrap_or_default();
+    let json = sound(&stored);
     let head = format!(
         "id: {}\ndata: {{\"type\":\"{what}\",\"object\":",
         watched.revision

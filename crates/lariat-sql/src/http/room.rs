@@ -51,8 +51,9 @@ impl Room {
         if count >= self.limit_of_user {
             return Err(Refusal::busy_user(self.what, self.limit_of_user));
         }
-        let permit = Arc::clone(&self.permits).try_acquire_owned();
-        let permit = permit.map_err(|_| Refusal::busy(self.what, self.limit))?;
+        let permit = Arc::clone(&self.permits)
+            .try_acquire_owned()
+            .map_err(|_| Refusal::busy(self.what, self.limit))?;
         users.insert(user.name().to_owned(), count + 1);
         Ok(RoomPermit {
             users: Arc::clone(&self.users),

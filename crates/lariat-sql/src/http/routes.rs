@@ -83,11 +83,13 @@ async fn kinds(State(shared): State<Arc<ServiceState>>, request: Request) -> Ans
     let user = shared.enter(&parts).await?;
     target::of_none(parts.uri.query().unwrap_or_default())?;
     let _place = shared.requests.take(&user)?;
-    let kinds = shared.kinds.values();
-    let kinds = kinds.map(|kind| async { description(kind, shared.sees_all(&user, kind).await) });
-    let kinds: Vec<Json> = join_all(kinds).await;
-    let kinds = json!({"kinds": kinds, "isOpen": shared.auth.is_open()});
-    Ok(json_response(Body::from(kinds.to_string())))
+    let each = shared
+        .kinds
+        .values()
+        .map(|kind| async { description(kind, shared.sees_all(&user, kind).await) });
+    let kinds: Vec<Json> = join_all(each).await;
+    let answer = json!({"kinds": kinds, "isOpen": shared.auth.is_open()});
+    Ok(json_response(Body::from(answer.to_string())))
 }
 
 /// Describes a kind: its fields and its state.
@@ -102,10 +104,12 @@ fn description(kind: &SqlKind, has_figures: bool) -> Json {
         (None, false) => "filling",
     };
     let fields: Vec<Json> = kind.schema().fields().iter().map(field_of).collect();
-    let associations = kind.schema().associations().iter();
-    let associations =
-        associations.map(|it| json!({"name": it.name(), "kind": it.kind().to_string()}));
-    let associations: Vec<Json> = associations.collect();
+    let associations: Vec<Json> = kind
+        .schema()
+        .associations()
+        .iter()
+        .map(|it| json!({"name": it.name(), "kind": it.kind().to_string()}))
+        .collect();
     let mut description = json!({
         "group": gvk.group(), "version": gvk.version(), "kind": gvk.kind(),
         "path": format!("v1/{}", path_of(gvk)), "fields": fields, "state": state,
@@ -144,8 +148,10 @@ async fn list(
         return watch(&shared, &user, &path, target.query, &parts).await;
     }
     let place = shared.requests.take(&user)?;
-    let query = shared.without_label(&user, target.query).await?;
-    let query = query.most_counts(COUNTS);
+    let query = shared
+        .without_label(&user, target.query)
+        .await?
+        .most_counts(COUNTS);
     let view = shared.view_for(&user, &path, &query).await?;
     let question = Question::new(&query, view.access());
     let tag_at = |revision| question.and_then(|question| question.tag(revision));
@@ -274,11 +280,10 @@ async fn object(
 ) -> Answered {
     let revision = target::of_object(parts.uri.query().unwrap_or_default())?;
     let _place = shared.requests.take(user)?;
-    let asked = Query::new().at_least(revision.unwrap_or_default());
-    let asked = match key.namespace() {
-        Some(namespace) => asked.namespaces([namespace]),
-        None => asked,
-    };
+    let mut asked = Query::new().at_least(revision.unwrap_or_default());
+    if let Some(namespace) = key.namespace() {
+        asked = asked.namespaces([namespace]);
+    }
     let view = shared.view(user, path, &asked).await?;
     let gvk = view.kind();
     // A user who may not see the object must not learn whether it exists.
@@ -294,8 +299,8 @@ async fn object(
     };
     let query = Query::new()
         .filter(field(NAME).equals(key.name()))
-        .filter(of_namespace);
-    let query = query.at_least(revision.unwrap_or_default());
+        .filter(of_namespace)
+        .at_least(revision.unwrap_or_default());
     let answer = view.query(&query).await?;
     // Names that are equal in natural order may differ.
     let mut found = answer.objects.into_iter();

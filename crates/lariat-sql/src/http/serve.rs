@@ -79,12 +79,12 @@ async fn serve(stream: TcpStream, router: Router, stopping: CancellationToken) {
     // Events are small, and should be sent immediately.
     let _ = stream.set_nodelay(true);
     let io = TokioIo::new(Impatient::new(stream, STALLED));
-    let connection = http1::Builder::new()
+    let serving = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD)
         .max_buf_size(BUFFER)
         .serve_connection(io, TowerToHyperService::new(router));
-    let mut connection = std::pin::pin!(connection);
+    let mut connection = std::pin::pin!(serving);
     let ended = tokio::select! {
         ended = connection.as_mut() => ended,
         () = stopping.cancelled() => {

@@ -290,8 +290,9 @@ impl SqlService {
     }
 
     fn router(self, is_local: bool) -> Router {
-        let kinds = self.kinds.into_iter();
-        let kinds: BTreeMap<String, SqlKind> = kinds
+        let kinds: BTreeMap<String, SqlKind> = self
+            .kinds
+            .into_iter()
             .map(|kind| (path_of(kind.schema().gvk()), kind))
             .collect();
         let openapi = openapi::document(&kinds, self.pages, self.auth.is_open());

@@ -40,8 +40,10 @@ impl Target {
             let separator = if others.is_empty() { "" } else { "&" };
             others = Cow::Owned(format!("{others}{separator}limit={}", pages.default));
         }
-        let query = Query::from_url(&others)?;
-        let query = if is_watch { query } else { pages.apply(query)? };
+        let mut query = Query::from_url(&others)?;
+        if !is_watch {
+            query = pages.apply(query)?;
+        }
         Ok(Self { query, is_watch })
     }
 }

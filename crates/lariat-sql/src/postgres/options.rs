@@ -153,8 +153,11 @@ impl Postgres {
             let port = ports.get(place).or(ports.first());
             port.copied().unwrap_or(5432)
         };
-        let hosts = self.config.get_hosts().iter().enumerate();
-        let mut hosts: Vec<String> = hosts
+        let mut hosts: Vec<String> = self
+            .config
+            .get_hosts()
+            .iter()
+            .enumerate()
             .map(|(place, host)| match host {
                 Host::Tcp(host) => format!("{host}:{}", port(place)),
                 Host::Unix(path) => format!("{}:{}", path.display(), port(place)),

@@ -61,14 +61,16 @@ pub(super) fn prepare(
     connection.within(Transaction::Writes, |connection| {
         let sql = statement("SELECT pg_advisory_xact_lock(").with("", Param::Integer(lock));
         connection.execute(&sql.with_end(")"))?;
-        let sql = statement("SELECT oid::bigint FROM pg_namespace WHERE nspname::text = ");
-        let sql = sql.with("", Param::Text(schema.to_owned()));
+        let select = "SELECT oid::bigint FROM pg_namespace WHERE nspname::text = ";
+        let sql = statement(select).with("", Param::Text(schema.to_owned()));
         if connection.first(&sql)?.is_none() {
             connection.run(&format!("CREATE SCHEMA \"{schema}\""))?;
         }
-        let tables = connection.rows(&statement(connection.dialect().tables()))?;
-        let tables = tables.into_iter().map(|mut table| table.text());
-        let tables = tables.collect::<Result<Vec<_>, _>>()?;
+        let tables = connection
+            .rows(&statement(connection.dialect().tables()))?
+            .into_iter()
+            .map(|mut table| table.text())
+            .collect::<Result<Vec<_>, _>>()?;
         if tables.is_empty() {
             connection.run(TABLES)?;
             let sql = statement("INSERT INTO lariat_sql VALUES (").with("", Param::Integer(FORM));
@@ -79,8 +81,10 @@ pub(super) fn prepare(
             let why = format!("the schema {schema} has tables of another program: give the cache one of its own");
             return Err(Refused::No(why));
         }
-        let form = connection.first(&statement("SELECT form FROM lariat_sql"))?;
-        let form = form.map(|mut form| form.integer()).transpose()?;
+        let form = connection
+            .first(&statement("SELECT form FROM lariat_sql"))?
+            .map(|mut form| form.integer())
+            .transpose()?;
         if form == Some(FORM) {
             return Ok(());
         }

@@ -118,8 +118,9 @@ impl Session {
              AND (classid::bigint << 32 | objid::bigint) = ",
         );
         self.execute(&sql.with("", Param::Integer(lock)))?;
-        let sql = Statement::new(Dialect::Postgres, "SELECT pg_advisory_lock(");
-        let sql = sql.with("", Param::Integer(lock)).with_end(")");
+        let sql = Statement::new(Dialect::Postgres, "SELECT pg_advisory_lock(")
+            .with("", Param::Integer(lock))
+            .with_end(")");
         self.execute(&sql).map(drop)
     }
 
@@ -268,8 +269,9 @@ impl Connection for Session {
         let Some(lock) = self.lock else {
             return Ok(false);
         };
-        let sql = Statement::new(Dialect::Postgres, "SELECT pg_try_advisory_lock(");
-        let sql = sql.with("", Param::Integer(lock)).with_end(")");
+        let sql = Statement::new(Dialect::Postgres, "SELECT pg_try_advisory_lock(")
+            .with("", Param::Integer(lock))
+            .with_end(")");
         let connection: &mut dyn Connection = self;
         let taken = connection.first(&sql)?;
         if taken.map_or(Ok(0), |mut taken| taken.integer())? == 0 {

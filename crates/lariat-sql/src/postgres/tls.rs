@@ -32,9 +32,11 @@ impl Tls {
         if roots.is_empty() {
             return None;
         }
-        let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()));
-        let config = config.with_safe_default_protocol_versions().ok()?;
-        let config = config.with_root_certificates(roots).with_no_client_auth();
+        let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+            .with_safe_default_protocol_versions()
+            .ok()?
+            .with_root_certificates(roots)
+            .with_no_client_auth();
         Some(Self(TlsConnector::from(Arc::new(config))))
     }
 }

@@ -78,19 +78,23 @@ impl Cursor {
                 serde_json::from_slice(&opened).map_err(|_| DAMAGED)?
             }
         };
-        let values: Option<Vec<Param>> = values.iter().map(param).collect();
-        let values = values.filter(|values| fits(plan, values));
+        let params: Option<Vec<Param>> = values.iter().map(param).collect();
+        let keys = params.filter(|keys| fits(plan, keys));
         Ok(Self {
             revision: revision.parse().map_err(|_| DAMAGED)?,
-            keys: values.ok_or(DAMAGED)?,
+            keys: keys.ok_or(DAMAGED)?,
         })
     }
 }
 
 /// Returns whether keys are what rows are sorted by.
 fn fits(plan: &Plan, keys: &[Param]) -> bool {
-    let types = plan.orders.iter().map(|order| order.of);
-    let types: Vec<FieldType> = types.chain([FieldType::Text, FieldType::Natural]).collect();
+    let types: Vec<FieldType> = plan
+        .orders
+        .iter()
+        .map(|order| order.of)
+        .chain([FieldType::Text, FieldType::Natural])
+        .collect();
     // Every object has a name.
     types.len() == keys.len()
         && keys.last() != Some(&Param::Null)
@@ -213,8 +217,10 @@ mod tests {
             let of_other_kind = Plan::new(&Scope::of(&schema("Node")), &all()).unwrap();
             assert!(Cursor::read(&text, &of_other_kind, keys).is_err());
             // What is counted, how many come and how old they may be is another matter.
-            let same = all().limit(7).summarize(field("text"));
-            let same = same.at_least("3".parse().unwrap());
+            let same = all()
+                .limit(7)
+                .summarize(field("text"))
+                .at_least("3".parse().unwrap());
             assert_eq!(Cursor::read(&text, &plan(&same), keys), Ok(cursor()));
         }
     }

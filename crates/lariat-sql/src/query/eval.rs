@@ -101,8 +101,9 @@ impl Plan {
             return true;
         };
         let fields = schema.fields().iter().zip(&row.cells);
-        let texts = fields.filter(|(field, _)| field.is_searchable());
-        let texts = texts.flat_map(|(_, values)| values.iter().map(Value::to_string));
+        let texts = fields
+            .filter(|(field, _)| field.is_searchable())
+            .flat_map(|(_, values)| values.iter().map(Value::to_string));
         let words: Vec<String> = texts
             .flat_map(|text| words_of(&text).collect::<Vec<_>>())
             .collect();
@@ -122,15 +123,18 @@ impl Plan {
             let values = others.values(self, row, &order.target);
             values.into_iter().min()
         };
-        let by_orders = self.orders.iter().map(|order| {
-            let ascending = nulls_last(value(one, order), value(other, order));
-            if order.is_descending {
-                ascending.reverse()
-            } else {
-                ascending
-            }
-        });
-        let mut by_orders = by_orders.filter(|ordering| ordering.is_ne());
+        let mut by_orders = self
+            .orders
+            .iter()
+            .map(|order| {
+                let ascending = nulls_last(value(one, order), value(other, order));
+                if order.is_descending {
+                    ascending.reverse()
+                } else {
+                    ascending
+                }
+            })
+            .filter(|ordering| ordering.is_ne());
         by_orders
             .next()
             .unwrap_or_else(|| by_key(schema, one, other))

@@ -124,8 +124,10 @@ impl Subject {
     #[must_use]
     pub fn parse(name: &str) -> Self {
         let label = name.strip_prefix("metadata.labels").and_then(|rest| {
-            let bracketed = rest.strip_prefix('[').and_then(|it| it.strip_suffix(']'));
-            let bracketed = bracketed.map(|key| key.trim_matches(['\'', '"']));
+            let bracketed = rest
+                .strip_prefix('[')
+                .and_then(|it| it.strip_suffix(']'))
+                .map(|key| key.trim_matches(['\'', '"']));
             bracketed.or_else(|| rest.strip_prefix('.'))
         });
         match label.filter(|key| !key.is_empty()) {

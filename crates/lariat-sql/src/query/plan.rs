@@ -133,8 +133,10 @@ impl Plan {
     /// These are the orders of the query, then namespace and name.
     pub(crate) fn targets(&self, schema: &Schema) -> Vec<(Target, bool)> {
         let place = |name| Target::Field(schema.place(name).unwrap_or_default());
-        let orders = self.orders.iter();
-        let orders = orders.map(|order| (order.target.clone(), order.is_descending));
+        let orders = self
+            .orders
+            .iter()
+            .map(|order| (order.target.clone(), order.is_descending));
         let last = [(place(NAMESPACE), false), (place(NAME), false)];
         orders.chain(last).collect()
     }
@@ -151,23 +153,33 @@ impl Plan {
     /// Checks a query against the fields of a kind and of those associated with it.
     pub(crate) fn new(scope: &Scope<'_>, query: &Query) -> Result<Self, QueryError> {
         limit(query)?;
-        let filters = query.filters.iter().map(|any| tests(scope, any));
-        let filters: Vec<Vec<Test>> = filters.collect::<Result<_, _>>()?;
-        let orders = query
+        let filters: Vec<Vec<Test>> = query
+            .filters
+            .iter()
+            .map(|any| tests(scope, any))
+            .collect::<Result<_, _>>()?;
+        let orders: Vec<Order> = query
             .sort
             .iter()
-            .map(|(subject, is_descending)| order(scope, subject, *is_descending));
-        let orders: Vec<Order> = orders.collect::<Result<_, _>>()?;
-        let summaries = query.summaries.iter().map(|by| summary(scope, by));
-        let summaries: Vec<Summary> = summaries.collect::<Result<_, _>>()?;
-        let targets = filters.iter().flatten().map(|test| &test.target);
-        let targets = targets.chain(orders.iter().map(|order| &order.target));
-        let targets = targets.chain(summaries.iter().map(|summary| &summary.target));
-        let others = targets.filter_map(|target| match target {
-            Target::Associated(place, _) => Some(scope.others[*place].schema.gvk().clone()),
-            _ => None,
-        });
-        let mut others: BTreeSet<Gvk> = others.collect();
+            .map(|(subject, is_descending)| order(scope, subject, *is_descending))
+            .collect::<Result<_, _>>()?;
+        let summaries: Vec<Summary> = query
+            .summaries
+            .iter()
+            .map(|by| summary(scope, by))
+            .collect::<Result<_, _>>()?;
+        let targets = filters
+            .iter()
+            .flatten()
+            .map(|test| &test.target)
+            .chain(orders.iter().map(|order| &order.target))
+            .chain(summaries.iter().map(|summary| &summary.target));
+        let mut others: BTreeSet<Gvk> = targets
+            .filter_map(|target| match target {
+                Target::Associated(place, _) => Some(scope.others[*place].schema.gvk().clone()),
+                _ => None,
+            })
+            .collect();
         let namespaces = query.namespaces.as_ref();
         let label = namespaces.and_then(|namespaces| namespaces.label.as_deref());
         let labelled = label.map(|label| scope.namespaces(label)).transpose()?;
@@ -195,8 +207,10 @@ impl Plan {
 /// Returns an error if the query has more parts than a statement can have.
 fn limit(query: &Query) -> Result<(), QueryError> {
     let conditions = || query.filters.iter().flat_map(|any| &any.0);
-    let words = query.search.as_deref();
-    let words = words.map_or(0, |search| words_of(search).count());
+    let words = query
+        .search
+        .as_deref()
+        .map_or(0, |search| words_of(search).count());
     let counts = [
         ("conditions", conditions().count(), CONDITIONS),
         (

@@ -236,9 +236,10 @@ impl Query {
     #[cfg(feature = "http")]
     pub(crate) fn associations(&self) -> impl Iterator<Item = &str> {
         let conditions = self.filters.iter().flat_map(|any| &any.0);
-        let subjects = conditions.map(|condition| &condition.subject);
-        let subjects = subjects.chain(self.sort.iter().map(|(by, _)| by));
-        let subjects = subjects.chain(&self.summaries);
+        let subjects = conditions
+            .map(|condition| &condition.subject)
+            .chain(self.sort.iter().map(|(by, _)| by))
+            .chain(&self.summaries);
         subjects.filter_map(|subject| match subject {
             Subject::Associated { association, .. } => Some(association.as_str()),
             _ => None,

@@ -71,8 +71,10 @@ impl Scope<'_> {
 
     /// Returns what may be seen of the kind of each association.
     pub(super) fn accesses(&self) -> Arc<[Vec<Access>]> {
-        let others = self.others.iter();
-        let others = others.map(|other| self.view.of(other.schema.gvk()).cloned().collect());
+        let others = self
+            .others
+            .iter()
+            .map(|other| self.view.of(other.schema.gvk()).cloned().collect());
         others.collect()
     }
 

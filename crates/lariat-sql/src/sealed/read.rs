@@ -39,8 +39,8 @@ pub(crate) fn keys(
         Ok(())
     })?;
     if !damaged.is_empty() {
-        let sql = format!("DELETE FROM {} WHERE id", of.table);
-        let mut sql = Statement::new(of.dialect, &sql);
+        let delete = format!("DELETE FROM {} WHERE id", of.table);
+        let mut sql = Statement::new(of.dialect, &delete);
         sql.among(List::Integers(damaged));
         connection.within(Transaction::Writes, |connection| connection.execute(&sql))?;
     }
@@ -71,8 +71,8 @@ pub(crate) fn read(
     let keys = of.keys.current();
     part(&mut rows, schema, plan, &keys, &mut answer)?;
     let ids = rows.iter().map(|opened| opened.id).collect();
-    let sql = format!("SELECT id, json FROM {} WHERE id", of.table);
-    let mut sql = Statement::new(of.dialect, &sql);
+    let select = format!("SELECT id, json FROM {} WHERE id", of.table);
+    let mut sql = Statement::new(of.dialect, &select);
     sql.among(List::Integers(ids));
     let mut bodies = HashMap::with_capacity(rows.len());
     connection.query(&sql, &mut |mut columns| {
@@ -103,8 +103,9 @@ pub(crate) fn page(
     size: u64,
 ) -> Result<Page, StorageError> {
     let select = format!("SELECT id, hash, json FROM {} WHERE id > ", of.table);
-    let sql = Statement::new(of.dialect, &select).with("", Param::Integer(after));
-    let sql = sql.with_end(&format!(" ORDER BY id LIMIT {size}"));
+    let sql = Statement::new(of.dialect, &select)
+        .with("", Param::Integer(after))
+        .with_end(&format!(" ORDER BY id LIMIT {size}"));
     let keys = of.keys.current();
     let mut page = Page {
         objects: Vec::new(),
@@ -200,8 +201,7 @@ fn summary(rows: &[Opened], by: &Target, plan: &Plan) -> Vec<Count> {
         let mut values = Others::default().values(plan, row, by);
         values.sort();
         values.dedup();
-        let namespace = row.key.namespace();
-        let namespace = namespace.filter(|_| plan.summarizes_namespaces);
+        let namespace = row.key.namespace().filter(|_| plan.summarizes_namespaces);
         for value in values {
             *counts
                 .entry((value, namespace.map(str::to_owned)))
@@ -215,12 +215,11 @@ fn summary(rows: &[Opened], by: &Target, plan: &Plan) -> Vec<Count> {
 impl Plan {
     /// Returns the sort keys of a row, as in a cursor.
     fn keys_of(&self, schema: &Schema, row: &Row) -> Vec<Param> {
-        let keys = self.targets(schema);
-        let keys = keys.iter().map(|(target, _)| {
-            let values = Others::default().values(self, row, target);
+        let key = |(target, _)| {
+            let values = Others::default().values(self, row, &target);
             values.first().map_or(Param::Null, Param::of)
-        });
-        keys.collect()
+        };
+        self.targets(schema).into_iter().map(key).collect()
     }
 
     /// Compares rows by their sort keys.

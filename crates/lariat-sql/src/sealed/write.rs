@@ -13,8 +13,10 @@ pub(crate) fn write(
     of: &Sealed,
     ops: &[&Op],
 ) -> Result<bool, StorageError> {
-    let hashed = ops.iter().map(|op| (of.hash(op.key().as_str()), *op));
-    let hashed: Vec<([u8; 16], &Op)> = hashed.collect();
+    let hashed: Vec<([u8; 16], &Op)> = ops
+        .iter()
+        .map(|op| (of.hash(op.key().as_str()), *op))
+        .collect();
     let same = unchanged(connection, of, &hashed)?;
     let changed = || hashed.iter().filter(|(hash, _)| !same.contains(hash));
     let gone: Vec<Vec<u8>> = changed().map(|(hash, _)| hash.to_vec()).collect();
@@ -50,21 +52,23 @@ fn unchanged(
     of: &Sealed,
     ops: &[([u8; 16], &Op)],
 ) -> Result<HashSet<[u8; 16]>, StorageError> {
-    let initial = ops.iter().filter_map(|(hash, op)| match op {
-        Op::Put {
-            json,
-            is_initial: true,
-            ..
-        } => Some((*hash, json)),
-        _ => None,
-    });
-    let initial: HashMap<[u8; 16], &Vec<u8>> = initial.collect();
+    let initial: HashMap<[u8; 16], &Vec<u8>> = ops
+        .iter()
+        .filter_map(|(hash, op)| match op {
+            Op::Put {
+                json,
+                is_initial: true,
+                ..
+            } => Some((*hash, json)),
+            _ => None,
+        })
+        .collect();
     let mut same = HashSet::new();
     if initial.is_empty() {
         return Ok(same);
     }
-    let sql = format!("SELECT hash, content, json FROM {} WHERE hash", of.table);
-    let mut sql = Statement::new(of.dialect, &sql);
+    let select = format!("SELECT hash, content, json FROM {} WHERE hash", of.table);
+    let mut sql = Statement::new(of.dialect, &select);
     let hashes = initial.keys().map(|hash| hash.to_vec());
     sql.among(List::Bytes(hashes.collect()));
     let keys = of.keys.current();

@@ -69,11 +69,13 @@ impl Select<'_> {
     ///
     /// `r.s3` is the fourth key of the order.
     pub(super) fn rows_to_sort(&self, keys: &[(Target, bool)], sql: &mut Statement) {
-        let keys = keys.iter().enumerate();
-        let mut keys = keys.filter_map(|(number, (target, _))| match target {
-            Target::Associated(association, of) => Some((number, *association, of)),
-            _ => None,
-        });
+        let mut keys = keys
+            .iter()
+            .enumerate()
+            .filter_map(|(number, (target, _))| match target {
+                Target::Associated(association, of) => Some((number, *association, of)),
+                _ => None,
+            });
         let rows = self.layout.rows();
         let Some(first) = keys.next() else {
             return sql.push(&format!(" FROM {rows} AS r"));

@@ -166,8 +166,11 @@ impl Layout {
 
     /// Returns the places of the searchable fields.
     pub(crate) fn searchable(&self) -> impl Iterator<Item = usize> {
-        let fields = self.fields.iter().enumerate();
-        let fields = fields.filter(|(_, field)| field.is_searchable);
+        let fields = self
+            .fields
+            .iter()
+            .enumerate()
+            .filter(|(_, field)| field.is_searchable);
         fields.map(|(place, _)| place)
     }
 

@@ -234,8 +234,10 @@ impl Select<'_> {
                     " AND r.id IN (SELECT rowid FROM {words} WHERE {words} MATCH "
                 ));
                 // Words have letters and digits only, so none ends its quotes.
-                let others = others.iter().map(|word| format!("\"{word}\" "));
-                let others = others.collect::<String>();
+                let others = others
+                    .iter()
+                    .map(|word| format!("\"{word}\" "))
+                    .collect::<String>();
                 sql.bind(Param::Text(format!("{others}\"{last}\"*")));
                 sql.push(")");
             }

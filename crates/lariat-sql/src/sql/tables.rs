@@ -86,12 +86,14 @@ impl Layout {
         } = self.types();
         let (rows, json) = (self.rows(), self.json());
         let (labels, owners) = (self.labels(), self.owners());
-        let columns = self.places(false);
-        let columns = columns.flat_map(|place| {
-            self.types()
-                .columns(self.type_of(place), &self.column(place))
-        });
-        let columns = columns.collect::<Vec<_>>().join(", ");
+        let columns = self
+            .places(false)
+            .flat_map(|place| {
+                self.types()
+                    .columns(self.type_of(place), &self.column(place))
+            })
+            .collect::<Vec<_>>()
+            .join(", ");
         let value = indexed(&Column::of_texts("value", self.dialect()));
         write!(
             sql,
@@ -105,10 +107,13 @@ impl Layout {
         for place in self.places(false) {
             let column = self.column(place);
             // With the final sort keys, so that a page is read from the index in its order.
-            let last = ["f0", "f1k"].into_iter();
-            let last = last.filter(|last| !column.is_long && *last != column.compared);
-            let keys = std::iter::once(indexed(&column)).chain(last.map(str::to_owned));
-            let keys = keys.collect::<Vec<_>>().join(", ");
+            let last = ["f0", "f1k"]
+                .into_iter()
+                .filter(|last| !column.is_long && *last != column.compared);
+            let keys = std::iter::once(indexed(&column))
+                .chain(last.map(str::to_owned))
+                .collect::<Vec<_>>()
+                .join(", ");
             write!(sql, "CREATE INDEX {rows}_{place} ON {rows} ({keys});")?;
         }
         Ok(())
@@ -120,8 +125,10 @@ impl Layout {
         } = self.types();
         for place in self.places(true) {
             let (many, column) = (self.many(place), self.many_column(place));
-            let columns = self.types().columns(self.type_of(place), &column);
-            let columns = columns.join(", ");
+            let columns = self
+                .types()
+                .columns(self.type_of(place), &column)
+                .join(", ");
             let value = indexed(&column);
             let id = if column.is_long {
                 format!("); CREATE INDEX {many}_of ON {many} (id)")

@@ -114,8 +114,7 @@ impl Database {
             }
         }
         restrict(path)?;
-        let connection = self.connect(OpenFlags::default());
-        let connection = connection.and_then(|connection| {
+        let connection = self.connect(OpenFlags::default()).and_then(|connection| {
             prepare(&connection)?;
             Ok(connection)
         });
@@ -124,8 +123,9 @@ impl Database {
 
     /// Opens it for reading.
     pub(crate) fn open_to_read(&self) -> Result<Sqlite, StorageError> {
-        let connection = self.connect(OpenFlags::default());
-        let connection = connection.map_err(|error| self.failed("opened", &error))?;
+        let connection = self
+            .connect(OpenFlags::default())
+            .map_err(|error| self.failed("opened", &error))?;
         connection.pragma_update(None, "query_only", true)?;
         Ok(Sqlite::new(connection, None))
     }
@@ -160,8 +160,8 @@ fn restrict(path: &Path) -> Result<(), StorageError> {
         .create(true)
         .append(true)
         .mode(0o600)
-        .open(path);
-    let file = file.map_err(|error| file_error(path, "opened", &error))?;
+        .open(path)
+        .map_err(|error| file_error(path, "opened", &error))?;
     let restricted = file.set_permissions(std::fs::Permissions::from_mode(0o600));
     restricted.map_err(|error| file_error(path, "restricted to its owner", &error))
 }

@@ -26,14 +26,14 @@ impl Lock {
     pub(super) fn take(path: &Path) -> Result<Self, StorageError> {
         let mut name = path.to_owned().into_os_string();
         name.push("-lock");
-        let file = OpenOptions::new()
+        let mut file = OpenOptions::new()
             .create(true)
             .truncate(false)
             .read(true)
             .write(true)
             .mode(0o600)
-            .open(name);
-        let mut file = file.map_err(|error| file_error(path, "opened", &error))?;
+            .open(name)
+            .map_err(|error| file_error(path, "opened", &error))?;
         match file.try_lock() {
             Ok(()) => {
                 // Only an error message needs it: a full disk is no reason to fail.

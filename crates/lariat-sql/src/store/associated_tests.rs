@@ -179,12 +179,12 @@ pub(super) fn query() -> impl Strategy<Value = Query> {
     let filters = prop::collection::vec(prop::collection::vec(condition(), 1..3), 0..3);
     let orders = prop::collection::vec((subject(), any::<bool>()), 0..3);
     (filters, orders, prop::option::of(subject())).prop_map(|(filters, orders, by)| {
-        let query = filters.into_iter().fold(Query::new(), |query, any| {
+        let filtered = filters.into_iter().fold(Query::new(), |query, any| {
             query.filter(any.into_iter().collect::<AnyOf>())
         });
-        let query = orders
+        let sorted = orders
             .into_iter()
-            .fold(query, |query, (by, is_descending)| {
+            .fold(filtered, |query, (by, is_descending)| {
                 if is_descending {
                     query.sort_descending(by)
                 } else {
@@ -192,8 +192,8 @@ pub(super) fn query() -> impl Strategy<Value = Query> {
                 }
             });
         match by {
-            Some(by) => query.summarize(by),
-            None => query,
+            Some(by) => sorted.summarize(by),
+            None => sorted,
         }
     })
 }
@@ -294,17 +294,20 @@ impl Stage {
     /// Returns the keys that the query should find, and what it should count.
     fn expected(&self, plan: &Plan) -> (Vec<String>, BTreeMap<String, u64>) {
         let (schema, others) = (&self.tables.schema, Others(&self.others));
-        let rows = self.rows.iter();
-        let mut rows: Vec<&Row> = rows
+        let mut rows: Vec<&Row> = self
+            .rows
+            .iter()
             .filter(|row| plan.matches(schema, row, others))
             .collect();
         rows.sort_by(|one, other| plan.compare(schema, one, other, others));
         let mut counts = BTreeMap::new();
         for by in &plan.summaries {
             for row in &rows {
-                let values = others.values(plan, row, &by.target).into_iter();
-                let values: std::collections::BTreeSet<String> =
-                    values.map(|it| it.to_string()).collect();
+                let values: std::collections::BTreeSet<String> = others
+                    .values(plan, row, &by.target)
+                    .into_iter()
+                    .map(|it| it.to_string())
+                    .collect();
                 for value in values {
                     *counts.entry(value).or_default() += 1;
                 }
@@ -346,10 +349,10 @@ pub(super) fn agree(stage: &Stage, queries: &[Query], view: &View) -> Result<(),
         let answer = stage.answer(query, view);
         prop_assert_eq!(found(&answer), expected.clone(), "{:?}", query);
         for summary in &answer.summaries {
-            let counted = summary
+            let counted: BTreeMap<_, _> = summary
                 .iter()
-                .map(|count| (count.value.clone(), count.objects));
-            let counted: BTreeMap<_, _> = counted.collect();
+                .map(|count| (count.value.clone(), count.objects))
+                .collect();
             prop_assert_eq!(counted, counts.clone(), "{:?}", query);
         }
         let total = stage.answer(&query.clone().page(1, 1), view).total;

@@ -20,9 +20,9 @@ pub(super) fn version(
     identity: &str,
 ) -> Result<Option<u64>, StorageError> {
     let select = "SELECT version FROM kinds WHERE synced <> 0 AND version > 0 AND number = ";
-    let sql = Statement::new(connection.dialect(), select);
-    let sql = sql.with("", Param::Integer(of.layout.number()));
-    let sql = sql.with(" AND identity = ", hash(identity));
+    let sql = Statement::new(connection.dialect(), select)
+        .with("", Param::Integer(of.layout.number()))
+        .with(" AND identity = ", hash(identity));
     let found = connection.first(&sql)?;
     let version = found.map(|mut found| found.integer()).transpose()?;
     Ok(version.map(i64::unsigned_abs))
@@ -38,8 +38,9 @@ pub(super) fn page(
         return sealed::page(connection, sealed, after, PAGE);
     }
     let select = format!("SELECT id, json FROM {} WHERE id > ", of.layout.json());
-    let sql = Statement::new(connection.dialect(), &select).with("", Param::Integer(after));
-    let sql = sql.with_end(&format!(" ORDER BY id LIMIT {PAGE}"));
+    let sql = Statement::new(connection.dialect(), &select)
+        .with("", Param::Integer(after))
+        .with_end(&format!(" ORDER BY id LIMIT {PAGE}"));
     let mut page = Page {
         objects: Vec::new(),
         last: None,

@@ -58,8 +58,8 @@ pub(super) fn open(connection: &mut dyn Connection, tables: &Tables) -> Result<(
         None => &signature,
     };
     let dialect = connection.dialect();
-    let select = "SELECT number, signature FROM kinds WHERE kind = ";
-    let select = Statement::new(dialect, select).with("", Param::Text(kind.clone()));
+    let select = Statement::new(dialect, "SELECT number, signature FROM kinds WHERE kind = ")
+        .with("", Param::Text(kind.clone()));
     let is_unclean = connection.within(Transaction::Writes, |connection| {
         let known = match connection.first(&select)? {
             None => None,
@@ -96,10 +96,9 @@ pub(super) fn open(connection: &mut dyn Connection, tables: &Tables) -> Result<(
     })?;
     if is_unclean {
         connection.scrub()?;
-        let clean = Statement::new(dialect, "UPDATE kinds SET signature = ");
-        let clean = clean.with("", Param::Text(signature));
-        let number = Param::Integer(layout.number());
-        let clean = clean.with(" WHERE number = ", number);
+        let clean = Statement::new(dialect, "UPDATE kinds SET signature = ")
+            .with("", Param::Text(signature))
+            .with(" WHERE number = ", Param::Integer(layout.number()));
         connection.within(Transaction::Writes, |connection| connection.execute(&clean))?;
     }
     Ok(())
@@ -159,8 +158,8 @@ pub(super) fn replace_keyring(
     let dialect = connection.dialect();
     let sql = match before {
         None => {
-            let sql = Statement::new(dialect, "INSERT INTO keyring VALUES (1, ");
-            let sql = sql.with("", bytes(stored));
+            let sql =
+                Statement::new(dialect, "INSERT INTO keyring VALUES (1, ").with("", bytes(stored));
             sql.with_end(") ON CONFLICT DO NOTHING")
         }
         Some(before) => Statement::new(dialect, "UPDATE keyring SET stored = ")

@@ -27,8 +27,10 @@ struct TestServer {
 
 impl TestServer {
     fn new() -> Self {
-        let mut runtime = tokio::runtime::Builder::new_multi_thread();
-        let runtime = runtime.worker_threads(1).enable_all().build();
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .enable_all()
+            .build();
         Self {
             server: server::Server::start(),
             runtime: runtime.expect("a runtime"),
@@ -39,8 +41,10 @@ impl TestServer {
     /// Returns a schema that nothing is in.
     fn schema(&self) -> Database {
         let number = self.schemas.fetch_add(1, Ordering::Relaxed);
-        let options = Postgres::new(&self.server.url()).expect("options");
-        let options = options.schema(&format!("t{number}")).expect("a name");
+        let options = Postgres::new(&self.server.url())
+            .expect("options")
+            .schema(&format!("t{number}"))
+            .expect("a name");
         Database::on_server(options, Duration::ZERO)
     }
 
@@ -100,8 +104,10 @@ fn any_query_by_associated_objects_finds_and_counts_what_the_rows_say() {
 
 /// What of an answer has to be the same wherever it comes from.
 fn shown(read: &Read) -> impl PartialEq + std::fmt::Debug + use<> {
-    let found = read.found.iter();
-    let found = found.map(|found| (found.key.clone(), found.version.clone(), found.json.clone()));
+    let found = read
+        .found
+        .iter()
+        .map(|found| (found.key.clone(), found.version.clone(), found.json.clone()));
     let counts = format!("{:?} {:?} {:?}", read.total, read.next, read.summaries);
     (found.collect::<Vec<_>>(), counts, read.revision)
 }
@@ -160,9 +166,11 @@ const SUMMARIES: [&str; 9] = [
 
 /// Writes a row that is no kind.
 fn put(connection: &mut dyn Connection) {
-    let row = [Arg::Integer(7), Arg::text("kind"), Arg::text("plain")];
-    let row = row.into_iter().chain([0; 4].map(Arg::Integer));
-    let row = row.chain([Arg::Null]).collect();
+    let row = [Arg::Integer(7), Arg::text("kind"), Arg::text("plain")]
+        .into_iter()
+        .chain([0; 4].map(Arg::Integer))
+        .chain([Arg::Null])
+        .collect();
     connection.insert("kinds", &[row]).expect("written");
 }
 

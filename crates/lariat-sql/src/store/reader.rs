@@ -32,8 +32,11 @@ pub(crate) struct Tables {
 impl Tables {
     /// Returns the other kinds that a query asks about, and their tables.
     fn others<'a>(&'a self, plan: &'a Plan) -> impl Iterator<Item = (&'a Gvk, &'a Layout)> {
-        let joined = self.associated.iter().zip(&self.joined);
-        let joined = joined.map(|(other, layout)| (other.schema.gvk(), layout));
+        let joined = self
+            .associated
+            .iter()
+            .zip(&self.joined)
+            .map(|(other, layout)| (other.schema.gvk(), layout));
         plan.others.iter().filter_map(move |kind| {
             let mut joined = joined.clone();
             let found = joined.find(|(of, _)| *of == kind);
@@ -127,12 +130,12 @@ fn objects(
     if ids.is_empty() {
         return Ok(Vec::new());
     }
-    let sql = format!(
+    let select = format!(
         "SELECT r.id, r.key, j.version, j.json FROM {} AS r JOIN {} AS j ON j.id = r.id WHERE r.id",
         layout.rows(),
         layout.json()
     );
-    let mut sql = Statement::new(layout.dialect(), &sql);
+    let mut sql = Statement::new(layout.dialect(), &select);
     sql.among(List::Integers(ids.iter().map(|(id, _)| *id).collect()));
     let mut found = HashMap::with_capacity(ids.len());
     connection.query(&sql, &mut |mut columns| {
@@ -224,7 +227,8 @@ fn ids(
 }
 
 fn count(connection: &mut dyn Connection, select: &Select<'_>) -> Result<u64, StorageError> {
-    let count = connection.first(&select.count())?;
-    let count = count.map_or(Ok(0), |mut count| count.integer())?;
+    let count = connection
+        .first(&select.count())?
+        .map_or(Ok(0), |mut count| count.integer())?;
     Ok(count.unsigned_abs())
 }

@@ -89,10 +89,10 @@ fn known(
     ops: &[&Op],
 ) -> Result<HashMap<String, Known>, StorageError> {
     let (rows, json) = (layout.rows(), layout.json());
-    let sql = format!(
+    let select = format!(
         "SELECT r.key, r.id, r.digest, j.version FROM {rows} AS r JOIN {json} AS j ON j.id = r.id WHERE r.key"
     );
-    let mut sql = Statement::new(connection.dialect(), &sql);
+    let mut sql = Statement::new(connection.dialect(), &select);
     let keys = ops.iter().map(|op| op.key().as_str().to_owned());
     sql.among(List::Texts(keys.collect()));
     let mut known = HashMap::with_capacity(ops.len());
@@ -119,24 +119,26 @@ fn unchanged(
     ops: &[&Op],
     known: &HashMap<String, Known>,
 ) -> Result<HashSet<i64>, StorageError> {
-    let candidates = ops.iter().filter_map(|op| match op {
-        Op::Put {
-            row,
-            json,
-            is_initial: true,
-        } => {
-            let known = known.get(row.key.as_str())?;
-            (known.version == *row.version).then_some((known.id, json))
-        }
-        _ => None,
-    });
-    let candidates: HashMap<i64, &Vec<u8>> = candidates.collect();
+    let candidates: HashMap<i64, &Vec<u8>> = ops
+        .iter()
+        .filter_map(|op| match op {
+            Op::Put {
+                row,
+                json,
+                is_initial: true,
+            } => {
+                let known = known.get(row.key.as_str())?;
+                (known.version == *row.version).then_some((known.id, json))
+            }
+            _ => None,
+        })
+        .collect();
     let mut same = HashSet::new();
     if candidates.is_empty() {
         return Ok(same);
     }
-    let sql = format!("SELECT id, json FROM {} WHERE id", layout.json());
-    let mut sql = Statement::new(connection.dialect(), &sql);
+    let select = format!("SELECT id, json FROM {} WHERE id", layout.json());
+    let mut sql = Statement::new(connection.dialect(), &select);
     sql.among(List::Integers(candidates.keys().copied().collect()));
     connection.query(&sql, &mut |mut columns| {
         let (id, json) = (columns.integer()?, columns.bytes()?);
@@ -153,8 +155,9 @@ fn unchanged(
 /// No other process takes it, since only one writes.
 fn next_id(connection: &mut dyn Connection, layout: &Layout) -> Result<i64, StorageError> {
     let sql = format!("SELECT coalesce(max(id), 0) FROM {}", layout.rows());
-    let last = connection.first(&Statement::new(connection.dialect(), &sql))?;
-    let last = last.map_or(Ok(0), |mut last| last.integer())?;
+    let last = connection
+        .first(&Statement::new(connection.dialect(), &sql))?
+        .map_or(Ok(0), |mut last| last.integer())?;
     Ok(last + 1)
 }
 
@@ -181,8 +184,8 @@ fn delete(
     ids: &[i64],
 ) -> Result<(), StorageError> {
     let id = layout.id_of(table);
-    let sql = format!("DELETE FROM {table} WHERE {id}");
-    let mut sql = Statement::new(connection.dialect(), &sql);
+    let delete = format!("DELETE FROM {table} WHERE {id}");
+    let mut sql = Statement::new(connection.dialect(), &delete);
     sql.among(List::Integers(ids.to_vec()));
     connection.execute(&sql)?;
     Ok(())
@@ -225,8 +228,9 @@ fn put(
     put_json(connection, layout, new)?;
     let rows = new.iter().flat_map(|New { id, row, .. }| {
         let labels: BTreeMap<&str, &str> = row.labels.iter().collect();
-        let labels = labels.into_iter();
-        labels.map(|(label, value)| vec![Arg::Integer(*id), Arg::text(label), Arg::text(value)])
+        labels
+            .into_iter()
+            .map(|(label, value)| vec![Arg::Integer(*id), Arg::text(label), Arg::text(value)])
     });
     connection.insert(&layout.labels(), &rows.collect::<Vec<_>>())?;
     let rows = new.iter().flat_map(|New { id, row, .. }| {
@@ -240,8 +244,7 @@ fn put(
         let is_natural = layout.is_natural(place);
         let rows = new.iter().flat_map(|New { id, row, .. }| {
             let values: BTreeSet<&Value> = row.cells[place].iter().collect();
-            let values = values.into_iter();
-            values.map(move |value| {
+            values.into_iter().map(move |value| {
                 let mut columns = vec![Arg::Integer(*id)];
                 columns.extend(args(is_natural, Some(value)));
                 columns

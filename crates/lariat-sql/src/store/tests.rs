@@ -194,12 +194,12 @@ pub(super) fn access() -> impl Strategy<Value = Access> {
 }
 
 fn order() -> impl Strategy<Value = (Subject, bool)> {
-    let of = prop::sample::select([&SINGLE[..], &["label", "name", "namespace"]].concat());
-    let of = of.prop_map(|of| match of {
-        "label" => label("l1"),
-        "name" | "namespace" => field(&format!("metadata.{of}")),
-        of => field(&format!("spec.{of}")),
-    });
+    let of = prop::sample::select([&SINGLE[..], &["label", "name", "namespace"]].concat())
+        .prop_map(|of| match of {
+            "label" => label("l1"),
+            "name" | "namespace" => field(&format!("metadata.{of}")),
+            of => field(&format!("spec.{of}")),
+        });
     (of, any::<bool>())
 }
 
@@ -211,12 +211,12 @@ pub(super) fn query() -> impl Strategy<Value = Query> {
         prop::sample::select(["web", "we", "a", "API we", "é", "x y"].as_slice()),
     );
     (filters, orders, words).prop_map(|(filters, orders, words)| {
-        let query = filters.into_iter().fold(Query::new(), |query, any| {
+        let filtered = filters.into_iter().fold(Query::new(), |query, any| {
             query.filter(any.into_iter().collect::<crate::AnyOf>())
         });
-        let query = orders
+        let sorted = orders
             .into_iter()
-            .fold(query, |query, (by, is_descending)| {
+            .fold(filtered, |query, (by, is_descending)| {
                 if is_descending {
                     query.sort_descending(by)
                 } else {
@@ -224,18 +224,19 @@ pub(super) fn query() -> impl Strategy<Value = Query> {
                 }
             });
         match words {
-            Some(words) => query.search(words),
-            None => query,
+            Some(words) => sorted.search(words),
+            None => sorted,
         }
     })
 }
 
 /// Makes keys that no file has.
 pub(super) fn new_keys() -> Keys {
-    let mut runtime = tokio::runtime::Builder::new_current_thread();
-    let runtime = runtime.build().unwrap();
-    let key = std::array::from_fn::<u8, 32, _>(|_| fastrand::u8(..));
-    let key = LocalKeys::from_bytes(&key).unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .build()
+        .unwrap();
+    let bytes = std::array::from_fn::<u8, 32, _>(|_| fastrand::u8(..));
+    let key = LocalKeys::from_bytes(&bytes).unwrap();
     Keys::new(runtime.block_on(Keyring::create(&key)).unwrap())
 }
 
@@ -362,8 +363,8 @@ pub(super) fn agree(
         let expected = stage.expected(query);
         prop_assert_eq!(keys(&stage.answer(query)), expected.clone(), "{:?}", query);
         for size in [1, 3] {
-            let pages = (1..).map(|page| stage.answer(&query.clone().page(page, size)));
-            let pages: Vec<Read> = pages
+            let pages: Vec<Read> = (1..)
+                .map(|page| stage.answer(&query.clone().page(page, size)))
                 .take_while(|answer| !answer.found.is_empty())
                 .collect();
             let total = Some(expected.len() as u64);

@@ -20,8 +20,8 @@ impl Writer {
     /// Marks all other kinds as not synced, since they are not written any more.
     pub(crate) fn disown(&mut self, own: Vec<i64>) -> Result<(), StorageError> {
         self.connection.within(Transaction::Writes, |connection| {
-            let sql = "UPDATE kinds SET synced = 0 WHERE synced <> 0 AND NOT number";
-            let mut sql = Statement::new(connection.dialect(), sql);
+            let update = "UPDATE kinds SET synced = 0 WHERE synced <> 0 AND NOT number";
+            let mut sql = Statement::new(connection.dialect(), update);
             sql.among(List::Integers(own));
             connection.execute(&sql).map(drop)
         })
@@ -46,20 +46,22 @@ pub(crate) struct Stored {
 /// Returns what all kinds have.
 fn stored(connection: &mut dyn Connection) -> Result<Vec<Stored>, StorageError> {
     let sql = "SELECT number, kind, version, history, change, synced FROM kinds";
-    let kinds = connection.rows(&Statement::new(connection.dialect(), sql))?;
-    let kinds = kinds.into_iter().map(|mut kind| {
-        let (number, name, version) = (kind.integer()?, kind.text()?, kind.integer()?);
-        let (history, change) = (kind.integer()?, kind.integer()?);
-        Ok(Stored {
-            number,
-            kind: name,
-            reached: Reached {
-                version: version.unsigned_abs(),
-                history: u32::try_from(history).unwrap_or_default(),
-                change: change.unsigned_abs(),
-            },
-            is_synced: kind.integer()? != 0,
-        })
-    });
+    let kinds = connection
+        .rows(&Statement::new(connection.dialect(), sql))?
+        .into_iter()
+        .map(|mut kind| {
+            let (number, name, version) = (kind.integer()?, kind.text()?, kind.integer()?);
+            let (history, change) = (kind.integer()?, kind.integer()?);
+            Ok(Stored {
+                number,
+                kind: name,
+                reached: Reached {
+                    version: version.unsigned_abs(),
+                    history: u32::try_from(history).unwrap_or_default(),
+                    change: change.unsigned_abs(),
+                },
+                is_synced: kind.integer()? != 0,
+            })
+        });
     kinds.collect()
 }

@@ -115,8 +115,11 @@ impl std::fmt::Debug for Writer {
 /// Leaves the last change of each row, in their order.
 fn last_of_each(ops: &[Op]) -> Vec<&Op> {
     let mut seen = HashSet::with_capacity(ops.len());
-    let last = ops.iter().rev().filter(|op| seen.insert(op.key()));
-    let mut last: Vec<&Op> = last.collect();
+    let mut last: Vec<&Op> = ops
+        .iter()
+        .rev()
+        .filter(|op| seen.insert(op.key()))
+        .collect();
     last.reverse();
     last
 }
@@ -129,16 +132,17 @@ fn note(
     reached: Option<(Reached, Option<&str>)>,
 ) -> Result<(), StorageError> {
     let number = Param::Integer(number);
-    let sql = |text| Statement::new(connection.dialect(), text);
+    let statement = |text| Statement::new(connection.dialect(), text);
     let sql = match reached {
-        Some((reached, identity)) => sql("UPDATE kinds SET synced = 1, version = ")
+        Some((reached, identity)) => statement("UPDATE kinds SET synced = 1, version = ")
             .with("", Param::Integer(reached.version.cast_signed()))
             .with(", history = ", Param::Integer(reached.history.into()))
             .with(", change = ", Param::Integer(reached.change.cast_signed()))
             .with(", identity = ", identity.map_or(Param::Null, kept::hash))
             .with(" WHERE number = ", number),
         None if has_changed => {
-            sql("UPDATE kinds SET synced = 0 WHERE synced <> 0 AND number = ").with("", number)
+            statement("UPDATE kinds SET synced = 0 WHERE synced <> 0 AND number = ")
+                .with("", number)
         }
         None => return Ok(()),
     };

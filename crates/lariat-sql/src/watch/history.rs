@@ -137,8 +137,9 @@ impl History {
         }
         // Numbers have no gaps.
         let first = kept.front().map_or(u64::MAX, |event| event.change);
-        let place = (change + 1).checked_sub(first);
-        let place = place.and_then(|place| usize::try_from(place).ok());
+        let place = (change + 1)
+            .checked_sub(first)
+            .and_then(|place| usize::try_from(place).ok());
         match place.and_then(|place| kept.get(place)) {
             Some(event) => Next::Event(Arc::clone(event)),
             None => Next::Gone,

@@ -133,8 +133,8 @@ impl Watch {
         };
         let at = since
             .place()
-            .filter(|place| place.history == history.number());
-        let at = at.ok_or_else(too_old)?;
+            .filter(|place| place.history == history.number())
+            .ok_or_else(too_old)?;
         if matches!(history.after(at.change), Next::Gone) {
             return Err(too_old());
         }

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::items::Items;
 use super::parts::{is_void, items_of, names};
-use crate::managed::path::Step;
+use crate::managed::path::PathElement;
 use crate::managed::set::Set;
 use crate::schema::{List, ListKind, Resolved, TypeRef};
 
@@ -40,10 +40,10 @@ impl Difference {
         }
     }
 
-    fn put(&mut self, step: &Step, own: Own, below: Self) {
+    fn put(&mut self, element: &PathElement, own: Own, below: Self) {
         let put = |set: &mut Set, is: Own, below: Set| {
             if own == is || !below.is_empty() {
-                set.add(step.clone(), own == is, below);
+                set.add(element.clone(), own == is, below);
             }
         };
         put(&mut self.added, Own::Added, below.added);
@@ -102,7 +102,9 @@ fn leaf(old: Option<&Value>, new: Option<&Value>) -> Own {
     }
 }
 
-/// Returns whether two values are the same; a whole number is, whether it is written with a fraction or not.
+/// Returns whether two values are equal.
+///
+/// A whole number is equal to the same number with a fraction of zero.
 fn is_same(old: &Value, new: &Value) -> bool {
     match (old, new) {
         (Value::Number(old), Value::Number(new)) if old.is_f64() != new.is_f64() => {
@@ -134,7 +136,7 @@ fn members(typed: TypeRef<'_>, old: Option<&Value>, new: Option<&Value>) -> Diff
         );
         let (own, inner) = walk(below, before, after);
         if own != Own::Same || !inner.is_empty() {
-            difference.put(&Step::member(name), own, inner);
+            difference.put(&PathElement::member(name), own, inner);
         }
     }
     difference
@@ -145,20 +147,23 @@ fn items(typed: TypeRef<'_>, list: &List, old: Option<&Value>, new: Option<&Valu
     let before = Items::of(&list.kind, item, items_of(old));
     let after = Items::of(&list.kind, item, items_of(new));
     let mut difference = Difference::default();
-    let gone = before.list().iter().filter(|(step, _)| !after.has(step));
-    for (step, _) in after.list().iter().chain(gone) {
-        let (old, new) = (before.get(step), after.get(step));
+    let gone = before
+        .list()
+        .iter()
+        .filter(|(element, _)| !after.has(element));
+    for (element, _) in after.list().iter().chain(gone) {
+        let (old, new) = (before.get(element), after.get(element));
         let (own, inner) = match (old, new) {
             (old @ ([] | [_]), new @ ([] | [_])) => {
                 walk(item, old.first().copied(), new.first().copied())
             }
-            // Items that cannot be told apart change together.
+            // Items with the same key change together.
             (old, new) if are_same(old, new) => (Own::Same, Difference::default()),
             ([], _) => (Own::Added, Difference::default()),
             (_, []) => (Own::Removed, Difference::default()),
             _ => (Own::Modified, Difference::default()),
         };
-        difference.put(step, own, inner);
+        difference.put(element, own, inner);
     }
     difference
 }

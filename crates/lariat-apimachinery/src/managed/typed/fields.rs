@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::items::Items;
 use super::parts::{is_void, items_of};
-use crate::managed::path::Step;
+use crate::managed::path::PathElement;
 use crate::managed::set::Set;
 use crate::schema::{List, ListKind, Resolved, TypeRef};
 
@@ -30,13 +30,13 @@ fn walk(typed: TypeRef<'_>, value: &Value) -> (bool, Set) {
 fn items(typed: TypeRef<'_>, list: &List, value: &Value) -> Set {
     let mut set = Set::default();
     let items = Items::of(&list.kind, typed.item(), items_of(Some(value)));
-    for (step, values) in items.list() {
+    for (element, values) in items.list() {
         let below = match values[..] {
             [one] => walk(typed.item(), one).1,
-            // Items that cannot be told apart are owned together.
+            // Items with the same key are owned together.
             _ => Set::default(),
         };
-        set.add(step.clone(), true, below);
+        set.add(element.clone(), true, below);
     }
     set
 }
@@ -48,7 +48,11 @@ fn members(typed: TypeRef<'_>, value: &Value) -> Set {
         let (leaf, fields) = walk(below, value);
         let empty = value.is_null() || (value.is_object() && is_void(Some(value)));
         let is_field = typed.field(name).is_some();
-        set.add(Step::member(name), leaf || empty || !is_field, fields);
+        set.add(
+            PathElement::member(name),
+            leaf || empty || !is_field,
+            fields,
+        );
     }
     set
 }

@@ -5,24 +5,32 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
-use crate::managed::path::Step;
+use crate::managed::path::PathElement;
 use crate::schema::{ListKind, TypeRef};
 
-/// Returns the step to an item of a list that is not atomic.
-pub(super) fn step_to(kind: &ListKind, item: TypeRef<'_>, value: &Value) -> Result<Step, String> {
+/// Returns the path element of an item of a list that is not atomic.
+pub(super) fn element_of(
+    kind: &ListKind,
+    item: TypeRef<'_>,
+    value: &Value,
+) -> Result<PathElement, String> {
     match kind {
         ListKind::Set => match value {
             Value::Array(_) | Value::Object(_) => {
                 Err("associative lists as values are not supported".to_owned())
             }
-            _ => Ok(Step::value(value)),
+            _ => Ok(PathElement::value(value)),
         },
         ListKind::Map(keys) => keyed(keys, item, value),
         ListKind::Atomic => Err("an atomic list has no items of its own".to_owned()),
     }
 }
 
-fn keyed(keys: &[Cow<'static, str>], item: TypeRef<'_>, value: &Value) -> Result<Step, String> {
+fn keyed(
+    keys: &[Cow<'static, str>],
+    item: TypeRef<'_>,
+    value: &Value,
+) -> Result<PathElement, String> {
     let Value::Object(members) = value else {
         return Err("associative list with keys may not have non-map elements".to_owned());
     };
@@ -40,15 +48,17 @@ fn keyed(keys: &[Cow<'static, str>], item: TypeRef<'_>, value: &Value) -> Result
             keys.first().map_or("", |key| key)
         ));
     }
-    Ok(Step::keys(found))
+    Ok(PathElement::keys(found))
 }
 
-/// The items of a list by the steps to them, in order; what cannot be identified is left out.
+/// The items of a list by their path elements, in order.
+///
+/// Items without a path element are left out.
 #[derive(Debug, Default)]
 pub(super) struct Items<'a> {
-    list: Vec<(Step, Vec<&'a Value>)>,
-    /// The places of the steps, for lists that are too long to be searched.
-    places: HashMap<Step, usize>,
+    list: Vec<(PathElement, Vec<&'a Value>)>,
+    /// The positions of the elements, for lists that are too long to be searched.
+    places: HashMap<PathElement, usize>,
 }
 
 /// Shorter lists are searched from the front.
@@ -61,24 +71,26 @@ impl<'a> Items<'a> {
             places: HashMap::new(),
         };
         for value in values {
-            let Ok(step) = step_to(kind, item, value) else {
+            let Ok(element) = element_of(kind, item, value) else {
                 continue;
             };
-            match items.place(&step) {
+            match items.place(&element) {
                 Some(at) => items.list[at].1.push(value),
-                None => items.push(step, value),
+                None => items.push(element, value),
             }
         }
         items
     }
 
-    fn push(&mut self, step: Step, value: &'a Value) {
-        self.list.push((step, vec![value]));
+    fn push(&mut self, element: PathElement, value: &'a Value) {
+        self.list.push((element, vec![value]));
         match self.list.len() {
             ..SHORT => {}
             SHORT => {
                 let places = self.list.iter().enumerate();
-                self.places = places.map(|(at, (step, _))| (step.clone(), at)).collect();
+                self.places = places
+                    .map(|(at, (element, _))| (element.clone(), at))
+                    .collect();
             }
             length => drop(
                 self.places
@@ -87,22 +99,22 @@ impl<'a> Items<'a> {
         }
     }
 
-    fn place(&self, step: &Step) -> Option<usize> {
+    fn place(&self, element: &PathElement) -> Option<usize> {
         match self.list.len() {
-            ..SHORT => self.list.iter().position(|(each, _)| each == step),
-            _ => self.places.get(step).copied(),
+            ..SHORT => self.list.iter().position(|(each, _)| each == element),
+            _ => self.places.get(element).copied(),
         }
     }
 
-    pub(super) fn get(&self, step: &Step) -> &[&'a Value] {
-        self.place(step).map_or(&[], |at| &self.list[at].1)
+    pub(super) fn get(&self, element: &PathElement) -> &[&'a Value] {
+        self.place(element).map_or(&[], |at| &self.list[at].1)
     }
 
-    pub(super) fn has(&self, step: &Step) -> bool {
-        self.place(step).is_some()
+    pub(super) fn has(&self, element: &PathElement) -> bool {
+        self.place(element).is_some()
     }
 
-    pub(super) fn list(&self) -> &[(Step, Vec<&'a Value>)] {
+    pub(super) fn list(&self) -> &[(PathElement, Vec<&'a Value>)] {
         &self.list
     }
 }

@@ -1,4 +1,4 @@
-//! Merging what is applied into what is there.
+//! Merging of an applied object into the live one.
 
 use std::collections::HashSet;
 
@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::items::Items;
 use super::parts::{is_void, items_of, names};
-use crate::managed::path::Step;
+use crate::managed::path::PathElement;
 use crate::schema::{List, ListKind, Resolved, TypeRef};
 
 /// Merges `applied` over `live`.
@@ -50,7 +50,9 @@ fn members(
     names(live, applied).filter_map(member).collect()
 }
 
-/// Merges lists: the applied order decides where both have an item, others keep their neighbours.
+/// Merges lists.
+///
+/// Items of both follow the applied order; other items keep their neighbours.
 ///
 /// Source: `mergingWalker.visitListItems`.
 fn items(
@@ -65,10 +67,10 @@ fn items(
         Items::of(&list.kind, item, items_of(applied)),
     );
     let (left, right) = (before.list(), wanted.list());
-    let in_right = |step: &Step| wanted.has(step);
-    let both = |step: &Step, value: &Value| {
-        // Items that cannot be told apart are not merged with, but replaced.
-        let live = match before.get(step) {
+    let in_right = |element: &PathElement| wanted.has(element);
+    let both = |element: &PathElement, value: &Value| {
+        // Items with the same key are replaced instead of merged.
+        let live = match before.get(element) {
             [one] => Some(*one),
             _ => None,
         };
@@ -76,42 +78,42 @@ fn items(
     };
     let mut shared = right
         .iter()
-        .map(|(step, _)| step)
-        .filter(|step| before.has(step));
+        .map(|(element, _)| element)
+        .filter(|element| before.has(element));
     let mut next_shared = shared.next();
     let mut merged = HashSet::new();
     let mut out = Vec::with_capacity(left.len().max(right.len()));
     let (mut l, mut r) = (0, 0);
     while l < left.len() || r < right.len() {
-        if let (Some((step, _)), Some((other, values))) = (left.get(l), right.get(r)) {
-            if step == other {
-                merged.insert(step);
-                out.extend(both(step, values[0]));
+        if let (Some((element, _)), Some((other, values))) = (left.get(l), right.get(r)) {
+            if element == other {
+                merged.insert(element);
+                out.extend(both(element, values[0]));
                 (l, r) = (l + 1, r + 1);
                 next_shared = shared.next();
                 continue;
             }
-            if in_right(step) && next_shared.is_some_and(|next| next != step) {
+            if in_right(element) && next_shared.is_some_and(|next| next != element) {
                 l += 1;
                 continue;
             }
         }
-        if let Some((step, values)) = left.get(l) {
-            if !in_right(step) {
+        if let Some((element, values)) = left.get(l) {
+            if !in_right(element) {
                 out.extend(values.iter().map(|value| (*value).clone()));
                 l += 1;
                 continue;
             }
-            if merged.contains(step) {
+            if merged.contains(element) {
                 l += 1;
                 continue;
             }
         }
-        if let Some((step, values)) = right.get(r) {
-            merged.insert(step);
-            out.extend(both(step, values[0]));
+        if let Some((element, values)) = right.get(r) {
+            merged.insert(element);
+            out.extend(both(element, values[0]));
             r += 1;
-            if next_shared == Some(step) {
+            if next_shared == Some(element) {
                 next_shared = shared.next();
             }
         } else {

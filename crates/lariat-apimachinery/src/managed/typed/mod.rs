@@ -1,4 +1,4 @@
-//! What can be done with values of a known type.
+//! Operations on values of a known type.
 //!
 //! Source: `sigs.k8s.io/structured-merge-diff/v6/typed`.
 

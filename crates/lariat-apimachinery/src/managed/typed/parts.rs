@@ -1,8 +1,8 @@
-//! The members and items of values, which may not be there.
+//! The members and items of values, which may be absent.
 
 use serde_json::Value;
 
-/// Returns whether a value is null, or a map or list with nothing in it, or not there.
+/// Returns whether a value is absent, null, or an empty map or list.
 pub(super) fn is_void(value: Option<&Value>) -> bool {
     match value {
         None | Some(Value::Null) => true,
@@ -24,8 +24,10 @@ pub(super) fn names<'a>(
 ) -> impl Iterator<Item = &'a str> {
     let first = a.and_then(Value::as_object);
     let second = b.and_then(Value::as_object);
-    let more = second.into_iter().flat_map(|map| map.keys());
-    let more = more.filter(move |name| first.is_none_or(|map| !map.contains_key(*name)));
+    let more = second
+        .into_iter()
+        .flat_map(|map| map.keys())
+        .filter(move |name| first.is_none_or(|map| !map.contains_key(*name)));
     let names = first.into_iter().flat_map(|map| map.keys()).chain(more);
     names.map(String::as_str)
 }

@@ -2,13 +2,15 @@
 
 use serde_json::Value;
 
-use super::items::step_to;
+use super::items::element_of;
 use super::parts::{is_void, items_of};
-use crate::managed::path::Step;
+use crate::managed::path::PathElement;
 use crate::managed::set::Set;
 use crate::schema::{List, ListKind, Resolved, TypeRef};
 
-/// Returns the value without the fields of a set, and without maps and lists that become empty by it.
+/// Returns the value without the fields of a set.
+///
+/// Maps and lists that become empty are removed too.
 pub(in crate::managed) fn remove(typed: TypeRef<'_>, value: &Value, fields: &Set) -> Value {
     walk(typed, value, fields).unwrap_or(Value::Null)
 }
@@ -31,8 +33,8 @@ fn walk(typed: TypeRef<'_>, value: &Value, fields: &Set) -> Option<Value> {
 
 fn items(typed: TypeRef<'_>, list: &List, value: &Value, fields: &Set) -> Value {
     let kept = items_of(Some(value)).iter().filter_map(|item| {
-        match step_to(&list.kind, typed.item(), item) {
-            Ok(step) => keep(typed.item(), &step, item, fields),
+        match element_of(&list.kind, typed.item(), item) {
+            Ok(element) => keep(typed.item(), &element, item, fields),
             Err(_) => Some(item.clone()),
         }
     });
@@ -43,17 +45,17 @@ fn members(typed: TypeRef<'_>, value: &Value, fields: &Set) -> Value {
     let members = value.as_object().into_iter().flatten();
     let kept = members.filter_map(|(name, value)| {
         let below = typed.member(name).unwrap_or(typed.any());
-        let kept = keep(below, &Step::member(name), value, fields)?;
+        let kept = keep(below, &PathElement::member(name), value, fields)?;
         Some((name.clone(), kept))
     });
     Value::Object(kept.collect())
 }
 
-fn keep(typed: TypeRef<'_>, step: &Step, value: &Value, fields: &Set) -> Option<Value> {
-    if fields.has(step) {
+fn keep(typed: TypeRef<'_>, element: &PathElement, value: &Value, fields: &Set) -> Option<Value> {
+    if fields.has(element) {
         return None;
     }
-    match fields.below(step) {
+    match fields.below(element) {
         Some(below) => walk(typed, value, below),
         None => Some(value.clone()),
     }

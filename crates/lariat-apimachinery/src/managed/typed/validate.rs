@@ -4,10 +4,10 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
-use super::items::step_to;
+use super::items::element_of;
 use crate::schema::{List, ListKind, Resolved, Scalar, TypeRef};
 
-/// Finds what is wrong with an applied object, each with its path, as the API server words it.
+/// Returns the errors of an applied object, each with its path, in the API server's words.
 ///
 /// Source: `validatingObjectWalker` in `structured-merge-diff`.
 pub(in crate::managed) fn validate(typed: TypeRef<'_>, value: &Value) -> Vec<String> {
@@ -88,14 +88,14 @@ fn items(typed: TypeRef<'_>, list: &List, values: &[Value], path: &str, errors: 
             walk(typed.item(), value, &format!("{path}[{at}]"), errors);
             continue;
         }
-        match step_to(&list.kind, typed.item(), value) {
+        match element_of(&list.kind, typed.item(), value) {
             Err(error) => return errors.push(format!("{path}: element {at}: {error}")),
-            Ok(step) => {
-                if seen.contains(&step) {
-                    errors.push(format!("{path}: duplicate entries for key {step}"));
+            Ok(element) => {
+                if seen.contains(&element) {
+                    errors.push(format!("{path}: duplicate entries for key {element}"));
                 }
-                walk(typed.item(), value, &format!("{path}{step}"), errors);
-                seen.insert(step);
+                walk(typed.item(), value, &format!("{path}{element}"), errors);
+                seen.insert(element);
             }
         }
     }

@@ -10,7 +10,7 @@ use crate::object::Object;
 use crate::patch::PatchError;
 use crate::schema::TypeRef;
 
-/// Merges a list of a patch into the list that is there.
+/// Merges a list of a patch into the present list.
 pub(super) fn merge(
     typed: TypeRef<'_>,
     name: &str,
@@ -66,7 +66,7 @@ pub(super) fn merge(
     Ok(ordered(merged, &patch, &original, Some(&key)))
 }
 
-/// Carries out what items of the patch say about the list: what is left of both.
+/// Carries out the directives in a list of the patch; returns what is left of both lists.
 fn special(
     mut original: Vec<Value>,
     patch: Vec<Value>,
@@ -120,7 +120,9 @@ pub(super) fn delete_from(original: &mut Object, name: &str, gone: &Value) -> Ou
     Ok(())
 }
 
-/// Merges the lists whose order a patch sets, and takes them and their orders out of the patch.
+/// Merges the lists whose order a patch sets.
+///
+/// The lists and their orders are removed from the patch.
 pub(super) fn set_orders(
     typed: TypeRef<'_>,
     original: &mut Object,
@@ -200,7 +202,7 @@ fn id(item: &Value, key: Option<&str>) -> Option<String> {
     }
 }
 
-/// The places of items by what identifies them, the first of each.
+/// The first index of each item, by its key.
 struct Places<'a> {
     places: HashMap<String, usize>,
     key: Option<&'a str>,
@@ -222,8 +224,10 @@ impl<'a> Places<'a> {
     }
 }
 
-/// Orders a merged list: what the patch names as the patch has it, the rest as the server had it, and
-/// the two by the server's order where it knows both.
+/// Orders a merged list.
+///
+/// Items of the patch keep the order of the patch, others the order of the server; between the two, the server's order
+/// decides where it has both.
 fn ordered(merged: Vec<Value>, patch: &[Value], server: &[Value], key: Option<&str>) -> Vec<Value> {
     let (patched, served) = (Places::of(patch, key), Places::of(server, key));
     let (mut named, mut rest): (Vec<Value>, Vec<Value>) = merged

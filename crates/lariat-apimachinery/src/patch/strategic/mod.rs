@@ -1,4 +1,4 @@
-//! Strategic merge patch: a merge that knows by which member the items of a list are the same.
+//! Strategic merge patch: merges items of lists by their keys.
 //!
 //! Source: `k8s.io/apimachinery/pkg/util/strategicpatch`.
 
@@ -13,9 +13,9 @@ use super::PatchError;
 use crate::object::Object;
 use crate::schema::{PatchStrategy, TypeRef};
 
-/// What a map or a list item is to become, rather than to be merged.
+/// The directive of a map or a list item that is not merged.
 const DIRECTIVE: &str = "$patch";
-/// The members that stay, at the exclusion of others.
+/// The members to retain; others are removed.
 const RETAIN_KEYS: &str = "$retainKeys";
 /// Items to take out of a list of scalars.
 const DELETE_FROM: &str = "$deleteFromPrimitiveList/";
@@ -98,7 +98,7 @@ fn retain_keys(original: &mut Object, patch: &mut Object) -> Outcome<()> {
     Ok(())
 }
 
-/// Returns what a patch adds where there was nothing: without its directives and nulls.
+/// Returns what a patch adds to an absent value: itself without directives and nulls.
 fn taken(value: Value) -> Outcome<Option<Value>> {
     Ok(Some(match value {
         Value::Object(mut object) => {

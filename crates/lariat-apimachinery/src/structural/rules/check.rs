@@ -1,7 +1,7 @@
-//! Whether rules can be evaluated at all, which is found out when a definition is written.
+//! The check of rules when a definition is written.
 //!
-//! The server has a compiler with types; this finds what is most often wrong: syntax, names nobody
-//! declared, fields the schema does not have, rules that give no truth value.
+//! The server has a compiler with types; this finds the most frequent errors: syntax, undeclared names, fields that the
+//! schema does not have, rules that are not boolean.
 
 use std::panic::catch_unwind;
 
@@ -14,7 +14,7 @@ use super::values::escape;
 use crate::structural::node::Node;
 use crate::structural::prune::META;
 
-/// Identifiers that are there without being declared: types, and the first parts of function names.
+/// Predeclared identifiers: types, and the first parts of function names.
 const KNOWN: [&str; 22] = [
     "base64",
     "bool",
@@ -53,7 +53,7 @@ pub struct RuleFault {
     pub uses_old_self: bool,
 }
 
-/// Checks the rules right at a schema; `root` says whether it is that of a whole resource.
+/// Checks the rules of a schema itself; `root` means the schema of a whole resource.
 ///
 /// A rule that compares with what was before is reported too, with an empty detail.
 #[must_use]
@@ -106,7 +106,7 @@ fn check_message(program: &Result<Program, String>, node: &Node, root: bool) -> 
     }
 }
 
-/// Walks an expression; returns the types of its value as far as they can be told.
+/// Walks an expression; returns the types of its value as far as they are known.
 fn walk(program: &Program, node: &Node, root: bool) -> Result<Option<Vec<String>>, String> {
     let walker = Walker { node, root };
     // The tree comes from a parser that is generated; what it holds is not ours to vouch for.

@@ -1,4 +1,4 @@
-//! Holding a value against the rules of its schema.
+//! Evaluation of the rules of a schema for a value.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -16,12 +16,12 @@ use crate::structural::fault::{NO_FIELD, duplicate, shown};
 use crate::structural::node::Node;
 use crate::structural::prune::child;
 
-/// The longest message an expression may make.
+/// The longest message that a message expression may return.
 const LONGEST_MESSAGE: usize = 5 * 1024;
 
 /// Finds the rules that an object breaks.
 ///
-/// What it broke before already, in a part that did not change, is tolerated.
+/// Rules that an unchanged part of the object broke before are tolerated.
 pub(in crate::structural) fn evaluate(
     node: &Node,
     object: &Value,
@@ -31,14 +31,14 @@ pub(in crate::structural) fn evaluate(
         context: Context::default().with_all(),
         causes: Vec::new(),
     };
-    let place = Place {
+    let checked = CheckedValue {
         value: object,
         old,
         path: "",
         root: true,
         parent_unchanged: false,
     };
-    run.visit(node, place);
+    run.visit(node, checked);
     run.causes
 }
 
@@ -48,20 +48,20 @@ struct Run {
     causes: Vec<StatusCause>,
 }
 
-/// A value on the way through an object.
+/// A value of an object, while rules are evaluated.
 #[derive(Clone, Copy)]
-struct Place<'a> {
+struct CheckedValue<'a> {
     value: &'a Value,
-    /// What the value replaces, if that can be told.
+    /// The value that it replaces, if that is known.
     old: Option<&'a Value>,
     path: &'a str,
     /// The value is a whole resource.
     root: bool,
-    /// Nothing changed in the nearest value around that can be compared with what it was.
+    /// Whether the nearest enclosing value with a known old value is unchanged.
     parent_unchanged: bool,
 }
 
-impl Place<'_> {
+impl CheckedValue<'_> {
     fn is_unchanged(&self) -> bool {
         match self.old {
             Some(old) => old == self.value,
@@ -71,15 +71,15 @@ impl Place<'_> {
 }
 
 impl Run {
-    fn visit(&mut self, node: &Node, place: Place<'_>) {
-        if place.value.is_null() || !node.has_rules() {
+    fn visit(&mut self, node: &Node, checked: CheckedValue<'_>) {
+        if checked.value.is_null() || !node.has_rules() {
             return;
         }
         if !node.rules.is_empty() {
-            self.check(node, place);
+            self.check(node, checked);
         }
-        let parent_unchanged = place.is_unchanged();
-        match place.value {
+        let parent_unchanged = checked.is_unchanged();
+        match checked.value {
             Value::Object(members) => {
                 for (name, value) in members {
                     let Some(member) = node.member(name) else {
@@ -87,13 +87,13 @@ impl Run {
                     };
                     let declared = node.shape.properties.contains_key(name);
                     let path = &*if declared {
-                        child(place.path, name)
+                        child(checked.path, name)
                     } else {
-                        format!("{}[{name}]", place.path)
+                        format!("{}[{name}]", checked.path)
                     };
-                    let old = place.old.and_then(|old| old.get(name));
+                    let old = checked.old.and_then(|old| old.get(name));
                     let root = member.extensions.embedded;
-                    let below = Place {
+                    let below = CheckedValue {
                         value,
                         old,
                         path,
@@ -107,12 +107,12 @@ impl Run {
                 let Some(items) = &node.shape.items else {
                     return;
                 };
-                let olds = Elements::of(node, place.old);
+                let olds = Elements::of(node, checked.old);
                 for (at, value) in elements.iter().enumerate() {
-                    let below = Place {
+                    let below = CheckedValue {
                         value,
                         old: olds.find(value),
-                        path: &format!("{}[{at}]", place.path),
+                        path: &format!("{}[{at}]", checked.path),
                         root: items.extensions.embedded,
                         parent_unchanged,
                     };
@@ -123,16 +123,16 @@ impl Run {
         }
     }
 
-    /// Holds one value against the rules at its place.
-    fn check(&mut self, node: &Node, place: Place<'_>) {
+    /// Evaluates the rules of one value.
+    fn check(&mut self, node: &Node, checked: CheckedValue<'_>) {
         let view = |value: &Value| {
-            if place.root {
+            if checked.root {
                 to_cel(&root_view(value, node), Some(node), &self.context)
             } else {
                 to_cel(value, Some(node), &self.context)
             }
         };
-        let (new, old) = (view(place.value), place.old.map(view));
+        let (new, old) = (view(checked.value), checked.old.map(view));
         for rule in &node.rules {
             let optional = rule.optional_old_self.unwrap_or(false);
             if rule.is_transition && old.is_none() && !optional {
@@ -150,16 +150,21 @@ impl Run {
                 (Some(old), false) => scope.add_variable_from_value("oldSelf", old.clone()),
                 (None, false) => {}
             }
-            let cause = judge(rule, node, place, &scope);
-            let tolerated = !rule.is_transition && place.is_unchanged();
+            let cause = judge(rule, node, checked, &scope);
+            let tolerated = !rule.is_transition && checked.is_unchanged();
             self.causes.extend(cause.filter(|_| !tolerated));
         }
     }
 }
 
-/// Evaluates a rule; returns what to say if it does not hold.
-fn judge(rule: &Rule, node: &Node, place: Place<'_>, scope: &Context<'_>) -> Option<StatusCause> {
-    let field = match place.path {
+/// Evaluates a rule; returns the cause if it does not hold.
+fn judge(
+    rule: &Rule,
+    node: &Node,
+    checked: CheckedValue<'_>,
+    scope: &Context<'_>,
+) -> Option<StatusCause> {
+    let field = match checked.path {
         "" => NO_FIELD,
         path => path,
     };
@@ -175,7 +180,7 @@ fn judge(rule: &Rule, node: &Node, place: Place<'_>, scope: &Context<'_>) -> Opt
     };
     match run(program, scope) {
         Ok(Cel::Bool(true)) => None,
-        Ok(_) => Some(complain(rule, kind, place, scope)),
+        Ok(_) => Some(complain(rule, kind, checked, scope)),
         Err(Some(ExecutionError::NoSuchOverload)) => broken(format!(
             "'no such overload': call arguments did not match a supported operator, function or \
              macro signature for rule: {}",
@@ -212,10 +217,15 @@ fn describe(error: Option<ExecutionError>) -> String {
     }
 }
 
-/// Says that a rule does not hold, in its own words if it has any.
-fn complain(rule: &Rule, kind: &str, place: Place<'_>, scope: &Context<'_>) -> StatusCause {
+/// Returns the cause of a broken rule, with the rule's own message if it has one.
+fn complain(
+    rule: &Rule,
+    kind: &str,
+    checked: CheckedValue<'_>,
+    scope: &Context<'_>,
+) -> StatusCause {
     let detail = own_message(rule, scope).unwrap_or_else(|| rule.complaint());
-    let path = field_of(rule, place.path);
+    let path = field_of(rule, checked.path);
     let field = match path.as_str() {
         "" => NO_FIELD,
         path => path,
@@ -227,20 +237,20 @@ fn complain(rule: &Rule, kind: &str, place: Place<'_>, scope: &Context<'_>) -> S
         Some("FieldValueDuplicate") if compound => {
             StatusCause::new("FieldValueDuplicate", field, "Duplicate value")
         }
-        Some("FieldValueDuplicate") => duplicate(field, place.value),
+        Some("FieldValueDuplicate") => duplicate(field, checked.value),
         _ if compound => StatusCause::new(
             "FieldValueInvalid",
             field,
             format!("Invalid value: {detail}"),
         ),
         _ => {
-            let message = format!("Invalid value: {}: {detail}", shown(place.value));
+            let message = format!("Invalid value: {}: {detail}", shown(checked.value));
             StatusCause::new("FieldValueInvalid", field, message)
         }
     }
 }
 
-/// Returns the message an expression makes, if it makes a fit one.
+/// Returns the message of a message expression, if it is a valid one.
 fn own_message(rule: &Rule, scope: &Context<'_>) -> Option<String> {
     let program = rule.message_program.as_ref()?.as_ref().ok()?;
     let Ok(Cel::String(text)) = run(program, scope) else {
@@ -251,7 +261,7 @@ fn own_message(rule: &Rule, scope: &Context<'_>) -> Option<String> {
     is_fit.then(|| text.to_owned())
 }
 
-/// Returns the field a rule complains about, which may be below its own place.
+/// Returns the field a rule complains about, which may be below its own path.
 fn field_of(rule: &Rule, path: &str) -> String {
     let below = rule.field_path.trim().replace("['", ".").replace("']", "");
     match below.trim_start_matches('.') {

@@ -20,7 +20,7 @@ pub(crate) struct Rule {
 }
 
 impl Rule {
-    /// Compiles a rule; what has the wrong type in it is as good as absent.
+    /// Compiles a rule; parts of a wrong type count as absent.
     pub(in crate::structural) fn compile(rule: &Value) -> Self {
         let text = |member: &str| rule[member].as_str().unwrap_or_default().to_owned();
         let program = compile(&text("rule"));
@@ -48,7 +48,7 @@ impl Rule {
         }
     }
 
-    /// Returns what is said when the rule does not hold.
+    /// Returns the message for objects that break the rule.
     pub(super) fn complaint(&self) -> String {
         match self.message.trim() {
             "" => format!("failed rule: {}", self.text.trim()),

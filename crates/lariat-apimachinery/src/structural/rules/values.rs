@@ -70,7 +70,7 @@ pub(super) fn to_cel(value: &Value, node: Option<&Node>, context: &Context<'_>) 
     }
 }
 
-/// Returns what rules at the root of a resource see: of its metadata, only the names.
+/// Returns a resource as rules at its root see it: of its metadata, only the names.
 pub(super) fn root_view(value: &Value, node: &Node) -> Value {
     let Value::Object(members) = value else {
         return value.clone();
@@ -83,9 +83,10 @@ pub(super) fn root_view(value: &Value, node: &Node) -> Value {
     for name in META {
         let seen = match (name, members.get(name)) {
             ("metadata", Some(Value::Object(metadata))) => {
-                let names = ["name", "generateName"].into_iter();
-                let names = names.filter_map(|name| Some((name, metadata.get(name)?)));
-                let names = names.map(|(name, value)| (name.to_owned(), value.clone()));
+                let names = ["name", "generateName"]
+                    .into_iter()
+                    .filter_map(|name| Some((name, metadata.get(name)?)))
+                    .map(|(name, value)| (name.to_owned(), value.clone()));
                 Value::Object(names.collect())
             }
             ("metadata", _) => Value::Object(Members::new()),
@@ -141,8 +142,10 @@ pub(crate) fn escape(name: &str) -> String {
     if RESERVED.contains(&name) {
         return format!("__{name}__");
     }
-    let name = name.replace("__", "__underscores__");
-    let name = name.replace('.', "__dot__").replace('-', "__dash__");
+    let name = name
+        .replace("__", "__underscores__")
+        .replace('.', "__dot__")
+        .replace('-', "__dash__");
     name.replace('/', "__slash__")
 }
 

@@ -1,4 +1,4 @@
-//! Lists whose elements are told apart, short ones against a naive reference and long ones at all.
+//! Lists with keyed or unique elements: short ones against a naive reference, and long ones.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};

@@ -22,7 +22,9 @@ fn validate(schema: &Structural, value: &Value, old: Option<&Value>) -> Vec<Stri
     causes.iter().map(shown).collect()
 }
 
-/// Checks what is said of a value `spec.x`; the field and its colon are left out of what is expected.
+/// Checks the faults of a value `spec.x`.
+///
+/// Expected texts are without the field and its colon.
 fn check(schema: Value, value: Value, expected: &[&str]) {
     let properties: Map<String, Value> = [("x".to_owned(), schema)].into_iter().collect();
     let structural = of_spec(&properties.into());

@@ -1,4 +1,4 @@
-//! The steps of a queue, taken by today's.
+//! The steps of a recorded queue, repeated by today's queue.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -9,11 +9,11 @@ use lariat_flight::{LaneVerdict, Queued, Urgency, VerdictType};
 use lariat_queue::{Add, Ageing, Item, LaneId, Lanes, Priority, QueueCore, Verdict};
 use parking_lot::Mutex;
 
-use super::Outcome;
+use super::outcome::Outcome;
 
 type Key = Arc<str>;
 
-/// Today's queue; none before a moment at which it is known what the recorded one had.
+/// Today's queue; `None` until the state of the recorded one is known.
 #[derive(Default)]
 pub(super) struct Queue {
     known: Option<Known>,
@@ -45,7 +45,7 @@ impl Known {
 }
 
 impl Queue {
-    /// Takes a step; a hand-out is what is compared.
+    /// Takes a step; dequeues are compared.
     pub(super) fn take(&mut self, step: &Queued<'_>, at: Instant) -> Outcome {
         if let Queued::Opened {
             patience,
@@ -92,7 +92,7 @@ impl Known {
                 Some(taken) => core.give_back(taken, at),
                 None => return not_held(key),
             },
-            // Figures are asked for, which lets delays end.
+            // Reading figures lets delays end.
             Queued::Released {} => drop(core.stats(at)),
             Queued::DrainBegan {} => core.drain(at),
             Queued::DrainEnded {} => core.resume(),
@@ -124,9 +124,13 @@ impl Known {
             self.groups.lock().insert(Arc::clone(&key), *group);
         }
         let lanes: Lanes = lanes.iter().map(|lane| lane_id(*lane)).collect();
-        let add = Add::after(*after).lanes(lanes).failures(*failures);
-        let add = add.priority(level(*priority));
-        let add = if *kept { add.kept() } else { add };
+        let mut add = Add::after(*after)
+            .lanes(lanes)
+            .failures(*failures)
+            .priority(level(*priority));
+        if *kept {
+            add = add.kept();
+        }
         match limited {
             Some(limited) => self.core.add_failed(key, add, |_| *limited, at),
             None => self.core.add(key, add, at),

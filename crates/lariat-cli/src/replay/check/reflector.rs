@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 use lariat_cache::{Ending, ReflectorPolicy};
 use lariat_flight::{NextStep, Reflected};
 
-use super::Outcome;
+use super::outcome::Outcome;
 
-/// Today's policy; none before a moment at which the state of the recorded one is known.
+/// Today's policy; `None` until the state of the recorded one is known.
 #[derive(Default)]
 pub(super) struct Reflector {
     policy: Option<ReflectorPolicy>,
@@ -15,7 +15,7 @@ pub(super) struct Reflector {
 }
 
 impl Reflector {
-    /// Takes a step; what follows an end is what is compared.
+    /// Takes a step; the decision after an end is compared.
     pub(super) fn take(&mut self, step: &Reflected<'_>, at: Instant) -> Outcome {
         match step {
             Reflected::Began {
@@ -55,7 +55,7 @@ impl Reflector {
         let (Some(policy), Some((ending, at))) = (&mut self.policy, self.ended.take()) else {
             return Outcome::Unknown;
         };
-        // A number that is none comes of damage, and no pause varies by it.
+        // A NaN comes from damage, and no pause depends on it.
         let jitter = if jitter.is_finite() {
             jitter.clamp(0.0, 1.0)
         } else {

@@ -1,4 +1,4 @@
-//! Calls that must come: what was enqueued, asked for, has failed or was dropped.
+//! Required calls: for keys that were enqueued or requeued, have failed or were dropped.
 
 mod delays;
 mod promise;

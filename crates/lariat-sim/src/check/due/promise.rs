@@ -69,12 +69,12 @@ impl Promise {
         })
     }
 
-    /// Returns whether a call that begins now is not the one that must come.
+    /// Returns whether a call that begins now is a different one.
     pub(super) fn outlasts(&self, now: Duration) -> bool {
         self.why == Why::Enqueued && self.due > now + CLOCKS
     }
 
-    /// Says that the call has not come.
+    /// Returns the finding that the call is missing.
     pub(super) fn says(&self, handler: &HandlerId, key: &ObjectKey) -> String {
         let kind = handler.kind.kind();
         let why = match self.why {

@@ -198,7 +198,7 @@ impl Promises {
         }
     }
 
-    /// Looks for calls that are late although their controller has nothing else to do.
+    /// Finds calls that are late although their controller is idle.
     fn look(&mut self, activity: &Activity, sample: &Sample, now: Duration) -> Findings {
         let life = &activity.life;
         let of = (life.clone(), sample.kind.clone());

@@ -22,7 +22,7 @@ fn enqueue_at(story: &mut Story<Promises>, millis: u64, after: Duration) {
 }
 
 #[test]
-fn an_enqueued_key_that_calls_nobody_is_found_and_not_while_the_factory_is_stopped() {
+fn an_enqueued_key_without_a_call_is_found_and_not_while_the_factory_is_stopped() {
     let mut story = story();
     enqueue(&mut story, Duration::from_secs(5));
     story.calls(4000, "h", "a", Cause::Resync);

@@ -1,4 +1,4 @@
-//! The order of calls: fresh changes overtake what can wait, and what can wait is not starved.
+//! The order of calls: priorities of fresh changes, without starvation.
 
 mod overtaking;
 

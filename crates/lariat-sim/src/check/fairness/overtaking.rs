@@ -15,7 +15,7 @@ use crate::event::{Event, Moment};
 use crate::oracle::{Oracle, Past};
 use crate::shown::number_of;
 
-/// Fresh changes overtake what can wait, and what can wait is not starved.
+/// Fresh changes overtake low-priority keys, which are not starved.
 ///
 /// They overtake initial lists and late handlers, in the queue and in the line of a handler at its limit. Ageing bounds
 /// the wait of what they overtake.
@@ -72,7 +72,7 @@ struct Counts {
     first: usize,
 }
 
-/// Every which dequeue goes to what has waited long.
+/// One dequeue in so many goes to the oldest waiting key.
 const SHARE: usize = 4;
 
 /// How many calls beyond the share may have been on their way: at the beginning of the count in the queue, in the line,
@@ -118,7 +118,7 @@ impl Check for Overtaking {
     }
 }
 
-/// Returns the version of the object whose first sight is all there is to the causes; zero for a late handler.
+/// Returns the version of the object if its first sight is the only cause; zero for a late handler.
 fn first_sight(causes: &Causes) -> Option<u64> {
     let mut version = None;
     for cause in causes.iter() {

@@ -11,7 +11,7 @@ use crate::event::{Event, Moment};
 use crate::oracle::Oracle;
 use crate::shop::{self, OPERATOR, OWNER_UID};
 
-/// What foreign clients made stays theirs: the operator neither writes fields of it nor labels it.
+/// The operator neither writes nor labels objects of foreign clients.
 ///
 /// `Reconcile::apply`: "Objects of others are never touched: neither what another owner controls, nor what exists
 /// without being this owner's." Who wrote what is known from the managed fields that the server keeps. Deletions are

@@ -96,8 +96,7 @@ impl Cleanups {
         has_finalizer: bool,
     ) -> Findings {
         let (uid, key) = (object.uid(), object.key());
-        let shop = (key.clone(), uid.to_owned());
-        let shop = self.shops.entry(shop).or_default();
+        let shop = self.shops.entry((key.clone(), uid.to_owned())).or_default();
         let had = std::mem::replace(&mut shop.has_finalizer, has_finalizer);
         let mut found = Vec::new();
         if had && !has_finalizer {
@@ -137,8 +136,11 @@ impl Cleanups {
             }
             Deed::CleanedUp { key, uid } => {
                 let of = (key.clone(), uid.clone());
-                let began = self.began.get(&(Arc::clone(process), of.clone()));
-                let began = began.copied().unwrap_or_default();
+                let began = self
+                    .began
+                    .get(&(Arc::clone(process), of.clone()))
+                    .copied()
+                    .unwrap_or_default();
                 let shop = self.shops.entry(of).or_default();
                 if shop.cleaned.is_none_or(|(before, _)| before < began) {
                     shop.cleaned = Some((began, oracle.epoch()));

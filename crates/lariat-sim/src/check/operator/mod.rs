@@ -1,6 +1,6 @@
-//! What must hold of operators: finalizers, sets of children, statuses, Events, and that they come to rest.
+//! Checkers of operators: finalizers, sets of children, statuses, Events, rest.
 //!
-//! They look at shops, the kind of the operator that Lariat is tried with, and say nothing in runs without it.
+//! They look at shops, the kind of the trial's operator, and report nothing in runs without it.
 
 mod children;
 mod cleanups;

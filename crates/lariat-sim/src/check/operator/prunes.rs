@@ -122,8 +122,12 @@ fn gvk_of(resource: &str) -> Gvk {
 
 /// Returns what a request deletes, if it is a child.
 fn deleted_by(what: &str) -> Option<(&'static str, ObjectKey)> {
-    let path = what.strip_prefix("DELETE ")?;
-    let path = path.split('?').next()?.rsplit_once("/namespaces/")?.1;
+    let path = what
+        .strip_prefix("DELETE ")?
+        .split('?')
+        .next()?
+        .rsplit_once("/namespaces/")?
+        .1;
     let (namespace, rest) = path.split_once('/')?;
     let (resource, name) = rest.split_once('/')?;
     let resource = ["configmaps", "secrets"]

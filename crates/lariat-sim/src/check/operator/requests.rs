@@ -57,8 +57,8 @@ impl Check for Writes {
         let path = what.split('?').next().unwrap_or_default();
         let recent = self
             .recent
-            .entry((Arc::clone(&moment.actor), path.to_owned()));
-        let recent = recent.or_default();
+            .entry((Arc::clone(&moment.actor), path.to_owned()))
+            .or_default();
         recent.push_back(moment.at);
         while recent
             .front()

@@ -1,4 +1,4 @@
-//! Shops at rest: everything is as their newest specs say, and nothing is left of those that are gone.
+//! Shops at rest: children and statuses match the specs, deleted shops left nothing.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::event::{Event, Moment};
 use crate::oracle::Oracle;
 use crate::shop::{self, OWNER_UID, READY};
 
-/// At rest children are exactly what the newest specs want, with the content that was applied, and statuses say so.
+/// At rest, children match the newest specs and applied contents, and statuses report it.
 ///
 /// `Reconcile::apply` "brings the objects the reconciled one owns to what is wanted, … and deletes those it does not
 /// want any more", taking back what others changed; the garbage collector deletes the rest. No shop is stuck in its

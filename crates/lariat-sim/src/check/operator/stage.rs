@@ -1,4 +1,4 @@
-//! A cluster and an oracle for one checker: tests write, and look at what the checker found.
+//! A cluster and an oracle for the tests of one checker.
 
 use std::sync::Arc;
 use std::time::Duration;

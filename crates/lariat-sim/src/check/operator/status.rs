@@ -59,8 +59,10 @@ impl Check for Forward {
 impl Forward {
     fn stored(&mut self, object: &StoredObject) -> Findings {
         let now = observed(&shop::json_of(object)["status"]);
-        let before = self.observed.insert(object.uid().to_owned(), now.clone());
-        let before = before.unwrap_or_default();
+        let before = self
+            .observed
+            .insert(object.uid().to_owned(), now.clone())
+            .unwrap_or_default();
         let back = before.iter().filter_map(|(what, before)| {
             if *what == WHOLE && self.replicas.len() > 1 {
                 return None;
@@ -81,11 +83,14 @@ const WHOLE: &str = "the status";
 /// Returns the generations of the status itself and of its conditions.
 fn observed(status: &Value) -> BTreeMap<String, i64> {
     let of = |value: &Value| value["observedGeneration"].as_i64();
-    let conditions = status["conditions"].as_array().into_iter().flatten();
-    let conditions = conditions.filter_map(|each| {
-        let kind = each["type"].as_str()?;
-        Some((format!("condition {kind}"), of(each)?))
-    });
+    let conditions = status["conditions"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(|each| {
+            let kind = each["type"].as_str()?;
+            Some((format!("condition {kind}"), of(each)?))
+        });
     let whole = of(status).map(|generation| (WHOLE.to_owned(), generation));
     conditions.chain(whole).collect()
 }

@@ -1,4 +1,4 @@
-//! Rest: when faults have ended and nothing happens, nothing waits, and what is not in use is gone.
+//! Rest: without faults and events, nothing waits, and unused kinds are gone.
 
 mod quiet;
 

@@ -23,7 +23,7 @@ use crate::oracle::Oracle;
 /// be due at the moment of the look. They are in line only while each worker has a key.
 #[derive(Default)]
 pub(crate) struct EmptyQueues {
-    /// The kinds of which a handler was to be called again after the last call for some key.
+    /// The kinds with a handler that requeued some key in its last call.
     again: BTreeMap<(HandlerId, ObjectKey), Gvk>,
 }
 

@@ -24,8 +24,8 @@ async fn found<C: Check>(
     mut story: Story<C>,
     wish: impl FnOnce(&SharedController<Metadata>, &ObjectKey),
 ) -> usize {
-    let cluster = Cluster::builder().start().await;
-    let cluster = cluster.expect("a cluster without a socket starts");
+    let started = Cluster::builder().start().await;
+    let cluster = started.expect("a cluster without a socket starts");
     let (factory, config_maps) = running(&cluster).await;
     wish(&config_maps, &key("a"));
     time::sleep(Duration::from_secs(1)).await;
@@ -90,7 +90,7 @@ async fn a_call_that_is_not_seen_or_not_counted_is_found() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_kind_that_nobody_uses_is_found() {
+async fn an_unused_kind_is_found() {
     let story = || {
         let mut story = Story::of(KindsInUse::default());
         story.starts(0);

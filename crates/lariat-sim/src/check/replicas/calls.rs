@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use lariat_cluster::StoredObject;
 use lariat_core::{Gvk, ObjectKey};
 
 use crate::actors::{HandlerId, LifeId};
@@ -13,7 +14,7 @@ use crate::setup::{Setup, kinds};
 use crate::shown::Shown;
 use crate::survey::{Holding, Stage, Survey};
 
-/// Every object has exactly one holder in time after the last fault, and at rest that one has handled its last state.
+/// Every object has one holder soon after the faults, which has handled the last state at rest.
 ///
 /// In time is [`Setup::settles`]: two lease durations, the drain timeout, and what a cache takes to be filled. At rest the
 /// last call that the process that holds an object now has made of each handler has seen the last state, and has ended
@@ -49,13 +50,16 @@ impl HolderSawLast {
                 } else {
                     Holding::All
                 };
-                let holders = survey.members.iter().filter(|member| member.holds(place));
-                let holders: Vec<&LifeId> = holders.map(|member| &member.life).collect();
+                let holders: Vec<&LifeId> = survey
+                    .members
+                    .iter()
+                    .filter(|member| member.holds(place))
+                    .map(|member| &member.life)
+                    .collect();
                 match holders.as_slice() {
                     [_] if survey.stage == Stage::Held => {}
                     [holder] => {
-                        let version = (object.uid(), object.revision());
-                        found.extend(self.handled(&kind, key, version, holder));
+                        found.extend(self.unhandled(&kind, key, object, holder));
                     }
                     _ => {
                         let (count, kind) = (holders.len(), kind.kind());
@@ -67,7 +71,15 @@ impl HolderSawLast {
         found
     }
 
-    fn handled(&self, kind: &Gvk, key: &ObjectKey, is: (&str, u64), holder: &LifeId) -> Findings {
+    /// Returns which handlers of the holder have not handled the last state of an object.
+    fn unhandled(
+        &self,
+        kind: &Gvk,
+        key: &ObjectKey,
+        object: &StoredObject,
+        holder: &LifeId,
+    ) -> Findings {
+        let stored = (object.uid(), object.revision());
         let mut found = Vec::new();
         for number in 0..self.setup.handlers {
             let handler = HandlerId {
@@ -88,11 +100,11 @@ impl HolderSawLast {
                 .shown
                 .as_ref()
                 .map(|shown| (&*shown.uid, shown.version));
-            if shown != Some(is) {
+            if shown != Some(stored) {
                 let shown = shown.map_or(0, |(_, version)| version);
                 found.push(format!(
                     "{about} saw version {shown}, the server has {}",
-                    is.1
+                    object.revision()
                 ));
             } else if !last.is_done {
                 found.push(format!("{about} has not ended well"));

@@ -12,11 +12,12 @@ use crate::oracle::Oracle;
 use crate::setup::Setup;
 use crate::survey::{Stage, Survey};
 
-/// How many requests a process may send beside its renewals in a minute: a watch that is opened again, and what is left
-/// of the minute before.
+/// How many requests besides renewals a process may send in a minute.
+///
+/// They are a watch that is opened again, and the rest of the minute before.
 const BESIDE: u32 = 4;
 
-/// At rest there is one lease with a holder for each member of the ring, or one for the leader, and little is sent.
+/// At rest each member of the ring, or the leader, holds one lease, and sends little.
 ///
 /// In the last minute a holder sends one update every retry period, by its own clock, and a process on standby sends none
 /// but a watch that is opened again.

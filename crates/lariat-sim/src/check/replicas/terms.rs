@@ -1,7 +1,7 @@
-//! Until when each process may take itself for the holder of its lease, as its requests and their answers show.
+//! The deadline of each process's lease, computed from its requests and their responses.
 //!
-//! This counts by itself, and does not ask the process: the time of a lease ends a renew deadline after the last renewal
-//! that was answered was sent, by the clock of the process.
+//! The process is not asked: its lease ends a renew deadline after it sent the last successful renewal, by its own
+//! clock.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::actors::LifeId;
 use crate::event::{Event, Moment};
 use crate::setup::Setup;
 
-/// How much later than its deadline a process may be seen to act: timers round up to milliseconds.
+/// The tolerance of deadlines: timers round up to milliseconds.
 pub(super) const ROUNDING: Duration = Duration::from_millis(10);
 
 /// For how long after a pause what was under way before it may still be there.
@@ -50,7 +50,7 @@ struct Term {
     lost: Option<Lost>,
 }
 
-/// A lease that its holder did not give up, and nobody took away: deleted by hand, or not in the backup.
+/// A lease that its holder did not release and no process took: deleted by hand, or not in the backup.
 #[derive(Debug)]
 struct Lost {
     at: Duration,
@@ -112,7 +112,7 @@ impl Terms {
         }
     }
 
-    /// Returns until when a process may take itself for a holder; none if it never held its lease.
+    /// Returns the deadline of a process's lease; none if it never held one.
     pub(super) fn deadline(&self, life: &LifeId) -> Option<Duration> {
         self.terms.get(life)?.deadline
     }
@@ -129,7 +129,7 @@ impl Terms {
         deadline <= now && (term.paused || term.resumed.is_some_and(wakes))
     }
 
-    /// Returns whether the contract leaves out that a process meets one that holds a lease still.
+    /// Returns whether the contract does not cover an overlap with a process that still holds a lease.
     ///
     /// That is so if the old holder's lease has vanished, and the other process took an otherwise empty place since: the
     /// lease of an election that was not there or had no holder, or a ring that it has not read before, and in which no
@@ -250,7 +250,7 @@ impl Terms {
         let is_restored = object.revision() <= self.restored;
         let (is_sharded, named) = (self.setup.is_sharded, name.to_owned());
         if is_restored && !is_sharded && !holder.is_empty() {
-            // Whoever reads it waits for its holder, but one that has just seen it expire.
+            // Processes that read it wait for its holder, except one that has just seen it expire.
             for term in self.terms.values_mut() {
                 let undone = |lost: &Lost| lost.taken == Some(object.revision());
                 term.lost = term.lost.take().filter(undone);
@@ -286,8 +286,10 @@ impl Terms {
 
 impl Lost {
     fn new(moment: &Moment, name: &str, leases: &BTreeMap<String, Held>, recent: Duration) -> Self {
-        let taken = leases.get(name).and_then(|held| held.taken);
-        let taken = taken.filter(|(_, at)| *at > recent);
+        let taken = leases
+            .get(name)
+            .and_then(|held| held.taken)
+            .filter(|(_, at)| *at > recent);
         let knew = leases.iter().filter(|(_, held)| held.acks.contains(name));
         Self {
             at: moment.at,

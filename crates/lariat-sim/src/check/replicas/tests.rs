@@ -164,8 +164,8 @@ struct Server {
 
 impl Server {
     async fn start() -> Self {
-        let cluster = Cluster::builder().start().await;
-        let cluster = cluster.expect("a cluster without a socket starts");
+        let started = Cluster::builder().start().await;
+        let cluster = started.expect("a cluster without a socket starts");
         let commits = cluster.commits();
         drop(commits.take());
         Self { cluster, commits }
@@ -173,8 +173,8 @@ impl Server {
 
     async fn lease(&self, name: &str, holder: &str) -> Vec<Commit> {
         let leases: Api<Lease> = Api::namespaced(self.cluster.client(), "default");
-        let lease = json!({"metadata": {"name": name}, "spec": {"holderIdentity": holder}});
-        let lease = serde_json::from_value(lease).expect("a lease");
+        let json = json!({"metadata": {"name": name}, "spec": {"holderIdentity": holder}});
+        let lease = serde_json::from_value(json).expect("a lease");
         leases
             .create(&PostParams::default(), &lease)
             .await
@@ -200,8 +200,8 @@ impl Server {
     }
 
     async fn object(&self, name: &str) -> Vec<Commit> {
-        let object = json!({"metadata": {"name": name}});
-        let object = serde_json::from_value(object).expect("a config map");
+        let json = json!({"metadata": {"name": name}});
+        let object = serde_json::from_value(json).expect("a config map");
         self.objects()
             .create(&PostParams::default(), &object)
             .await
@@ -300,7 +300,7 @@ async fn a_holder_whose_lease_was_deleted_may_be_met_in_an_election_and_in_an_em
         play.creates_lease(4, "b");
         play.begins(5, "b", &key("x"), None);
         assert_eq!(play.found, 0, "sharded: {is_sharded}");
-        // Whoever has read the ring before knows that another is at work.
+        // A process that has read the ring before knows of other members.
         let mut play = holders(is_sharded);
         play.commits(2, created.clone());
         play.creates_lease(2, "b");
@@ -438,10 +438,10 @@ fn more_requests_than_renewals_are_reported() {
         let mut play = Play::of(leases::Leases::new(&setup(false)));
         play.survey(0, Stage::LastMinute, Vec::new());
         (0..requests).for_each(|_| play.asks(30, "a", "PUT /leases/trial"));
-        // There is no lease, and nobody leads, but for the rate.
+        // There is no lease and no leader, except for the rate.
         let mut members = vec![member("a", true)];
         play.survey(60, Stage::Rest, members.clone());
-        // One holder and no lease are one thing that is wrong.
+        // One holder without a lease is one finding.
         assert_eq!(play.found, 1 + found, "{requests} requests");
         members[0].leads = false;
         play.survey(60, Stage::Rest, members);

@@ -1,4 +1,4 @@
-//! What caches hold at rest.
+//! The content of caches at rest.
 
 use lariat_cache::{Metadata, Phase};
 

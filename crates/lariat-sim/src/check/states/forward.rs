@@ -66,7 +66,7 @@ impl Check for Forward {
                 last.insert(sight.key.clone(), past.number);
                 Vec::new()
             }
-            // That the server never had it is said by another checker; what has been gone for long is forgotten.
+            // Another checker reports states that the server never had; old deletions are forgotten.
             None if from.is_none() && sight.object.is_some() => Vec::new(),
             None if states.is_empty() && sight.object.is_none() => Vec::new(),
             None => {
@@ -86,8 +86,9 @@ impl Forward {
                 self.complete.remove(life);
             }
             Event::Cached { life, kinds } => {
-                let versions = kinds.iter();
-                let versions = versions.filter_map(|it| Some((it.kind.clone(), it.complete?)));
+                let versions = kinds
+                    .iter()
+                    .filter_map(|it| Some((it.kind.clone(), it.complete?)));
                 self.complete.insert(life.clone(), versions.collect());
             }
             _ => {}

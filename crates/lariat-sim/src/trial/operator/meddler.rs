@@ -101,7 +101,7 @@ impl Meddler {
         }
     }
 
-    /// Takes the finalizer off a shop that is being deleted, as people do who do not want to wait.
+    /// Removes the finalizer of a shop that is being deleted, as impatient users do.
     async fn let_go(&self, shops: &Api<DynamicObject>, key: &ObjectKey) -> Result<(), Error> {
         let shop = shops.get(key.name()).await?;
         if shop.metadata.deletion_timestamp.is_none() {

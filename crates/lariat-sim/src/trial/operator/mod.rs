@@ -1,4 +1,4 @@
-//! The operator that Lariat is tried with: shops with finalizers, sets of children, a status and Events.
+//! The trial's operator: shops with finalizers, sets of children, a status and Events.
 
 mod keeper;
 mod meddler;

@@ -46,7 +46,7 @@ impl Setup {
     }
 }
 
-/// Makes the simulation of an operator of shops, in one or two replicas, and of foreign clients that meddle.
+/// Creates the simulation of an operator of shops in one or two replicas, with foreign writes.
 pub(in crate::trial) fn simulation(seed: u64) -> Simulation {
     let data = |number: u64| json!({"data": {"number": (number % 9).to_string()}});
     let secret = |number: u64| json!({"stringData": {"number": (number % 9).to_string()}});

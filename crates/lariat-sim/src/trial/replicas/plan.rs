@@ -84,11 +84,14 @@ impl Planner {
         }
         for kind in 0..2 {
             for name in 0..self.names {
-                let what = Change::Put;
-                let what = Happening::Write(Write { kind, name, what });
+                let put = Write {
+                    kind,
+                    name,
+                    what: Change::Put,
+                };
                 steps.push(PlanStep {
                     at: Duration::ZERO,
-                    what,
+                    what: Happening::Write(put),
                 });
             }
         }

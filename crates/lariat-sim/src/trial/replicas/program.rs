@@ -74,12 +74,12 @@ fn factory(process: &Process, setup: &Setup) -> SharedControllerFactory {
         .renew_deadline(times.renew_deadline)
         .retry_period(times.retry_period);
     let builder = process.factory().grace_period(GRACE);
-    let builder = if setup.is_sharded {
+    let elected = if setup.is_sharded {
         builder.sharding(Sharding::new(lease).drain_timeout(times.drain))
     } else {
         builder.leader_election(lease)
     };
-    builder.build()
+    elected.build()
 }
 
 fn register<K: Kind>(
@@ -104,7 +104,7 @@ struct Work {
 }
 
 impl Work {
-    /// Takes some time, and writes what it has seen into the object, unless that is there already.
+    /// Takes some time, and writes the seen state into the object, unless it is there already.
     async fn handle<K: Kind>(&self, cx: &Context<K>, field: &str) -> Result<Outcome, HandlerError> {
         let Some(object) = cx.object()? else {
             return Ok(Outcome::done());

@@ -24,8 +24,8 @@ const RESTS: Duration = Duration::from_secs(6 * 60);
 pub(crate) fn simulation(seed: u64) -> Simulation {
     let mut random = fastrand::Rng::with_seed(seed ^ 0x7265_706c);
     let setup = Arc::new(setup(seed, &mut random));
-    let chaos = Chaos::default().names(random.u16(1..=NAMES));
-    let chaos = chaos
+    let chaos = Chaos::default()
+        .names(random.u16(1..=NAMES))
         .lasts(Duration::from_secs(random.u64(60..=240)))
         .rests(RESTS);
     let [config_maps, secrets] = kinds();

@@ -255,8 +255,9 @@ mod tests {
 
     #[test]
     fn every_parameter_of_the_url_form_is_described() {
-        let unknown = crate::query::Query::from_url("x=y").unwrap_err();
-        let unknown = unknown.to_string();
+        let unknown = crate::query::Query::from_url("x=y")
+            .unwrap_err()
+            .to_string();
         let (_, known) = unknown.split_once("known are ").unwrap();
         let described = PARAMETERS.map(|(name, ..)| name).join(", ");
         assert_eq!(described, format!("{known}, watch"));

@@ -296,14 +296,15 @@ impl Parameters {
         let limit = self.number("limit")?;
         let cursor = self.get("continue").filter(|cursor| !cursor.is_empty());
         let is_summary_only = self.flag("summaryonly")?;
-        let there = [
+        let mut there = [
             ("page", number.is_some(), 0),
             ("pagesize", size.is_some(), 0),
             ("limit", limit.is_some(), 1),
             ("continue", cursor.is_some(), 1),
             ("summaryonly", is_summary_only, 2),
-        ];
-        let mut there = there.into_iter().filter(|(_, is_there, _)| *is_there);
+        ]
+        .into_iter()
+        .filter(|(_, is_there, _)| *is_there);
         let first = there.next();
         if let Some((one, _, way)) = first
             && let Some((other, ..)) = there.find(|(.., other)| *other != way)

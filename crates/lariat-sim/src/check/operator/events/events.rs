@@ -16,8 +16,7 @@ use crate::event::{Event, Moment};
 use crate::oracle::Oracle;
 use crate::shop::{self, OPERATOR, SETTLED};
 
-/// How many Events about one object are written at once, and after how long one more is (`EventOptions::burst`, and
-/// `EventOptions::refill`).
+/// The limit of Events about one object: `EventOptions::burst` and `EventOptions::refill`.
 const BURST: u64 = 25;
 
 const REFILL: Duration = Duration::from_secs(300);
@@ -49,7 +48,7 @@ pub(crate) struct Events {
     written: BTreeMap<String, Written>,
     /// How many Events there were of a subject, and the first of them.
     created: BTreeMap<String, (u64, Duration)>,
-    /// How many Events about an object were created, and how many times they were counted up.
+    /// How many Events about an object were created and counted up.
     about: BTreeMap<String, (u64, u64, Duration)>,
     published: BTreeMap<(LifeId, String), Published>,
     /// The lives whose operator stops, or has stopped.

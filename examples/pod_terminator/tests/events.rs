@@ -21,7 +21,7 @@ async fn events_name_the_pods_that_were_killed_and_those_that_were_not() {
     let events: Api<Event> = Api::namespaced(bench.cluster.client(), "default");
     let events = events.list(&ListParams::default()).await.unwrap().items;
     let about_us = |event: &&Event| event.involved_object.kind.as_deref() == Some("PodTerminator");
-    let mut told: Vec<String> = events
+    let mut reasons: Vec<String> = events
         .iter()
         .filter(about_us)
         .map(|event| {
@@ -31,8 +31,8 @@ async fn events_name_the_pods_that_were_killed_and_those_that_were_not() {
             event.reason.clone().unwrap_or_default()
         })
         .collect();
-    told.sort();
-    assert_eq!(told, ["PodNotTerminated", "PodTerminated"]);
+    reasons.sort();
+    assert_eq!(reasons, ["PodNotTerminated", "PodTerminated"]);
 }
 
 #[tokio::test(start_paused = true)]

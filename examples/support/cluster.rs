@@ -14,10 +14,10 @@ use super::hints::quoted;
 ///
 /// It is that of `--kubeconfig PATH` or of the environment variable `KUBECONFIG`; without either the embedded cluster
 /// is started. `~/.kube/config` is not used: an example should not write to a cluster that was not named.
-pub struct Place {
+pub struct ExampleCluster {
     /// The client to use.
     pub client: Client,
-    /// The name of the place, for messages.
+    /// The name of the cluster, for messages.
     pub name: String,
     /// The kubectl command line for it.
     pub kubectl: String,
@@ -25,7 +25,7 @@ pub struct Place {
     pub embedded: Option<Cluster>,
 }
 
-impl Place {
+impl ExampleCluster {
     /// Connects to a cluster or starts one, and checks that it responds.
     ///
     /// # Errors
@@ -47,14 +47,14 @@ impl Place {
 
     async fn or(kubeconfig: Option<PathBuf>, builder: ClusterBuilder) -> Result<Self> {
         let given = kubeconfig.or_else(|| env::var_os("KUBECONFIG").map(PathBuf::from));
-        let place = match given.filter(|path| !path.as_os_str().is_empty()) {
+        let target = match given.filter(|path| !path.as_os_str().is_empty()) {
             Some(path) => Self::given(&path).await?,
             None => Self::embedded(builder).await?,
         };
-        let version = place.client.apiserver_version().await;
-        let version = version.with_context(|| format!("{} does not answer", place.name))?;
-        let name = format!("{} ({})", place.name, version.git_version);
-        Ok(Self { name, ..place })
+        let version = target.client.apiserver_version().await;
+        let version = version.with_context(|| format!("{} does not answer", target.name))?;
+        let name = format!("{} ({})", target.name, version.git_version);
+        Ok(Self { name, ..target })
     }
 
     async fn given(path: &Path) -> Result<Self> {
@@ -90,9 +90,9 @@ impl Place {
     }
 }
 
-impl fmt::Debug for Place {
+impl fmt::Debug for ExampleCluster {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Place")
+        f.debug_struct("ExampleCluster")
             .field("name", &self.name)
             .finish_non_exhaustive()
     }

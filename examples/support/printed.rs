@@ -14,11 +14,11 @@ const KEPT: usize = 1000;
 /// How long a story waits for a line, or for pods: images may have to be pulled first.
 pub const TIMEOUT: Duration = Duration::from_secs(120);
 
-static TOLD: LazyLock<watch::Sender<VecDeque<String>>> = LazyLock::new(watch::Sender::default);
+static LINES: LazyLock<watch::Sender<VecDeque<String>>> = LazyLock::new(watch::Sender::default);
 
 /// Remembers a line that a handler has printed.
 pub fn remember(line: impl fmt::Display) {
-    TOLD.send_modify(|lines| {
+    LINES.send_modify(|lines| {
         if lines.len() == KEPT {
             lines.pop_front();
         }
@@ -28,7 +28,7 @@ pub fn remember(line: impl fmt::Display) {
 
 /// Forgets all lines, at the start of a new step.
 pub fn forget() {
-    TOLD.send_modify(VecDeque::clear);
+    LINES.send_modify(VecDeque::clear);
 }
 
 /// Waits until this many lines of this step contain all the words.
@@ -36,14 +36,14 @@ pub fn forget() {
 /// # Errors
 ///
 /// There are fewer after two minutes.
-pub async fn told(times: usize, words: &[&str]) -> Result<()> {
+pub async fn until_printed(times: usize, words: &[&str]) -> Result<()> {
     let is_meant = |line: &&String| words.iter().all(|word| line.contains(word));
-    let mut lines = TOLD.subscribe();
+    let mut lines = LINES.subscribe();
     let enough = lines.wait_for(|lines| lines.iter().filter(is_meant).count() >= times);
     if timeout(TIMEOUT, enough).await.is_ok() {
         return Ok(());
     }
-    let lines: Vec<String> = TOLD.borrow().iter().cloned().collect();
+    let lines: Vec<String> = LINES.borrow().iter().cloned().collect();
     let (words, lines) = (words.join(" … "), lines.join("\n  "));
     bail!(
         "the operator has not printed {words:?} {times} times in {TIMEOUT:?}; it printed\n  {lines}"
@@ -55,9 +55,9 @@ pub async fn told(times: usize, words: &[&str]) -> Result<()> {
 /// # Errors
 ///
 /// There is none after two minutes.
-pub async fn last_told(words: &[&str]) -> Result<String> {
-    told(1, words).await?;
-    let lines = TOLD.borrow();
+pub async fn last_printed(words: &[&str]) -> Result<String> {
+    until_printed(1, words).await?;
+    let lines = LINES.borrow();
     let mut meant = lines.iter().rev();
     let last = meant.find(|line| words.iter().all(|word| line.contains(word)));
     last.cloned().context("the step has ended")
@@ -72,25 +72,27 @@ mod tests {
     /// One test, since the lines are global; handlers of other tests print lines too.
     #[tokio::test(start_paused = true)]
     async fn a_story_waits_for_lines_of_its_step() {
-        let mut wait = Box::pin(told(2, &["told-a", "told-b"]));
+        let mut wait = Box::pin(until_printed(2, &["line-a", "line-b"]));
         timeout(SECOND, &mut wait).await.expect_err("it waits");
-        remember("told-a and told-b");
-        remember("told-a only");
+        remember("line-a and line-b");
+        remember("line-a only");
         timeout(SECOND, &mut wait).await.expect_err("it waits");
-        remember("told-b and told-a");
+        remember("line-b and line-a");
         wait.await.expect("there are two");
 
-        told(1, &["told-a only"]).await.expect("it is remembered");
-        let last = last_told(&["told-a"]).await;
-        assert_eq!(last.expect("it is remembered"), "told-b and told-a");
-        let error = told(1, &["told-c"])
+        until_printed(1, &["line-a only"])
+            .await
+            .expect("it is remembered");
+        let last = last_printed(&["line-a"]).await;
+        assert_eq!(last.expect("it is remembered"), "line-b and line-a");
+        let error = until_printed(1, &["line-c"])
             .await
             .expect_err("nothing printed that");
         let text = error.to_string();
         assert!(
-            text.starts_with("the operator has not printed \"told-c\" 1 times in 120s"),
+            text.starts_with("the operator has not printed \"line-c\" 1 times in 120s"),
             "{text}"
         );
-        assert!(text.contains("told-a and told-b\n"), "{text}");
+        assert!(text.contains("line-a and line-b\n"), "{text}");
     }
 }

@@ -1,0 +1,162 @@
+//! Handlers that wait for the caches of related kinds.
+
+use std::sync::Arc;
+
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use lariat_cache::Metadata;
+use lariat_cluster::faults::{Action as Fault, Refusal, StatusCode};
+use lariat_controller::{Context, Outcome, Registration, Relation};
+use lariat_core::Gvk;
+use parking_lot::Mutex;
+use serde_json::json;
+use tokio::time;
+
+use crate::bench::{Bench, SECOND, key, settle};
+use crate::logs::Logs;
+use crate::relations::{create, running_with, secrets};
+
+#[tokio::test(start_paused = true)]
+async fn handlers_wait_for_the_caches_of_related_kinds() {
+    let bench = Bench::new().await;
+    let api = secrets(&bench);
+    create(
+        &api,
+        json!({"metadata": {"name": "s", "labels": {"of": "a"}}}),
+    )
+    .await;
+    bench.create("a").await;
+    let others = bench.factory.for_object::<Secret>();
+    let cache = others.cache();
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let log = Arc::clone(&seen);
+    bench.on("log", move |_| {
+        log.lock().push(cache.list().count());
+        async { Ok(Outcome::done()) }
+    });
+    bench
+        .config_maps
+        .watch_related(&others, Relation::label("of"));
+    let slow = lariat_cluster::faults::Rule::new(lariat_cluster::faults::Action::Delay(5 * SECOND))
+        .verb("watch")
+        .resource("secrets");
+    bench.cluster.faults().add(slow);
+    bench.start().await;
+    time::sleep(SECOND).await;
+    assert_eq!(*seen.lock(), [1]);
+}
+
+/// When a handler was called, in seconds, and how many Secrets it saw.
+type Seen = Arc<Mutex<Vec<(u64, usize)>>>;
+
+/// Registers a handler beside a relation of its own to Secrets; it writes down when it is called, and how many it sees.
+fn register_late(bench: &Bench) -> (Registration, Seen) {
+    let others = bench.factory.for_object::<Secret>();
+    let relation = Relation::label("of").to("second");
+    bench.config_maps.watch_related(&others, relation);
+    let (began, seen) = (time::Instant::now(), Arc::new(Mutex::new(Vec::new())));
+    let log = Arc::clone(&seen);
+    let handler = move |_: Context<ConfigMap>| {
+        let count = others.cache().store().len();
+        log.lock().push((began.elapsed().as_secs(), count));
+        async { Ok(Outcome::done()) }
+    };
+    let registered = bench.config_maps.register_handler("second", handler);
+    (registered.expect("registered"), seen)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_late_handler_waits_for_the_caches_of_its_own_relations_and_others_do_not() {
+    let (bench, first) = running_with(Fault::Delay(5 * SECOND)).await;
+    let (_, seen) = register_late(&bench);
+    settle().await;
+    bench.change("a", "1").await;
+    bench.config_maps.enqueue(&key("absent"));
+    settle().await;
+    assert_eq!(first.len(), 3);
+    let status = bench.status();
+    assert_eq!(status.handlers[0].waiting, 0);
+    assert!(status.handlers[1].is_held && !status.handlers[0].is_held);
+    assert_eq!((seen.lock().len(), status.handlers[1].waiting), (0, 2));
+    time::sleep(60 * SECOND).await;
+    let seen = seen.lock().clone();
+    assert_eq!(seen, [(5, 1), (5, 1)], "for the object and for the key");
+    let status = &bench.status().handlers[1];
+    assert!(!status.is_held && status.waiting == 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_handler_whose_related_kind_cannot_be_read_is_named_and_disturbs_no_other() {
+    let logs = Logs::begin();
+    let refusal = Fault::Refuse(Refusal::new(StatusCode::FORBIDDEN));
+    let (bench, first) = running_with(refusal).await;
+    let (registration, seen) = register_late(&bench);
+    time::sleep(600 * SECOND).await;
+    assert!(seen.lock().is_empty() && registration.status().is_held);
+    bench.change("a", "1").await;
+    settle().await;
+    assert_eq!(first.len(), 2);
+    let text = logs.text();
+    let warnings = text
+        .lines()
+        .filter(|line| line.contains("waits for the cache"));
+    let warnings: Vec<&str> = warnings.collect();
+    assert_eq!(warnings.len(), 1, "{text}");
+    for part in ["ConfigMap", "second", "Secret", "403"] {
+        assert!(warnings[0].contains(part), "{part}: {}", warnings[0]);
+    }
+    let began = time::Instant::now();
+    bench.factory.stop().await.unwrap();
+    assert_eq!(
+        began.elapsed(),
+        time::Duration::ZERO,
+        "a stop does not wait for it"
+    );
+    bench.cluster.faults().clear();
+    bench.start().await;
+    settle().await;
+    assert_eq!(
+        seen.lock().len(),
+        1,
+        "what waited is handled after the next start"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_handler_that_waits_for_a_related_kind_can_be_taken_away_or_its_relation_ended() {
+    let (bench, _) = running_with(Fault::NoAnswer).await;
+    let (registration, seen) = register_late(&bench);
+    settle().await;
+    registration.deregister().await;
+    let others = bench.factory.for_object::<Secret>();
+    let related = bench
+        .config_maps
+        .watch_related(&others, Relation::label("of"));
+    let third = bench.record("third");
+    time::sleep(10 * SECOND).await;
+    assert_eq!(
+        third.len(),
+        0,
+        "a relation of the whole kind concerns it too"
+    );
+    related.end();
+    time::sleep(2 * SECOND).await;
+    assert_eq!((third.len(), seen.lock().len()), (1, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_late_handler_does_not_wait_for_ever_for_a_kind_that_is_not_served() {
+    let bench = Bench::new().await;
+    bench.create("a").await;
+    bench.record("first");
+    bench.start().await;
+    settle().await;
+    let others = bench.factory.for_kind(Gvk::new("demo.dev", "v1", "Widget"));
+    bench
+        .config_maps
+        .watch_related(&others, Relation::<Metadata>::owners().to("second"));
+    let second = bench.record("second");
+    time::sleep(20 * SECOND).await;
+    assert_eq!(second.len(), 0, "its crd may be on its way");
+    time::sleep(20 * SECOND).await;
+    assert_eq!(second.len(), 1, "there are no objects of it");
+}

@@ -1,0 +1,198 @@
+//! Replicas of a program that share the keys, and what each of them handled, for tests.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::{HeaderValue, Request};
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::Client;
+use kube::client::Body;
+use lariat_cluster::Cluster;
+use lariat_controller::{
+    Context, FactoryBuilder, HandlerError, Lease, Outcome, RunError, Sharding, SharedController,
+    SharedControllerFactory,
+};
+use lariat_core::ObjectKey;
+use parking_lot::Mutex;
+use tokio::task::JoinSet;
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+use tower::ServiceExt;
+
+use crate::bench::{Bench, SECOND};
+
+/// As many as there are slow objects: which replica has which is random, and all thirty are with one once in 2³⁰ runs.
+pub(crate) const WORKERS: usize = 30;
+
+/// The calls of all replicas.
+#[derive(Clone, Default)]
+pub(crate) struct Ledger {
+    pub(crate) inner: Arc<Mutex<Calls>>,
+}
+
+#[derive(Default)]
+pub(crate) struct Calls {
+    /// Who has a key.
+    pub(crate) under_way: BTreeMap<ObjectKey, &'static str>,
+    pub(crate) ended: Vec<(ObjectKey, &'static str)>,
+}
+
+/// A call under way; it ends when it is dropped.
+pub(crate) struct OpenCall {
+    pub(crate) ledger: Ledger,
+    pub(crate) key: ObjectKey,
+}
+
+impl Ledger {
+    /// Notes a call, of a key that no other replica may have.
+    pub(crate) fn enter(&self, key: &ObjectKey, by: &'static str) -> OpenCall {
+        let other = self.inner.lock().under_way.insert(key.clone(), by);
+        assert_eq!(other, None, "{by} and another have {key}");
+        OpenCall {
+            ledger: self.clone(),
+            key: key.clone(),
+        }
+    }
+
+    pub(crate) fn clear(&self) {
+        self.inner.lock().ended.clear();
+    }
+
+    /// Returns how often each replica handled each key since the last clearing.
+    pub(crate) fn counts(&self) -> BTreeMap<(ObjectKey, &'static str), u32> {
+        let mut counts = BTreeMap::new();
+        for call in &self.inner.lock().ended {
+            *counts.entry(call.clone()).or_default() += 1;
+        }
+        counts
+    }
+
+    /// Returns the replica that handled each key, after checking that each key was handled once.
+    pub(crate) fn holders(&self) -> BTreeMap<ObjectKey, &'static str> {
+        let mut holders = BTreeMap::new();
+        for ((key, by), count) in self.counts() {
+            assert_eq!(count, 1, "{by} handled {key} {count} times");
+            let other = holders.insert(key.clone(), by);
+            assert_eq!(other, None, "{by} handled {key} as well");
+        }
+        holders
+    }
+}
+
+impl Drop for OpenCall {
+    fn drop(&mut self) {
+        let mut calls = self.ledger.inner.lock();
+        let by = calls.under_way.remove(&self.key).expect("it was entered");
+        calls.ended.push((self.key.clone(), by));
+    }
+}
+
+/// A replica of a program that handles ConfigMaps.
+pub(crate) struct Replica {
+    pub(crate) factory: SharedControllerFactory,
+    pub(crate) config_maps: SharedController<ConfigMap>,
+    pub(crate) stop: CancellationToken,
+    pub(crate) run: JoinSet<Result<(), RunError>>,
+}
+
+/// What a call does.
+#[derive(Clone, Copy)]
+pub(crate) enum Work {
+    Prompt,
+    /// It takes so long.
+    Slow(Duration),
+}
+
+pub(crate) struct Program<'a> {
+    pub(crate) cluster: &'a Cluster,
+    pub(crate) ledger: Ledger,
+    pub(crate) work: Work,
+}
+
+impl<'a> Program<'a> {
+    pub(crate) fn new(cluster: &'a Cluster) -> Self {
+        Self {
+            cluster,
+            ledger: Ledger::default(),
+            work: Work::Prompt,
+        }
+    }
+
+    pub(crate) fn start(&self, name: &'static str) -> Replica {
+        self.start_with(name, |builder| builder)
+    }
+
+    pub(crate) fn start_with(
+        &self,
+        name: &'static str,
+        options: impl FnOnce(FactoryBuilder) -> FactoryBuilder,
+    ) -> Replica {
+        let ring = Sharding::new(Lease::new("shop").identity(name)).drain_timeout(20 * SECOND);
+        let builder = SharedControllerFactory::builder(client(self.cluster, name));
+        let factory = options(builder.sharding(ring)).build();
+        let config_maps = factory.for_object::<ConfigMap>();
+        let (ledger, work) = (self.ledger.clone(), self.work);
+        let handler = move |cx: Context<ConfigMap>| {
+            let ledger = ledger.clone();
+            async move {
+                let _entry = ledger.enter(cx.key(), name);
+                if let Work::Slow(time) = work {
+                    sleep(time).await;
+                }
+                Ok::<_, HandlerError>(Outcome::done())
+            }
+        };
+        config_maps
+            .register_handler("log", handler)
+            .expect("registered");
+        let (running, stop) = (factory.clone(), CancellationToken::new());
+        let stopped = stop.clone().cancelled_owned();
+        let mut run = JoinSet::new();
+        run.spawn(async move { running.run(WORKERS, stopped).await });
+        Replica {
+            factory,
+            config_maps,
+            stop,
+            run,
+        }
+    }
+
+    pub(crate) async fn started<const N: usize>(&self, names: [&'static str; N]) -> [Replica; N] {
+        let replicas = names.map(|name| self.start(name));
+        sleep(5 * SECOND).await;
+        assert!(replicas.iter().all(Replica::is_member));
+        replicas
+    }
+}
+
+impl Replica {
+    pub(crate) fn is_member(&self) -> bool {
+        self.factory.leadership().expect("it takes part").leads()
+    }
+
+    pub(crate) async fn stop(&mut self) -> Result<(), RunError> {
+        self.stop.cancel();
+        self.ended().await
+    }
+
+    pub(crate) async fn ended(&mut self) -> Result<(), RunError> {
+        let ended = self.run.join_next().await.expect("it ends once");
+        ended.expect("it does not panic")
+    }
+}
+
+pub(crate) fn client(cluster: &Cluster, name: &'static str) -> Client {
+    let agent = move |mut request: Request<Body>| {
+        let headers = request.headers_mut();
+        headers.insert("user-agent", HeaderValue::from_static(name));
+        request
+    };
+    Client::new(cluster.service().map_request(agent), "default")
+}
+
+pub(crate) async fn create_many(bench: &Bench, count: usize) {
+    for number in 0..count {
+        bench.create(&format!("order-{number}")).await;
+    }
+}
