@@ -94,11 +94,11 @@ impl ClusterBuilder {
 
     /// Serves HTTPS with a certificate chain and its private key, both in PEM.
     ///
-    /// It has an effect on a cluster that [listens](Self::listen). The
-    /// [kubeconfig](Cluster::kubeconfig) names the chain as the authority to trust, so a self-signed
-    /// certificate for `127.0.0.1` will do, if it is no authority itself (`basicConstraints=CA:FALSE`): clients that use
-    /// rustls refuse a server with the certificate of an authority, and `openssl req -x509` makes
-    /// one without `-addext basicConstraints=CA:FALSE`. [`tls_generated`](Self::tls_generated) needs no files. TLS is 1.3.
+    /// It has an effect on a cluster that [listens](Self::listen). The [kubeconfig](Cluster::kubeconfig) names the
+    /// chain as the authority to trust, so a self-signed certificate for `127.0.0.1` will do, if it is no authority
+    /// itself (`basicConstraints=CA:FALSE`): clients that use rustls refuse a server with the certificate of an
+    /// authority, and `openssl req -x509` makes one without `-addext basicConstraints=CA:FALSE`.
+    /// [`tls_generated`](Self::tls_generated) needs no files. TLS is 1.3.
     #[cfg(feature = "tls")]
     pub fn tls(self, certificate_pem: impl Into<String>, key_pem: impl Into<String>) -> Self {
         Self {

@@ -110,8 +110,8 @@ pub enum Action {
     LimitRequests(usize),
     /// Handles the request, and breaks the connection after some bytes. Legal.
     ///
-    /// The bytes are those of the body. A watch breaks off wherever the bytes are used up, which may be in the middle of
-    /// a line. A body that has fewer bytes is sent whole. Over HTTP/2 the connection stays, and the stream is reset.
+    /// The bytes are those of the body. A watch breaks off wherever the bytes are used up, which may be in the middle
+    /// of a line. A body that has fewer bytes is sent whole. Over HTTP/2 the connection stays, and the stream is reset.
     /// The answer is not compressed.
     CutBody(usize),
     /// Handles the request, and ends the body after some bytes. **Illegal.**
