@@ -40,7 +40,7 @@ use crate::store::{Commit, Ending, Snapshot, StoredObject};
 /// # Ok(()) }
 /// ```
 pub struct Cluster {
-    server: Arc<Server>,
+    pub(crate) server: Arc<Server>,
     tasks: TaskTracker,
     address: Option<SocketAddr>,
     security: Security,
@@ -93,10 +93,6 @@ impl Cluster {
             cluster.tasks.spawn(listener::serve(listener, door));
         }
         Ok(cluster)
-    }
-
-    pub(crate) fn server(&self) -> &Server {
-        &self.server
     }
 
     /// Returns the URL it listens on, if it does; one of this machine if it listens on all addresses.
