@@ -20,6 +20,6 @@ pub use custom::custom;
 pub use decode::{decode, write_whole_numbers};
 pub(crate) use resolve::Resolved;
 pub use resolve::{Schema, TypeRef};
-pub(crate) use types::{Field, List, ListKind, PatchStrategy, Scalar, Type};
 #[cfg(feature = "protobuf")]
-pub(crate) use types::{Or, Wire};
+pub(crate) use types::{Field, Or, Type, Wire};
+pub(crate) use types::{List, ListKind, PatchStrategy, Scalar};

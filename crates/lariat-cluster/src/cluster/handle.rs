@@ -41,7 +41,7 @@ use crate::store::{Commit, Ending, Snapshot, StoredObject};
 /// # Ok(()) }
 /// ```
 pub struct Cluster {
-    server: Arc<Server>,
+    pub(crate) server: Arc<Server>,
     tasks: TaskTracker,
     address: Option<SocketAddr>,
     security: Security,
@@ -94,10 +94,6 @@ impl Cluster {
             cluster.tasks.spawn(listener::serve(listener, door));
         }
         Ok(cluster)
-    }
-
-    pub(crate) fn server(&self) -> &Server {
-        &self.server
     }
 
     /// Returns the URL it listens on, if it does.

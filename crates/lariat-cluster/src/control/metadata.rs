@@ -68,8 +68,4 @@ impl OwnerReference {
     pub(super) fn blocks(&self) -> bool {
         self.block_owner_deletion == Some(true)
     }
-
-    pub(super) fn is_controller(&self) -> bool {
-        self.controller == Some(true)
-    }
 }

@@ -61,7 +61,7 @@ fn all_controllers(plane: &Plane) -> Vec<Box<dyn Controller>> {
         all.push(Box::new(defaults::Defaults::new(&plane.server)));
     }
     if let Some(simulated) = &plane.server.workloads {
-        all.push(Box::new(workloads::Simulation::new(simulated)));
+        all.push(workloads::controller(simulated));
     }
     all
 }

@@ -1,24 +1,9 @@
 //! A build without simulated workloads: no controller of them runs.
 
-use super::plane::{Controller, Plane};
-use crate::store::Change;
+use super::plane::Controller;
 use crate::workloads::Simulated;
 
-/// The controller of simulated workloads, which does not exist.
-pub(crate) enum Simulation {}
-
-impl Simulation {
-    pub(crate) fn new(simulated: &Simulated) -> Self {
-        match *simulated {}
-    }
-}
-
-impl Controller for Simulation {
-    fn observe(&mut self, _: &Plane, _: &Change) {
-        match *self {}
-    }
-
-    fn work(&mut self, _: &Plane) -> bool {
-        match *self {}
-    }
+/// Creates the controller of simulated workloads, of which there are none.
+pub(super) fn controller(simulated: &Simulated) -> Box<dyn Controller> {
+    match *simulated {}
 }

@@ -5,14 +5,13 @@
 use std::sync::Arc;
 
 use lariat_apimachinery::kinds::Resource;
-use lariat_apimachinery::managed;
 use lariat_apimachinery::object::Object;
 use serde_json::Value;
 
 use crate::server::Server;
 use crate::status::ApiError;
 use crate::store::Stored;
-use crate::strategy::{self, Part, Replacement};
+use crate::strategy::{self, Part};
 use crate::verbs::{self, Creation, Deletion};
 
 /// Writes in the name of one controller.
@@ -84,40 +83,6 @@ impl Writer<'_> {
                 tracing::warn!(manager = self.manager, kind, key, ?error, "cannot update");
                 Written::Refused
             }
-        }
-    }
-
-    /// Changes an object past the checks of its kind.
-    ///
-    /// Some subresources have rules of their own: `binding` of Pods, and the status of Deployments, which takes an
-    /// annotation along.
-    pub(super) fn store(
-        &self,
-        resource: &Resource,
-        current: &Arc<Stored>,
-        edit: impl FnOnce(&mut Object),
-    ) -> Written {
-        let mut object = current.object();
-        resource.set_type(&mut object);
-        let old = object.clone();
-        edit(&mut object);
-        let part = Part::Main;
-        verbs::account_as(
-            self.server,
-            resource,
-            part,
-            self.manager,
-            Some(&old),
-            &mut object,
-        );
-        let replacement = if managed::differ(&old, &object) {
-            Replacement::Changed(object)
-        } else {
-            Replacement::Unchanged
-        };
-        match verbs::replace(self.server, resource, current, &replacement) {
-            Some(_) => Written::Done,
-            None => Written::Raced,
         }
     }
 

@@ -17,7 +17,7 @@ async fn loaded(load: Load) -> (Cluster, BTreeMap<String, Vec<Value>>) {
 }
 
 fn objects(cluster: &Cluster) -> BTreeMap<String, Vec<Value>> {
-    let server = cluster.server();
+    let server = &cluster.server;
     let catalog = server.kinds.catalog();
     let each = catalog.each_table().map(|resource| {
         let page = server.store.range(resource.table, &Range::default());

@@ -49,7 +49,7 @@ impl Cluster {
     ///
     /// Dropping the future leaves what was written so far; loading the same again writes the rest.
     pub async fn load(&self, load: Load) -> Loaded {
-        load_into(self.server(), &load).await
+        load_into(&self.server, &load).await
     }
 }
 

@@ -4,6 +4,8 @@
 //! revision and appends one event. It wakes one task, the [dispatcher](Store::dispatch), whatever the
 //! number of watchers; these are cursors into the history and read at their own pace.
 
+#[cfg(feature = "load")]
+mod blanks;
 mod commits;
 mod encode;
 mod history;

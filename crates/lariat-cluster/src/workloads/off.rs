@@ -1,7 +1,7 @@
 //! A build without simulated workloads: no cluster has any.
 
 /// How workloads are simulated: never.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) enum Workloads {}
 
 /// What the server keeps of them: nothing.

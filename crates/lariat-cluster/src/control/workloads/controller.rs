@@ -33,7 +33,7 @@ struct Item {
 
 /// Runs the simulation.
 #[derive(Debug)]
-pub(crate) struct Simulation {
+struct Simulation {
     settings: Workloads,
     tables: Option<Tables>,
     /// Objects to reconcile.
@@ -45,8 +45,13 @@ pub(crate) struct Simulation {
     unscheduled: HashSet<ObjectKey>,
 }
 
+/// Creates the controller of simulated workloads.
+pub(crate) fn controller(simulated: &Simulated) -> Box<dyn Controller> {
+    Box::new(Simulation::new(simulated))
+}
+
 impl Simulation {
-    pub(crate) fn new(simulated: &Simulated) -> Self {
+    fn new(simulated: &Simulated) -> Self {
         Self {
             settings: simulated.settings.clone(),
             tables: None,
@@ -66,7 +71,7 @@ impl Simulation {
     /// Enqueues the controller of an object, and returns its node in the graph of owners.
     fn enqueue_owner(&mut self, plane: &Plane, stored: &Stored) -> Option<Node> {
         let owners = Metadata::owners_of(stored);
-        let controller = owners.iter().find(|owner| owner.is_controller())?;
+        let controller = owners.iter().find(|owner| owner.controller == Some(true))?;
         let node = plane.graph.node(&controller.uid)?.clone();
         let kind = self.tables.as_ref()?.kind(node.table)?;
         self.enqueue_now(kind, &node.key);

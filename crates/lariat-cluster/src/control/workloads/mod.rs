@@ -27,6 +27,7 @@ mod selectors;
 mod slices;
 mod stateful_set;
 mod template;
+mod write;
 
-pub(super) use controller::Simulation;
+pub(super) use controller::controller;
 pub use handle::SimulatedWorkloads;

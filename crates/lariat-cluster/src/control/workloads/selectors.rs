@@ -72,7 +72,7 @@ impl Selectors {
 
 fn is_orphan(pod: &Stored) -> bool {
     let owners = Metadata::owners_of(pod);
-    !owners.iter().any(|owner| owner.is_controller())
+    !owners.iter().any(|owner| owner.controller == Some(true))
 }
 
 /// Iterates over what is in the namespace of a key.

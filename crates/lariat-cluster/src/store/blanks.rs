@@ -1,0 +1,64 @@
+//! Drafts with blanks, of which many objects are made.
+
+use lariat_core::ObjectKey;
+
+use super::object::Draft;
+
+/// The first byte of a blank.
+///
+/// Names cannot have it, and JSON needs no escape for it.
+const BLANK: u8 = 0x7f;
+
+impl Draft {
+    /// Returns a text that can stand for any string value until the draft is [filled](Self::fill).
+    ///
+    /// There can be as many as digits and small letters: 36.
+    pub(crate) fn blank(at: usize) -> String {
+        let number = u32::try_from(at).ok();
+        let digit = number.and_then(|at| char::from_digit(at, 36));
+        [char::from(BLANK), digit.unwrap_or_default()]
+            .iter()
+            .collect()
+    }
+
+    /// Returns a draft with values, which need no escapes in JSON, in the place of the blanks.
+    ///
+    /// Objects that differ in few values cost a copy then instead of an encoding. Labels have no blanks.
+    pub(crate) fn fill(&self, values: &[&str]) -> Self {
+        let text =
+            |text: &str| String::from_utf8_lossy(&filled(text.as_bytes(), values)).into_owned();
+        let (metadata, content) = self.after.split_at(self.metadata_after);
+        let mut after = filled(metadata, values);
+        let metadata_after = after.len();
+        after.extend_from_slice(&filled(content, values));
+        let namespace = text(self.key.namespace().unwrap_or_default());
+        Self {
+            key: ObjectKey::namespaced(&namespace, &text(self.key.name())),
+            uid: text(&self.uid).into(),
+            labels: self.labels.clone(),
+            deleting: self.deleting,
+            head: self.head.clone(),
+            before: filled(&self.before, values),
+            after,
+            metadata_after,
+        }
+    }
+
+    pub(crate) fn key(&self) -> &ObjectKey {
+        &self.key
+    }
+}
+
+fn filled(text: &[u8], values: &[&str]) -> Vec<u8> {
+    let mut parts = text.split(|byte| *byte == BLANK);
+    let mut filled = Vec::with_capacity(text.len() + 32 * values.len());
+    filled.extend_from_slice(parts.next().unwrap_or_default());
+    for part in parts {
+        let (digit, rest) = part.split_first().unwrap_or((&0, &[]));
+        let at = char::from(*digit).to_digit(36);
+        let value = at.and_then(|at| values.get(at as usize));
+        filled.extend_from_slice(value.copied().unwrap_or_default().as_bytes());
+        filled.extend_from_slice(rest);
+    }
+    filled
+}
