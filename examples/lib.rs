@@ -1,6 +1,6 @@
 //! The operators of the examples, and what they share: a cluster to run on, and readable output.
 //!
-//! Each folder is one example: `mod.rs` is the operator, as it could run on your own cluster, `main.rs` tells a story
+//! Each folder is one example: `mod.rs` is the operator, as it could run on your own cluster, `main.rs` plays a story
 //! with it, `tests.rs` tests it.
 
 pub mod concurrency;

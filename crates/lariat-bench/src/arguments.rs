@@ -285,7 +285,7 @@ fn benches() -> String {
 }
 
 const EXPLAINED: &str = "\
-The floor is what nobody can be faster than who reads pods over Lariat's client: floor reads the same bytes
+The floor bounds every program that reads pods over Lariat's client: floor reads the same bytes
 and throws them away line by line, floor-scan passes over the JSON of each line once besides, and floor-lists
 reads pages before it watches. It is measured with one handler, beside the others, as long as no subjects are
 chosen.

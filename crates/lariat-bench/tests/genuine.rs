@@ -79,7 +79,7 @@ fn assert_cleaned_up(cluster: &Cluster) {
 #[tokio::test(flavor = "multi_thread")]
 async fn pods_are_created_on_a_server_and_deleted_at_the_end() {
     let (cluster, url) = server().await;
-    create(&cluster, "kube-system", "of-somebody-else").await;
+    create(&cluster, "kube-system", "of-another").await;
     let rows = rows(&[
         "sync",
         "--server",

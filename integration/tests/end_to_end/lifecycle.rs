@@ -66,7 +66,7 @@ async fn an_unknown_kind_fails_the_start_by_name() {
         factory
             .for_kind(Gvk::new(&env.group(), "v1", "Nothing"))
             .register_handler("none", nothing)?;
-        let error = describe(&factory.start(5).await.expect_err("nobody defines it"));
+        let error = describe(&factory.start(5).await.expect_err("it is not defined"));
         assert!(
             error.contains(&format!("{}/v1 Nothing is not served", env.group())),
             "{error}"
@@ -107,7 +107,7 @@ async fn an_unreachable_server_fails_the_start_by_kind_and_reason() {
         .view()
         .register_handler("none", nothing)
         .expect("registered");
-    let error = describe(&factory.start(5).await.expect_err("nobody listens there"));
+    let error = describe(&factory.start(5).await.expect_err("nothing listens there"));
     assert!(
         error.contains("1 kind not synced after 2s: v1 Secret: "),
         "{error}"

@@ -103,6 +103,6 @@ mod tests {
         let seen = Seen::new(2, false);
         assert!(seen.note(Some("a"), "web-0") && seen.note(Some("b"), "web-0"));
         let numbered = Seen::new(2, true);
-        assert!(!numbered.note(Some("a"), "web-of-somebody-else"));
+        assert!(!numbered.note(Some("a"), "web-of-another"));
     }
 }

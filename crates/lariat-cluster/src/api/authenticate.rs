@@ -53,7 +53,7 @@ fn authenticate(server: &Server, arrival: &Arrival) -> Result<User, ApiError> {
 fn impersonated(server: &Server, arrival: &Arrival, user: User) -> Result<User, ApiError> {
     let name = arrival.header_text("impersonate-user");
     if name.is_empty() {
-        return nobody(arrival).map(|()| user);
+        return refuse_anonymous(arrival).map(|()| user);
     }
     let groups: Vec<&str> = arrival.header_texts("impersonate-group").collect();
     let account = name
@@ -83,7 +83,7 @@ fn impersonated(server: &Server, arrival: &Arrival, user: User) -> Result<User, 
 /// Refuses parts of a user without the user.
 ///
 /// Source: `k8s.io/apiserver/pkg/endpoints/filters/impersonation`, which writes them as Go does.
-fn nobody(arrival: &Arrival) -> Result<(), ApiError> {
+fn refuse_anonymous(arrival: &Arrival) -> Result<(), ApiError> {
     let uid = arrival.header_text("impersonate-uid");
     let groups: Vec<&str> = arrival.header_texts("impersonate-group").collect();
     let mut extra: BTreeMap<&str, Vec<&str>> = BTreeMap::new();

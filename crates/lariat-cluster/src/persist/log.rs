@@ -8,7 +8,7 @@ use rusqlite::{Connection, OpenFlags, Statement, Transaction, params};
 use super::error::DataError;
 use crate::store::{Batch, Event, EventType, Record, Snapshot, Stored};
 
-/// Tells our files from others: "lari".
+/// The magic number of the file: "lari".
 const APPLICATION: i64 = 0x6c61_7269;
 const FORMAT: i64 = 1;
 

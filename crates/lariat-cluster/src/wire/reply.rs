@@ -67,7 +67,7 @@ impl Reply {
         Self::new(StatusCode::OK, JSON, body)
     }
 
-    /// Tells the client when to come again, if that is known.
+    /// Adds `Retry-After`, if the time is known.
     pub(crate) fn retry_after(mut self, seconds: Option<u64>) -> Self {
         if let Some(seconds) = seconds {
             self.0.headers_mut().insert(RETRY_AFTER, seconds.into());

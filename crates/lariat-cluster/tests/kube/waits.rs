@@ -40,7 +40,7 @@ async fn a_wait_in_vain_reports_what_it_saw() {
     let client = cluster.client();
     let pods: Api<DynamicObject> = pod("web").api(&client);
     let never = cluster.wait(&pods, "web").condition("Ready").await;
-    let never = never.expect_err("nobody creates it").to_string();
+    let never = never.expect_err("it is never created").to_string();
     let expected = "waited 30s for pods default/web until condition Ready is True; it was never seen\nlast requests:\n";
     assert!(never.starts_with(expected), "{never}");
 

@@ -63,7 +63,7 @@ pub enum CrdError {
     /// This program lacks a permission.
     #[error(
         "this program may not {verb} the definition {name}: grant it the verb {verb} on customresourcedefinitions of \
-         the group apiextensions.k8s.io, or have the definition installed by somebody else and use Install::Verify, \
+         the group apiextensions.k8s.io, or have the definition installed by another client and use Install::Verify, \
          which takes get alone"
     )]
     Forbidden {

@@ -121,7 +121,7 @@ impl fmt::Display for CrdMismatch {
             ),
             Self::NotKept { paths } => write!(
                 f,
-                "the API server does not keep {}, or somebody else writes it too: update the API server, or let one \
+                "the API server does not keep {}, or another client writes it too: update the API server, or let one \
                  program write it",
                 some(paths)
             ),

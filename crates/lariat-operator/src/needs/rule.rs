@@ -17,7 +17,7 @@ use lariat_core::Gvk;
 /// # let _ = rule;
 /// ```
 #[derive(Debug, Clone)]
-#[must_use = "a rule does nothing until somebody needs it"]
+#[must_use = "a rule does nothing until it is added to what a reconciler needs"]
 pub struct Rule {
     pub(crate) target: Target,
     pub(crate) subresource: String,

@@ -155,7 +155,7 @@ impl<K: View> Call<K> {
             Ok(None) => return Ok(()),
             Err(error) if error.is_no_content() => {
                 let (kind, key, handler) = (cx.gvk(), cx.key(), cx.handler());
-                tracing::warn!(%kind, %key, handler, "the last state of an object was not kept: nobody is notified of its end");
+                tracing::warn!(%kind, %key, handler, "the last state of an object was not kept: its end is not reported");
                 return Ok(());
             }
             Err(error) => return Err(error.into()),

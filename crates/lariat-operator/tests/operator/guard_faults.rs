@@ -112,7 +112,7 @@ async fn without_connections(bench: Bench, is_down: &Arc<AtomicBool>) -> Bench {
                     .map_err(BoxError::from)
             } else {
                 let refused = nowhere.send(request).await;
-                Err(refused.expect_err("nobody listens there").into())
+                Err(refused.expect_err("nothing listens there").into())
             }
         }
     };

@@ -88,7 +88,7 @@ async fn commands_in_pods_are_not_run_by_a_get_either() {
             .client()
             .request_text(log.body(Vec::new())?)
             .await
-            .expect_err("nobody is there")
+            .expect_err("there is no kubelet")
             .to_string();
         assert!(!read.contains("passed on to a program"), "{read}");
         Ok(Outcome::done())

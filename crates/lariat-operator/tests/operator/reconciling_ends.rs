@@ -115,7 +115,7 @@ async fn replace(bench: &Bench) {
 #[tokio::test(start_paused = true)]
 async fn an_end_that_cannot_be_reported_does_not_keep_the_successor_waiting() {
     let ends: [fn() -> HandlerResult; 2] = [
-        || Err(HandlerError::ignore("nobody cares")),
+        || Err(HandlerError::ignore("of no interest")),
         || Err(HandlerError::terminal("never")),
     ];
     for end in ends {

@@ -16,7 +16,7 @@ async fn a_server_that_is_not_there_is_an_error_without_the_password() {
     let url = format!("postgresql://me:{secret}@127.0.0.1:1/fleet");
     let options = Postgres::new(&url).expect("options");
     let started = stage.start_with(options, |builder| builder).await;
-    let error = started.err().expect("nobody listens").to_string();
+    let error = started.err().expect("nothing listens").to_string();
     assert!(
         error.starts_with("the PostgreSQL server 127.0.0.1:1/fleet cannot be used"),
         "{error}"
@@ -151,7 +151,7 @@ async fn connections_are_encrypted_to_servers_whose_certificates_are_trusted() {
             Some(roots) => options.root_certificates(roots).expect("readable"),
             None => options,
         };
-        let client = kube::Client::new(tower::service_fn(nobody), "default");
+        let client = kube::Client::new(tower::service_fn(unreachable_server), "default");
         let factory = lariat_cache::SharedCacheFactory::new(client);
         lariat_sql::SqlCache::builder(&factory)
             .in_postgres(options)
@@ -190,8 +190,8 @@ async fn connections_are_encrypted_to_servers_whose_certificates_are_trusted() {
 }
 
 /// A Kubernetes API server that is never asked.
-async fn nobody(
+async fn unreachable_server(
     _: http::Request<kube::client::Body>,
 ) -> Result<http::Response<kube::client::Body>, std::io::Error> {
-    Err(std::io::Error::other("nobody is asked"))
+    Err(std::io::Error::other("there is no server"))
 }

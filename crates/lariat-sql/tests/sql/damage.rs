@@ -80,7 +80,7 @@ async fn a_second_cache_is_refused_the_file_until_the_first_is_dropped() {
     assert!(error.contains(&process), "{error}");
     assert!(!first.at(Query::new(), &version).await.objects.is_empty());
     first.stop().await;
-    second().await.expect("nobody has it");
+    second().await.expect("it is free");
 }
 
 #[tokio::test]

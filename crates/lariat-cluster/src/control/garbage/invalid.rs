@@ -19,7 +19,7 @@ pub(super) fn is_elsewhere(plane: &Plane, node: &Node, reference: &OwnerReferenc
     })
 }
 
-/// Tells of such a reference by an Event about the dependent.
+/// Reports such a reference by an Event about the dependent.
 pub(super) fn report(plane: &Plane, catalog: &Catalog, node: &Node, reference: &OwnerReference) {
     let resource = catalog.of_table(node.table);
     let (Some(resource), Some(events)) = (resource, catalog.resource("", "v1", "events")) else {
