@@ -43,7 +43,7 @@ pub(super) async fn measure(run: &Run) -> Result<Row> {
     let (meter, cpu) = (Meter::begin(), server.cpu_seconds());
     wire.ask(Ask::new(Method::DELETE, doomed, String::new()))
         .await?;
-    while !is_empty(&mut wire).await? {
+    while !list_is_empty(&mut wire).await? {
         time::sleep(PAUSE).await;
     }
     (row.wall_s, _) = meter.seconds();
@@ -54,7 +54,7 @@ pub(super) async fn measure(run: &Run) -> Result<Row> {
     Ok(row)
 }
 
-async fn is_empty(wire: &mut Wire) -> Result<bool> {
+async fn list_is_empty(wire: &mut Wire) -> Result<bool> {
     let ask = Ask::get(&format!("{}?limit=1", objects::config_maps()));
     let list: Value = serde_json::from_slice(&wire.ask(ask).await?)?;
     Ok(list["items"].as_array().is_none_or(Vec::is_empty))

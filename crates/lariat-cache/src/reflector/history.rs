@@ -118,7 +118,7 @@ impl Reflector {
         }
         let [read, _] = newest;
         Ok(match self.last_end(read.as_deref()) {
-            Some(end) if self.is_undone(&end, since).await? => History::Other,
+            Some(end) if self.check_undone(&end, since).await? => History::Other,
             _ => history,
         })
     }
@@ -135,16 +135,17 @@ impl Reflector {
     ///
     /// An object of its name must also have existed at the version that the watch has reached. It does not matter which
     /// one: the restored one may be an earlier one than that which was deleted last.
-    async fn is_undone(
+    async fn check_undone(
         &self,
         end: &Ended,
         since: &ResourceVersion,
     ) -> Result<bool, ReflectorError> {
         // An object may have been selected or created again since, so both versions are checked.
-        Ok(self.is_there(&end.key, None).await? && self.is_there(&end.key, Some(since)).await?)
+        Ok(self.check_exists(&end.key, None).await?
+            && self.check_exists(&end.key, Some(since)).await?)
     }
 
-    async fn is_there(
+    async fn check_exists(
         &self,
         key: &ObjectKey,
         at: Option<&ResourceVersion>,

@@ -293,7 +293,7 @@ impl Reflector {
     /// Waits after a failure, or until another reflector reaches the server.
     pub(super) async fn pause(&self, error: &ReflectorError, delay: Duration) {
         if error.is_unanswered() {
-            self.reading.server.is_back_within(delay).await;
+            self.reading.server.wait_until_back(delay).await;
         } else {
             time::sleep(delay).await;
         }

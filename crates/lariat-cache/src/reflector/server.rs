@@ -84,7 +84,7 @@ impl SharedServer {
     }
 
     /// Waits for `delay`, or until shortly after another reflector has an answer.
-    pub(super) async fn is_back_within(&self, delay: Duration) {
+    pub(super) async fn wait_until_back(&self, delay: Duration) {
         let mut back = self.back.subscribe();
         if let Ok(Ok(())) = time::timeout(delay, back.changed()).await {
             time::sleep(RUSH.mul_f64(fastrand::f64())).await;

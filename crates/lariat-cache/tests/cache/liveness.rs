@@ -105,7 +105,7 @@ impl Proxy {
     }
 
     /// Waits until it has a liveness test.
-    async fn is_tested(&self) {
+    async fn until_tested(&self) {
         until(&self.swallowed, |text| text.contains("GET /version ")).await;
     }
 }
@@ -156,7 +156,7 @@ async fn a_watch_ends_when_what_is_between_passes_nothing_on() {
         let mut readers = Readers::of(&client, 2).await;
         proxy.darken();
         pass(SILENCE).await;
-        proxy.is_tested().await;
+        proxy.until_tested().await;
         readers.assert_open();
         pass(TEST).await;
         let url = format!("http://127.0.0.1:{}/version", proxy.server.port);
@@ -183,7 +183,7 @@ async fn a_connection_that_was_idle_before_a_failed_test_is_not_used_again() {
     );
     proxy.darken();
     pass(SILENCE).await;
-    proxy.is_tested().await;
+    proxy.until_tested().await;
     pass(TEST).await;
     readers.end().await;
     proxy.lighten();
@@ -203,7 +203,7 @@ async fn an_informer_watches_again_when_a_liveness_test_has_failed() {
     proxy.darken();
     Writer::new(cluster.client()).create("a").await;
     pass(SILENCE).await;
-    proxy.is_tested().await;
+    proxy.until_tested().await;
     proxy.lighten();
     pass(TEST).await;
     let shown = async {

@@ -320,7 +320,7 @@ async fn a_file_that_cannot_be_read_is_named_and_the_kind_is_listed() {
 }
 
 /// A file in the place of a sealed one.
-async fn is_refused(name: &str, put: impl AsyncFnOnce(&Cluster, &Path)) {
+async fn assert_refused(name: &str, put: impl AsyncFnOnce(&Cluster, &Path)) {
     let (cluster, folder) = (with_canary().await, Folder::new(name));
     run(&cluster, &folder, everything(1)).await;
     put(&cluster, &folder.0).await;
@@ -334,7 +334,7 @@ async fn is_refused(name: &str, put: impl AsyncFnOnce(&Cluster, &Path)) {
 
 #[tokio::test(start_paused = true)]
 async fn the_sealed_file_of_another_kind_is_not_used() {
-    is_refused("sealed-swapped", async |_, folder| {
+    assert_refused("sealed-swapped", async |_, folder| {
         let (from, to) = ("core.v1.Secret.sealed", "core.v1.ConfigMap.sealed");
         fs::copy(folder.join(from), folder.join(to)).expect("copied");
     })
@@ -343,7 +343,7 @@ async fn the_sealed_file_of_another_kind_is_not_used() {
 
 #[tokio::test(start_paused = true)]
 async fn plain_text_in_the_place_of_a_sealed_file_is_not_used() {
-    is_refused("sealed-plain", async |cluster, folder| {
+    assert_refused("sealed-plain", async |cluster, folder| {
         let other = Folder::new("sealed-plain-source");
         run(cluster, &other, None).await;
         let plain = other.0.join("core.v1.ConfigMap.gz");

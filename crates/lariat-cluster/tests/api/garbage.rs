@@ -34,7 +34,7 @@ async fn delete(bench: &Bench, name: &str, policy: &str) {
     assert_eq!(bench.delete(&path).await.code, StatusCode::OK);
 }
 
-async fn is_there(bench: &Bench, name: &str) -> bool {
+async fn exists(bench: &Bench, name: &str) -> bool {
     bench.get(&format!("{CONFIG_MAPS}/{name}")).await.code == StatusCode::OK
 }
 
@@ -50,7 +50,7 @@ async fn dependents_go_after_their_owner() {
     delete(&bench, "top", "Background").await;
     let gone = ["DELETED top", "DELETED middle", "DELETED bottom"];
     assert_eq!(watch.shorts(3).await, gone);
-    assert!(is_there(&bench, "free").await);
+    assert!(exists(&bench, "free").await);
 }
 
 #[tokio::test(start_paused = true)]
@@ -104,7 +104,7 @@ async fn a_circle_in_the_foreground_goes_all_the_same() {
     bench.merge(&format!("{CONFIG_MAPS}/a"), patch).await;
     delete(&bench, "a", "Foreground").await;
     settle().await;
-    assert!(!is_there(&bench, "a").await && !is_there(&bench, "b").await);
+    assert!(!exists(&bench, "a").await && !exists(&bench, "b").await);
 }
 
 #[tokio::test(start_paused = true)]
@@ -121,7 +121,7 @@ async fn orphans_stay_without_the_reference() {
     .await;
     delete(&bench, "own", "Orphan").await;
     settle().await;
-    assert!(!is_there(&bench, "own").await);
+    assert!(!exists(&bench, "own").await);
     let a = bench.get(&format!("{CONFIG_MAPS}/a")).await.json();
     assert!(a["metadata"]["ownerReferences"].is_null(), "{a:#}");
     let b = bench.get(&format!("{CONFIG_MAPS}/b")).await.json();
@@ -145,12 +145,12 @@ async fn only_the_dangling_reference_is_dropped_while_one_owner_lives() {
         two["metadata"]["ownerReferences"],
         json!([reference("live", &live)])
     );
-    assert!(!is_there(&bench, "none").await && !is_there(&bench, "wrong").await);
+    assert!(!exists(&bench, "none").await && !exists(&bench, "wrong").await);
     // An object that takes an absent owner later is garbage from then on.
     let patch = json!({"metadata": {"ownerReferences": [reference("ghost", "u-1")]}});
     bench.merge(&format!("{CONFIG_MAPS}/live"), patch).await;
     settle().await;
-    assert!(!is_there(&bench, "live").await && !is_there(&bench, "two").await);
+    assert!(!exists(&bench, "live").await && !exists(&bench, "two").await);
 }
 
 #[tokio::test(start_paused = true)]
@@ -165,7 +165,7 @@ async fn an_owner_in_another_namespace_does_not_count_and_an_event_says_so() {
         .get(&format!("{far}/far"))
         .await
         .fails(404, "NotFound");
-    assert!(is_there(&bench, "own").await);
+    assert!(exists(&bench, "own").await);
     let events = bench
         .get("/api/v1/namespaces/kube-public/events")
         .await
@@ -186,7 +186,7 @@ async fn owners_of_an_unknown_kind_keep_their_dependents() {
     let unknown = json!({"apiVersion": "demo.dev/v1", "kind": "Widget", "name": "w", "uid": "u"});
     owned(&bench, "a", &[unknown]).await;
     settle().await;
-    assert!(is_there(&bench, "a").await);
+    assert!(exists(&bench, "a").await);
 }
 
 #[tokio::test(start_paused = true)]
@@ -198,10 +198,10 @@ async fn a_paused_collector_does_its_work_later() {
     owned(&bench, "a", &[reference("own", &own)]).await;
     delete(&bench, "own", "Background").await;
     settle().await;
-    assert!(is_there(&bench, "a").await);
+    assert!(exists(&bench, "a").await);
     control.resume_garbage_collection();
     settle().await;
-    assert!(!is_there(&bench, "a").await);
+    assert!(!exists(&bench, "a").await);
 }
 
 #[tokio::test(start_paused = true)]
@@ -216,7 +216,7 @@ async fn a_cluster_without_collector_leaves_dependents_and_finalizers() {
     owned(&bench, "a", &[reference("own", &own)]).await;
     delete(&bench, "own", "Foreground").await;
     settle().await;
-    assert!(is_there(&bench, "own").await && is_there(&bench, "a").await);
+    assert!(exists(&bench, "own").await && exists(&bench, "a").await);
 }
 
 #[tokio::test(start_paused = true)]
@@ -231,7 +231,7 @@ async fn many_dependents_of_other_kinds_go_too() {
     delete(&bench, "own", "Foreground").await;
     settle().await;
     assert!(bench.names(SECRETS).await.is_empty());
-    assert!(!is_there(&bench, "own").await);
+    assert!(!exists(&bench, "own").await);
 }
 
 /// One thing that happens to objects `o0` to `o7`.

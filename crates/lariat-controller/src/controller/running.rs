@@ -106,7 +106,7 @@ impl RunningController {
                 () = gains.enqueued(&self.core) => {}
                 () = self.core.caches().read_unread() => {}
                 () = self.core.caches().release_held() => {}
-                () = self.some_is_over() => self.slot.sweep(&self.core),
+                () = self.lane_ended() => self.slot.sweep(&self.core),
                 Some(()) = unused => self.slot.end_if_unused(&self.core),
                 () = self.core.failures().sum_up(self.core.lanes()) => {}
                 () = changed => {}
@@ -147,14 +147,14 @@ impl RunningController {
             self.slot.sweep(&self.core);
             let changed = self.core.lanes().changed();
             tokio::select! {
-                () = self.some_is_over() => {}
+                () = self.lane_ended() => {}
                 () = changed => {}
             }
         }
     }
 
     /// Waits until the token of some handler is cancelled.
-    async fn some_is_over(&self) {
+    async fn lane_ended(&self) {
         let lanes = self.core.lanes().list();
         let tokens = lanes.iter().filter_map(|lane| lane.until());
         let ends: Vec<_> = tokens.map(|token| Box::pin(token.cancelled())).collect();

@@ -97,13 +97,13 @@ impl Follower {
         tokio::select! {
             () = stop.cancelled() => {}
             () = self.ended.cancelled() => {}
-            () = self.is_over() => drop(self.take_all()),
+            () = self.cancelled() => drop(self.take_all()),
             () = self.follow() => {}
         }
     }
 
     /// Waits until the handler's token is cancelled.
-    async fn is_over(&self) {
+    async fn cancelled(&self) {
         match &self.until {
             Some(token) => token.cancelled().await,
             None => std::future::pending().await,

@@ -148,7 +148,7 @@ impl<'a> OwnLease<'a> {
     /// Releases the lease, within the renew deadline.
     pub(super) async fn release(&mut self) {
         let tries = async {
-            while !self.is_released().await {
+            while !self.release_if_held().await {
                 time::sleep(self.config.retry_period).await;
             }
         };
@@ -162,7 +162,7 @@ impl<'a> OwnLease<'a> {
     /// Reads and releases the lease if it is held.
     ///
     /// Returns whether it is not held any more.
-    async fn is_released(&self) -> bool {
+    async fn release_if_held(&self) -> bool {
         let object = match self.get(&self.name).await {
             Answer::Object(object) => object,
             Answer::Absent => return true,

@@ -12,7 +12,7 @@ use crate::apply_rig::{Rig, config, in_default, service};
 use crate::bench::{SECOND, key, settle};
 
 /// Checks that the set neither took nor changed objects of others, nor deletes them with its owner.
-async fn is_left_alone(rig: &Rig) {
+async fn assert_left_alone(rig: &Rig) {
     let error = rig.failure();
     assert!(error.contains("is not this owner's"), "{error}");
     rig.bench.delete("a").await;
@@ -30,7 +30,7 @@ async fn what_a_cache_does_not_show_yet_is_not_taken() {
     rig.want([config("web", "1")]);
     rig.bench.create("a", 1).await;
     settle().await;
-    is_left_alone(&rig).await;
+    assert_left_alone(&rig).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -44,7 +44,7 @@ async fn what_another_client_created_again_is_not_taken() {
     api.delete("web", &DeleteParams::default()).await.unwrap();
     rig.create(in_default(config("web", "theirs"))).await;
     rig.apply([config("web", "2")]).await;
-    is_left_alone(&rig).await;
+    assert_left_alone(&rig).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -89,7 +89,7 @@ async fn whoever_is_faster_keeps_what_is_created() {
         settle().await;
         rig.create(in_default(config("web", "theirs"))).await;
         time::sleep(6 * SECOND).await;
-        is_left_alone(&rig).await;
+        assert_left_alone(&rig).await;
     }
 }
 
