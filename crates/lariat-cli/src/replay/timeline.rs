@@ -52,7 +52,7 @@ pub(super) fn write(
             writeln!(to, "{gap}{bold}{title}{off}")?;
             session = Some(entry.session.number);
         }
-        write_entry(&entry, (filter, width), &colours, &mut to)?;
+        write_entry(&entry, filter, width, &colours, &mut to)?;
     }
     if session.is_none() {
         writeln!(to, "nothing in the recording is like that")?;
@@ -62,7 +62,8 @@ pub(super) fn write(
 
 fn write_entry(
     entry: &RecordingEntry<'_>,
-    (filter, width): (&Filter<'_>, usize),
+    filter: &Filter<'_>,
+    width: usize,
     colours: &Colours,
     to: &mut impl Write,
 ) -> io::Result<()> {

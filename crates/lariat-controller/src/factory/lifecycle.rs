@@ -89,7 +89,7 @@ impl SharedControllerFactory {
         if state.run.is_some() {
             return Err(StartError::AlreadyStarted);
         }
-        let mut run = FactoryRun::new((workers, core.options.default_workers()));
+        let mut run = FactoryRun::new(workers, core.options.default_workers());
         let stopped = run.stopping.drain.clone();
         let default = core.options.default_workers();
         core.record(FactoryStep::Started, workers.or(default));

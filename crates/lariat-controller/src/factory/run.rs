@@ -16,8 +16,10 @@ use crate::many::Follower;
 
 /// A run of a factory: its controllers and its lease. Dropping it aborts the controllers.
 pub(super) struct FactoryRun {
-    /// The number of workers given to the start, and the factory's default.
-    workers: (Option<usize>, Option<usize>),
+    /// The number of workers given to the start.
+    workers: Option<usize>,
+    /// The factory's default.
+    default_workers: Option<usize>,
     pub(super) stopping: Stopping,
     tasks: TaskTracker,
     controllers: Vec<StartedController>,
@@ -59,10 +61,11 @@ struct StartedController {
 }
 
 impl FactoryRun {
-    /// `workers` is the number given to the start, and the factory's default.
-    pub(super) fn new(workers: (Option<usize>, Option<usize>)) -> Self {
+    /// `workers` is the number given to the start, `default_workers` the factory's.
+    pub(super) fn new(workers: Option<usize>, default_workers: Option<usize>) -> Self {
         Self {
             workers,
+            default_workers,
             stopping: Stopping::new(),
             tasks: TaskTracker::new(),
             controllers: Vec::new(),
@@ -137,7 +140,7 @@ impl FactoryRun {
         let controller = RunningController {
             slot: Arc::clone(slot),
             core: Arc::clone(core),
-            workers: core.workers(self.workers.0, self.workers.1),
+            workers: core.workers(self.workers, self.default_workers),
             stopping: self.stopping_of(core),
             filled,
         };
