@@ -55,6 +55,7 @@ pub(super) const PACKAGES: &[&str] = &[
     "lariat-apimachinery",
     "lariat-cache",
     "lariat-cluster",
+    "lariat-console",
     "lariat-controller",
     "lariat-core",
     "lariat-flight",

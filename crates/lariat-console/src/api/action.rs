@@ -1,0 +1,61 @@
+//! What a user may do.
+
+use serde::{Deserialize, Serialize};
+
+use super::KindRef;
+
+/// An action; refused unless actions are enabled and the user is authorised.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "action", rename_all = "kebab-case", rename_all_fields = "camelCase")]
+pub enum Action {
+    /// Enqueue a key, for one handler or for all.
+    Enqueue {
+        /// The kind.
+        #[serde(flatten)]
+        kind: KindRef,
+        /// The key, as `namespace/name`.
+        key: String,
+        /// The handler; all if it is missing.
+        handler: Option<String>,
+    },
+    /// Stop calling a handler; its keys wait.
+    Pause {
+        /// The kind.
+        #[serde(flatten)]
+        kind: KindRef,
+        /// The handler.
+        handler: String,
+    },
+    /// Call a paused handler again.
+    Resume {
+        /// The kind.
+        #[serde(flatten)]
+        kind: KindRef,
+        /// The handler.
+        handler: String,
+    },
+    /// Read all objects of a kind again.
+    Relist {
+        /// The kind.
+        #[serde(flatten)]
+        kind: KindRef,
+    },
+    /// Reset a guard.
+    ResetGuard {
+        /// The number of the guard.
+        number: usize,
+    },
+    /// Change the log filter.
+    LogFilter {
+        /// The filter, such as `info,lariat_cache=debug`.
+        filter: String,
+    },
+}
+
+/// The answer to an action.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Done {
+    /// What was done, as a sentence.
+    pub message: String,
+}

@@ -1,0 +1,128 @@
+//! The types of the JSON API under `/api/v1`.
+//!
+//! | route | answers |
+//! |---|---|
+//! | `GET /api/v1/overview` | [`Overview`] |
+//! | `GET /api/v1/overview?watch=true` | the same, every second, as server-sent events named `overview` |
+//! | `GET /api/v1/controllers/{kind}` | [`ControllerDetail`] |
+//! | `GET /api/v1/controllers/{kind}/keys/{key}` | [`KeyDetail`] |
+//! | `GET /api/v1/plan` | [`Plan`], what operators in plan mode would write |
+//! | `GET /api/v1/health` | [`Health`] |
+//! | `POST /api/v1/actions` | takes an [`Action`], answers [`Done`] |
+//! | `GET /openapi.json` | a description of all this as OpenAPI 3.1 |
+//!
+//! `{kind}` is `GROUP~VERSION~KIND` with `core` for the core group, such as `apps~v1~Deployment`. `{key}` is
+//! `NAMESPACE~NAME`, or `~NAME` for an object without a namespace. `?context=ID` selects a factory by its context id;
+//! without it the first one that has the kind answers. Errors are `Status` objects, as from the API server.
+//!
+//! Durations are seconds. Times are RFC 3339 in UTC. No answer has contents of objects: of a change there are the paths
+//! of the fields that differ.
+
+mod action;
+mod cache;
+mod controller;
+mod key;
+mod overview;
+mod state;
+
+pub use action::{Action, Done};
+pub use cache::Cache;
+pub use controller::{
+    Controller, ControllerDetail, Failing, Handler, HotLoop, InProgress, Quantiles, Queue, QueuedKey, QueuedLane, Sample,
+    Slow,
+};
+pub use key::{CallInfo, CauseInfo, KeyDetail, Link, RunInfo};
+pub use overview::{Allowed, Overview, Program};
+pub use state::{Check, Guard, Health, Lease, Plan, PlannedWrite, Shards};
+
+use lariat_core::{Gvk, ObjectKey};
+use serde::{Deserialize, Serialize};
+
+/// A kind within a factory.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct KindRef {
+    /// The context id of the factory; empty for the only one.
+    pub context: String,
+    /// The API group; empty for the core group.
+    pub group: String,
+    /// The version.
+    pub version: String,
+    /// The kind.
+    pub kind: String,
+}
+
+impl KindRef {
+    /// Creates the reference of a kind.
+    #[must_use]
+    pub fn new(context: &str, gvk: &Gvk) -> Self {
+        Self {
+            context: context.to_owned(),
+            group: gvk.group().to_owned(),
+            version: gvk.version().to_owned(),
+            kind: gvk.kind().to_owned(),
+        }
+    }
+
+    /// Returns the segment of a path, such as `apps~v1~Deployment`.
+    #[must_use]
+    pub fn segment(&self) -> String {
+        let group = if self.group.is_empty() { "core" } else { &self.group };
+        format!("{group}~{}~{}", self.version, self.kind)
+    }
+
+    /// Returns the kind.
+    #[must_use]
+    pub fn gvk(&self) -> Gvk {
+        Gvk::new(&self.group, &self.version, &self.kind)
+    }
+}
+
+/// Returns the kind that a segment of a path names; `None` if it names none.
+#[must_use]
+pub fn kind_of(segment: &str) -> Option<Gvk> {
+    let mut parts = segment.split('~');
+    let (group, version, kind) = (parts.next()?, parts.next()?, parts.next()?);
+    let is_kind = parts.next().is_none() && !version.is_empty() && !kind.is_empty();
+    let group = if group == "core" { "" } else { group };
+    is_kind.then(|| Gvk::new(group, version, kind))
+}
+
+/// Returns the segment of a path for a key, such as `default~web-0` or `~node-1`.
+#[must_use]
+pub fn key_segment(key: &ObjectKey) -> String {
+    format!("{}~{}", key.namespace().unwrap_or_default(), key.name())
+}
+
+/// Returns the key that a segment of a path names; `None` if it names none.
+#[must_use]
+pub fn key_of(segment: &str) -> Option<ObjectKey> {
+    let (namespace, name) = segment.split_once('~')?;
+    let key = if namespace.is_empty() {
+        ObjectKey::cluster(name)
+    } else {
+        ObjectKey::namespaced(namespace, name)
+    };
+    (!name.is_empty() && !name.contains('~')).then_some(key)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kind_and_a_key_are_one_segment_each() {
+        for gvk in [Gvk::new("", "v1", "Pod"), Gvk::new("apps", "v1", "Deployment")] {
+            assert_eq!(kind_of(&KindRef::new("", &gvk).segment()), Some(gvk));
+        }
+        for key in [ObjectKey::cluster("node-1"), ObjectKey::namespaced("a", "b")] {
+            assert_eq!(key_of(&key_segment(&key)), Some(key));
+        }
+        for bad in ["", "core", "core~v1", "core~v1~", "a~b~c~d"] {
+            assert_eq!(kind_of(bad), None, "{bad}");
+        }
+        for bad in ["", "a", "a~", "a~b~c"] {
+            assert_eq!(key_of(bad), None, "{bad}");
+        }
+    }
+}
