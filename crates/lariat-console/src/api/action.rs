@@ -6,7 +6,11 @@ use super::KindRef;
 
 /// An action; refused unless actions are enabled and the user is authorised.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "action", rename_all = "kebab-case", rename_all_fields = "camelCase")]
+#[serde(
+    tag = "action",
+    rename_all = "kebab-case",
+    rename_all_fields = "camelCase"
+)]
 pub enum Action {
     /// Enqueue a key, for one handler or for all.
     Enqueue {

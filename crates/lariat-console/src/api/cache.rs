@@ -29,8 +29,8 @@ pub struct Cache {
     pub policy: String,
     /// How many values were decoded.
     pub decodes: u64,
-    /// The version of the cache.
-    pub version: Option<String>,
+    /// The resource version of the cache.
+    pub resource_version: Option<String>,
     /// How often all objects were read.
     pub loads: u64,
     /// Watches opened.

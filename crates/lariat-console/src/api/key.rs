@@ -16,8 +16,8 @@ pub struct KeyDetail {
     pub namespace: String,
     /// The name.
     pub name: String,
-    /// The version of the cached object; `None` if there is none.
-    pub version: Option<String>,
+    /// The resource version of the cached object; `None` if there is none.
+    pub resource_version: Option<String>,
     /// Its state in the queue; `None` if nothing is due or delayed.
     pub queued: Option<QueuedKey>,
     /// The call that is running for it.

@@ -28,8 +28,8 @@ mod state;
 pub use action::{Action, Done};
 pub use cache::Cache;
 pub use controller::{
-    Controller, ControllerDetail, Failing, Handler, HotLoop, InProgress, Quantiles, Queue, QueuedKey, QueuedLane, Sample,
-    Slow,
+    Controller, ControllerDetail, Failing, Handler, HotLoop, InProgress, Quantiles, Queue,
+    QueuedKey, QueuedLane, Sample, Slow,
 };
 pub use key::{CallInfo, CauseInfo, KeyDetail, Link, RunInfo};
 pub use overview::{Allowed, Overview, Program};
@@ -67,7 +67,11 @@ impl KindRef {
     /// Returns the segment of a path, such as `apps~v1~Deployment`.
     #[must_use]
     pub fn segment(&self) -> String {
-        let group = if self.group.is_empty() { "core" } else { &self.group };
+        let group = if self.group.is_empty() {
+            "core"
+        } else {
+            &self.group
+        };
         format!("{group}~{}~{}", self.version, self.kind)
     }
 
@@ -111,11 +115,33 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_version_of_a_kind_is_not_that_of_its_objects() {
+        // A kind is flattened into what is of it, so that no field there may have the name of one of its own.
+        let json = serde_json::json!({
+            "context": "", "group": "apps", "version": "v1", "kind": "Deployment", "namespace": "shop", "name": "web",
+            "resourceVersion": "4711", "queued": null, "inProgress": null, "hotLoop": null, "runs": [],
+        });
+        let key: KeyDetail = serde_json::from_value(json.clone()).unwrap();
+        assert_eq!(
+            key.kind,
+            KindRef::new("", &Gvk::new("apps", "v1", "Deployment"))
+        );
+        assert_eq!(key.resource_version.as_deref(), Some("4711"));
+        assert_eq!(serde_json::to_value(&key).unwrap(), json);
+    }
+
+    #[test]
     fn a_kind_and_a_key_are_one_segment_each() {
-        for gvk in [Gvk::new("", "v1", "Pod"), Gvk::new("apps", "v1", "Deployment")] {
+        for gvk in [
+            Gvk::new("", "v1", "Pod"),
+            Gvk::new("apps", "v1", "Deployment"),
+        ] {
             assert_eq!(kind_of(&KindRef::new("", &gvk).segment()), Some(gvk));
         }
-        for key in [ObjectKey::cluster("node-1"), ObjectKey::namespaced("a", "b")] {
+        for key in [
+            ObjectKey::cluster("node-1"),
+            ObjectKey::namespaced("a", "b"),
+        ] {
             assert_eq!(key_of(&key_segment(&key)), Some(key));
         }
         for bad in ["", "core", "core~v1", "core~v1~", "a~b~c~d"] {
