@@ -3,3 +3,4 @@
 //! [`api`] has the types of the JSON API, which the console's page and `lariat top` read.
 
 pub mod api;
+mod page;
