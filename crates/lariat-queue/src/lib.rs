@@ -38,6 +38,7 @@ mod limiter;
 mod builder;
 mod core;
 mod queue;
+mod queued;
 mod shared;
 mod stats;
 mod tap;
@@ -50,5 +51,6 @@ pub use limiter::{
     controller_runtime_default, lasso_default,
 };
 pub use queue::{Work, WorkQueue};
+pub use queued::{KeyState, QueueSnapshot, QueuedKey, QueuedLane};
 pub use stats::{Histogram, QueueMemory, QueueStats};
 pub use tap::{QueueStep, Request, Tap};

@@ -10,7 +10,8 @@ use tokio::{task, time};
 use crate::core::{Item, QueueCore, Verdict};
 use crate::shared::{SharedQueue, Verdicts, Waiting, now, wake_one};
 use crate::{
-    Add, LaneId, Lanes, Payload, Priority, QueueMemory, QueueStats, QueueStep, RateLimiter, Tap,
+    Add, LaneId, Lanes, Payload, Priority, QueueMemory, QueueSnapshot, QueueStats, QueueStep,
+    QueuedKey, RateLimiter, Tap,
 };
 
 /// A work queue shared by producers and workers; a clone is the same queue.
@@ -334,6 +335,41 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> WorkQueue<K, P> {
     #[must_use]
     pub fn ready_keys(&self) -> Vec<K> {
         self.shared.state.lock().core.ready_keys()
+    }
+
+    /// Returns the first keys of the queue with their states.
+    ///
+    /// Keys in line come first, in the order of the next dequeues if nothing ages meanwhile; then those in processing,
+    /// those deferred until the end of a drain, and those that are delayed, by time. At most `limit` keys are copied.
+    ///
+    /// Nothing changes in the queue. Its lock is held for a time that grows with `limit` and the keys in processing (with
+    /// fair queuing with the groups too), and not with the keys in the queue: at most 16,384 places in line and as many
+    /// deadlines are looked at. What is behind them may be missing even if `limit` is not reached.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use lariat_queue::{Add, KeyState, WorkQueue};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() {
+    /// let queue: WorkQueue<&str> = WorkQueue::default();
+    /// queue.add("later", Add::after(Duration::from_secs(5)));
+    /// queue.add("now", Add::now());
+    /// let snapshot = queue.snapshot(1);
+    /// assert_eq!((snapshot.keys[0].key, snapshot.keys[0].state), ("now", KeyState::Ready));
+    /// assert_eq!(snapshot.total, 2);
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn snapshot(&self, limit: usize) -> QueueSnapshot<K> {
+        let now = now();
+        self.shared.state.lock().core.snapshot(limit, now)
+    }
+
+    /// Returns the state of a key at constant cost; `None` if the queue does not contain it.
+    #[must_use]
+    pub fn queued(&self, key: &K) -> Option<QueuedKey<K>> {
+        let now = now();
+        self.shared.state.lock().core.queued(key, now)
     }
 
     /// Returns the sizes of the queue's internal structures, at constant cost.

@@ -39,6 +39,14 @@ impl Clock {
         Stamp(nanos(now.saturating_duration_since(origin)))
     }
 
+    /// Returns the stamp of a time, without noting that the queue has been given one.
+    ///
+    /// Zero before the first stamp: nothing in the queue has a time then.
+    pub(super) fn stamp_of(&self, now: Instant) -> Stamp {
+        let passed = |origin| now.saturating_duration_since(origin);
+        Stamp(self.origin.map_or(0, |origin| nanos(passed(origin))))
+    }
+
     /// Returns the stamp of a future time; a delay is cut to thirty years.
     pub(super) fn later(now: Stamp, after: Duration) -> Stamp {
         Stamp(now.0.saturating_add(nanos(after.min(FAR))))

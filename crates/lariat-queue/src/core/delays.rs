@@ -164,6 +164,34 @@ impl Waiting {
         Some(unpack(*packed).0.at)
     }
 
+    /// Returns the slots of the earliest deadlines that count, in the order of their times.
+    ///
+    /// At most `count`, and at most `most` deadlines are looked at: of those that are further away than that many, any
+    /// may be missing.
+    pub(super) fn earliest(
+        &self,
+        count: usize,
+        most: usize,
+        counts: impl Fn(u32, Deadline) -> bool,
+    ) -> Vec<u32> {
+        let mut nearest = Nearest {
+            found: Vec::new(),
+            count,
+            left: most,
+        };
+        let counts = |packed: &u128| {
+            let (deadline, slot) = unpack(*packed);
+            counts(slot, deadline)
+        };
+        nearest.read(self.soon.iter().map(|Reverse(packed)| *packed), counts);
+        // All of a level are before all of the next.
+        for level in &self.later {
+            nearest.read(level.iter().copied(), counts);
+        }
+        let slots = nearest.found.into_iter().map(|packed| unpack(packed).1);
+        slots.collect()
+    }
+
     pub(super) fn clear(&mut self) {
         *self = Self::new();
     }
@@ -225,6 +253,34 @@ impl Waiting {
         if self.soon.capacity() > SHRINK_FROM && self.soon.len() < self.soon.capacity() / 8 {
             self.soon.shrink_to(self.soon.capacity() / 4);
         }
+    }
+}
+
+/// The earliest of the deadlines that were looked at.
+struct Nearest {
+    found: Vec<u128>,
+    /// How many are wanted.
+    count: usize,
+    /// How many may be looked at.
+    left: usize,
+}
+
+impl Nearest {
+    /// Adds the earliest of some deadlines, all of which are later than those that were added before.
+    fn read(&mut self, level: impl ExactSizeIterator<Item = u128>, counts: impl Fn(&u128) -> bool) {
+        let wanted = self.count - self.found.len();
+        if wanted == 0 {
+            return;
+        }
+        let size = level.len();
+        let mut near: Vec<u128> = level.take(self.left).filter(counts).collect();
+        self.left = self.left.saturating_sub(size);
+        if near.len() > wanted {
+            near.select_nth_unstable(wanted);
+            near.truncate(wanted);
+        }
+        near.sort_unstable();
+        self.found.append(&mut near);
     }
 }
 

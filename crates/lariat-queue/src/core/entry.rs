@@ -201,11 +201,21 @@ impl<P: Payload> KeyEntry<P> {
 
     /// Returns whether a lane is delayed until exactly this deadline.
     pub(super) fn has_delay(&self, deadline: Deadline) -> bool {
-        let delayed = self
-            .extra
+        let mut delayed = self.delayed().iter();
+        delayed.any(|delayed| delayed.deadline == deadline)
+    }
+
+    /// Returns whether this is the earliest deadline of the delayed lanes.
+    pub(super) fn is_next(&self, deadline: Deadline) -> bool {
+        let deadlines = self.delayed().iter().map(|delayed| delayed.deadline);
+        deadlines.min() == Some(deadline)
+    }
+
+    /// Returns the delayed lanes, in no order.
+    pub(super) fn delayed(&self) -> &[Delayed<P>] {
+        self.extra
             .as_ref()
-            .map_or(&[][..], |extra| &extra.delayed[..]);
-        delayed.iter().any(|delayed| delayed.deadline == deadline)
+            .map_or(&[][..], |extra| &extra.delayed[..])
     }
 
     pub(super) fn failures(&self) -> &[(LaneId, u32)] {

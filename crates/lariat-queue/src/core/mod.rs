@@ -7,6 +7,7 @@ mod index;
 mod machine;
 mod moves;
 mod ready;
+mod snapshot;
 #[cfg(test)]
 mod tests;
 

@@ -1,7 +1,10 @@
 //! The keys that are ready: one queue per priority, and the rule that none of them starves.
 
+use std::cell::Cell;
 use std::collections::VecDeque;
 use std::hash::Hash;
+use std::iter;
+use std::rc::Rc;
 use std::time::Duration;
 
 use hashbrown::HashMap;
@@ -156,6 +159,26 @@ impl Ready {
             Line::Fair(_) => None,
         });
         line.into_iter().flatten().map(|(slot, _)| *slot)
+    }
+
+    /// Returns the valid slots in the order of the next dequeues, if nothing ages meanwhile.
+    ///
+    /// Looks at most at `most` tickets, stale ones included. With fair queuing it takes a step per group besides.
+    pub(super) fn in_order<'a, K: Eq + Hash, P>(
+        &'a self,
+        entries: &'a Index<K, KeyEntry<P>>,
+        most: usize,
+    ) -> impl Iterator<Item = u32> + 'a {
+        let left = Rc::new(Cell::new(most));
+        let levels = (0_u8..).zip(&self.levels);
+        levels.flat_map(move |(number, level)| {
+            let left = Rc::clone(&left);
+            let is_valid = move |place: TicketPlace| {
+                left.set(left.get().checked_sub(1)?);
+                Some(entry_at(entries, number, place).is_some())
+            };
+            level.line.in_order(is_valid)
+        })
     }
 
     /// Returns the aged lower level that is served next, if its share is due.
@@ -332,6 +355,37 @@ impl Line {
             Self::Fifo(line) => line.len(),
             Self::Fair(groups) => groups.len,
         }
+    }
+
+    /// Returns the slots of the valid places, in the order in which they leave.
+    ///
+    /// Ends once `is_valid` returns none.
+    fn in_order<'a>(
+        &'a self,
+        is_valid: impl Fn(TicketPlace) -> Option<bool> + 'a,
+    ) -> impl Iterator<Item = u32> + 'a {
+        let mut lines: VecDeque<_> = match self {
+            Self::Fifo(line) => [line.iter()].into(),
+            Self::Fair(groups) => {
+                let lines = groups
+                    .turns
+                    .iter()
+                    .filter_map(|group| groups.lines.get(group));
+                lines.map(VecDeque::iter).collect()
+            }
+        };
+        iter::from_fn(move || {
+            while let Some(mut line) = lines.pop_front() {
+                // A stale place does not use up the turn of its group.
+                for place in line.by_ref() {
+                    if is_valid(*place)? {
+                        lines.push_back(line);
+                        return Some(place.0);
+                    }
+                }
+            }
+            None
+        })
     }
 
     fn retain(&mut self, mut stays: impl FnMut(TicketPlace) -> bool) {

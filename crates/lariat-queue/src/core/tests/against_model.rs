@@ -282,6 +282,65 @@ impl Pair {
         }
     }
 
+    /// A snapshot shows every key, and a limited one the first of them.
+    fn check_snapshot(&mut self) {
+        let now = self.now();
+        let all = self.queue.snapshot(usize::MAX, now);
+        let model = &self.model;
+        assert_eq!(all.keys.len(), all.total);
+        for seen in &all.keys {
+            let in_line = model.line.iter().any(|(key, _)| *key == seen.key);
+            let state = if in_line {
+                KeyState::Ready
+            } else if model.processing.contains_key(&seen.key) {
+                KeyState::Processing
+            } else if model.deferred.contains(&seen.key) || model.is_overdue(seen.key) {
+                KeyState::Deferred
+            } else {
+                KeyState::Delayed
+            };
+            assert_eq!(seen.state, state, "{}", seen.key);
+            let due = seen.lanes.iter().filter(|lane| lane.due_in.is_zero());
+            let due: BTreeSet<Lane> = due.flat_map(|lane| ids(&lane.lane.into())).collect();
+            let dirty = model.dirty.get(&seen.key).map(|due| &due.lanes);
+            if let Some(dirty) = dirty.filter(|dirty| !dirty.contains(&None)) {
+                assert!(due.is_superset(dirty), "{due:?} {dirty:?}");
+            }
+            for (lane, count) in &seen.failures {
+                let lane = ids(&(*lane).into()).pop_first().unwrap();
+                assert_eq!(model.failures.get(&(seen.key, lane)), Some(count));
+            }
+        }
+        let ready = all
+            .keys
+            .iter()
+            .take_while(|seen| seen.state == KeyState::Ready);
+        let ready: Vec<u8> = ready.map(|seen| seen.key).collect();
+        assert_eq!(ready.len(), model.line.len());
+        match &model.turns {
+            // Sorting is stable: within a priority they keep the order of their arrival.
+            None => {
+                let mut line = model.line.clone();
+                line.sort_by_key(|(_, priority)| std::cmp::Reverse(*priority));
+                assert!(line.iter().map(|(key, _)| key).eq(&ready));
+            }
+            Some(turns) => {
+                let next: Vec<u8> = ready
+                    .iter()
+                    .take(turns.len())
+                    .map(|key| group(*key))
+                    .collect();
+                assert_eq!(&next, turns);
+            }
+        }
+        for seen in all.keys {
+            let one = self.queue.queued(&seen.key, now).unwrap();
+            assert_eq!((one.state, one.lanes), (seen.state, seen.lanes));
+        }
+        let first = self.queue.snapshot(2, now);
+        assert_eq!(first.keys.len(), first.total.min(2));
+    }
+
     /// Lets everything run to its end; nothing may be left.
     fn drain(&mut self) {
         while let Some(item) = self.holding.pop() {
@@ -342,6 +401,7 @@ fn run(mut pair: Pair, steps: &[ModelStep], shut_down: Option<(usize, bool)>) {
         }
         pair.step(step);
         pair.check_counts();
+        pair.check_snapshot();
     }
     pair.drain();
 }

@@ -6,6 +6,7 @@ mod lifecycle;
 mod numbers;
 mod priorities;
 mod queueing;
+mod snapshots;
 
 mod against_model;
 mod model;

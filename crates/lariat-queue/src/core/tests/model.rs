@@ -169,6 +169,12 @@ impl Model {
         self.delayed.keys().any(|(k, _, _)| *k == key)
     }
 
+    /// Returns whether a delay of a key has ended, which a drain leaves in place.
+    pub(super) fn is_overdue(&self, key: u8) -> bool {
+        let mut delayed = self.delayed.iter();
+        delayed.any(|((k, _, _), delayed)| *k == key && delayed.at.0 <= self.now)
+    }
+
     pub(super) fn line_up(&mut self, key: u8) {
         if self.processing.contains_key(&key) || self.deferred.contains(&key) {
             return;

@@ -1,0 +1,107 @@
+//! What the queue contains, read without changing it.
+
+use std::hash::Hash;
+use std::time::{Duration, Instant};
+
+use super::clock::Stamp;
+use super::entry::{KeyEntry, Phase};
+use super::machine::QueueCore;
+use crate::{KeyState, Payload, Priority, QueueSnapshot, QueuedKey, QueuedLane};
+
+/// How many tickets, and how many deadlines, a snapshot looks at: less than a millisecond's worth.
+pub(super) const MOST_LOOKED_AT: usize = 16 * 1024;
+
+impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
+    /// Returns the first keys: those in line, then those in processing, deferred, and delayed.
+    ///
+    /// See [`WorkQueue::snapshot`](crate::WorkQueue::snapshot).
+    #[must_use]
+    pub fn snapshot(&self, limit: usize, now: Instant) -> QueueSnapshot<K> {
+        let now = self.clock.stamp_of(now);
+        let entries = &self.entries;
+        let mut slots: Vec<u32> = self
+            .ready
+            .in_order(entries, MOST_LOOKED_AT)
+            .chain(self.processing.slots(entries))
+            .chain(self.deferred.iter().copied())
+            .take(limit)
+            .collect();
+        let is_next = |slot, deadline| {
+            let entry = entries.get(slot).map(|slotted| &slotted.value);
+            entry.is_some_and(|entry| entry.phase == Phase::Delayed && entry.is_next(deadline))
+        };
+        let room = limit - slots.len();
+        slots.extend(self.waiting.earliest(room, MOST_LOOKED_AT, is_next));
+        QueueSnapshot {
+            keys: slots.into_iter().map(|slot| self.seen(slot, now)).collect(),
+            total: entries.len(),
+        }
+    }
+
+    /// Returns the state of a key; `None` if the queue does not contain it.
+    #[must_use]
+    pub fn queued(&self, key: &K, now: Instant) -> Option<QueuedKey<K>> {
+        let slot = self.entries.find(key)?;
+        Some(self.seen(slot, self.clock.stamp_of(now)))
+    }
+
+    fn seen(&self, slot: u32, now: Stamp) -> QueuedKey<K> {
+        let slotted = &self.entries[slot];
+        let entry = &slotted.value;
+        let lanes = lanes(entry, now);
+        let overdue = overdue(entry, now);
+        let since = (!entry.dirty.is_empty()).then_some(entry.since);
+        QueuedKey {
+            key: slotted.key.clone(),
+            state: match entry.phase {
+                Phase::Ready(_) => KeyState::Ready,
+                Phase::Processing(_) => KeyState::Processing,
+                Phase::Deferred => KeyState::Deferred,
+                // Its delay has ended, which a worker notices when it looks for a key.
+                Phase::Delayed if overdue.is_some() && self.draining => KeyState::Deferred,
+                Phase::Delayed if overdue.is_some() => KeyState::Ready,
+                Phase::Delayed => KeyState::Delayed,
+            },
+            priority: priority(entry),
+            due_for: since
+                .or(overdue)
+                .map_or(Duration::ZERO, |since| now.since(since)),
+            processing_for: match entry.phase {
+                Phase::Processing(since) => Some(now.since(since)),
+                _ => None,
+            },
+            lanes,
+            failures: entry.failures().to_vec(),
+        }
+    }
+}
+
+fn priority<P: Payload>(entry: &KeyEntry<P>) -> Priority {
+    if entry.dirty.is_empty() && !matches!(entry.phase, Phase::Processing(_)) {
+        let delayed = entry.delayed().iter().map(|delayed| delayed.priority);
+        delayed.max().unwrap_or(entry.priority)
+    } else {
+        entry.priority
+    }
+}
+
+/// Returns the earliest deadline that has passed.
+fn overdue<P: Payload>(entry: &KeyEntry<P>, now: Stamp) -> Option<Stamp> {
+    let deadlines = entry.delayed().iter().map(|delayed| delayed.deadline.at);
+    deadlines.filter(|at| *at <= now).min()
+}
+
+fn lanes<P: Payload>(entry: &KeyEntry<P>, now: Stamp) -> Vec<QueuedLane> {
+    let due = entry.dirty.ids().map(|lane| QueuedLane {
+        lane,
+        due_in: Duration::ZERO,
+    });
+    let delayed = entry.delayed().iter().map(|delayed| QueuedLane {
+        lane: delayed.lane,
+        due_in: delayed.deadline.at.since(now),
+    });
+    let mut lanes: Vec<QueuedLane> = due.chain(delayed).collect();
+    // Stable: what is due stays in front.
+    lanes.sort_by_key(|lane| lane.due_in);
+    lanes
+}
