@@ -8,11 +8,10 @@ use lariat_flight::{LineType, Reflected};
 use tokio::time::Instant;
 
 use super::error::ReflectorError;
-use super::event::{LineForm, WatchEvent};
+use super::stream::{LineForm, WatchEvent, WatchStream};
 
 use super::loading::Loading;
 use super::reflector::{Ended, Reflector};
-use super::stream::WatchStream;
 use crate::store::Delta;
 
 /// The position of a watch.

@@ -7,7 +7,6 @@
 mod backoff;
 mod cursor;
 mod error;
-mod event;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod history;

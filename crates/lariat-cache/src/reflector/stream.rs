@@ -1,14 +1,19 @@
-//! An open watch: its bytes as lines, and how long it may be silent.
+//! An open watch: its bytes as lines, its lines as events, and how long it may be silent.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use bytes::{Buf, Bytes, BytesMut};
 use futures::FutureExt;
 use http_body::Frame;
 use http_body_util::BodyExt;
+use lariat_core::{ResourceVersion, StrictObject, without_values};
+use lariat_flight::LineType;
+use serde::Deserialize;
+use serde_json::value::RawValue;
 use tokio::time::{self, Instant};
 
-use super::error::ReflectorError;
+use super::error::{ReflectorError, Status};
 use super::source::{SourceBody, SourceError};
 
 /// How many available bytes are read before they are processed.
@@ -142,6 +147,164 @@ impl Lines {
     }
 }
 
+/// A line of a watch; its object is not parsed yet.
+#[derive(Debug)]
+pub(super) enum WatchEvent<'a> {
+    /// The object was added.
+    Added(&'a [u8]),
+    /// The object changed.
+    Modified(&'a [u8]),
+    /// The object was deleted; this was its last state.
+    Deleted(&'a [u8]),
+    /// All changes up to a version have been sent.
+    Bookmark {
+        version: ResourceVersion,
+        /// Whether it is the end marker of a watch list.
+        ends_initial: bool,
+    },
+    /// The watch cannot continue.
+    Error(ReflectorError),
+}
+
+#[derive(Deserialize)]
+struct Envelope<'a> {
+    #[serde(borrow, rename = "type")]
+    event: Cow<'a, str>,
+    #[serde(borrow)]
+    object: &'a RawValue,
+}
+
+#[derive(Deserialize)]
+struct Bookmark<'a> {
+    #[serde(borrow)]
+    metadata: StrictObject<BookmarkMetadata<'a>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct BookmarkMetadata<'a> {
+    #[serde(borrow)]
+    resource_version: Cow<'a, str>,
+    #[serde(default)]
+    annotations: Option<StrictObject<Annotations>>,
+}
+
+#[derive(Deserialize)]
+struct Annotations {
+    #[serde(default, rename = "k8s.io/initial-events-end")]
+    initial_events_end: Option<String>,
+}
+
+/// The form of a watch's lines.
+///
+/// API servers write the type before the object and nothing after it. Then the end of the line is the end of the
+/// object, which need not be searched for. The first line with an object is parsed entirely and shows whether that
+/// holds.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(super) enum LineForm {
+    #[default]
+    Unknown,
+    Usual,
+    Other,
+}
+
+impl LineForm {
+    /// Parses a line; the error says what is wrong with it.
+    ///
+    /// Objects are not checked, which is left to their reader.
+    pub(super) fn read<'a>(&mut self, line: &'a [u8]) -> Result<WatchEvent<'a>, String> {
+        match self {
+            Self::Usual => WatchEvent::parse(line),
+            Self::Other => WatchEvent::envelope(line),
+            Self::Unknown => {
+                let event = WatchEvent::envelope(line)?;
+                if let Some(usual) = WatchEvent::usual(line) {
+                    let is_usual = usual.object() == event.object();
+                    *self = if is_usual { Self::Usual } else { Self::Other };
+                }
+                Ok(event)
+            }
+        }
+    }
+}
+
+impl<'a> WatchEvent<'a> {
+    fn object(&self) -> Option<&'a [u8]> {
+        match self {
+            Self::Added(object) | Self::Modified(object) | Self::Deleted(object) => Some(object),
+            Self::Bookmark { .. } | Self::Error(_) => None,
+        }
+    }
+
+    /// Returns the type of a line with an object, for a recording.
+    pub(super) fn line_type(&self) -> LineType {
+        match self {
+            Self::Added(_) => LineType::Added,
+            Self::Deleted(_) => LineType::Deleted,
+            _ => LineType::Modified,
+        }
+    }
+
+    /// Splits a line in the API server's form, without a pass over all of it.
+    ///
+    /// If the line has a member after the object, the returned object includes it.
+    fn usual(line: &'a [u8]) -> Option<Self> {
+        let line = line.trim_ascii_end();
+        let object = |beginning: &[u8]| {
+            let object = line.strip_prefix(beginning)?.strip_suffix(b"}")?;
+            object.ends_with(b"}").then_some(object)
+        };
+        let modified = object(br#"{"type":"MODIFIED","object":"#).map(Self::Modified);
+        modified
+            .or_else(|| object(br#"{"type":"ADDED","object":"#).map(Self::Added))
+            .or_else(|| object(br#"{"type":"DELETED","object":"#).map(Self::Deleted))
+    }
+
+    /// Parses a line of a server that writes nothing after objects.
+    pub(super) fn parse(line: &'a [u8]) -> Result<Self, String> {
+        Self::usual(line).map_or_else(|| Self::envelope(line), Ok)
+    }
+
+    /// Parses a line once more, in case it looks usual and is not.
+    pub(super) fn unusual(line: &'a [u8]) -> Option<Self> {
+        Self::usual(line)?;
+        Self::envelope(line).ok()
+    }
+
+    fn envelope(line: &'a [u8]) -> Result<Self, String> {
+        let envelope: Envelope<'a> = read(line)?;
+        let object = envelope.object.get().as_bytes();
+        match &*envelope.event {
+            "ADDED" => Ok(Self::Added(object)),
+            "MODIFIED" => Ok(Self::Modified(object)),
+            "DELETED" => Ok(Self::Deleted(object)),
+            "BOOKMARK" => {
+                let Bookmark { metadata } = read(object)?;
+                let StrictObject(metadata) = metadata;
+                let marker = metadata
+                    .annotations
+                    .and_then(|all| all.0.initial_events_end);
+                Ok(Self::Bookmark {
+                    version: ResourceVersion::new(&metadata.resource_version),
+                    ends_initial: marker.as_deref() == Some("true"),
+                })
+            }
+            "ERROR" => {
+                let status: Status = read(object)?;
+                Ok(Self::Error(status.into_error("watch")))
+            }
+            other => Err(format!("unknown event type {other:?}")),
+        }
+    }
+}
+
+fn read<'a, T: Deserialize<'a>>(json: &'a [u8]) -> Result<T, String> {
+    match serde_json::from_slice(json) {
+        Ok(StrictObject(read)) => Ok(read),
+        Err(error) => Err(without_values(&error.to_string())),
+    }
+}
+
 /// How long past its own timeout a watch may be silent.
 const SLACK: Duration = Duration::from_secs(10);
 
@@ -219,6 +382,136 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    fn parse(line: &str) -> Result<WatchEvent<'_>, String> {
+        WatchEvent::parse(line.as_bytes())
+    }
+
+    #[test]
+    fn each_type_is_read() {
+        let line = |event: &str| format!(r#"{{"type":"{event}","object":{{"metadata":{{}}}}}}"#);
+        assert!(matches!(parse(&line("ADDED")), Ok(WatchEvent::Added(_))));
+        assert!(matches!(
+            parse(&line("MODIFIED")),
+            Ok(WatchEvent::Modified(_))
+        ));
+        assert!(matches!(
+            parse(&line("DELETED")),
+            Ok(WatchEvent::Deleted(b"{\"metadata\":{}}"))
+        ));
+    }
+
+    #[test]
+    fn bookmarks_say_how_far_the_watch_is() {
+        let read = |metadata: &str| {
+            let line = format!(r#"{{"type":"BOOKMARK","object":{{"metadata":{{{metadata}}}}}}}"#);
+            match parse(&line) {
+                Ok(WatchEvent::Bookmark {
+                    version,
+                    ends_initial,
+                }) => (version, ends_initial),
+                other => panic!("{other:?}"),
+            }
+        };
+        let version = r#""resourceVersion":"9""#;
+        assert_eq!(read(version), (9.into(), false));
+        let marked = r#","annotations":{"k8s.io/initial-events-end":"true"}"#;
+        assert_eq!(read(&format!("{version}{marked}")), (9.into(), true));
+        assert_eq!(
+            read(&format!(r#"{version},"annotations":null"#)),
+            (9.into(), false)
+        );
+    }
+
+    #[test]
+    fn expiry_is_distinguished_from_other_errors() {
+        let error = |status: &str| match parse(&format!(r#"{{"type":"ERROR","object":{status}}}"#))
+        {
+            Ok(WatchEvent::Error(error)) => error,
+            other => panic!("{other:?}"),
+        };
+        assert!(error(r#"{"code":410,"reason":"Expired"}"#).is_expired());
+        assert!(error(r#"{"reason":"Gone"}"#).is_expired());
+        assert!(!error(r#"{"code":500,"reason":"InternalError"}"#).is_expired());
+    }
+
+    #[test]
+    fn what_is_no_event_says_what_is_wrong() {
+        for line in [
+            "",
+            "{}",
+            "null",
+            r#"{"type":"NEW","object":{}}"#,
+            r#"{"type":"ADDED"}"#,
+            r#"["ADDED",{}]"#,
+            r#"{"type":"BOOKMARK","object":[{"resourceVersion":"9"}]}"#,
+            r#"{"type":"BOOKMARK","object":{"metadata":["9"]}}"#,
+            r#"{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"9","annotations":["true"]}}}"#,
+            r#"{"type":"ERROR","object":["Expired"]}"#,
+        ] {
+            assert!(parse(line).is_err(), "{line}");
+        }
+    }
+
+    #[test]
+    fn a_member_behind_the_object_is_no_part_of_it() {
+        let line = br#"{"type":"ADDED","object":{"metadata":{"name":"a"}},"x":{}}"#;
+        let Some(WatchEvent::Added(object)) = WatchEvent::unusual(line) else {
+            panic!("it is an event");
+        };
+        assert_eq!(object, br#"{"metadata":{"name":"a"}}"#);
+        assert!(WatchEvent::unusual(b"?").is_none());
+    }
+
+    #[test]
+    fn the_first_line_about_an_object_shows_how_lines_are_written() {
+        let object = r#"{"metadata":{"name":"a"},"spec":{}}"#;
+        let usual = format!(r#"{{"type":"ADDED","object":{object}}}"#);
+        let other = format!(r#"{{"type":"ADDED","object":{object},"x":{{}}}}"#);
+        let bookmark = r#"{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"1"}}}"#;
+        let spaced = format!(r#"{{"type": "ADDED","object":{object}}}"#);
+        for (lines, expected) in [
+            (vec![bookmark, &spaced], LineForm::Unknown),
+            (vec![bookmark, &usual, &usual, &spaced], LineForm::Usual),
+            (vec![bookmark, &other, &usual, &other], LineForm::Other),
+        ] {
+            let mut form = LineForm::default();
+            for line in lines {
+                let read = form.read(line.as_bytes()).unwrap().object();
+                assert!(read.is_none_or(|read| read == object.as_bytes()), "{line}");
+            }
+            assert_eq!(form, expected);
+        }
+    }
+
+    #[test]
+    fn the_first_line_is_checked_to_its_end() {
+        let damaged = br#"{"type":"ADDED","object":{"metadata":{"name":"a"},"spec":}}"#;
+        let mut form = LineForm::default();
+        assert!(form.read(damaged).is_err());
+        assert_eq!(form, LineForm::Unknown);
+        assert!(
+            LineForm::Usual.read(damaged).is_ok(),
+            "it is left to those who decode it"
+        );
+    }
+
+    #[test]
+    fn a_line_is_read_the_same_however_it_is_written() {
+        let object = r#"{"metadata":{"name":"a"}}"#;
+        let lines = [
+            format!(r#"{{"type":"MODIFIED","object":{object}}}"#),
+            format!(r#" {{ "type" : "MODIFIED" , "object" : {object} }} "#),
+            format!(r#"{{"object":{object},"type":"MODIFIED"}}"#),
+            format!("{{\"type\":\"MODIFIED\",\"object\":{object}}}\r"),
+        ];
+        for line in &lines {
+            let Ok(WatchEvent::Modified(read)) = parse(line) else {
+                panic!("{line}");
+            };
+            assert_eq!(read, object.as_bytes());
+        }
+    }
 
     #[test]
     fn bytes_that_are_not_utf_8_are_replaced() {
