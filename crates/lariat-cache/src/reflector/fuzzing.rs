@@ -4,9 +4,9 @@
 
 use lariat_core::{Gvk, ManagedFields, RawObject, ResourceVersion};
 
-use super::stream::{LineForm, Lines, WatchEvent};
 use super::intake::Intake;
 use super::page::{self, Page};
+use super::stream::{LineForm, Lines, WatchEvent};
 use crate::store::Content;
 
 /// A line of a watch, with its object parsed.
