@@ -89,11 +89,10 @@ pub use lariat_operator::{CachedApi, Operator, Reconcile, Reconciler};
 
 pub use lariat_core::{
     Cause, Causes, Gvk, LabelSelector, Labels, ObjectKey, OwnerRef, RawObject, Remembered,
-    ResourceKind, ResourceVersion, Scope, Uid, describe,
+    ResourceKind, ResourceVersion, Scope, SelectorError, Uid, describe,
 };
 
 pub use lariat_cache::{Change, KindClient};
-pub use lariat_core::SelectorError;
 #[doc(inline)]
 pub use lariat_core::clock;
 pub use lariat_queue::{Ageing, Priority, RateLimiter};

@@ -87,7 +87,7 @@ async fn jobs_that_are_over_expire_on_time_those_that_failed_too() {
     let schema = serde_json::to_string(&KronJob::crd()).unwrap();
     assert!(
         schema.contains("completedJobsExpirySeconds"),
-        "the original's definition lacked it"
+        "the original's CRD lacked it"
     );
     for end in ["Complete", "Failed"] {
         let bench = Bench::running().await;

@@ -31,7 +31,7 @@ pub(super) fn apply(document: &mut Value, operations: &[Operation]) -> Result<()
     let mut copied = 0;
     for (at, operation) in operations.iter().enumerate() {
         let Operation { op, path, .. } = operation;
-        let failed = |why| format!("operation {at} ({op} {path:?}): {why}");
+        let failed = |reason| format!("operation {at} ({op} {path:?}): {reason}");
         operation.apply(document, &mut copied).map_err(failed)?;
     }
     Ok(())

@@ -8,6 +8,7 @@
 //!
 //! [kine]: https://github.com/k3s-io/kine
 
+mod data;
 mod error;
 mod keeper;
 mod log;
@@ -15,76 +16,5 @@ mod reading;
 #[cfg(test)]
 mod tests;
 
-use std::io;
-use std::path::{Path, PathBuf};
-
-use tokio::task::spawn_blocking;
-
-use crate::store::{Snapshot, Store};
-use log::Log;
-
+pub(crate) use data::Data;
 pub(crate) use keeper::Keeper;
-
-/// How far above the last known version a cluster continues after a start.
-const GAP: u64 = 10;
-
-/// Where a cluster keeps its objects.
-#[derive(Debug, Clone)]
-pub(crate) struct Data {
-    path: Option<PathBuf>,
-}
-
-impl Data {
-    /// Keeps them in memory only.
-    pub(crate) fn none() -> Self {
-        Self { path: None }
-    }
-
-    pub(crate) fn at(path: PathBuf) -> Self {
-        Self { path: Some(path) }
-    }
-
-    /// Reads what there is, or fills a new file, with a snapshot if there is one.
-    pub(crate) async fn open(
-        self,
-        history: usize,
-        snapshot: Option<Snapshot>,
-    ) -> io::Result<(Store, Option<Keeper>)> {
-        let begin = move || match &snapshot {
-            Some(snapshot) => Store::seeded(history, snapshot),
-            None => Store::new(history),
-        };
-        let Some(path) = self.path else {
-            return Ok((begin(), None));
-        };
-        let read = move || {
-            create_private(&path);
-            let (mut log, is_new) = Log::open(path, history)?;
-            let mut store = begin();
-            if is_new {
-                // What the store begins with is written first of all.
-                store.keep();
-                let first = store.snapshot();
-                store.rewind_to(&first);
-            } else {
-                store = Store::new(history);
-                log.recall(&mut store)?;
-                store.keep();
-                store.skip_revisions(GAP);
-            }
-            Ok((store, Some(Keeper::new(log))))
-        };
-        let read = spawn_blocking(read).await.map_err(io::Error::other)?;
-        read.map_err(error::DataError::into_io)
-    }
-}
-
-/// Creates a missing file for its owner alone: it will have Secrets in it.
-fn create_private(path: &Path) {
-    let mut options = std::fs::OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    // Opening it reports what is wrong.
-    drop(options.open(path));
-}

@@ -10,7 +10,12 @@ use tokio::sync::watch;
 use super::commits::Recorder;
 use super::history::History;
 use super::unwritten::Unwritten;
-use super::{Change, Changes, Event, EventType, FIRST_REVISION, Refused, Signal, Stored, Write};
+use super::{Change, Changes, Event, EventType, Refused, Signal, Stored, Write};
+
+/// The first revision of a store.
+///
+/// Smaller ones are older than any history, as on a server that has been up for a while.
+pub(super) const FIRST_REVISION: u64 = 500;
 
 #[derive(Debug)]
 pub(super) struct StoreState {

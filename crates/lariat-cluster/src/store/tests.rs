@@ -2,9 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use lariat_apimachinery::kinds::TableId;
+use lariat_core::ObjectKey;
 use proptest::prelude::*;
 use serde_json::json;
 
+use super::range::Expired;
+use super::state::FIRST_REVISION;
 use super::*;
 
 #[derive(Debug, Clone)]

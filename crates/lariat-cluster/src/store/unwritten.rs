@@ -158,7 +158,7 @@ impl Store {
             .map_err(|_| Unsaved::Closed)?;
         match &end.failure {
             _ if end.sequence >= wanted => Ok(()),
-            Some(why) if !end.closed => Err(Unsaved::Failed(Arc::clone(why))),
+            Some(reason) if !end.closed => Err(Unsaved::Failed(Arc::clone(reason))),
             _ => Err(Unsaved::Closed),
         }
     }
@@ -202,10 +202,10 @@ impl Store {
     }
 
     /// Notifies those that wait that the disk does not take a batch.
-    pub(crate) fn not_written(&self, why: &str) {
+    pub(crate) fn not_written(&self, reason: &str) {
         self.durability.progress.send_modify(|progress| {
             progress.failures += 1;
-            progress.failure = Some(Arc::from(why));
+            progress.failure = Some(Arc::from(reason));
         });
     }
 

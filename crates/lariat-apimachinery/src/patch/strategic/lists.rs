@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 
-use super::{DELETE_FROM, DIRECTIVE, Outcome, SET_ORDER, malformed, merge_map, taken};
+use super::maps::{DELETE_FROM, DIRECTIVE, Outcome, SET_ORDER, malformed, merge_map, taken};
 use crate::go_text::value as go;
 use crate::object::Object;
 use crate::patch::PatchError;

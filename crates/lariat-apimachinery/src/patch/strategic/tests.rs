@@ -1,7 +1,8 @@
 use proptest::prelude::*;
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::*;
+use super::apply;
+use crate::patch::PatchError;
 use crate::schema::builtin;
 
 /// Patches the spec of a Pod.

@@ -1,0 +1,151 @@
+//! Merges maps: directives, retained keys, and what is added where nothing was.
+
+use serde_json::Value;
+
+use super::lists;
+use crate::object::Object;
+use crate::patch::PatchError;
+use crate::schema::{PatchStrategy, TypeRef};
+
+/// The directive of a map or a list item that is not merged.
+pub(super) const DIRECTIVE: &str = "$patch";
+/// The members to retain; others are removed.
+const RETAIN_KEYS: &str = "$retainKeys";
+/// Items to take out of a list of scalars.
+pub(super) const DELETE_FROM: &str = "$deleteFromPrimitiveList/";
+/// The order of the items of a list.
+pub(super) const SET_ORDER: &str = "$setElementOrder/";
+
+pub(super) type Outcome<T> = Result<T, PatchError>;
+
+pub(super) fn malformed<T>(reason: impl Into<String>) -> Outcome<T> {
+    Err(PatchError::Malformed(reason.into()))
+}
+
+/// Merges a patch into an object.
+pub(in crate::patch) fn apply(
+    typed: TypeRef<'_>,
+    original: Object,
+    patch: &Object,
+) -> Outcome<Object> {
+    merge_map(typed, original, patch.clone())
+}
+
+pub(super) fn merge_map(
+    typed: TypeRef<'_>,
+    mut original: Object,
+    mut patch: Object,
+) -> Outcome<Object> {
+    if let Some(directive) = patch.remove(DIRECTIVE) {
+        return match directive.as_str() {
+            Some("replace") => Ok(patch),
+            Some("delete") => Ok(Object::new()),
+            _ => malformed(format!("unknown patch type {directive} in {DIRECTIVE}")),
+        };
+    }
+    retain_keys(&mut original, &mut patch)?;
+    lists::set_orders(typed, &mut original, &mut patch)?;
+    for (name, value) in patch {
+        if let Some(name) = name.strip_prefix(DELETE_FROM) {
+            lists::delete_from(&mut original, name, &value)?;
+            continue;
+        }
+        if value.is_null() {
+            original.remove(&name);
+            continue;
+        }
+        let merged = match (original.remove(&name), value) {
+            (Some(Value::Object(old)), Value::Object(new)) => {
+                let below = typed.member(&name).unwrap_or(typed.any());
+                Value::Object(if replaces(&typed.patch(&name)) {
+                    without_nulls(new)
+                } else {
+                    merge_map(below, old, new)?
+                })
+            }
+            (Some(Value::Array(old)), Value::Array(new)) => {
+                Value::Array(lists::merge(typed, &name, old, new)?)
+            }
+            (_, value) => match taken(value)? {
+                Some(value) => value,
+                None => continue,
+            },
+        };
+        original.insert(name, merged);
+    }
+    Ok(original)
+}
+
+fn replaces(patch: &PatchStrategy) -> bool {
+    patch.replace && !patch.merge
+}
+
+/// Drops the members of the original that a patch does not retain.
+fn retain_keys(original: &mut Object, patch: &mut Object) -> Outcome<()> {
+    let Some(keys) = patch.remove(RETAIN_KEYS) else {
+        return Ok(());
+    };
+    let Value::Array(keys) = keys else {
+        return malformed(format!("{RETAIN_KEYS} must be a list"));
+    };
+    let is_kept = |name: &String| keys.iter().any(|key| key.as_str() == Some(name));
+    let is_directive = |name: &String| name.starts_with('$');
+    if let Some(name) = patch
+        .keys()
+        .find(|name| !is_kept(name) && !is_directive(name))
+    {
+        return malformed(format!("{name:?} is in the patch but not in {RETAIN_KEYS}"));
+    }
+    original.retain(|name, _| is_kept(name));
+    Ok(())
+}
+
+/// Returns what a patch adds to an absent value: itself without directives and nulls.
+pub(super) fn taken(value: Value) -> Outcome<Option<Value>> {
+    Ok(Some(match value {
+        Value::Object(mut object) => {
+            if let Some(directive) = object.remove(DIRECTIVE) {
+                match directive.as_str() {
+                    Some("delete") => return Ok(None),
+                    Some("replace" | "merge") => {}
+                    _ => return malformed(format!("unknown patch type {directive}")),
+                }
+            }
+            let mut kept = Object::new();
+            for (name, value) in object {
+                if value.is_null()
+                    || name == RETAIN_KEYS
+                    || name.starts_with(DELETE_FROM)
+                    || name.starts_with(SET_ORDER)
+                {
+                    continue;
+                }
+                if let Some(value) = taken(value)? {
+                    kept.insert(name, value);
+                }
+            }
+            Value::Object(kept)
+        }
+        Value::Array(items) => {
+            let mut kept = Vec::with_capacity(items.len());
+            for item in items {
+                // An item that only says "replace" is about the list.
+                let says_only_replace = item
+                    .as_object()
+                    .is_some_and(|o| o.len() == 1 && o.contains_key(DIRECTIVE));
+                if !says_only_replace {
+                    kept.extend(taken(item)?);
+                }
+            }
+            Value::Array(kept)
+        }
+        scalar => scalar,
+    }))
+}
+
+fn without_nulls(object: Object) -> Object {
+    object
+        .into_iter()
+        .filter(|(_, value)| !value.is_null())
+        .collect()
+}

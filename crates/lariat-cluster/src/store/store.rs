@@ -1,0 +1,249 @@
+//! The store itself: one lock around the state, and what wakes readers after a commit.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use lariat_apimachinery::kinds::TableId;
+use lariat_core::ObjectKey;
+use parking_lot::Mutex;
+use tokio::sync::{Notify, watch};
+
+use super::history::Event;
+use super::object::Stored;
+use super::range::{Expired, KeyBounds, Page, Range, page_of};
+use super::state::StoreState;
+use super::unwritten::Durability;
+use super::write::{Changes, Ending, Refused, Signal, Write};
+
+/// The highest revision that can be skipped to.
+///
+/// It leaves room for any number of writes.
+const HIGHEST_REVISION: u64 = 1 << 62;
+
+#[derive(Debug)]
+pub(crate) struct Store {
+    pub(super) state: Mutex<StoreState>,
+    /// Wakes the dispatcher.
+    pub(super) committed: Notify,
+    /// Counts what the dispatcher announced about any table.
+    commits: watch::Sender<u64>,
+    pub(super) history_capacity: usize,
+    pub(super) durability: Durability,
+}
+
+impl Store {
+    pub(crate) fn new(history_capacity: usize) -> Self {
+        Self {
+            state: Mutex::new(StoreState::new()),
+            committed: Notify::new(),
+            commits: watch::Sender::new(0),
+            history_capacity,
+            durability: Durability::default(),
+        }
+    }
+
+    /// Returns the table of a resource, which is made on first use.
+    pub(crate) fn table(&self, name: &str) -> TableId {
+        self.state.lock().table(name, self.history_capacity)
+    }
+
+    pub(crate) fn revision(&self) -> u64 {
+        self.state.lock().revision
+    }
+
+    /// Returns how many changes of any kind there were; it never goes back.
+    pub(crate) fn sequence(&self) -> u64 {
+        self.state.lock().sequence
+    }
+
+    pub(crate) fn get(&self, table: TableId, key: &ObjectKey) -> Option<Arc<Stored>> {
+        self.state.lock().tables[table.0].objects.get(key).cloned()
+    }
+
+    /// Commits one write, or returns why not.
+    ///
+    /// A removal returns the last state under its new revision.
+    pub(crate) fn commit(&self, write: Write<'_>) -> Result<Arc<Stored>, Refused> {
+        let mut state = self.state.lock();
+        state.check_namespace(&write)?;
+        if write
+            .terminating
+            .is_some_and(|flag| flag.load(Ordering::Relaxed))
+        {
+            return Err(Refused::KindTerminating);
+        }
+        let current = state.tables[write.table.0].objects.get(write.key).cloned();
+        if current.as_ref().map(|stored| stored.revision()) != write.expected {
+            return Err(Refused::Raced);
+        }
+        let object = match (current, write.draft) {
+            (None, None) => return Err(Refused::Raced),
+            (Some(last), None) => state.remove(write.table, last),
+            (previous, Some(draft)) => {
+                let stamp = |revision, event| draft.stamp(revision, event);
+                state.put(write.table, previous, stamp)
+            }
+        };
+        drop(state);
+        self.wake();
+        Ok(object)
+    }
+
+    /// Reads a range of a table.
+    pub(crate) fn range(&self, table: TableId, range: &Range<'_>) -> Result<Page, Expired> {
+        let state = self.state.lock();
+        let table = &state.tables[table.0];
+        let mut revision = range.at.unwrap_or(state.revision);
+        if range.or_oldest {
+            revision = revision.max(table.history.floor());
+        }
+        if !table.history.reaches(revision) {
+            return Err(Expired);
+        }
+        let then = match range.at {
+            Some(_) => table.history.undone_to(revision),
+            None => BTreeMap::new(),
+        };
+        let bounds = KeyBounds::of(range);
+        let now = table.objects.range::<str, _>(bounds.as_bounds());
+        if then.is_empty() {
+            return Ok(page_of(now.map(|(_, stored)| stored), range, revision));
+        }
+        let gone = then.range::<str, _>(bounds.as_bounds());
+        let unchanged = now.filter(|(key, _)| !then.contains_key(*key));
+        let mut objects: Vec<&Arc<Stored>> = unchanged.map(|(_, stored)| stored).collect();
+        objects.extend(gone.filter_map(|(_, stored)| stored.as_ref()));
+        objects.sort_unstable_by(|a, b| a.key().cmp(b.key()));
+        Ok(page_of(objects.into_iter(), range, revision))
+    }
+
+    /// Returns whether a watch may begin at a revision.
+    pub(crate) fn reaches(&self, table: TableId, revision: u64) -> bool {
+        self.state.lock().tables[table.0].history.reaches(revision)
+    }
+
+    /// Returns up to `limit` events after a revision, and how far they are complete.
+    ///
+    /// The second is the revision up to which nothing is missing if there are fewer. Who has read up to the given
+    /// revision misses nothing, even if it has expired.
+    pub(crate) fn events(
+        &self,
+        table: TableId,
+        after: u64,
+        limit: usize,
+    ) -> Result<(Vec<Arc<Event>>, u64), Expired> {
+        let state = self.state.lock();
+        let history = &state.tables[table.0].history;
+        if !history.continues(after) {
+            return Err(Expired);
+        }
+        let visible = state.visible();
+        let mut events = history.after(after, limit);
+        events.truncate(events.partition_point(|event| event.revision <= visible));
+        Ok((events, visible.max(after)))
+    }
+
+    /// Returns the revision from which on the history of a table is complete.
+    pub(crate) fn oldest(&self, table: TableId) -> u64 {
+        self.state.lock().tables[table.0].history.floor()
+    }
+
+    /// Takes all changes since the last call; only the control plane calls it.
+    pub(crate) fn take_changes(&self) -> Changes {
+        std::mem::take(&mut self.state.lock().changes)
+    }
+
+    /// Makes the control plane start over with everything that is stored.
+    pub(crate) fn replay_changes(&self) {
+        self.state.lock().replay_changes();
+    }
+
+    /// Subscribes to announcements about any table.
+    pub(crate) fn commits(&self) -> watch::Receiver<u64> {
+        self.commits.subscribe()
+    }
+
+    /// Subscribes to announcements about a table.
+    pub(crate) fn subscribe(&self, table: TableId) -> watch::Receiver<Signal> {
+        self.state.lock().tables[table.0].signal.subscribe()
+    }
+
+    /// Counts the open watches.
+    pub(crate) fn watches(&self) -> usize {
+        let state = self.state.lock();
+        let tables = state.tables.iter();
+        tables.map(|table| table.signal.receiver_count()).sum()
+    }
+
+    /// Ends the open watches of one table, or of all.
+    pub(crate) fn end_watches(&self, table: Option<TableId>, ending: Ending) {
+        let state = self.state.lock();
+        for (at, each) in state.tables.iter().enumerate() {
+            if table.is_none_or(|table| table.0 == at) {
+                each.signal.send_modify(|signal| {
+                    signal.ended += 1;
+                    signal.ending = ending;
+                });
+            }
+        }
+    }
+
+    /// Forgets all history, so that watches and exact reads from before are expired.
+    pub(crate) fn compact(&self) {
+        let mut state = self.state.lock();
+        let revision = state.revision;
+        state.floor = revision;
+        for table in &mut state.tables {
+            table.history.compact(revision);
+        }
+        state.note_compaction();
+        drop(state);
+        self.wake();
+    }
+
+    /// Expires the history of a table.
+    ///
+    /// Watchers that are open continue.
+    pub(crate) fn expire(&self, table: TableId) {
+        let mut state = self.state.lock();
+        let revision = state.revision;
+        state.tables[table.0].history.expire(revision);
+    }
+
+    /// Leaves out some revisions, as if other resources had used them.
+    pub(crate) fn skip_revisions(&self, revisions: u64) {
+        let mut state = self.state.lock();
+        let raised = state.revision.saturating_add(revisions);
+        state.revision = raised.min(HIGHEST_REVISION).max(state.revision);
+        state.note_revision();
+        drop(state);
+        self.wake();
+    }
+
+    /// Returns the revision so many events before another one.
+    pub(crate) fn rewind(&self, table: TableId, revision: u64, events: usize) -> u64 {
+        self.state.lock().tables[table.0]
+            .history
+            .rewind(revision, events)
+    }
+
+    /// Announces commits to watchers, for ever.
+    pub(crate) async fn dispatch(&self) {
+        loop {
+            self.committed.notified().await;
+            let signals: Vec<watch::Sender<Signal>> = {
+                let mut state = self.state.lock();
+                let changed = std::mem::take(&mut state.unannounced);
+                changed
+                    .iter()
+                    .map(|table| state.tables[table.0].signal.clone())
+                    .collect()
+            };
+            for signal in signals {
+                signal.send_modify(|signal| signal.announced += 1);
+            }
+            self.commits.send_modify(|commits| *commits += 1);
+        }
+    }
+}
