@@ -35,7 +35,7 @@ impl Proxy {
         let scheme = server.scheme_str().unwrap_or("https").to_owned();
         let host = server.host().context("the server has a host")?.to_owned();
         let default = if scheme == "http" { 80 } else { 443 };
-        let target = (host.clone(), server.port_u16().unwrap_or(default));
+        let target = format!("{host}:{}", server.port_u16().unwrap_or(default));
         let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
         let (address, silent) = (listener.local_addr()?, watch::Sender::new(false));
         let mut tasks = JoinSet::new();
@@ -88,11 +88,7 @@ fn current(kubeconfig: &mut Kubeconfig) -> Result<&mut Cluster> {
     cluster.context("the cluster of the current context is defined")
 }
 
-async fn accept(
-    listener: TcpListener,
-    target: (String, u16),
-    silent: watch::Sender<bool>,
-) -> Infallible {
+async fn accept(listener: TcpListener, target: String, silent: watch::Sender<bool>) -> Infallible {
     let mut connections = JoinSet::new();
     loop {
         tokio::select! {
@@ -104,7 +100,7 @@ async fn accept(
     }
 }
 
-async fn carry(mut client: TcpStream, target: (String, u16), mut silent: watch::Receiver<bool>) {
+async fn carry(mut client: TcpStream, target: String, mut silent: watch::Receiver<bool>) {
     let copied = async {
         let mut server = TcpStream::connect(target).await?;
         copy_bidirectional(&mut client, &mut server).await

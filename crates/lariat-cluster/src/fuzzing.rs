@@ -79,7 +79,8 @@ pub fn make(api_version: &str, kind: &str, seed: u64) -> Value {
 pub fn patch(
     media_type: &str,
     body: &[u8],
-    (api_version, kind): (&str, &str),
+    api_version: &str,
+    kind: &str,
     object: Map<String, Value>,
 ) -> Result<Map<String, Value>, (u16, String)> {
     let schema = builtin(api_version, kind).expect("the kind is a built-in one");
@@ -102,7 +103,7 @@ pub fn follow(path: &str, root: &Value) -> Result<Option<Value>, String> {
     Ok(JsonPath::parse(path)?.first(root).cloned())
 }
 
-/// Checks a schema's rules as those of a definition; returns the number of faults.
+/// Checks a schema's rules as those of a CRD; returns the number of faults.
 #[must_use]
 pub fn faults_of_rules(schema: &Value) -> usize {
     let faults = check_rules(schema, true);
@@ -134,7 +135,11 @@ pub fn validate(schema: &Value, object: &Value, old: Option<&Value>) -> Vec<Stri
 /// # Panics
 ///
 /// If the kind is not a built-in one.
-pub fn conform(kind: (&str, &str), object: &mut Map<String, Value>) -> Result<(), String> {
-    let schema = builtin(kind.0, kind.1).expect("the kind is a built-in one");
+pub fn conform(
+    api_version: &str,
+    kind: &str,
+    object: &mut Map<String, Value>,
+) -> Result<(), String> {
+    let schema = builtin(api_version, kind).expect("the kind is a built-in one");
     lariat_apimachinery::schema::decode(schema.root(), object).map(drop)
 }

@@ -22,7 +22,7 @@ pub(crate) fn merge(data: &[u8]) {
         return;
     };
     let body = wanted.to_string();
-    let outcome = patch(MERGE, body.as_bytes(), POD, object.clone());
+    let outcome = patch(MERGE, body.as_bytes(), POD.0, POD.1, object.clone());
     let Ok(patched) = outcome else {
         let is_deep = depth(&wanted) > DEEPEST;
         assert!(!wanted.is_object() || is_deep, "refused: {outcome:?}");
@@ -30,7 +30,7 @@ pub(crate) fn merge(data: &[u8]) {
     };
     let expected = reference::merge_patch::merge(object.into(), &wanted);
     assert_eq!(Value::Object(patched.clone()), expected);
-    let twice = patch(MERGE, body.as_bytes(), POD, patched.clone());
+    let twice = patch(MERGE, body.as_bytes(), POD.0, POD.1, patched.clone());
     assert_eq!(twice.ok(), Some(patched), "twice is once");
 }
 
@@ -40,7 +40,7 @@ pub(crate) fn json(data: &[u8]) {
         return;
     };
     let body = operations.to_string();
-    let patched = patch(JSON, body.as_bytes(), POD, object.clone());
+    let patched = patch(JSON, body.as_bytes(), POD.0, POD.1, object.clone());
     if depth(&operations) > DEEPEST || depth(&object.clone().into()) > DEEPEST {
         return;
     }
@@ -80,13 +80,13 @@ pub(crate) fn strategic(data: &[u8]) {
         return;
     };
     let body = wanted.to_string();
-    let unchanged = patch(STRATEGIC, b"{}", POD, object.clone());
+    let unchanged = patch(STRATEGIC, b"{}", POD.0, POD.1, object.clone());
     assert_eq!(
         unchanged.ok().as_ref(),
         Some(&object),
         "nothing changes nothing"
     );
-    let Ok(patched) = patch(STRATEGIC, body.as_bytes(), POD, object.clone()) else {
+    let Ok(patched) = patch(STRATEGIC, body.as_bytes(), POD.0, POD.1, object.clone()) else {
         return;
     };
     let wanted = wanted.as_object().expect("a patch is an object");
@@ -99,7 +99,7 @@ pub(crate) fn strategic(data: &[u8]) {
         assert_eq!(Value::Object(patched.clone()), expected);
     }
     // A list whose items lack their key is taken where there is none, and refused where there is one.
-    if let Ok(twice) = patch(STRATEGIC, body.as_bytes(), POD, patched.clone()) {
+    if let Ok(twice) = patch(STRATEGIC, body.as_bytes(), POD.0, POD.1, patched.clone()) {
         assert_eq!(twice, patched, "twice is once");
     }
 }

@@ -58,10 +58,10 @@ fn from_json(data: &[u8]) {
     let kind = KINDS
         .iter()
         .find(|(api_version, kind)| is.0 == *api_version && is.1 == *kind);
-    let Some(kind) = kind else {
+    let Some((api_version, kind)) = kind else {
         return;
     };
-    if conform(*kind, &mut object).is_err() {
+    if conform(api_version, kind, &mut object).is_err() {
         return;
     }
     let read = again(&Value::Object(object.clone()));

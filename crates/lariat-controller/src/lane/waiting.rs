@@ -57,11 +57,14 @@ impl WaitingLine {
     }
 
     fn next(&mut self) -> Option<Waiting> {
-        self.0.next().map(waiting)
+        let (key, priority, rest) = self.0.next()?;
+        Some(waiting(key, priority, rest))
     }
 
     fn take_all(&mut self) -> Vec<Waiting> {
-        self.0.take_all().into_iter().map(waiting).collect()
+        let all = self.0.take_all().into_iter();
+        all.map(|(key, priority, rest)| waiting(key, priority, rest))
+            .collect()
     }
 
     fn len(&self) -> usize {
@@ -310,7 +313,7 @@ impl Held {
     }
 }
 
-fn waiting((key, priority, rest): (ObjectKey, Priority, Rest)) -> Waiting {
+fn waiting(key: ObjectKey, priority: Priority, rest: Rest) -> Waiting {
     Waiting {
         key,
         payload: rest.payload,
@@ -408,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_can_be_given_up() {
+    fn a_place_can_be_left() {
         let limit = Limit::new(1);
         assert!(comes(&limit, "a"));
         assert!(!comes(&limit, "b"));

@@ -2,17 +2,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use lariat_core::{Gvk, ObjectKey};
 use parking_lot::Mutex;
 
 use super::desired::Desired;
 use super::error::{ApplyError, ObjectError, ObjectFailure};
 use super::plan::SetPlan;
 use super::report::Applied;
+use super::resolve::ObjectId;
 use super::run::Run;
 use super::set::Apply;
 
-type Objects = BTreeSet<(Gvk, ObjectKey)>;
+type Objects = BTreeSet<ObjectId>;
 
 /// The objects of each set that one call of a reconciler applied, by name.
 #[derive(Default)]

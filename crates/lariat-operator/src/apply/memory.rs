@@ -12,6 +12,8 @@ use serde_json::Value;
 use tokio::sync::Mutex as AsyncMutex;
 use tokio::time::Instant;
 
+use super::resolve::ObjectId;
+
 /// What an operator remembers of all sets. Its size is that of the sets of existing owners.
 #[derive(Default)]
 pub(crate) struct Memory {
@@ -49,7 +51,7 @@ struct OfKind {
 struct OfOwner {
     uid: Uid,
     /// By name; each has at least one object.
-    sets: HashMap<String, HashMap<(Gvk, ObjectKey), AppliedState>>,
+    sets: HashMap<String, HashMap<ObjectId, AppliedState>>,
     /// Objects that were not deleted because it is unknown who applied them, for which a warning was logged.
     unclear: HashSet<Uid>,
 }
@@ -236,11 +238,11 @@ impl SetMemory<'_> {
     }
 
     /// Returns what is remembered of an object.
-    fn entry(&self, id: &(Gvk, ObjectKey)) -> Option<AppliedState> {
+    fn entry(&self, id: &ObjectId) -> Option<AppliedState> {
         self.with_owner(|of_owner| of_owner.sets.get(self.set)?.get(id).cloned())
     }
 
-    fn insert(&self, id: &(Gvk, ObjectKey), entry: AppliedState) {
+    fn insert(&self, id: &ObjectId, entry: AppliedState) {
         self.with_owner(|of_owner| {
             let set = of_owner.sets.entry(self.set.to_owned()).or_default();
             set.insert(id.clone(), entry);
@@ -258,12 +260,7 @@ impl SetMemory<'_> {
     }
 
     /// Returns whether an object is unchanged since the same was applied; its status may differ.
-    pub(super) fn is_as_applied(
-        &self,
-        id: &(Gvk, ObjectKey),
-        wanted: u64,
-        now: &CachedObject,
-    ) -> bool {
+    pub(super) fn is_as_applied(&self, id: &ObjectId, wanted: u64, now: &CachedObject) -> bool {
         let Some(entry) = self.entry(id) else {
             return false;
         };
@@ -283,17 +280,17 @@ impl SetMemory<'_> {
     }
 
     /// Returns whether anything is remembered of an object, whatever was wanted of it then.
-    pub(super) fn knows(&self, id: &(Gvk, ObjectKey), uid: &Uid) -> bool {
+    pub(super) fn knows(&self, id: &ObjectId, uid: &Uid) -> bool {
         self.entry(id).is_some_and(|entry| entry.uid == *uid)
     }
 
     /// Returns whether the set has applied an object of this name.
-    pub(super) fn has(&self, id: &(Gvk, ObjectKey)) -> bool {
+    pub(super) fn has(&self, id: &ObjectId) -> bool {
         self.entry(id).is_some()
     }
 
     /// Remembers a state that is as wanted, such as the answer to an apply.
-    pub(super) fn remember(&self, id: &(Gvk, ObjectKey), wanted: u64, state: ObjectState<'_>) {
+    pub(super) fn remember(&self, id: &ObjectId, wanted: u64, state: ObjectState<'_>) {
         let entry = AppliedState {
             wanted,
             uid: state.uid.clone(),
@@ -301,7 +298,7 @@ impl SetMemory<'_> {
             content: Content::of(state.json),
         };
         self.insert(id, entry);
-        let kind = (id.0.group().to_owned(), id.0.kind().to_owned());
+        let kind = (id.gvk.group().to_owned(), id.gvk.kind().to_owned());
         let mut kinds = self.memory.kinds.lock();
         if kinds.len() < MOST {
             kinds.insert(kind);
@@ -309,7 +306,7 @@ impl SetMemory<'_> {
     }
 
     /// Forgets objects that are not wanted any more.
-    pub(super) fn keep(&self, is_wanted: impl Fn(&(Gvk, ObjectKey)) -> bool) {
+    pub(super) fn keep(&self, is_wanted: impl Fn(&ObjectId) -> bool) {
         self.with_owner(|of_owner| {
             if let Some(set) = of_owner.sets.get_mut(self.set) {
                 set.retain(|id, _| is_wanted(id));
@@ -415,7 +412,10 @@ mod tests {
             owners: &owners,
             set: "s",
         };
-        let id = (gvk.clone(), ObjectKey::namespaced("n", "a"));
+        let id = ObjectId {
+            gvk: gvk.clone(),
+            key: ObjectKey::namespaced("n", "a"),
+        };
         let (uid, version) = (Uid::new("u"), ResourceVersion::new("5"));
         let answer = pod("u", "5", "one", "Pending");
         let json = answer.to_string();

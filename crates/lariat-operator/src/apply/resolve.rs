@@ -15,6 +15,13 @@ use super::run::Run;
 use super::set::Apply;
 use crate::names::APPLIED;
 
+/// The kind and key of an object of a set.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct ObjectId {
+    pub(super) gvk: Gvk,
+    pub(super) key: ObjectKey,
+}
+
 /// An object to apply.
 #[derive(Debug)]
 pub(super) struct Target {
@@ -31,8 +38,11 @@ impl Target {
         self.resource.gvk()
     }
 
-    pub(super) fn id(&self) -> (Gvk, ObjectKey) {
-        (self.gvk().clone(), self.key.clone())
+    pub(super) fn id(&self) -> ObjectId {
+        ObjectId {
+            gvk: self.gvk().clone(),
+            key: self.key.clone(),
+        }
     }
 
     /// Returns what identifies the object: all versions of a kind have the same objects.
@@ -212,7 +222,7 @@ fn without_duplicates(targets: Vec<Target>, failures: &mut Vec<ObjectFailure>) -
         .map(|target| counts[&target.identity()] > 1)
         .collect();
     let mut once = Vec::with_capacity(targets.len());
-    let mut reported: Vec<(Gvk, ObjectKey)> = Vec::new();
+    let mut reported: Vec<ObjectId> = Vec::new();
     for (target, twice) in targets.into_iter().zip(twice) {
         if !twice {
             once.push(target);

@@ -283,11 +283,26 @@ impl<P: Payload> KeyEntry<P> {
     }
 }
 
+/// The place of a key in the line of those in processing.
+#[derive(Debug, Clone, Copy)]
+struct DequeuedSlot {
+    slot: u32,
+    since: Stamp,
+}
+
+impl DequeuedSlot {
+    /// Returns whether the key is still processed since then.
+    fn is_current<K: Eq + Hash, P>(&self, entries: &Index<K, KeyEntry<P>>) -> bool {
+        let entry = entries.get(self.slot);
+        entry.is_some_and(|slotted| slotted.value.phase == Phase::Processing(self.since))
+    }
+}
+
 /// Counts and times of the keys in processing, at constant cost per dequeue.
 #[derive(Debug, Default)]
 pub(super) struct Processing {
-    /// Slots with the time of their dequeue; stale ones are skipped.
-    line: VecDeque<(u32, Stamp)>,
+    /// In the order of their dequeues; stale ones are skipped.
+    line: VecDeque<DequeuedSlot>,
     count: usize,
     /// The sum of the dequeue times of all keys in processing, in nanoseconds.
     since: u128,
@@ -299,7 +314,7 @@ impl Processing {
     }
 
     pub(super) fn begin(&mut self, slot: u32, now: Stamp) {
-        self.line.push_back((slot, now));
+        self.line.push_back(DequeuedSlot { slot, since: now });
         self.count += 1;
         self.since += u128::from(now.nanos());
     }
@@ -311,13 +326,13 @@ impl Processing {
         while self
             .line
             .front()
-            .is_some_and(|first| !is_processing(*first, entries))
+            .is_some_and(|first| !first.is_current(entries))
         {
             self.line.pop_front();
         }
         // A key that is processed for long must not keep the stale places behind it.
         if self.line.len() > self.most_places() {
-            self.line.retain(|each| is_processing(*each, entries));
+            self.line.retain(|each| each.is_current(entries));
         }
     }
 
@@ -336,8 +351,8 @@ impl Processing {
         let mut slots: Vec<u32> = self
             .line
             .iter()
-            .filter(|each| is_processing(**each, entries))
-            .map(|(slot, _)| *slot)
+            .filter(|each| each.is_current(entries))
+            .map(|each| each.slot)
             .collect();
         // A key that came back and was dequeued again at the same moment is in the line twice.
         slots.sort_unstable();
@@ -354,14 +369,6 @@ impl Processing {
     /// Returns how long the oldest key in processing has been processed.
     pub(super) fn longest(&self, now: Stamp) -> Duration {
         let oldest = self.line.front();
-        oldest.map_or(Duration::ZERO, |(_, since)| now.since(*since))
+        oldest.map_or(Duration::ZERO, |oldest| now.since(oldest.since))
     }
-}
-
-fn is_processing<K: Eq + Hash, P>(
-    (slot, since): (u32, Stamp),
-    entries: &Index<K, KeyEntry<P>>,
-) -> bool {
-    let entry = entries.get(slot);
-    entry.is_some_and(|slotted| slotted.value.phase == Phase::Processing(since))
 }

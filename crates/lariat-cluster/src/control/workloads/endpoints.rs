@@ -179,10 +179,13 @@ fn subsets(service: &Reconcile<'_>, pods: &[Child]) -> Value {
         let lists = by_ports.entry(ports).or_default();
         lists[usize::from(!all && !pod.is_ready())].push(address);
     }
-    by_ports.into_iter().map(subset).collect()
+    let subsets = by_ports.into_iter();
+    subsets
+        .map(|(ports, [ready, other])| subset(ports, ready, other))
+        .collect()
 }
 
-fn subset((ports, [ready, other]): (Vec<Port>, [Vec<Value>; 2])) -> Value {
+fn subset(ports: Vec<Port>, ready: Vec<Value>, other: Vec<Value>) -> Value {
     let ports = ports.into_iter().map(|port| {
         let mut json = json!({"port": port.number, "protocol": port.protocol});
         let texts = [

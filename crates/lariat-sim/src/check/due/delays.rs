@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use lariat_core::{Gvk, ObjectKey};
 
-use super::promise::{CLOCKS, Why};
+use super::promise::{CLOCKS, DueReason};
 use crate::actors::{HandlerId, LifeId};
 
 /// When delayed keys come due for all handlers, until one is called.
@@ -14,7 +14,15 @@ use crate::actors::{HandlerId, LifeId};
 ///
 /// Of two delays of a key, of whatever handlers, the earlier wins.
 #[derive(Default)]
-pub(super) struct Delays(BTreeMap<(LifeId, Gvk, ObjectKey), Delay>);
+pub(super) struct Delays(BTreeMap<DelayedKey, Delay>);
+
+/// A key of a controller, in one life of a program.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct DelayedKey {
+    pub(super) life: LifeId,
+    pub(super) kind: Gvk,
+    pub(super) key: ObjectKey,
+}
 
 /// The earliest of the delays of a key.
 #[derive(Debug, Clone, Copy)]
@@ -32,10 +40,10 @@ impl Delays {
     /// Delays that had ended by `ended_by` count no more; none while a stop keeps them.
     pub(super) fn add(
         &mut self,
-        of: (LifeId, Gvk, ObjectKey),
+        of: DelayedKey,
         delay: Delay,
         ended_by: Option<Duration>,
-    ) -> (Duration, Why) {
+    ) -> (Duration, DueReason) {
         let earliest = self.0.entry(of).or_insert(delay);
         if ended_by.is_some_and(|by| earliest.due + CLOCKS <= by) {
             *earliest = delay;
@@ -45,15 +53,19 @@ impl Delays {
             *earliest = delay;
         }
         if is_certain {
-            (earliest.due, Why::Enqueued)
+            (earliest.due, DueReason::Enqueued)
         } else {
-            (delay.due, Why::EnqueuedAgain)
+            (delay.due, DueReason::EnqueuedAgain)
         }
     }
 
     /// Ends the delay of a key that a handler is called for, if it is due.
     pub(super) fn called(&mut self, handler: &HandlerId, key: &ObjectKey, now: Duration) {
-        let of = (handler.life.clone(), handler.kind.clone(), key.clone());
+        let of = DelayedKey {
+            life: handler.life.clone(),
+            kind: handler.kind.clone(),
+            key: key.clone(),
+        };
         let delay = self.0.get(&of);
         if delay.is_some_and(|delay| delay.due <= now + CLOCKS) {
             self.0.remove(&of);
@@ -61,10 +73,10 @@ impl Delays {
     }
 
     pub(super) fn forget_kind(&mut self, life: &LifeId, kind: &Gvk) {
-        self.0.retain(|(of, each, _), _| of != life || each != kind);
+        self.0.retain(|of, _| of.life != *life || of.kind != *kind);
     }
 
     pub(super) fn forget_life(&mut self, life: &LifeId) {
-        self.0.retain(|(of, ..), _| of != life);
+        self.0.retain(|of, _| of.life != *life);
     }
 }

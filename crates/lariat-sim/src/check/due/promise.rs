@@ -18,13 +18,13 @@ pub(super) struct Promise {
     /// When it was made.
     pub(super) from: Duration,
     pub(super) due: Duration,
-    pub(super) why: Why,
+    pub(super) reason: DueReason,
     /// The run whose end the delay counts from, and the delay.
     pub(super) run: Option<(u64, Duration)>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Why {
+pub(super) enum DueReason {
     /// Code asked for the key: only a call at its due time or later will do.
     Enqueued,
     /// Code asked for the key a second time, with a later due time.
@@ -54,37 +54,37 @@ impl Promise {
     /// Returns the call that must follow one that has ended; none if it is done.
     pub(super) fn after(next: Next, attempt: Option<u32>, run: u64, now: Duration) -> Option<Self> {
         let retried = backoff(attempt.unwrap_or(1)).max(RETRY_AFTER);
-        let (after, why) = match next {
+        let (after, reason) = match next {
             Next::Done => return None,
-            Next::Again(after) => (after, Why::Requeued),
-            Next::Retry(Some(after)) => (after, Why::Failed),
-            Next::Retry(None) | Next::Panicked => (retried, Why::Failed),
-            Next::Dropped => (Duration::ZERO, Why::Dropped),
+            Next::Again(after) => (after, DueReason::Requeued),
+            Next::Retry(Some(after)) => (after, DueReason::Failed),
+            Next::Retry(None) | Next::Panicked => (retried, DueReason::Failed),
+            Next::Dropped => (Duration::ZERO, DueReason::Dropped),
         };
         Some(Self {
             from: now,
             due: now.saturating_add(after),
-            why,
+            reason,
             run: Some((run, after)),
         })
     }
 
     /// Returns whether a call that begins now is a different one.
     pub(super) fn outlasts(&self, now: Duration) -> bool {
-        self.why == Why::Enqueued && self.due > now + CLOCKS
+        self.reason == DueReason::Enqueued && self.due > now + CLOCKS
     }
 
     /// Returns the finding that the call is missing.
     pub(super) fn says(&self, handler: &HandlerId, key: &ObjectKey) -> String {
         let kind = handler.kind.kind();
-        let why = match self.why {
-            Why::Enqueued | Why::EnqueuedAgain => "was enqueued",
-            Why::Requeued => "was to be called again",
-            Why::Failed => "failed",
-            Why::Dropped => "was dropped",
+        let reason = match self.reason {
+            DueReason::Enqueued | DueReason::EnqueuedAgain => "was enqueued",
+            DueReason::Requeued => "was to be called again",
+            DueReason::Failed => "failed",
+            DueReason::Dropped => "was dropped",
         };
         format!(
-            "{} {why} for {kind} {key}, due at {:?}, and is not called",
+            "{} {reason} for {kind} {key}, due at {:?}, and is not called",
             handler.name, self.due
         )
     }

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use lariat_core::{Gvk, ObjectKey};
 
-use super::delays::{Delay, Delays};
-use super::promise::{Promise, Why};
+use super::delays::{Delay, DelayedKey, Delays};
+use super::promise::{DueReason, Promise};
 use crate::activity::{Act, Activity, Sample};
 use crate::actors::{HandlerId, LifeId};
 use crate::check::lives::Lives;
@@ -135,10 +135,13 @@ impl Promises {
         let keys = self.open.entry(handler.clone()).or_default();
         let promises = keys.entry(key.clone()).or_default();
         // Of two delays of one key the earlier wins.
-        let is_delay = |each: &&mut Promise| each.why == Why::Enqueued && each.due > promise.from;
+        let is_delay =
+            |each: &&mut Promise| each.reason == DueReason::Enqueued && each.due > promise.from;
         let mut delays = promises.iter_mut().filter(is_delay);
         match delays.next().filter(|_| promise.due > promise.from) {
-            Some(other) if promise.why == Why::Enqueued => other.due = other.due.min(promise.due),
+            Some(other) if promise.reason == DueReason::Enqueued => {
+                other.due = other.due.min(promise.due)
+            }
             _ => promises.push(promise),
         }
     }
@@ -180,18 +183,22 @@ impl Promises {
             due: now.saturating_add(*after),
             is_kept: !handlers.is_empty(),
         };
-        let (due, why) = if after.is_zero() {
-            (delay.due, Why::Enqueued)
+        let (due, reason) = if after.is_zero() {
+            (delay.due, DueReason::Enqueued)
         } else {
             let runs = state.runs == Some(true) && !state.stops;
-            let of = (life.clone(), kind.clone(), key.clone());
+            let of = DelayedKey {
+                life: life.clone(),
+                kind: kind.clone(),
+                key: key.clone(),
+            };
             self.delays.add(of, delay, runs.then_some(now))
         };
         for handler in handlers {
             let promise = Promise {
                 from: now,
                 due,
-                why,
+                reason,
                 run: None,
             };
             self.promise(&handler, key, promise);
