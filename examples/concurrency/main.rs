@@ -124,7 +124,7 @@ async fn story(stage: &Stage) -> Result<()> {
 /// A pod that waits for a missing node, so that it does not change.
 async fn create(stage: &Stage, name: &str) -> Result<()> {
     let pod = pod(name).namespace(&stage.namespace);
-    let pod = pod.set("/spec/schedulerName", "nobody");
+    let pod = pod.set("/spec/schedulerName", "unmatched");
     let pod = pod.set("/spec/containers/0/image", "registry.k8s.io/pause:3.10");
     pod.create(&stage.client).await?;
     Ok(())

@@ -91,8 +91,8 @@ impl Config {
 
 /// Prints a call that is about to end.
 fn print_call(cx: &Context<Pod>, counts: Counts) {
-    let (others, why) = (counts.under_way - 1, cx.causes());
-    let what = format_args!("handled beside {others} others: {why}");
+    let (others, reason) = (counts.under_way - 1, cx.causes());
+    let what = format_args!("handled beside {others} others: {reason}");
     print_action("Pod", cx.key().name(), Paint::Green, what);
 }
 

@@ -187,7 +187,7 @@ async fn a_pod_without_the_label_is_counted_within_thirty_seconds_and_one_elsewh
         .label(AUTOSCALER, "web")
         .label("tier", "web");
     elsewhere.create(&bench.cluster.client()).await.unwrap();
-    bench.pod("a", "nobody", true).await;
+    bench.pod("a", "unlabelled", true).await;
     bench.label("a", json!({"tier": "web"})).await;
     assert_eq!(bench.counts("web").await, (0, 1));
     sleep(30 * SECOND).await;
@@ -218,7 +218,7 @@ async fn the_status_is_applied_and_only_when_it_differs() {
         .await
         .unwrap();
     sleep(31 * SECOND).await;
-    assert_eq!(bench.counts("web").await, (0, 1), "whoever wrote it");
+    assert_eq!(bench.counts("web").await, (0, 1), "written by any process");
 }
 
 #[tokio::test(start_paused = true)]

@@ -81,22 +81,22 @@ async fn log(cx: Context<Pod>) -> HandlerResult {
     let trouble = annotations
         .and_then(|all| all.get(TROUBLE))
         .map(String::as_str);
-    let why = match cx.attempt() {
+    let reason = match cx.attempt() {
         1 => cx.causes().to_string(),
         again => format!("attempt {again}"),
     };
     match trouble {
         Some("fails") => {
-            print_action("Pod", name, Paint::Red, format_args!("fails: {why}"));
+            print_action("Pod", name, Paint::Red, format_args!("fails: {reason}"));
             Err("the pod says so".into())
         }
         Some("hangs") => {
-            print_action("Pod", name, Paint::Red, format_args!("hangs: {why}"));
+            print_action("Pod", name, Paint::Red, format_args!("hangs: {reason}"));
             // Dropped by the timeout.
             pending().await
         }
         _ => {
-            print_action("Pod", name, Paint::Green, format_args!("is fine: {why}"));
+            print_action("Pod", name, Paint::Green, format_args!("is fine: {reason}"));
             Ok(Outcome::done())
         }
     }

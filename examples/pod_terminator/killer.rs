@@ -156,8 +156,8 @@ impl Killer {
         match played {
             Ok(round) => self.report(&round, last),
             Err(error) => {
-                let why = describe(&error);
-                self.print(Paint::Red, format_args!("cannot list pods: {why}"));
+                let reason = describe(&error);
+                self.print(Paint::Red, format_args!("cannot list pods: {reason}"));
             }
         }
     }
@@ -174,10 +174,15 @@ impl Killer {
             let event = Event::normal("PodTerminated", format!("killed pod {}", key_of(pod)));
             self.record(pod, event);
         }
-        for (pod, why) in &round.failed {
+        for (pod, reason) in &round.failed {
             let name = pod.metadata.name.as_deref().unwrap_or_default();
-            print_action("Pod", name, Paint::Red, format_args!("not killed: {why}"));
-            let note = format!("pod {} was not killed: {why}", key_of(pod));
+            print_action(
+                "Pod",
+                name,
+                Paint::Red,
+                format_args!("not killed: {reason}"),
+            );
+            let note = format!("pod {} was not killed: {reason}", key_of(pod));
             self.record(pod, Event::warning("PodNotTerminated", note));
         }
     }

@@ -41,8 +41,8 @@ pub(super) fn quota(alive: usize, spec: &PodTerminatorSpec) -> usize {
 /// Returns the query for the pods of a spec.
 pub(super) fn query(spec: &PodTerminatorSpec) -> Result<Query, HandlerError> {
     if spec.selector.is_empty() {
-        let why = "the selector is empty, which would select every pod";
-        return Err(HandlerError::terminal(why));
+        let reason = "the selector is empty, which would select every pod";
+        return Err(HandlerError::terminal(reason));
     }
     let labels = spec.selector.iter();
     let labels: Vec<String> = labels
@@ -80,7 +80,7 @@ pub(super) async fn play(
         match kill(pods, pod, spec.dry_run).await {
             Ok(true) => round.killed.push(Arc::clone(pod)),
             Ok(false) => {}
-            Err(why) => round.failed.push((Arc::clone(pod), why)),
+            Err(reason) => round.failed.push((Arc::clone(pod), reason)),
         }
     }
     Ok(round)

@@ -93,7 +93,7 @@ async fn control(
 
     // Keys can be enqueued before the start. There is no such pod, so handlers get no object.
     log.note("code enqueues a pod that does not exist");
-    pods.enqueue(&ObjectKey::namespaced(workload.namespace(), "nobody"));
+    pods.enqueue(&ObjectKey::namespaced(workload.namespace(), "absent"));
 
     let started = Instant::now();
     factory.start(WORKERS).await?;

@@ -143,18 +143,18 @@ fn print_why(cx: &Reconcile<Deployment>, what: &str) {
     });
     // The namespace is the same for all.
     let namespace = format!("{}/", cx.key().namespace().unwrap_or_default());
-    let why = causes.collect::<Vec<_>>().join(", ");
-    let why = if why.is_empty() {
+    let reason = causes.collect::<Vec<_>>().join(", ");
+    let reason = if reason.is_empty() {
         cx.causes().to_string()
     } else {
-        why
+        reason
     };
-    let why = why.replace(&namespace, "");
+    let reason = reason.replace(&namespace, "");
     print_action(
         "Deployment",
         cx.key().name(),
         Paint::Dim,
-        format_args!("{what}: {why}"),
+        format_args!("{what}: {reason}"),
     );
 }
 

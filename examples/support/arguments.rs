@@ -22,7 +22,7 @@ pub(super) fn read<T>(arguments: Result<T, clap::Error>) -> Result<Option<T>> {
         return Ok(None);
     }
     let text = error.to_string();
-    // Whoever shows it says that it is an error.
+    // The caller prints that it is an error.
     let text = text.strip_prefix("error: ").unwrap_or(&text);
     Err(anyhow!("{}", text.trim_end()))
 }

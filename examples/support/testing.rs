@@ -12,7 +12,7 @@ pub(crate) async fn define<K: CustomResourceExt>(client: &Client) {
     let created = definitions
         .create(&PostParams::default(), &definition)
         .await;
-    created.expect("the API server takes the definition");
+    created.expect("the API server takes the CRD");
     let name = definition.name_any();
     let established = wait_for_condition(&definitions, &name, "Established").await;
     established.expect("the kind is served");

@@ -165,7 +165,7 @@ async fn an_object_with_a_stuck_finalizer_is_named_with_the_command() {
     let run = stage(&cluster).await;
     let machines = run.api::<Machine>();
     create(&machines, "robot").await;
-    let held = json!({"metadata": {"finalizers": ["example.com/nobody"]}});
+    let held = json!({"metadata": {"finalizers": ["example.com/stuck"]}});
     merge(&machines, "robot", held).await.unwrap();
     let (namespace, began) = (run.namespace.clone(), Instant::now());
     let error = run
@@ -183,7 +183,7 @@ async fn an_object_with_a_stuck_finalizer_is_named_with_the_command() {
         error,
         format!(
             "not all objects of the example were deleted within 45s:\n  \
-             {robot}, which is kept by example.com/nobody; this removes it:\n    {frees}"
+             {robot}, which is kept by example.com/stuck; this removes it:\n    {frees}"
         )
     );
     assert!(
@@ -196,7 +196,7 @@ async fn an_object_with_a_stuck_finalizer_is_named_with_the_command() {
 async fn hold_a_robot(run: &Stage) -> anyhow::Result<()> {
     let machines = run.api::<Machine>();
     create(&machines, "robot").await;
-    let held = json!({"metadata": {"finalizers": ["example.com/nobody"]}});
+    let held = json!({"metadata": {"finalizers": ["example.com/stuck"]}});
     merge(&machines, "robot", held).await.map(drop)
 }
 
@@ -211,7 +211,7 @@ async fn a_signal_ends_the_clean_up_of_a_story_that_has_ended() {
     let text = ended.expect_err("it has not left").to_string();
     for left in [
         &format!("\n  namespaces/{namespace}\n"),
-        &format!("\n  {DEFINITION}/robot, which is kept by example.com/nobody; this removes it:"),
+        &format!("\n  {DEFINITION}/robot, which is kept by example.com/stuck; this removes it:"),
     ] {
         assert!(text.contains(left), "no {left:?} in:\n{text}");
     }

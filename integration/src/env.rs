@@ -145,13 +145,13 @@ impl Env {
             let established = conditions.any(|c| c.type_ == "Established" && c.status == "True");
             established
                 .then_some(())
-                .context("the definition is not established")
+                .context("the CRD is not established")
         })
         .await;
         Ok(Gvk::new(&group, "v1", kind))
     }
 
-    /// Takes a definition away at the end of the test, which a program has made.
+    /// Takes a CRD away at the end of the test, which a program has made.
     pub fn takes_away(&self, definition: &str) {
         self.definitions.lock().push(definition.to_owned());
     }

@@ -197,7 +197,7 @@ impl Server {
         let is_tls = self.url.as_deref().map(is_tls).transpose()?;
         let kubeconfig = match (&self.kubeconfig, is_tls) {
             (Some(file), _) => Some(file.clone()),
-            // Whoever has no TLS asks for no credentials.
+            // Without TLS no credentials are asked for.
             (None, Some(false)) => None,
             (None, _) => Some(from_environment()?),
         };

@@ -122,14 +122,14 @@ impl Drop for Process {
     }
 }
 
-/// Says a line to whoever started this process.
+/// Says a line to the parent process.
 pub(crate) fn say(line: &str) -> Result<()> {
     let mut out = std::io::stdout().lock();
     writeln!(out, "{line}")?;
     Ok(out.flush()?)
 }
 
-/// Waits for a line that begins with a word from whoever started this process; returns the rest of it.
+/// Waits for a line that begins with a word from the parent process; returns the rest of it.
 pub(crate) fn hear(word: &str) -> Result<String> {
     let mut line = String::new();
     std::io::stdin().lock().read_line(&mut line)?;

@@ -61,7 +61,7 @@ impl Stage {
             (run.n, run.pods) = (Some(there), Some(there));
         }
         let rows = play(&run, &server.target, Some(&mut server.process))?;
-        // Whoever comes next reads its pods at no pace.
+        // The next subject reads its pods at no pace.
         server.process.ask_after("release", "released")?;
         Ok(rows)
     }

@@ -80,7 +80,7 @@ fn lariat(arguments: &[&str]) -> Command {
     command
 }
 
-/// Returns a definition with printer columns, and objects of it.
+/// Returns a CRD with printer columns, and objects of it.
 fn seed() -> Value {
     let schema = json!({"type": "object", "properties": {"spec": {"type": "object", "properties": {
         "size": {"type": "integer"}, "color": {"type": "string"}, "limit": {"x-kubernetes-int-or-string": true,

@@ -247,12 +247,12 @@ async fn todays_code_decides_as_the_recorded_process_did() {
             "seed {seed}: {text}"
         );
         let said = text.lines().next().expect("a line");
-        let hand_outs = said
+        let dequeues = said
             .split_once(": ")
-            .and_then(|(_, rest)| rest.split_once(" hand-outs"));
-        let hand_outs: usize = hand_outs.expect("a number").0.parse().expect("a number");
+            .and_then(|(_, rest)| rest.split_once(" dequeues"));
+        let dequeues: usize = dequeues.expect("a number").0.parse().expect("a number");
         assert!(
-            said.starts_with("no difference in ") && hand_outs > 50,
+            said.starts_with("no difference in ") && dequeues > 50,
             "seed {seed}: {text}"
         );
         assert!(
@@ -273,7 +273,7 @@ async fn a_process_of_several_threads_decided_as_todays_code_does() {
     assert!(text.starts_with("no difference in "), "{text}");
 }
 
-/// Something is delayed in its queue at any time, so once its beginning is gone its hand-outs cannot be compared.
+/// Something is delayed in its queue at any time, so once its beginning is gone its dequeues cannot be compared.
 #[tokio::test(start_paused = true)]
 async fn a_ring_that_has_come_round_is_checked_as_far_as_it_goes() {
     fastrand::seed(3);
@@ -299,15 +299,15 @@ async fn a_decision_that_was_made_otherwise_is_found() {
     record(FlightRecorder::file(&file), false, 120, 400).await;
 
     // Another key than the one that was first in line.
-    let mut hand_outs = 0;
+    let mut dequeues = 0;
     doctor(&file, &doctored, |record| {
         if let Record::Queue {
             what: Queued::Dequeued { key, .. },
             ..
         } = record
         {
-            hand_outs += 1;
-            if hand_outs == 20 {
+            dequeues += 1;
+            if dequeues == 20 {
                 *key = "default/other";
             }
         }

@@ -53,7 +53,7 @@ impl Time {
         }
     }
 
-    /// As [`real`](Self::real), but without delays of namespaces and definitions.
+    /// As [`real`](Self::real), but without delays of namespaces and CRDs.
     pub fn fast() -> Self {
         Self {
             namespace_deletion: Duration::ZERO,

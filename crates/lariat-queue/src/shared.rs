@@ -18,7 +18,7 @@ use tokio::time;
 use crate::core::{Hasher, Item, QueueCore, Verdict};
 use crate::{Add, LaneId, Payload, QueueStep, RateLimiter, Tap};
 
-/// How often a worker tries the lock before it parks: some microseconds.
+/// How often a worker tries the lock before it waits: some microseconds.
 const WORKER_SPINS: u32 = 256;
 
 /// How often a producer checks for waiting workers: a microsecond or two at most.
@@ -74,7 +74,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> SharedQueue<K, P> {
 
     /// Takes the lock ahead of producers, which give way for a moment.
     ///
-    /// A producer that releases the lock and takes it again immediately nearly always gets it: waking a parked thread
+    /// A producer that releases the lock and takes it again immediately nearly always gets it: waking a waiting thread
     /// takes many times as long as an add. So workers spin, and producers check `starved` first.
     pub(crate) fn lock_as_worker(&self) -> MutexGuard<'_, QueueState<K, P>> {
         if let Some(state) = self.state.try_lock() {

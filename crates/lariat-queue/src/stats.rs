@@ -77,7 +77,7 @@ impl QueueStats {
 /// | `queue keys` | key | keys that are ready, delayed, kept for after a drain, or in processing |
 /// | `queue tickets` | place in line | twice the keys in line, and 64 for each priority |
 /// | `queue deadlines` | delayed lane of a key | twice those that count, at least 1,024 more |
-/// | `queue hand-outs` | key in processing | twice the keys in processing, and 64 |
+/// | `queue processing` | key in processing | twice the keys in processing, and 64 |
 ///
 /// A key is removed with its last lane: when a worker gives it back, and nothing of it is due or delayed. The failures
 /// of its lanes are removed with it.

@@ -26,7 +26,7 @@ impl Columns {
         for column in version.additional_printer_columns.iter().flatten() {
             match field(column) {
                 Ok(field) => columns.fields.extend(field),
-                Err(why) => columns.skipped.push((column.name.clone(), why)),
+                Err(reason) => columns.skipped.push((column.name.clone(), reason)),
             }
         }
         Some(columns)

@@ -39,7 +39,7 @@ pub(crate) struct Owner {
 pub(crate) struct Unindexable {
     /// The place of the field in the schema.
     pub(crate) place: usize,
-    pub(crate) why: &'static str,
+    pub(crate) reason: &'static str,
 }
 
 impl fmt::Debug for Row {
@@ -84,7 +84,7 @@ impl Row {
         let others = fields.filter(|(_, field)| !field.name().starts_with("metadata."));
         unindexable.extend(others.map(|(place, _)| Unindexable {
             place,
-            why: "the object is not valid JSON, or nested more than 128 levels deep",
+            reason: "the object is not valid JSON, or nested more than 128 levels deep",
         }));
         (row, unindexable)
     }
@@ -100,8 +100,8 @@ impl Row {
         let mut unindexable = Vec::new();
         let fields = schema.fields().iter().enumerate();
         let cells = fields.map(|(place, field)| {
-            field.read(json).unwrap_or_else(|why| {
-                unindexable.push(Unindexable { place, why });
+            field.read(json).unwrap_or_else(|reason| {
+                unindexable.push(Unindexable { place, reason });
                 Vec::new()
             })
         });

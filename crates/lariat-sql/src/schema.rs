@@ -118,9 +118,9 @@ impl Schema {
             let gvk = self.gvk;
             return Err(SchemaError { gvk, fault });
         };
-        for (column, why) in &columns.skipped {
+        for (column, reason) in &columns.skipped {
             let kind = &self.gvk;
-            tracing::warn!(%kind, column, why, "a printer column is left out: give the schema a field for it");
+            tracing::warn!(%kind, column, reason, "a printer column is left out: give the schema a field for it");
         }
         let mut fields = self.fields.to_vec();
         for field in columns.fields {

@@ -29,7 +29,7 @@ async fn the_table_says_how_many_calls_there_were_and_how_many_at_once() {
 #[tokio::test]
 async fn zero_is_refused_where_it_makes_no_sense() {
     for option in ["--concurrency", "--interval-s"] {
-        let why = format!("{option} cannot be \"0\": number would be zero for non-zero type");
-        assert_refused("concurrency", &[option, "0"], &why).await;
+        let reason = format!("{option} cannot be \"0\": number would be zero for non-zero type");
+        assert_refused("concurrency", &[option, "0"], &reason).await;
     }
 }

@@ -25,7 +25,7 @@ async fn retries_timeouts_and_resyncs_are_as_they_were_chosen() {
 #[tokio::test]
 async fn zero_is_refused_where_it_makes_no_sense() {
     for option in ["--timeout-ms", "--resync-s"] {
-        let why = format!("{option} cannot be \"0\": number would be zero for non-zero type");
-        assert_refused("custom_config", &[option, "0"], &why).await;
+        let reason = format!("{option} cannot be \"0\": number would be zero for non-zero type");
+        assert_refused("custom_config", &[option, "0"], &reason).await;
     }
 }

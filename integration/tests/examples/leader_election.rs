@@ -79,6 +79,6 @@ async fn replicas_end_with_an_example_that_is_killed() {
 
 #[tokio::test]
 async fn a_lease_that_cannot_be_held_is_refused() {
-    let why = "the lease counter cannot be held: the lease duration 0ns is not between a second and 2^31 seconds";
-    assert_refused("leader_election", &["--lease-s", "0"], why).await;
+    let reason = "the lease counter cannot be held: the lease duration 0ns is not between a second and 2^31 seconds";
+    assert_refused("leader_election", &["--lease-s", "0"], reason).await;
 }

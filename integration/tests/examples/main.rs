@@ -26,8 +26,8 @@ mod useless_machine;
 use lariat_integration::{example, run};
 
 /// Has an example refuse its options: in one line, before anything is started or made.
-async fn assert_refused(name: &str, arguments: &[&str], why: &str) {
+async fn assert_refused(name: &str, arguments: &[&str], reason: &str) {
     let (code, stdout, stderr) = run(example(name, arguments)).await;
-    let expected = (Some(1), String::new(), format!("error: {why}\n"));
+    let expected = (Some(1), String::new(), format!("error: {reason}\n"));
     assert_eq!((code, stdout, stderr), expected, "{name} {arguments:?}");
 }

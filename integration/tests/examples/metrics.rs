@@ -35,11 +35,11 @@ async fn a_signal_ends_the_exporter_too() {
 
 #[tokio::test]
 async fn an_address_or_a_seed_that_is_none_is_refused_in_one_line() {
-    for (option, why) in [
+    for (option, reason) in [
         ("--listen", "invalid socket address syntax"),
         ("--seed", "invalid digit found in string"),
     ] {
-        let why = format!("{option} cannot be \"here\": {why}");
-        assert_refused("metrics", &[option, "here"], &why).await;
+        let reason = format!("{option} cannot be \"here\": {reason}");
+        assert_refused("metrics", &[option, "here"], &reason).await;
     }
 }

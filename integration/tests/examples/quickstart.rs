@@ -21,7 +21,7 @@ async fn the_quickstart_ends_by_itself_with_a_summary() {
     }
     assert_eq!(stderr, "");
     // One key before the start, and one with a delay.
-    for name in ["nobody announce", "web-1  announce"] {
+    for name in ["absent announce", "web-1  announce"] {
         let is_it = |line: &str| line.contains(name) && line.contains("enqueued at main.rs");
         assert!(stdout.lines().any(is_it), "no {name:?} in:\n{stdout}");
     }

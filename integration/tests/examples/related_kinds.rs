@@ -12,7 +12,7 @@ async fn deployments_restart_because_of_config_maps() {
     ] {
         let of_it = stdout.lines().filter(|line| line.contains(name));
         let restarts = of_it.filter_map(|line| line.split_once("restarts ")?.1.split_once(':'));
-        let restarts: Vec<&str> = restarts.map(|(why, _)| why).collect();
+        let restarts: Vec<&str> = restarts.map(|(reason, _)| reason).collect();
         assert_eq!(restarts.join(", "), expected, "{stdout}");
     }
     // Most of them say what happened to the ConfigMap.

@@ -145,12 +145,12 @@ async fn what_moves_is_what_the_one_that_left_had_or_the_part_of_the_new_one() {
 
 #[tokio::test]
 async fn a_lease_that_cannot_be_held_is_refused() {
-    let why = "the lease orders cannot be held: the lease duration 0ns is not between a second and 2^31 seconds";
-    assert_refused("sharded", &["--lease-s", "0"], why).await;
+    let reason = "the lease orders cannot be held: the lease duration 0ns is not between a second and 2^31 seconds";
+    assert_refused("sharded", &["--lease-s", "0"], reason).await;
 }
 
 #[tokio::test]
 async fn no_orders_are_refused() {
-    let why = "--orders is not 1 to 999";
-    assert_refused("sharded", &["--orders", "0"], why).await;
+    let reason = "--orders is not 1 to 999";
+    assert_refused("sharded", &["--orders", "0"], reason).await;
 }

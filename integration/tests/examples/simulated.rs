@@ -19,7 +19,7 @@ async fn the_bug_is_shown_with_the_steps_that_lead_to_it() {
 
 #[tokio::test]
 async fn a_number_of_seeds_that_is_none_is_refused() {
-    let why = "invalid value 'many' for '--seeds <N>': invalid digit found in string\n\n\
+    let reason = "invalid value 'many' for '--seeds <N>': invalid digit found in string\n\n\
                For more information, try '--help'.";
-    assert_refused("simulated", &["--seeds", "many"], why).await;
+    assert_refused("simulated", &["--seeds", "many"], reason).await;
 }

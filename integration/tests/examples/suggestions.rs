@@ -1,4 +1,4 @@
-//! What the examples suggest to whoever watches: on the embedded cluster, each has one of its own.
+//! What the examples suggest to their users: on the embedded cluster, each has one of its own.
 
 use std::ffi::OsString;
 use std::process::Stdio;
@@ -207,7 +207,7 @@ async fn shell(command: &str) -> String {
     let mut path = OsString::from(kubectl.parent().expect("it is in a folder"));
     path.push(":");
     path.push(std::env::var_os("PATH").unwrap_or_default());
-    let mut why = String::new();
+    let mut reason = String::new();
     for _ in 0..50 {
         let mut shell = Command::new("sh");
         shell
@@ -220,10 +220,10 @@ async fn shell(command: &str) -> String {
         if ended.status.success() {
             return String::new();
         }
-        why = String::from_utf8_lossy(&ended.stderr).into_owned();
+        reason = String::from_utf8_lossy(&ended.stderr).into_owned();
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
-    why
+    reason
 }
 
 async fn until(lines: &mut Lines, expected: &str) {

@@ -36,7 +36,7 @@ async fn ends_while_it_waits() {
 
 #[tokio::test]
 async fn there_is_no_fifth_stage_and_no_negative_delay() {
-    for (arguments, why) in [
+    for (arguments, reason) in [
         (
             ["--stage", "5"],
             "--stage cannot be \"5\": there are 1 to 4",
@@ -46,6 +46,6 @@ async fn there_is_no_fifth_stage_and_no_negative_delay() {
             "--delay cannot be \"-1\": cannot convert float seconds to Duration: value is negative",
         ),
     ] {
-        assert_refused("useless_machine", &arguments, why).await;
+        assert_refused("useless_machine", &arguments, reason).await;
     }
 }

@@ -74,8 +74,8 @@ async fn deleting_waits_for_finalizers() {
         let kubectl = env.kubectl()?;
         let held = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: held, finalizers: [demo.dev/hold]}\n";
         kubectl.run_with("create -f -", held).await?;
-        let given_up = kubectl.refused("delete configmap held --timeout=1s", "").await?;
-        assert!(given_up.contains("timed out waiting for the condition"), "{given_up}");
+        let timed_out = kubectl.refused("delete configmap held --timeout=1s", "").await?;
+        assert!(timed_out.contains("timed out waiting for the condition"), "{timed_out}");
         let release = async {
             let deletion = kubectl.run("get configmap held -o jsonpath={.metadata.deletionTimestamp}").await?;
             assert_ne!(deletion, "");

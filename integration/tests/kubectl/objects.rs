@@ -8,7 +8,7 @@ pub(crate) const SETTINGS: &str =
 
 /// A pod that no scheduler takes.
 pub(crate) const WEB: &str = "apiVersion: v1\nkind: Pod\nmetadata: {name: web, labels: {app: web}}\n\
-    spec:\n  schedulerName: nobody\n  containers:\n  - {name: app, image: 'registry.example.com/app:v1'}\n";
+    spec:\n  schedulerName: missing\n  containers:\n  - {name: app, image: 'registry.example.com/app:v1'}\n";
 
 #[tokio::test]
 async fn objects_are_created_once() {
@@ -143,10 +143,10 @@ async fn pods_are_listed_with_the_columns_of_pods() {
             kubectl.run("get pods -l app=web -o name").await?,
             "pod/web\n"
         );
-        let missing = kubectl.refused("get pod nobody", "").await?;
+        let missing = kubectl.refused("get pod missing", "").await?;
         assert_eq!(
             missing,
-            "Error from server (NotFound): pods \"nobody\" not found\n"
+            "Error from server (NotFound): pods \"missing\" not found\n"
         );
         let unknown = kubectl.refused("get nonsense", "").await?;
         assert_eq!(

@@ -1,4 +1,4 @@
-//! The names in a definition.
+//! The names in a CRD.
 
 use serde_json::Value;
 

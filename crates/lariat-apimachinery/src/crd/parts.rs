@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-/// Returns a text in a part of a definition, empty if there is none.
+/// Returns a text in a part of a CRD, empty if there is none.
 pub(super) fn text<'a>(value: &'a Value, member: &str) -> &'a str {
     value
         .get(member)

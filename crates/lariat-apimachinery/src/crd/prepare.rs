@@ -8,7 +8,7 @@ use crate::object::Object;
 /// The finalizer of a CRD that keeps it until its custom resources are deleted.
 pub const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
 
-/// Fills in what the server sets on a new definition.
+/// Fills in what the server sets on a new CRD.
 pub fn prepare_create(object: &mut Object) {
     set_defaults(object);
     let status = json!({
@@ -18,7 +18,7 @@ pub fn prepare_create(object: &mut Object) {
     remember_stored(object);
 }
 
-/// Fills in what the server sets on a changed definition.
+/// Fills in what the server sets on a changed CRD.
 pub fn prepare_update(object: &mut Object) {
     set_defaults(object);
     remember_stored(object);

@@ -1,4 +1,4 @@
-//! What a schema of a definition may say.
+//! What a schema of a CRD may say.
 //!
 //! Source: `ValidateCustomResourceDefinitionOpenAPISchema` of apiextensions-apiserver.
 
@@ -43,7 +43,7 @@ const AT_ROOT: [(&str, &str); 22] = [
     ("x-kubernetes-validations", "XValidations"),
 ];
 
-/// Members that OpenAPI knows and definitions must not have.
+/// Members that OpenAPI knows and CRDs must not have.
 const UNSUPPORTED: [&str; 6] = [
     "id",
     "additionalItems",
@@ -129,8 +129,8 @@ fn check_members(schema: &Value, place: Position<'_>, causes: &mut Vec<StatusCau
         causes.push(StatusCause::unsupported(&field("type"), kind, &supported));
     }
     let has_default = schema.get("default").is_some_and(|d| !d.is_null());
-    if let Some(why) = place.no_default.filter(|_| has_default) {
-        let rule = format!("must not be set {why}");
+    if let Some(reason) = place.no_default.filter(|_| has_default) {
+        let rule = format!("must not be set {reason}");
         causes.push(StatusCause::forbidden(&field("default"), &rule));
     }
     for member in UNSUPPORTED {
@@ -174,9 +174,9 @@ fn check_below(schema: &Value, place: Position<'_>, rules: bool, causes: &mut Ve
         ..place
     };
     if let Some(additional) = schema.get("additionalProperties").filter(|a| a.is_object()) {
-        let why = "inside additionalProperties applying to object metadata";
+        let reason = "inside additionalProperties applying to object metadata";
         let path = &*child("additionalProperties");
-        let no_default = inner.no_default.or(inner.in_metadata.then_some(why));
+        let no_default = inner.no_default.or(inner.in_metadata.then_some(reason));
         let below = Position {
             path,
             no_default,
@@ -187,12 +187,12 @@ fn check_below(schema: &Value, place: Position<'_>, rules: bool, causes: &mut Ve
     let is_resource = place.root || flag(schema, "x-kubernetes-embedded-resource");
     for (name, property) in properties(schema) {
         let is_meta = is_resource && matches!(&**name, "apiVersion" | "kind" | "metadata");
-        let why = format!("in top-level {name}");
+        let reason = format!("in top-level {name}");
         let below = Position {
             path: &child(&format!("properties[{name}]")),
             in_metadata: inner.in_metadata || is_meta,
             no_default: if is_meta && place.root {
-                Some(&why)
+                Some(&reason)
             } else {
                 inner.no_default
             },

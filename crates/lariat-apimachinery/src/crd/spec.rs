@@ -1,4 +1,4 @@
-//! What is wrong with a definition, and with a change of one.
+//! What is wrong with a CRD, and with a change of one.
 
 use serde_json::Value;
 
@@ -12,7 +12,7 @@ use crate::object::{Object, metadata_text};
 const APPROVAL: &str = "api-approved.kubernetes.io";
 const APPROVAL_HELP: &str = "see https://github.com/kubernetes/enhancements/pull/1111";
 
-/// Finds what is wrong with a definition.
+/// Finds what is wrong with a CRD.
 ///
 /// A specification that stays as it is is not checked again: one that was stored before a check can still be given a
 /// status, and be deleted.
@@ -134,7 +134,7 @@ fn check_choice(versions: &[Value]) -> Vec<StatusCause> {
 fn check_stored_versions(spec: &Value, status: &Value) -> Vec<StatusCause> {
     let field = "status.storedVersions";
     let (versions, stored) = (array(spec, "versions"), array(status, "storedVersions"));
-    // The storage version was noted before, so only a definition without one has none. Afterwards a
+    // The storage version was noted before, so only a CRD without one has none. Afterwards a
     // status may be written that has none, which the server does not mind until the next change.
     if stored.is_empty() && !versions.iter().any(|each| flag(each, "storage")) {
         let rule = "must have at least one stored version";

@@ -1,4 +1,4 @@
-//! What a definition says about one version, or about all of them at once.
+//! What a CRD says about one version, or about all of them at once.
 //!
 //! The server moves what is the same in all versions to the spec before it checks it, and so names
 //! `spec.validation` where there is no such member.

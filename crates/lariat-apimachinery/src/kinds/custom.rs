@@ -15,7 +15,7 @@ use crate::structural::json_path::JsonPath;
 /// The parts of a CustomResourceDefinition that decide how its kind is served.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Definition {
-    /// What the definition defines.
+    /// What the CRD defines.
     pub spec: Spec,
 }
 
@@ -134,13 +134,13 @@ impl Definition {
     }
 }
 
-/// Returns the resources a definition serves, one for each served version.
+/// Returns the resources a CRD serves, one for each served version.
 ///
 /// What was stored up to `changed_at` may have been written under other schemas.
 ///
 /// # Errors
 ///
-/// A path of a definition cannot be read. It was checked when it was written, but a data file may be older than the
+/// A path of a CRD cannot be read. It was checked when it was written, but a data file may be older than the
 /// check.
 pub fn resources_of(
     definition: &Definition,
@@ -157,7 +157,7 @@ pub fn resources_of(
     };
     let served = spec.versions.iter().filter(|version| version.served);
     let resource = |version: &Version| {
-        // Checked first because it costs least, and a definition that cannot be served is checked repeatedly.
+        // Checked first because it costs least, and a CRD that cannot be served is checked repeatedly.
         let (rules, columns) = (rules_of(version)?, columns_of(version)?);
         Ok(Arc::new(Resource {
             group: spec.group.clone(),

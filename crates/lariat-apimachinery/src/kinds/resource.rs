@@ -38,13 +38,13 @@ pub struct Resource {
     pub table: TableId,
     /// The kind is being removed: nothing new may be created.
     pub terminating: Arc<AtomicBool>,
-    /// What a definition says about the content of the objects.
+    /// What a CRD says about the content of the objects.
     pub schema: Option<Arc<Structural>>,
     /// The types of the fields, computed at the first use.
     pub types: OnceLock<Schema>,
     /// What is stored may not be as the schema wants it.
     pub outdated: Outdated,
-    /// The columns a definition adds to tables.
+    /// The columns a CRD adds to tables.
     pub columns: Vec<Column>,
     /// The warning for clients of a deprecated version.
     pub deprecation: Option<String>,
@@ -59,7 +59,7 @@ pub struct TableId(pub usize);
 pub struct Outdated {
     /// All may have been, since the versions of the kind have different schemas.
     pub always: bool,
-    /// Those up to this revision, at which the definition changed.
+    /// Those up to this revision, at which the CRD changed.
     pub up_to: u64,
 }
 

@@ -1,6 +1,6 @@
 //! Why a body cannot be read.
 
-/// How deep messages may be nested; schemas of definitions are what is deep.
+/// How deep messages may be nested; schemas of CRDs are what is deep.
 pub(super) const DEPTH: usize = 100;
 
 /// Why a body cannot be read.

@@ -1,4 +1,4 @@
-//! The types of custom resources, from the OpenAPI schemas of their definitions.
+//! The types of custom resources, from the OpenAPI schemas of their CRDs.
 
 use std::borrow::Cow;
 use std::collections::HashMap;

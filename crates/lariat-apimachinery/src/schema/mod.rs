@@ -1,7 +1,7 @@
 //! The types of objects: what fields there are, and how their values merge.
 //!
 //! Server-side apply, strategic merge patch and field validation read them. Built-in types come from a table generated
-//! from the schemas of Kubernetes, types of custom resources from their definitions.
+//! from the schemas of Kubernetes, types of custom resources from their CRDs.
 
 mod builtin;
 mod custom;

@@ -28,7 +28,7 @@ pub struct Structural {
 impl Structural {
     /// Compiles the `openAPIV3Schema` of one version.
     ///
-    /// Errors of a schema are reported when its definition is written; here, wrong parts count as absent.
+    /// Errors of a schema are reported when its CRD is written; here, wrong parts count as absent.
     #[must_use]
     pub fn compile(schema: &Value) -> Self {
         let root = Node::compile(schema);

@@ -2,8 +2,8 @@
 //!
 //! An example is `.status.conditions[?(@.type=="Ready")].status`.
 //!
-//! Source: `k8s.io/client-go/util/jsonpath`, with missing keys allowed. Unlike there, a path is bounded, since whoever
-//! may write a CustomResourceDefinition chooses it: `Limits` bounds reading it, and `Search` following it.
+//! Source: `k8s.io/client-go/util/jsonpath`, with missing keys allowed. Unlike there, a path is bounded, because it comes
+//! from a CustomResourceDefinition: `Limits` bounds reading it, and `Search` following it.
 
 use std::cmp::Ordering;
 

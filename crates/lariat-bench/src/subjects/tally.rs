@@ -108,9 +108,9 @@ impl Tally {
     }
 
     /// Notes that nothing more will be seen.
-    pub(crate) fn fail(&self, why: &anyhow::Error) {
+    pub(crate) fn fail(&self, reason: &anyhow::Error) {
         // The first reason counts.
-        let _ = self.failure.set(format!("{why:#}"));
+        let _ = self.failure.set(format!("{reason:#}"));
         self.done.notify_one();
     }
 
@@ -122,7 +122,7 @@ impl Tally {
     pub(crate) async fn all_seen(&self) -> Result<()> {
         self.done.notified().await;
         match self.failure.get() {
-            Some(why) => Err(anyhow!("{why}")),
+            Some(reason) => Err(anyhow!("{reason}")),
             None => Ok(()),
         }
     }

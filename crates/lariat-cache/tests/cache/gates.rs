@@ -166,7 +166,7 @@ async fn receipts_get_the_result_and_caches_as_ever() {
     let bench = Bench::new(What::Sends).await;
     bench.label("a", "z").await.unwrap();
     assert_eq!(bench.cached_label("a").as_deref(), Some("z"));
-    bench.label("nobody", "z").await.unwrap_err();
+    bench.label("missing", "z").await.unwrap_err();
     let seen = bench.take();
     assert_eq!(seen[1], "Answered(200), body: true");
     assert_eq!(seen[3], "Answered(404), body: true");

@@ -126,12 +126,13 @@ async fn the_last_object_that_was_deleted_is_asked_for_as_well() {
 /// Another object has the name of the one whose deletion the watch reported.
 #[tokio::test(start_paused = true)]
 async fn a_name_that_was_deleted_last_shows_the_history_whoever_has_it() {
-    let anew = |version: u64| object("b", version).replace(r#""uid":"b""#, r#""uid":"anew""#);
+    let recreated =
+        |version: u64| object("b", version).replace(r#""uid":"b""#, r#""uid":"recreated""#);
     for (then, lists) in [
         // It was created again since …
         (None, 1),
         // … or was there all the time, which is another history.
-        (Some(anew(9)), 2),
+        (Some(recreated(9)), 2),
     ] {
         let script = Script::new(|ask| match (ask.watch, ask.number) {
             (false, 0) => list(10, "", &["a", "b"]),
@@ -142,7 +143,7 @@ async fn a_name_that_was_deleted_last_shows_the_history_whoever_has_it() {
         let script = script.checked(move |ask| {
             match (ask.query.contains("%3Db"), ask.query.contains("Exact")) {
                 (false, _) => seen(20, Some(object("a", 10))),
-                (true, false) => seen(20, Some(anew(15))),
+                (true, false) => seen(20, Some(recreated(15))),
                 (true, true) => seen(12, then.clone()),
             }
         });

@@ -49,7 +49,7 @@ async fn identities_are_sent_and_cause_no_second_watch() {
         .unwrap();
     assert!(Arc::ptr_eq(&scaler, &again));
     let other = ClientIdentity::default()
-        .impersonate("somebody")
+        .impersonate("jane")
         .impersonate_group("all");
     let other = factory.clients().for_kind_as(config_maps(), other).unwrap();
     assert!(!Arc::ptr_eq(&scaler, &other));

@@ -165,7 +165,7 @@ async fn the_identity_is_sent_as_by_kube() {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let mut config = config(&format!("http://{}/prefix", listener.local_addr().unwrap()));
     config.auth_info.token = Some("a-token".to_owned().into());
-    config.auth_info.impersonate = Some("somebody".to_owned());
+    config.auth_info.impersonate = Some("jane".to_owned());
     config.auth_info.impersonate_groups = Some(vec!["readers".to_owned()]);
     let client = from_config(config, Http2::Negotiated).await.unwrap();
     let pods: Api<k8s_openapi::api::core::v1::Pod> = Api::all(client);
@@ -175,7 +175,7 @@ async fn the_identity_is_sent_as_by_kube() {
     for expected in [
         "get /prefix/api/v1/pods?",
         "authorization: bearer a-token",
-        "impersonate-user: somebody",
+        "impersonate-user: jane",
         "impersonate-group: readers",
     ] {
         assert!(request.contains(expected), "no {expected:?} in {request}");

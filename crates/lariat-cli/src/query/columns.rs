@@ -153,7 +153,7 @@ fn usual(kind: &ResourceKind) -> &'static [Usual] {
     }
 }
 
-/// Returns the definition of a custom kind, if there is one that may be read.
+/// Returns the CRD of a custom kind, if there is one that may be read.
 async fn definition(client: &Client, kind: &ResourceKind) -> Json {
     let group = kind.gvk().group();
     if !group.contains('.') {
@@ -164,11 +164,11 @@ async fn definition(client: &Client, kind: &ResourceKind) -> Json {
     let Ok(request) = Request::get(path).body(Vec::new()) else {
         return Json::Null;
     };
-    // Without the right to read definitions, only names are shown.
+    // Without the right to read CRDs, only names are shown.
     client.request(request).await.unwrap_or_default()
 }
 
-/// Returns the columns that a definition prints.
+/// Returns the columns that a CRD prints.
 fn printed(definition: &Json, kind: &ResourceKind, is_wide: bool) -> Vec<Column> {
     let mut versions = definition["spec"]["versions"]
         .as_array()

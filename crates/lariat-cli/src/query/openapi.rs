@@ -137,7 +137,7 @@ impl Schemas {
         }
         let schema = self.resolve(schema);
         if schema["x-kubernetes-int-or-string"] == true {
-            // Generated definitions have quantities in this form.
+            // Generated CRDs have quantities in this form.
             let pattern = schema["pattern"].as_str().unwrap_or_default();
             let is_quantity = pattern.contains("[KMGTPE]i");
             return Some(if is_quantity {

@@ -46,7 +46,7 @@ struct Sums<'a> {
     lasted: Duration,
     kinds: BTreeMap<&'a str, Kind>,
     handlers: BTreeMap<(&'a str, &'a str), Handler>,
-    /// Hand-outs of keys.
+    /// Dequeues of keys.
     keys: BTreeMap<(&'a str, &'a str), usize>,
     waits: Vec<(Duration, Duration, String)>,
     calls: Vec<(Duration, Duration, String)>,

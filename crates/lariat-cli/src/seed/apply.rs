@@ -118,7 +118,7 @@ impl Applier<'_> {
         let resource = served
             .iter()
             .find(|each| each.kind == kind && !each.name.contains('/'))
-            .ok_or_else(|| anyhow!("{version} {kind} is not served; is its definition missing?"))?;
+            .ok_or_else(|| anyhow!("{version} {kind} is not served; is its CRD missing?"))?;
         let namespace = match document.text("/metadata/namespace") {
             "" => NAMESPACE,
             namespace => namespace,

@@ -130,7 +130,7 @@ fn yaml_value(document: &str) -> Result<Value> {
     if document.lines().all(is_blank) {
         return Ok(Value::Null);
     }
-    // The user's own files are trusted, and bundles of definitions are large.
+    // The user's own files are trusted, and bundles of CRDs are large.
     let options = serde_saphyr::options! { budget: None, with_snippet: false };
     serde_saphyr::from_str_with_options(document, options).map_err(|error| anyhow!("{error}"))
 }

@@ -119,7 +119,7 @@ async fn what_cannot_be_is_said_in_one_line() {
             &["cluster", "--listen", "127.0.0.1:0", "--seed", orphan],
             1,
             format!(
-                "error: {orphan}, document 1, Widget a: demo.dev/v1 Widget is not served; is its definition missing?\n"
+                "error: {orphan}, document 1, Widget a: demo.dev/v1 Widget is not served; is its CRD missing?\n"
             ),
         ),
         (

@@ -59,10 +59,10 @@ impl Attributes {
 
     /// Returns the error for a user without the permission.
     pub(crate) fn denied(&self, user: &str) -> ApiError {
-        let why = self.forbidden_message(user);
+        let reason = self.forbidden_message(user);
         let message = match self.about() {
-            Some(about) => format!("{about} is forbidden: {why}"),
-            None => format!("forbidden: {why}"),
+            Some(about) => format!("{about} is forbidden: {reason}"),
+            None => format!("forbidden: {reason}"),
         };
         let error = ApiError::denied(message);
         match &self.subject {

@@ -21,12 +21,12 @@ pub(super) fn refuse(server: &Server, arrival: &Arrival) -> Result<(), ApiError>
     }
     if arrival.has_header("origin") {
         let message = "requests of web pages, which have an Origin header, are refused: this cluster is open to \
-            whoever reaches it; let it require a token";
+            everybody who reaches it; let it require a token";
         return Err(ApiError::forbidden_as_a_whole(message));
     }
     // Elsewhere than on a loopback address a cluster may well have a name.
     if access.is_local && !arrival.hosts().all(is_address_or_localhost) {
-        let message = "the Host header is refused: this cluster is open to whoever reaches it, and listens on a \
+        let message = "the Host header is refused: this cluster is open to everybody who reaches it, and listens on a \
             loopback address; use the address or localhost, or let it require a token";
         return Err(ApiError::forbidden_as_a_whole(message));
     }

@@ -209,7 +209,7 @@ impl ClusterBuilder {
     ///
     /// The next cluster with this file continues where this one ended. The file is made if it is missing, readable by
     /// its owner alone; its directory has to be there. Beside it lies `-wal`, which belongs to it. A write is answered,
-    /// and shown to watchers, when it is on disk: nothing that a client has heard of is lost, whenever the process or
+    /// and shown to watchers, when it is on disk: nothing that a client has seen is lost, whenever the process or
     /// the machine ends. Writes that come together share one flush of the disk. Reads are answered from memory, but not
     /// before that which they show is on disk.
     ///

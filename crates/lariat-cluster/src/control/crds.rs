@@ -17,7 +17,7 @@ impl CrdController {
     pub(super) fn new() -> Self {
         Self {
             definitions: Definitions::default(),
-            // What was served before a rewind may have no definition any more.
+            // What was served before a rewind may have no CRD any more.
             is_due: true,
         }
     }
@@ -25,7 +25,7 @@ impl CrdController {
 
 impl Controller for CrdController {
     fn observe(&mut self, plane: &Plane, change: &Change) {
-        // A definition that goes waits for its instances to be gone.
+        // A CRD that goes waits for its instances to be gone.
         self.is_due |= change.table == plane.server.kinds.definitions
             || (change.event.event == EventType::Deleted
                 && self.definitions.waits_for(change.table));

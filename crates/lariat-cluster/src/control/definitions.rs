@@ -19,14 +19,14 @@ use crate::store::{Ending, Range, Stored, Write};
 use crate::strategy::{self, Part, Replacement};
 use crate::verbs;
 
-/// Why a definition is not established that cannot be compiled.
+/// Why a CRD is not established that cannot be compiled.
 const UNSERVABLE: &str = "CannotBeServed";
 
-/// What the controller has done about each definition, by the definition's name.
+/// What the controller has done about each CRD, by the CRD's name.
 #[derive(Debug, Default)]
 pub(super) struct Definitions {
     served: BTreeMap<String, Served>,
-    /// When each definition that waits for it is established, by its uid.
+    /// When each CRD that waits for it is established, by its uid.
     establishing: HashMap<Arc<str>, Instant>,
 }
 
@@ -41,10 +41,10 @@ struct Served {
     terminating: Arc<AtomicBool>,
 }
 
-/// A definition that is looked at.
+/// A CRD that is looked at.
 struct Look<'a> {
     server: &'a Server,
-    /// The resource of definitions.
+    /// The resource of CRDs.
     resource: &'a Resource,
     stored: &'a Arc<Stored>,
     object: Object,
@@ -53,7 +53,7 @@ struct Look<'a> {
 }
 
 impl Definitions {
-    /// Moves every definition one step on.
+    /// Moves every CRD one step on.
     ///
     /// A step commits, which leads to the next look.
     pub(super) fn reconcile(&mut self, server: &Server) {
@@ -80,7 +80,7 @@ impl Definitions {
                 object,
                 definition,
             };
-            // A defect met by one definition must not end the looks at the others.
+            // A defect met by one CRD must not end the looks at the others.
             let step = AssertUnwindSafe(|| self.step(&look, &mut accepted));
             if catch_unwind(step).is_err() {
                 let name = stored.key().name();
@@ -93,18 +93,18 @@ impl Definitions {
         }
     }
 
-    /// Returns whether a definition that goes waits for objects of a table to be gone.
+    /// Returns whether a CRD that goes waits for objects of a table to be gone.
     pub(super) fn waits_for(&self, table: TableId) -> bool {
         let mut served = self.served.values();
         served.any(|each| each.table == table && each.terminating.load(Ordering::Relaxed))
     }
 
-    /// Returns when the next definition is established.
+    /// Returns when the next CRD is established.
     pub(super) fn due(&self) -> Option<Instant> {
         self.establishing.values().min().copied()
     }
 
-    /// Returns whether a definition with accepted names is established only later.
+    /// Returns whether a CRD with accepted names is established only later.
     fn is_too_early(&mut self, look: &Look<'_>) -> bool {
         let now = Instant::now();
         let uid = look.stored.shared_uid();
@@ -124,13 +124,13 @@ impl Definitions {
         }
     }
 
-    /// Says that a definition cannot be served, and serves it no longer.
+    /// Says that a CRD cannot be served, and serves it no longer.
     ///
-    /// Definitions are checked when they are written, but a data file may have one from before a check.
+    /// CRDs are checked when they are written, but a data file may have one from before a check.
     fn refuse(&mut self, look: &Look<'_>, error: &str) {
         self.retire(look.server, look.stored.key().name());
         if !look.stored.is_deleting() {
-            let message = format!("the definition cannot be served: {error}");
+            let message = format!("the CRD cannot be served: {error}");
             look.write_condition("Established", "False", UNSERVABLE, &message);
         }
     }
@@ -173,11 +173,11 @@ impl Definitions {
         Ok(())
     }
 
-    /// Serves a definition as it is at present, under the names it holds.
+    /// Serves a CRD as it is at present, under the names it holds.
     fn serve(&mut self, look: &Look<'_>, names: &Names) -> Result<(), String> {
         let name = look.stored.key().name();
         let spec = look.object.get("spec").unwrap_or(&Value::Null);
-        // A definition that was going may be back, with a snapshot that was restored.
+        // A CRD that was going may be back, with a snapshot that was restored.
         let known = self.served.get(name);
         let returns = known.is_some_and(|served| served.terminating.load(Ordering::Relaxed));
         // A generation does not identify a specification: a snapshot may take it back.
@@ -196,7 +196,7 @@ impl Definitions {
         let resources = resources_of(&definition, table, &terminating, changed_at)?;
         look.server.kinds.serve(table, resources);
         if known.is_some() {
-            // What watchers see depends on the definition, so they have to watch again.
+            // What watchers see depends on the CRD, so they have to watch again.
             look.server.store.end_watches(Some(table), Ending::Drained);
         }
         let served = Served {
@@ -209,7 +209,7 @@ impl Definitions {
         Ok(())
     }
 
-    /// Deletes the instances of a definition, then lets it go.
+    /// Deletes the instances of a CRD, then lets it go.
     fn take_away(&mut self, look: &Look<'_>) {
         if !finalizers(&look.object).contains(&CLEANUP) {
             return;
@@ -222,7 +222,7 @@ impl Definitions {
             return;
         }
         let name = look.stored.key().name();
-        // A cluster that starts with a definition that is going has to serve what it still holds.
+        // A cluster that starts with a CRD that is going has to serve what it still holds.
         let mut is_unservable = look.reason("Established") == Some(UNSERVABLE);
         if look.condition("Established") == Some("True") && !self.served.contains_key(name) {
             is_unservable = self.serve(look, &look.accepted_names()).is_err();
@@ -239,7 +239,7 @@ impl Definitions {
         look.release();
     }
 
-    /// Stops serving what has no definition any more.
+    /// Stops serving what has no CRD any more.
     fn retire_missing(&mut self, server: &Server, present: &[Arc<Stored>]) {
         let is_missing = |name: &&String| present.iter().all(|each| each.key().name() != **name);
         let missing: Vec<String> = self.served.keys().filter(is_missing).cloned().collect();
@@ -366,7 +366,7 @@ impl Look<'_> {
         strategy::set_condition(object, condition, &self.server.clock.now());
     }
 
-    /// Takes away the finalizer that held the definition.
+    /// Takes away the finalizer that held the CRD.
     fn release(&self) {
         let mut object = self.object.clone();
         let rest: Vec<String> = finalizers(&object)

@@ -7,14 +7,14 @@ use serde_json::{Value, json};
 
 use crate::store::Stored;
 
-/// The names that definitions hold, with their group.
+/// The names that CRDs hold, with their group.
 #[derive(Debug)]
 pub(super) struct Accepted {
-    /// The definition's name, its group, its accepted names.
+    /// The CRD's name, its group, its accepted names.
     held: Vec<(String, String, Names)>,
 }
 
-/// Whether a definition gets the names it asks for.
+/// Whether a CRD gets the names it asks for.
 #[derive(Debug)]
 pub(super) struct Decision {
     /// The names it holds from now on.
@@ -37,7 +37,7 @@ impl Accepted {
         }
     }
 
-    /// Decides for one definition, which holds the names it gets from now on.
+    /// Decides for one CRD, which holds the names it gets from now on.
     pub(super) fn decide(&mut self, definition: &str, spec: &Spec) -> Decision {
         let decision = self.look(definition, spec);
         self.held.retain(|(name, _, _)| name != definition);

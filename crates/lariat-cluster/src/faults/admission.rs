@@ -20,8 +20,8 @@ const LEGACY: [&str; 7] = [
 ];
 
 /// Refuses a write for a reason.
-pub(super) fn rejected(call: &Call, why: &str) -> ApiError {
-    ApiError::forbidden(&call.resource, &name(call), why)
+pub(super) fn rejected(call: &Call, reason: &str) -> ApiError {
+    ApiError::forbidden(&call.resource, &name(call), reason)
 }
 
 /// Refuses a creation because a quota is used up.
@@ -40,11 +40,11 @@ pub(super) fn over_quota(call: &Call, quota: &str) -> ApiError {
     };
     let page = call.server.store.range(resource.table, &range);
     let used = page.map_or(0, |page| page.objects.len());
-    let why = format!(
+    let reason = format!(
         "exceeded quota: {quota}, requested: {counted}=1, used: {counted}={used}, limited: \
          {counted}={used}"
     );
-    rejected(call, &why)
+    rejected(call, &reason)
 }
 
 /// Returns the name of the object, which creations have only in their body.

@@ -15,7 +15,7 @@ pub(crate) fn before_verb(call: &Call) -> Result<(), ApiError> {
     match call.fault() {
         Some(Action::Conflict) => touch::touch(call),
         Some(Action::Recreate(name)) => recreate::recreate(call, name),
-        Some(Action::Reject(why)) => return Err(admission::rejected(call, why)),
+        Some(Action::Reject(reason)) => return Err(admission::rejected(call, reason)),
         Some(Action::ExceedQuota(quota)) => return Err(admission::over_quota(call, quota)),
         Some(Action::RefuseWatchList) => return Err(query::initial_events_unknown()),
         _ => {}

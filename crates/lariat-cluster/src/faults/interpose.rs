@@ -143,6 +143,6 @@ async fn cut_off(isolated: &mut Receiver<Vec<Isolated>>, client: &str) -> bool {
     std::future::pending().await
 }
 
-fn lost(why: &str) -> io::Error {
-    io::Error::new(io::ErrorKind::ConnectionReset, why)
+fn lost(reason: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::ConnectionReset, reason)
 }

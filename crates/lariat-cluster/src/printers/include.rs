@@ -26,8 +26,8 @@ impl Include {
             Some("None") => Self::None,
             Some("Object") => Self::Object,
             Some(other) => {
-                let why = "must be 'Metadata', 'Object', 'None', or empty";
-                let cause = StatusCause::invalid("includeObject", &other.into(), why);
+                let reason = "must be 'Metadata', 'Object', 'None', or empty";
+                let cause = StatusCause::invalid("includeObject", &other.into(), reason);
                 return Err(ApiError::bad_request(format!(
                     "Unable to convert to Table as requested: {}",
                     cause.text()

@@ -32,12 +32,12 @@ impl ApiError {
 impl From<PatchError> for ApiError {
     fn from(error: PatchError) -> Self {
         match error {
-            PatchError::Unreadable(why) => {
-                Self::bad_request(format!("error decoding patch: {why}"))
+            PatchError::Unreadable(reason) => {
+                Self::bad_request(format!("error decoding patch: {reason}"))
             }
             PatchError::TooManyOperations { limit, sent } => Self::too_many_operations(limit, sent),
-            PatchError::Malformed(why) => Self::bad_request(why),
-            PatchError::Unmergeable(why) => Self::internal(why),
+            PatchError::Malformed(reason) => Self::bad_request(reason),
+            PatchError::Unmergeable(reason) => Self::internal(reason),
             _ => Self::rejected_patch(),
         }
     }

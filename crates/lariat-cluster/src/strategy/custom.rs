@@ -1,4 +1,4 @@
-//! What the schema of a definition does to custom resources.
+//! What the schema of a CRD does to custom resources.
 
 use lariat_apimachinery::cause::StatusCause;
 use lariat_apimachinery::kinds::{Resource, Scale};

@@ -27,8 +27,8 @@ pub(crate) fn validate(resource: &Resource, object: &Object) -> Vec<StatusCause>
         causes.extend(error.map(|rule| StatusCause::invalid(PATH, &(*name).into(), rule)));
     }
     if all.contains(&ORPHAN) && all.contains(&FOREGROUND) {
-        let why = format!("finalizer {ORPHAN} and {FOREGROUND} cannot be both set");
-        causes.push(StatusCause::invalid(PATH, &all.clone().into(), &why));
+        let reason = format!("finalizer {ORPHAN} and {FOREGROUND} cannot be both set");
+        causes.push(StatusCause::invalid(PATH, &all.clone().into(), &reason));
     }
     // Servers of their own check only the rules above.
     let groups = ["apiextensions.k8s.io", "apiregistration.k8s.io"];
@@ -43,9 +43,9 @@ fn plain(all: &[&str]) -> Vec<StatusCause> {
     let is_plain =
         |name: &str| !name.contains('/') && !matches!(name, "kubernetes" | ORPHAN | FOREGROUND);
     let found = all.iter().enumerate().filter(|(_, name)| is_plain(name));
-    let why = "name is neither a standard finalizer name nor is it fully qualified";
+    let reason = "name is neither a standard finalizer name nor is it fully qualified";
     let cause = |(at, name): (usize, &&str)| {
-        StatusCause::invalid(&format!("{PATH}[{at}]"), &(*name).into(), why)
+        StatusCause::invalid(&format!("{PATH}[{at}]"), &(*name).into(), reason)
     };
     found.map(cause).collect()
 }

@@ -52,7 +52,7 @@ pub(crate) fn deduplicate(object: &mut Object) -> Vec<String> {
 }
 
 fn two_controllers(second: &Value, first: &Value) -> StatusCause {
-    let why = format!(
+    let reason = format!(
         "Only one reference can have Controller set to true. Found \"true\" in references for \
          {}/{} and {}/{}",
         text(first, "kind"),
@@ -60,14 +60,14 @@ fn two_controllers(second: &Value, first: &Value) -> StatusCause {
         text(second, "kind"),
         text(second, "name"),
     );
-    StatusCause::invalid(PATH, second, &why)
+    StatusCause::invalid(PATH, second, &reason)
 }
 
 fn validate_one(reference: &Value) -> Vec<StatusCause> {
     let mut causes = Vec::new();
-    let mut invalid = |field: &str, value: &str, why: &str| {
+    let mut invalid = |field: &str, value: &str, reason: &str| {
         let path = format!("{PATH}.{field}");
-        causes.push(StatusCause::invalid(&path, &value.into(), why));
+        causes.push(StatusCause::invalid(&path, &value.into(), reason));
     };
     let api_version = text(reference, "apiVersion");
     let (group, version) = match api_version.split_once('/') {
@@ -77,19 +77,19 @@ fn validate_one(reference: &Value) -> Vec<StatusCause> {
     if version.is_empty() {
         invalid("apiVersion", api_version, "version must not be empty");
     }
-    for (field, why) in [
+    for (field, reason) in [
         ("kind", "must not be empty"),
         ("name", "must not be empty"),
         ("uid", "must not be empty"),
     ] {
         if text(reference, field).is_empty() {
-            invalid(field, text(reference, field), why);
+            invalid(field, text(reference, field), reason);
         }
     }
     // An Event ends by time, so what it owned would end with it.
     if matches!(group, "" | "events.k8s.io") && text(reference, "kind") == "Event" {
-        let why = format!("{group}/{version}, Kind=Event is disallowed from being an owner");
-        causes.push(StatusCause::invalid(PATH, reference, &why));
+        let reason = format!("{group}/{version}, Kind=Event is disallowed from being an owner");
+        causes.push(StatusCause::invalid(PATH, reference, &reason));
     }
     causes
 }

@@ -97,8 +97,8 @@ pub(crate) fn check_update(
 pub(crate) fn check_delete(resource: &Resource, name: &str) -> Result<(), ApiError> {
     let protected = matches!(name, "default" | "kube-system" | "kube-public");
     if special(resource) == Some(Special::Namespace) && protected {
-        let why = "this namespace may not be deleted";
-        return Err(ApiError::forbidden(resource, name, why));
+        let reason = "this namespace may not be deleted";
+        return Err(ApiError::forbidden(resource, name, reason));
     }
     Ok(())
 }

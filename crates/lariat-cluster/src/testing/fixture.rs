@@ -117,7 +117,7 @@ pub fn object(api_version: &str, kind: &str, name: &str) -> Fixture {
 ///
 /// # Cancel safety
 ///
-/// Dropping the future may leave the definition created.
+/// Dropping the future may leave the CRD created.
 pub async fn define(client: &Client, definition: &Fixture) -> Result<(), WaitError> {
     let wait = Wait::new(&definition.api(client), &definition.name());
     match definition.create(client).await {

@@ -34,7 +34,7 @@ impl Continuation {
 
     pub(super) fn parse(token: &str) -> Result<Self, ApiError> {
         let invalid =
-            |why: &str| ApiError::bad_request(format!("continue key is not valid: {why}"));
+            |reason: &str| ApiError::bad_request(format!("continue key is not valid: {reason}"));
         let bytes = BASE64
             .decode(token)
             .map_err(|error| invalid(&error.to_string()))?;

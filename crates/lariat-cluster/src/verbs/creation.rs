@@ -52,7 +52,7 @@ impl Creation<'_> {
     pub(crate) fn create_as(&self, manager: &str, mut object: Object) -> Result<(), ApiError> {
         self.resource.set_type(&mut object);
         let read = form::read(self.resource, &mut object);
-        read.map_err(|why| form::refuse_body(self.resource, &why))?;
+        read.map_err(|reason| form::refuse_body(self.resource, &reason))?;
         strategy::deduplicate_owners(&mut object);
         let part = Part::Main;
         ownership::account_as(self.server, self.resource, part, manager, None, &mut object);
@@ -131,8 +131,8 @@ impl Creation<'_> {
         match refused {
             Refused::Raced => ApiError::already_exists(self.resource, name, false),
             Refused::KindTerminating => {
-                let why = "create not allowed while custom resource definition is terminating";
-                ApiError::forbidden(self.resource, name, why)
+                let reason = "create not allowed while custom resource definition is terminating";
+                ApiError::forbidden(self.resource, name, reason)
             }
             Refused::NamespaceTerminating => {
                 ApiError::namespace_terminating(self.resource, name, namespace)

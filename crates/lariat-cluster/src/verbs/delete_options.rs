@@ -110,9 +110,9 @@ impl DeleteOptions {
         let mut causes = Vec::new();
         if let Some(policy) = &self.propagation_policy {
             if self.orphan_dependents.is_some() {
-                let why = "orphanDependents and deletionPropagation cannot be both set";
+                let reason = "orphanDependents and deletionPropagation cannot be both set";
                 let value = policy.as_str().into();
-                causes.push(StatusCause::invalid("propagationPolicy", &value, why));
+                causes.push(StatusCause::invalid("propagationPolicy", &value, reason));
             }
             if Propagation::parse(policy).is_none() {
                 let supported = r#""Foreground", "Background", "Orphan", "nil""#;
@@ -150,8 +150,8 @@ impl DeleteOptions {
         ];
         let given = others.iter().filter(|(_, given)| *given);
         let cause = |(other, _): &(&str, bool)| {
-            let why = format!("cannot be set together with {other}");
-            StatusCause::invalid(field, &true.into(), &why)
+            let reason = format!("cannot be set together with {other}");
+            StatusCause::invalid(field, &true.into(), &reason)
         };
         given.map(cause).collect()
     }

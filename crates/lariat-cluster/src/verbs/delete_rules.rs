@@ -64,7 +64,7 @@ enum Way {
     AtOnce,
     /// After a grace period: Pods.
     Gracefully,
-    /// After the control plane has done its part: namespaces and definitions.
+    /// After the control plane has done its part: namespaces and CRDs.
     Emptied,
 }
 

@@ -50,7 +50,7 @@ pub(super) fn normalize(
     origin: Origin,
     duplicates: Vec<String>,
 ) -> Result<(), ApiError> {
-    let unknown = read(&call.resource, object).map_err(|why| refuse(call, origin, &why))?;
+    let unknown = read(&call.resource, object).map_err(|reason| refuse(call, origin, &reason))?;
     let quoted = |what: &str, paths: Vec<String>| {
         let texts = paths
             .into_iter()
@@ -60,8 +60,8 @@ pub(super) fn normalize(
     let problems = [quoted("unknown", unknown), quoted("duplicate", duplicates)].concat();
     match Validation::of(call) {
         Validation::Strict if !problems.is_empty() => {
-            let why = format!("strict decoding error: {}", problems.join(", "));
-            return Err(refuse(call, origin, &why));
+            let reason = format!("strict decoding error: {}", problems.join(", "));
+            return Err(refuse(call, origin, &reason));
         }
         Validation::Warn => problems
             .into_iter()
@@ -98,21 +98,21 @@ pub(super) fn read(resource: &Resource, object: &mut Object) -> Result<Vec<Strin
     Ok(unknown)
 }
 
-fn refuse(call: &Call, origin: Origin, why: &str) -> ApiError {
+fn refuse(call: &Call, origin: Origin, reason: &str) -> ApiError {
     match origin {
-        Origin::Body => refuse_body(&call.resource, why),
+        Origin::Body => refuse_body(&call.resource, reason),
         Origin::Patch => {
             let patch = String::from_utf8_lossy(&call.body).into_owned();
-            let cause = StatusCause::invalid("patch", &Value::from(patch), why);
+            let cause = StatusCause::invalid("patch", &Value::from(patch), reason);
             ApiError::invalid_patch(cause)
         }
     }
 }
 
 /// Refuses an object that is none of its kind.
-pub(super) fn refuse_body(resource: &Resource, why: &str) -> ApiError {
+pub(super) fn refuse_body(resource: &Resource, reason: &str) -> ApiError {
     let Resource { kind, version, .. } = resource;
     ApiError::bad_request(format!(
-        "{kind} in version {version:?} cannot be handled as a {kind}: {why}"
+        "{kind} in version {version:?} cannot be handled as a {kind}: {reason}"
     ))
 }

@@ -21,8 +21,8 @@ fn of_list(query: &Query) -> Vec<StatusCause> {
     let mut causes = Vec::new();
     if let Some(version_match) = query.text(MATCH) {
         if query.text("resourceVersion").is_none() {
-            let why = "resourceVersionMatch is forbidden unless resourceVersion is provided";
-            causes.push(StatusCause::forbidden(MATCH, why));
+            let reason = "resourceVersionMatch is forbidden unless resourceVersion is provided";
+            causes.push(StatusCause::forbidden(MATCH, reason));
         }
         causes.extend(with_continue(query));
         if !matches!(version_match, "Exact" | "NotOlderThan") {
@@ -30,13 +30,13 @@ fn of_list(query: &Query) -> Vec<StatusCause> {
             causes.push(StatusCause::unsupported(MATCH, version_match, supported));
         }
         if version_match == "Exact" && query.text("resourceVersion") == Some("0") {
-            let why = "resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"";
-            causes.push(StatusCause::forbidden(MATCH, why));
+            let reason = "resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"";
+            causes.push(StatusCause::forbidden(MATCH, reason));
         }
     }
     if query.initial_events().is_some() {
-        let why = "sendInitialEvents is forbidden for list";
-        causes.push(StatusCause::forbidden("sendInitialEvents", why));
+        let reason = "sendInitialEvents is forbidden for list";
+        causes.push(StatusCause::forbidden("sendInitialEvents", reason));
     }
     causes
 }
@@ -46,16 +46,16 @@ fn of_watch(query: &Query) -> Vec<StatusCause> {
     let version_match = query.text(MATCH);
     let sends_initial = query.initial_events().is_some();
     if sends_initial && version_match != Some("NotOlderThan") {
-        let why = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan";
-        causes.push(StatusCause::forbidden(MATCH, why));
+        let reason = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan";
+        causes.push(StatusCause::forbidden(MATCH, reason));
     }
     let Some(version_match) = version_match else {
         return causes;
     };
     if !sends_initial {
-        let why =
+        let reason =
             "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided";
-        causes.push(StatusCause::forbidden(MATCH, why));
+        causes.push(StatusCause::forbidden(MATCH, reason));
     }
     if version_match != "NotOlderThan" {
         causes.push(StatusCause::unsupported(
@@ -70,6 +70,6 @@ fn of_watch(query: &Query) -> Vec<StatusCause> {
 
 fn with_continue(query: &Query) -> Option<StatusCause> {
     query.text("continue")?;
-    let why = "resourceVersionMatch is forbidden when continue is provided";
-    Some(StatusCause::forbidden(MATCH, why))
+    let reason = "resourceVersionMatch is forbidden when continue is provided";
+    Some(StatusCause::forbidden(MATCH, reason))
 }

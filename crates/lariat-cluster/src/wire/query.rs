@@ -185,9 +185,9 @@ pub(crate) fn bad_dry_run(options: &str, value: &str) -> ApiError {
 
 /// The answer of a server that knows no initial events.
 pub(crate) fn initial_events_unknown() -> ApiError {
-    let why =
+    let reason =
         "sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled";
-    list_options(&[StatusCause::forbidden("sendInitialEvents", why)])
+    list_options(&[StatusCause::forbidden("sendInitialEvents", reason)])
 }
 
 fn list_options(causes: &[StatusCause]) -> ApiError {

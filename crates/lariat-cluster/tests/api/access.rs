@@ -222,8 +222,8 @@ async fn reviews_are_checked_and_not_kept() {
         .await
         .fails(405, "MethodNotAllowed");
     let path = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
-    let nobody = json!({"spec": {"nonResourceAttributes": {"verb": "get", "path": "/"}}});
-    let status = bench.post(path, &nobody).await.fails(422, "Invalid");
+    let no_user = json!({"spec": {"nonResourceAttributes": {"verb": "get", "path": "/"}}});
+    let status = bench.post(path, &no_user).await.fails(422, "Invalid");
     assert_eq!(text(&status, "/details/causes/0/field"), "spec.user");
     let path = format!("{ACCOUNTS}/none/token");
     bench.post(&path, &json!({})).await.fails(404, "NotFound");

@@ -46,13 +46,13 @@ async fn rules_are_added_listed_and_taken_away() {
             "verb": "list", "resource": "configmaps", "times": 2}),
         json!({"action": "noAnswer", "client": "x/", "probability": 0.5, "forSeconds": 1.5}),
         json!({"action": {"cutWatch": {"events": 3}}, "kind": "Pod", "skip": 1}),
-        json!({"action": {"delay": {"seconds": 0.25}}, "name": "nobody"}),
+        json!({"action": {"delay": {"seconds": 0.25}}, "name": "unmatched"}),
         json!({"action": "garble", "namespace": "nowhere", "subresource": "status"}),
-        json!({"action": {"delayReply": {"seconds": 2.5}}, "name": "nobody"}),
-        json!({"action": "noReply", "name": "nobody"}),
-        json!({"action": {"cutBody": {"bytes": 7}}, "name": "nobody"}),
-        json!({"action": "gone", "name": "nobody"}),
-        json!({"action": {"limitRequests": {"requests": 400}}, "name": "nobody"}),
+        json!({"action": {"delayReply": {"seconds": 2.5}}, "name": "unmatched"}),
+        json!({"action": "noReply", "name": "unmatched"}),
+        json!({"action": {"cutBody": {"bytes": 7}}, "name": "unmatched"}),
+        json!({"action": "gone", "name": "unmatched"}),
+        json!({"action": {"limitRequests": {"requests": 400}}, "name": "unmatched"}),
     ];
     for rule in &rules {
         post(&bench, "/lariat/faults", rule).await;

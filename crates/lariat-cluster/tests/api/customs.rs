@@ -1,11 +1,11 @@
-//! Custom resources under the schemas of their definitions.
+//! Custom resources under the schemas of their CRDs.
 
 use crate::bench::{Answer, Bench, DEFINITIONS, text, version};
 use crate::kinds::{WIDGETS, definition, widget};
 use http::Method;
 use serde_json::{Value, json};
 
-/// A definition of widgets of which the spec has the given properties, in both versions.
+/// A CRD of widgets of which the spec has the given properties, in both versions.
 fn widgets(properties: &Value) -> Value {
     let mut definition = definition("widgets", "Widget", "Namespaced");
     for at in 0..2 {
@@ -162,7 +162,7 @@ async fn a_deprecated_version_warns() {
 
 const SPEC: &str = "spec.validation.openAPIV3Schema.properties[spec]";
 
-/// Checks the only error of a definition whose schema of `spec` is the given one.
+/// Checks the only error of a CRD whose schema of `spec` is the given one.
 ///
 /// The expected path starts there.
 async fn refuses_schema(schema: &Value, expected: &str) {
@@ -237,7 +237,7 @@ async fn rules_have_to_compile() {
     }
 }
 
-/// Checks the first thing that is wrong with a definition in which one member is the given one.
+/// Checks the first thing that is wrong with a CRD in which one member is the given one.
 async fn refuses_part(parent: &str, (member, value): (&str, Value), expected: &str) {
     let bench = Bench::new().await;
     let mut definition = widgets(&json!({}));
@@ -330,7 +330,7 @@ async fn versions_are_checked_one_by_one() {
 
 #[tokio::test(start_paused = true)]
 async fn a_whole_number_is_the_same_however_it_is_written() {
-    // Rust writes 100.0 and Go 100, and both apply the same definition.
+    // Rust writes 100.0 and Go 100, and both apply the same CRD.
     let bench =
         bench(json!({"n": {"type": "number", "maximum": 100.0, "default": 1.0}, "half": {"type": "number"}})).await;
     let path = format!("{DEFINITIONS}/widgets.demo.dev");

@@ -1,4 +1,4 @@
-//! Paths of definitions: what they may be, and what becomes of a stored one that cannot be served.
+//! Paths of CRDs: what they may be, and what becomes of a stored one that cannot be served.
 
 use crate::bench::{Bench, DEFINITIONS, text};
 use crate::kinds::{WIDGETS, definition, widget};
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 const WIDGETS_DEFINITION: &str =
     "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.demo.dev";
 
-/// The definition of Widgets, with a column in each version.
+/// The CRD of Widgets, with a column in each version.
 fn with_column(path: &str) -> Value {
     let mut widgets = definition("widgets", "Widget", "Namespaced");
     for version in 0..2 {
@@ -97,7 +97,7 @@ async fn what_is_accepted_is_served_after_a_restart_too() {
     assert_eq!(table(&bench).await["rows"][0]["cells"], json!(["a", null]));
 }
 
-/// Changes how the definition of Widgets is stored, as a version without a check may have stored it.
+/// Changes how the CRD of Widgets is stored, as a version without a check may have stored it.
 fn store(directory: &Directory, old: &str, new: &str) {
     let file = rusqlite::Connection::open(directory.file());
     let file = file.expect("it is a data file");

@@ -275,7 +275,7 @@ impl Run {
         .await;
     }
 
-    /// Creates or deletes a definition, and reads what discovery and OpenAPI say.
+    /// Creates or deletes a CRD, and reads what discovery and OpenAPI say.
     async fn define(&mut self) {
         let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
         let plural = pick(&mut self.rng, &["widgets", "gadgets", "nosuches"]);

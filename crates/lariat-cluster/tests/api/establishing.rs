@@ -1,4 +1,4 @@
-//! When definitions are established, and what is said of one that goes, on paused time.
+//! When CRDs are established, and what is said of one that goes, on paused time.
 
 use std::time::Duration;
 

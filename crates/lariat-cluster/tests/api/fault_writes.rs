@@ -19,7 +19,7 @@ async fn the_nth_update_conflicts_with_a_foreign_change() {
     object["data"]["a"] = json!("3");
     bench.put(&path, &object).await.fails(409, "Conflict");
 
-    // Whoever reads again and tries again succeeds, and both changes are there.
+    // A client that reads and tries again succeeds, and both changes are there.
     let mut object = bench.get(&path).await.json();
     assert_eq!(object["data"]["a"], "2");
     let touched = object["metadata"]["annotations"]["lariat/touched"].clone();

@@ -150,7 +150,7 @@ pub(crate) fn sound(rng: &mut Rng, plural: &str, name: &str) -> Value {
     object
 }
 
-/// Returns a definition with a schema of some depth.
+/// Returns a CRD with a schema of some depth.
 fn custom(rng: &mut Rng) -> Value {
     let plural = pick(rng, &["gadgets", "gizmos"]);
     let mut made = definition(plural, "Gadget", pick(rng, &["Namespaced", "Cluster"]));

@@ -284,7 +284,7 @@ async fn a_quiet_watch_that_has_seen_everything_outlives_a_compaction() {
         .post(secrets, &json!({"metadata": {"name": "s"}}))
         .await;
     assert_eq!(watch.short().await, "ADDED s");
-    // Whoever comes only now has to list.
+    // A watch that begins only now has to list.
     let mut late = bench.watch(&query).await;
     assert_eq!(late.event().await.1["code"], 410);
 }

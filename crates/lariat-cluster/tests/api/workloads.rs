@@ -291,7 +291,7 @@ async fn a_test_lets_a_pod_fail() {
         bench.make(PODS, &pod).await;
     }
     settle().await;
-    for name in ["never", "always", "nobody"] {
+    for name in ["never", "always", "unmatched"] {
         bench.cluster.workloads().fail_pod("default", name);
     }
     sleep(Duration::from_secs(1)).await;

@@ -132,9 +132,9 @@ async fn an_update_must_be_based_on_the_present_version() {
         .put(ONE, &json!({"metadata": {"name": "b"}}))
         .await
         .fails(400, "BadRequest");
-    let nobody = format!("{CONFIG_MAPS}/nobody");
+    let missing = format!("{CONFIG_MAPS}/missing");
     bench
-        .put(&nobody, &json!({"metadata": {"name": "nobody"}}))
+        .put(&missing, &json!({"metadata": {"name": "missing"}}))
         .await
         .fails(404, "NotFound");
 }
@@ -172,7 +172,7 @@ async fn merge_patches_change_what_they_name() {
         .fails(400, "BadRequest");
     bench.merge(ONE, json!([])).await.fails(400, "BadRequest");
     bench
-        .merge(&format!("{CONFIG_MAPS}/nobody"), json!({}))
+        .merge(&format!("{CONFIG_MAPS}/missing"), json!({}))
         .await
         .fails(404, "NotFound");
     let answer = bench

@@ -395,7 +395,7 @@ async fn a_handler_that_failed_for_good_is_called_again_when_its_options_say() {
         .max_retries(1)
         .requeue_final(|object| {
             let name = object.map(|object| object.key().name().to_owned());
-            assert_ne!(name.as_deref(), Some("b"), "a defect of whoever says when");
+            assert_ne!(name.as_deref(), Some("b"), "a defect of the predicate");
             name.map(|_| 60 * SECOND)
         });
     let registration = bench.config_maps.register_handler(

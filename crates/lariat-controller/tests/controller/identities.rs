@@ -34,7 +34,7 @@ async fn handlers_of_one_watch_write_each_under_their_own_name() {
     ours.register_handler("handle's", writes).unwrap();
     bench
         .config_maps
-        .register_handler("nobody's", writes)
+        .register_handler("unbound", writes)
         .unwrap();
     bench.create("a").await;
     bench.start().await;

@@ -237,7 +237,7 @@ async fn requests_to_one_handler_do_not_use_up_its_retries() {
 async fn an_unused_kind_with_an_enqueued_key_ends_after_a_while() {
     let bench = Bench::with(|builder| builder.caches(|caches| caches.idle_grace(SECOND))).await;
     bench.start().await;
-    let request = Enqueue::now().to("nobody");
+    let request = Enqueue::now().to("missing");
     bench
         .config_maps
         .enqueue_with(&key("a"), &request)

@@ -19,7 +19,7 @@ pub(super) struct Comparison {
     pub(super) incompatible: Option<String>,
     /// Versions that this program needs and that are not served.
     pub(super) unserved: Vec<String>,
-    /// The versions of the installed definition and of ours, if the installed one is greater.
+    /// The versions of the installed CRD and of ours, if the installed one is greater.
     pub(super) newer: Option<(u64, u64)>,
 }
 
@@ -189,7 +189,7 @@ fn fixed(ours: &Value, theirs: &Value) -> Option<String> {
     let differs = |pointer: &&str| text(ours, pointer) != text(theirs, pointer);
     let different = pointers.into_iter().find(differs)?;
     Some(format!(
-        "its {} is {}, which this program has as {}, and which cannot be changed: delete the definition, and with it \
+        "its {} is {}, which this program has as {}, and which cannot be changed: delete the CRD, and with it \
          all its objects, or give the kind of this program another name",
         different[1..].replace('/', "."),
         text(theirs, different),

@@ -21,18 +21,18 @@ const PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_
 
 /// Installs CRDs, and waits until they are established and served.
 ///
-/// All are installed concurrently; the reports are in the order of the definitions.
+/// All are installed concurrently; the reports are in the order of the CRDs.
 ///
 /// A missing CRD is created. One that differs is patched, on the condition that it has not changed since it was read.
-/// Only what the definition contains is written. The following stays:
+/// Only what the CRD contains is written. The following stays:
 ///
-/// - labels and annotations of others, members of the specification that the definition does not have, and the status;
-/// - the conversion and its `caBundle`, unless the definition has them;
-/// - versions that the definition does not have, which a newer program may have added. They are reported. If objects
-///   are stored in one that is newer than all versions of the definition, it stays the storage version.
+/// - labels and annotations of others, members of the specification that the CRD does not have, and the status;
+/// - the conversion and its `caBundle`, unless the CRD has them;
+/// - versions that the CRD does not have, which a newer program may have added. They are reported. If objects
+///   are stored in one that is newer than all versions of the CRD, it stays the storage version.
 ///
 /// A CRD without differences is not written, so replicas that start at the same time do not conflict. A number can say
-/// which of two definitions is newer, see [`with_crd_version`](crate::with_crd_version); without it the last program
+/// which of two CRDs is newer, see [`with_crd_version`](crate::with_crd_version); without it the last program
 /// writes. [`Install`] sets whether anything is written at all.
 ///
 /// If a CRD is being deleted, its deletion is awaited and it is created again. Transient errors, such as conflicts and
@@ -176,7 +176,7 @@ impl Task<'_> {
                     // A short wait is not logged.
                     if pause >= PAUSES.1 && !self.is_logged {
                         let definition = self.requests.name;
-                        tracing::warn!(definition, missing, "a definition is waited for");
+                        tracing::warn!(definition, missing, "a CRD is waited for");
                         self.is_logged = true;
                     }
                     self.waiting = missing;
@@ -291,7 +291,7 @@ fn unusable(found: &Comparison, may_write: bool) -> Option<String> {
         return None;
     }
     Some(format!(
-        "does not serve {}, and may not be changed: install the definition of this program",
+        "does not serve {}, and may not be changed: install the CRD of this program",
         found.unserved.join(", ")
     ))
 }

@@ -37,7 +37,7 @@ debug_as_description!(InstallError, CrdError);
 #[non_exhaustive]
 pub enum CrdError {
     /// It has no name, or another one has the same name.
-    #[error("the definition {name:?} makes no sense: {reason}")]
+    #[error("the CRD {name:?} makes no sense: {reason}")]
     Invalid {
         /// The name, empty if it has none.
         name: String,
@@ -46,14 +46,14 @@ pub enum CrdError {
     },
     /// It is missing, and may not be created.
     #[error(
-        "the definition {name} is not installed; install it, or let this program do so with Install::CreateOrUpdate"
+        "the CRD {name} is not installed; install it, or let this program do so with Install::CreateOrUpdate"
     )]
     Missing {
         /// The name.
         name: String,
     },
     /// The installed CRD is incompatible with this program, and cannot be changed accordingly.
-    #[error("the definition {name} is installed, but {reason}")]
+    #[error("the CRD {name} is installed, but {reason}")]
     Incompatible {
         /// The name.
         name: String,
@@ -75,7 +75,7 @@ pub enum CrdError {
         source: Box<kube::Error>,
     },
     /// The API server refuses it.
-    #[error("cannot {verb} the definition {name}")]
+    #[error("cannot {verb} the CRD {name}")]
     Refused {
         /// The name.
         name: String,
@@ -85,7 +85,7 @@ pub enum CrdError {
         source: Box<kube::Error>,
     },
     /// It was not served in time.
-    #[error("the definition {name} was not ready within {after:?}: {missing}")]
+    #[error("the CRD {name} was not ready within {after:?}: {missing}")]
     NotReady {
         /// The name.
         name: String,

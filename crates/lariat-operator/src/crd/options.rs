@@ -5,7 +5,7 @@ use std::time::Duration;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 
 /// The annotation with the version number of a CRD.
-pub(super) const VERSION: &str = "lariat.dev/definition-version";
+pub(super) const VERSION: &str = "lariat.dev/crd-version";
 
 /// What may be written.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -87,7 +87,7 @@ impl CrdOptions {
 
 /// Sets the version number of a CRD, in an annotation.
 ///
-/// A definition with a smaller number, or without one, never overwrites one with a greater number. Use it for schemas
+/// A CRD with a smaller number, or without one, never overwrites one with a greater number. Use it for schemas
 /// that change without a new API version: while replicas of two releases run side by side, the older release leaves the
 /// CRD of the newer one. Increase it with every change. It is effective among programs that use it.
 ///
@@ -97,7 +97,7 @@ impl CrdOptions {
 ///
 /// let widgets = CustomResourceDefinition::default(); // Widget::crd()
 /// let widgets = with_crd_version(widgets, 3);
-/// assert_eq!(widgets.metadata.annotations.unwrap()["lariat.dev/definition-version"], "3");
+/// assert_eq!(widgets.metadata.annotations.unwrap()["lariat.dev/crd-version"], "3");
 /// ```
 #[must_use]
 pub fn with_crd_version(

@@ -103,7 +103,7 @@ impl fmt::Display for CrdMismatch {
             Self::StoredAsNewer { version } => write!(
                 f,
                 "objects are stored as {version}, which is newer than what this program knows: left as it is; \
-                 update this program, or install its definition by hand to go back"
+                 update this program, or install its CRD by hand to go back"
             ),
             Self::StillStored { version } => write!(
                 f,
@@ -112,11 +112,11 @@ impl fmt::Display for CrdMismatch {
             ),
             Self::NewerCrd { installed, ours } => write!(
                 f,
-                "definition {installed} is installed, and this program has {ours}: left as it is; update this program"
+                "CRD {installed} is installed, and this program has {ours}: left as it is; update this program"
             ),
             Self::Differs { paths } => write!(
                 f,
-                "what is installed differs at {}, and may not be changed: install the definition of this program",
+                "what is installed differs at {}, and may not be changed: install the CRD of this program",
                 some(paths)
             ),
             Self::NotKept { paths } => write!(
@@ -127,7 +127,7 @@ impl fmt::Display for CrdMismatch {
             ),
             Self::NamesNotAccepted { message } => write!(
                 f,
-                "not all names are accepted ({message}): change them, or remove the definition that has them"
+                "not all names are accepted ({message}): change them, or remove the CRD that has them"
             ),
         }
     }

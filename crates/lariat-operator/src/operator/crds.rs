@@ -102,7 +102,7 @@ impl Operator {
         }
         let rule = || {
             let rule = Rule::on("apiextensions.k8s.io", "customresourcedefinitions");
-            rule.because("the definitions it installs")
+            rule.because("the CRDs it installs")
         };
         let (create, named): (bool, &[&str]) = match crds.options.install {
             Install::CreateOrUpdate => (true, &["get", "patch"]),

@@ -25,7 +25,7 @@ pub enum StatusError {
     },
     /// The object exists, but its kind has no status subresource.
     #[error(
-        "{gvk} {key} has no status subresource; its definition needs `subresources: {{status: {{}}}}` in this version"
+        "{gvk} {key} has no status subresource; its CRD needs `subresources: {{status: {{}}}}` in this version"
     )]
     NoSubresource {
         /// The kind.

@@ -57,7 +57,7 @@ pub enum ApiError {
         reason: Option<String>,
     },
     /// The kind is not served, and the factory does not wait for it.
-    #[error("the API server does not serve {gvk}; is its definition installed?")]
+    #[error("the API server does not serve {gvk}; is its CRD installed?")]
     NotServed {
         /// The kind.
         gvk: Gvk,

@@ -235,7 +235,7 @@ async fn what_the_set_did_not_apply_is_not_deleted_to_be_replaced() {
 async fn what_a_set_of_another_owner_has_is_not_adopted() {
     let rig = Rig::watching().await;
     let mut theirs = in_default(config("web", "theirs"));
-    theirs["metadata"]["labels"] = json!({"lariat.dev/owner-uid": "somebody", "lariat.dev/operator": "widgeteer",
+    theirs["metadata"]["labels"] = json!({"lariat.dev/owner-uid": "stranger", "lariat.dev/operator": "widgeteer",
         "lariat.dev/set": "things"});
     rig.create(theirs).await;
     rig.setup(|set| set.adopts(true));
@@ -246,7 +246,7 @@ async fn what_a_set_of_another_owner_has_is_not_adopted() {
     assert!(error.failures()[0].error.is_in_the_way());
     let text = error.to_string();
     assert!(
-        text.contains("another owner, whose uid is \"somebody\""),
+        text.contains("another owner, whose uid is \"stranger\""),
         "{text}"
     );
     let web = rig.config_map("web").await.unwrap();

@@ -283,7 +283,7 @@ async fn a_kind_that_is_not_served_at_all_stays_noted() {
     rig.restart(false).await;
     assert!(
         rig.last().unwrap().is_gone(),
-        "its objects went with the definition"
+        "its objects went with the CRD"
     );
     assert_eq!(rig.noted().await[0].1, "gadgets.dev/v1/Gadget");
     rig.cluster().journal().clear();

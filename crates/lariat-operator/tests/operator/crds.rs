@@ -36,7 +36,7 @@ pub(crate) fn widgets(patch: &Value) -> CustomResourceDefinition {
     }
     let mut definition = serde_json::to_value(Widget::crd()).expect("JSON");
     merge(&mut definition, patch);
-    serde_json::from_value(definition).expect("a definition")
+    serde_json::from_value(definition).expect("a CRD")
 }
 
 /// Returns versions of Widgets with these names; the last one is stored.
@@ -352,7 +352,7 @@ async fn a_permission_that_is_missing_is_named_with_the_way_without_it() {
     assert!(matches!(error, OperatorError::Install(_)));
     let text = error.to_string();
     for expected in [
-        "may not get the definition widgets.demo.dev",
+        "may not get the CRD widgets.demo.dev",
         "Install::Verify",
         "apiextensions.k8s.io",
     ] {
@@ -410,7 +410,7 @@ async fn definitions_that_make_no_sense_are_named_all() {
     assert_eq!(names, [NAME, "", "others.demo.dev"]);
     let text = error.to_string();
     assert!(
-        text.contains("cannot create the definition others.demo.dev: "),
+        text.contains("cannot create the CRD others.demo.dev: "),
         "{text}"
     );
     // The first is fine.

@@ -275,7 +275,7 @@ async fn what_is_restricted_to_a_namespace_needs_a_role_there() {
         "RoleBinding",
     ];
     assert_eq!(kinds, expected);
-    // Definitions are cluster-scoped; the namespace of the key was not given.
+    // CRDs are cluster-scoped; the namespace of the key was not given.
     let everywhere = manifests.documents()[1]["rules"].to_string();
     assert!(
         !everywhere.contains("widgets\"") && everywhere.contains("secrets"),

@@ -147,7 +147,7 @@ async fn a_kind_without_a_status_says_so() {
     maps.create(&PostParams::default(), &map).await.unwrap();
     settle().await;
     let expected = [
-        "v1 ConfigMap default/a has no status subresource; its definition needs `subresources: \
+        "v1 ConfigMap default/a has no status subresource; its CRD needs `subresources: \
          {status: {}}` in this version",
         "the status of v1 ConfigMap default/a cannot be written: it is not a JSON object",
     ];

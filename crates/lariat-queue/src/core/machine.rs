@@ -171,7 +171,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
                 priority: add.priority,
                 payload: add.payload.clone(),
             };
-            self.park(slot, delayed);
+            self.delay(slot, delayed);
         }
     }
 

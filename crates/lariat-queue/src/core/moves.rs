@@ -64,7 +64,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
     }
 
     /// Delays one lane, unless it is due already and the delay is not kept.
-    pub(super) fn park(&mut self, slot: u32, delayed: Delayed<P>) {
+    pub(super) fn delay(&mut self, slot: u32, delayed: Delayed<P>) {
         let entry = &mut self.entries[slot].value;
         // What is ready beats what waits: the due lane satisfies this request too.
         if !delayed.kept && entry.dirty.contains(delayed.lane) {
@@ -180,11 +180,11 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
                 priority,
                 payload,
             };
-            self.park(slot, delayed);
+            self.delay(slot, delayed);
         }
     }
 
-    /// Puts a returned entry in line, parks it, or removes it if nothing of it is left.
+    /// Puts a returned entry in line, delays it, or removes it if nothing of it is left.
     pub(super) fn settle(&mut self, slot: u32) {
         let entry = &self.entries[slot].value;
         if self.dropping {

@@ -359,20 +359,20 @@ impl SqlCacheBuilder {
         let found = associations.map(|association| {
             let other = association.kind();
             let known = self.schemas.iter().find(|known| known.gvk() == other);
-            let failed = |why| SqlError::Association {
+            let failed = |reason| SqlError::Association {
                 kind: schema.gvk().clone(),
                 association: association.name().to_owned(),
-                why,
+                reason,
             };
             let Some(known) = known else {
-                let why = format!("{other} is not in the cache: add a schema of it");
-                return Err(failed(why));
+                let reason = format!("{other} is not in the cache: add a schema of it");
+                return Err(failed(reason));
             };
             if let Some(sealed) = [schema.gvk(), other].into_iter().find(|it| self.seals(it)) {
-                let why = format!(
+                let reason = format!(
                     "{sealed} is encrypted, so nothing can be joined: do not encrypt it, or leave the association out"
                 );
-                return Err(failed(why));
+                return Err(failed(reason));
             }
             Associated::resolve(association, schema, known).map_err(failed)
         });

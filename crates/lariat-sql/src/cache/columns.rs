@@ -42,9 +42,9 @@ const BUILT_IN: [&str; 18] = [
 /// The schema is returned unchanged if there is no CRD, or it may not be read.
 pub(super) async fn add(schema: Schema, clients: &SharedClientFactory) -> Result<Schema, SqlError> {
     let kind = schema.gvk().clone();
-    let failed = |why: String| SqlError::Columns {
+    let failed = |reason: String| SqlError::Columns {
         kind: kind.clone(),
-        why,
+        reason,
     };
     let is_built_in = !kind.group().contains('.') || BUILT_IN.contains(&kind.group());
     if !schema.reads_columns() || is_built_in {
@@ -57,9 +57,9 @@ pub(super) async fn add(schema: Schema, clients: &SharedClientFactory) -> Result
             added.map_err(|error| failed(error.to_string()))
         }
         Found::None => Ok(schema),
-        Found::NotServed(why) | Found::Forbidden(why) => {
+        Found::NotServed(reason) | Found::Forbidden(reason) => {
             tracing::warn!(
-                %kind, why,
+                %kind, reason,
                 "the printer columns are not indexed until the program is restarted; to silence this, list the fields in a Schema without_columns"
             );
             Ok(schema)
@@ -108,8 +108,8 @@ async fn read(kind: &Gvk, clients: &SharedClientFactory) -> Result<Found, String
         Ok(Some(definition)) => Ok(Found::Definition(Box::new(definition))),
         Ok(None) => Ok(Found::None),
         Err(kube::Error::Api(status)) if status.is_forbidden() => {
-            let why = format!("no permission to get customresourcedefinitions/{name}");
-            Ok(Found::Forbidden(why))
+            let reason = format!("no permission to get customresourcedefinitions/{name}");
+            Ok(Found::Forbidden(reason))
         }
         Err(error) => Err(format!("{name}: {}", describe(&error))),
     }

@@ -26,24 +26,24 @@ pub enum SqlError {
         kind: Gvk,
     },
     /// An association of a kind is invalid.
-    #[error("the association {association} of {kind}: {why}")]
+    #[error("the association {association} of {kind}: {reason}")]
     Association {
         /// The kind whose schema has it.
         kind: Gvk,
         /// Its name.
         association: String,
         /// What is wrong, and what to do.
-        why: String,
+        reason: String,
     },
     /// The printer columns of a kind cannot be read.
     #[error(
-        "the printer columns of {kind} cannot be read: {why}; start again when they can, or name its fields in a Schema"
+        "the printer columns of {kind} cannot be read: {reason}; start again when they can, or name its fields in a Schema"
     )]
     Columns {
         /// The kind.
         kind: Gvk,
         /// What is wrong.
-        why: String,
+        reason: String,
     },
     /// A kind that is always encrypted has no key, and the cache is in a file.
     #[error(

@@ -409,13 +409,13 @@ impl Inner {
 
     /// Counts values that cannot be indexed; the first of each field is logged.
     fn count(&self, schema: &Schema, key: &ObjectKey, unindexable: &[Unindexable]) {
-        for Unindexable { place, why } in unindexable {
+        for Unindexable { place, reason } in unindexable {
             let mut counts = self.unindexable.lock();
             let count = counts.entry(*place).or_default();
             *count += 1;
             if *count == 1 {
                 let (kind, field) = (schema.gvk(), schema.fields()[*place].name());
-                tracing::warn!(%kind, %key, field, why, "a field cannot be indexed: the object has no value for it");
+                tracing::warn!(%kind, %key, field, reason, "a field cannot be indexed: the object has no value for it");
             }
         }
     }

@@ -176,15 +176,15 @@ impl SqlKind {
         let plan = Arc::new(self.plan(query)?);
         let label = plan.namespaces.as_ref().and_then(|it| it.label.clone());
         if let Some(label) = label {
-            let why = if self.inner.tables.sealed.is_some() {
+            let reason = if self.inner.tables.sealed.is_some() {
                 "name the namespaces of an encrypted kind"
             } else if self.inner.tables.namespaces.is_none() {
                 "add the kind v1 Namespace to the cache, and do not encrypt it"
             } else {
                 ""
             };
-            if !why.is_empty() {
-                return Err(QueryError::NamespaceLabel { label, why }.into());
+            if !reason.is_empty() {
+                return Err(QueryError::NamespaceLabel { label, reason }.into());
             }
         }
         let at_least = match self.at_least(query, &plan) {
@@ -288,13 +288,17 @@ impl SqlKind {
     pub fn watch(&self, query: &Query, since: Option<Revision>) -> Result<Watch, WatchError> {
         let schema = self.schema();
         if let Some(label) = query.namespaces.as_ref().and_then(|it| it.label.clone()) {
-            let why = "name the namespaces of a watch";
-            return Err(QueryError::NamespaceLabel { label, why }.into());
+            let reason = "name the namespaces of a watch";
+            return Err(QueryError::NamespaceLabel { label, reason }.into());
         }
         let plan = self.plan(query)?;
         if let Some(association) = plan.conditional(schema) {
-            let why = "a watch does not follow the other kind: watch without this condition, or watch that kind and list again".to_owned();
-            return Err(QueryError::Association { association, why }.into());
+            let reason = "a watch does not follow the other kind: watch without this condition, or watch that kind and list again".to_owned();
+            return Err(QueryError::Association {
+                association,
+                reason,
+            }
+            .into());
         }
         let Some(history) = self.inner.history() else {
             let kind = schema.gvk().clone();

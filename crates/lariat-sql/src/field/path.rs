@@ -118,19 +118,19 @@ impl fmt::Display for Path {
 
 /// The error of a text that is not a path.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{path:?} is not a path into an object: {why}")]
+#[error("{path:?} is not a path into an object: {reason}")]
 pub struct PathError {
     path: String,
-    why: &'static str,
+    reason: &'static str,
 }
 
 impl FromStr for Path {
     type Err = PathError;
 
     fn from_str(text: &str) -> Result<Self, PathError> {
-        let failed = |why| PathError {
+        let failed = |reason| PathError {
             path: text.to_owned(),
-            why,
+            reason,
         };
         let without_root = text.strip_prefix('$').unwrap_or(text);
         let trimmed = without_root.strip_prefix('.').unwrap_or(without_root);

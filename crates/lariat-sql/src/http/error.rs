@@ -19,8 +19,8 @@ pub enum AuthError {
 }
 
 impl AuthError {
-    pub(crate) fn unauthenticated(why: &str) -> Self {
-        Self::Unauthenticated(why.to_owned())
+    pub(crate) fn unauthenticated(reason: &str) -> Self {
+        Self::Unauthenticated(reason.to_owned())
     }
 }
 
@@ -32,8 +32,8 @@ pub struct VisibleError(String);
 impl VisibleError {
     /// Creates an error that is sent to the client, as 503 with this reason.
     #[must_use]
-    pub fn new(why: impl Into<String>) -> Self {
-        Self(why.into())
+    pub fn new(reason: impl Into<String>) -> Self {
+        Self(reason.into())
     }
 }
 

@@ -28,12 +28,12 @@ pub(super) fn check(connection: &mut dyn Connection) -> Result<i64, Refused> {
     };
     let (version, encoding) = (found.integer()?, found.text()?);
     if version < OLDEST {
-        let why = format!("it has version {version}: use PostgreSQL {OLDEST} or later");
-        return Err(Refused::No(why));
+        let reason = format!("it has version {version}: use PostgreSQL {OLDEST} or later");
+        return Err(Refused::No(reason));
     }
     if encoding != "UTF8" {
-        let why = format!("the database has the encoding {encoding}: create one with UTF8");
-        return Err(Refused::No(why));
+        let reason = format!("the database has the encoding {encoding}: create one with UTF8");
+        return Err(Refused::No(reason));
     }
     Ok(version)
 }
@@ -78,8 +78,8 @@ pub(super) fn prepare(
             return Ok(());
         }
         if !tables.iter().any(|name| name == "lariat_sql") {
-            let why = format!("the schema {schema} has tables of another program: give the cache one of its own");
-            return Err(Refused::No(why));
+            let reason = format!("the schema {schema} has tables of another program: give the cache one of its own");
+            return Err(Refused::No(reason));
         }
         let form = connection
             .first(&statement("SELECT form FROM lariat_sql"))?
@@ -89,10 +89,10 @@ pub(super) fn prepare(
             return Ok(());
         }
         let form = form.unwrap_or_default();
-        let why = format!(
+        let reason = format!(
             "the tables of the schema {schema} have form {form}, and this version of Lariat has {FORM}: give it another schema, or drop this one once no replica of another version runs (DROP SCHEMA {schema} CASCADE)"
         );
-        Err(Refused::No(why))
+        Err(Refused::No(reason))
     })
 }
 

@@ -36,7 +36,7 @@ impl Server {
     /// Opens a session that can claim the right to write, and creates the schema if necessary.
     pub(crate) fn open(&self) -> Result<Session, StorageError> {
         let mut session = self.connect("lariat-sql")?;
-        let version = schema::check(&mut session).map_err(|why| self.refused(why))?;
+        let version = schema::check(&mut session).map_err(|reason| self.refused(reason))?;
         // A process that is suspended in a transaction loses its locks after a while. A write waits for reads only
         // where it drops tables.
         let mut settings = "SET idle_in_transaction_session_timeout = '60s'; SET lock_timeout = '10s';
@@ -47,7 +47,7 @@ impl Server {
         }
         session.run(&settings)?;
         let prepared = schema::prepare(&mut session, &self.options.schema, !self.lock());
-        prepared.map_err(|why| self.refused(why))?;
+        prepared.map_err(|reason| self.refused(reason))?;
         session.lock_by(self.lock());
         Ok(session)
     }
@@ -74,15 +74,15 @@ impl Server {
         let connected = match &self.options.tls {
             Some(tls) => runtime.block_on(connect(&config, tls.clone())),
             None if config.get_ssl_mode() == SslMode::Require => {
-                let why = "sslmode=require needs certificates to trust: give them by Postgres::root_certificates";
-                return Err(self.refused(Refused::No(why.to_owned())));
+                let reason = "sslmode=require needs certificates to trust: give them by Postgres::root_certificates";
+                return Err(self.refused(Refused::No(reason.to_owned())));
             }
             None => runtime.block_on(connect(&config, NoTls)),
         };
         let (client, driver) = connected.map_err(|error| {
-            let why = describe(&error);
+            let reason = describe(&error);
             let what = "check that it runs, and the host, the user, the password and the database of the connection string";
-            self.refused(Refused::No(format!("{why}: {what}")))
+            self.refused(Refused::No(format!("{reason}: {what}")))
         })?;
         let canceler = Canceler::new(&client, self.options.tls.clone());
         let mut session = Session::new(client, driver, canceler, runtime, self.name.clone());
@@ -101,12 +101,12 @@ impl Server {
         crate::sql::number_of(&format!("lariat-sql writer of {}", self.options.schema))
     }
 
-    fn refused(&self, why: Refused) -> StorageError {
-        match why {
+    fn refused(&self, reason: Refused) -> StorageError {
+        match reason {
             Refused::Failed(error) => error,
-            Refused::No(why) => StorageError::Server {
+            Refused::No(reason) => StorageError::Server {
                 server: self.name.clone(),
-                why,
+                reason,
             },
         }
     }

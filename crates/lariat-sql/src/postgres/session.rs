@@ -127,7 +127,7 @@ impl Session {
     fn failed(&self, error: &Error) -> StorageError {
         StorageError::Postgres {
             server: self.server.clone(),
-            why: describe(error),
+            reason: describe(error),
         }
     }
 

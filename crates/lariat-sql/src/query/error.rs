@@ -31,32 +31,32 @@ pub enum QueryError {
         known: Vec<String>,
     },
     /// Associated objects cannot be asked for in this way.
-    #[error("the association {association} cannot be used: {why}")]
+    #[error("the association {association} cannot be used: {reason}")]
     Association {
         /// The name of the association.
         association: String,
         /// What is wrong, and what to do.
-        why: String,
+        reason: String,
     },
     /// A value is not of its field's type.
-    #[error("the filter {subject} {operator}: {why}")]
+    #[error("the filter {subject} {operator}: {reason}")]
     Value {
         /// The field or label.
         subject: String,
         /// The operator.
         operator: &'static str,
         /// What is wrong.
-        why: ValueError,
+        reason: ValueError,
     },
     /// An operator does not fit its field, or the number of its values.
-    #[error("the filter {subject} {operator} is invalid: {why}")]
+    #[error("the filter {subject} {operator} is invalid: {reason}")]
     Operator {
         /// The field or label.
         subject: String,
         /// The operator.
         operator: &'static str,
         /// What is wrong.
-        why: &'static str,
+        reason: &'static str,
     },
     /// Objects cannot be sorted by a field with many values.
     #[error("{kind} cannot be sorted by {field}: it has many values in one object")]
@@ -98,23 +98,23 @@ pub enum QueryError {
         instead: &'static str,
     },
     /// A search in a kind without searchable fields, or for nothing.
-    #[error("{kind} cannot be searched: {why}")]
+    #[error("{kind} cannot be searched: {reason}")]
     Search {
         /// The kind.
         kind: Gvk,
         /// What is wrong.
-        why: &'static str,
+        reason: &'static str,
     },
     /// Namespaces are asked for by a label, which is not possible here.
     ///
     /// The cache has no namespaces in plain text, the kind is encrypted, the query is watched, or it is not known which
     /// namespaces may be seen.
-    #[error("namespaces cannot be found by the label {label}: {why}")]
+    #[error("namespaces cannot be found by the label {label}: {reason}")]
     NamespaceLabel {
         /// The label.
         label: String,
         /// What to do.
-        why: &'static str,
+        reason: &'static str,
     },
     /// The cursor is of another query.
     #[error("the cursor does not fit the query: {0}; ask for the first page again")]

@@ -280,7 +280,7 @@ fn own(schema: &Schema, subject: &Subject) -> Result<Found, QueryError> {
         }
         Subject::Associated { association, .. } => Err(QueryError::Association {
             association: association.clone(),
-            why: "it is behind another one, and a query asks by one at a time".to_owned(),
+            reason: "it is behind another one, and a query asks by one at a time".to_owned(),
         }),
     }
 }
@@ -340,16 +340,16 @@ fn check(condition: &Condition, of: FieldType, is_many: bool) -> Result<Check, Q
         operator,
         values,
     } = condition;
-    let operator_error = |why| QueryError::Operator {
+    let operator_error = |reason| QueryError::Operator {
         subject: subject.to_string(),
         operator: operator.symbol(),
-        why,
+        reason,
     };
     let parse = |text: &String| {
-        of.parse(text).map_err(|why| QueryError::Value {
+        of.parse(text).map_err(|reason| QueryError::Value {
             subject: subject.to_string(),
             operator: operator.symbol(),
-            why,
+            reason,
         })
     };
     let one = || match values.as_slice() {
@@ -388,7 +388,7 @@ fn words(schema: &Schema, search: Option<&str>) -> Result<Vec<String>, QueryErro
         return Ok(Vec::new());
     };
     let words: Vec<String> = words_of(search).collect();
-    let why = if !schema.fields().iter().any(|field| field.is_searchable()) {
+    let reason = if !schema.fields().iter().any(|field| field.is_searchable()) {
         "none of its fields is searchable"
     } else if words.is_empty() {
         "there is no letter or digit in what is searched for"
@@ -397,7 +397,7 @@ fn words(schema: &Schema, search: Option<&str>) -> Result<Vec<String>, QueryErro
     };
     Err(QueryError::Search {
         kind: schema.gvk().clone(),
-        why,
+        reason,
     })
 }
 

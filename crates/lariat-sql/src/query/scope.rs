@@ -61,7 +61,7 @@ impl Scope<'_> {
         if is_restricted && !self.view.others.iter().any(|(of, _)| of == kind) {
             return Err(QueryError::Association {
                 association: name.to_owned(),
-                why: format!(
+                reason: format!(
                     "what may be seen of {kind} is not known: add it by SqlKind::restricted_associated"
                 ),
             });
@@ -92,7 +92,7 @@ impl Scope<'_> {
         if !self.view.accesses.is_empty() && accesses.is_empty() {
             return Err(QueryError::NamespaceLabel {
                 label: label.to_owned(),
-                why: "what may be seen of v1 Namespace is not known: add it by SqlKind::restricted_associated",
+                reason: "what may be seen of v1 Namespace is not known: add it by SqlKind::restricted_associated",
             });
         }
         Ok(accesses)

@@ -11,14 +11,14 @@ use lariat_seal::SealError;
 #[non_exhaustive]
 pub enum StorageError {
     /// The file cannot be used.
-    #[error("the cache {} cannot be {what}: {why}", path.display())]
+    #[error("the cache {} cannot be {what}: {reason}", path.display())]
     File {
         /// The file.
         path: PathBuf,
         /// The operation that failed: opened, read, written.
         what: &'static str,
         /// What the operating system or SQLite says.
-        why: String,
+        reason: String,
     },
     /// Another cache uses the file.
     #[error(
@@ -47,20 +47,20 @@ pub enum StorageError {
         expected: &'static str,
     },
     /// The database server cannot be reached, or refuses the connection.
-    #[error("the PostgreSQL server {server} cannot be used: {why}")]
+    #[error("the PostgreSQL server {server} cannot be used: {reason}")]
     Server {
         /// Its hosts and the database, without user and password.
         server: String,
         /// What is wrong, and what to do.
-        why: String,
+        reason: String,
     },
     /// PostgreSQL refuses a statement, or the connection is lost.
-    #[error("PostgreSQL at {server}: {why}")]
+    #[error("PostgreSQL at {server}: {reason}")]
     Postgres {
         /// Its hosts and the database, without user and password.
         server: String,
         /// What it says.
-        why: String,
+        reason: String,
     },
     /// Another process writes the cache now.
     #[error("another process writes the SQL cache now: this one only reads it")]

@@ -7,11 +7,11 @@ use crate::sql::StorageError;
 pub(crate) fn file_error(
     path: &Path,
     what: &'static str,
-    why: &dyn std::fmt::Display,
+    reason: &dyn std::fmt::Display,
 ) -> StorageError {
     StorageError::File {
         path: path.to_owned(),
         what,
-        why: why.to_string(),
+        reason: reason.to_string(),
     }
 }

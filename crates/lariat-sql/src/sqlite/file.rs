@@ -218,8 +218,11 @@ fn identify(connection: &Connection) -> rusqlite::Result<()> {
         return connection.pragma_update(None, "application_id", APPLICATION);
     }
     let other = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_CANTOPEN);
-    let why = "it is a database of another program: use the path of a cache or of a new file";
-    Err(rusqlite::Error::SqliteFailure(other, Some(why.to_owned())))
+    let reason = "it is a database of another program: use the path of a cache or of a new file";
+    Err(rusqlite::Error::SqliteFailure(
+        other,
+        Some(reason.to_owned()),
+    ))
 }
 
 /// Configures the database, and creates the tables that exist before the first kind.
@@ -238,8 +241,8 @@ fn prepare(connection: &Connection) -> rusqlite::Result<()> {
         ))?;
     } else if form != FORM {
         let other = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_NOTADB);
-        let why = format!("its tables have form {form}, and this version of Lariat has {FORM}");
-        return Err(rusqlite::Error::SqliteFailure(other, Some(why)));
+        let reason = format!("its tables have form {form}, and this version of Lariat has {FORM}");
+        return Err(rusqlite::Error::SqliteFailure(other, Some(reason)));
     }
     // Reads every page's header once: a file that was cut is found now, and not by a query later.
     let sound: String = connection.pragma_query_value(None, "quick_check", |row| row.get(0))?;

@@ -198,8 +198,8 @@ async fn answers_of_one_user_are_not_taken_for_those_of_another() {
     let check = |headers: &hyper::HeaderMap| {
         let name = headers.get("x-user").and_then(|it| it.to_str().ok());
         let user = name.map(lariat_sql::User::new);
-        let nobody = || AuthError::Unauthenticated("who are you?".to_owned());
-        std::future::ready(user.ok_or_else(nobody))
+        let no_user = || AuthError::Unauthenticated("who are you?".to_owned());
+        std::future::ready(user.ok_or_else(no_user))
     };
     let serve = |service: SqlService| service.authenticate_with(check).visible(look);
     let client = bench.serve(serve).await;

@@ -81,7 +81,7 @@ async fn objects_are_filtered_sorted_and_paged_and_the_address_says_how() {
     shown(&mut browser, &sorted("descending", "map-69")).await;
     browser.picture("sorted").await;
 
-    // Whoever gets the address sees the same.
+    // The address shows the same to everybody.
     let (address, rows) = (
         browser.value("location.href").await,
         browser.value(&column(1)).await,

@@ -161,7 +161,7 @@ async fn connections_are_encrypted_to_servers_whose_certificates_are_trusted() {
         .await
         .expect("trusted");
     let (other, ..) = certificates();
-    for (host, mode, roots, why) in [
+    for (host, mode, roots, reason) in [
         (
             "localhost",
             "require",
@@ -185,7 +185,7 @@ async fn connections_are_encrypted_to_servers_whose_certificates_are_trusted() {
             .await
             .expect_err("not trusted")
             .to_string();
-        assert!(error.contains(why), "{error}");
+        assert!(error.contains(reason), "{error}");
     }
 }
 

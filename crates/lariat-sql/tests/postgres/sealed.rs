@@ -71,7 +71,7 @@ async fn replicas_share_the_keys_and_nothing_of_a_secret_is_in_any_file() {
     let (one, other) = (one.expect("started"), other.expect("started"));
     assert_eq!(count(&one.1, &version).await, 1);
     assert_eq!(count(&other.1, &version).await, 1);
-    // Whoever makes a new key, the other finds it.
+    // A new key of one is found by the other.
     for (round, maker) in [&one.1, &other.1].into_iter().enumerate() {
         maker.rotate_data_key().await.expect("rotated");
         let version = create(&stage, &format!("b{round}")).await;

@@ -98,7 +98,7 @@ impl Server {
             let mut running = command.spawn().expect("it starts");
             let mut log = BufReader::new(running.stderr.take().expect("its log"));
             if is_ready(&mut log) {
-                // Whoever writes to a pipe that is not read waits.
+                // A writer waits if its pipe is not read.
                 std::thread::spawn(move || std::io::copy(&mut log, &mut std::io::sink()));
                 self.running = Some(running);
                 return;

@@ -42,7 +42,7 @@ fn crd() -> Json {
 async fn widgets(bench: &Bench) -> String {
     let client = bench.cluster.client();
     let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
-    let definition = serde_json::from_value(crd()).expect("a definition");
+    let definition = serde_json::from_value(crd()).expect("a CRD");
     let params = PostParams::default();
     let created = definitions.create(&params, &definition).await;
     drop(created.expect("created"));
@@ -146,7 +146,7 @@ async fn columns_are_left_out_that_are_not_there_or_forbidden_and_no_answer_is_a
     let forbidden = Rule::new(Action::Refuse(Refusal::new(StatusCode::FORBIDDEN)));
     let forbidden = forbidden.resource("customresourcedefinitions").verb("get");
     bench.cluster.faults().add(forbidden);
-    assert_eq!(fields().await, 4, "the definition may not be read");
+    assert_eq!(fields().await, 4, "the CRD may not be read");
     bench.cluster.faults().clear();
     assert_eq!(fields().await, 6);
     bench.cluster.faults().blackhole("");
@@ -160,7 +160,7 @@ async fn columns_are_left_out_that_are_not_there_or_forbidden_and_no_answer_is_a
 
 #[test]
 fn columns_of_another_kind_or_version_are_refused() {
-    let definition = serde_json::from_value(crd()).expect("a definition");
+    let definition = serde_json::from_value(crd()).expect("a CRD");
     for kind in [
         Gvk::new("example.com", "v2", "Widget"),
         Gvk::new("example.com", "v1", "Gadget"),

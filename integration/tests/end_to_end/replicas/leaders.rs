@@ -82,9 +82,9 @@ async fn a_leader_that_is_cut_off_ends_before_another_writes() {
         proxy.fall_silent();
         bench.take_over(&green, "a network partition", began).await;
         let (code, stderr) = red.ended().await?;
-        let why = "counter is lost: it was not renewed within 2s\n";
+        let reason = "counter is lost: it was not renewed within 2s\n";
         assert!(
-            code == Some(1) && stderr.ends_with(why),
+            code == Some(1) && stderr.ends_with(reason),
             "{code:?} {stderr}"
         );
         bench.assert_apart(&red, &green).await;

@@ -1,4 +1,4 @@
-//! The check of rules when a definition is written.
+//! The check of rules when a CRD is written.
 //!
 //! The server has a compiler with types; this finds the most frequent errors: syntax, undeclared names, fields that the
 //! schema does not have, rules that are not boolean.

@@ -52,7 +52,7 @@ impl Machines {
         let (outcome, compared) = match record {
             Record::Queue { what, .. } => {
                 let queue = self.queues.entry(id).or_default();
-                (queue.take(what, at), &mut self.report.hand_outs)
+                (queue.take(what, at), &mut self.report.dequeues)
             }
             Record::Reflector { what, .. } => {
                 let reflector = self.reflectors.entry(id).or_default();

@@ -80,7 +80,7 @@ impl Known {
                 lanes,
                 priority,
                 ..
-            } => return self.hand_out(key, lanes, *priority, at),
+            } => return self.dequeue(key, lanes, *priority, at),
             Queued::Finished { key, verdicts } => match self.held.remove(*key) {
                 Some(taken) => {
                     let verdicts = verdicts.iter().map(verdict);
@@ -137,7 +137,7 @@ impl Known {
         }
     }
 
-    fn hand_out(&mut self, key: &str, lanes: &[u32], priority: Urgency, at: Instant) -> Outcome {
+    fn dequeue(&mut self, key: &str, lanes: &[u32], priority: Urgency, at: Instant) -> Outcome {
         let recorded = described(key, lanes, level(priority));
         let Some(taken) = self.core.get(at) else {
             return Outcome::Differs(recorded, "nothing is dequeued".to_owned());

@@ -8,7 +8,7 @@ use super::outcome::Outcome;
 /// The first difference, and how much was compared.
 #[derive(Debug, Default)]
 pub(crate) struct Report {
-    pub(super) hand_outs: Compared,
+    pub(super) dequeues: Compared,
     pub(super) decisions: Compared,
     pub(super) difference: Option<Difference>,
 }
@@ -48,7 +48,7 @@ impl Report {
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (queues, reflectors) = (&self.hand_outs, &self.decisions);
+        let (queues, reflectors) = (&self.dequeues, &self.decisions);
         if let Some(difference) = &self.difference {
             write!(f, "{difference}")?;
             let before = queues.compared + reflectors.compared - 1;
@@ -57,7 +57,7 @@ impl fmt::Display for Report {
         let compared = queues.compared + reflectors.compared;
         writeln!(
             f,
-            "no difference in {compared} decisions: {} hand-outs of queues, {} decisions of reflectors",
+            "no difference in {compared} decisions: {} dequeues of queues, {} decisions of reflectors",
             queues.compared, reflectors.compared
         )?;
         let unknown = queues.recorded + reflectors.recorded - compared;

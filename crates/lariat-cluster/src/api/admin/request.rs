@@ -50,10 +50,10 @@ impl AdminRequest {
     pub(super) fn read<T: DeserializeOwned>(&self) -> Result<T, ApiError> {
         let mut json = serde_json::Deserializer::from_slice(&self.body);
         let read = serde_path_to_error::deserialize(&mut json).map_err(|error| {
-            let (path, why) = (error.path().to_string(), error.inner());
+            let (path, reason) = (error.path().to_string(), error.inner());
             match path.as_str() {
-                "." => ApiError::bad_request(why.to_string()),
-                path => ApiError::bad_request(format!("{path}: {why}")),
+                "." => ApiError::bad_request(reason.to_string()),
+                path => ApiError::bad_request(format!("{path}: {reason}")),
             }
         })?;
         let end = json.end();

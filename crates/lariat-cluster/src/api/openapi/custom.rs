@@ -38,7 +38,7 @@ pub(super) fn describe(resource: &Resource, schemas: &mut Map<String, Value>) {
     schemas.extend(schema::describe::metadata());
 }
 
-/// Returns the schema a definition has for a version, by default any object.
+/// Returns the schema a CRD has for a version, by default any object.
 fn defined_schema(resource: &Resource) -> Value {
     let schema = resource.schema.as_ref().map(|schema| schema.raw());
     schema

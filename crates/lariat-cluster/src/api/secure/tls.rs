@@ -125,8 +125,8 @@ impl Given {
     }
 }
 
-fn invalid(why: &dyn fmt::Display) -> io::Error {
-    let message = format!("certificate and key cannot be used: {why}");
+fn invalid(reason: &dyn fmt::Display) -> io::Error {
+    let message = format!("certificate and key cannot be used: {reason}");
     io::Error::new(io::ErrorKind::InvalidInput, message)
 }
 

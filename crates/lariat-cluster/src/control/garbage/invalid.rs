@@ -57,6 +57,10 @@ pub(super) fn report(plane: &Plane, catalog: &Catalog, node: &Node, reference: &
         manager: super::outcome::MANAGER,
     };
     if let Err(error) = writer.create(events, Some(namespace), &event) {
-        tracing::debug!(name, ?error, "cannot tell of an invalid owner reference");
+        tracing::debug!(
+            name,
+            ?error,
+            "cannot record an Event about an invalid owner reference"
+        );
     }
 }

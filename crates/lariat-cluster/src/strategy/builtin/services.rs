@@ -223,16 +223,16 @@ fn allocate_ports(
         };
         if others.node_ports.contains(&number) {
             let field = format!("spec.ports[{index}].nodePort");
-            let why = "provided port is already allocated";
-            return Err(StatusCause::invalid(&field, &number.into(), why));
+            let reason = "provided port is already allocated";
+            return Err(StatusCause::invalid(&field, &number.into(), reason));
         }
         taken.push(number);
     }
     let missing = ports_mut(spec).filter(|port| !port.get("nodePort").is_some_and(|n| *n != 0));
     for port in missing.take_while(|_| gives) {
         let number = free_port(server, &taken).ok_or_else(|| {
-            let why = "failed to allocate a nodePort: range is full";
-            StatusCause::invalid("spec.ports", &Value::Null, why)
+            let reason = "failed to allocate a nodePort: range is full";
+            StatusCause::invalid("spec.ports", &Value::Null, reason)
         })?;
         taken.push(number);
         port.insert("nodePort".into(), number.into());

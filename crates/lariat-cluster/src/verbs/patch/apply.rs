@@ -79,7 +79,7 @@ pub(in crate::verbs) fn read(
         let cause = StatusCause::required("fieldManager", "is required for apply patch");
         return Err(ApiError::invalid_options("PatchOptions", cause));
     }
-    let refuse = |why: &str| ApiError::bad_request(format!("error decoding YAML: {why}"));
+    let refuse = |reason: &str| ApiError::bad_request(format!("error decoding YAML: {reason}"));
     let document = Document::yaml(&call.body).map_err(|error| refuse(&error))?;
     let Value::Object(mut applied) = document.value else {
         return Err(refuse("the patch is no object"));
@@ -95,9 +95,9 @@ pub(in crate::verbs) fn read(
         Validation::Strict => {
             let problems: Vec<String> = problems.collect();
             if !problems.is_empty() {
-                let why = format!("strict decoding error: {}", problems.join(", "));
+                let reason = format!("strict decoding error: {}", problems.join(", "));
                 return Err(ApiError::bad_request(format!(
-                    "error strict decoding YAML: {why}"
+                    "error strict decoding YAML: {reason}"
                 )));
             }
         }

@@ -17,9 +17,9 @@ use crate::verbs::{ownership, update};
 use crate::wire::document::Document;
 
 /// Refuses a patch whose outcome cannot be read.
-pub(crate) fn invalid(call: &Call, why: &str) -> ApiError {
+pub(crate) fn invalid(call: &Call, reason: &str) -> ApiError {
     let patch = String::from_utf8_lossy(&call.body).into_owned();
-    ApiError::invalid_patch(StatusCause::invalid("patch", &Value::from(patch), why))
+    ApiError::invalid_patch(StatusCause::invalid("patch", &Value::from(patch), reason))
 }
 
 /// A patch as it was sent.

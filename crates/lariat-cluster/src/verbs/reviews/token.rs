@@ -74,12 +74,12 @@ fn read_request(call: &Call) -> Result<Object, ApiError> {
 }
 
 fn check_seconds(seconds: i64) -> Result<(), ApiError> {
-    let why = match seconds {
+    let reason = match seconds {
         ..LEAST_SECONDS => "may not specify a duration less than 10 minutes",
         LEAST_SECONDS..=MOST_SECONDS => return Ok(()),
         _ => "may not specify a duration larger than 2^32 seconds",
     };
-    let cause = StatusCause::invalid("spec.expirationSeconds", &seconds.into(), why);
+    let cause = StatusCause::invalid("spec.expirationSeconds", &seconds.into(), reason);
     Err(ApiError::invalid_kind(
         "TokenRequest",
         "authentication.k8s.io",

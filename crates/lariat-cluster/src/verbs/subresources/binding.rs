@@ -109,7 +109,7 @@ fn check_preconditions(pods: &Resource, binding: &Object, pod: &Stored) -> Resul
 
 /// Refuses to bind what is bound, or going.
 fn check(name: &str, pod: &Object) -> Result<(), ApiError> {
-    let refuse = |why: String| Err(ApiError::conflict_about("pods/binding", name, &why));
+    let refuse = |reason: String| Err(ApiError::conflict_about("pods/binding", name, &reason));
     if !metadata_text(pod, "deletionTimestamp").is_empty() {
         return refuse(format!(
             "pod {name} is being deleted, cannot be assigned to a host"

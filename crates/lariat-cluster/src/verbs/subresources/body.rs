@@ -12,11 +12,11 @@ pub(super) fn read_body(call: &Call, wanted: Expected<'_>) -> Result<Object, Api
     let (mut object, _) = call.decode_as(wanted)?;
     let types = schema::builtin(wanted.api_version, wanted.kind);
     let read = types.map(|types| schema::decode(types.root(), &mut object));
-    if let Some(Err(why)) = read {
+    if let Some(Err(reason)) = read {
         let kind = wanted.kind;
         let version = wanted.api_version.rsplit('/').next().unwrap_or_default();
         return Err(ApiError::bad_request(format!(
-            "{kind} in version {version:?} cannot be handled as a {kind}: {why}"
+            "{kind} in version {version:?} cannot be handled as a {kind}: {reason}"
         )));
     }
     Ok(object)

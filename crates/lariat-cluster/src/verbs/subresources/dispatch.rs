@@ -43,9 +43,11 @@ pub(in crate::verbs) fn check(call: &Call, verb: Verb) -> Result<(), ApiError> {
     }
     let of_pods = call.resource.group.is_empty() && call.resource.plural == "pods";
     if of_pods && OF_CONTAINERS.contains(&subresource.as_str()) {
-        let why =
+        let reason =
             "the embedded cluster runs no containers, so there is nothing to show or to talk to";
-        return Err(ApiError::bad_request(format!("{why} (pods/{subresource})")));
+        return Err(ApiError::bad_request(format!(
+            "{reason} (pods/{subresource})"
+        )));
     }
     // The handler of custom resources looks for the object first, and finds nothing to serve.
     Err(if call.resource.rules.custom {

@@ -94,7 +94,7 @@ fn change(call: &Call) -> Result<Answer, ApiError> {
         let current = current(call)?;
         let before = scale_of(call, &view::present(&call.resource, &current), &current)?;
         let mut scale = change.apply_as(types.root(), before)?;
-        read(&mut scale).map_err(|why| patch::invalid(call, &why))?;
+        read(&mut scale).map_err(|reason| patch::invalid(call, &reason))?;
         if let Some(answer) = store(call, &current, &scale, dry_run)? {
             return Ok(answer);
         }
@@ -112,7 +112,7 @@ fn apply(call: &Call, dry_run: bool) -> Result<Answer, ApiError> {
         .and_then(|spec| spec.get("replicas"))
         .filter(|replicas| !replicas.is_null())
         .cloned();
-    read(&mut sent).map_err(|why| patch::invalid(call, &why))?;
+    read(&mut sent).map_err(|reason| patch::invalid(call, &reason))?;
     if let Some(replicas) = given.as_ref().and_then(Value::as_i64) {
         check(call, replicas)?;
     }

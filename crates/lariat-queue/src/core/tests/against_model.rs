@@ -225,7 +225,7 @@ impl Pair {
                 } else {
                     let at = self.model.now + after;
                     let parcel = (priority, payload);
-                    self.model.park((key, lane, false), at, parcel);
+                    self.model.delay((key, lane, false), at, parcel);
                 }
             }
         }

@@ -84,12 +84,12 @@ impl Model {
         } else {
             self.expire();
             for lane in lanes {
-                self.park((key, *lane, kept), self.now + after, what.clone());
+                self.delay((key, *lane, kept), self.now + after, what.clone());
             }
         }
     }
 
-    pub(super) fn park(&mut self, which: Delay, at: u64, (priority, payload): Parcel) {
+    pub(super) fn delay(&mut self, which: Delay, at: u64, (priority, payload): Parcel) {
         let (key, lane, kept) = which;
         if !kept
             && let Some(due) = self.dirty.get_mut(&key)

@@ -103,7 +103,9 @@ impl Cleanups {
             let forced = self.forced.get(key);
             let is_forced = forced.is_some_and(|at| moment.at <= *at + FORCED);
             let wrong = shop.why_not_cleaned(oracle, uid).filter(|_| !is_forced);
-            found.extend(wrong.map(|why| format!("{key} ({uid}) lost the finalizer, but {why}")));
+            found.extend(
+                wrong.map(|reason| format!("{key} ({uid}) lost the finalizer, but {reason}")),
+            );
         }
         if object.is_deleting() {
             shop.was_deleting = true;
