@@ -28,6 +28,8 @@
 //! | `rustls-tls` | TLS, and with it HTTP/2, by rustls and ring |
 //! | `kube-runtime` | `Informer::watcher_events` and `Informer::feed`, for code written for kube-rs |
 
+mod requests;
+
 mod client;
 mod mapper;
 
@@ -73,6 +75,7 @@ pub use options::{InitialList, KindOptions, MissingKind};
 pub use publish::{KindStatus, Phase, Reconnect, Subscriber, Subscription, Written};
 pub use reflector::{Decision, Ending, ReflectorPolicy};
 pub use reflector::{Source, SourceBody, SourceError, SourceRequest};
+pub use requests::{RequestCount, RequestStatus, RequestTimes};
 pub use selection::Selection;
 pub use store::{
     CachedObject, Change, DecodeError, IndexError, ObjectJson, Query, Snapshot, Storage, Store,

@@ -6,7 +6,6 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{Method, Request, Response, StatusCode, header};
 use http_body_util::{BodyExt, Collected, Limited};
-use kube::Client;
 use kube::client::Body;
 use serde::Deserialize;
 use serde_json::json;
@@ -14,6 +13,7 @@ use tokio::time::{self, Instant};
 use tower::BoxError;
 
 use super::request::{self, Length};
+use crate::requests::CountedClient;
 
 /// The default time limit of an answer.
 ///
@@ -55,7 +55,7 @@ pub(super) struct NoAnswer {
 /// A request to a `proxy` subresource or into a pod is sent once, and its answer is returned unchanged: a 429 or 404
 /// may come from the program behind it.
 pub(super) async fn send(
-    client: &Client,
+    client: &CountedClient,
     mut request: Request<Body>,
     limit: Duration,
 ) -> Result<Response<Body>, BoxError> {

@@ -23,6 +23,7 @@ use super::driven;
 use super::liveness::{Liveness, TEST_PATH, TestedBody};
 use super::pool::{OpenError, Pool, Sent};
 use super::request;
+use crate::requests::ServerSlot;
 
 /// Whether requests share connections by HTTP/2.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -298,6 +299,9 @@ impl Service<Request<Body>> for Wire {
         let shared = Arc::clone(&self.shared);
         // Callers build requests with any version; the connection decides which one is used.
         *request.version_mut() = Version::HTTP_11;
+        if let Some(slot) = request.extensions().get::<ServerSlot>() {
+            slot.note(&shared.url);
+        }
         Box::pin(async move { shared.send(request).await })
     }
 }

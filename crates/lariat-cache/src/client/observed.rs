@@ -9,7 +9,6 @@ use bytes::Bytes;
 use futures::future::BoxFuture;
 use http::{HeaderMap, HeaderValue, Request, Response, header};
 use http_body_util::BodyExt;
-use kube::Client;
 use kube::client::Body;
 use tower::{BoxError, Service};
 
@@ -18,11 +17,12 @@ use super::gate::{self, WriteEnd, WriteGate};
 use super::identity::ClientIdentity;
 use super::multiplex;
 use super::write::{OF_THE_OBJECT, Sent, Write, WriteObserver, WriteVerb};
+use crate::requests::CountedClient;
 
 /// Adds an identity, asks a gate before writes, and reports successful writes.
 #[derive(Clone)]
 pub(super) struct Observed {
-    pub(super) client: Client,
+    pub(super) client: CountedClient,
     pub(super) identity: ClientIdentity,
     pub(super) headers: HeaderMap,
     pub(super) observer: Arc<dyn WriteObserver>,
@@ -127,7 +127,7 @@ fn read_of<B>(write: &Write, request: &Request<B>) -> Option<Request<Body>> {
 }
 
 /// Reads an object; `None` if it does not exist or may not be read.
-async fn live(client: &Client, read: Option<Request<Body>>) -> Option<Bytes> {
+async fn live(client: &CountedClient, read: Option<Request<Body>>) -> Option<Bytes> {
     let answer = client.send(read?).await.ok()?;
     if !answer.status().is_success() {
         return None;

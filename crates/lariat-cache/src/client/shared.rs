@@ -18,6 +18,7 @@ use super::identity::{ClientIdentity, IdentityError};
 use super::observed::Observed;
 use super::write::{KindCache, Sent, Write, WriteObserver};
 use crate::mapper::{MapperError, RestMapper};
+use crate::requests::{CountedClient, RequestStatus};
 
 /// A factory of clients: one [`KindClient`] per kind and identity.
 ///
@@ -41,7 +42,7 @@ pub struct SharedClientFactory {
 
 struct Clients {
     /// The base client; reflectors read through it.
-    base: Client,
+    base: CountedClient,
     mapper: RestMapper,
     /// The time limit for the head of an answer.
     answer_timeout: Duration,
@@ -84,10 +85,18 @@ impl SharedClientFactory {
     /// have been carried out nevertheless.
     #[must_use]
     pub fn with_answer_timeout(client: Client, answer_timeout: Duration) -> Self {
+        Self::counting(CountedClient::new(client), answer_timeout)
+    }
+
+    /// Creates a factory over a client that counts, with the time limit of answers or the default one.
+    pub(crate) fn counting(
+        client: CountedClient,
+        answer_timeout: impl Into<Option<Duration>>,
+    ) -> Self {
         Self {
             shared: Arc::new(Clients {
-                answer_timeout,
-                mapper: RestMapper::new(client.clone()),
+                answer_timeout: answer_timeout.into().unwrap_or(ANSWER_TIMEOUT),
+                mapper: RestMapper::counting(client.clone()),
                 base: client,
                 state: Mutex::default(),
                 observer: Arc::default(),
@@ -175,7 +184,7 @@ impl SharedClientFactory {
 
     fn make_client(&self, identity: ClientIdentity, headers: HeaderMap) -> Client {
         let base = self.shared.base.clone();
-        let namespace = base.default_namespace().to_owned();
+        let namespace = base.uncounted().default_namespace().to_owned();
         let observed = Observed {
             client: base,
             identity,
@@ -185,6 +194,12 @@ impl SharedClientFactory {
             answer_timeout: self.shared.answer_timeout,
         };
         Client::new(observed, namespace)
+    }
+
+    /// Returns the requests that were sent so far, with their results.
+    #[must_use]
+    pub fn requests(&self) -> RequestStatus {
+        self.shared.base.status()
     }
 
     /// Returns the sizes of the tables.
@@ -368,7 +383,7 @@ impl KindClient {
     }
 
     /// Returns the client with which caches are read.
-    pub(crate) fn reading_client(&self) -> &Client {
+    pub(crate) fn reading_client(&self) -> &CountedClient {
         &self.factory.shared.base
     }
 

@@ -21,6 +21,7 @@ use crate::content_filter::ContentFilter;
 use crate::options::{KindOptions, MissingKind};
 use crate::publish::SharedBudget;
 use crate::reflector::SharedServer;
+use crate::requests::CountedClient;
 use crate::warm::{ClusterUid, WarmStore};
 
 /// How long an unused kind is kept.
@@ -68,14 +69,14 @@ impl Options {
 /// ```
 #[must_use = "a builder does nothing until it is built"]
 pub struct CacheFactoryBuilder {
-    client: Client,
+    client: CountedClient,
     options: Options,
 }
 
 impl CacheFactoryBuilder {
     pub(super) fn new(client: Client) -> Self {
         Self {
-            client,
+            client: CountedClient::new(client),
             options: Options {
                 missing: MissingKind::default(),
                 idle_grace: IDLE_GRACE,
@@ -89,6 +90,15 @@ impl CacheFactoryBuilder {
                 flight: None,
             },
         }
+    }
+
+    /// Returns a client whose requests are [counted](SharedClientFactory::requests) with those of the factory.
+    ///
+    /// It sends them as the client does that the builder was created with: no gate is asked, and no cache shows what is
+    /// written. Outside a tokio runtime it does not count.
+    #[must_use]
+    pub fn counting_client(&self) -> Client {
+        self.client.to_kube()
     }
 
     /// Sets what a start does if a kind is not served.
@@ -258,10 +268,7 @@ impl CacheFactoryBuilder {
             let sealing = self.options.sealing.clone();
             WarmStore::new(folder, cluster.clone(), sealing)
         });
-        let clients = match self.options.answer_timeout {
-            Some(timeout) => SharedClientFactory::with_answer_timeout(self.client, timeout),
-            None => SharedClientFactory::new(self.client),
-        };
+        let clients = SharedClientFactory::counting(self.client, self.options.answer_timeout);
         let shared = Arc::new(FactoryCore {
             flight: self.options.flight.clone().map(Recorder::new),
             clients,

@@ -13,6 +13,7 @@ use tokio::sync::Mutex as AsyncMutex;
 use tokio::time::{self, Instant};
 
 use super::{aggregated, legacy};
+use crate::requests::CountedClient;
 
 /// Maps kinds to resources by the API server's discovery.
 ///
@@ -37,7 +38,7 @@ pub struct RestMapper {
 }
 
 pub(super) struct Discovery {
-    pub(super) client: Client,
+    pub(super) client: CountedClient,
     /// By the path of group and version.
     known: Mutex<Groups>,
     /// Which of `/api` and `/apis` were asked for all groups.
@@ -152,6 +153,10 @@ impl RestMapper {
     /// Creates an empty mapper.
     #[must_use]
     pub fn new(client: Client) -> Self {
+        Self::counting(CountedClient::new(client))
+    }
+
+    pub(crate) fn counting(client: CountedClient) -> Self {
         Self {
             shared: Arc::new(Discovery {
                 client,

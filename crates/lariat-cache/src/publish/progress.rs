@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use lariat_core::{Gvk, ResourceVersion};
@@ -25,6 +25,8 @@ pub(crate) struct Progress {
     /// How long readers have waited. Its lock comes after that of the totals and before that of the phase.
     patience: Patience,
     totals: Mutex<Totals>,
+    /// Bytes of the bodies of answers.
+    received: AtomicU64,
 }
 
 #[derive(Debug, Default)]
@@ -86,6 +88,7 @@ impl Progress {
             was_filled: AtomicBool::new(false),
             patience: Patience::default(),
             totals: Mutex::default(),
+            received: AtomicU64::new(0),
         }
     }
 
@@ -214,11 +217,13 @@ impl Progress {
             bytes,
             storage,
             decodes: store.decodes(),
+            hits: store.hits(),
             version: totals.version.clone(),
             loads: totals.loads,
             lists: totals.lists,
             watches: totals.watches,
             reconnects: totals.reconnects,
+            received: self.received.load(Ordering::Relaxed),
             unreadable: totals.unreadable,
             last_heard: totals.last_heard.map(|at| at.elapsed()),
             interrupted: totals.interrupted().map(|since| since.elapsed()),
@@ -305,6 +310,12 @@ impl Segment {
     /// Counts a request that follows one that ended for this reason.
     pub(crate) fn reconnects(&self, reason: Reconnect) {
         self.progress.totals.lock().reconnects[reason as usize] += 1;
+    }
+
+    /// Counts bytes of answers.
+    pub(crate) fn received(&self, bytes: usize) {
+        let received = &self.progress.received;
+        received.fetch_add(bytes as u64, Ordering::Relaxed);
     }
 
     /// Notes that the server sent something.

@@ -79,6 +79,8 @@ pub struct KindStatus {
     ///
     /// Reading a shared value does not count.
     pub decodes: u64,
+    /// How many values were read without a decode: shared ones that were in use, and metadata.
+    pub hits: u64,
     /// The version of the cache; with several namespaces, the last one that arrived.
     pub version: Option<ResourceVersion>,
     /// How often all objects were read to the end, by a list or a watch list.
@@ -89,6 +91,8 @@ pub struct KindStatus {
     pub lists: u64,
     /// Watches opened.
     pub watches: u64,
+    /// Bytes of the bodies of lists and watches, as they were sent: of compressed ones the compressed bytes.
+    pub received: u64,
     /// Objects and events that could not be read and were skipped.
     pub unreadable: u64,
     /// How long ago the API server last sent something on a watch, if it ever did.

@@ -40,6 +40,7 @@ impl Reflector {
         cursor: &mut Cursor,
     ) -> Result<(), ReflectorError> {
         self.progress.heard();
+        self.progress.received(stream.newly_received());
         self.patience.heard();
         let mut deltas: Vec<Delta> = Vec::new();
         let mut outcome = Ok(());

@@ -263,7 +263,8 @@ impl Reflector {
             gzip: false,
             ..self.request(query, false)
         };
-        page::read(self.open(request).await?).await
+        let response = self.open(request).await?;
+        page::read(response, |bytes| self.progress.received(bytes)).await
     }
 }
 

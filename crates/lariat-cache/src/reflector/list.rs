@@ -87,7 +87,8 @@ impl Reflector {
         query: String,
     ) -> Result<Page<'static>, ReflectorError> {
         let response = self.open(self.request(query, false)).await?;
-        let json = page::valid(page::read(response).await?);
+        let body = page::read(response, |bytes| self.progress.received(bytes)).await?;
+        let json = page::valid(body);
         let mut page = Page::parse(&json)?;
         self.record(|_| Reflected::Page {
             items: u32::try_from(page.items.len()).unwrap_or(u32::MAX),

@@ -174,12 +174,17 @@ fn malformed(detail: String) -> ReflectorError {
     ReflectorError::Malformed { verb, detail }
 }
 
-/// Reads a whole body, and decompresses it if necessary.
-pub(super) async fn read(response: Response<SourceBody>) -> Result<Vec<u8>, ReflectorError> {
+/// Reads a whole body, and decompresses it if necessary; `received` is called with the length of each part.
+pub(super) async fn read(
+    response: Response<SourceBody>,
+    received: impl Fn(usize),
+) -> Result<Vec<u8>, ReflectorError> {
     let mut content = Content::new(response.headers())?;
     let mut body = response.into_body();
     while let Some(frame) = next_frame(&mut body).await? {
-        content.push(frame.data_ref().map_or(&[], |data| data))?;
+        let data = frame.data_ref().map_or(&[][..], |data| data);
+        received(data.len());
+        content.push(data)?;
     }
     content.finish()
 }

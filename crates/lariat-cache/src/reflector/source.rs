@@ -10,9 +10,10 @@ use http::header::{ACCEPT, ACCEPT_ENCODING, HeaderValue};
 use http::{Request, Response};
 use http_body_util::BodyExt;
 use http_body_util::combinators::UnsyncBoxBody;
-use kube::Client;
 use kube::client::Body;
 use lariat_core::ResourceKind;
+
+use crate::requests::CountedClient;
 
 /// How long an answer may take to begin or, in a list, to continue.
 ///
@@ -117,12 +118,12 @@ pub trait Source: Send + Sync + 'static {
 
 /// A kind's endpoint on the API server.
 pub(crate) struct Endpoint {
-    client: Client,
+    client: CountedClient,
     resource: ResourceKind,
 }
 
 impl Endpoint {
-    pub(crate) fn new(client: Client, resource: &ResourceKind) -> Self {
+    pub(crate) fn new(client: CountedClient, resource: &ResourceKind) -> Self {
         Self {
             client,
             resource: resource.clone(),

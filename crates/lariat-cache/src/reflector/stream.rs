@@ -29,6 +29,8 @@ pub(super) struct WatchStream {
     lines: Lines,
     /// The number of received bytes.
     received: usize,
+    /// How many of them [`newly_received`](Self::newly_received) has returned.
+    counted: usize,
     /// How long nothing may arrive before the watch counts as dead.
     patience: Duration,
     /// The end of the watch, returned after the lines before it.
@@ -45,6 +47,7 @@ impl WatchStream {
             body,
             lines: Lines::default(),
             received: 0,
+            counted: 0,
             patience,
             end: None,
         }
@@ -97,6 +100,12 @@ impl WatchStream {
                 self.end = Some(Err(ReflectorError::Cut { verb, source }));
             }
         }
+    }
+
+    /// Returns the number of bytes that were received since the last call.
+    pub(super) fn newly_received(&mut self) -> usize {
+        let before = std::mem::replace(&mut self.counted, self.received);
+        self.received - before
     }
 
     pub(super) fn next_line(&mut self) -> Option<Bytes> {

@@ -3,7 +3,7 @@
 use std::any::{Any, TypeId};
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
 use lariat_core::{Gvk, ObjectKey};
@@ -126,21 +126,51 @@ pub(super) fn note_decoded(object: &Arc<CachedObject>) {
 ///
 /// An object does not know its store, because that would cost a pointer in each object. So the readers count.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Decodes(Arc<AtomicU64>);
+pub(crate) struct Decodes(Arc<ReadCounts>);
+
+#[derive(Debug, Default)]
+struct ReadCounts {
+    decodes: AtomicU64,
+    /// Reads without a decode; each thread counts in one of the places.
+    hits: [Place; PLACES],
+}
+
+/// A counter with a cache line of its own, so that readers on different cores do not wait for each other.
+#[derive(Debug, Default)]
+#[repr(align(64))]
+struct Place(AtomicU64);
+
+/// How many threads count hits without sharing a place.
+const PLACES: usize = 8;
+
+thread_local! {
+    static PLACE: usize = {
+        static NEXT: AtomicUsize = AtomicUsize::new(0);
+        NEXT.fetch_add(1, Ordering::Relaxed) % PLACES
+    };
+}
 
 impl Decodes {
-    /// Calls a function and counts the values that it decodes.
+    /// Calls a function that reads a value, and counts what it decodes, or a hit if it decodes nothing.
     pub(crate) fn of<T>(&self, read: impl FnOnce() -> T) -> T {
         let before = DECODES.get();
         let result = read();
         let count = DECODES.get().wrapping_sub(before);
-        if count > 0 {
-            self.0.fetch_add(count, Ordering::Relaxed);
-        }
+        let place = if count > 0 {
+            &self.0.decodes
+        } else {
+            &self.0.hits[PLACE.with(|place| *place)].0
+        };
+        place.fetch_add(count.max(1), Ordering::Relaxed);
         result
     }
 
     pub(super) fn count(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
+        self.0.decodes.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn hits(&self) -> u64 {
+        let places = self.0.hits.iter();
+        places.map(|place| place.0.load(Ordering::Relaxed)).sum()
     }
 }

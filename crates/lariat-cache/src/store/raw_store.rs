@@ -236,6 +236,11 @@ impl Store {
         self.decodes.count()
     }
 
+    /// Returns how many values were read without a decode.
+    pub(crate) fn hits(&self) -> u64 {
+        self.decodes.hits()
+    }
+
     /// Returns the counter of decodes.
     pub(crate) fn decoding(&self) -> &Decodes {
         &self.decodes

@@ -7,7 +7,6 @@ use std::time::Duration;
 use std::{fmt, io};
 
 use http::Request;
-use kube::Client;
 use lariat_core::{Gvk, ResourceVersion, describe};
 use lariat_seal::{Context, Sealing, is_always_sealed};
 use serde::Deserialize;
@@ -18,6 +17,7 @@ use super::header::{Cold, FORMAT, Found, Header};
 use super::keys::Keys;
 use super::source::WarmSourceError;
 use super::{file, sealed};
+use crate::requests::CountedClient;
 use crate::store::Store;
 
 /// How long the API server may take to identify its cluster.
@@ -205,13 +205,13 @@ impl WarmStore {
 /// The identity of the cluster: the uid of its namespace `kube-system`. A clone is the same.
 #[derive(Clone)]
 pub(crate) struct ClusterUid {
-    client: Client,
+    client: CountedClient,
     uid: Arc<OnceCell<String>>,
     explained: Arc<AtomicBool>,
 }
 
 impl ClusterUid {
-    pub(crate) fn new(client: Client) -> Self {
+    pub(crate) fn new(client: CountedClient) -> Self {
         Self {
             client,
             uid: Arc::default(),

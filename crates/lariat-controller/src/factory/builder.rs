@@ -30,10 +30,6 @@ use crate::controller::ControllerOptions;
 /// ```
 #[must_use = "a builder does nothing until it is built"]
 pub struct FactoryBuilder {
-    /// The client the factory was created with.
-    ///
-    /// The factory's own clients ask gates before they write. A lease must be renewed without asking them.
-    client: Client,
     caches: CacheFactoryBuilder,
     options: Options,
 }
@@ -48,8 +44,7 @@ impl SharedControllerFactory {
 impl FactoryBuilder {
     pub(super) fn new(client: Client) -> Self {
         Self {
-            caches: SharedCacheFactory::builder(client.clone()),
-            client,
+            caches: SharedCacheFactory::builder(client),
             options: Options::default(),
         }
     }
@@ -159,7 +154,7 @@ impl FactoryBuilder {
     /// [`lease_lost`](SharedControllerFactory::lease_lost). Kinds that need no leader keep running until the factory is
     /// stopped.
     pub fn leader_election(mut self, lease: Lease) -> Self {
-        let elector = Elector::new(self.client.clone(), lease);
+        let elector = Elector::new(self.lease_client(), lease);
         self.options.election = Some(match elector {
             Ok(elector) => Election::Leader(Arc::new(elector)),
             Err(error) => Election::Invalid(error),
@@ -199,7 +194,7 @@ impl FactoryBuilder {
     /// # let _ = factory; }
     /// ```
     pub fn sharding(mut self, ring: impl Into<Sharding>) -> Self {
-        let member = RingMember::new(self.client.clone(), ring.into());
+        let member = RingMember::new(self.lease_client(), ring.into());
         self.options.election = Some(match member {
             Ok(member) => Election::Ring(Arc::new(member)),
             Err(error) => Election::Invalid(error),
@@ -248,6 +243,13 @@ impl FactoryBuilder {
             None => self.caches,
         };
         SharedControllerFactory::new(caches, self.options)
+    }
+
+    /// Returns the client for leases.
+    ///
+    /// The factory's own clients ask gates before they write. A lease must be renewed without asking them.
+    fn lease_client(&self) -> Client {
+        self.caches.counting_client()
     }
 }
 

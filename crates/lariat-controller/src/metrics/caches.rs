@@ -24,6 +24,11 @@ pub(super) fn write(caches: &[Cached], out: &mut Output<'_>) -> fmt::Result {
         each(caches, |kind| kind.decodes),
     )?;
     out.counters(
+        "lariat_cache_hits_total",
+        "Reads of the cache that needed no decode.",
+        each(caches, |kind| kind.hits),
+    )?;
+    out.counters(
         "lariat_cache_lists_total",
         "Complete reads of the kind, by a list or a watch list.",
         each(caches, |kind| kind.loads),
@@ -42,6 +47,11 @@ fn reflectors(caches: &[Cached], out: &mut Output<'_>) -> fmt::Result {
         "Watches opened.",
         each(caches, |kind| kind.watches),
     )?;
+    out.counters(
+        "lariat_reflector_received_bytes_total",
+        "Bytes of the bodies of lists and watches, as they were sent.",
+        each(caches, |kind| kind.received),
+    )?;
     reconnects(caches, out)?;
     let ages = caches.iter().filter_map(|cached| {
         let age = cached.status.last_heard?;
@@ -56,6 +66,13 @@ fn reflectors(caches: &[Cached], out: &mut Output<'_>) -> fmt::Result {
         "lariat_reflector_synced",
         "Whether the cache is synced.",
         each(caches, |kind| u32::from(kind.phase == Phase::Synced)),
+    )?;
+    out.gauges(
+        "lariat_reflector_unwatched_seconds",
+        "How long a synced cache has been without a watch.",
+        each(caches, |kind| {
+            kind.interrupted.unwrap_or_default().as_secs_f64()
+        }),
     )?;
     out.counters(
         "lariat_reflector_unreadable_total",

@@ -9,7 +9,7 @@ use prometheus_client::encoding::DescriptorEncoder;
 
 use super::output::Output;
 use super::scrape::Scrape;
-use super::{caches, controllers, handlers, lasso, queues};
+use super::{caches, controllers, handlers, lasso, leases, queues, requests};
 use crate::SharedControllerFactory;
 use crate::factory::FactoryCore;
 
@@ -92,7 +92,9 @@ impl collector::Collector for Collector {
         controllers::write(&scrape.kinds, &mut out)?;
         lasso::write(&scrape, &mut out)?;
         handlers::write(&scrape.kinds, &mut out)?;
-        caches::write(&scrape.caches, &mut out)
+        caches::write(&scrape.caches, &mut out)?;
+        requests::write(&scrape.members, &mut out)?;
+        leases::write(&scrape.members, &mut out)
     }
 }
 

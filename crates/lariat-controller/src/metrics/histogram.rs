@@ -1,6 +1,48 @@
 //! Converts histograms to Prometheus buckets.
 
+use std::time::Duration;
+
+use lariat_cache::RequestTimes;
 use lariat_queue::Histogram;
+
+/// A histogram as it is written.
+pub(super) struct Measured {
+    /// The sum in seconds.
+    pub(super) sum: f64,
+    pub(super) count: u64,
+    /// Inclusive upper bounds in seconds, and counts; the last is unbounded.
+    pub(super) buckets: Vec<(f64, u64)>,
+}
+
+impl From<&Histogram> for Measured {
+    fn from(histogram: &Histogram) -> Self {
+        Self {
+            sum: histogram.sum().as_secs_f64(),
+            count: histogram.count(),
+            buckets: buckets(histogram),
+        }
+    }
+}
+
+impl From<Histogram> for Measured {
+    fn from(histogram: Histogram) -> Self {
+        Self::from(&histogram)
+    }
+}
+
+impl From<&RequestTimes> for Measured {
+    fn from(times: &RequestTimes) -> Self {
+        let seconds = |bound: Option<Duration>| bound.map_or(f64::INFINITY, |it| it.as_secs_f64());
+        let buckets = times
+            .buckets()
+            .map(|(bound, count)| (seconds(bound), count));
+        Self {
+            sum: times.sum.as_secs_f64(),
+            count: times.count(),
+            buckets: buckets.collect(),
+        }
+    }
+}
 
 /// The number of bounded buckets.
 ///
@@ -12,7 +54,7 @@ const BOUNDED: usize = 16;
 /// The last is unbounded.
 ///
 /// They are exact, because each bound is also a bound of the histogram.
-pub(super) fn buckets(histogram: &Histogram) -> Vec<(f64, u64)> {
+fn buckets(histogram: &Histogram) -> Vec<(f64, u64)> {
     let mut buckets = Vec::with_capacity(BOUNDED + 1);
     let (mut sum, mut rest) = (0, 0);
     for (power, (bound, count)) in histogram.buckets().enumerate() {
@@ -29,8 +71,6 @@ pub(super) fn buckets(histogram: &Histogram) -> Vec<(f64, u64)> {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     /// The bucket that counts a duration, by its bound.

@@ -1,16 +1,14 @@
 //! Writes metric families.
 
-use std::borrow::Borrow;
 use std::fmt;
 
-use lariat_queue::Histogram;
 use prometheus_client::encoding::{
     DescriptorEncoder, EncodeGaugeValue, EncodeLabelSet, MetricEncoder, NoLabelSet,
 };
 use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::Unit;
 
-use super::histogram::buckets;
+use super::histogram::Measured;
 
 /// The encoder of families. A family without series is left out.
 pub(super) struct Output<'a>(DescriptorEncoder<'a>);
@@ -66,7 +64,7 @@ impl<'a> Output<'a> {
     }
 
     /// Writes a family of histograms.
-    pub(super) fn histograms<L: EncodeLabelSet, H: Borrow<Histogram>>(
+    pub(super) fn histograms<L: EncodeLabelSet, H: Into<Measured>>(
         &mut self,
         name: &str,
         help: &str,
@@ -75,9 +73,12 @@ impl<'a> Output<'a> {
         let kind = MetricType::Histogram;
         let family = Family { name, help, kind };
         self.family(family, series, |encoder, value| {
-            let value = value.borrow();
-            let (sum, count) = (value.sum().as_secs_f64(), value.count());
-            encoder.encode_histogram::<NoLabelSet>(sum, count, &buckets(value), None)
+            let Measured {
+                sum,
+                count,
+                buckets,
+            } = value.into();
+            encoder.encode_histogram::<NoLabelSet>(sum, count, &buckets, None)
         })
     }
 

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use lariat_cache::KindStatus;
+use lariat_cache::{KindStatus, RequestStatus};
+use lariat_lease::LeaseStatus;
 
 use crate::SharedControllerFactory;
 use crate::status::{ControllerStatus, HandlerStatus};
@@ -10,10 +11,29 @@ use crate::status::{ControllerStatus, HandlerStatus};
 /// The status of all factories.
 #[derive(Default)]
 pub(super) struct Scrape {
+    /// The factories.
+    pub(super) members: Vec<Member>,
     /// The kinds with handlers.
     pub(super) kinds: Vec<Kind>,
     /// The kinds with a cache; more than those with handlers.
     pub(super) caches: Vec<Cached>,
+}
+
+/// A factory.
+pub(super) struct Member {
+    pub(super) context: Arc<str>,
+    pub(super) requests: RequestStatus,
+    /// The lease it takes part with, if it does.
+    pub(super) elected: Option<Elected>,
+}
+
+/// The lease of a factory.
+pub(super) struct Elected {
+    /// The name of the lease or ring.
+    pub(super) name: String,
+    pub(super) status: LeaseStatus,
+    /// The members of the ring; none in an election of a leader.
+    pub(super) members: Option<usize>,
 }
 
 /// The controller of a kind in one factory.
@@ -39,6 +59,11 @@ impl Scrape {
     pub(super) fn of(factories: &[(Arc<str>, SharedControllerFactory)]) -> Self {
         let mut scrape = Self::default();
         for (context, factory) in factories {
+            scrape.members.push(Member {
+                context: Arc::clone(context),
+                requests: factory.caches().clients().requests(),
+                elected: Elected::of(factory),
+            });
             let kinds = factory.status().into_iter().map(|status| Kind {
                 context: Arc::clone(context),
                 name: status.cache.gvk.to_string(),
@@ -53,6 +78,17 @@ impl Scrape {
             scrape.caches.extend(caches);
         }
         scrape
+    }
+}
+
+impl Elected {
+    fn of(factory: &SharedControllerFactory) -> Option<Self> {
+        let leadership = factory.leadership()?;
+        Some(Self {
+            name: leadership.name().to_owned(),
+            status: leadership.status(),
+            members: factory.shards().map(|shards| shards.share().members()),
+        })
     }
 }
 

@@ -283,11 +283,16 @@ gauge lariat_hot_loops{ctx,kind}
 gauge lariat_cache_objects{ctx,kind}
 gauge lariat_cache_bytes{ctx,kind}
 counter lariat_cache_decodes_total{ctx,kind}
+counter lariat_cache_hits_total{ctx,kind}
 counter lariat_cache_lists_total{ctx,kind}
 counter lariat_reflector_lists_total{ctx,kind}
 counter lariat_reflector_watches_total{ctx,kind}
+counter lariat_reflector_received_bytes_total{ctx,kind}
 counter lariat_reflector_reconnects_total{ctx,kind,reason}
 gauge lariat_reflector_last_event_age_seconds{ctx,kind}
 gauge lariat_reflector_synced{ctx,kind}
+gauge lariat_reflector_unwatched_seconds{ctx,kind}
 counter lariat_reflector_unreadable_total{ctx,kind}
+counter rest_client_requests_total{ctx,code,method,host}
+histogram rest_client_request_duration_seconds_sum{ctx,verb,host}
 ";

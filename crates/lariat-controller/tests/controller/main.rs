@@ -32,6 +32,8 @@ mod memory;
 mod metrics;
 #[cfg(feature = "metrics")]
 mod metrics_lives;
+#[cfg(feature = "metrics")]
+mod metrics_requests;
 mod options;
 mod outcomes;
 mod ported;

@@ -41,7 +41,12 @@ async fn names_and_labels_are_those_of_client_go_controller_runtime_and_lasso() 
     results.extend(["error", "requeue", "requeue_after", "success"]);
     results.sort_unstable();
     assert_eq!(values("result"), results);
-    assert_eq!(values("le").len(), 17);
+    assert_eq!(values("verb"), ["GET"]);
+    assert_eq!(
+        values("le").len(),
+        17 + 12,
+        "ours, and client-go's of requests"
+    );
 }
 
 #[tokio::test(start_paused = true)]
