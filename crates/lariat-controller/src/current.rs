@@ -4,7 +4,7 @@ use std::future::Future;
 use std::sync::Arc;
 
 use lariat_cache::{Admission, CachedObject, PendingWrite, WriteGate, Written};
-use lariat_core::{Gvk, ObjectKey};
+use lariat_core::{Gvk, ObjectKey, Subject};
 use lariat_lease::Leadership;
 
 use crate::gate::Gated;
@@ -17,8 +17,8 @@ tokio::task_local! {
 /// The handler call that a task runs.
 #[derive(Clone)]
 pub(crate) struct Caller {
-    pub(crate) gvk: Gvk,
-    key: ObjectKey,
+    /// The object that the handler was called for.
+    subject: Arc<Subject>,
     handler: Arc<str>,
     /// The length of the chain of runs that led to this one, each caused by a write of the run before. Counted from the
     /// last run that made progress.
@@ -34,8 +34,7 @@ pub(crate) struct Caller {
 impl Caller {
     pub(crate) fn new(gvk: Gvk, key: ObjectKey, handler: Arc<str>) -> Self {
         Self {
-            gvk,
-            key,
+            subject: Arc::new(Subject { gvk, key }),
             handler,
             chain: 0,
             step: None,
@@ -46,7 +45,17 @@ impl Caller {
 
     /// Returns the key the handler was called for.
     pub(crate) fn key(&self) -> &ObjectKey {
-        &self.key
+        &self.subject.key
+    }
+
+    /// Returns the kind of the handler.
+    pub(crate) fn gvk(&self) -> &Gvk {
+        &self.subject.gvk
+    }
+
+    /// Returns the object that the handler was called for.
+    pub(crate) fn subject(&self) -> &Arc<Subject> {
+        &self.subject
     }
 
     /// Sets the chain that led to the run, and the run as a step of it.
@@ -99,10 +108,10 @@ impl Caller {
 
     /// Returns the name of the handler for a reader of a kind.
     pub(crate) fn name(&self, reader: &Gvk) -> Arc<str> {
-        if self.gvk == *reader {
+        if *self.gvk() == *reader {
             Arc::clone(&self.handler)
         } else {
-            format!("{} {}", self.gvk.kind(), self.handler).into()
+            format!("{} {}", self.gvk().kind(), self.handler).into()
         }
     }
 }
@@ -119,7 +128,7 @@ pub(crate) fn caller() -> Option<Caller> {
 
 /// Returns the handler's kind and its gates, if the current task runs a gated call.
 pub(crate) fn gated() -> Option<(Gvk, Gated)> {
-    let gated = |caller: &Caller| Some((caller.gvk.clone(), caller.gated.clone()?));
+    let gated = |caller: &Caller| Some((caller.gvk().clone(), caller.gated.clone()?));
     CURRENT.try_with(gated).ok().flatten()
 }
 
@@ -138,7 +147,7 @@ pub(crate) fn is_in_call() -> bool {
 
 /// Returns whether the current task runs a handler for this object.
 pub(crate) fn is_about(gvk: &Gvk, key: &ObjectKey) -> bool {
-    let is_it = |caller: &Caller| caller.gvk == *gvk && caller.key == *key;
+    let is_it = |caller: &Caller| *caller.gvk() == *gvk && *caller.key() == *key;
     CURRENT.try_with(is_it).unwrap_or(false)
 }
 

@@ -65,7 +65,7 @@ pub mod metrics;
 pub use controller::{CallRecord, ControllerOptions, Registration, RunRecord, SharedController};
 pub use enqueue::{Enqueue, EnqueueError};
 pub use error::{RegisterError, RunError, StartError, StopError, Unfinished};
-pub use factory::{FactoryBuilder, SharedControllerFactory, Transaction};
+pub use factory::{FactoryBuilder, FactoryPhase, SharedControllerFactory, Transaction};
 pub use gate::{Gate, HandlerWrite};
 pub use handler::{
     Call, Context, Handler, HandlerError, HandlerOptions, HandlerResult, Ignore, Middleware, Next,

@@ -11,7 +11,7 @@ use std::sync::{Once, OnceLock};
 use std::task::Context;
 use std::time::Duration;
 
-use lariat_core::clock;
+use lariat_core::{clock, without_credentials};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
@@ -119,7 +119,7 @@ fn look_at(info: &PanicHookInfo<'_>, is_shown: bool) -> Panicked {
     let at = info.location().map(ToString::to_string);
     Panicked {
         at: at.unwrap_or_default(),
-        text: message(info.payload()).to_owned(),
+        text: without_credentials(message(info.payload())).into_owned(),
         backtrace: (style() != Style::Off && is_time()).then(Backtrace::force_capture),
         is_shown,
     }

@@ -5,7 +5,7 @@ use std::panic::Location;
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::{ResourceVersion, Uid};
+use crate::{Gvk, ObjectKey, ResourceVersion, Uid};
 
 /// One reason why a key was enqueued: the reconcile reason.
 ///
@@ -49,11 +49,13 @@ pub enum Cause {
         ///
         /// A run causes another by what it writes or enqueues.
         chain: u32,
+        /// The object that the handler was called for.
+        during: Arc<Subject>,
     },
     /// A related object changed.
     Related {
-        /// The object and what happened to it, as a text.
-        what: Arc<str>,
+        /// The object, and what happened to it.
+        of: Arc<RelatedChange>,
         /// As for [`Wrote`](Self::Wrote), if a handler of this process changed it.
         chain: u32,
     },
@@ -69,6 +71,8 @@ pub enum Cause {
         at: &'static Location<'static>,
         /// As for [`Wrote`](Self::Wrote), if a handler enqueued it without a delay.
         chain: u32,
+        /// The object that this handler was called for.
+        during: Option<Arc<Subject>>,
     },
     /// A handler failed and is retried.
     Retry {
@@ -91,6 +95,33 @@ pub enum Cause {
         /// The handler.
         handler: Arc<str>,
     },
+}
+
+/// An object of some kind.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Subject {
+    /// The kind.
+    pub gvk: Gvk,
+    /// The key.
+    pub key: ObjectKey,
+}
+
+/// A change of a related object.
+///
+/// Prints as its kind, its key and what happened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RelatedChange {
+    /// The object.
+    pub object: Subject,
+    /// What happened to it.
+    pub cause: Cause,
+}
+
+impl fmt::Display for RelatedChange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Subject { gvk, key } = &self.object;
+        write!(f, "{} {key} {}", gvk.kind(), self.cause)
+    }
 }
 
 impl Cause {
@@ -127,6 +158,7 @@ impl Cause {
                     from: Some(from),
                     to: newest,
                     chain: other,
+                    ..
                 },
             ) if *by == again && *to == from => {
                 *to = newest;
@@ -187,7 +219,7 @@ impl fmt::Display for Cause {
                 to,
                 ..
             } => write!(f, "written by {by} {from} → {to}"),
-            Self::Related { what, .. } => f.write_str(what),
+            Self::Related { of, .. } => write!(f, "{of}"),
             Self::Enqueued { by, reason, at, .. } => {
                 f.write_str("enqueued ")?;
                 if let Some(by) = by {
@@ -466,6 +498,13 @@ mod tests {
 
     use super::*;
 
+    fn subject(name: &str) -> Subject {
+        Subject {
+            gvk: Gvk::new("", "v1", "Pod"),
+            key: ObjectKey::cluster(name),
+        }
+    }
+
     fn updated(from: u64, to: u64) -> Cause {
         Cause::Updated {
             from: from.into(),
@@ -480,6 +519,7 @@ mod tests {
             reason: None,
             at: Location::caller(),
             chain: 0,
+            during: None,
         }
     }
 
@@ -560,6 +600,7 @@ mod tests {
             from: Some(from.into()),
             to: to.into(),
             chain,
+            during: Arc::new(subject("a")),
         }
     }
 
@@ -586,7 +627,10 @@ mod tests {
             "says nothing"
         );
         let related = |number: u32| Cause::Related {
-            what: number.to_string().into(),
+            of: Arc::new(RelatedChange {
+                object: subject(&number.to_string()),
+                cause: updated(1, 2),
+            }),
             chain: 9,
         };
         let mut many: Vec<Cause> = (0..20).map(related).collect();

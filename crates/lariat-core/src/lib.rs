@@ -19,6 +19,7 @@
 //! |---|---|
 //! | `kube` | conversions from kube's `GroupVersionKind` and `ApiResource` |
 
+mod credentials;
 mod json;
 mod key;
 mod kind;
@@ -37,7 +38,8 @@ mod text;
 
 pub mod clock;
 
-pub use cause::{Cause, Causes};
+pub use cause::{Cause, Causes, RelatedChange, Subject};
+pub use credentials::without_credentials;
 pub use json::{JsonCursor, Unclear};
 pub use key::{ObjectKey, ParseKeyError};
 pub use kind::{Gvk, ParseGvkError, ResourceKind, Scope};

@@ -107,7 +107,7 @@ pub use finalizer::{Finalizer, FinalizerNameError, FinalizerRemoval, FinalizerRe
 #[cfg(feature = "guard")]
 pub use guard::{Budget, Guard, GuardState, Plan, PlannedWrite, Trip};
 pub use needs::Rule;
-pub use operator::{Operator, OperatorError};
+pub use operator::{Operator, OperatorError, WeakOperator};
 #[cfg(feature = "rbac")]
 pub use rbac::{AccessError, Manifests, Permission};
 pub use reconcile::Reconcile;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use lariat_cache::CachedObject;
-use lariat_core::{Gvk, ObjectKey};
+use lariat_core::{Gvk, ObjectKey, without_credentials};
 use lariat_queue::Priority;
 
 use crate::current::{self, Caller};
@@ -51,7 +51,7 @@ pub(super) struct Failure {
 impl Failure {
     fn of(error: &HandlerError) -> Self {
         Self {
-            text: error.to_string().into(),
+            text: without_credentials(&error.to_string()).into(),
             class: error.class(),
             is_conflict: error.is_conflict(),
             is_held: error.is_held(),

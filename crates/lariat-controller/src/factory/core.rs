@@ -8,8 +8,10 @@ use lariat_cache::SharedCacheFactory;
 use lariat_core::Gvk;
 use lariat_flight::{FactoryStep, Record};
 use parking_lot::{Mutex, MutexGuard};
+use tokio::sync::watch;
 
 use super::options::Options;
+use super::phase::FactoryPhase;
 use super::run::FactoryRun;
 use crate::controller::{ControllerCore, Kinds, Slot};
 use crate::many::{Follower, Follows};
@@ -28,6 +30,7 @@ pub(crate) struct FactoryCore {
     /// The number of the next run of any kind. Counted per factory, because a simulation has several factories in one
     /// process and must repeat their numbers.
     pub(super) runs: Arc<AtomicU64>,
+    pub(super) phase: watch::Sender<FactoryPhase>,
 }
 
 /// The number of slots from which unused ones are removed.
@@ -57,6 +60,7 @@ impl FactoryCore {
             lifecycle: tokio::sync::Mutex::default(),
             registering: Mutex::default(),
             runs: Arc::new(AtomicU64::new(1)),
+            phase: watch::Sender::new(FactoryPhase::Idle),
         }
     }
 

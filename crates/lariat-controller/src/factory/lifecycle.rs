@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 use super::duplicates;
 use super::factory::SharedControllerFactory;
 use super::options::Election;
+use super::phase::{FactoryPhase, PublishStopped};
 use super::run::FactoryRun;
 use crate::error::{RunError, StartError, StopError};
 use crate::{notices, panics};
@@ -112,6 +113,7 @@ impl SharedControllerFactory {
             );
         }
         state.run = Some(run);
+        core.phase.send_replace(FactoryPhase::Running);
         Ok((stopped, warm))
     }
 
@@ -231,6 +233,8 @@ impl SharedControllerFactory {
             return Ok(());
         };
         self.core.record(FactoryStep::Stopping, None);
+        self.core.phase.send_replace(FactoryPhase::Stopping);
+        let _stopped = PublishStopped(&self.core.phase);
         run.begin_stop();
         self.core.caches.stop().await;
         let stopped = run.stop(self.core.options.grace_period).await;

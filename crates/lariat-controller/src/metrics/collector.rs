@@ -63,8 +63,9 @@ impl Collector {
         });
     }
 
-    /// Returns the factories that still exist, with their context ids.
-    fn factories(&self) -> Vec<(Arc<str>, SharedControllerFactory)> {
+    /// Returns the factories that still exist, with their context ids, in the order in which they were added.
+    #[must_use]
+    pub fn factories(&self) -> Vec<(Arc<str>, SharedControllerFactory)> {
         let members = self.members.lock();
         let alive = members.iter().filter_map(|member| {
             let core = member.factory.upgrade()?;

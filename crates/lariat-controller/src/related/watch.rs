@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
 use lariat_cache::{CachedObject, Change, Store, Subscriber, View, Written};
-use lariat_core::{Cause, Gvk, ObjectKey, Scope, describe};
+use lariat_core::{Cause, Gvk, ObjectKey, RelatedChange, Scope, Subject, describe};
 use lariat_queue::{Add, Lanes as Due, Payload as _, Priority};
 use parking_lot::Mutex;
 
@@ -218,7 +218,7 @@ impl<V: View> Subscriber for Feed<V> {
                 continue;
             }
             let changed = cause(change, caller.as_ref(), &self.of, self.to());
-            let cause = self.cause(&changed, change.key());
+            let cause = self.cause(changed, change.key());
             let add = Aside {
                 lanes: due.clone(),
                 priority: match change {
@@ -248,7 +248,7 @@ impl<V: View> Feed<V> {
     /// Reports a write to the sentinel if it enqueues the key whose handler wrote.
     fn wrote_by(&self, written: &Written, caller: &Caller) {
         let is_own = |keys: Vec<ObjectKey>| keys.contains(caller.key());
-        if caller.gvk == *self.to() && is_own(self.keys_of(&written.after, self.scope())) {
+        if *caller.gvk() == *self.to() && is_own(self.keys_of(&written.after, self.scope())) {
             let (watchman, name) = (&self.target.watchman, caller.name(self.to()));
             let write = caller.write(&name, written);
             watchman.wrote_related(caller.key(), &self.of, &write);
@@ -267,11 +267,14 @@ impl<V: View> Feed<V> {
         }
     }
 
-    fn cause(&self, of: &Cause, key: &ObjectKey) -> Cause {
-        Cause::Related {
-            what: format!("{} {key} {of}", self.of.kind()).into(),
-            chain: of.chain().unwrap_or(0),
-        }
+    fn cause(&self, of: Cause, key: &ObjectKey) -> Cause {
+        let chain = of.chain().unwrap_or(0);
+        let object = Subject {
+            gvk: self.of.clone(),
+            key: key.clone(),
+        };
+        let of = Arc::new(RelatedChange { object, cause: of });
+        Cause::Related { of, chain }
     }
 
     /// Returns the scope of the target kind, if it is known.

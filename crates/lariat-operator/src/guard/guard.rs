@@ -148,6 +148,18 @@ impl Guard {
         self.locked(Counts::look)
     }
 
+    /// Returns whether two guards are the same: clones of each other.
+    #[must_use]
+    pub fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// Returns the budgets as texts, such as `budget of deletions, 10 per 60s`.
+    #[must_use]
+    pub fn budgets(&self) -> Vec<String> {
+        self.0.rules.iter().map(ToString::to_string).collect()
+    }
+
     /// Resets the guard: its budgets are unused, and writes are admitted again.
     ///
     /// Reconcilers whose writes were refused are called again within a minute; a key that is enqueued is tried

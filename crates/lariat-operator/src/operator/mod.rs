@@ -20,6 +20,8 @@ mod permissions;
 #[cfg(feature = "guard")]
 mod plan;
 mod remembered;
+mod weak;
 
 pub use lifecycle::OperatorError;
 pub use operator::Operator;
+pub use weak::WeakOperator;

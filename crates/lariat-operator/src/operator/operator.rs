@@ -67,6 +67,10 @@ impl Operator {
         &self.factory
     }
 
+    pub(super) fn shared_state(&self) -> &Arc<OperatorState> {
+        &self.state
+    }
+
     pub(super) fn state(&self) -> &OperatorState {
         &self.state
     }

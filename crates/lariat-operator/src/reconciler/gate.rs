@@ -1,11 +1,12 @@
 //! The gate that judges a reconciler's writes: the plan, or its guards.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use k8s_openapi::api::core::v1::ObjectReference;
 use lariat_cache::Admission;
 use lariat_controller::{Gate, HandlerOptions, HandlerWrite};
 use lariat_core::Remembered;
+use parking_lot::Mutex;
 
 use crate::events::{Event, Recorder};
 use crate::guard::{Book, Guard, Trip, announce, dry_run, judge};
@@ -27,11 +28,17 @@ impl Guards {
     pub(super) fn judge(
         &self,
         operator: &Arc<OperatorState>,
+        reconciler: &str,
         options: HandlerOptions,
     ) -> HandlerOptions {
+        let guarded = Arc::new(Guarded {
+            reconciler: reconciler.to_owned(),
+            guards: self.0.clone(),
+        });
+        operator.feature::<GuardedReconcilers>().add(&guarded);
         options.gate(ReconcilerGate {
             operator: Arc::clone(operator),
-            guards: self.0.clone(),
+            guarded,
         })
     }
 
@@ -44,7 +51,43 @@ impl Guards {
 /// Judges the writes of a reconciler: by the plan if its operator only plans, or else by its guards.
 struct ReconcilerGate {
     operator: Arc<OperatorState>,
+    guarded: Arc<Guarded>,
+}
+
+/// A reconciler with its guards.
+struct Guarded {
+    reconciler: String,
     guards: Vec<Guard>,
+}
+
+/// The reconcilers of an operator that have guards, as long as their handlers exist.
+#[derive(Default)]
+struct GuardedReconcilers(Mutex<Vec<Weak<Guarded>>>);
+
+impl GuardedReconcilers {
+    fn add(&self, guarded: &Arc<Guarded>) {
+        if !guarded.guards.is_empty() {
+            let mut all = self.0.lock();
+            all.retain(|each| each.strong_count() > 0);
+            all.push(Arc::downgrade(guarded));
+        }
+    }
+}
+
+/// Returns the guards of an operator with the names of their reconcilers, in the order of registration.
+pub(crate) fn guards(operator: &OperatorState) -> Vec<(Guard, Vec<String>)> {
+    let guarded = operator.feature::<GuardedReconcilers>();
+    let guarded: Vec<Arc<Guarded>> = guarded.0.lock().iter().filter_map(Weak::upgrade).collect();
+    let mut all: Vec<(Guard, Vec<String>)> = Vec::new();
+    for each in guarded {
+        for guard in &each.guards {
+            match all.iter_mut().find(|(known, _)| known.is_same(guard)) {
+                Some((_, names)) => names.push(each.reconciler.clone()),
+                None => all.push((guard.clone(), vec![each.reconciler.clone()])),
+            }
+        }
+    }
+    all
 }
 
 impl ReconcilerGate {
@@ -74,7 +117,7 @@ impl Gate for ReconcilerGate {
         if self.operator.only_plans() {
             return dry_run(&self.operator.feature::<Book>(), write);
         }
-        judge(&self.guards, write, |trip| {
+        judge(&self.guarded.guards, write, |trip| {
             announce(write, trip);
             self.publish(write, trip);
         })

@@ -11,7 +11,12 @@ use crate::reconcile::OperatorState;
 pub(super) struct Guards;
 
 impl Guards {
-    pub(super) fn judge(&self, _: &Arc<OperatorState>, options: HandlerOptions) -> HandlerOptions {
+    pub(super) fn judge(
+        &self,
+        _: &Arc<OperatorState>,
+        _: &str,
+        options: HandlerOptions,
+    ) -> HandlerOptions {
         options
     }
 

@@ -28,6 +28,8 @@ mod status;
 
 pub use builder::Reconciler;
 pub use error::ReconcilerError;
+#[cfg(feature = "guard")]
+pub(crate) use gate::guards;
 pub use policy::Retry;
 pub use registration::ReconcilerRegistration;
 pub(crate) use remembered::remembered;

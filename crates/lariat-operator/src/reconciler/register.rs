@@ -45,7 +45,7 @@ impl<K: View> Reconciler<K> {
             mut options,
             mut setup,
         } = self;
-        options = setup.guards.judge(&setup.operator, options);
+        options = setup.guards.judge(&setup.operator, &name, options);
         if let Some(after) = setup.after_final_failure() {
             options = options.requeue_final(after);
         }

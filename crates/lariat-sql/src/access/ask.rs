@@ -13,6 +13,7 @@ use k8s_openapi::api::authorization::v1::{
 use kube::api::PostParams;
 use kube::{Api, Client, Resource};
 use lariat_core::{ResourceKind, Scope};
+use lariat_http::User;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::sync::Semaphore;
@@ -21,7 +22,6 @@ use tokio::time::timeout;
 use super::Access;
 use super::error::AccessError;
 use super::rules::Granted;
-use super::user::User;
 use super::verb::Verb;
 
 /// How long the API server may take to answer one review.
@@ -158,7 +158,7 @@ impl Asker {
             Whose::User(user) => {
                 let spec = SubjectAccessReviewSpec {
                     resource_attributes: attributes,
-                    ..user.spec()
+                    ..user.review_spec()
                 };
                 let review = SubjectAccessReview {
                     spec,

@@ -8,11 +8,10 @@ mod ask;
 mod error;
 mod review;
 mod rules;
-mod user;
 mod verb;
 
 pub use access::Access;
 pub use error::AccessError;
+pub use lariat_http::User;
 pub use review::AccessReviews;
-pub use user::User;
 pub use verb::Verb;

@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use kube::Client;
 use lariat_core::{Gvk, ResourceKind};
+use lariat_http::User;
 use tokio::sync::Semaphore;
 
 use super::Access;
 use super::answers::Answers;
 use super::ask::{Asker, Whose};
 use super::error::AccessError;
-use super::user::User;
 use super::verb::Verb;
 
 const DEFAULT_TTL: Duration = Duration::from_secs(30);

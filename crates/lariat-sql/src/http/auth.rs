@@ -3,14 +3,10 @@
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
-use http::{HeaderMap, header};
+use http::HeaderMap;
+use lariat_http::{AuthError, TokenReviews, bearer};
 
-use super::error::AuthError;
-use super::reviews::TokenReviews;
 use crate::access::User;
-
-/// The maximum length of a token, in bytes.
-const LONGEST_TOKEN: usize = 16 * 1024;
 
 type Check = dyn Fn(&HeaderMap) -> BoxFuture<'static, Result<User, AuthError>> + Send + Sync;
 
@@ -52,51 +48,5 @@ impl Auth {
             Self::Reviews(reviews) => reviews.user(bearer(headers)?).await,
             Self::Function(check) => check(headers).await,
         }
-    }
-}
-
-/// Returns the bearer token of a request.
-fn bearer(headers: &HeaderMap) -> Result<&str, AuthError> {
-    let mut values = headers.get_all(header::AUTHORIZATION).iter();
-    let (Some(value), None) = (values.next(), values.next()) else {
-        return Err(AuthError::unauthenticated(
-            "the request needs one Authorization header, with a bearer token",
-        ));
-    };
-    let token = value.to_str().ok().and_then(|value| {
-        let (scheme, token) = value.split_once(' ')?;
-        let token = token.trim();
-        let is_token = !token.is_empty() && token.bytes().all(|byte| byte.is_ascii_graphic());
-        (scheme.eq_ignore_ascii_case("bearer") && is_token).then_some(token)
-    });
-    match token {
-        Some(token) if token.len() <= LONGEST_TOKEN => Ok(token),
-        _ => Err(AuthError::unauthenticated(
-            "the Authorization header is not `Bearer` and a token",
-        )),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_one_bearer_token_is_taken() {
-        let check = |values: &[&str]| {
-            let mut headers = HeaderMap::new();
-            for value in values {
-                headers.append(header::AUTHORIZATION, value.parse().unwrap());
-            }
-            bearer(&headers).map(str::to_owned).ok()
-        };
-        assert_eq!(check(&["Bearer abc.def"]).as_deref(), Some("abc.def"));
-        assert_eq!(check(&["bearer  abc"]).as_deref(), Some("abc"));
-        let long = format!("Bearer {}", "a".repeat(LONGEST_TOKEN + 1));
-        for bad in ["Bearer", "Bearer ", "Basic abc", "Bearer a b", "abc", &long] {
-            assert_eq!(check(&[bad]), None, "{bad}");
-        }
-        assert_eq!(check(&[]), None);
-        assert_eq!(check(&["Bearer a", "Bearer b"]), None);
     }
 }

@@ -2,28 +2,6 @@
 
 use crate::access::AccessError;
 
-/// The error of a request whose user is unknown. It does not contain the token.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum AuthError {
-    /// The request has no token, or the token was refused.
-    ///
-    /// The response is 401 with this reason.
-    #[error("{0}")]
-    Unauthenticated(String),
-    /// The user of the token cannot be determined now.
-    ///
-    /// The response is 503 with this reason.
-    #[error("{0}")]
-    Unavailable(String),
-}
-
-impl AuthError {
-    pub(crate) fn unauthenticated(reason: &str) -> Self {
-        Self::Unauthenticated(reason.to_owned())
-    }
-}
-
 /// The access of a user could not be determined; nothing is shown then.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the access of the user is unknown: {0}")]

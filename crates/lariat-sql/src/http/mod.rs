@@ -37,16 +37,14 @@ mod events;
 mod openapi;
 mod page;
 mod projects;
-mod reviews;
 mod room;
 mod routes;
-mod serve;
 mod service;
 mod shared;
 mod status;
 mod target;
 mod visible;
 
-pub use error::{AuthError, VisibleError};
-pub use reviews::TokenReviews;
+pub use error::VisibleError;
+pub use lariat_http::{AuthError, TokenReviews};
 pub use service::SqlService;

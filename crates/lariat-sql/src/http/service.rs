@@ -9,18 +9,18 @@ use std::{fmt, io};
 use axum::Router;
 use http::HeaderMap;
 use lariat_core::Gvk;
+use lariat_http::{AuthError, TokenReviews};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use super::auth::Auth;
 use super::authorize::Authorizer;
-use super::error::{AuthError, VisibleError};
-use super::reviews::TokenReviews;
+use super::error::VisibleError;
 use super::room::Room;
 use super::shared::{ServiceState, path_of};
 use super::target::Pages;
 use super::visible::Sight;
-use super::{openapi, routes, serve};
+use super::{openapi, routes};
 use crate::access::{Access, AccessReviews, User};
 use crate::cache::{SqlCache, SqlKind};
 
@@ -285,7 +285,7 @@ impl SqlService {
         let is_loopback = listener.local_addr()?.ip().is_loopback();
         let stopping = self.stopping.clone();
         let is_local = is_loopback && self.auth.is_open();
-        serve::run(listener, self.router(is_local), stopping).await;
+        lariat_http::serve("the SQL service", listener, self.router(is_local), stopping).await;
         Ok(())
     }
 

@@ -1,13 +1,12 @@
 //! The state that all requests share.
 
 use std::collections::BTreeMap;
-use std::net::IpAddr;
 use std::time::Duration;
 
 use axum::http::request::Parts;
 use bytes::Bytes;
-use http::{HeaderMap, header};
 use lariat_core::Gvk;
+use lariat_http::LONGEST_URL;
 use tokio_util::sync::CancellationToken;
 
 use super::auth::Auth;
@@ -20,9 +19,6 @@ use super::visible::{Sight, View};
 use crate::access::{Access, User};
 use crate::cache::SqlKind;
 use crate::query::Query;
-
-/// The maximum length of a URL, in bytes.
-pub(super) const LONGEST_URL: usize = 16 * 1024;
 
 /// The state that all requests share.
 pub(super) struct ServiceState {
@@ -55,7 +51,7 @@ impl ServiceState {
         if length > LONGEST_URL {
             return Err(Refusal::long_url(LONGEST_URL));
         }
-        if self.is_local && !is_local(&request.headers) {
+        if self.is_local && !lariat_http::names_this_machine(&request.headers) {
             return Err(Refusal::host());
         }
         Ok(())
@@ -140,16 +136,4 @@ pub(super) fn path_of(kind: &Gvk) -> String {
         group => group,
     };
     format!("{group}/{}/{}", kind.version(), kind.kind())
-}
-
-/// Returns whether a request names this machine by an address or as `localhost`.
-///
-/// This keeps out a page of another site whose name is resolved to this machine (DNS rebinding).
-fn is_local(headers: &HeaderMap) -> bool {
-    let host = headers.get(header::HOST).and_then(|it| it.to_str().ok());
-    let authority = host.and_then(|host| host.parse::<http::uri::Authority>().ok());
-    authority.is_some_and(|authority| {
-        let host = authority.host().trim_matches(['[', ']']);
-        host.eq_ignore_ascii_case("localhost") || host.parse::<IpAddr>().is_ok()
-    })
 }

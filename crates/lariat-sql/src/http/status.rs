@@ -3,9 +3,10 @@
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
 use http::{HeaderValue, StatusCode, header};
+use lariat_http::AuthError;
 use serde_json::{Value as Json, json};
 
-use super::error::{AuthError, VisibleError};
+use super::error::VisibleError;
 use crate::cache::SqlError;
 use crate::query::{QueryError, UrlError};
 use crate::sql::StorageError;

@@ -51,6 +51,11 @@ impl Book {
         plan(writes, entries.left_out)
     }
 
+    /// Returns the number of different writes.
+    pub(crate) fn len(&self) -> usize {
+        self.0.lock().writes.len()
+    }
+
     pub(crate) fn take(&self) -> Plan {
         let entries = std::mem::take(&mut *self.0.lock());
         plan(entries.writes.into_iter().collect(), entries.left_out)

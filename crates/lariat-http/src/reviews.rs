@@ -1,6 +1,5 @@
 //! Authentication of tokens by the API server.
 
-use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,18 +7,17 @@ use std::time::Duration;
 use k8s_openapi::api::authentication::v1::{TokenReview, TokenReviewSpec, UserInfo};
 use kube::Client;
 use kube::api::{Api, PostParams};
-use parking_lot::Mutex;
 use sha2::{Digest, Sha256};
 use tokio::sync::Semaphore;
 use tokio::time::{self, Instant};
 
-use super::error::AuthError;
-use crate::access::User;
+use crate::answers::Answers;
+use crate::error::AuthError;
+use crate::user::User;
 
 const TTL: Duration = Duration::from_secs(60);
 /// The maximum time for which a refused token is refused without another review.
 const REFUSED_TTL: Duration = Duration::from_secs(10);
-const TOKENS: usize = 1_000;
 const CONCURRENCY: usize = 16;
 const TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -38,7 +36,7 @@ const UNKNOWN: &str = "the token cannot be reviewed now: try again";
 ///
 /// ```no_run
 /// use std::time::Duration;
-/// use lariat_sql::http::TokenReviews;
+/// use lariat_http::TokenReviews;
 ///
 /// # fn example(client: kube::Client) {
 /// let reviews = TokenReviews::new(client).with_ttl(Duration::from_secs(10));
@@ -50,19 +48,11 @@ pub struct TokenReviews {
     audiences: Vec<String>,
     ttl: Duration,
     salt: [u8; 16],
-    known: Arc<Mutex<HashMap<Hash, Known>>>,
+    known: Arc<Answers<Hash, User>>,
     permits: Arc<Semaphore>,
 }
 
 type Hash = [u8; 32];
-
-/// A cached review.
-#[derive(Clone)]
-struct Known {
-    /// None if the token is refused.
-    user: Option<User>,
-    until: Instant,
-}
 
 impl TokenReviews {
     /// Creates reviews that are sent with this client.
@@ -73,7 +63,7 @@ impl TokenReviews {
             audiences: Vec::new(),
             ttl: TTL,
             salt: std::array::from_fn(|_| fastrand::u8(..)),
-            known: Arc::default(),
+            known: Arc::new(Answers::new()),
             permits: Arc::new(Semaphore::new(CONCURRENCY)),
         }
     }
@@ -83,7 +73,7 @@ impl TokenReviews {
     /// The time counts from the moment the review is sent. With zero each request is reviewed.
     #[must_use]
     pub fn with_ttl(self, ttl: Duration) -> Self {
-        let known = Arc::default();
+        let known = Arc::new(Answers::new());
         Self { ttl, known, ..self }
     }
 
@@ -91,7 +81,7 @@ impl TokenReviews {
     #[must_use]
     pub fn with_audiences(self, audiences: impl IntoIterator<Item = impl Into<String>>) -> Self {
         let audiences = audiences.into_iter().map(Into::into).collect();
-        let known = Arc::default();
+        let known = Arc::new(Answers::new());
         Self {
             audiences,
             known,
@@ -99,17 +89,31 @@ impl TokenReviews {
         }
     }
 
+    /// Returns the client that sends the reviews.
+    #[must_use]
+    pub fn client(&self) -> Client {
+        self.reviews.clone().into_client()
+    }
+
     /// Returns the user of a token.
-    pub(super) async fn user(&self, token: &str) -> Result<User, AuthError> {
+    ///
+    /// # Errors
+    ///
+    /// The API server refuses the token, or the review failed.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future cancels the review.
+    pub async fn user(&self, token: &str) -> Result<User, AuthError> {
         let hash = self.hash(token);
-        if let Some(known) = self.known(&hash) {
-            return known;
+        if let Some(known) = self.known.get(&hash) {
+            return accepted(known);
         }
         let permit = self.permits.acquire().await;
         let _permit = permit.expect("the semaphore is never closed");
         // Another request may have reviewed it while this one waited for the permit.
-        if let Some(known) = self.known(&hash) {
-            return known;
+        if let Some(known) = self.known.get(&hash) {
+            return accepted(known);
         }
         let asked = Instant::now();
         let user = self.review(token).await?.map(User::from);
@@ -117,11 +121,8 @@ impl TokenReviews {
             Some(_) => self.ttl,
             None => self.ttl.min(REFUSED_TTL),
         };
-        let until = asked + ttl;
-        let known = Known { user, until };
-        let answer = known.answer();
-        self.remember(hash, known);
-        answer
+        self.known.put(hash, user.clone(), asked + ttl);
+        accepted(user)
     }
 
     fn hash(&self, token: &str) -> Hash {
@@ -129,30 +130,6 @@ impl TokenReviews {
         hasher.update(self.salt);
         hasher.update(token.as_bytes());
         hasher.finalize().into()
-    }
-
-    fn known(&self, hash: &Hash) -> Option<Result<User, AuthError>> {
-        let known = self.known.lock().get(hash).cloned()?;
-        (Instant::now() < known.until).then(|| known.answer())
-    }
-
-    fn remember(&self, hash: Hash, known: Known) {
-        let mut all = self.known.lock();
-        if all.len() >= TOKENS && !all.contains_key(&hash) {
-            let now = Instant::now();
-            all.retain(|_, known| now < known.until);
-        }
-        // A refused token does not displace another one.
-        if all.len() >= TOKENS && known.user.is_some() {
-            let refused = all.iter().find(|(_, known)| known.user.is_none());
-            let oldest = || all.iter().min_by_key(|(_, known)| known.until);
-            if let Some(gone) = refused.or_else(oldest).map(|(hash, _)| *hash) {
-                all.remove(&gone);
-            }
-        }
-        if all.len() < TOKENS {
-            all.insert(hash, known);
-        }
     }
 
     /// Asks the API server; none if it refuses the token.
@@ -198,11 +175,8 @@ impl TokenReviews {
     }
 }
 
-impl Known {
-    fn answer(&self) -> Result<User, AuthError> {
-        let user = self.user.clone();
-        user.ok_or_else(|| AuthError::unauthenticated(REFUSED))
-    }
+fn accepted(user: Option<User>) -> Result<User, AuthError> {
+    user.ok_or_else(|| AuthError::unauthenticated(REFUSED))
 }
 
 impl fmt::Debug for TokenReviews {
@@ -217,6 +191,7 @@ impl fmt::Debug for TokenReviews {
 #[cfg(test)]
 mod tests {
     use lariat_cluster::Cluster;
+    use tokio::time;
 
     use super::*;
 
@@ -225,55 +200,26 @@ mod tests {
         (TokenReviews::new(cluster.client()), cluster)
     }
 
-    fn known(is_good: bool, seconds: u64) -> Known {
-        Known {
-            user: is_good.then(|| User::new("jane")),
-            until: Instant::now() + Duration::from_secs(seconds),
-        }
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn what_is_known_is_bounded_and_refused_tokens_go_first() {
-        let (reviews, _cluster) = reviews().await;
-        let hash = |number: usize| reviews.hash(&number.to_string());
-        reviews.remember(hash(0), known(false, 30));
-        for number in 1..TOKENS {
-            reviews.remember(hash(number), known(true, 60));
-        }
-        // One more refused token does not displace another, and one that is good does.
-        reviews.remember(hash(TOKENS), known(false, 60));
-        assert!(reviews.known(&hash(TOKENS)).is_none());
-        reviews.remember(hash(TOKENS), known(true, 60));
-        assert!(reviews.known(&hash(TOKENS)).is_some_and(|it| it.is_ok()));
-        assert!(reviews.known(&hash(0)).is_none());
-        assert_eq!(reviews.known.lock().len(), TOKENS);
-        // What is over makes room for all.
-        time::advance(Duration::from_secs(60)).await;
-        assert!(reviews.known(&hash(TOKENS)).is_none());
-        reviews.remember(hash(0), known(false, 10));
-        assert_eq!(reviews.known.lock().len(), 1);
-    }
-
     #[tokio::test(start_paused = true)]
     async fn an_answer_counts_from_its_question_on_and_no_longer() {
         let (reviews, cluster) = reviews().await;
         let hash = reviews.hash("token");
         assert!(reviews.user("token").await.is_err());
-        assert!(reviews.known(&hash).is_some_and(|it| it.is_err()));
+        assert!(reviews.known.get(&hash).is_some_and(|it| it.is_none()));
         time::advance(REFUSED_TTL).await;
-        assert!(reviews.known(&hash).is_none());
+        assert!(reviews.known.get(&hash).is_none());
         // What fails is no answer, and is not kept.
         cluster.faults().partition("");
         let error = reviews.user("token").await.unwrap_err();
         assert!(matches!(error, AuthError::Unavailable(_)), "{error}");
-        assert!(reviews.known(&hash).is_none());
+        assert!(reviews.known.get(&hash).is_none());
     }
 
     #[tokio::test]
     async fn tokens_are_neither_kept_nor_shown() {
         let (reviews, cluster) = reviews().await;
         let refused = reviews.user("my-secret-token").await.unwrap_err();
-        reviews.known.lock().clear();
+        reviews.known.clear();
         cluster.faults().partition("");
         let failed = reviews.user("my-secret-token").await.unwrap_err();
         let shown = format!("{reviews:?} {refused:?} {refused} {failed:?} {failed}");

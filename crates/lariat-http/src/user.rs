@@ -14,7 +14,7 @@ use k8s_openapi::api::authorization::v1::SubjectAccessReviewSpec;
 /// matter, nor do repeated ones. A clone shares the texts.
 ///
 /// ```
-/// use lariat_sql::User;
+/// use lariat_http::User;
 ///
 /// let jane = User::new("jane").group("developers").group("system:authenticated");
 /// assert_eq!(jane.name(), "jane");
@@ -77,12 +77,14 @@ impl User {
     }
 
     /// Returns whether there is neither a name nor a group; a review needs one of them.
-    pub(super) fn is_unknown(&self) -> bool {
+    #[must_use]
+    pub fn is_unknown(&self) -> bool {
         self.0.name.is_empty() && self.0.groups.is_empty()
     }
 
     /// Returns the user as a review names it.
-    pub(super) fn spec(&self) -> SubjectAccessReviewSpec {
+    #[must_use]
+    pub fn review_spec(&self) -> SubjectAccessReviewSpec {
         let text = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
         SubjectAccessReviewSpec {
             user: text(&self.0.name),

@@ -1,4 +1,4 @@
-//! Serving connections.
+//! Serves connections.
 
 use std::io;
 use std::pin::Pin;
@@ -17,7 +17,10 @@ use tokio::task::JoinSet;
 use tokio::time::{self, Instant, Sleep};
 use tokio_util::sync::CancellationToken;
 
-use super::shared::LONGEST_URL;
+/// The maximum length of a URL that services take, in bytes.
+///
+/// The head of a request may have four times as much.
+pub const LONGEST_URL: usize = 16 * 1024;
 
 const CONNECTIONS: usize = 1_024;
 /// The timeout for the head of a request.
@@ -33,8 +36,20 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// The longest URL fits, and at least as many bytes of headers.
 const BUFFER: usize = 4 * LONGEST_URL;
 
-/// Serves connections until it is stopped.
-pub(super) async fn run(listener: TcpListener, router: Router, stopping: CancellationToken) {
+/// Serves HTTP/1.1 connections until it is stopped.
+///
+/// `what` names the service in the log. There are at most 1,024 connections; further ones wait. A client has 30 seconds
+/// to send a head; one that does not read for 30 seconds is disconnected. At the end running requests have 10 seconds.
+///
+/// # Cancel safety
+///
+/// Dropping the future closes all connections.
+pub async fn serve(
+    what: &'static str,
+    listener: TcpListener,
+    router: Router,
+    stopping: CancellationToken,
+) {
     let mut connections = JoinSet::new();
     let room = Arc::new(Semaphore::new(CONNECTIONS));
     loop {
@@ -47,7 +62,7 @@ pub(super) async fn run(listener: TcpListener, router: Router, stopping: Cancell
             () = stopping.cancelled() => break,
             Some(ended) = connections.join_next() => {
                 if let Err(error) = ended {
-                    tracing::error!(%error, "a connection of the SQL service has failed");
+                    tracing::error!(%error, "a connection of {what} has failed");
                 }
                 continue;
             }
@@ -55,14 +70,14 @@ pub(super) async fn run(listener: TcpListener, router: Router, stopping: Cancell
         };
         match accepted {
             Ok((stream, _)) => {
-                let served = serve(stream, router.clone(), stopping.clone());
+                let served = connection(what, stream, router.clone(), stopping.clone());
                 connections.spawn(async move {
                     served.await;
                     drop(permit);
                 });
             }
             Err(error) => {
-                tracing::debug!(%error, "a connection to the SQL service cannot be accepted");
+                tracing::debug!(%error, "a connection to {what} cannot be accepted");
                 time::sleep(PAUSE).await;
             }
         }
@@ -75,7 +90,12 @@ pub(super) async fn run(listener: TcpListener, router: Router, stopping: Cancell
 }
 
 /// Serves a connection until it is closed.
-async fn serve(stream: TcpStream, router: Router, stopping: CancellationToken) {
+async fn connection(
+    what: &'static str,
+    stream: TcpStream,
+    router: Router,
+    stopping: CancellationToken,
+) {
     // Events are small, and should be sent immediately.
     let _ = stream.set_nodelay(true);
     let io = TokioIo::new(Impatient::new(stream, STALLED));
@@ -93,7 +113,7 @@ async fn serve(stream: TcpStream, router: Router, stopping: CancellationToken) {
         }
     };
     if let Err(error) = ended {
-        tracing::debug!(%error, "a connection to the SQL service has ended");
+        tracing::debug!(%error, "a connection to {what} has ended");
     }
 }
 

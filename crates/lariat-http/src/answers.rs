@@ -1,0 +1,95 @@
+//! Answers of the API server that are used for some time.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+
+use parking_lot::Mutex;
+use tokio::time::Instant;
+
+/// The maximum number of answers.
+pub(crate) const MOST: usize = 1_000;
+
+/// Answers by question; each is a value, or none for a refusal.
+pub(crate) struct Answers<Q, A>(Mutex<HashMap<Q, Known<A>>>);
+
+struct Known<A> {
+    /// None if it was refused.
+    answer: Option<A>,
+    until: Instant,
+}
+
+impl<Q: Hash + Eq + Clone, A: Clone> Answers<Q, A> {
+    pub(crate) fn new() -> Self {
+        Self(Mutex::default())
+    }
+
+    /// Returns the answer to a question, if it is known and may still be used.
+    pub(crate) fn get(&self, question: &Q) -> Option<Option<A>> {
+        let all = self.0.lock();
+        let known = all.get(question)?;
+        (Instant::now() < known.until).then(|| known.answer.clone())
+    }
+
+    pub(crate) fn put(&self, question: Q, answer: Option<A>, until: Instant) {
+        let mut all = self.0.lock();
+        if all.len() >= MOST && !all.contains_key(&question) {
+            let now = Instant::now();
+            all.retain(|_, known| now < known.until);
+        }
+        // A refusal does not displace another answer.
+        if all.len() >= MOST && answer.is_some() {
+            let refused = all.iter().find(|(_, known)| known.answer.is_none());
+            let oldest = || all.iter().min_by_key(|(_, known)| known.until);
+            if let Some(gone) = refused
+                .or_else(oldest)
+                .map(|(question, _)| question.clone())
+            {
+                all.remove(&gone);
+            }
+        }
+        if all.len() < MOST {
+            all.insert(question, Known { answer, until });
+        }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> usize {
+        self.0.lock().len()
+    }
+
+    #[cfg(test)]
+    pub(crate) fn clear(&self) {
+        self.0.lock().clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tokio::time;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn answers_are_bounded_and_refusals_go_first() {
+        let answers = Answers::<usize, ()>::new();
+        let in_seconds = |seconds| Instant::now() + Duration::from_secs(seconds);
+        answers.put(0, None, in_seconds(30));
+        for number in 1..MOST {
+            answers.put(number, Some(()), in_seconds(60));
+        }
+        // One more refusal does not displace another, and an answer does.
+        answers.put(MOST, None, in_seconds(60));
+        assert_eq!(answers.get(&MOST), None);
+        answers.put(MOST, Some(()), in_seconds(60));
+        assert_eq!(answers.get(&MOST), Some(Some(())));
+        assert_eq!(answers.get(&0), None);
+        assert_eq!(answers.len(), MOST);
+        // What is over makes room for all.
+        time::advance(Duration::from_secs(60)).await;
+        assert_eq!(answers.get(&MOST), None);
+        answers.put(0, None, in_seconds(10));
+        assert_eq!(answers.len(), 1);
+    }
+}

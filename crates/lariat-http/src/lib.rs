@@ -1,0 +1,46 @@
+//! What HTTP services of a program share: bounded connections, the `Host`, users by `TokenReview`s.
+//!
+//! | feature | adds |
+//! |---|---|
+//! | `server` | [`serve`], [`TokenReviews`], [`UrlReviews`]; without it there is [`User`] alone |
+#![cfg_attr(
+    not(feature = "server"),
+    allow(
+        rustdoc::broken_intra_doc_links,
+        reason = "the links are to what the feature adds"
+    )
+)]
+
+// In layers: a module uses modules above it only.
+mod user;
+
+#[cfg(feature = "server")]
+mod error;
+
+#[cfg(feature = "server")]
+mod answers;
+#[cfg(feature = "server")]
+mod bearer;
+#[cfg(feature = "server")]
+mod connections;
+#[cfg(feature = "server")]
+mod host;
+
+#[cfg(feature = "server")]
+mod reviews;
+#[cfg(feature = "server")]
+mod urls;
+
+#[cfg(feature = "server")]
+pub use bearer::{bearer, is_same};
+#[cfg(feature = "server")]
+pub use connections::{LONGEST_URL, serve};
+#[cfg(feature = "server")]
+pub use error::AuthError;
+#[cfg(feature = "server")]
+pub use host::names_this_machine;
+#[cfg(feature = "server")]
+pub use reviews::TokenReviews;
+#[cfg(feature = "server")]
+pub use urls::UrlReviews;
+pub use user::User;
