@@ -32,6 +32,7 @@
 //! | `sql` | `lariat::sql`, objects in SQLite, for queries with filters, sorting and pages |
 //! | `sql-http` | `lariat::sql::http`, which serves these queries over HTTP |
 //! | `sql-postgres` | `lariat::sql::Postgres`, the same in a PostgreSQL database that replicas share |
+//! | `console` | `lariat::console`, metrics, probes and a console over HTTP; enables `metrics` |
 //! | `metrics` | `lariat::metrics`, Prometheus metrics through `prometheus-client` |
 
 pub mod prelude;
@@ -39,12 +40,13 @@ mod signal;
 
 pub use lariat_controller::{
     AllKinds, Call, CallRecord, Context, ControllerOptions, ControllerStatus, Ended, Enqueue,
-    EnqueueError, FactoryBuilder, Fenced, FlightRecorder, Gate, Handler, HandlerError,
-    HandlerOptions, HandlerResult, HandlerStatus, HandlerWrite, HotLoop, Ignore, KindsRegistration,
-    Leadership, Lease, LeaseError, LeaseStatus, Middleware, Next, Outcome, Pattern, Predicate,
-    RegisterError, Registration, Related, Relation, Resync, RetryAfter, RunError, RunRecord,
-    Sentinel, ShardKey, Sharding, Shards, Share, SharedController, SharedControllerFactory,
-    Standing, StartError, StopError, Terminal, Timeout, Tracing, Transaction, Unfinished,
+    EnqueueError, FactoryBuilder, FactoryPhase, Fenced, FlightRecorder, Gate, Handler,
+    HandlerError, HandlerOptions, HandlerResult, HandlerStatus, HandlerWrite, HotLoop, Ignore,
+    KindsRegistration, Leadership, Lease, LeaseError, LeaseStatus, Middleware, Next, Outcome,
+    Pattern, Predicate, RegisterError, Registration, Related, Relation, Resync, RetryAfter,
+    RunError, RunRecord, Sentinel, ShardKey, Sharding, Shards, Share, SharedController,
+    SharedControllerFactory, Standing, StartError, StopError, Terminal, Timeout, Tracing,
+    Transaction, Unfinished,
 };
 
 pub use lariat_cache::{
@@ -119,6 +121,23 @@ pub mod seal {
 #[cfg(feature = "metrics")]
 #[doc(inline)]
 pub use lariat_controller::metrics;
+
+/// Metrics, probes and a console over HTTP.
+///
+/// ```no_run
+/// use lariat::console::{Console, Serve};
+/// use lariat::prelude::*;
+///
+/// # async fn example() -> anyhow::Result<()> {
+/// let factory = SharedControllerFactory::builder(lariat::connect().await?).build();
+/// factory.serve(Console::on("127.0.0.1:9090"))?;
+/// factory.run(5, lariat::termination()).await?;
+/// # Ok(()) }
+/// ```
+#[cfg(feature = "console")]
+pub mod console {
+    pub use lariat_console::*;
+}
 
 /// An in-memory Kubernetes API server, for tests and demos.
 #[cfg(feature = "cluster")]

@@ -32,6 +32,8 @@ const _: () = {
     is_send_and_sync::<QueueCore<String, ()>>();
     #[cfg(feature = "cluster")]
     is_send_and_sync::<lariat::cluster::Cluster>();
+    #[cfg(feature = "console")]
+    is_send_and_sync::<(lariat::console::Console, lariat::console::ConsoleServer)>();
     #[cfg(feature = "metrics")]
     is_send_and_sync::<lariat::metrics::Collector>();
     is_send::<Context<Pod>>();

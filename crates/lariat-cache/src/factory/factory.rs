@@ -300,6 +300,21 @@ impl SharedCacheFactory {
         Err(SyncError { kinds, after })
     }
 
+    /// Returns the kinds in use whose caches have never been filled, or that the API server does not serve, by kind.
+    ///
+    /// As for [`wait_for_sync`](Self::wait_for_sync), optional uses do not count. Unlike there, a cache whose objects are
+    /// read again counts as filled: it can be read, and is at most as old as the end of its watch.
+    #[must_use]
+    pub fn unfilled(&self) -> Vec<Unsynced> {
+        let mut cores = self.cores();
+        cores.retain(|core| core.usage().is_required());
+        let mut kinds = unsynced(&cores);
+        cores.retain(|core| core.was_filled());
+        let was_filled = |kind: &Unsynced| cores.iter().any(|core| *core.gvk() == kind.gvk);
+        kinds.retain(|kind| kind.phase == Phase::Missing || !was_filled(kind));
+        kinds
+    }
+
     /// Returns the status and totals of every kind in use, by kind.
     ///
     /// ```no_run

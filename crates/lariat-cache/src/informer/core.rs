@@ -135,6 +135,11 @@ impl Core {
         &self.usage
     }
 
+    /// Returns whether the cache has ever been filled.
+    pub(crate) fn was_filled(&self) -> bool {
+        self.progress.was_filled()
+    }
+
     pub(crate) fn status(&self) -> KindStatus {
         self.progress.status(&self.store)
     }

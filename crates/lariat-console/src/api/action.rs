@@ -6,6 +6,7 @@ use super::KindRef;
 
 /// An action; refused unless actions are enabled and the user is authorised.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(
     tag = "action",
     rename_all = "kebab-case",
@@ -58,6 +59,7 @@ pub enum Action {
 
 /// The answer to an action.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Done {
     /// What was done, as a sentence.

@@ -6,6 +6,7 @@ use super::KindRef;
 
 /// The cache of a kind.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Cache {
     /// The kind.

@@ -6,6 +6,7 @@ use super::KindRef;
 
 /// A controller.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Controller {
     /// Its kind.
@@ -29,6 +30,7 @@ pub struct Controller {
 
 /// The state of a queue.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Queue {
     /// Keys that are due and wait for a worker.
@@ -53,6 +55,7 @@ pub struct Queue {
 
 /// Quantiles of durations, in seconds; upper bounds within a factor of two.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Quantiles {
     /// How many durations were measured.
@@ -67,6 +70,7 @@ pub struct Quantiles {
 
 /// A handler.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Handler {
     /// Its name.
@@ -101,6 +105,7 @@ pub struct Handler {
 
 /// The state of a controller at one time, for sparklines.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Sample {
     /// Keys that are due.
@@ -115,6 +120,7 @@ pub struct Sample {
 
 /// A controller with its keys.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ControllerDetail {
     /// The controller.
@@ -136,6 +142,7 @@ pub struct ControllerDetail {
 
 /// A running call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct InProgress {
     /// The key, as `namespace/name`.
@@ -148,6 +155,7 @@ pub struct InProgress {
 
 /// A key in the queue.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct QueuedKey {
     /// The key, as `namespace/name`.
@@ -164,6 +172,7 @@ pub struct QueuedKey {
 
 /// What is due or delayed for a handler.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct QueuedLane {
     /// The handler; `*` for all of them.
@@ -176,6 +185,7 @@ pub struct QueuedLane {
 
 /// A slow run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Slow {
     /// The key, as `namespace/name`.
@@ -190,6 +200,7 @@ pub struct Slow {
 
 /// A key that a handler fails for.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Failing {
     /// The key, as `namespace/name`.
@@ -206,6 +217,7 @@ pub struct Failing {
 
 /// A key in a hot loop.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct HotLoop {
     /// The kind.

@@ -7,6 +7,7 @@ use super::controller::{HotLoop, InProgress, QueuedKey};
 
 /// A key: its state and its last runs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct KeyDetail {
     /// The kind.
@@ -30,6 +31,7 @@ pub struct KeyDetail {
 
 /// A run: why a key was processed, and what its handlers did.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct RunInfo {
     /// The number of the run, unique within its factory.
@@ -50,6 +52,7 @@ pub struct RunInfo {
 
 /// One cause of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct CauseInfo {
     /// `added`, `updated`, `deleted`, `wrote`, `related`, `resync`, `enqueued`, `retry`, `requeued` or `late-handler`.
@@ -68,6 +71,7 @@ pub struct CauseInfo {
 
 /// A key of some kind.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Link {
     /// The kind.
@@ -79,6 +83,7 @@ pub struct Link {
 
 /// One call of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct CallInfo {
     /// The handler.

@@ -22,6 +22,8 @@ mod action;
 mod cache;
 mod controller;
 mod key;
+#[cfg(test)]
+mod openapi_tests;
 mod overview;
 mod state;
 
@@ -40,6 +42,7 @@ use serde::{Deserialize, Serialize};
 
 /// A kind within a factory.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct KindRef {
     /// The context id of the factory; empty for the only one.

@@ -8,6 +8,7 @@ use super::state::{Guard, Health, Lease, Shards};
 
 /// The state of a program.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Overview {
     /// The program.
@@ -34,6 +35,7 @@ pub struct Overview {
 
 /// The program that serves the console.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Program {
     /// The name.
@@ -52,6 +54,7 @@ pub struct Program {
 
 /// What the user of a request may do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Allowed {
     /// The name of the user.

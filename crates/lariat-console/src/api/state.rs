@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// The health of a program.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Health {
     /// Whether `/healthz` answers 200.
@@ -16,6 +17,7 @@ pub struct Health {
 
 /// A check of the health.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Check {
     /// Its name.
@@ -30,6 +32,7 @@ pub struct Check {
 
 /// A lease that the process takes part in.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Lease {
     /// The context id of the factory.
@@ -54,6 +57,7 @@ pub struct Lease {
 
 /// The share of a sharded process.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Shards {
     /// The context id of the factory.
@@ -66,6 +70,7 @@ pub struct Shards {
 
 /// The guard of a reconciler.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Guard {
     /// The operator.
@@ -86,6 +91,7 @@ pub struct Guard {
 
 /// What operators in plan mode would write.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Plan {
     /// The writes, in the order of their first occurrence; at most a thousand.
@@ -96,6 +102,7 @@ pub struct Plan {
 
 /// A write that would be sent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct PlannedWrite {
     /// The operator.

@@ -16,7 +16,6 @@ pub(crate) struct Asset {
 }
 
 /// The `Content-Security-Policy` of the page: its own files, and requests to where it came from.
-#[allow(dead_code, reason = "the server of the page follows")]
 pub(crate) const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; \
      connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
@@ -27,7 +26,6 @@ macro_rules! assets {
 }
 
 /// The files of the page.
-#[allow(dead_code, reason = "the server of the page follows")]
 pub(crate) const ASSETS: &[Asset] = assets![
     "/" "index.html" "text/html; charset=utf-8",
     "/assets/style.css" "style.css" "text/css; charset=utf-8",

@@ -247,7 +247,7 @@ impl From<AuthError> for Refusal {
         let message = error.to_string();
         match error {
             AuthError::Unauthenticated(_) => Self::unauthorized(message),
-            AuthError::Unavailable(_) => Self::new(
+            _ => Self::new(
                 StatusCode::SERVICE_UNAVAILABLE,
                 "ServiceUnavailable",
                 message,

@@ -1,0 +1,163 @@
+//! What is checked in every program.
+
+use std::time::Duration;
+
+use lariat_controller::FactoryPhase;
+
+use super::checkup::Limits;
+use crate::api::Check;
+use crate::members::{Member, Members};
+
+/// How much later than the lease duration the last renewal may be.
+const LEASE_TOLERANCE: Duration = Duration::from_secs(20);
+
+/// Runs all of them.
+pub(super) fn checks(members: &Members, limits: Limits) -> Vec<Check> {
+    let factories = members.factories();
+    vec![
+        check("ping", true, Ok(None)),
+        check("leases", true, leases(&factories)),
+        check("caches", false, caches(&factories)),
+        check("watches", false, watches(&factories, limits.unwatched)),
+        check("handlers", false, handlers(&factories, limits.stuck)),
+        check("guards", false, Ok(guards(members))),
+        check("shutdown", false, shutdown(&factories)),
+    ]
+}
+
+/// What is noteworthy, or what is wrong.
+type Found = Result<Option<String>, String>;
+
+pub(super) fn check(name: &str, liveness: bool, found: Found) -> Check {
+    let ok = found.is_ok();
+    let message = found.unwrap_or_else(Some);
+    Check {
+        name: name.to_owned(),
+        ok,
+        liveness,
+        message,
+    }
+}
+
+fn result(wrong: Vec<String>) -> Found {
+    if wrong.is_empty() {
+        Ok(None)
+    } else {
+        Err(wrong.join("; "))
+    }
+}
+
+/// Fails if this process leads and does not renew its lease.
+fn leases(factories: &[Member]) -> Found {
+    let leaderships = factories
+        .iter()
+        .filter_map(|member| member.factory.leadership());
+    let wrong = leaderships.filter_map(|leadership| leadership.check(LEASE_TOLERANCE).err());
+    result(wrong.collect())
+}
+
+/// Fails until all caches are filled.
+fn caches(factories: &[Member]) -> Found {
+    let mut wrong = Vec::new();
+    for member in factories {
+        match member.phase() {
+            FactoryPhase::Idle => wrong.push(member.named("the factory is not started")),
+            FactoryPhase::Running => {
+                let unfilled = member.factory.caches().unfilled().into_iter();
+                wrong.extend(unfilled.map(|kind| {
+                    // Without the error: probes are answered to everyone.
+                    let failing = if kind.last_error.is_some() {
+                        ", failing"
+                    } else {
+                        ""
+                    };
+                    member.named(&format!("{} is {}{failing}", kind.gvk, kind.phase))
+                }));
+            }
+            _ => {}
+        }
+    }
+    result(wrong)
+}
+
+/// Fails while a filled cache is without a watch.
+fn watches(factories: &[Member], limit: Duration) -> Found {
+    let mut wrong = Vec::new();
+    for member in factories {
+        for kind in member.factory.caches().status() {
+            let Some(since) = kind.interrupted.filter(|since| *since > limit) else {
+                continue;
+            };
+            let heard = kind.last_heard.map_or_else(String::new, |heard| {
+                format!(", and the last event came {} ago", seconds(heard))
+            });
+            let text = format!(
+                "{} has been without a watch for {}{heard}",
+                kind.gvk,
+                seconds(since)
+            );
+            wrong.push(member.named(&text));
+        }
+    }
+    result(wrong)
+}
+
+/// Fails while a call of a handler takes too long.
+fn handlers(factories: &[Member], limit: Duration) -> Found {
+    let mut wrong = Vec::new();
+    for member in factories {
+        for status in member.factory.status() {
+            let longest = status.queue.longest;
+            if longest > limit {
+                let gvk = &status.cache.gvk;
+                let text = format!("a key of {gvk} has been processed for {}", seconds(longest));
+                wrong.push(member.named(&text));
+            }
+        }
+    }
+    result(wrong)
+}
+
+/// Names guards that have tripped.
+#[cfg(feature = "operator")]
+fn guards(members: &Members) -> Option<String> {
+    let mut tripped = Vec::new();
+    for operator in members.operators() {
+        for (guard, reconcilers) in operator.guards() {
+            if guard.state().is_tripped() {
+                let names = reconcilers.join(", ");
+                tripped.push(format!(
+                    "the guard of {names} in {} has tripped",
+                    operator.name()
+                ));
+            }
+        }
+    }
+    (!tripped.is_empty()).then(|| tripped.join("; "))
+}
+
+#[cfg(not(feature = "operator"))]
+fn guards(_: &Members) -> Option<String> {
+    None
+}
+
+/// Fails during a stop, and after it.
+fn shutdown(factories: &[Member]) -> Found {
+    let ends = |member: &&Member| {
+        matches!(
+            member.phase(),
+            FactoryPhase::Stopping | FactoryPhase::Stopped
+        )
+    };
+    let is_stopping = |member: &Member| member.phase() == FactoryPhase::Stopping;
+    let ended = factories.iter().filter(ends).count();
+    // A factory that has stopped beside others was given up on purpose, such as that of a removed cluster.
+    if ended == factories.len() || factories.iter().any(is_stopping) {
+        return Err("the program is stopping".to_owned());
+    }
+    Ok(None)
+}
+
+fn seconds(duration: Duration) -> String {
+    format!("{}s", duration.as_secs())
+}

@@ -1,0 +1,130 @@
+//! The factories and operators that are looked at.
+
+use std::sync::Arc;
+
+use lariat_controller::metrics::Collector;
+use lariat_controller::{FactoryPhase, SharedControllerFactory};
+#[cfg(feature = "operator")]
+use lariat_operator::WeakOperator;
+use parking_lot::Mutex;
+use tokio::sync::{Notify, watch};
+
+/// The factories and operators that are looked at; none is kept alive.
+#[derive(Clone, Default)]
+pub(crate) struct Members {
+    collector: Collector,
+    listed: Arc<Mutex<Listed>>,
+    /// Notified of each added factory.
+    more: Arc<Notify>,
+}
+
+#[derive(Default)]
+struct Listed {
+    #[cfg(feature = "operator")]
+    operators: Vec<WeakOperator>,
+    phases: Vec<watch::Receiver<FactoryPhase>>,
+}
+
+/// A factory with its context id.
+#[derive(Clone)]
+pub(crate) struct Member {
+    pub(crate) context: Arc<str>,
+    pub(crate) factory: SharedControllerFactory,
+}
+
+impl Members {
+    /// Returns the same members, to which others can be added.
+    pub(crate) fn separate(&self) -> Self {
+        let members = Self::default();
+        for member in self.factories() {
+            members.add(&member.context, &member.factory);
+        }
+        #[cfg(feature = "operator")]
+        self.operators()
+            .into_iter()
+            .for_each(|it| members.add_operator(it));
+        members
+    }
+
+    /// Adds a factory; one that was added under the same context id before is removed.
+    pub(crate) fn add(&self, context: &str, factory: &SharedControllerFactory) {
+        self.collector.add(context, factory);
+        let mut listed = self.listed.lock();
+        listed.phases.retain(|phase| !has_ended(phase));
+        listed.phases.push(factory.phases());
+        drop(listed);
+        self.more.notify_waiters();
+    }
+
+    /// Adds an operator of a factory.
+    #[cfg(feature = "operator")]
+    pub(crate) fn add_operator(&self, operator: WeakOperator) {
+        let mut listed = self.listed.lock();
+        listed.operators.retain(WeakOperator::exists);
+        listed.operators.push(operator);
+    }
+
+    /// Returns the collector of their metrics.
+    pub(crate) fn collector(&self) -> &Collector {
+        &self.collector
+    }
+
+    /// Returns the factories that still exist.
+    pub(crate) fn factories(&self) -> Vec<Member> {
+        let factories = self.collector.factories().into_iter();
+        factories
+            .map(|(context, factory)| Member { context, factory })
+            .collect()
+    }
+
+    /// Returns the operators that still exist.
+    #[cfg(feature = "operator")]
+    pub(crate) fn operators(&self) -> Vec<WeakOperator> {
+        let listed = self.listed.lock();
+        let existing = listed.operators.iter().filter(|it| it.exists());
+        existing.cloned().collect()
+    }
+
+    /// Waits until all factories have stopped, or were dropped.
+    ///
+    /// Never resolves while there is none.
+    pub(crate) async fn ended(&self) {
+        loop {
+            let more = self.more.notified();
+            let phases = self.listed.lock().phases.clone();
+            if phases.is_empty() {
+                more.await;
+                continue;
+            }
+            for mut phase in phases {
+                // An error means that the factory was dropped.
+                let _ = phase
+                    .wait_for(|phase| *phase == FactoryPhase::Stopped)
+                    .await;
+            }
+            // Others may have been added meanwhile.
+            if self.listed.lock().phases.iter().all(has_ended) {
+                return;
+            }
+        }
+    }
+}
+
+fn has_ended(phase: &watch::Receiver<FactoryPhase>) -> bool {
+    *phase.borrow() == FactoryPhase::Stopped || phase.has_changed().is_err()
+}
+
+impl Member {
+    pub(crate) fn phase(&self) -> FactoryPhase {
+        *self.factory.phases().borrow()
+    }
+
+    /// Returns a name of the member's kinds before a text, if there are several members.
+    pub(crate) fn named(&self, text: &str) -> String {
+        if self.context.is_empty() {
+            text.to_owned()
+        } else {
+            format!("{}: {text}", self.context)
+        }
+    }
+}

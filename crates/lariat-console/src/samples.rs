@@ -1,0 +1,172 @@
+//! Samples of the last minutes, for sparklines and rates.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use lariat_controller::ControllerStatus;
+use lariat_core::Gvk;
+use parking_lot::Mutex;
+use tokio::time::Instant;
+
+use crate::api::Sample;
+use crate::members::Members;
+
+/// How often a sample is taken.
+pub(crate) const PERIOD: Duration = Duration::from_secs(2);
+/// The number of samples of a controller: five minutes.
+const SAMPLES: usize = 150;
+/// The number of totals of a handler, for the rates of a minute.
+const TOTALS: usize = 31;
+
+/// The samples of all controllers.
+#[derive(Default)]
+pub(crate) struct Samples(Mutex<HashMap<Controller, Taken>>);
+
+/// A context id and a kind.
+type Controller = (Arc<str>, Gvk);
+
+/// The samples of a controller.
+#[derive(Default)]
+struct Taken {
+    samples: VecDeque<Sample>,
+    /// Calls and failures at the last sample, by handler; the empty name is for those that were removed.
+    handlers: HashMap<Arc<str>, VecDeque<Totals>>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Totals {
+    at: Instant,
+    runs: u64,
+    failures: u64,
+}
+
+/// Calls and failures per second.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(crate) struct Rates {
+    pub(crate) runs: f64,
+    pub(crate) failures: f64,
+}
+
+impl Samples {
+    /// Takes a sample of every controller; those that have ended are forgotten.
+    pub(crate) fn take(&self, members: &Members) {
+        let now = Instant::now();
+        let mut seen = HashSet::new();
+        for member in members.factories() {
+            for status in member.factory.status() {
+                let controller = (Arc::clone(&member.context), status.cache.gvk.clone());
+                let mut all = self.0.lock();
+                all.entry(controller.clone())
+                    .or_default()
+                    .take(&status, now);
+                drop(all);
+                seen.insert(controller);
+            }
+        }
+        self.0
+            .lock()
+            .retain(|controller, _| seen.contains(controller));
+    }
+
+    /// Returns the samples of a controller, without those from before anything happened.
+    pub(crate) fn of(&self, context: &Arc<str>, gvk: &Gvk) -> Vec<Sample> {
+        let all = self.0.lock();
+        let taken = all.get(&(Arc::clone(context), gvk.clone()));
+        let samples = taken.map(|taken| &taken.samples).into_iter().flatten();
+        let samples = samples.copied();
+        samples
+            .skip_while(|sample| *sample == Sample::default())
+            .collect()
+    }
+
+    /// Returns the rates of a handler over the last minute.
+    pub(crate) fn rates(&self, context: &Arc<str>, gvk: &Gvk, handler: &str) -> Rates {
+        let all = self.0.lock();
+        let taken = all.get(&(Arc::clone(context), gvk.clone()));
+        let totals = taken.and_then(|taken| taken.handlers.get(handler));
+        totals.map(rates).unwrap_or_default()
+    }
+}
+
+impl Taken {
+    fn take(&mut self, status: &ControllerStatus, now: Instant) {
+        let is_first = self.samples.is_empty();
+        let mut sample = Sample {
+            ready: status.queue.depth(),
+            processing: status.queue.processing,
+            ..Sample::default()
+        };
+        let gone = std::iter::once(&status.gone);
+        let handlers: Vec<_> = status.handlers.iter().chain(gone).collect();
+        self.handlers
+            .retain(|name, _| handlers.iter().any(|handler| handler.name == *name));
+        for handler in handlers {
+            let totals = self.handlers.entry(Arc::clone(&handler.name)).or_default();
+            let (runs, failures) = (handler.runs, handler.failures);
+            if let Some(last) = totals.back() {
+                // Zero for a handler that was registered again under the name.
+                sample.runs += runs.saturating_sub(last.runs);
+                sample.failures += failures.saturating_sub(last.failures);
+            } else if !is_first {
+                sample.runs += runs;
+                sample.failures += failures;
+            }
+            if totals.len() == TOTALS {
+                totals.pop_front();
+            }
+            totals.push_back(Totals {
+                at: now,
+                runs,
+                failures,
+            });
+        }
+        if self.samples.len() == SAMPLES {
+            self.samples.pop_front();
+        }
+        self.samples.push_back(sample);
+    }
+}
+
+fn rates(totals: &VecDeque<Totals>) -> Rates {
+    let ends = totals.front().zip(totals.back());
+    let Some((first, last)) = ends.filter(|(first, last)| first.at < last.at) else {
+        return Rates::default();
+    };
+    let seconds = (last.at - first.at).as_secs_f64();
+    let per_second = |first: u64, last: u64| last.saturating_sub(first) as f64 / seconds;
+    Rates {
+        runs: per_second(first.runs, last.runs),
+        failures: per_second(first.failures, last.failures),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn rates_are_those_between_the_first_and_the_last_total() {
+        let totals = |values: &[(u64, u64)]| {
+            let at = |seconds| Instant::now() + Duration::from_secs(seconds);
+            let totals = (0..).step_by(2).zip(values);
+            let totals: VecDeque<Totals> = totals
+                .map(|(seconds, (runs, failures))| Totals {
+                    at: at(seconds),
+                    runs: *runs,
+                    failures: *failures,
+                })
+                .collect();
+            let Rates { runs, failures } = rates(&totals);
+            (runs, failures)
+        };
+        assert_eq!(totals(&[]), (0.0, 0.0));
+        assert_eq!(totals(&[(5, 1)]), (0.0, 0.0));
+        assert_eq!(totals(&[(5, 1), (9, 1), (25, 5)]), (5.0, 1.0));
+        assert_eq!(
+            totals(&[(25, 5), (3, 0)]),
+            (0.0, 0.0),
+            "the handler is another one"
+        );
+    }
+}

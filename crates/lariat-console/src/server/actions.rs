@@ -1,0 +1,149 @@
+//! Actions of users.
+
+use std::time::Duration;
+
+use axum::body::{Body, Bytes, to_bytes};
+use axum::extract::{Request, State};
+use axum::http::request::Parts;
+use http::header;
+use lariat_controller::Enqueue;
+use lariat_core::{ObjectKey, without_values};
+use tokio::time;
+
+use super::api_routes::{member, place};
+use super::overview;
+use super::refusal::Refusal;
+use super::routes::{Answered, Shared, json};
+use super::state::ServerState;
+use crate::access::{Permission, is_own_page};
+use crate::api::{Action, Done, KindRef};
+use crate::text::shown;
+#[cfg(feature = "operator")]
+use crate::view;
+
+/// The maximum length of a body, in bytes.
+const LONGEST: usize = 16 * 1024;
+/// The time that a client has to send a body.
+const SLOWEST: Duration = Duration::from_secs(10);
+
+/// Does what a user asks for.
+pub(super) async fn act(State(state): Shared, request: Request) -> Answered {
+    let (parts, body) = request.into_parts();
+    if !is_own_page(&parts.headers) {
+        state.check(&parts)?;
+        return Err(Refusal::forbidden(
+            "actions are refused to pages of other origins",
+        ));
+    }
+    let user = state.enter(&parts, Permission::Act).await?;
+    let _place = place(&state)?;
+    if !state.actions {
+        let message = "actions are off: the program enables them by `Console::actions(true)`";
+        return Err(Refusal::forbidden(message));
+    }
+    let action = read(&parts, body).await?;
+    let done = apply(&state, &action);
+    overview::forget(&state).await;
+    let (user, action) = (user.name(), described(&action));
+    match done {
+        Ok(message) => {
+            tracing::info!(user, "{action} by the console");
+            json(&Done { message })
+        }
+        Err(refusal) => {
+            tracing::info!(user, "{action} by the console was refused");
+            Err(refusal)
+        }
+    }
+}
+
+async fn read(parts: &Parts, body: Body) -> Result<Action, Refusal> {
+    let content_type = parts.headers.get(header::CONTENT_TYPE);
+    let content_type = content_type
+        .and_then(|it| it.to_str().ok())
+        .unwrap_or_default();
+    let media = content_type.split(';').next().unwrap_or_default().trim();
+    // A form of another site could not send this type without being asked for by a preflight.
+    if !media.eq_ignore_ascii_case("application/json") {
+        return Err(Refusal::media_type());
+    }
+    let body = time::timeout(SLOWEST, to_bytes(body, LONGEST)).await;
+    let body: Bytes = match body {
+        Ok(Ok(body)) => body,
+        Ok(Err(_)) => return Err(Refusal::too_large(LONGEST)),
+        Err(_) => return Err(Refusal::slow()),
+    };
+    serde_json::from_slice(&body).map_err(|error| {
+        let error = without_values(&error.to_string());
+        Refusal::bad_request(format!("the body is no action: {}", shown(&error)))
+    })
+}
+
+fn apply(state: &ServerState, action: &Action) -> Result<String, Refusal> {
+    match action {
+        Action::Enqueue { kind, key, handler } => enqueue(state, kind, key, handler.as_deref()),
+        Action::LogFilter { filter } => log_filter(state, filter),
+        Action::ResetGuard { number } => reset_guard(state, *number),
+        Action::Pause { .. } | Action::Resume { .. } | Action::Relist { .. } => {
+            Err(Refusal::bad_request("the action is not known"))
+        }
+    }
+}
+
+fn enqueue(
+    state: &ServerState,
+    kind: &KindRef,
+    key: &str,
+    handler: Option<&str>,
+) -> Result<String, Refusal> {
+    let gvk = kind.gvk();
+    let member = member(state, Some(&kind.context), &gvk)?;
+    let key: ObjectKey = key.parse().map_err(|_| {
+        Refusal::bad_request("the key is NAMESPACE/NAME, or NAME for an object without a namespace")
+    })?;
+    let mut request = Enqueue::now().because("asked for by the console");
+    if let Some(handler) = handler {
+        request = request.to(handler);
+    }
+    let controller = member.factory.for_kind(gvk.clone());
+    let enqueued = controller.enqueue_with(&key, &request);
+    enqueued.map_err(|error| Refusal::not_found(error.to_string()))?;
+    Ok(match handler {
+        Some(handler) => format!("{gvk} {key} is enqueued for {handler}"),
+        None => format!("{gvk} {key} is enqueued"),
+    })
+}
+
+fn log_filter(state: &ServerState, filter: &str) -> Result<String, Refusal> {
+    let Some(log_filter) = &state.log_filter else {
+        let message = "the program has no log filter that can be changed: give it one by `Console::log_filter`";
+        return Err(Refusal::conflict(message));
+    };
+    let set = log_filter.set_filter(filter);
+    set.map_err(|error| Refusal::bad_request(format!("the filter is invalid: {}", shown(&error))))?;
+    Ok(format!("the log filter is {}", log_filter.filter()))
+}
+
+#[cfg(feature = "operator")]
+fn reset_guard(state: &ServerState, number: usize) -> Result<String, Refusal> {
+    let whose = view::reset_guard(&state.members, number);
+    let whose = whose.ok_or_else(|| Refusal::not_found(format!("there is no guard {number}")))?;
+    Ok(format!("the guard of {whose} is reset"))
+}
+
+#[cfg(not(feature = "operator"))]
+fn reset_guard(_: &ServerState, number: usize) -> Result<String, Refusal> {
+    Err(Refusal::not_found(format!("there is no guard {number}")))
+}
+
+/// Returns an action as the log has it.
+fn described(action: &Action) -> String {
+    match action {
+        Action::Enqueue { kind, key, .. } => format!("{} {key} was enqueued", kind.gvk()),
+        Action::Pause { kind, handler } => format!("{handler} of {} was paused", kind.gvk()),
+        Action::Resume { kind, handler } => format!("{handler} of {} was resumed", kind.gvk()),
+        Action::Relist { kind } => format!("a list of {} was requested", kind.gvk()),
+        Action::ResetGuard { number } => format!("guard {number} was reset"),
+        Action::LogFilter { .. } => "the log filter was changed".to_owned(),
+    }
+}

@@ -1,0 +1,156 @@
+//! The routes: page, metrics, probes, and those of the API.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{Path, Request, State};
+use axum::middleware::map_response;
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use http::{HeaderValue, StatusCode, header};
+
+use super::api_routes;
+use super::exposition::Format;
+use super::refusal::Refusal;
+use super::state::ServerState;
+use crate::access::Permission;
+use crate::health::{Answer, Probe, answer, answer_one};
+use crate::page::{ASSETS, Asset, POLICY};
+
+pub(super) type Answered = Result<Response, Refusal>;
+pub(super) type Shared = State<Arc<ServerState>>;
+
+const TEXT: &str = "text/plain; charset=utf-8";
+/// The policy of what is no page.
+const NO_PAGE: &str = "default-src 'none'; frame-ancestors 'none'";
+
+/// Returns the routes.
+pub(super) fn router(state: Arc<ServerState>) -> Router {
+    let mut router = Router::new().route("/metrics", get(metrics));
+    for asset in ASSETS {
+        let file = move |State(state): Shared, request: Request| file(state, asset, request);
+        router = router.route(asset.path, get(file));
+    }
+    let probes = [
+        ("/livez", Probe::Livez),
+        ("/healthz", Probe::Healthz),
+        ("/readyz", Probe::Readyz),
+    ];
+    for (path, probe) in probes {
+        let all = move |State(state): Shared, request: Request| checks(state, probe, request);
+        let one = move |State(state): Shared, Path(name): Path<String>| check(state, probe, name);
+        router = router
+            .route(path, get(all))
+            .route(&format!("{path}/{{name}}"), get(one));
+    }
+    router
+        .merge(api_routes::router())
+        .method_not_allowed_fallback(other_method)
+        .fallback(not_found)
+        .layer(map_response(secured))
+        .with_state(state)
+}
+
+/// Adds headers for browsers to an answer.
+async fn secured(mut response: Response) -> Response {
+    let headers = response.headers_mut();
+    let fixed = HeaderValue::from_static;
+    for (name, value) in [
+        (header::CACHE_CONTROL, "no-store"),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (header::X_FRAME_OPTIONS, "DENY"),
+        (header::REFERRER_POLICY, "no-referrer"),
+        (
+            header::HeaderName::from_static("cross-origin-resource-policy"),
+            "same-origin",
+        ),
+    ] {
+        headers.insert(name, fixed(value));
+    }
+    let policy = headers.entry(header::CONTENT_SECURITY_POLICY);
+    policy.or_insert_with(|| fixed(NO_PAGE));
+    response
+}
+
+/// Returns a body with its type.
+pub(super) fn typed(content_type: &'static str, body: impl Into<Body>) -> Response {
+    let mut response = Response::new(body.into());
+    let content_type = HeaderValue::from_static(content_type);
+    response
+        .headers_mut()
+        .insert(header::CONTENT_TYPE, content_type);
+    response
+}
+
+/// Answers a file of the page, which has nothing of the program in it.
+async fn file(state: Arc<ServerState>, asset: &'static Asset, request: Request) -> Answered {
+    let (parts, _) = request.into_parts();
+    state.check(&parts)?;
+    let mut response = typed(asset.content_type, asset.body);
+    let policy = HeaderValue::from_static(POLICY);
+    response
+        .headers_mut()
+        .insert(header::CONTENT_SECURITY_POLICY, policy);
+    Ok(response)
+}
+
+async fn metrics(State(state): Shared, request: Request) -> Answered {
+    let (parts, _) = request.into_parts();
+    if state.open_metrics {
+        state.check(&parts)?;
+    } else {
+        state.enter(&parts, Permission::Metrics).await?;
+    }
+    let format = Format::of(&parts.headers);
+    let text = format
+        .write(&state.registry)
+        .map_err(|_| Refusal::internal("a metric of the program cannot be written"))?;
+    Ok(typed(format.content_type(), text))
+}
+
+async fn checks(state: Arc<ServerState>, probe: Probe, request: Request) -> Response {
+    let checks = state.checkup.checks().await;
+    let parameters = request.uri().query().unwrap_or_default();
+    probed(answer(probe, &checks, parameters))
+}
+
+async fn check(state: Arc<ServerState>, probe: Probe, name: String) -> Response {
+    let checks = state.checkup.checks().await;
+    match answer_one(probe, &checks, &name) {
+        Some(answer) => probed(answer),
+        None => Refusal::not_found("the probe has no check of this name").into_response(),
+    }
+}
+
+fn probed(Answer { status, body }: Answer) -> Response {
+    let mut response = typed(TEXT, body);
+    *response.status_mut() = status;
+    response
+}
+
+async fn other_method(State(state): Shared, request: Request) -> Answered {
+    let (parts, _) = request.into_parts();
+    state.check(&parts)?;
+    let allow = match parts.uri.path() {
+        api_routes::ACTIONS => "POST",
+        _ => "GET, HEAD",
+    };
+    Err(Refusal::method(allow))
+}
+
+async fn not_found(State(state): Shared, request: Request) -> Answered {
+    let (parts, _) = request.into_parts();
+    state.enter(&parts, Permission::Look).await?;
+    Err(Refusal::not_found(
+        "there is no such route; /openapi.json lists those of the API",
+    ))
+}
+
+pub(super) fn json(value: &impl serde::Serialize) -> Answered {
+    let text = serde_json::to_string(value);
+    let text = text.map_err(|_| Refusal::internal("the answer cannot be written as JSON"))?;
+    let mut response = typed("application/json", text);
+    *response.status_mut() = StatusCode::OK;
+    Ok(response)
+}

@@ -1,0 +1,173 @@
+//! Leases, shards, guards and plans.
+
+use lariat_controller::Standing;
+#[cfg(feature = "operator")]
+use lariat_operator::PlannedWrite;
+
+use crate::api;
+use crate::members::Members;
+#[cfg(feature = "operator")]
+use crate::text::shown;
+
+/// The maximum number of writes of a plan.
+#[cfg(feature = "operator")]
+const WRITES: usize = 1_000;
+
+/// Returns the leases that the process takes part in.
+pub(crate) fn leases(members: &Members) -> Vec<api::Lease> {
+    let mut leases = Vec::new();
+    for member in members.factories() {
+        let Some(leadership) = member.factory.leadership() else {
+            continue;
+        };
+        let status = leadership.status();
+        let (state, holder) = match &status.standing {
+            Standing::Leading { .. } => ("leading", Some(status.identity.to_string())),
+            Standing::Standby { holder } => ("standby", holder.as_ref().map(ToString::to_string)),
+            _ => ("ended", None),
+        };
+        leases.push(api::Lease {
+            context: member.context.to_string(),
+            lease: status.lease,
+            identity: status.identity.to_string(),
+            state: state.to_owned(),
+            holder,
+            epoch: leadership.epoch(),
+            acquired: status.acquired,
+            renewals: status.renewals,
+            slow_renewals: status.slow_renewals,
+        });
+    }
+    leases
+}
+
+/// Returns the shares of sharded factories.
+pub(crate) fn shards(members: &Members) -> Vec<api::Shards> {
+    let factories = members.factories().into_iter();
+    let shards = factories.filter_map(|member| {
+        let members = member.factory.shards()?.share().members();
+        Some(api::Shards {
+            context: member.context.to_string(),
+            members,
+            member: members > 0,
+        })
+    });
+    shards.collect()
+}
+
+/// Returns the guards of all operators.
+#[cfg(feature = "operator")]
+pub(crate) fn guards(members: &Members) -> Vec<api::Guard> {
+    let mut guards = Vec::new();
+    for operator in members.operators() {
+        for (guard, reconcilers) in operator.guards() {
+            let state = guard.state();
+            let trip = state.trip();
+            guards.push(api::Guard {
+                operator: operator.name().to_owned(),
+                reconcilers,
+                budgets: guard.budgets(),
+                tripped: state.is_tripped(),
+                reason: trip.map(|trip| shown(trip.reason())),
+                refused: trip.map_or(0, lariat_operator::Trip::refused),
+                number: guards.len(),
+            });
+        }
+    }
+    guards
+}
+
+#[cfg(not(feature = "operator"))]
+pub(crate) fn guards(_: &Members) -> Vec<api::Guard> {
+    Vec::new()
+}
+
+/// Resets a guard by its number; returns whose it is.
+#[cfg(feature = "operator")]
+pub(crate) fn reset_guard(members: &Members, number: usize) -> Option<String> {
+    let guards = members.operators().into_iter().flat_map(|operator| {
+        let guards = operator.guards().into_iter();
+        guards.map(move |(guard, names)| (guard, names, operator.name().to_owned()))
+    });
+    let (guard, reconcilers, operator) = guards.into_iter().nth(number)?;
+    guard.reset();
+    Some(format!("{} in {operator}", reconcilers.join(", ")))
+}
+
+/// Returns what operators in plan mode would write.
+#[cfg(feature = "operator")]
+pub(crate) fn plan(members: &Members) -> api::Plan {
+    let mut plan = api::Plan::default();
+    for operator in members.operators() {
+        let Some(planned) = operator.planned() else {
+            continue;
+        };
+        let left_out = usize::try_from(planned.left_out()).unwrap_or(usize::MAX);
+        plan.total += planned.len().saturating_add(left_out);
+        let room = WRITES - plan.writes.len();
+        let writes = planned.iter().take(room).map(|write| api::PlannedWrite {
+            operator: operator.name().to_owned(),
+            text: text(write),
+            refused: write.refused().map(shown),
+        });
+        plan.writes.extend(writes);
+    }
+    plan
+}
+
+#[cfg(not(feature = "operator"))]
+pub(crate) fn plan(_: &Members) -> api::Plan {
+    api::Plan::default()
+}
+
+/// Returns the number of writes that operators in plan mode would send; none without such an operator.
+#[cfg(feature = "operator")]
+pub(crate) fn planned(members: &Members) -> Option<usize> {
+    let counts = members
+        .operators()
+        .into_iter()
+        .filter_map(|it| it.planned_count());
+    counts.reduce(|a, b| a + b)
+}
+
+#[cfg(not(feature = "operator"))]
+pub(crate) fn planned(_: &Members) -> Option<usize> {
+    None
+}
+
+/// Returns a planned write as a sentence, with the paths of the fields and without their values.
+#[cfg(feature = "operator")]
+fn text(write: &PlannedWrite) -> String {
+    let (gvk, of) = write.reconciled();
+    let mut text = format!(
+        "{}, for {gvk} {of}: would {} {}",
+        write.reconciler(),
+        write.verb(),
+        write.kind()
+    );
+    if let Some(key) = write.key() {
+        text.push_str(&format!(" {key}"));
+    }
+    if let Some(subresource) = write.subresource() {
+        text.push_str(&format!(" ({subresource})"));
+    }
+    let changes = write.changes().unwrap_or_default();
+    let paths: Vec<&str> = changes
+        .iter()
+        .take(20)
+        .map(|change| change.path())
+        .collect();
+    if !paths.is_empty() {
+        let more = changes.len() - paths.len();
+        let more = if more > 0 {
+            format!(" and {more} more")
+        } else {
+            String::new()
+        };
+        text.push_str(&format!(", changing {}{more}", paths.join(", ")));
+    }
+    if write.times() > 1 {
+        text.push_str(&format!(", {} times", write.times()));
+    }
+    text
+}

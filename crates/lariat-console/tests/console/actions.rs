@@ -1,0 +1,184 @@
+//! Actions, and the requests that are refused.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use hyper::Method;
+use k8s_openapi::api::core::v1::ConfigMap;
+use lariat_console::LogFilter;
+use lariat_console::api::{Action, Done, KindRef, Overview};
+use lariat_controller::{Context, HandlerResult, Outcome};
+use lariat_core::Gvk;
+use parking_lot::Mutex;
+use serde_json::{Value as Json, json};
+
+use crate::bench::{Bench, until};
+use crate::logs::Logs;
+
+const ACTIONS: &str = "/api/v1/actions";
+
+fn maps() -> KindRef {
+    KindRef::new("", &Gvk::new("", "v1", "ConfigMap"))
+}
+
+fn enqueue(handler: Option<&str>) -> Action {
+    Action::Enqueue {
+        kind: maps(),
+        key: "default/web".to_owned(),
+        handler: handler.map(str::to_owned),
+    }
+}
+
+/// A filter that takes what it is given, but `bad`.
+#[derive(Clone, Default)]
+struct Filter(Arc<Mutex<String>>);
+
+impl LogFilter for Filter {
+    fn filter(&self) -> String {
+        self.0.lock().clone()
+    }
+
+    fn set_filter(&self, filter: &str) -> Result<(), String> {
+        if filter == "bad" {
+            return Err("bad is no level".to_owned());
+        }
+        filter.clone_into(&mut self.0.lock());
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn a_key_is_enqueued_for_one_handler_or_for_all() {
+    let bench = Bench::with(|console, _| console.actions(true)).await;
+    let counts: [Arc<AtomicUsize>; 2] = Default::default();
+    for (name, count) in ["one", "two"].into_iter().zip(counts.clone()) {
+        let handler = move |cx: Context<ConfigMap>| {
+            count.fetch_add(usize::from(cx.key().name() == "web"), Ordering::Relaxed);
+            async { HandlerResult::Ok(Outcome::done()) }
+        };
+        bench.maps.register_handler(name, handler).unwrap();
+    }
+    bench.start().await;
+    let logs = Logs::begin();
+    let done: Done = bench.client.act(&enqueue(Some("two"))).await.good();
+    assert_eq!(done.message, "v1 ConfigMap default/web is enqueued for two");
+    let counted = || [0, 1].map(|at: usize| counts[at].load(Ordering::Relaxed));
+    until(async || (counted() == [0, 1]).then_some(())).await;
+    let done: Done = bench.client.act(&enqueue(None)).await.good();
+    assert_eq!(done.message, "v1 ConfigMap default/web is enqueued");
+    until(async || (counted() == [1, 2]).then_some(())).await;
+    let text = logs.text();
+    let named = "v1 ConfigMap default/web was enqueued by the console";
+    assert!(
+        text.contains(named) && text.contains("system:anonymous"),
+        "{text}"
+    );
+}
+
+#[tokio::test]
+async fn actions_are_off_until_the_program_allows_them() {
+    let bench = Bench::new().await;
+    bench.idle("log");
+    let refused = bench.client.act(&enqueue(None)).await.refused(403);
+    assert!(refused.contains("Console::actions"), "{refused}");
+    assert_eq!(bench.maps.status().unwrap().queue.adds, 0);
+}
+
+#[tokio::test]
+async fn pages_of_other_origins_cannot_act() {
+    let bench = Bench::with(|console, _| console.actions(true)).await;
+    bench.idle("log");
+    for (name, value) in [
+        ("origin", "http://attacker.example"),
+        ("origin", "null"),
+        ("sec-fetch-site", "cross-site"),
+    ] {
+        let other = bench.client.with(name, value);
+        let refused = other.act(&enqueue(None)).await.refused(403);
+        assert!(refused.contains("origin"), "{refused}");
+    }
+    // What a form can send without a preflight is not taken.
+    let body = serde_json::to_string(&enqueue(None)).unwrap();
+    for content_type in ["text/plain", "application/x-www-form-urlencoded", ""] {
+        let form = bench.client.with("content-type", content_type);
+        form.send(Method::POST, ACTIONS, &body).await.refused(415);
+    }
+    assert_eq!(bench.maps.status().unwrap().queue.adds, 0);
+    let own = format!("http://{}", bench.server.address());
+    let page = bench
+        .client
+        .with("origin", own)
+        .with("sec-fetch-site", "same-origin");
+    let _: Done = page.act(&enqueue(None)).await.good();
+}
+
+#[tokio::test]
+async fn a_body_that_is_no_action_is_refused() {
+    let bench = Bench::with(|console, _| console.actions(true)).await;
+    bench.idle("log");
+    let send = async |body: &Json| bench.client.act(body).await;
+    let kind = json!({"context": "", "group": "", "version": "v1", "kind": "Pod"});
+    let mut pod = kind.clone();
+    pod["action"] = "enqueue".into();
+    pod["key"] = "default/a".into();
+    let mut bad_key = serde_json::to_value(enqueue(None)).unwrap();
+    bad_key["key"] = "a/b/c".into();
+    for (body, code, message) in [
+        (json!({"action": "explode"}), 400, "the body is no action"),
+        (json!({"action": "enqueue"}), 400, "the body is no action"),
+        (json!([]), 400, "the body is no action"),
+        (pod, 404, "no controller of v1 Pod"),
+        (bad_key, 400, "NAMESPACE/NAME"),
+        (
+            serde_json::to_value(enqueue(Some("x"))).unwrap(),
+            404,
+            "log",
+        ),
+        (
+            json!({"action": "reset-guard", "number": 3}),
+            404,
+            "no guard 3",
+        ),
+        (
+            json!({"action": "log-filter", "filter": "info"}),
+            409,
+            "Console::log_filter",
+        ),
+    ] {
+        let refused = send(&body).await.refused(code);
+        assert!(refused.contains(message), "{body}: {refused}");
+    }
+    let large = json!({"action": "log-filter", "filter": "a".repeat(20_000)});
+    send(&large).await.refused(413);
+    // Values of what was sent are not repeated.
+    let secret = json!({"action": "log-filter", "filter": {"hunter2": "hunter2"}});
+    let answer = send(&secret).await;
+    answer.refused(400);
+    assert!(!answer.text.contains("hunter2"), "{}", answer.text);
+}
+
+#[tokio::test]
+async fn the_log_filter_is_changed() {
+    let filter = Filter::default();
+    filter.set_filter("info").unwrap();
+    let given = filter.clone();
+    let bench = Bench::with(|console, _| console.actions(true).log_filter(given)).await;
+    let set = |filter: &str| Action::LogFilter {
+        filter: filter.to_owned(),
+    };
+    let done: Done = bench
+        .client
+        .act(&set("info,lariat_cache=debug"))
+        .await
+        .good();
+    assert_eq!(done.message, "the log filter is info,lariat_cache=debug");
+    assert_eq!(filter.filter(), "info,lariat_cache=debug");
+    let overview: Overview = bench.client.get("/api/v1/overview").await.good();
+    assert_eq!(
+        overview.program.log_filter.as_deref(),
+        Some("info,lariat_cache=debug")
+    );
+    assert!(overview.allowed.actions);
+    let refused = bench.client.act(&set("bad")).await.refused(400);
+    assert!(refused.contains("bad is no level"), "{refused}");
+}

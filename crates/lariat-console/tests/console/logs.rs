@@ -1,0 +1,75 @@
+//! What is logged, as text.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use tracing::field::{Field, Visit};
+use tracing::span::{Attributes, Id, Record};
+use tracing::subscriber::{DefaultGuard, Interest};
+use tracing::{Event, Metadata, Subscriber};
+
+/// Collects what this thread logs, until it is dropped.
+pub(crate) struct Logs {
+    lines: Arc<Mutex<String>>,
+    _guard: DefaultGuard,
+}
+
+struct Collector(Arc<Mutex<String>>);
+
+struct Line<'a>(&'a mut String);
+
+impl Logs {
+    pub(crate) fn begin() -> Self {
+        let lines = Arc::default();
+        let guard = tracing::subscriber::set_default(Collector(Arc::clone(&lines)));
+        Self {
+            lines,
+            _guard: guard,
+        }
+    }
+
+    pub(crate) fn text(&self) -> String {
+        self.lines.lock().clone()
+    }
+}
+
+impl Subscriber for Collector {
+    fn register_callsite(&self, _: &'static Metadata<'static>) -> Interest {
+        // Other threads have other collectors.
+        Interest::sometimes()
+    }
+
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        metadata.target().starts_with("lariat")
+    }
+
+    fn new_span(&self, span: &Attributes<'_>) -> Id {
+        let mut lines = self.0.lock();
+        let _ = write!(lines, "span {}", span.metadata().name());
+        span.record(&mut Line(&mut lines));
+        lines.push('\n');
+        Id::from_u64(1)
+    }
+
+    fn record(&self, _: &Id, _: &Record<'_>) {}
+
+    fn record_follows_from(&self, _: &Id, _: &Id) {}
+
+    fn event(&self, event: &Event<'_>) {
+        let mut lines = self.0.lock();
+        let _ = write!(lines, "{}", event.metadata().level());
+        event.record(&mut Line(&mut lines));
+        lines.push('\n');
+    }
+
+    fn enter(&self, _: &Id) {}
+
+    fn exit(&self, _: &Id) {}
+}
+
+impl Visit for Line<'_> {
+    fn record_debug(&mut self, field: &Field, value: &dyn std::fmt::Debug) {
+        let _ = write!(self.0, " {field}={value:?}");
+    }
+}

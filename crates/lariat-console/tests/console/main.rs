@@ -1,0 +1,13 @@
+//! The console over HTTP, on a cluster in memory and a loopback socket.
+
+mod bench;
+mod client;
+mod logs;
+
+mod access;
+mod actions;
+mod canary;
+mod health;
+mod life;
+mod metrics;
+mod routes;
