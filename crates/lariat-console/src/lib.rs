@@ -26,6 +26,7 @@
 
 pub mod api;
 mod page;
+mod recent;
 mod text;
 
 mod members;
@@ -40,4 +41,4 @@ mod server;
 
 pub use health::HealthCheck;
 pub use lariat_http::TokenReviews;
-pub use server::{Console, ConsoleServer, LogFilter, Serve, ServeError};
+pub use server::{Console, ConsoleServer, LogFilter, Observed, Serve, ServeError};

@@ -4,12 +4,29 @@ use std::time::Duration;
 
 use lariat_controller::FactoryPhase;
 
-use super::checkup::Limits;
 use crate::api::Check;
 use crate::members::{Member, Members};
 
 /// How much later than the lease duration the last renewal may be.
 const LEASE_TOLERANCE: Duration = Duration::from_secs(20);
+
+/// When something counts as unhealthy.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Limits {
+    /// How long a call of a handler may take.
+    pub(crate) stuck: Duration,
+    /// How long a filled cache may be without a watch.
+    pub(crate) unwatched: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            stuck: Duration::from_secs(600),
+            unwatched: Duration::from_secs(60),
+        }
+    }
+}
 
 /// Runs all of them.
 pub(super) fn checks(members: &Members, limits: Limits) -> Vec<Check> {

@@ -4,43 +4,24 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::join_all;
-use tokio::sync::Mutex;
-use tokio::time::Instant;
 
 use super::builtin;
+use super::builtin::Limits;
 use super::check::HealthCheck;
 use crate::api::{Check, Health};
 use crate::members::Members;
+use crate::recent::Recent;
 use crate::text::shown;
 
 /// How long results are used again, so that a flood of probes runs few checks.
 const FRESH: Duration = Duration::from_millis(100);
-
-/// When something counts as unhealthy.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Limits {
-    /// How long a call of a handler may take.
-    pub(crate) stuck: Duration,
-    /// How long a filled cache may be without a watch.
-    pub(crate) unwatched: Duration,
-}
 
 /// All checks of a program.
 pub(crate) struct Checkup {
     members: Members,
     limits: Limits,
     own: Vec<HealthCheck>,
-    /// The last results; locked while checks run, so that they run once at a time.
-    last: Mutex<Option<(Instant, Arc<[Check]>)>>,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            stuck: Duration::from_secs(600),
-            unwatched: Duration::from_secs(60),
-        }
-    }
+    last: Recent<Arc<[Check]>>,
 }
 
 impl Checkup {
@@ -49,27 +30,24 @@ impl Checkup {
             members,
             limits,
             own,
-            last: Mutex::default(),
+            last: Recent::new(FRESH),
         }
     }
 
     /// Returns the results of all checks, those of the program last.
     pub(crate) async fn checks(&self) -> Arc<[Check]> {
-        let mut last = self.last.lock().await;
-        if let Some((at, checks)) = &*last
-            && at.elapsed() < FRESH
-        {
-            return Arc::clone(checks);
-        }
+        self.last.get(self.run()).await
+    }
+
+    async fn run(&self) -> Arc<[Check]> {
         let mut checks = builtin::checks(&self.members, self.limits);
         let own = self.own.iter().map(|check| async {
-            let found = check.run().await.map(|()| None).map_err(|why| shown(&why));
+            let found = check.run().await.map(|()| None);
+            let found = found.map_err(|why| shown(&why));
             builtin::check(check.name(), check.is_liveness(), found)
         });
         checks.extend(join_all(own).await);
-        let checks: Arc<[Check]> = checks.into();
-        *last = Some((Instant::now(), Arc::clone(&checks)));
-        checks
+        checks.into()
     }
 
     /// Returns the health.

@@ -10,10 +10,8 @@ use lariat_controller::Enqueue;
 use lariat_core::{ObjectKey, without_values};
 use tokio::time;
 
-use super::api_routes::{member, place};
-use super::overview;
+use super::answer::{Answered, Shared, json};
 use super::refusal::Refusal;
-use super::routes::{Answered, Shared, json};
 use super::state::ServerState;
 use crate::access::{Permission, is_own_page};
 use crate::api::{Action, Done, KindRef};
@@ -36,14 +34,14 @@ pub(super) async fn act(State(state): Shared, request: Request) -> Answered {
         ));
     }
     let user = state.enter(&parts, Permission::Act).await?;
-    let _place = place(&state)?;
+    let _place = state.place()?;
     if !state.actions {
         let message = "actions are off: the program enables them by `Console::actions(true)`";
         return Err(Refusal::forbidden(message));
     }
     let action = read(&parts, body).await?;
     let done = apply(&state, &action);
-    overview::forget(&state).await;
+    state.changed().await;
     let (user, action) = (user.name(), described(&action));
     match done {
         Ok(message) => {
@@ -97,7 +95,7 @@ fn enqueue(
     handler: Option<&str>,
 ) -> Result<String, Refusal> {
     let gvk = kind.gvk();
-    let member = member(state, Some(&kind.context), &gvk)?;
+    let member = state.member(Some(&kind.context), &gvk)?;
     let key: ObjectKey = key.parse().map_err(|_| {
         Refusal::bad_request("the key is NAMESPACE/NAME, or NAME for an object without a namespace")
     })?;

@@ -10,13 +10,12 @@ use axum::http::request::Parts;
 use axum::routing::{get, post};
 use http::HeaderValue;
 use lariat_core::Gvk;
-use tokio::sync::SemaphorePermit;
 
 use super::actions;
+use super::answer::{Answered, Shared, json, typed};
 use super::events;
 use super::refusal::Refusal;
-use super::routes::{Answered, Shared, json, typed};
-use super::state::{REQUESTS, STREAMS, ServerState};
+use super::state::ServerState;
 use crate::access::Permission;
 use crate::api::{key_of, kind_of};
 use crate::members::Member;
@@ -57,11 +56,10 @@ async fn overview(State(state): Shared, request: Request) -> Answered {
         }
     };
     if !is_watch {
-        let _place = place(&state)?;
+        let _place = state.place()?;
         return json(&state.overview(&user).await);
     }
-    let place = Arc::clone(&state.streams).try_acquire_owned();
-    let place = place.map_err(|_| Refusal::busy("streams", STREAMS))?;
+    let place = state.stream()?;
     let mut response = typed("text/event-stream", events::body(state, user, place));
     // Proxies that buffer responses would delay events.
     let no = HeaderValue::from_static("no");
@@ -72,17 +70,17 @@ async fn overview(State(state): Shared, request: Request) -> Answered {
 async fn controller(State(state): Shared, path: Of<String>, request: Request) -> Answered {
     let (parts, _) = request.into_parts();
     state.enter(&parts, Permission::Look).await?;
-    let _place = place(&state)?;
+    let _place = state.place()?;
     let Path(kind) = path.map_err(|error| bad_path(&error))?;
     let (member, gvk) = find(&state, &parts, &kind)?;
     let detail = view::controller(&member, &gvk, &state.samples);
-    json(&detail.ok_or_else(|| no_controller(&gvk))?)
+    json(&detail.ok_or_else(|| Refusal::no_controller(&gvk))?)
 }
 
 async fn key(State(state): Shared, path: Of<(String, String)>, request: Request) -> Answered {
     let (parts, _) = request.into_parts();
     state.enter(&parts, Permission::Look).await?;
-    let _place = place(&state)?;
+    let _place = state.place()?;
     let Path((kind, key)) = path.map_err(|error| bad_path(&error))?;
     let (member, gvk) = find(&state, &parts, &kind)?;
     let key = key_of(&key).ok_or_else(|| {
@@ -90,7 +88,7 @@ async fn key(State(state): Shared, path: Of<(String, String)>, request: Request)
             "the key is NAMESPACE~NAME, or ~NAME for an object without a namespace",
         )
     })?;
-    let detail = view::key(&member, &gvk, &key).ok_or_else(|| no_controller(&gvk))?;
+    let detail = view::key(&member, &gvk, &key).ok_or_else(|| Refusal::no_controller(&gvk))?;
     let is_known = detail.resource_version.is_some()
         || detail.queued.is_some()
         || detail.in_progress.is_some()
@@ -105,21 +103,15 @@ async fn key(State(state): Shared, path: Of<(String, String)>, request: Request)
 async fn plan(State(state): Shared, request: Request) -> Answered {
     let (parts, _) = request.into_parts();
     state.enter(&parts, Permission::Look).await?;
-    let _place = place(&state)?;
+    let _place = state.place()?;
     json(&view::plan(&state.members))
 }
 
 async fn health(State(state): Shared, request: Request) -> Answered {
     let (parts, _) = request.into_parts();
     state.enter(&parts, Permission::Look).await?;
-    let _place = place(&state)?;
+    let _place = state.place()?;
     json(&state.checkup.health().await)
-}
-
-/// Takes a place among the requests that are answered.
-pub(super) fn place(state: &ServerState) -> Result<SemaphorePermit<'_>, Refusal> {
-    let place = state.requests.try_acquire();
-    place.map_err(|_| Refusal::busy("requests", REQUESTS))
 }
 
 fn find(state: &ServerState, parts: &Parts, segment: &str) -> Result<(Member, Gvk), Refusal> {
@@ -127,29 +119,8 @@ fn find(state: &ServerState, parts: &Parts, segment: &str) -> Result<(Member, Gv
         Refusal::bad_request("the kind is GROUP~VERSION~KIND, with core for the core group")
     })?;
     let context = parameter(parts, "context");
-    let member = member(state, context.as_deref(), &gvk)?;
+    let member = state.member(context.as_deref(), &gvk)?;
     Ok((member, gvk))
-}
-
-/// Returns the factory of a context, or else the first that has a controller of a kind.
-pub(super) fn member(
-    state: &ServerState,
-    context: Option<&str>,
-    gvk: &Gvk,
-) -> Result<Member, Refusal> {
-    let mut factories = state.members.factories().into_iter();
-    let has_kind = |member: &Member| {
-        let statuses = member.factory.status();
-        statuses.iter().any(|status| status.cache.gvk == *gvk)
-    };
-    let found = factories.find(|member| {
-        context.is_none_or(|context| *member.context == *context) && has_kind(member)
-    });
-    found.ok_or_else(|| no_controller(gvk))
-}
-
-fn no_controller(gvk: &Gvk) -> Refusal {
-    Refusal::not_found(format!("there is no controller of {gvk}"))
 }
 
 fn parameter<'a>(parts: &'a Parts, name: &str) -> Option<Cow<'a, str>> {

@@ -12,14 +12,11 @@ use tokio::runtime::Handle;
 
 use super::error::ServeError;
 use super::handle::ConsoleServer;
-use super::serve::Serve;
-use super::state::{Program, ServerState};
+use super::observed::Observed;
+use super::settings::{LogFilter, Settings};
+use super::state::ServerState;
 use crate::access::Access;
-use crate::health::{HealthCheck, Limits};
-use crate::members::Members;
-
-/// Adds metrics of the program to a registry.
-type Metrics = dyn Fn(&mut Registry) + Send + Sync;
+use crate::health::HealthCheck;
 
 /// Metrics, probes and a console, to be served on an address.
 ///
@@ -41,33 +38,12 @@ type Metrics = dyn Fn(&mut Registry) + Send + Sync;
 /// probes, unless [`token`](Self::token), [`token_reviews`](Self::token_reviews) or
 /// [`open_to_everyone`](Self::open_to_everyone) says who may look. There is no TLS.
 ///
-/// [`serve`](Serve::serve) describes when the server begins and ends.
+/// [`serve`](super::Serve::serve) describes when the server begins and ends.
 #[derive(Clone)]
 #[must_use = "a console does nothing until it is served"]
 pub struct Console {
     address: String,
-    pub(super) members: Members,
-    pub(super) program: Program,
-    pub(super) access: Access,
-    pub(super) open_metrics: bool,
-    pub(super) actions: bool,
-    pub(super) limits: Limits,
-    pub(super) checks: Vec<HealthCheck>,
-    pub(super) metrics: Vec<Arc<Metrics>>,
-    pub(super) log_filter: Option<Arc<dyn LogFilter>>,
-}
-
-/// The filter of a program's log, for a console that shows and changes it.
-pub trait LogFilter: Send + Sync {
-    /// Returns the present filter, such as `info,lariat_cache=debug`.
-    fn filter(&self) -> String;
-
-    /// Replaces the filter.
-    ///
-    /// # Errors
-    ///
-    /// The text is not a filter; the error says why.
-    fn set_filter(&self, filter: &str) -> Result<(), String>;
+    settings: Settings,
 }
 
 impl Console {
@@ -77,15 +53,7 @@ impl Console {
     pub fn on(address: impl Into<String>) -> Self {
         Self {
             address: address.into(),
-            members: Members::default(),
-            program: Program::default(),
-            access: Access::default(),
-            open_metrics: false,
-            actions: false,
-            limits: Limits::default(),
-            checks: Vec::new(),
-            metrics: Vec::new(),
-            log_filter: None,
+            settings: Settings::default(),
         }
     }
 
@@ -101,31 +69,23 @@ impl Console {
     /// Console::on("127.0.0.1:9090").with("local", local).with("remote", remote).start()?;
     /// # Ok(()) }
     /// ```
-    pub fn with(self, context: &str, member: &impl Serve) -> Self {
-        // The members of a clone are its own.
-        let members = self.members.separate();
-        let mut name = self.program.name.clone();
-        member.join(context, &members, &mut name);
-        let program = Program {
-            name,
-            ..self.program
-        };
-        Self {
-            members,
-            program,
-            ..self
-        }
+    pub fn with(mut self, context: &str, observed: &impl Observed) -> Self {
+        let settings = &mut self.settings;
+        // A clone of the console has members of its own.
+        settings.members = settings.members.separate();
+        observed.join(context, &settings.members, &mut settings.name);
+        self
     }
 
     /// Sets the name of the program (default: that of the first operator, or of the executable).
     pub fn name(mut self, name: impl Into<String>) -> Self {
-        self.program.name = Some(name.into());
+        self.settings.name = Some(name.into());
         self
     }
 
     /// Sets the version of the program, such as `env!("CARGO_PKG_VERSION")`.
     pub fn version(mut self, version: impl Into<String>) -> Self {
-        self.program.version = Some(version.into());
+        self.settings.version = Some(version.into());
         self
     }
 
@@ -134,8 +94,7 @@ impl Console {
     /// Tokens are compared in constant time. Since there is no TLS, whoever sees the traffic sees the token. An empty
     /// token lets no one in.
     pub fn token(self, token: impl Into<String>) -> Self {
-        let access = Access::Token(token.into().into());
-        Self { access, ..self }
+        self.access(Access::Token(token.into().into()))
     }
 
     /// Lets in who has a token that the API server knows, and may do what is asked for.
@@ -145,39 +104,41 @@ impl Console {
     /// `tokenreviews.authentication.k8s.io` and `subjectaccessreviews.authorization.k8s.io`. Answers are used for a
     /// minute, refusals for ten seconds. While the API server cannot be asked, the answer is 503.
     pub fn token_reviews(self, reviews: TokenReviews) -> Self {
-        let access = Access::Reviews {
+        self.access(Access::Reviews {
             urls: UrlReviews::new(reviews.client()),
             tokens: Box::new(reviews),
-        };
-        Self { access, ..self }
+        })
     }
 
     /// Lets in everyone who can reach the address.
     ///
     /// They see names of objects, changed fields and texts of errors of all controllers.
     pub fn open_to_everyone(self) -> Self {
-        let access = Access::Everyone;
-        Self { access, ..self }
+        self.access(Access::Everyone)
+    }
+
+    fn access(mut self, access: Access) -> Self {
+        self.settings.access = access;
+        self
     }
 
     /// Answers `/metrics` without authentication (default no).
-    pub fn open_metrics(self, open: bool) -> Self {
-        Self {
-            open_metrics: open,
-            ..self
-        }
+    pub fn open_metrics(mut self, open: bool) -> Self {
+        self.settings.open_metrics = open;
+        self
     }
 
     /// Allows actions: to enqueue keys, pause handlers, relist kinds, reset guards, change the log filter (default no).
     ///
     /// Each is logged with the name of the user. Requests of pages of other origins are refused.
-    pub fn actions(self, actions: bool) -> Self {
-        Self { actions, ..self }
+    pub fn actions(mut self, actions: bool) -> Self {
+        self.settings.actions = actions;
+        self
     }
 
     /// Adds a check of the program's health.
     pub fn check(mut self, check: HealthCheck) -> Self {
-        self.checks.push(check);
+        self.settings.checks.push(check);
         self
     }
 
@@ -185,7 +146,7 @@ impl Console {
     ///
     /// With zero every call in progress counts.
     pub fn stuck_after(mut self, limit: Duration) -> Self {
-        self.limits.stuck = limit;
+        self.settings.limits.stuck = limit;
         self
     }
 
@@ -193,7 +154,7 @@ impl Console {
     ///
     /// Some seconds are usual when a watch is opened again; with zero each of these counts.
     pub fn unwatched_after(mut self, limit: Duration) -> Self {
-        self.limits.unwatched = limit;
+        self.settings.limits.unwatched = limit;
         self
     }
 
@@ -213,17 +174,17 @@ impl Console {
     /// # let _ = console;
     /// ```
     pub fn metrics(mut self, register: impl Fn(&mut Registry) + Send + Sync + 'static) -> Self {
-        self.metrics.push(Arc::new(register));
+        self.settings.metrics.push(Arc::new(register));
         self
     }
 
     /// Shows the filter of the program's log, and lets an action change it.
     pub fn log_filter(mut self, filter: impl LogFilter + 'static) -> Self {
-        self.log_filter = Some(Arc::new(filter));
+        self.settings.log_filter = Some(Arc::new(filter));
         self
     }
 
-    /// Listens on the address and serves, as [`Serve::serve`] does, for the factories that were added by
+    /// Listens on the address and serves, as [`Serve::serve`](super::Serve::serve) does, for the factories that were added by
     /// [`with`](Self::with).
     ///
     /// # Errors
@@ -241,13 +202,13 @@ impl Console {
             source,
         })?;
         let is_loopback = address.ip().is_loopback();
-        if !is_loopback && matches!(self.access, Access::OnThisMachine) {
+        if !is_loopback && matches!(self.settings.access, Access::OnThisMachine) {
             tracing::warn!(
                 %address,
                 "the console answers probes only: say who may use it by token, token_reviews or open_to_everyone"
             );
         }
-        let state = Arc::new(ServerState::new(self, is_loopback));
+        let state = Arc::new(ServerState::new(self.settings, is_loopback));
         Ok(ConsoleServer::spawn(listener, address, state))
     }
 
@@ -262,9 +223,9 @@ impl fmt::Debug for Console {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Console")
             .field("address", &self.address)
-            .field("access", &self.access)
-            .field("actions", &self.actions)
-            .field("checks", &self.checks)
+            .field("access", &self.settings.access)
+            .field("actions", &self.settings.actions)
+            .field("checks", &self.settings.checks)
             .finish_non_exhaustive()
     }
 }

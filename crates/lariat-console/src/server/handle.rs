@@ -9,14 +9,14 @@ use tokio::time::{self, MissedTickBehavior};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use super::observed::Observed;
 use super::routes;
-use super::serve::Serve;
 use super::state::ServerState;
 use crate::samples::PERIOD;
 
 /// A console that is being served.
 ///
-/// Dropping the handle does not end the server, which ends with its factories; see [`Serve::serve`].
+/// Dropping the handle does not end the server, which ends with its factories; see [`Serve::serve`](super::Serve::serve).
 pub struct ConsoleServer {
     address: SocketAddr,
     state: Arc<ServerState>,
@@ -70,8 +70,8 @@ impl ConsoleServer {
     /// Adds a factory or an operator under a context id; see [`Console::with`](super::Console::with).
     ///
     /// If the server has ended with its other factories, nothing happens.
-    pub fn add(&self, context: &str, member: &impl Serve) {
-        member.join(context, &self.state.members, &mut None);
+    pub fn add(&self, context: &str, observed: &impl Observed) {
+        observed.join(context, &self.state.members, &mut None);
     }
 
     /// Ends the server: streams end, requests have ten seconds, and all connections are closed.

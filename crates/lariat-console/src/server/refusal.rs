@@ -3,6 +3,7 @@
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
 use http::{HeaderValue, StatusCode, header};
+use lariat_core::Gvk;
 use serde_json::json;
 
 use crate::access::Denied;
@@ -39,6 +40,10 @@ impl Refusal {
 
     pub(super) fn not_found(message: impl Into<String>) -> Self {
         Self::new(StatusCode::NOT_FOUND, "NotFound", message)
+    }
+
+    pub(super) fn no_controller(gvk: &Gvk) -> Self {
+        Self::not_found(format!("there is no controller of {gvk}"))
     }
 
     pub(super) fn conflict(message: impl Into<String>) -> Self {

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use axum::Router;
-use axum::body::Body;
 use axum::extract::{Path, Request, State};
 use axum::middleware::map_response;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use http::{HeaderValue, StatusCode, header};
+use http::{HeaderValue, header};
 
+use super::answer::{Answered, Shared, typed};
 use super::api_routes;
 use super::exposition::Format;
 use super::refusal::Refusal;
@@ -17,9 +17,6 @@ use super::state::ServerState;
 use crate::access::Permission;
 use crate::health::{Answer, Probe, answer, answer_one};
 use crate::page::{ASSETS, Asset, POLICY};
-
-pub(super) type Answered = Result<Response, Refusal>;
-pub(super) type Shared = State<Arc<ServerState>>;
 
 const TEXT: &str = "text/plain; charset=utf-8";
 /// The policy of what is no page.
@@ -70,16 +67,6 @@ async fn secured(mut response: Response) -> Response {
     }
     let policy = headers.entry(header::CONTENT_SECURITY_POLICY);
     policy.or_insert_with(|| fixed(NO_PAGE));
-    response
-}
-
-/// Returns a body with its type.
-pub(super) fn typed(content_type: &'static str, body: impl Into<Body>) -> Response {
-    let mut response = Response::new(body.into());
-    let content_type = HeaderValue::from_static(content_type);
-    response
-        .headers_mut()
-        .insert(header::CONTENT_TYPE, content_type);
     response
 }
 
@@ -145,12 +132,4 @@ async fn not_found(State(state): Shared, request: Request) -> Answered {
     Err(Refusal::not_found(
         "there is no such route; /openapi.json lists those of the API",
     ))
-}
-
-pub(super) fn json(value: &impl serde::Serialize) -> Answered {
-    let text = serde_json::to_string(value);
-    let text = text.map_err(|_| Refusal::internal("the answer cannot be written as JSON"))?;
-    let mut response = typed("application/json", text);
-    *response.status_mut() = StatusCode::OK;
-    Ok(response)
 }

@@ -1,30 +1,34 @@
 //! The state that all requests share.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use axum::http::request::Parts;
 use lariat_controller::metrics::prometheus_client::registry::Registry;
-use lariat_core::clock;
+use lariat_core::{Gvk, clock};
 use lariat_http::{LONGEST_URL, User, names_this_machine};
-use tokio::sync::{Mutex, Semaphore};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::console::{Console, LogFilter};
-use super::overview::{self, Overviews};
 use super::refusal::Refusal;
+use super::settings::{LogFilter, Settings};
 use crate::access::{Access, Permission};
 use crate::api;
 use crate::health::Checkup;
-use crate::members::Members;
+use crate::members::{Member, Members};
+use crate::recent::Recent;
 use crate::samples::Samples;
 use crate::text;
+use crate::view;
 
 /// The maximum number of requests that are answered at a time.
-pub(super) const REQUESTS: usize = 16;
+const REQUESTS: usize = 16;
 /// The maximum number of streams.
-pub(super) const STREAMS: usize = 32;
+const STREAMS: usize = 32;
+/// How long an overview is used again.
+const FRESH: Duration = Duration::from_millis(500);
 
 /// The state that all requests share.
 pub(super) struct ServerState {
@@ -36,25 +40,20 @@ pub(super) struct ServerState {
     pub(super) open_metrics: bool,
     pub(super) actions: bool,
     pub(super) log_filter: Option<Arc<dyn LogFilter>>,
-    pub(super) overviews: Overviews,
-    pub(super) requests: Semaphore,
-    pub(super) streams: Arc<Semaphore>,
+    /// The last overview, without what users may do.
+    overviews: Recent<Arc<api::Overview>>,
+    requests: Semaphore,
+    streams: Arc<Semaphore>,
     pub(super) stopping: CancellationToken,
     is_loopback: bool,
-    program: Program,
+    /// The name and the version of the program.
+    program: (String, Option<String>),
     started: (SystemTime, Instant),
 }
 
-/// The program that serves.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Program {
-    pub(super) name: Option<String>,
-    pub(super) version: Option<String>,
-}
-
 impl ServerState {
-    pub(super) fn new(console: Console, is_loopback: bool) -> Self {
-        let members = console.members.separate();
+    pub(super) fn new(settings: Settings, is_loopback: bool) -> Self {
+        let members = settings.members.separate();
         let mut registry = Registry::default();
         registry.register_collector(Box::new(members.collector().clone()));
         console
@@ -62,20 +61,20 @@ impl ServerState {
             .iter()
             .for_each(|register| register(&mut registry));
         Self {
-            checkup: Checkup::new(members.clone(), console.limits, console.checks),
+            checkup: Checkup::new(members.clone(), settings.limits, settings.checks),
             members,
             samples: Samples::default(),
             registry,
-            access: console.access,
-            open_metrics: console.open_metrics,
-            actions: console.actions,
-            log_filter: console.log_filter,
-            overviews: Mutex::default(),
+            access: settings.access,
+            open_metrics: settings.open_metrics,
+            actions: settings.actions,
+            log_filter: settings.log_filter,
+            overviews: Recent::new(FRESH),
             requests: Semaphore::new(REQUESTS),
             streams: Arc::new(Semaphore::new(STREAMS)),
             stopping: CancellationToken::new(),
             is_loopback,
-            program: console.program,
+            program: (settings.name.unwrap_or_else(executable), settings.version),
             started: (clock::now(), Instant::now()),
         }
     }
@@ -118,27 +117,81 @@ impl ServerState {
     /// Returns the overview, for a user.
     pub(super) async fn overview(&self, user: &User) -> api::Overview {
         let allowed = self.allowed(user).await;
-        let overview = overview::recent(self).await;
+        let overview = self.overviews.get(self.make_overview()).await;
         api::Overview {
             allowed,
             ..(*overview).clone()
         }
     }
 
-    pub(super) fn program(&self) -> api::Program {
-        let (at, since) = self.started;
-        let executable = || {
-            let path = std::env::current_exe().ok()?;
-            Some(path.file_stem()?.to_string_lossy().into_owned())
+    async fn make_overview(&self) -> Arc<api::Overview> {
+        let members = &self.members;
+        let health = self.checkup.health().await;
+        let (controllers, hot_loops) = view::controllers(members, &self.samples);
+        let no_one = api::Allowed {
+            user: String::new(),
+            actions: false,
         };
-        let name = self.program.name.clone().or_else(executable);
+        Arc::new(api::Overview {
+            program: self.program(),
+            health,
+            allowed: no_one,
+            controllers,
+            caches: view::caches(members),
+            leases: view::leases(members),
+            shards: view::shards(members),
+            guards: view::guards(members),
+            hot_loops,
+            planned: view::planned(members),
+        })
+    }
+
+    /// Forgets the last overview, after something was changed.
+    pub(super) async fn changed(&self) {
+        self.overviews.forget().await;
+    }
+
+    fn program(&self) -> api::Program {
+        let (at, since) = self.started;
+        let (name, version) = self.program.clone();
         api::Program {
-            name: name.unwrap_or_default(),
-            version: self.program.version.clone(),
+            name,
+            version,
             started: text::time(at),
             uptime: since.elapsed().as_secs_f64(),
             now: text::ago(Duration::ZERO),
             log_filter: self.log_filter.as_ref().map(|filter| filter.filter()),
         }
     }
+
+    /// Takes a place among the requests that are answered.
+    pub(super) fn place(&self) -> Result<SemaphorePermit<'_>, Refusal> {
+        let place = self.requests.try_acquire();
+        place.map_err(|_| Refusal::busy("requests", REQUESTS))
+    }
+
+    /// Takes a place among the streams.
+    pub(super) fn stream(&self) -> Result<OwnedSemaphorePermit, Refusal> {
+        let place = Arc::clone(&self.streams).try_acquire_owned();
+        place.map_err(|_| Refusal::busy("streams", STREAMS))
+    }
+
+    /// Returns the factory of a context, or else the first that has a controller of a kind.
+    pub(super) fn member(&self, context: Option<&str>, gvk: &Gvk) -> Result<Member, Refusal> {
+        let mut factories = self.members.factories().into_iter();
+        let has_kind = |member: &Member| {
+            let statuses = member.factory.status();
+            statuses.iter().any(|status| status.cache.gvk == *gvk)
+        };
+        let found = factories.find(|member| {
+            context.is_none_or(|context| *member.context == *context) && has_kind(member)
+        });
+        found.ok_or_else(|| Refusal::no_controller(gvk))
+    }
+}
+
+fn executable() -> String {
+    let path = std::env::current_exe().ok();
+    let name = path.as_deref().and_then(Path::file_stem);
+    name.map_or_else(String::new, |name| name.to_string_lossy().into_owned())
 }

@@ -1,0 +1,61 @@
+//! A value that is made once for all who ask within a moment.
+
+use std::future::Future;
+use std::time::Duration;
+
+use tokio::sync::Mutex;
+use tokio::time::Instant;
+
+/// The last value, for as long as it is fresh.
+///
+/// A flood of requests makes few values, and one at a time.
+pub(crate) struct Recent<T> {
+    fresh: Duration,
+    /// Locked while a value is made.
+    last: Mutex<Option<(Instant, T)>>,
+}
+
+impl<T: Clone> Recent<T> {
+    pub(crate) fn new(fresh: Duration) -> Self {
+        Self {
+            fresh,
+            last: Mutex::const_new(None),
+        }
+    }
+
+    /// Returns the last value, or makes one.
+    pub(crate) async fn get(&self, make: impl Future<Output = T>) -> T {
+        let mut last = self.last.lock().await;
+        if let Some((at, value)) = &*last
+            && at.elapsed() < self.fresh
+        {
+            return value.clone();
+        }
+        let value = make.await;
+        *last = Some((Instant::now(), value.clone()));
+        value
+    }
+
+    /// Forgets the last value, after something was changed.
+    pub(crate) async fn forget(&self) {
+        *self.last.lock().await = None;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::time;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_value_is_used_again_for_a_moment() {
+        let recent = Recent::new(Duration::from_secs(1));
+        assert_eq!(recent.get(async { 1 }).await, 1);
+        assert_eq!(recent.get(async { 2 }).await, 1);
+        time::advance(Duration::from_secs(1)).await;
+        assert_eq!(recent.get(async { 3 }).await, 3);
+        recent.forget().await;
+        assert_eq!(recent.get(async { 4 }).await, 4);
+    }
+}

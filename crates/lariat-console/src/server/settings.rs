@@ -1,0 +1,41 @@
+//! The settings of a console.
+
+use std::sync::Arc;
+
+use lariat_controller::metrics::prometheus_client::registry::Registry;
+
+use crate::access::Access;
+use crate::health::{HealthCheck, Limits};
+use crate::members::Members;
+
+/// Adds metrics of the program to a registry.
+pub(super) type Metrics = dyn Fn(&mut Registry) + Send + Sync;
+
+/// The settings of a console, beside its address.
+#[derive(Clone, Default)]
+pub(super) struct Settings {
+    pub(super) members: Members,
+    /// The name of the program.
+    pub(super) name: Option<String>,
+    pub(super) version: Option<String>,
+    pub(super) access: Access,
+    pub(super) open_metrics: bool,
+    pub(super) actions: bool,
+    pub(super) limits: Limits,
+    pub(super) checks: Vec<HealthCheck>,
+    pub(super) metrics: Vec<Arc<Metrics>>,
+    pub(super) log_filter: Option<Arc<dyn LogFilter>>,
+}
+
+/// The filter of a program's log, for a console that shows and changes it.
+pub trait LogFilter: Send + Sync {
+    /// Returns the present filter, such as `info,lariat_cache=debug`.
+    fn filter(&self) -> String;
+
+    /// Replaces the filter.
+    ///
+    /// # Errors
+    ///
+    /// The text is not a filter; the error says why.
+    fn set_filter(&self, filter: &str) -> Result<(), String>;
+}
