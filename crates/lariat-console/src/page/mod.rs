@@ -9,7 +9,6 @@ pub(crate) struct Asset {
     /// The path that it is served at.
     pub(crate) path: &'static str,
     /// The value of `Content-Type`.
-    #[allow(dead_code, reason = "the server of the page follows")]
     pub(crate) content_type: &'static str,
     /// The content.
     pub(crate) body: &'static str,

@@ -56,7 +56,7 @@ impl ServerState {
         let members = settings.members.separate();
         let mut registry = Registry::default();
         registry.register_collector(Box::new(members.collector().clone()));
-        console
+        settings
             .metrics
             .iter()
             .for_each(|register| register(&mut registry));

@@ -68,7 +68,7 @@ async fn secrets_are_in_no_answer_no_metric_and_no_line_of_the_log() {
             HandlerResult::Err(failure(number))
         }
     };
-    let options = HandlerOptions::new();
+    let options = HandlerOptions::default();
     let soon = Duration::from_millis(5);
     let options = options.rate_limiter(move || Exponential::new(soon, soon));
     secrets

@@ -1,6 +1,7 @@
 //! A client of the console: one connection for each request.
 
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Bytes, Incoming};
@@ -12,6 +13,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
+use tokio::time;
 
 #[derive(Clone)]
 pub(crate) struct Client {
@@ -139,6 +141,13 @@ pub(crate) struct Stream {
 }
 
 impl Stream {
+    /// Waits for the end.
+    pub(crate) async fn ends(&mut self) {
+        let ended = async { while self.next().await.is_some() {} };
+        let ended = time::timeout(Duration::from_secs(30), ended).await;
+        ended.expect("the stream ends");
+    }
+
     /// Returns the next event as its name and its data; none at the end.
     pub(crate) async fn next(&mut self) -> Option<(String, String)> {
         loop {

@@ -8,6 +8,7 @@ use tokio::net::TcpStream;
 use tokio::time;
 
 use crate::bench::{Bench, until};
+use crate::client::Client;
 
 #[tokio::test]
 async fn the_server_does_not_keep_its_factory_and_ends_with_it() {
@@ -28,9 +29,12 @@ async fn the_server_does_not_keep_its_factory_and_ends_with_it() {
 #[tokio::test]
 async fn a_handle_that_is_dropped_does_not_end_the_server() {
     let bench = Bench::new().await;
-    let address = bench.server.address();
-    drop(bench.server);
-    assert_eq!(bench.client.get("/livez").await.status, 200);
+    // The server of the bench is another one.
+    let server = bench.factory.serve(Console::on("127.0.0.1:0")).unwrap();
+    let address = server.address();
+    drop(server);
+    let client = Client::new(address);
+    assert_eq!(client.get("/livez").await.status, 200);
     bench.start_and_stop().await;
     until(async || TcpStream::connect(address).await.err()).await;
 }
@@ -46,7 +50,7 @@ async fn a_shutdown_ends_it_before_its_factory_and_the_port_is_free() {
     ended.expect("within the grace period of requests");
     drop(idle);
     bench.server.shutdown().await;
-    until(async || stream.next().await.is_none().then_some(())).await;
+    stream.ends().await;
     let again = bench
         .factory
         .serve(Console::on(bench.server.address().to_string()))

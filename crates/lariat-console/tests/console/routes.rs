@@ -264,7 +264,7 @@ async fn the_overview_is_streamed_until_the_program_stops() {
         assert_eq!(overview.controllers.len(), 1);
     }
     bench.factory.stop().await.unwrap();
-    until(async || stream.next().await.is_none().then_some(())).await;
+    stream.ends().await;
     bench.server.ended().await;
 }
 
