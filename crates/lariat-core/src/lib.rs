@@ -20,6 +20,7 @@
 //! | `kube` | conversions from kube's `GroupVersionKind` and `ApiResource` |
 
 mod credentials;
+mod diff;
 mod json;
 mod key;
 mod kind;
@@ -40,6 +41,7 @@ pub mod clock;
 
 pub use cause::{Cause, Causes, RelatedChange, Subject};
 pub use credentials::without_credentials;
+pub use diff::{changed_fields, comparable, compare_fields, field_path};
 pub use json::{JsonCursor, Unclear};
 pub use key::{ObjectKey, ParseKeyError};
 pub use kind::{Gvk, ParseGvkError, ResourceKind, Scope};

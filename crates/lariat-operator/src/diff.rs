@@ -1,9 +1,9 @@
 //! Compares two states of an object, for people to read.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use serde_json::{Map, Value};
+use lariat_core::{comparable, compare_fields, field_path};
+use serde_json::Value;
 
 use crate::names::APPLIED;
 
@@ -98,59 +98,14 @@ impl Diff {
             is_secret,
             ..Self::default()
         };
-        let (old, new) = (shown(old), shown(new));
-        diff.fields("", &old, &new);
+        let [old, new] = [old, new].map(|object| comparable(object, &HIDDEN));
+        compare_fields(&old, &new, |path, old, new| diff.add(path, old, new));
         if diff.changes.len() > 1 {
             // This annotation changes with everything that is applied.
-            let path = field("metadata.annotations", APPLIED);
+            let path = field_path("metadata.annotations", APPLIED);
             diff.changes.retain(|change| change.path != path);
         }
         diff
-    }
-
-    fn fields(&mut self, at: &str, old: &Map<String, Value>, new: &Map<String, Value>) {
-        let mut names: Vec<&String> = old.keys().chain(new.keys()).collect();
-        names.sort();
-        names.dedup();
-        for name in names {
-            self.value(&field(at, name), old.get(name), new.get(name));
-        }
-    }
-
-    fn value(&mut self, at: &str, old: Option<&Value>, new: Option<&Value>) {
-        let nothing = Map::new();
-        match (old, new) {
-            (old, new) if old == new => {}
-            (Some(Value::Object(old)), Some(Value::Object(new))) => self.fields(at, old, new),
-            // Field by field, so that a created object reads like a changed one.
-            (None, Some(Value::Object(new))) if !new.is_empty() => self.fields(at, &nothing, new),
-            (Some(Value::Object(old)), None) if !old.is_empty() => self.fields(at, old, &nothing),
-            (Some(Value::Array(old)), Some(Value::Array(new))) => self.elements(at, old, new),
-            (None, Some(Value::Array(new))) if !new.is_empty() => self.elements(at, &[], new),
-            (Some(Value::Array(old)), None) if !old.is_empty() => self.elements(at, old, &[]),
-            (old, new) => self.add(at, old, new),
-        }
-    }
-
-    fn elements(&mut self, at: &str, old: &[Value], new: &[Value]) {
-        let named = by_name(old).zip(by_name(new));
-        if let Some((before, after)) = &named {
-            self.order(at, common(old, after), common(new, before));
-        }
-        let (old, new) = named.unwrap_or_else(|| (by_index(old), by_index(new)));
-        let keys: BTreeSet<ElementKey<'_>> = old.keys().chain(new.keys()).copied().collect();
-        for key in keys {
-            let (old, new) = (old.get(&key).copied(), new.get(&key).copied());
-            self.value(&format!("{at}[{key}]"), old, new);
-        }
-    }
-
-    /// Compares the order of the named elements that are in both lists.
-    fn order(&mut self, at: &str, old: Vec<&Value>, new: Vec<&Value>) {
-        if old != new {
-            let [old, new] = [old, new].map(|names| names.into_iter().cloned().collect());
-            self.add(&format!("{at}[].name"), Some(&old), Some(&new));
-        }
     }
 
     fn add(&mut self, at: &str, old: Option<&Value>, new: Option<&Value>) {
@@ -174,31 +129,6 @@ impl Diff {
     }
 }
 
-/// Returns the fields that are compared.
-fn shown(object: &Value) -> Map<String, Value> {
-    let mut object = object.as_object().cloned().unwrap_or_default();
-    // They identify the object and do not change.
-    object.remove("apiVersion");
-    object.remove("kind");
-    if let Some(Value::Object(metadata)) = object.get_mut("metadata") {
-        for name in HIDDEN {
-            metadata.remove(name);
-        }
-    }
-    object
-}
-
-fn field(at: &str, name: &str) -> String {
-    let is_plain = |each: char| each.is_ascii_alphanumeric() || each == '_' || each == '-';
-    if !name.chars().all(is_plain) {
-        format!("{at}[{name:?}]")
-    } else if at.is_empty() {
-        name.to_owned()
-    } else {
-        format!("{at}.{name}")
-    }
-}
-
 /// Returns whether a field of a Secret contains values, as the annotation of `kubectl apply` does too.
 fn shows_values(at: &str) -> bool {
     const OPEN: [&str; 5] = [
@@ -209,49 +139,6 @@ fn shows_values(at: &str) -> bool {
         "immutable",
     ];
     !OPEN.iter().any(|open| at.starts_with(open))
-}
-
-/// Identifies an element of a list.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum ElementKey<'a> {
-    Named(&'a str),
-    At(usize),
-}
-
-impl fmt::Display for ElementKey<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Named(name) => f.write_str(name),
-            Self::At(at) => write!(f, "{at}"),
-        }
-    }
-}
-
-/// Returns elements by name, if each has a unique name, as containers and ports do.
-fn by_name(list: &[Value]) -> Option<BTreeMap<ElementKey<'_>, &Value>> {
-    let named: BTreeMap<ElementKey<'_>, &Value> = list
-        .iter()
-        .map(|each| Some((ElementKey::Named(each.get("name")?.as_str()?), each)))
-        .collect::<Option<_>>()?;
-    (named.len() == list.len()).then_some(named)
-}
-
-/// Returns the named elements of a list that are in another list too, in their order.
-fn common<'a>(list: &'a [Value], other: &BTreeMap<ElementKey<'_>, &Value>) -> Vec<&'a Value> {
-    let names = list.iter().filter_map(|each| each.get("name"));
-    let is_common = |name: &&Value| {
-        name.as_str()
-            .is_some_and(|name| other.contains_key(&ElementKey::Named(name)))
-    };
-    names.filter(is_common).collect()
-}
-
-/// Returns elements by index.
-fn by_index(list: &[Value]) -> BTreeMap<ElementKey<'_>, &Value> {
-    let places = list.iter().enumerate();
-    places
-        .map(|(at, each)| (ElementKey::At(at), each))
-        .collect()
 }
 
 fn cut(text: String) -> String {
