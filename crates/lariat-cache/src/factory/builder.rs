@@ -271,6 +271,7 @@ impl CacheFactoryBuilder {
         let clients = SharedClientFactory::counting(self.client, self.options.answer_timeout);
         let shared = Arc::new(FactoryCore {
             flight: self.options.flight.clone().map(Recorder::new),
+            updates: Arc::default(),
             clients,
             budget: SharedBudget::new(self.options.budget),
             options: self.options,

@@ -5,20 +5,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dashmap::{DashMap, Entry};
-use futures::future::{select_all, try_join_all};
 use kube::Client;
-use lariat_core::{Gvk, Remembered, ResourceKind};
+use lariat_core::{Gvk, ObjectKey, Remembered, ResourceKind, ResourceVersion};
 use lariat_flight::Recorder;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
-use tokio::time;
 
 use super::builder::{CacheFactoryBuilder, Options};
 use super::running::{Kind, RunningInformers};
+use super::waits::{log_waits, refused, too_late, unsynced};
 use crate::client::SharedClientFactory;
 use crate::error::{SyncError, Unsynced};
 use crate::informer::{Core, Informer, Surroundings};
-use crate::publish::{KindStatus, Phase, SharedBudget};
+use crate::publish::{KindStatus, LastUpdates, Phase, SharedBudget};
 use crate::reflector::{SharedServer, Source};
 use crate::warm::{ClusterUid, WarmStore};
 
@@ -58,6 +57,8 @@ pub(crate) struct FactoryCore {
     pub(super) cluster: ClusterUid,
     pub(super) server: SharedServer,
     pub(super) flight: Option<Recorder>,
+    /// The last updates of objects, if they are kept.
+    pub(super) updates: Arc<LastUpdates>,
     /// Notified when a kind is not used any more.
     pub(super) idle: Arc<Notify>,
     /// A kind is inserted under the lock of `running`, so that a start misses none; `running` is locked first.
@@ -157,6 +158,7 @@ impl SharedCacheFactory {
             filter: shared.options.filter.clone(),
             server: shared.server.clone(),
             flight: shared.flight.clone(),
+            updates: Arc::clone(&shared.updates),
             idle: Arc::clone(&shared.idle),
         };
         let client = shared.clients.for_kind(entry.key());
@@ -263,7 +265,8 @@ impl SharedCacheFactory {
 
     /// Waits until the caches of all kinds in use have synced.
     ///
-    /// [Optional](Informer::optional) uses do not count.
+    /// [Optional](Informer::optional) uses do not count. A wait of more than three seconds is logged with what it is for,
+    /// and again after growing intervals.
     ///
     /// ```no_run
     /// use std::time::Duration;
@@ -293,6 +296,7 @@ impl SharedCacheFactory {
             biased;
             missing = refused(&cores) => (missing, None),
             limit = too_late(&cores, timeout) => (unsynced(&cores), Some(limit)),
+            never = log_waits(&cores) => match never {},
         };
         if kinds.is_empty() {
             return Ok(());
@@ -329,6 +333,37 @@ impl SharedCacheFactory {
         self.cores().iter().map(|core| core.status()).collect()
     }
 
+    /// Keeps the last updates of objects, up to a number of bytes over all kinds; zero keeps none.
+    ///
+    /// Zero is the default, and a smaller number than before drops the oldest. With them
+    /// [`changed_fields`](Self::changed_fields) says what an update was about. An update counts with the
+    /// [`bytes`](crate::CachedObject::bytes) of the states before and after it, and costs two links and a place in a list.
+    ///
+    /// ```no_run
+    /// # fn example(factory: lariat_cache::SharedCacheFactory) {
+    /// factory.remember_changes(4 * 1024 * 1024);
+    /// # }
+    /// ```
+    pub fn remember_changes(&self, bytes: usize) {
+        self.shared.updates.set_limit(bytes);
+    }
+
+    /// Returns the paths of the fields that differ between two versions of an object; at most twenty.
+    ///
+    /// See [`lariat_core::changed_fields`] for their form: no path contains a value. `None` unless an update from the one
+    /// version and an update to the other are [remembered](Self::remember_changes). Where only metadata is cached, only
+    /// that is compared. Both states are decoded now, and the cost grows with the number of remembered updates.
+    #[must_use]
+    pub fn changed_fields(
+        &self,
+        gvk: &Gvk,
+        key: &ObjectKey,
+        from: &ResourceVersion,
+        to: &ResourceVersion,
+    ) -> Option<Vec<String>> {
+        self.shared.updates.changed(gvk, key, from, to)
+    }
+
     /// Returns the sizes and bounds of long-lived structures other than the objects.
     ///
     /// For checks, and for gauges of long-running programs. Locks are held briefly, and the cost does not grow with the
@@ -345,6 +380,7 @@ impl SharedCacheFactory {
     /// | `clients` | identity | 257 |
     /// | `discovered groups` | group and version | 64, or twice those that are served or were asked for within a second |
     /// | `budgeted kinds` | kind | kinds in use |
+    /// | `updates` | object key and version | the bytes of [`remember_changes`](Self::remember_changes) |
     ///
     /// A kind's structures are freed with the kind, [a grace period](crate::CacheFactoryBuilder::idle_grace) after its
     /// last use. Two structures are not listed, because counting them would take as long as there are objects: the
@@ -367,10 +403,11 @@ impl SharedCacheFactory {
             budgeted,
             self.cores().len(),
         ));
+        let (updates, most) = self.shared.updates.remembered();
+        all.push(Remembered::new("updates", updates, most));
         all
     }
 
-    /// Returns the kinds in their order.
     /// Returns the kinds in their order.
     fn cores(&self) -> Vec<Arc<Core>> {
         let kinds = self.shared.kinds.iter();
@@ -378,57 +415,6 @@ impl SharedCacheFactory {
         cores.sort_by(|a, b| a.gvk().cmp(b.gvk()));
         cores
     }
-}
-
-/// Waits until all kinds have synced, or one is not served, which decides.
-///
-/// Returns the kinds that are not served.
-async fn refused(cores: &[Arc<Core>]) -> Vec<Unsynced> {
-    loop {
-        let filled = cores.iter().map(|core| async {
-            let filled = core.synced().await;
-            filled.then_some(()).ok_or(())
-        });
-        if try_join_all(filled).await.is_ok() {
-            return Vec::new();
-        }
-        let mut missing = unsynced(cores);
-        missing.retain(|kind| kind.phase == Phase::Missing);
-        // Empty if the kind came to be served at this very moment.
-        if !missing.is_empty() {
-            return missing;
-        }
-    }
-}
-
-/// Waits until the timeout of a kind has passed; returns that timeout.
-async fn too_late(cores: &[Arc<Core>], usual: Duration) -> Duration {
-    let late = cores.iter().map(|core| {
-        Box::pin(async {
-            let limit = core.sync_timeout().unwrap_or(usual);
-            if time::timeout(limit, core.synced()).await.is_ok() {
-                std::future::pending::<()>().await;
-            }
-            limit
-        })
-    });
-    if cores.is_empty() {
-        std::future::pending().await
-    } else {
-        select_all(late).await.0
-    }
-}
-
-fn unsynced(cores: &[Arc<Core>]) -> Vec<Unsynced> {
-    let statuses = cores.iter().map(|core| core.status());
-    statuses
-        .filter(|status| status.phase != Phase::Synced)
-        .map(|status| Unsynced {
-            gvk: status.gvk,
-            phase: status.phase,
-            last_error: status.last_error,
-        })
-        .collect()
 }
 
 impl FactoryCore {

@@ -4,6 +4,7 @@ mod builder;
 mod factory;
 mod own_writes;
 mod running;
+mod waits;
 
 pub use builder::CacheFactoryBuilder;
 pub(crate) use factory::FactoryCore;

@@ -14,7 +14,8 @@ use crate::content_filter::ContentFilter;
 use crate::flight::KindFlight;
 use crate::options::{KindOptions, MissingKind};
 use crate::publish::{
-    Budget, KindStatus, Meaning, Phase, Progress, Publisher, Share, SharedBudget, Usage,
+    Budget, KindStatus, LastUpdates, Meaning, Phase, Progress, Publisher, Share, SharedBudget,
+    Usage,
 };
 use crate::reflector::{Intake, SharedServer, Source};
 use crate::selection::Selection;
@@ -33,6 +34,8 @@ pub(crate) struct Core {
     pub(super) wanted: watch::Sender<Wanted>,
     /// The form in which the kind must be stored.
     pub(super) storage: watch::Sender<Storage>,
+    /// Counts the relists that were asked for.
+    pub(super) relists: watch::Sender<u64>,
     pub(super) usage: Arc<Usage>,
     /// The files in which the store is saved between two runs.
     pub(super) warm: Option<WarmStore>,
@@ -71,6 +74,7 @@ pub(crate) struct Surroundings {
     pub(crate) filter: Option<ContentFilter>,
     pub(crate) server: SharedServer,
     pub(crate) flight: Option<Recorder>,
+    pub(crate) updates: Arc<LastUpdates>,
     /// Notified when a kind becomes unused.
     pub(crate) idle: Arc<Notify>,
 }
@@ -95,7 +99,13 @@ impl Core {
         let flight = surroundings
             .flight
             .map(|recorder| KindFlight::new(recorder, gvk));
-        let publisher = Publisher::new(gvk.clone(), Arc::clone(&store), budget, flight.clone());
+        let publisher = Publisher::new(
+            gvk.clone(),
+            Arc::clone(&store),
+            budget,
+            flight.clone(),
+            surroundings.updates,
+        );
         Self {
             progress: Arc::new(Progress::new(client.gvk().clone(), Arc::clone(&usage))),
             publisher: Arc::new(publisher),
@@ -109,6 +119,7 @@ impl Core {
             options,
             source,
             storage,
+            relists: watch::Sender::new(0),
             usage,
             warm: surroundings.warm,
             warm_source: parking_lot::Mutex::default(),
@@ -228,6 +239,17 @@ impl Core {
             .wait_for(|phase| is_good(phase) || gives_up(phase))
             .await;
         settled.is_ok_and(|phase| *phase != Phase::Missing)
+    }
+
+    /// Reads all objects again; returns whether the informer runs.
+    pub(crate) fn relist(&self) -> bool {
+        if self.progress.phase() == Phase::Idle {
+            return false;
+        }
+        // Objects saved by an earlier run are not continued from, if none is being read yet.
+        *self.resume.lock() = None;
+        self.relists.send_modify(|asked| *asked += 1);
+        true
     }
 
     /// Notes that a run is about to begin; the cache has synced only when that run has.

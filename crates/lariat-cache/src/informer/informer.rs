@@ -172,6 +172,26 @@ impl Informer {
         self.want(|wanted| wanted.selection = selection);
     }
 
+    /// Reads all objects again, as after a watch that expired; returns whether the informer runs.
+    ///
+    /// The cache keeps its objects and counts as synced meanwhile, and only what differs is published. The list begins
+    /// after this call: one that is under way is finished first, and followed by another. Calls before that list begins
+    /// lead to one list. A list that fails is tried again until it succeeds. [`KindStatus::loads`] counts the lists that
+    /// have ended. An informer that does not run reads everything at its next start anyway, or watches from where it was.
+    ///
+    /// ```no_run
+    /// use lariat_cache::SharedCacheFactory;
+    /// use lariat_core::Gvk;
+    ///
+    /// # fn example(factory: SharedCacheFactory) {
+    /// let pods = factory.existing(&Gvk::new("", "v1", "Pod"));
+    /// let asked = pods.is_some_and(|pods| pods.relist());
+    /// # }
+    /// ```
+    pub fn relist(&self) -> bool {
+        self.core.relist()
+    }
+
     /// Returns the selection of cached objects.
     pub fn selection(&self) -> Selection {
         self.core.wanted.borrow().selection.clone()

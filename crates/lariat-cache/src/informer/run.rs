@@ -16,7 +16,7 @@ use crate::content_filter::{FilterChanges, KindFilter};
 use crate::flight::KindFlight;
 use crate::options::InitialList;
 use crate::publish::{Phase, Trouble};
-use crate::reflector::{Endpoint, Exit, Reading, Reflector, SharedServer, Source};
+use crate::reflector::{Endpoint, Exit, Reading, Reflector, Rereads, SharedServer, Source};
 use crate::store::{Content, Storage};
 
 /// How often discovery is asked for a kind that is not served.
@@ -168,7 +168,7 @@ impl Core {
                     Some(_) => SharedServer::default(),
                     None => self.server.clone(),
                 },
-                filter: self.filter_changes(content),
+                rereads: self.rereads(content),
                 flight: self.flight.as_ref().map(KindFlight::reflector),
             };
             let source = Arc::clone(&place.source);
@@ -179,10 +179,13 @@ impl Core {
         reflectors
     }
 
-    /// Returns the changes of the content filter; none if only metadata is read.
-    fn filter_changes(&self, content: Content) -> FilterChanges {
+    /// Returns what makes a reflector read everything again.
+    ///
+    /// The content filter is no reason if only metadata is read.
+    fn rereads(&self, content: Content) -> Rereads {
         let filter = self.store.filter().filter(|_| content == Content::Whole);
-        filter.map_or_else(FilterChanges::default, KindFilter::changes)
+        let changes = filter.map_or_else(FilterChanges::default, KindFilter::changes);
+        Rereads::new(changes, self.relists.subscribe())
     }
 
     /// Returns the timer of the next resync; it never fires without a resync period.

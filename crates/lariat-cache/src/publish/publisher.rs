@@ -10,6 +10,7 @@ use lariat_flight::Stored;
 use parking_lot::{Mutex, ReentrantMutex};
 
 use super::budget::Budget;
+use super::updates::LastUpdates;
 use super::user::User;
 use crate::client::Sent;
 use crate::flight::KindFlight;
@@ -97,6 +98,8 @@ pub(crate) struct Publisher {
     subscriptions: AtomicU64,
     budget: Budget,
     flight: Option<KindFlight>,
+    /// The last updates, if they are kept.
+    updates: Arc<LastUpdates>,
 }
 
 /// How many objects a resync publishes under one lock.
@@ -117,6 +120,7 @@ impl Publisher {
         store: Arc<Store>,
         budget: Budget,
         flight: Option<KindFlight>,
+        updates: Arc<LastUpdates>,
     ) -> Self {
         Self {
             kind,
@@ -126,6 +130,7 @@ impl Publisher {
             subscriptions: AtomicU64::new(0),
             budget,
             flight,
+            updates,
         }
     }
 
@@ -270,6 +275,7 @@ impl Publisher {
         if let Some(flight) = &self.flight {
             flight.changes(&changes);
         }
+        self.updates.note(&self.kind, &changes);
         let subscribers = Arc::clone(&self.subscribers.lock());
         for each in subscribers.iter() {
             // A subscriber called before may have ended the subscription.

@@ -28,8 +28,8 @@ pub(super) struct Cursor {
     pub(super) loading: Option<Loading>,
     /// When the last new object of the initial list was received.
     pub(super) news: Option<Instant>,
-    /// Whether the watch was abandoned because the content filter has changed.
-    pub(super) is_refiltered: bool,
+    /// Whether the watch was abandoned because everything is to be read again.
+    pub(super) is_reread: bool,
 }
 
 impl Reflector {

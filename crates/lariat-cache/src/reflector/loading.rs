@@ -51,8 +51,8 @@ impl Reflector {
     }
 
     fn begin_listing(&mut self, initial: bool) -> Listing {
-        // Before anything is read, so that any later change of the filter leads to another list.
-        self.reading.filter.see();
+        // Before anything is read, so that any later change of the filter, or request, leads to another list.
+        self.reading.rereads.see();
         let namespace = self.reading.namespace.clone();
         let store = self.publisher.store();
         let listing = store.begin_listing(initial, self.intake.content(), namespace);
@@ -129,7 +129,9 @@ impl Reflector {
         let total = remaining.map(|count| loaded.saturating_add(count));
         self.progress.enter(Phase::Listing { loaded, total });
         if loading.said.elapsed() >= PROGRESS_PERIOD {
-            tracing::info!(kind = %self.progress.gvk(), loaded, total, "filling the cache");
+            let per_second = loaded as f64 / loading.started.elapsed().as_secs_f64();
+            let per_second = per_second.round() as u64;
+            tracing::info!(kind = %self.progress.gvk(), loaded, remaining, per_second, "filling the cache");
             loading.said = Instant::now();
         }
     }

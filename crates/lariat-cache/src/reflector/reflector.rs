@@ -13,10 +13,10 @@ use super::error::{self, ReflectorError};
 use super::intake::Intake;
 use super::policy::{Decision, Ending, ReflectorPolicy};
 use super::query::Queries;
+use super::rereads::Rereads;
 use super::server::SharedServer;
 use super::source::{ANSWER_TIMEOUT, Source, SourceBody, SourceRequest};
 use super::stream::Patience;
-use crate::content_filter::FilterChanges;
 use crate::flight::ReflectorFlight;
 use crate::publish::{Publisher, Reconnect, Segment, Trouble};
 use crate::selection::Selection;
@@ -36,8 +36,8 @@ pub(crate) struct Reading {
     pub(crate) resume: Option<ResourceVersion>,
     /// What the reflectors of the factory know about the API server.
     pub(crate) server: SharedServer,
-    /// The changes of the content filter.
-    pub(crate) filter: FilterChanges,
+    /// Changes of the content filter, and relists that were asked for.
+    pub(crate) rereads: Rereads,
     pub(crate) flight: Option<ReflectorFlight>,
 }
 
@@ -159,13 +159,13 @@ impl Reflector {
             let server = self.reading.server.clone();
             // A list in progress is not cancelled: changes that it misses lead to another list.
             let is_watching = matches!(step, ReflectorStep::Watch { .. });
-            let mut filter = self.reading.filter.clone();
+            let mut rereads = self.reading.rereads.clone();
             let outcome = tokio::select! {
                 biased;
                 // First, so that a stop wins over a step that is ready at the same time.
                 () = stop.cancelled() => break,
                 () = server.until_restored(), if is_verified => Ok(self.read_again()),
-                () = filter.next(), if is_watching => Ok(self.read_filtered()),
+                () = rereads.next(), if is_watching => Ok(self.reread()),
                 outcome = self.take(step) => outcome,
             };
             step = match outcome {
@@ -220,9 +220,9 @@ impl Reflector {
         ReflectorStep::Load
     }
 
-    /// Starts over, because the content filter has changed. The cache keeps its objects meanwhile.
-    pub(super) fn read_filtered(&mut self) -> ReflectorStep {
-        tracing::debug!(kind = %self.progress.gvk(), "the content filter has changed; everything is read again");
+    /// Starts over: the content filter has changed, or a relist was asked for. The cache keeps its objects meanwhile.
+    pub(super) fn reread(&mut self) -> ReflectorStep {
+        tracing::debug!(kind = %self.progress.gvk(), "everything is read again, because of a request or a change of the content filter");
         self.progress.watch_ended();
         ReflectorStep::Load
     }

@@ -101,8 +101,8 @@ impl Reflector {
     ) -> Result<ReflectorStep, Failure> {
         let opened = Instant::now();
         let end = self.until_end(&mut stream, &mut cursor).await;
-        if cursor.is_refiltered {
-            return Ok(self.read_filtered());
+        if cursor.is_reread {
+            return Ok(self.reread());
         }
         self.progress.watch_ended();
         if cursor.loading.is_some() {
@@ -163,14 +163,14 @@ impl Reflector {
             self.take_in(stream, cursor)?;
             self.progress.enter(Phase::Synced);
         }
-        let mut filter = self.reading.filter.clone();
+        let mut rereads = self.reading.rereads.clone();
         loop {
             let patience = cursor.loading.is_some().then_some(INITIAL_SILENCE);
             let read = tokio::select! {
                 biased;
                 // An initial list is not cancelled, as in `run`.
-                () = filter.next(), if cursor.loading.is_none() => {
-                    cursor.is_refiltered = true;
+                () = rereads.next(), if cursor.loading.is_none() => {
+                    cursor.is_reread = true;
                     return Ok(());
                 }
                 read = stream.read_within(patience) => read,

@@ -202,7 +202,7 @@ impl CachedObject {
     }
 
     /// Sets whether decoded values are kept from now on.
-    pub(super) fn retain(&self, retains: bool) {
+    pub(crate) fn retain(&self, retains: bool) {
         self.retains.store(retains, Ordering::Relaxed);
         if !retains {
             self.content.lock().decoded.let_go();

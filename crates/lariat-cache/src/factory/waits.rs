@@ -1,0 +1,102 @@
+//! Waits until the caches of a factory have synced.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::future::{select_all, try_join_all};
+use tokio::time::{self, Instant};
+
+use crate::error::Unsynced;
+use crate::informer::Core;
+use crate::publish::Phase;
+
+/// After which time a wait for caches is logged, and the first interval after that.
+const LONG_WAIT: Duration = Duration::from_secs(3);
+
+/// The longest interval between two lines about a wait; they double up to this.
+const LONGEST_INTERVAL: Duration = Duration::from_secs(60);
+
+/// How many kinds such a line names.
+const NAMED: usize = 5;
+
+/// Waits until all kinds have synced, or one is not served, which decides.
+///
+/// Returns the kinds that are not served.
+pub(super) async fn refused(cores: &[Arc<Core>]) -> Vec<Unsynced> {
+    loop {
+        let filled = cores.iter().map(|core| async {
+            let filled = core.synced().await;
+            filled.then_some(()).ok_or(())
+        });
+        if try_join_all(filled).await.is_ok() {
+            return Vec::new();
+        }
+        let mut missing = unsynced(cores);
+        missing.retain(|kind| kind.phase == Phase::Missing);
+        // Empty if the kind came to be served at this very moment.
+        if !missing.is_empty() {
+            return missing;
+        }
+    }
+}
+
+/// Waits until the timeout of a kind has passed; returns that timeout.
+pub(super) async fn too_late(cores: &[Arc<Core>], usual: Duration) -> Duration {
+    let late = cores.iter().map(|core| {
+        Box::pin(async {
+            let limit = core.sync_timeout().unwrap_or(usual);
+            if time::timeout(limit, core.synced()).await.is_ok() {
+                std::future::pending::<()>().await;
+            }
+            limit
+        })
+    });
+    if cores.is_empty() {
+        std::future::pending().await
+    } else {
+        select_all(late).await.0
+    }
+}
+
+/// Logs what is waited for, after three seconds and then at growing intervals.
+pub(super) async fn log_waits(cores: &[Arc<Core>]) -> Infallible {
+    let (began, mut interval) = (Instant::now(), LONG_WAIT);
+    loop {
+        time::sleep(interval).await;
+        interval = (2 * interval).min(LONGEST_INTERVAL);
+        let kinds = unsynced(cores);
+        let waits = waits(&kinds);
+        // Empty if the last kind has synced at this moment.
+        if !kinds.is_empty() {
+            let waited = began.elapsed();
+            tracing::info!(?waited, kinds = kinds.len(), "waiting for caches: {waits}");
+        }
+    }
+}
+
+/// Returns a text about the first kinds that have not synced.
+fn waits(kinds: &[Unsynced]) -> String {
+    let of = |kind: &Unsynced| match &kind.last_error {
+        Some(error) => format!("{}: {}, last error: {error}", kind.gvk, kind.phase),
+        None => format!("{}: {}", kind.gvk, kind.phase),
+    };
+    let mut all: Vec<String> = kinds.iter().take(NAMED).map(of).collect();
+    if kinds.len() > NAMED {
+        all.push(format!("and {} more", kinds.len() - NAMED));
+    }
+    all.join("; ")
+}
+
+/// Returns the kinds that have not synced.
+pub(super) fn unsynced(cores: &[Arc<Core>]) -> Vec<Unsynced> {
+    let statuses = cores.iter().map(|core| core.status());
+    statuses
+        .filter(|status| status.phase != Phase::Synced)
+        .map(|status| Unsynced {
+            gvk: status.gvk,
+            phase: status.phase,
+            last_error: status.last_error,
+        })
+        .collect()
+}

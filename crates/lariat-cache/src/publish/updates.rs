@@ -1,0 +1,137 @@
+//! The last updates of objects, to see afterwards what they changed.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use lariat_core::{Gvk, ObjectKey, ResourceVersion, changed_fields};
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+
+use crate::store::{CachedObject, Change};
+
+/// How many paths a comparison returns.
+const MOST_FIELDS: usize = 20;
+
+/// The last updates of objects of all kinds, within a number of bytes.
+#[derive(Debug, Default)]
+pub(crate) struct LastUpdates {
+    /// The limit; zero if nothing is kept. A copy of that in `updates`, readable without the lock.
+    limit: AtomicUsize,
+    updates: Mutex<Updates>,
+}
+
+#[derive(Debug, Default)]
+struct Updates {
+    limit: usize,
+    /// The sum of the bytes in `list`; at most `limit`.
+    bytes: usize,
+    /// The oldest first.
+    list: VecDeque<Update>,
+}
+
+#[derive(Debug)]
+struct Update {
+    gvk: Gvk,
+    old: Arc<CachedObject>,
+    /// The state after, as long as it may be compared: the cache may have replaced or deleted it since.
+    new: Arc<CachedObject>,
+    /// The bytes that both counted for when it was added; they may be packed since.
+    bytes: usize,
+}
+
+impl LastUpdates {
+    /// Sets the limit; what is above it is dropped.
+    pub(crate) fn set_limit(&self, bytes: usize) {
+        let mut updates = self.updates.lock();
+        updates.limit = bytes;
+        self.limit.store(bytes, Ordering::Relaxed);
+        let dropped = updates.shrink();
+        drop(updates);
+        // Freed after unlocking.
+        drop(dropped);
+    }
+
+    /// Keeps the updates among some changes.
+    pub(super) fn note(&self, gvk: &Gvk, changes: &[Change]) {
+        if self.limit.load(Ordering::Relaxed) == 0 {
+            return;
+        }
+        for change in changes {
+            let Change::Updated { old, new } = change else {
+                continue;
+            };
+            // Decoded values would not count, and nothing reads them here.
+            old.retain(false);
+            let update = Update {
+                gvk: gvk.clone(),
+                old: Arc::clone(old),
+                new: Arc::clone(new),
+                bytes: old.bytes() + new.bytes(),
+            };
+            let mut updates = self.updates.lock();
+            updates.bytes += update.bytes;
+            updates.list.push_back(update);
+            let dropped = updates.shrink();
+            drop(updates);
+            drop(dropped);
+        }
+    }
+
+    /// Returns the paths of the fields that differ between two versions, if updates from the one and to the other are kept.
+    pub(crate) fn changed(
+        &self,
+        gvk: &Gvk,
+        key: &ObjectKey,
+        from: &ResourceVersion,
+        to: &ResourceVersion,
+    ) -> Option<Vec<String>> {
+        let updates = self.updates.lock();
+        let of_key = |update: &&Update| update.old.key() == key && update.gvk == *gvk;
+        let all = || updates.list.iter().rev().filter(of_key);
+        let first = all().find(|update| update.old.version() == from)?;
+        let last = all().find(|update| update.new.version() == to)?;
+        let (old, new) = (Arc::clone(&first.old), Arc::clone(&last.new));
+        drop(updates);
+        Some(changed(&old, &new))
+    }
+
+    /// Returns how many updates are kept, and their bound.
+    pub(crate) fn remembered(&self) -> (usize, usize) {
+        let updates = self.updates.lock();
+        // Each state counts at least its own size.
+        let least = 2 * size_of::<CachedObject>();
+        (updates.list.len(), updates.limit / least)
+    }
+}
+
+impl Updates {
+    /// Removes the oldest updates that are above the limit.
+    fn shrink(&mut self) -> Vec<Update> {
+        let mut dropped = Vec::new();
+        while self.bytes > self.limit {
+            let Some(oldest) = self.list.pop_front() else {
+                break;
+            };
+            self.bytes -= oldest.bytes;
+            dropped.push(oldest);
+        }
+        dropped
+    }
+}
+
+/// Returns the paths of the fields that differ between two states.
+fn changed(old: &CachedObject, new: &CachedObject) -> Vec<String> {
+    // Of a state without content only the metadata can be compared.
+    let whole = old.has_content() && new.has_content();
+    let [old, new] = [old, new].map(|object| {
+        let json = object.json().unwrap_or_default();
+        let mut value: Value = serde_json::from_slice(&json).unwrap_or_default();
+        if whole {
+            value
+        } else {
+            json!({"metadata": value.get_mut("metadata").map(Value::take)})
+        }
+    });
+    changed_fields(&old, &new, MOST_FIELDS)
+}
