@@ -56,6 +56,19 @@ pub enum RegisterError {
     },
 }
 
+/// The error of pausing or resuming a handler that the kind does not have. Nothing has changed.
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{gvk} has no handler named {name:?}; its handlers: {handlers}")]
+#[non_exhaustive]
+pub struct UnknownHandler {
+    /// The kind.
+    pub gvk: Gvk,
+    /// The name.
+    pub name: String,
+    /// The names of the kind's handlers.
+    pub handlers: String,
+}
+
 /// The error of a start. Nothing is running.
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -132,7 +145,13 @@ pub enum RunError {
     Lost(LeaseError),
 }
 
-debug_as_description!(RegisterError, StartError, StopError, RunError);
+debug_as_description!(
+    RegisterError,
+    StartError,
+    StopError,
+    RunError,
+    UnknownHandler
+);
 
 /// How many keys or handlers a text names.
 pub(crate) const NAMED: usize = 5;

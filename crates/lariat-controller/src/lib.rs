@@ -49,6 +49,7 @@ mod handler;
 mod flight;
 mod panics;
 mod payload;
+mod snapshot;
 mod status;
 
 mod lane;
@@ -64,8 +65,10 @@ pub mod metrics;
 
 pub use controller::{CallRecord, ControllerOptions, Registration, RunRecord, SharedController};
 pub use enqueue::{Enqueue, EnqueueError};
-pub use error::{RegisterError, RunError, StartError, StopError, Unfinished};
-pub use factory::{FactoryBuilder, FactoryPhase, SharedControllerFactory, Transaction};
+pub use error::{RegisterError, RunError, StartError, StopError, Unfinished, UnknownHandler};
+pub use factory::{
+    FactoryBuilder, FactoryPhase, SharedControllerFactory, Transaction, WeakControllerFactory,
+};
 pub use gate::{Gate, HandlerWrite};
 pub use handler::{
     Call, Context, Handler, HandlerError, HandlerOptions, HandlerResult, Ignore, Middleware, Next,
@@ -78,5 +81,6 @@ pub use lariat_lease::{
 pub use many::{AllKinds, KindsRegistration};
 pub use related::{Related, Relation};
 pub use sentinel::{HotLoop, Pattern, Sentinel};
-pub use status::{ControllerStatus, HandlerStatus};
+pub use snapshot::{FailingKey, InProgress, QueuedKey, QueuedKeys, QueuedLane, WaitsFor};
+pub use status::{ControllerStatus, FactoryStatus, HandlerStatus};
 pub use totals::Ended;

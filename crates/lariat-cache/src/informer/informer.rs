@@ -188,6 +188,7 @@ impl Informer {
     /// let asked = pods.is_some_and(|pods| pods.relist());
     /// # }
     /// ```
+    #[must_use = "without a running informer nothing is read"]
     pub fn relist(&self) -> bool {
         self.core.relist()
     }

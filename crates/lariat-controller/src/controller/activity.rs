@@ -9,18 +9,18 @@ use tokio::time::Instant;
 
 /// The keys and handlers that the workers of a kind are processing.
 #[derive(Default)]
-pub(crate) struct Activity(Mutex<Vec<Arc<Mutex<Option<InProgress>>>>>);
+pub(crate) struct Activity(Mutex<Vec<Arc<Mutex<Option<Doing>>>>>);
 
 /// A key that a worker is processing, or was processing when it was aborted.
 #[derive(Debug, Clone)]
-pub(crate) struct InProgress {
+pub(crate) struct Doing {
     pub(crate) key: ObjectKey,
     /// The handler that is being called, or is called next.
     pub(crate) handler: Option<Arc<str>>,
     began: Instant,
 }
 
-impl InProgress {
+impl Doing {
     /// Returns how long the handler has been running.
     pub(crate) fn lasts(&self) -> Duration {
         self.began.elapsed()
@@ -30,7 +30,7 @@ impl InProgress {
 /// The entry of one worker. Dropping it removes the entry, unless the worker was aborted.
 pub(super) struct WorkerActivity<'a> {
     activity: &'a Activity,
-    doing: Arc<Mutex<Option<InProgress>>>,
+    doing: Arc<Mutex<Option<Doing>>>,
 }
 
 impl Activity {
@@ -50,12 +50,21 @@ impl Activity {
     }
 
     /// Returns the calls that are running, and those that were aborted.
-    pub(crate) fn in_progress(&self) -> Vec<InProgress> {
+    pub(crate) fn in_progress(&self) -> Vec<Doing> {
         let activity = self.0.lock();
         activity
             .iter()
             .filter_map(|worker| worker.lock().clone())
             .collect()
+    }
+
+    /// Returns the calls that are running, without those that were aborted.
+    pub(super) fn running(&self) -> Vec<Doing> {
+        let activity = self.0.lock();
+        let live = activity
+            .iter()
+            .filter(|worker| Arc::strong_count(worker) > 1);
+        live.filter_map(|worker| worker.lock().clone()).collect()
     }
 
     /// Removes the entries of aborted workers.
@@ -67,7 +76,7 @@ impl Activity {
 impl WorkerActivity<'_> {
     /// Records that the worker starts to process a key.
     pub(super) fn begin(&self, key: &ObjectKey) {
-        *self.doing.lock() = Some(InProgress {
+        *self.doing.lock() = Some(Doing {
             key: key.clone(),
             handler: None,
             began: Instant::now(),

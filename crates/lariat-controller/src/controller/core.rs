@@ -27,7 +27,7 @@ use crate::handler::CallKind;
 use crate::lane::{Lane, Lanes, Limit, Waiting};
 use crate::payload::{Payload, Queue};
 use crate::sentinel::Watchman;
-use crate::status::ControllerStatus;
+use crate::status::{ControllerStatus, HandlerStatus};
 
 /// A controller that is in use: it has a cache, a queue and lanes.
 pub(crate) struct ControllerCore {
@@ -335,6 +335,19 @@ impl ControllerCore {
         }
     }
 
+    /// Ends the pause of a handler and queues its keys; returns whether it was paused.
+    pub(crate) fn resume(&self, lane: &Lane) -> bool {
+        let Some(waiting) = lane.hold().resume() else {
+            return false;
+        };
+        let (kind, handler, keys) = (self.gvk(), lane.name(), waiting.len());
+        tracing::info!(%kind, %handler, keys, "handler is resumed");
+        self.add_in_pieces(waiting.into_iter().map(|each| each.into_add(lane.id())));
+        // The supervisor does not wait for the caches of a paused handler.
+        self.lanes.notify();
+        true
+    }
+
     /// Queues all keys that wait at a handler's limit, so that a drain processes them.
     pub(crate) fn queue_all_waiting(&self) {
         for lane in self.lanes.list().iter() {
@@ -398,8 +411,20 @@ impl ControllerCore {
         }
     }
 
+    /// Returns the counters of a handler.
+    pub(crate) fn handler_status(&self, lane: &Lane) -> HandlerStatus {
+        self.with_failing(lane.status())
+    }
+
+    fn with_failing(&self, mut status: HandlerStatus) -> HandlerStatus {
+        status.failing = self.failures.count(&status.name);
+        status
+    }
+
     pub(crate) fn status(&self) -> ControllerStatus {
         let (handlers, gone) = self.lanes.status();
+        let handlers = handlers.into_iter();
+        let handlers = handlers.map(|each| self.with_failing(each)).collect();
         ControllerStatus {
             cache: self.informer.status(),
             queue: self.queue.stats(),

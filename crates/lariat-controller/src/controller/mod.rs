@@ -8,6 +8,7 @@ mod feed;
 mod guard;
 mod history;
 mod joined;
+mod look;
 mod options;
 mod registration;
 mod run;
@@ -18,7 +19,7 @@ mod slot;
 mod verdict;
 mod worker;
 
-pub(crate) use activity::InProgress;
+pub(crate) use activity::Doing;
 pub(crate) use core::ControllerCore;
 pub(crate) use feed::cause;
 pub use history::{CallRecord, RunRecord};

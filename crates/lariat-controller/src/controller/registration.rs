@@ -61,7 +61,10 @@ impl Registration {
     /// Returns the counters of the handler.
     #[must_use]
     pub fn status(&self) -> HandlerStatus {
-        self.lane.status()
+        match self.core.upgrade() {
+            Some(core) => core.handler_status(&self.lane),
+            None => self.lane.status(),
+        }
     }
 
     /// Returns the identity the handler writes with.

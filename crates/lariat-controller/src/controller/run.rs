@@ -175,15 +175,19 @@ impl Runner<'_> {
         }
     }
 
-    /// Returns whether a handler waits for related caches.
+    /// Returns whether a handler is paused, or waits for related caches.
     ///
     /// If so, the key is kept for it.
     fn is_held(&self, lane: &Lane) -> bool {
-        let kept = lane.hold().keep_if_closed(|| self.waiting(lane));
-        if kept == Some(true) {
+        let Some(is_first) = lane.hold().keep_if_closed(|| self.waiting(lane)) else {
+            return false;
+        };
+        if is_first {
             self.core.lanes().notify();
         }
-        kept.is_some()
+        // A slot that was reserved for this key before a pause would stay unused until its end.
+        self.core.pass(lane, self.work.key());
+        true
     }
 
     /// Returns the key with what a later call of the handler needs.

@@ -8,12 +8,15 @@ use std::time::Duration;
 use lariat_cache::{Cache, ClientIdentity, IdentityError, KindClient, View};
 use lariat_core::{Gvk, ObjectKey};
 
+use super::core::ControllerCore;
 use super::history::RunRecord;
 use super::registration::Registration;
 use super::slot::{NewHandler, Slot};
 use crate::enqueue::{Enqueue, EnqueueError};
-use crate::error::RegisterError;
+use crate::error::{RegisterError, UnknownHandler};
 use crate::handler::Handler;
+use crate::lane::Lane;
+use crate::snapshot::{FailingKey, InProgress, QueuedKey, QueuedKeys};
 use crate::status::ControllerStatus;
 
 /// The controller of a kind, whose objects are read as `K`.
@@ -297,6 +300,27 @@ impl<K: View> SharedController<K> {
         self.slot.informer().cache()
     }
 
+    /// Reads all objects of the kind again; returns whether the kind has a running cache.
+    ///
+    /// See [`Informer::relist`](lariat_cache::Informer::relist): the cache keeps its objects, and handlers are called for
+    /// what differs.
+    ///
+    /// ```no_run
+    /// use k8s_openapi::api::core::v1::Pod;
+    /// use lariat_controller::SharedController;
+    ///
+    /// # fn example(pods: &SharedController<Pod>) {
+    /// if !pods.relist() {
+    ///     println!("{} is not watched", pods.gvk());
+    /// }
+    /// # }
+    /// ```
+    #[must_use = "without a running cache nothing is read"]
+    pub fn relist(&self) -> bool {
+        let informer = self.slot.caches().existing(self.gvk());
+        informer.is_some_and(|informer| informer.relist())
+    }
+
     /// Returns the client of the kind; nothing is opened.
     #[must_use]
     pub fn client(&self) -> Arc<KindClient> {
@@ -311,6 +335,108 @@ impl<K: View> SharedController<K> {
     #[must_use]
     pub fn status(&self) -> Option<ControllerStatus> {
         self.slot.in_use().map(|core| core.status())
+    }
+
+    /// Returns the calls that are running, longest first.
+    #[must_use]
+    pub fn in_progress(&self) -> Vec<InProgress> {
+        let core = self.slot.in_use();
+        core.map_or_else(Vec::new, |core| core.in_progress())
+    }
+
+    /// Returns the queued keys: what is due for which handler, and when.
+    ///
+    /// Those in line come first, in the order of the next runs if nothing ages meanwhile; then those that are being
+    /// processed, those that wait for the end of a stop, and those that are delayed, by time; last those that wait for
+    /// handlers outside the queue. At most `limit` keys are copied. The cost does not grow with the number of queued
+    /// keys: see [`WorkQueue::snapshot`](lariat_queue::WorkQueue::snapshot).
+    ///
+    /// ```no_run
+    /// use k8s_openapi::api::core::v1::Pod;
+    /// use lariat_controller::SharedController;
+    ///
+    /// # fn example(pods: &SharedController<Pod>) {
+    /// for queued in pods.queued(10).keys {
+    ///     println!("{} has been due for {:?}", queued.key, queued.due_for);
+    /// }
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn queued(&self, limit: usize) -> QueuedKeys {
+        let core = self.slot.in_use();
+        core.map_or_else(QueuedKeys::default, |core| core.queued(limit))
+    }
+
+    /// Returns what is queued for a key; `None` if nothing is.
+    #[must_use]
+    pub fn queued_key(&self, key: &ObjectKey) -> Option<QueuedKey> {
+        self.slot.in_use()?.queued_key(key)
+    }
+
+    /// Returns the keys that handlers fail for, most failures in a row first.
+    ///
+    /// Of each handler at most 4,096 keys are known. Keys whose retries are exhausted, conflicts and errors that the
+    /// handler [ignores](crate::Ignore) do not count. The cost grows with the number of failing keys, and with `limit`
+    /// times the runs in the history.
+    #[must_use]
+    pub fn failing_keys(&self, limit: usize) -> Vec<FailingKey> {
+        let core = self.slot.in_use();
+        core.map_or_else(Vec::new, |core| core.failing_keys(limit))
+    }
+
+    /// Stops calling a handler until [`resume`](Self::resume); returns whether it was not paused before.
+    ///
+    /// Calls that have begun end as usual. Keys that become due for the handler wait without a worker: none is lost, and
+    /// a further change of a waiting key is merged. The other handlers of the kind are called as before. A pause
+    /// outlasts stop and start, and ends with the registration of the handler. A stop does not wait for its keys.
+    ///
+    /// ```no_run
+    /// use k8s_openapi::api::core::v1::Pod;
+    /// use lariat_controller::{SharedController, UnknownHandler};
+    ///
+    /// # fn example(pods: &SharedController<Pod>) -> Result<(), UnknownHandler> {
+    /// pods.pause("evict")?;
+    /// assert!(pods.status().is_some_and(|status| status.handlers[0].is_paused));
+    /// pods.resume("evict")?;
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// The kind has no handler of this name; the error names those it has.
+    pub fn pause(&self, handler: &str) -> Result<bool, UnknownHandler> {
+        let (core, lane) = self.handler(handler)?;
+        let is_new = lane.hold().pause();
+        if is_new {
+            let kind = core.gvk();
+            tracing::info!(%kind, %handler, "handler is paused");
+        }
+        Ok(is_new)
+    }
+
+    /// Calls a paused handler again; returns whether it was paused.
+    ///
+    /// Each key that waited is called once, with the newest state and all causes since the pause began.
+    ///
+    /// # Errors
+    ///
+    /// As for [`pause`](Self::pause).
+    pub fn resume(&self, handler: &str) -> Result<bool, UnknownHandler> {
+        let (core, lane) = self.handler(handler)?;
+        Ok(core.resume(&lane))
+    }
+
+    fn handler(&self, name: &str) -> Result<(Arc<ControllerCore>, Arc<Lane>), UnknownHandler> {
+        let unknown = |handlers: String| UnknownHandler {
+            gvk: self.gvk().clone(),
+            name: name.to_owned(),
+            handlers,
+        };
+        let none = || unknown("(it has none)".to_owned());
+        let core = self.slot.in_use().ok_or_else(none)?;
+        let lanes = core.lanes().list();
+        let lane = lanes.named(name).ok_or_else(|| unknown(lanes.names()))?;
+        Ok((Arc::clone(&core), Arc::clone(lane)))
     }
 
     /// Returns the last runs of the kind, oldest first.

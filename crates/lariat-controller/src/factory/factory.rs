@@ -7,7 +7,7 @@ use std::sync::{Arc, Weak};
 use kube::Client;
 use kube::api::DynamicObject;
 use kube::core::ClusterResourceScope;
-use lariat_cache::{CacheFactoryBuilder, MapperError, SharedCacheFactory, View};
+use lariat_cache::{CacheFactoryBuilder, MapperError, Metadata, SharedCacheFactory, View};
 use lariat_core::{Gvk, Remembered, ResourceKind, Scope};
 use lariat_lease::{Leadership, Shards};
 
@@ -17,7 +17,7 @@ use super::transaction::Transaction;
 use crate::controller::{Kinds, SharedController, Slot};
 use crate::current::ByHandler;
 use crate::many::{AllKinds, Follows};
-use crate::status::ControllerStatus;
+use crate::status::FactoryStatus;
 
 /// Creates one [`SharedController`] per kind, and runs them. Clones are the same factory.
 ///
@@ -49,6 +49,47 @@ use crate::status::ControllerStatus;
 #[derive(Clone)]
 pub struct SharedControllerFactory {
     pub(crate) core: Arc<FactoryCore>,
+}
+
+/// A handle of a factory that does not keep it alive, for those who only look at it.
+///
+/// ```no_run
+/// use lariat_controller::SharedControllerFactory;
+///
+/// # fn example(factory: &SharedControllerFactory) {
+/// let weak = factory.downgrade();
+/// if let Some(factory) = weak.upgrade() {
+///     println!("{} controllers", factory.controllers().len());
+/// }
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct WeakControllerFactory {
+    core: Weak<FactoryCore>,
+}
+
+impl WeakControllerFactory {
+    /// Returns the factory; `None` once its last handle was dropped.
+    #[must_use]
+    pub fn upgrade(&self) -> Option<SharedControllerFactory> {
+        let core = self.core.upgrade()?;
+        Some(SharedControllerFactory { core })
+    }
+
+    /// Returns whether the factory still exists.
+    #[must_use]
+    pub fn is_alive(&self) -> bool {
+        self.core.strong_count() > 0
+    }
+}
+
+impl fmt::Debug for WeakControllerFactory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let alive = self.is_alive();
+        f.debug_struct("WeakControllerFactory")
+            .field("alive", &alive)
+            .finish()
+    }
 }
 
 impl SharedControllerFactory {
@@ -163,6 +204,24 @@ impl SharedControllerFactory {
         AllKinds::new(factory, Arc::new(wanted))
     }
 
+    /// Returns the controllers in use, sorted by kind, as views of metadata.
+    ///
+    /// [`view`](SharedController::view) reads their objects as another type.
+    #[must_use]
+    pub fn controllers(&self) -> Vec<SharedController<Metadata>> {
+        let slots = self.core.slots().into_iter();
+        let in_use = slots.filter(|slot| slot.in_use().is_some());
+        in_use.map(SharedController::new).collect()
+    }
+
+    /// Returns a handle that does not keep the factory alive.
+    #[must_use]
+    pub fn downgrade(&self) -> WeakControllerFactory {
+        WeakControllerFactory {
+            core: Arc::downgrade(&self.core),
+        }
+    }
+
     /// Starts a [`Transaction`], which registers several handlers or none.
     pub fn transaction(&self) -> Transaction {
         Transaction::new(Arc::clone(&self.core))
@@ -217,12 +276,10 @@ impl SharedControllerFactory {
 
     /// Returns state and counters of every controller in use, sorted by kind.
     #[must_use]
-    pub fn status(&self) -> Vec<ControllerStatus> {
+    pub fn status(&self) -> FactoryStatus {
         let slots = self.core.slots();
-        slots
-            .iter()
-            .filter_map(|slot| Some(slot.in_use()?.status()))
-            .collect()
+        let in_use = slots.iter().filter_map(|slot| slot.in_use());
+        FactoryStatus(in_use.map(|core| core.status()).collect())
     }
 }
 

@@ -13,6 +13,6 @@ mod transaction;
 
 pub use builder::FactoryBuilder;
 pub(crate) use core::FactoryCore;
-pub use factory::SharedControllerFactory;
+pub use factory::{SharedControllerFactory, WeakControllerFactory};
 pub use phase::FactoryPhase;
 pub use transaction::Transaction;

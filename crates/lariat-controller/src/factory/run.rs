@@ -10,7 +10,7 @@ use tokio_util::task::TaskTracker;
 
 use super::options::Election;
 use super::stopping::StopLog;
-use crate::controller::{ControllerCore, InProgress, RunningController, Slot, Stopping};
+use crate::controller::{ControllerCore, Doing, RunningController, Slot, Stopping};
 use crate::error::{StopError, Unfinished};
 use crate::many::Follower;
 
@@ -200,7 +200,7 @@ impl FactoryRun {
     }
 
     /// Returns the controllers with their running calls.
-    pub(super) fn left(&self) -> impl Iterator<Item = (&Arc<ControllerCore>, Vec<InProgress>)> {
+    pub(super) fn left(&self) -> impl Iterator<Item = (&Arc<ControllerCore>, Vec<Doing>)> {
         let cores = self.controllers.iter().map(|each| &each.core);
         cores.map(|core| (core, core.activity().in_progress()))
     }
@@ -219,7 +219,7 @@ impl FactoryRun {
     }
 
     fn unfinished(&self) -> Vec<Unfinished> {
-        let of = |(core, doing): (&Arc<ControllerCore>, Vec<InProgress>)| {
+        let of = |(core, doing): (&Arc<ControllerCore>, Vec<Doing>)| {
             let gvk = core.gvk().clone();
             let keys = core.queue().ready_keys().into_iter();
             keys.map(move |key| {

@@ -13,7 +13,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::waiting::{Hold, Limit};
+use super::waiting::{Hold, Limit, WaitingKey};
 use crate::gate::{Gate, Gated};
 use crate::handler::{AnyHandler, Callee, HandlerOptions, Resync};
 use crate::status::HandlerStatus;
@@ -104,6 +104,20 @@ impl Lane {
     /// Returns the keys that wait for caches before the handler can be called.
     pub(crate) fn hold(&self) -> &Hold {
         &self.hold
+    }
+
+    /// Returns the first keys that wait for the handler outside the queue.
+    pub(crate) fn first_waiting(&self, limit: usize) -> Vec<WaitingKey> {
+        let mut keys = self.hold.first(limit);
+        let in_line = self.limit.iter().flat_map(|line| line.first(limit));
+        keys.extend(in_line);
+        keys
+    }
+
+    /// Returns a key that waits for the handler outside the queue.
+    pub(crate) fn waits(&self, key: &ObjectKey) -> Option<WaitingKey> {
+        let in_line = || self.limit.as_ref()?.find(key);
+        self.hold.find(key).or_else(in_line)
     }
 
     /// Returns how many keys wait for the handler outside the queue.
@@ -262,6 +276,7 @@ impl Lane {
             HandlerStatus::new(Arc::clone(&self.callee.name), self.totals.lock().clone());
         status.waiting = self.waiting();
         status.is_held = self.hold.closed().is_some();
+        status.is_paused = self.hold.is_paused();
         status
     }
 }

@@ -115,6 +115,21 @@ impl<K: Eq + Hash + Clone, T> Line<K, T> {
         taken.collect()
     }
 
+    /// Iterates over the keys in line, by priority and then by age.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&K, Priority, &T)> {
+        let keys = self.levels.iter().rev().flat_map(BTreeMap::values);
+        keys.filter_map(|key| {
+            let (priority, value) = self.get(key)?;
+            Some((key, priority, value))
+        })
+    }
+
+    /// Returns the priority and the value of a key in line.
+    pub(super) fn get(&self, key: &K) -> Option<(Priority, &T)> {
+        let place = self.places.get(key)?;
+        Some((place.priority, &place.value))
+    }
+
     pub(super) fn len(&self) -> usize {
         self.places.len()
     }

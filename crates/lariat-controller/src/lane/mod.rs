@@ -7,4 +7,4 @@ mod waiting;
 
 pub(crate) use lane::Lane;
 pub(crate) use list::{LaneList, Lanes};
-pub(crate) use waiting::{Admission, Limit, Waiting};
+pub(crate) use waiting::{Admission, Limit, Waiting, WaitingKey};

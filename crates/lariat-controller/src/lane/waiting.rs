@@ -1,4 +1,4 @@
-//! Keys that wait for a handler without a worker: for caches, or at its limit.
+//! Keys that wait for a handler without a worker: for caches, while it is paused, or at its limit.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,6 +11,7 @@ use tokio::time::Instant;
 
 use super::line::Line;
 use crate::payload::Payload;
+use crate::snapshot::WaitsFor;
 
 /// A key that waits for a lane, with what its next call needs.
 pub(crate) struct Waiting {
@@ -70,6 +71,37 @@ impl WaitingLine {
     fn len(&self) -> usize {
         self.0.len()
     }
+
+    /// Returns the first keys in line, by priority and then by age.
+    fn first(&self, limit: usize, waits_for: WaitsFor) -> Vec<WaitingKey> {
+        let first = self.0.iter().take(limit);
+        let seen = first.map(|(key, priority, rest)| WaitingKey {
+            key: key.clone(),
+            priority,
+            failures: rest.failures,
+            waits_for,
+        });
+        seen.collect()
+    }
+
+    fn find(&self, key: &ObjectKey, waits_for: WaitsFor) -> Option<WaitingKey> {
+        let (priority, rest) = self.0.get(key)?;
+        Some(WaitingKey {
+            key: key.clone(),
+            priority,
+            failures: rest.failures,
+            waits_for,
+        })
+    }
+}
+
+/// A waiting key, for people who look at it.
+pub(crate) struct WaitingKey {
+    pub(crate) key: ObjectKey,
+    pub(crate) priority: Priority,
+    /// The number of failures in a row of the handler for the key.
+    pub(crate) failures: u32,
+    pub(crate) waits_for: WaitsFor,
 }
 
 /// Limits the number of concurrent calls.
@@ -185,6 +217,16 @@ impl Limit {
         self.places.lock().waiting.len()
     }
 
+    /// Returns the first keys in line.
+    pub(super) fn first(&self, limit: usize) -> Vec<WaitingKey> {
+        self.places.lock().waiting.first(limit, WaitsFor::Limit)
+    }
+
+    /// Returns a key in line.
+    pub(super) fn find(&self, key: &ObjectKey) -> Option<WaitingKey> {
+        self.places.lock().waiting.find(key, WaitsFor::Limit)
+    }
+
     /// Ends a drain.
     pub(crate) fn open(&self) {
         self.places.lock().is_draining = false;
@@ -215,22 +257,25 @@ impl Places {
 
 /// Keeps the keys of a handler that cannot be called for them yet.
 ///
-/// All keys wait while the caches of related kinds are synced; single keys wait while content is loaded.
+/// All keys wait while the caches of related kinds are synced, and while the handler is paused; single keys wait while
+/// content is loaded.
 #[derive(Default)]
 pub(crate) struct Hold {
-    /// Whether all keys wait. A copy of `held.closed`, readable without the lock.
-    is_closed: AtomicBool,
+    /// Whether all keys wait. A copy of `held.keeps_all()`, readable without the lock.
+    keeps_all: AtomicBool,
     held: Mutex<Held>,
 }
 
 #[derive(Default)]
 struct Held {
-    /// The relations to wait for; none if not all keys wait.
+    /// The relations to wait for; none if the handler waits for none.
     closed: Option<Closed>,
+    /// Whether the handler is paused, whatever else it waits for.
+    is_paused: bool,
     waiting: WaitingLine,
 }
 
-/// The reason why all keys wait.
+/// The relations that a handler waits for.
 #[derive(Clone)]
 pub(crate) struct Closed {
     /// The relations whose caches were not synced.
@@ -250,12 +295,37 @@ impl Hold {
             since: Instant::now(),
             is_said: false,
         });
-        let mut held = self.held.lock();
-        self.is_closed.store(closed.is_some(), Ordering::Relaxed);
-        held.closed = closed;
+        self.change(|held| held.closed = closed);
     }
 
-    /// Returns the reason why all keys wait, if they do.
+    /// Makes all keys wait until [`resume`](Self::resume); returns whether they did not before.
+    ///
+    /// A call that has passed [`keep_if_closed`](Self::keep_if_closed) is not affected.
+    pub(crate) fn pause(&self) -> bool {
+        self.change(|held| !std::mem::replace(&mut held.is_paused, true))
+    }
+
+    /// Ends a pause; returns the keys that can go on, or none if the handler was not paused.
+    pub(crate) fn resume(&self) -> Option<Vec<Waiting>> {
+        self.change(|held| {
+            let was_paused = std::mem::take(&mut held.is_paused);
+            was_paused.then(|| held.release())
+        })
+    }
+
+    /// Returns whether the handler is paused.
+    pub(super) fn is_paused(&self) -> bool {
+        self.held.lock().is_paused
+    }
+
+    fn change<T>(&self, change: impl FnOnce(&mut Held) -> T) -> T {
+        let mut held = self.held.lock();
+        let result = change(&mut held);
+        self.keeps_all.store(held.keeps_all(), Ordering::Relaxed);
+        result
+    }
+
+    /// Returns the relations that the handler waits for, if it does.
     pub(crate) fn closed(&self) -> Option<Closed> {
         self.held.lock().closed.clone()
     }
@@ -267,17 +337,16 @@ impl Hold {
         }
     }
 
-    /// Keeps a key if all keys wait.
+    /// Keeps a key if all keys wait, for related caches or for the end of a pause.
     ///
     /// Returns none if it was not kept, otherwise whether it is the first.
     pub(crate) fn keep_if_closed(&self, waiting: impl FnOnce() -> Waiting) -> Option<bool> {
-        if !self.is_closed.load(Ordering::Relaxed) {
+        if !self.keeps_all.load(Ordering::Relaxed) {
             return None;
         }
         let mut held = self.held.lock();
         // The flag may be stale: the wait may have ended since it was read.
-        held.closed.as_ref()?;
-        Some(held.keep(waiting()))
+        held.keeps_all().then(|| held.keep(waiting()))
     }
 
     /// Keeps a key; returns whether it is the first.
@@ -285,10 +354,11 @@ impl Hold {
         self.held.lock().keep(waiting)
     }
 
-    /// Returns whether the handler or some key waits.
+    /// Returns whether the handler or some key waits for caches.
     pub(crate) fn is_waiting(&self) -> bool {
         let held = self.held.lock();
-        held.closed.is_some() || held.waiting.len() > 0
+        // The keys of a paused handler wait for its end first, whatever they waited for before.
+        held.closed.is_some() || (held.waiting.len() > 0 && !held.is_paused)
     }
 
     /// Returns how many keys wait.
@@ -296,16 +366,49 @@ impl Hold {
         self.held.lock().waiting.len()
     }
 
-    /// Ends the wait; returns the keys that waited.
+    /// Returns the first keys that wait.
+    pub(super) fn first(&self, limit: usize) -> Vec<WaitingKey> {
+        let held = self.held.lock();
+        held.waiting.first(limit, held.waits_for())
+    }
+
+    /// Returns a key that waits.
+    pub(super) fn find(&self, key: &ObjectKey) -> Option<WaitingKey> {
+        let held = self.held.lock();
+        held.waiting.find(key, held.waits_for())
+    }
+
+    /// Ends the wait for caches; returns the keys that can go on.
     pub(crate) fn open(&self) -> Vec<Waiting> {
-        let mut held = self.held.lock();
-        held.closed = None;
-        self.is_closed.store(false, Ordering::Relaxed);
-        held.waiting.take_all()
+        self.change(|held| {
+            held.closed = None;
+            held.release()
+        })
     }
 }
 
 impl Held {
+    /// Returns whether all keys wait.
+    fn keeps_all(&self) -> bool {
+        self.closed.is_some() || self.is_paused
+    }
+
+    fn waits_for(&self) -> WaitsFor {
+        if self.is_paused {
+            WaitsFor::Resume
+        } else {
+            WaitsFor::Caches
+        }
+    }
+
+    /// Takes the keys that waited, unless all of them still wait for something else.
+    fn release(&mut self) -> Vec<Waiting> {
+        if self.keeps_all() {
+            return Vec::new();
+        }
+        self.waiting.take_all()
+    }
+
     fn keep(&mut self, waiting: Waiting) -> bool {
         let is_first = self.waiting.len() == 0;
         self.waiting.join(waiting);
@@ -408,6 +511,53 @@ mod tests {
         assert!(comes(&limit, "e"));
         assert!(!comes(&limit, "f"));
         assert_eq!(name(limit.leave()).as_deref(), Some("f"));
+    }
+
+    fn key(name: &str) -> Waiting {
+        Waiting {
+            key: ObjectKey::cluster(name),
+            payload: Payload::default(),
+            priority: Priority::Normal,
+            failures: 0,
+        }
+    }
+
+    fn names(waiting: Vec<Waiting>) -> Vec<String> {
+        let names = waiting.into_iter().map(|each| each.key.to_string());
+        names.collect()
+    }
+
+    #[test]
+    fn a_pause_and_a_wait_for_caches_end_separately() {
+        let hold = Hold::default();
+        assert_eq!(hold.keep_if_closed(|| key("a")), None);
+        hold.close(vec![1]);
+        assert_eq!(hold.keep_if_closed(|| key("a")), Some(true));
+        assert!(hold.pause() && !hold.pause());
+        assert!(hold.open().is_empty(), "it is paused");
+        assert!(hold.closed().is_none() && !hold.is_waiting());
+        assert_eq!(hold.keep_if_closed(|| key("b")), Some(false));
+        assert_eq!(hold.resume().map(names), Some(vec!["a".into(), "b".into()]));
+        assert_eq!(hold.keep_if_closed(|| key("a")), None);
+        assert!(hold.resume().is_none());
+
+        assert!(hold.pause());
+        hold.close(vec![1]);
+        assert_eq!(hold.keep_if_closed(|| key("c")), Some(true));
+        assert_eq!(hold.resume().map(names), Some(vec![]), "caches are awaited");
+        assert!(hold.is_waiting());
+        assert_eq!(names(hold.open()), ["c"]);
+    }
+
+    #[test]
+    fn a_paused_handler_is_not_released_by_content() {
+        let hold = Hold::default();
+        assert!(hold.keep(key("a")) && hold.is_waiting());
+        hold.pause();
+        assert!(!hold.is_waiting() && hold.open().is_empty());
+        assert_eq!(hold.first(9)[0].waits_for, WaitsFor::Resume);
+        assert!(hold.find(&ObjectKey::cluster("b")).is_none());
+        assert_eq!(hold.resume().map(names), Some(vec!["a".into()]));
     }
 
     #[test]

@@ -26,6 +26,7 @@ mod identities;
 mod lanes;
 mod lasso;
 mod lives;
+mod looking;
 mod many_kinds;
 mod memory;
 #[cfg(feature = "metrics")]
@@ -36,6 +37,7 @@ mod metrics_lives;
 mod metrics_requests;
 mod options;
 mod outcomes;
+mod pausing;
 mod ported;
 mod queueing;
 mod races;

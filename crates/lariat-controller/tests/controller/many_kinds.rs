@@ -172,6 +172,42 @@ async fn kinds_that_are_defined_later_are_handled_and_let_go_with_their_crd() {
     );
 }
 
+/// The deletions of the kind's objects wait for a paused handler, but not for ever.
+#[tokio::test(start_paused = true)]
+async fn a_kind_that_ends_while_its_handler_is_paused_is_kept_for_a_while() {
+    for resumes in [true, false] {
+        let bench = Bench::new().await;
+        let seen = Seen::default();
+        let ours = bench
+            .factory
+            .for_all_kinds(|kind| kind.gvk().group() == "demo.dev");
+        let registered = ours.view().register_handler("audit", seen.handler());
+        let registration = registered.unwrap();
+        bench.start().await;
+        define(&bench, "Widget").await;
+        time::sleep(5 * SECOND).await;
+        create(&bench, "Widget", "w").await;
+        settle().await;
+        let widgets = bench.factory.for_kind(Gvk::new("demo.dev", "v1", "Widget"));
+        widgets.pause("audit").unwrap();
+        let api: Api<CustomResourceDefinition> = Api::all(bench.cluster.client());
+        api.delete("widgets.demo.dev", &DeleteParams::default())
+            .await
+            .unwrap();
+        time::sleep(40 * SECOND).await;
+        assert_eq!(seen.of("Widget"), [("default/w".into(), true)]);
+        assert_eq!(registration.kinds().len(), 1);
+        if resumes {
+            widgets.resume("audit").unwrap();
+        }
+        time::sleep(120 * SECOND).await;
+        let last = seen.of("Widget").last().cloned().unwrap();
+        assert_eq!(last, ("default/w".into(), !resumes));
+        assert!(registration.kinds().is_empty());
+        assert!(widgets.resume("audit").is_err());
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_kind_that_cannot_be_read_holds_up_neither_the_others_nor_a_start() {
     let bench = Bench::new().await;

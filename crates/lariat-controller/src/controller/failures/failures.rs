@@ -139,6 +139,27 @@ impl Failures {
         self.are_any.store(!handlers.is_empty(), Ordering::Relaxed);
     }
 
+    /// Returns how many keys a handler fails for.
+    pub(crate) fn count(&self, handler: &Arc<str>) -> usize {
+        self.of(handler, |of| of.failing.len()).unwrap_or(0)
+    }
+
+    /// Returns the keys a handler fails for, in no order.
+    pub(crate) fn failing(&self, handler: &Arc<str>) -> Vec<ObjectKey> {
+        let keys = self.of(handler, |of| of.failing.keys().cloned().collect());
+        keys.unwrap_or_default()
+    }
+
+    fn of<T>(&self, handler: &Arc<str>, read: impl FnOnce(&OfHandler) -> T) -> Option<T> {
+        if !self.are_any.load(Ordering::Relaxed) {
+            return None;
+        }
+        let handlers = self.handlers.lock();
+        let mut handlers = handlers.iter();
+        let of = handlers.find(|of| Arc::ptr_eq(&of.handler, handler));
+        of.map(read)
+    }
+
     /// Returns how many failing keys are tracked.
     pub(crate) fn keys(&self) -> usize {
         let handlers = self.handlers.lock();

@@ -1,6 +1,7 @@
 //! The last runs of each key.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use lariat_core::ObjectKey;
 use parking_lot::Mutex;
@@ -58,6 +59,22 @@ impl History {
     /// Returns the last runs of the kind, oldest first.
     pub(crate) fn all(&self) -> Vec<RunRecord> {
         self.runs.lock().last.iter().cloned().collect()
+    }
+
+    /// Returns the last error of a handler for a key, if its run is remembered.
+    pub(crate) fn last_error(&self, key: &ObjectKey, handler: &Arc<str>) -> Option<Arc<str>> {
+        let error = |run: &RunRecord| {
+            let mut calls = run.calls.iter();
+            calls
+                .find(|call| Arc::ptr_eq(&call.handler, handler))?
+                .error
+                .clone()
+        };
+        let runs = self.runs.lock();
+        let mut last = runs.last.iter().rev().filter(|run| run.key == *key);
+        let recent = last.find_map(error);
+        // Of the older ones, which are oldest first, the last.
+        recent.or_else(|| runs.older.of(key).filter_map(error).last())
     }
 
     /// Returns the remembered runs of a key, oldest first.

@@ -1,0 +1,162 @@
+//! Looks at a controller: its calls, its queued keys, and those it fails for.
+
+use std::cmp::Reverse;
+use std::collections::HashMap;
+use std::time::Duration;
+
+use lariat_core::ObjectKey;
+use lariat_queue::{self as queue, LaneId};
+
+use super::core::ControllerCore;
+use crate::lane::{Lane, LaneList, WaitingKey};
+use crate::snapshot::{FailingKey, InProgress, QueuedKey, QueuedKeys, QueuedLane};
+
+impl ControllerCore {
+    /// Returns the calls that are running, longest first.
+    pub(crate) fn in_progress(&self) -> Vec<InProgress> {
+        let running = self.activity().running().into_iter();
+        let mut calls: Vec<InProgress> = running
+            .map(|doing| InProgress {
+                lasts: doing.lasts(),
+                key: doing.key,
+                handler: doing.handler,
+            })
+            .collect();
+        calls.sort_by_key(|call| Reverse(call.lasts));
+        calls
+    }
+
+    /// Returns the first keys of the queue, then those that wait outside it.
+    pub(crate) fn queued(&self, limit: usize) -> QueuedKeys {
+        let lanes = self.lanes().list();
+        let snapshot = self.queue().snapshot(limit);
+        let in_queue = snapshot.keys.into_iter();
+        let mut keys: Vec<QueuedKey> = in_queue.map(|seen| named(seen, &lanes)).collect();
+        let places = keys.iter().enumerate();
+        let mut places: HashMap<ObjectKey, usize> =
+            places.map(|(at, each)| (each.key.clone(), at)).collect();
+        let mut total = snapshot.total;
+        for lane in lanes.iter() {
+            total += lane.waiting();
+            for waiting in lane.first_waiting(limit) {
+                match places.get(&waiting.key) {
+                    Some(at) => keys[*at].add(lane, &waiting),
+                    None if keys.len() == limit => {}
+                    None => {
+                        places.insert(waiting.key.clone(), keys.len());
+                        keys.push(QueuedKey::outside(lane, &waiting));
+                    }
+                }
+            }
+        }
+        QueuedKeys { keys, total }
+    }
+
+    /// Returns the state of a key; none if nothing of it is queued or waits.
+    pub(crate) fn queued_key(&self, key: &ObjectKey) -> Option<QueuedKey> {
+        let lanes = self.lanes().list();
+        let mut found = self.queue().queued(key).map(|seen| named(seen, &lanes));
+        for lane in lanes.iter() {
+            let Some(waiting) = lane.waits(key) else {
+                continue;
+            };
+            match &mut found {
+                Some(found) => found.add(lane, &waiting),
+                none => *none = Some(QueuedKey::outside(lane, &waiting)),
+            }
+        }
+        found
+    }
+
+    /// Returns the keys that handlers fail for, most failures first.
+    pub(crate) fn failing_keys(&self, limit: usize) -> Vec<FailingKey> {
+        let lanes = self.lanes().list();
+        let mut failing = Vec::new();
+        for (at, lane) in lanes.iter().enumerate() {
+            for key in self.failures().failing(lane.name()) {
+                let waiting = lane.waits(&key).map_or(0, |waiting| waiting.failures);
+                let failures = self.queue().failures(&key, lane.id()).max(waiting);
+                failing.push((Reverse(failures), at, key));
+            }
+        }
+        failing.sort_unstable();
+        failing.truncate(limit);
+        let failing = failing.into_iter();
+        failing
+            .map(|(Reverse(failures), at, key)| FailingKey {
+                handler: lanes[at].name().clone(),
+                failures,
+                error: self.history().last_error(&key, lanes[at].name()),
+                retry_in: self.retry_in(&key, lanes[at].id()),
+                key,
+            })
+            .collect()
+    }
+
+    fn retry_in(&self, key: &ObjectKey, lane: LaneId) -> Option<Duration> {
+        let lanes = self.queue().queued(key)?.lanes;
+        let own = lanes.iter().find(|each| each.lane == lane)?;
+        Some(own.due_in).filter(|due_in| !due_in.is_zero())
+    }
+}
+
+impl QueuedKey {
+    /// Creates a key that is not in the queue.
+    fn outside(lane: &Lane, waiting: &WaitingKey) -> Self {
+        let mut key = Self {
+            key: waiting.key.clone(),
+            state: None,
+            priority: waiting.priority,
+            due_for: Duration::ZERO,
+            processing_for: None,
+            lanes: Vec::new(),
+        };
+        key.add(lane, waiting);
+        key
+    }
+
+    /// Adds a handler that the key waits for.
+    fn add(&mut self, lane: &Lane, waiting: &WaitingKey) {
+        self.priority = self.priority.max(waiting.priority);
+        // What waits is due.
+        let due = self.lanes.iter().filter(|each| each.due_in.is_zero());
+        let at = due.count();
+        let queued = QueuedLane {
+            handler: Some(lane.name().clone()),
+            due_in: Duration::ZERO,
+            failures: waiting.failures,
+            waits_for: Some(waiting.waits_for),
+        };
+        self.lanes.insert(at, queued);
+    }
+}
+
+/// Returns a key of the queue with the names of its handlers; those that are gone are left out.
+fn named(seen: queue::QueuedKey<ObjectKey>, lanes: &LaneList) -> QueuedKey {
+    let most = seen.failures.iter().map(|(_, count)| *count).max();
+    let named = seen.lanes.iter().filter_map(|queued| {
+        let whole = queued.lane == LaneId::WHOLE;
+        let lane = lanes.iter().find(|lane| lane.id() == queued.lane);
+        if lane.is_none() && !whole {
+            return None;
+        }
+        Some(QueuedLane {
+            handler: lane.map(|lane| lane.name().clone()),
+            due_in: queued.due_in,
+            failures: if whole {
+                most.unwrap_or(0)
+            } else {
+                seen.failures_of(queued.lane)
+            },
+            waits_for: None,
+        })
+    });
+    QueuedKey {
+        lanes: named.collect(),
+        state: Some(seen.state),
+        priority: seen.priority,
+        due_for: seen.due_for,
+        processing_for: seen.processing_for,
+        key: seen.key,
+    }
+}
