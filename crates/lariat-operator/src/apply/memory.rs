@@ -483,12 +483,15 @@ mod tests {
             set: "s",
         };
         for name in ["a", "b"] {
-            let id = (gvk.clone(), ObjectKey::cluster(name));
+            let id = ObjectId {
+                gvk: gvk.clone(),
+                key: ObjectKey::cluster(name),
+            };
             let (uid, version) = (Uid::new("u"), ResourceVersion::new("1"));
             set.remember(&id, 7, state(&uid, &version, b"{}"));
         }
         assert_eq!(memory.len(), 2);
-        set.keep(|(_, key)| key.name() == "a");
+        set.keep(|id| id.key.name() == "a");
         assert_eq!(memory.len(), 1);
         memory.forget(&gvk, owner.key());
         assert_eq!(memory.len(), 0);
@@ -510,7 +513,10 @@ mod tests {
                 owners: &owners,
                 set: "s",
             };
-            let id = (gvk.clone(), ObjectKey::cluster("a"));
+            let id = ObjectId {
+                gvk: gvk.clone(),
+                key: ObjectKey::cluster("a"),
+            };
             let (uid, version) = (Uid::new("u"), ResourceVersion::new("1"));
             set.remember(&id, 7, state(&uid, &version, b"{}"));
         };
