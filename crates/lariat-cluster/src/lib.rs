@@ -52,6 +52,7 @@ mod verbs;
 
 mod access;
 mod fault;
+mod open_watches;
 mod printers;
 mod rules;
 mod server;
@@ -84,7 +85,7 @@ mod workloads;
 
 pub use access::User;
 pub use api::service::ClusterService;
-pub use cluster::{Cluster, ClusterBuilder, Commits};
+pub use cluster::{Cluster, ClusterBuilder, Commits, Inspector, ResourceCount};
 pub use control::Control;
 #[cfg(feature = "workloads")]
 pub use control::SimulatedWorkloads;
@@ -92,6 +93,7 @@ pub use faults::Faults;
 pub use journal::{Journal, Request};
 #[cfg(feature = "load")]
 pub use load::{Load, LoadError, Loaded};
+pub use open_watches::OpenWatch;
 pub use store::{Commit, Snapshot, StoredObject};
 pub use time::Time;
 pub use wire::body::ResponseBody;

@@ -1,6 +1,7 @@
 //! What every request works on.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use lariat_apimachinery::kinds::{Kinds, Resource};
@@ -11,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 use crate::access::{Access, Attributes, Decision, User};
 use crate::clock::Clock;
 use crate::journal::Journal;
+use crate::open_watches::OpenWatches;
 use crate::random::Random;
 use crate::rules::Rules;
 use crate::status::ApiError;
@@ -33,6 +35,7 @@ pub(crate) struct Server {
     pub(crate) random: Random,
     pub(crate) journal: Journal,
     pub(crate) faults: Rules,
+    pub(crate) watches: Arc<OpenWatches>,
     /// How far the control plane has come in the [sequence](Store::sequence).
     pub(crate) looked: watch::Sender<u64>,
     /// Serves the [admin endpoint](crate::api::admin).
@@ -83,6 +86,7 @@ impl Server {
             random: Random::new(seed),
             journal: Journal::new(Journal::CAPACITY),
             faults: Rules::new(seed),
+            watches: Arc::default(),
             looked: watch::Sender::new(0),
             admin,
             snapshots: Mutex::default(),

@@ -12,10 +12,17 @@ use crate::wire::route::{Route, Target};
 use crate::wire::verb::Verb;
 
 /// Returns who sends a request, if they may.
-pub(crate) fn admit(server: &Server, arrival: &Arrival) -> Result<User, ApiError> {
+///
+/// `known` is called with the user as soon as that is known, whether they may or not.
+pub(crate) fn admit(
+    server: &Server,
+    arrival: &Arrival,
+    known: impl FnOnce(&User),
+) -> Result<User, ApiError> {
     pages::refuse(server, arrival)?;
     let sender = authenticate(server, arrival)?;
     let user = impersonated(server, arrival, sender)?;
+    known(&user);
     server.check(&user, &attributes_of(arrival))?;
     Ok(user)
 }

@@ -113,7 +113,11 @@ where
     if server.stopped.is_cancelled() {
         return Err(ApiError::shut_down());
     }
-    let user = authenticate::admit(&server, &arrival)?;
+    let user = authenticate::admit(&server, &arrival, |user| {
+        if let Some(mark) = arrival.mark {
+            server.journal.sent_by(mark, user.name());
+        }
+    })?;
     let (verb, content_type) = (arrival.verb(), arrival.content_type().to_owned());
     let user_agent = arrival.user_agent().to_owned();
     if let Route::Admin(path) = &arrival.route {

@@ -15,7 +15,7 @@ use tokio_util::task::TaskTracker;
 use crate::api::listener::{self, Door};
 use crate::api::secure::{Acceptor, Security};
 use crate::api::service::ClusterService;
-use crate::cluster::ClusterBuilder;
+use crate::cluster::{ClusterBuilder, Inspector};
 #[cfg(feature = "workloads")]
 use crate::control::SimulatedWorkloads;
 use crate::control::{self, Control};
@@ -165,6 +165,14 @@ impl Cluster {
     #[must_use]
     pub fn faults(&self) -> Faults {
         Faults {
+            server: Arc::clone(&self.server),
+        }
+    }
+
+    /// Returns a handle that shows what the cluster holds and does.
+    #[must_use]
+    pub fn inspector(&self) -> Inspector {
+        Inspector {
             server: Arc::clone(&self.server),
         }
     }

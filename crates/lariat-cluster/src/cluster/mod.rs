@@ -2,6 +2,8 @@
 
 mod builder;
 mod handle;
+mod inspector;
 
 pub use builder::ClusterBuilder;
 pub use handle::{Cluster, Commits};
+pub use inspector::{Inspector, ResourceCount};

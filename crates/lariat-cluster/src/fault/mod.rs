@@ -2,6 +2,7 @@
 
 mod action;
 mod refusal;
+mod words;
 
 pub use action::{Action, After};
 pub use refusal::{Form, Refusal};

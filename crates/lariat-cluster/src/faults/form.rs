@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use http::StatusCode;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::fault::{Action, After, Form, Refusal};
 use crate::journal::RequestFilter;
@@ -198,6 +198,13 @@ struct Limit {
 #[serde(deny_unknown_fields)]
 struct Length {
     bytes: usize,
+}
+
+/// Reads the JSON in which the [admin endpoint](crate::ClusterBuilder::admin) takes rules.
+impl<'de> Deserialize<'de> for Rule {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        RuleForm::deserialize(deserializer).map(Self::from)
+    }
 }
 
 impl From<RuleForm> for Rule {

@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use crate::fault::Action;
 use crate::journal::Request;
-use crate::rules::{Rule, RuleId};
+use crate::rules::{CurrentRule, Rule, RuleId};
 use crate::server::Server;
+use crate::store::Ending;
 
 /// The faults of a cluster; a clone is a handle on the same.
 ///
@@ -77,6 +78,29 @@ impl Faults {
     /// Removes all rules.
     pub fn clear(&self) {
         self.server.faults.clear();
+    }
+
+    /// Returns the rules there are, in the order in which they were added.
+    #[must_use]
+    pub fn rules(&self) -> Vec<CurrentRule> {
+        self.server.faults.each()
+    }
+
+    /// Breaks every open watch off in the middle of a line, as a lost connection does.
+    pub fn cut_watches(&self) {
+        self.server.store.end_watches(None, Ending::Cut);
+    }
+
+    /// Ends every open watch cleanly, as their timeout does.
+    pub fn end_watches(&self) {
+        self.server.store.end_watches(None, Ending::Clean);
+    }
+
+    /// Forgets the history, so that every earlier version has expired.
+    ///
+    /// Open watches go on.
+    pub fn expire_history(&self) {
+        self.server.store.compact();
     }
 
     /// Returns how often a rule has fired, 0 once it was removed.

@@ -27,9 +27,9 @@
 //! # Ok(()) }
 //! ```
 //!
-//! Faults that are no matter of single requests are methods of the [`Cluster`](crate::Cluster):
-//! [cut](crate::Cluster::cut_watches) and [ended](crate::Cluster::end_watches) watches,
-//! [forgotten history](crate::Cluster::compact), a [restored backup](crate::Cluster::rewind_to). Over HTTP
+//! Faults that are no matter of single requests are methods of [`Faults`] and of the [`Cluster`](crate::Cluster):
+//! [cut](Faults::cut_watches) and [ended](Faults::end_watches) watches, [forgotten history](Faults::expire_history), a
+//! [restored backup](crate::Cluster::rewind_to). Over HTTP
 //! all of them are at the [admin endpoint](crate::ClusterBuilder::admin).
 
 mod admission;
@@ -43,7 +43,7 @@ mod spoil;
 mod touch;
 
 pub use crate::fault::{Action, After, Form, Refusal};
-pub use crate::rules::{Rule, RuleId, RuleOptions};
+pub use crate::rules::{CurrentRule, Rule, RuleId, RuleOptions};
 pub use handle::Faults;
 /// The code of a [`Refusal`].
 pub use http::StatusCode;

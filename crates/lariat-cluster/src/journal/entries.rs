@@ -15,6 +15,8 @@ use crate::fault::Action;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Request {
+    /// Its number among all there were, from 0.
+    pub number: u64,
     /// When it arrived, on tokio's clock since the start of the cluster.
     pub at: Duration,
     /// The Kubernetes verb, such as `get` or `deletecollection`.
@@ -38,8 +40,12 @@ pub struct Request {
     pub query: String,
     /// The client's `User-Agent`.
     pub user_agent: String,
+    /// The name of the user, empty while it is not known and for who could not say it.
+    pub user: String,
     /// The status code of the answer; `None` while there is none.
     pub code: Option<StatusCode>,
+    /// The time until the answer, or that of a watch, began; `None` while there is none.
+    pub took: Option<Duration>,
     /// The faults that applied to it, in order; none for most requests.
     pub faults: Vec<Action>,
 }
@@ -83,6 +89,7 @@ impl Journal {
     pub(crate) fn record(&self, mut request: Request) -> Mark {
         request.at = self.started.elapsed();
         let mut entries = self.entries.lock();
+        request.number = entries.end();
         entries.requests.push_back(request);
         if entries.requests.len() > self.capacity {
             entries.requests.pop_front();
@@ -93,11 +100,17 @@ impl Journal {
 
     /// Notes how a request was answered, unless it is forgotten.
     pub(crate) fn answered(&self, request: Mark, code: StatusCode) {
-        let mut entries = self.entries.lock();
-        let behind_first = request.0.checked_sub(entries.first);
-        let index = behind_first.and_then(|index| usize::try_from(index).ok());
-        if let Some(request) = index.and_then(|index| entries.requests.get_mut(index)) {
+        let now = self.started.elapsed();
+        if let Some(request) = self.entries.lock().get_mut(request) {
             request.code = Some(code);
+            request.took = Some(now.saturating_sub(request.at));
+        }
+    }
+
+    /// Notes who sent a request, unless it is forgotten.
+    pub(crate) fn sent_by(&self, request: Mark, user: &str) {
+        if let Some(request) = self.entries.lock().get_mut(request) {
+            user.clone_into(&mut request.user);
         }
     }
 
@@ -105,6 +118,32 @@ impl Journal {
     #[must_use]
     pub fn requests(&self) -> Vec<Request> {
         self.select().requests()
+    }
+
+    /// Returns the last requests, `most` at most, oldest first.
+    #[must_use]
+    pub fn last(&self, most: usize) -> Vec<Request> {
+        let entries = self.entries.lock();
+        let skipped = entries.requests.len().saturating_sub(most);
+        entries.requests.iter().skip(skipped).cloned().collect()
+    }
+
+    /// Returns how many requests there ever were, forgotten ones included.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.entries.lock().end()
+    }
+
+    /// Returns how many requests it keeps at most.
+    #[must_use]
+    pub fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    /// Returns the present on the clock of [`Request::at`].
+    #[must_use]
+    pub fn now(&self) -> Duration {
+        self.started.elapsed()
     }
 
     /// Counts the requests with a verb about a resource, such as `("watch", "pods")`.
@@ -136,6 +175,11 @@ impl Entries {
     /// Returns the place of the next request.
     fn end(&self) -> u64 {
         self.first + self.requests.len() as u64
+    }
+
+    fn get_mut(&mut self, request: Mark) -> Option<&mut Request> {
+        let behind_first = request.0.checked_sub(self.first)?;
+        self.requests.get_mut(usize::try_from(behind_first).ok()?)
     }
 
     /// Iterates over the requests after a mark.

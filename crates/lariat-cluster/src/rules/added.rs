@@ -7,6 +7,7 @@ use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::time::Instant;
 
+use super::current::CurrentRule;
 use super::request_info::RequestInfo;
 use super::rule::{Rule, RuleId};
 use crate::fault::Action;
@@ -116,13 +117,19 @@ impl Rules {
         });
     }
 
-    /// Returns every rule with its id and how often it has fired.
-    pub(crate) fn each(&self) -> Vec<(RuleId, Rule, u64)> {
+    /// Returns every rule as it is now, in the order in which they were added.
+    pub(crate) fn each(&self) -> Vec<CurrentRule> {
+        let isolated = self.isolated.borrow().clone();
         let known = self.known.lock();
-        let rules = known.rules.iter();
-        rules
-            .map(|added| (added.id, added.rule.clone(), added.fired))
-            .collect()
+        let now = Instant::now();
+        let current = |added: &AddedRule| CurrentRule {
+            id: added.id,
+            rule: added.rule.clone(),
+            hits: added.fired,
+            is_over: added.is_over(now) || added.rule.is_used_up(added.fired),
+            isolates: isolated.iter().any(|each| each.rule == added.id),
+        };
+        known.rules.iter().map(current).collect()
     }
 
     pub(crate) fn add(&self, rule: Rule, revision: u64) -> RuleId {
@@ -196,9 +203,12 @@ impl Rules {
 }
 
 impl AddedRule {
+    fn is_over(&self, now: Instant) -> bool {
+        self.end.is_some_and(|end| now >= end)
+    }
+
     fn is_for(&self, info: &RequestInfo<'_>) -> bool {
-        let is_over = self.end.is_some_and(|end| Instant::now() >= end);
-        !is_over && self.rule.matches(info)
+        !self.is_over(Instant::now()) && self.rule.matches(info)
     }
 
     /// Gives a request a place under the limit, if this is one and has a place.

@@ -1,9 +1,12 @@
 //! Which requests which faults are for.
 
 mod added;
+mod current;
 mod request_info;
 mod rule;
+mod words;
 
 pub(crate) use added::{AppliedFaults, Fault, Isolated, Rules};
+pub use current::CurrentRule;
 pub(crate) use request_info::RequestInfo;
 pub use rule::{Rule, RuleId, RuleOptions};

@@ -1,6 +1,8 @@
 //! Which requests a fault is for.
 
 use std::fmt;
+use std::num::ParseIntError;
+use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,17 +22,17 @@ pub type Rule = Filtered<RuleOptions>;
 pub struct RuleOptions {
     pub(crate) action: Action,
     pub(crate) kind: Option<String>,
-    condition: Option<Condition>,
+    pub(super) condition: Option<Condition>,
     pub(crate) skip: u64,
     pub(crate) probability: f64,
     pub(crate) times: u64,
     /// How long it lasts after it was added.
     pub(crate) lasts: Option<Duration>,
-    until: Option<Instant>,
+    pub(super) until: Option<Instant>,
 }
 
 #[derive(Clone)]
-struct Condition(Arc<dyn Fn(&Request) -> bool + Send + Sync>);
+pub(super) struct Condition(Arc<dyn Fn(&Request) -> bool + Send + Sync>);
 
 impl fmt::Debug for Condition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -42,11 +44,22 @@ impl fmt::Debug for Condition {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct RuleId(pub(super) u64);
 
-impl RuleId {
-    pub(crate) fn of(number: u64) -> Self {
-        Self(number)
+/// The number of the rule, which [`FromStr`] reads.
+impl fmt::Display for RuleId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
     }
+}
 
+impl FromStr for RuleId {
+    type Err = ParseIntError;
+
+    fn from_str(text: &str) -> Result<Self, ParseIntError> {
+        text.parse().map(Self)
+    }
+}
+
+impl RuleId {
     pub(crate) fn number(self) -> u64 {
         self.0
     }
@@ -148,6 +161,11 @@ impl Filtered<RuleOptions> {
         let RuleOptions { lasts, until, .. } = self.inner;
         let lasts_to = lasts.and_then(|time| now.checked_add(time));
         until.into_iter().chain(lasts_to).min()
+    }
+
+    /// Returns whether it has fired as often as it may.
+    pub(super) fn is_used_up(&self, fired: u64) -> bool {
+        fired >= self.inner.times
     }
 
     /// Returns whether it fires at a match, given a random number below 1.

@@ -70,6 +70,11 @@ impl History {
         self.floor = self.floor.max(revision);
     }
 
+    /// Returns how many changes are kept.
+    pub(super) fn len(&self) -> usize {
+        self.events.len()
+    }
+
     pub(super) fn floor(&self) -> u64 {
         self.floor
     }

@@ -7,6 +7,7 @@
 #[cfg(feature = "load")]
 mod blanks;
 mod commits;
+mod counts;
 mod encode;
 mod history;
 mod object;
@@ -21,6 +22,7 @@ mod unwritten;
 mod write;
 
 pub use commits::{Commit, StoredObject};
+pub(crate) use counts::TableCounts;
 pub(crate) use history::Event;
 pub(crate) use object::{Draft, EventType, METADATA_HEAD, Stored};
 pub(crate) use range::{Page, Range};

@@ -167,6 +167,11 @@ impl Stored {
         self.revision
     }
 
+    /// Returns the size of its encoded form, in bytes.
+    pub(crate) fn size(&self) -> usize {
+        self.encoded.frame.len()
+    }
+
     pub(crate) fn is_deleting(&self) -> bool {
         self.deleting
     }

@@ -37,6 +37,7 @@ mod fuzz_objects;
 mod fuzz_requests;
 mod garbage;
 mod informer;
+mod inspector;
 mod journal;
 mod kinds;
 mod metadata;

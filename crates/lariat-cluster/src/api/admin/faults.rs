@@ -32,7 +32,7 @@ pub(super) fn answer(
             Ok(done())
         }
         (&Method::DELETE, [id]) => {
-            let id = id.parse().ok().map(RuleId::of);
+            let id: Option<RuleId> = id.parse().ok();
             if id.is_some_and(|id| faults.remove(id)) {
                 Ok(done())
             } else {
@@ -46,12 +46,12 @@ pub(super) fn answer(
 
 fn list(server: &Server) -> Vec<Value> {
     let rules = server.faults.each();
-    let form = rules.iter().map(|(id, rule, hits)| {
+    let form = rules.iter().map(|current| {
         json!({
-            "id": id.number(),
-            "hits": hits,
-            "legal": rule.action().is_legal(),
-            "rule": RuleForm::from(rule),
+            "id": current.id().number(),
+            "hits": current.hits(),
+            "legal": current.rule().action().is_legal(),
+            "rule": RuleForm::from(current.rule()),
         })
     });
     form.collect()

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
 use lariat_apimachinery::kinds::TableId;
 use tokio::sync::watch::Receiver;
@@ -13,6 +14,7 @@ use super::condense::condensed;
 use super::event::WatchEvent;
 use super::planned_break::{Break, PlannedBreak};
 use crate::fault::Action;
+use crate::open_watches::{OpenWatch, WatchEntry};
 use crate::server::Server;
 use crate::status::ApiError;
 use crate::store::{Ending, Event, EventType, Range, Signal, Stored};
@@ -49,6 +51,8 @@ pub(crate) struct Watcher {
     /// Every event is sent twice on purpose.
     doubles: bool,
     client: Client,
+    /// Where it is among the open watches.
+    entry: WatchEntry,
     /// Nothing follows what is ready.
     finished: bool,
     /// The connection breaks off after what is ready.
@@ -93,6 +97,7 @@ impl Watcher {
             frozen: call.frozen(),
             doubles: call.fault() == Some(&Action::DuplicateEvents),
             client: Client::of(call),
+            entry: call.server.watches.enter(described(call)),
             finished: false,
             broken: false,
         }
@@ -183,6 +188,9 @@ impl Watcher {
             if let Some(event) = self.ready.pop_front() {
                 if let Some(planned) = &mut self.planned {
                     planned.count();
+                }
+                if matches!(event, WatchEvent::Object { .. }) {
+                    self.entry.count();
                 }
                 return Some((Ok(event), self));
             }
@@ -368,5 +376,20 @@ impl Watcher {
             () = self.client.changed() => Woken::Break,
             () = bookmark => Woken::Bookmark,
         }
+    }
+}
+
+/// Returns what is known of a watch at its beginning.
+fn described(call: &Call) -> OpenWatch {
+    OpenWatch {
+        id: 0,
+        group: call.resource.group.clone(),
+        kind: call.resource.kind.clone(),
+        resource: call.resource.plural.clone(),
+        namespace: call.target.namespace.clone(),
+        client: call.user_agent.clone(),
+        user: call.user.name().to_owned(),
+        age: Duration::ZERO,
+        sent: 0,
     }
 }

@@ -1,0 +1,133 @@
+//! What a cluster holds and does, for those who look at it while it runs.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use crate::faults::Faults;
+use crate::journal::Journal;
+use crate::open_watches::OpenWatch;
+use crate::server::Server;
+use crate::store::TableCounts;
+
+/// Shows what a cluster holds and does while it runs; a clone shows the same cluster.
+///
+/// It makes no request: nothing of it is in the journal, and no fault applies. It does not keep the cluster running:
+/// after the end it shows what there was last.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> std::io::Result<()> {
+/// let cluster = lariat_cluster::Cluster::builder().start().await?;
+/// let resources = cluster.inspector().resources();
+/// let namespaces = resources.iter().find(|each| each.kind == "Namespace");
+/// assert!(namespaces.is_some_and(|each| each.objects >= 4));
+/// assert!(cluster.inspector().watches().is_empty());
+/// # Ok(()) }
+/// ```
+#[derive(Clone)]
+pub struct Inspector {
+    pub(super) server: Arc<Server>,
+}
+
+/// What is stored of one resource.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ResourceCount {
+    /// The group, empty for the core group.
+    pub group: String,
+    /// The kind of the objects.
+    pub kind: String,
+    /// The plural name.
+    pub resource: String,
+    /// How many objects there are.
+    pub objects: usize,
+    /// How many there are by namespace; those without one are under an empty name.
+    pub namespaces: BTreeMap<String, usize>,
+    /// The size of the objects in JSON, in bytes.
+    pub bytes: usize,
+    /// How many changes are kept for watches and reads of old states.
+    pub changes: usize,
+    /// The oldest version from which a watch may go on.
+    pub oldest: u64,
+}
+
+impl Inspector {
+    /// Returns what is stored of each resource that has objects or a history, by group and name.
+    ///
+    /// It goes through all keys, one resource at a time.
+    #[must_use]
+    pub fn resources(&self) -> Vec<ResourceCount> {
+        let catalog = self.server.kinds.catalog();
+        let mut counts: BTreeMap<_, TableCounts> = self
+            .server
+            .store
+            .counts()
+            .into_iter()
+            .map(|counts| (counts.table, counts))
+            .collect();
+        let mut resources: Vec<ResourceCount> = catalog
+            .each_table()
+            .filter_map(|resource| {
+                let counts = counts.remove(&resource.table)?;
+                Some(ResourceCount {
+                    group: resource.group.clone(),
+                    kind: resource.kind.clone(),
+                    resource: resource.plural.clone(),
+                    objects: counts.namespaces.values().sum(),
+                    namespaces: counts.namespaces,
+                    bytes: counts.bytes,
+                    changes: counts.changes,
+                    oldest: counts.oldest,
+                })
+            })
+            .filter(|count| count.objects > 0 || count.changes > 0)
+            .collect();
+        resources.sort_unstable_by(|a, b| (&a.group, &a.resource).cmp(&(&b.group, &b.resource)));
+        resources
+    }
+
+    /// Returns the open watches, oldest first.
+    #[must_use]
+    pub fn watches(&self) -> Vec<OpenWatch> {
+        self.server.watches.all()
+    }
+
+    /// Returns the resource version of the last change there was, of whatever kind.
+    #[must_use]
+    pub fn revision(&self) -> u64 {
+        self.server.store.revision()
+    }
+
+    /// Returns how many changes of a resource are kept, as the [builder](crate::ClusterBuilder::history) says.
+    #[must_use]
+    pub fn history(&self) -> usize {
+        self.server.store.history_capacity()
+    }
+
+    /// Returns how many connections were accepted since the start.
+    #[must_use]
+    pub fn connections(&self) -> u64 {
+        self.server.connections.load(Ordering::Relaxed)
+    }
+
+    /// Returns the record of all requests.
+    #[must_use]
+    pub fn journal(&self) -> Journal {
+        self.server.journal.clone()
+    }
+
+    /// Returns the faults.
+    #[must_use]
+    pub fn faults(&self) -> Faults {
+        Faults {
+            server: Arc::clone(&self.server),
+        }
+    }
+}
+
+impl fmt::Debug for Inspector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Inspector").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,108 @@
+//! The watches that are open.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::time::Instant;
+
+/// A watch that is open.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct OpenWatch {
+    /// A number of its own, which rises from watch to watch.
+    pub id: u64,
+    /// The group of the resource, empty for the core group.
+    pub group: String,
+    /// The kind of the objects.
+    pub kind: String,
+    /// The plural name of the resource.
+    pub resource: String,
+    /// The namespace in the path; `None` for all namespaces, and for what has none.
+    pub namespace: Option<String>,
+    /// The client's `User-Agent`.
+    pub client: String,
+    /// The name of the user.
+    pub user: String,
+    /// How long it has been open, on tokio's clock.
+    pub age: Duration,
+    /// How many objects it was sent, those of its initial state included; bookmarks are not counted.
+    pub sent: u64,
+}
+
+/// All watches that are open.
+#[derive(Debug, Default)]
+pub(crate) struct OpenWatches {
+    known: Mutex<Known>,
+}
+
+#[derive(Debug, Default)]
+struct Known {
+    /// The number of the last watch there was.
+    last: u64,
+    watches: BTreeMap<u64, Entry>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    /// The watch as it began.
+    watch: OpenWatch,
+    began: Instant,
+    sent: Arc<AtomicU64>,
+}
+
+/// The entry of a watch, which goes with it.
+#[derive(Debug)]
+pub(crate) struct WatchEntry {
+    watches: Arc<OpenWatches>,
+    id: u64,
+    sent: Arc<AtomicU64>,
+}
+
+impl OpenWatches {
+    /// Adds a watch, whose number, age and count are not used.
+    pub(crate) fn enter(self: &Arc<Self>, mut watch: OpenWatch) -> WatchEntry {
+        let sent = Arc::<AtomicU64>::default();
+        let mut known = self.known.lock();
+        known.last += 1;
+        let id = known.last;
+        watch.id = id;
+        let entry = Entry {
+            watch,
+            began: Instant::now(),
+            sent: Arc::clone(&sent),
+        };
+        known.watches.insert(id, entry);
+        WatchEntry {
+            watches: Arc::clone(self),
+            id,
+            sent,
+        }
+    }
+
+    /// Returns the watches, oldest first.
+    pub(crate) fn all(&self) -> Vec<OpenWatch> {
+        let known = self.known.lock();
+        let now = |entry: &Entry| OpenWatch {
+            age: entry.began.elapsed(),
+            sent: entry.sent.load(Ordering::Relaxed),
+            ..entry.watch.clone()
+        };
+        known.watches.values().map(now).collect()
+    }
+}
+
+impl WatchEntry {
+    /// Counts an object that is sent.
+    pub(crate) fn count(&self) {
+        self.sent.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+impl Drop for WatchEntry {
+    fn drop(&mut self) {
+        self.watches.known.lock().watches.remove(&self.id);
+    }
+}

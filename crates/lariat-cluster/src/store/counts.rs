@@ -1,0 +1,69 @@
+//! How much the store holds of each resource.
+
+use std::collections::BTreeMap;
+
+use lariat_apimachinery::kinds::TableId;
+
+use super::Store;
+use super::state::ResourceTable;
+
+/// What is stored of one resource.
+#[derive(Debug)]
+pub(crate) struct TableCounts {
+    pub(crate) table: TableId,
+    /// How many objects there are by namespace; those without one are under an empty name.
+    pub(crate) namespaces: BTreeMap<String, usize>,
+    /// The size of the objects as they are encoded.
+    pub(crate) bytes: usize,
+    /// How many changes are kept.
+    pub(crate) changes: usize,
+    /// The oldest version from which a watch may go on.
+    pub(crate) oldest: u64,
+}
+
+impl Store {
+    /// Counts what there is of each resource; the lock is held for one of them at a time.
+    pub(crate) fn counts(&self) -> Vec<TableCounts> {
+        let tables = self.state.lock().tables.len();
+        let counts = |at| TableCounts::of(TableId(at), &self.state.lock().tables[at]);
+        (0..tables).map(counts).collect()
+    }
+
+    /// Returns how many changes of a resource are kept.
+    pub(crate) fn history_capacity(&self) -> usize {
+        self.history_capacity
+    }
+}
+
+impl TableCounts {
+    fn of(id: TableId, table: &ResourceTable) -> Self {
+        let mut namespaces = BTreeMap::new();
+        let mut bytes = 0;
+        // Keys are in the order of their namespaces, so that a name is copied once for all its objects.
+        let mut current: Option<(&str, usize)> = None;
+        for (key, stored) in &table.objects {
+            bytes += stored.size();
+            let namespace = key.namespace().unwrap_or_default();
+            match &mut current {
+                Some((name, count)) if *name == namespace => *count += 1,
+                _ => {
+                    add(&mut namespaces, current.replace((namespace, 1)));
+                }
+            }
+        }
+        add(&mut namespaces, current);
+        Self {
+            table: id,
+            namespaces,
+            bytes,
+            changes: table.history.len(),
+            oldest: table.history.floor(),
+        }
+    }
+}
+
+fn add(namespaces: &mut BTreeMap<String, usize>, counted: Option<(&str, usize)>) {
+    if let Some((name, count)) = counted {
+        *namespaces.entry(name.to_owned()).or_default() += count;
+    }
+}
