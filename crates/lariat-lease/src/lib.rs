@@ -46,4 +46,4 @@ pub use elector::Elector;
 pub use error::LeaseError;
 pub use fence::Fenced;
 pub use leadership::{Leadership, LeaseStatus, Standing};
-pub use ring::{Permit, RingMember, ShardKey, Sharding, Shards, Share};
+pub use ring::{Permit, RingMember, ShardKey, Sharding, Shards, Share, WantedValues};

@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use lariat_core::{Gvk, ObjectKey, ObjectMetadata, ResourceKind, ResourceVersion, Scope, Uid};
+use lariat_core::{
+    Gvk, LabelSelector, ObjectKey, ObjectMetadata, ResourceKind, ResourceVersion, Scope, Uid,
+};
 use lariat_flight::Recorder;
 use tokio::sync::{Mutex, Notify, watch};
 use tokio::time;
@@ -60,9 +62,22 @@ pub(crate) struct Core {
 /// What the users of a kind need.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Wanted {
+    /// The selection of the users, within `narrowed`.
     pub(super) selection: Selection,
+    /// The selection of the users.
+    pub(super) selected: Selection,
+    /// What all selections are limited to.
+    pub(super) narrowed: LabelSelector,
     /// Whether a user needs more than metadata.
     pub(super) content: bool,
+}
+
+impl Wanted {
+    /// Applies a change of what is selected, or of what that is limited to.
+    pub(super) fn reselect(&mut self) {
+        let labels = self.selected.labels().clone().and(&self.narrowed);
+        self.selection = self.selected.clone().with_labels(labels);
+    }
 }
 
 /// What a factory passes to its informers.
@@ -114,6 +129,8 @@ impl Core {
             missing: options.missing.unwrap_or(surroundings.missing),
             wanted: watch::Sender::new(Wanted {
                 selection: options.selection.clone(),
+                selected: options.selection.clone(),
+                narrowed: LabelSelector::default(),
                 content: false,
             }),
             options,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use lariat_core::{Gvk, ObjectKey};
+use lariat_core::{Gvk, LabelSelector, ObjectKey};
 
 use super::changes::Changes;
 use super::core::{Core, Wanted};
@@ -169,7 +169,31 @@ impl Informer {
     /// # }
     /// ```
     pub fn select(&self, selection: Selection) {
-        self.want(|wanted| wanted.selection = selection);
+        self.want(|wanted| {
+            wanted.selected = selection;
+            wanted.reselect();
+        });
+    }
+
+    /// Limits whatever is [selected](Self::select) by labels, for all users of the kind (default: no limit).
+    ///
+    /// It is for replicas that divide the objects by a label: each watches its own part. A new limit replaces the one
+    /// before. The cache does not count as [synced](Self::synced) until what it has gained is read; objects that it has
+    /// lost are deleted from it, with changes that say so.
+    ///
+    /// ```no_run
+    /// use lariat_cache::Informer;
+    ///
+    /// # fn example(pods: &Informer) -> Result<(), lariat_core::SelectorError> {
+    /// pods.narrow("example.com/shard in (0, 2)".parse()?);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn narrow(&self, labels: LabelSelector) {
+        self.want(|wanted| {
+            wanted.narrowed = labels;
+            wanted.reselect();
+        });
     }
 
     /// Reads all objects again, as after a watch that expired; returns whether the informer runs.

@@ -76,7 +76,7 @@ impl ControllerCore {
         let lanes = Arc::new(Lanes::new(flight.clone()));
         let failures = Failures::new(gvk.clone());
         let watchman = Arc::new(Watchman::new(gvk.clone(), options.sentinel_options()));
-        let own_keys = OwnKeys::new(gvk.clone(), options.shards.clone());
+        let own_keys = OwnKeys::new(&informer, options.shards.clone());
         let caches = Caches::new(
             informer.optional(),
             queue.clone(),

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use lariat_cache::{CachedObject, Change, Subscriber, Written};
 use lariat_core::{Cause, Gvk};
-use lariat_lease::{ShardKey, Shards};
+use lariat_lease::Shards;
 use lariat_queue::Add;
 
 use crate::current::{self, Caller};
@@ -30,12 +30,15 @@ impl Subscriber for Feed {
         let number = || self.deletions.fetch_add(1, Ordering::Relaxed);
         let lanes = self.lanes.list();
         let caller = current::caller();
-        let share = self.shards.as_ref().map(Shards::share);
+        let ring = self.shards.as_ref();
+        let own = ring.map(|shards| (shards, shards.share_of(&self.gvk)));
         // The whole batch is added under one lock of the queue.
         self.queue.add_all(changes.iter().filter_map(|change| {
-            let key = || ShardKey::of_object(&self.gvk, change.object());
-            if share.as_ref().is_some_and(|share| !share.holds(key())) {
-                return None;
+            if let Some((shards, share)) = &own {
+                let key = shards.key_of(&self.gvk, change.object())?;
+                if !share.holds(key) {
+                    return None;
+                }
             }
             let (due, priority) = lanes.due(change);
             if due.is_empty() {

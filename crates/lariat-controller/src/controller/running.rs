@@ -5,15 +5,14 @@ use std::time::Duration;
 
 use futures::future::{OptionFuture, select_all};
 use lariat_core::Cause;
-use lariat_lease::{ShardKey, Share};
 use lariat_queue::{Add, LaneId};
-use tokio::sync::watch;
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::{self, Instant};
 use tokio_util::sync::CancellationToken;
 
 use super::core::ControllerCore;
 use super::feed::Feed;
+use super::shards::{Follower, Gain};
 use super::slot::Slot;
 use super::worker::{Stopping, work};
 use crate::lane::{Lane, LaneList, Limit};
@@ -47,9 +46,11 @@ impl RunningController {
         }
         let mut workers = JoinSet::new();
         let ending = self.stopping.drain.child_token();
+        // Until the drain has ended: without it a share that a label divides is empty.
+        let mut follower = None;
         tokio::select! {
             biased;
-            () = self.supervise(&mut workers) => {}
+            () = self.supervise(&mut workers, &mut follower) => {}
             () = self.core.ended().cancelled() => {}
             () = ending.cancelled() => {}
         }
@@ -67,12 +68,14 @@ impl RunningController {
     ///
     /// That is: replacing workers that died, resyncs, keys that the shard gains, related content, keys that wait for
     /// caches, handlers whose token is cancelled, and failure summaries.
-    async fn supervise(&self, workers: &mut JoinSet<()>) {
+    async fn supervise(&self, workers: &mut JoinSet<()>, follower: &mut Option<Follower>) {
         tokio::select! {
             biased;
             () = self.filled() => {}
             () = self.sweep_meanwhile() => {}
         }
+        // Before this process joins a ring, so that kinds wait for each other's caches.
+        *follower = self.core.own_keys().follow();
         tokio::select! {
             biased;
             () = self.leads() => {}
@@ -91,7 +94,6 @@ impl RunningController {
             self.spawn(workers);
         }
         let mut resyncs = Resyncs::default();
-        let mut gains = Gains::new(&self.core);
         loop {
             // Created before the state is read, so that a change in between is not missed.
             let changed = self.core.lanes().changed();
@@ -103,7 +105,7 @@ impl RunningController {
             tokio::select! {
                 Some(ended) = workers.join_next() => self.replace_dead(&ended, workers),
                 Some(()) = timer => resyncs.replay(&self.core),
-                () = gains.enqueued(&self.core) => {}
+                () = enqueue_gains(&self.core, follower) => {}
                 () = self.core.caches().read_unread() => {}
                 () = self.core.caches().release_held() => {}
                 () = self.lane_ended() => self.slot.sweep(&self.core),
@@ -221,46 +223,19 @@ impl Resyncs {
     }
 }
 
-/// Enqueues the objects that this process gains when the ring changes.
-struct Gains {
-    /// The current share; none without a ring.
-    share: Option<watch::Receiver<Share>>,
-    before: Share,
-}
-
-impl Gains {
-    fn new(core: &ControllerCore) -> Self {
-        let mut share = core.own_keys().follow();
-        // The current share counts as gained: changes before this process had a share were not queued.
-        share.iter_mut().for_each(watch::Receiver::mark_changed);
-        Self {
-            share,
-            before: Share::none(),
-        }
-    }
-
-    /// Waits for a change of the share, and enqueues what it gains.
-    async fn enqueued(&mut self, core: &ControllerCore) {
-        let Some(follow) = &mut self.share else {
-            return std::future::pending().await;
-        };
-        if follow.changed().await.is_err() {
-            return std::future::pending().await;
-        }
-        let share = follow.borrow_and_update().clone();
-        enqueue_gained(core, &self.before, &share);
-        self.before = share;
+/// Waits for a change of the share, and enqueues what it gains; never without a ring.
+async fn enqueue_gains(core: &ControllerCore, follower: &mut Option<Follower>) {
+    match follower {
+        Some(follower) => enqueue_gained(core, &follower.gained(core.informer()).await),
+        None => std::future::pending().await,
     }
 }
 
-/// Enqueues the objects of a new share that were not in the old one, as an initial list.
-fn enqueue_gained(core: &ControllerCore, before: &Share, share: &Share) {
-    let (gvk, lanes) = (core.gvk(), core.lanes().list());
+/// Enqueues the objects that a share has gained, as an initial list.
+fn enqueue_gained(core: &ControllerCore, gain: &Gain) {
+    let lanes = core.lanes().list();
     let snapshot = core.informer().store().snapshot();
-    let gained = snapshot.iter().filter(|object| {
-        let key = ShardKey::of_object(gvk, object);
-        share.holds(key) && !before.holds(key)
-    });
+    let gained = snapshot.iter().filter(|object| gain.holds(object));
     core.add_in_pieces(gained.filter_map(|object| {
         let change = Feed::initial(object);
         let (due, priority) = lanes.due(&change);

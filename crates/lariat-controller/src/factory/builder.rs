@@ -171,6 +171,9 @@ impl FactoryBuilder {
     /// Objects that no member handles, those without a controlling owner of kinds without handlers, are cached whole by
     /// all members. Each member that joins or leaves costs one list of each kind.
     ///
+    /// With [`Sharding::by_label`](lariat_lease::Sharding::by_label) the value of a label decides in place of the owner, and
+    /// a member watches only the objects that it handles.
+    ///
     /// A process joins when its caches are synced. The others then stop dequeuing the keys that move, wait for running
     /// calls, and pass the keys on. Only then does the new member process them, all of them, as after a start. A
     /// [`stop`](SharedControllerFactory::stop) lets handlers finish and then leaves, and the keys move immediately;
@@ -239,8 +242,11 @@ impl FactoryBuilder {
     #[must_use]
     pub fn build(self) -> SharedControllerFactory {
         let caches = match self.options.shards() {
-            Some(shards) => self.caches.content_filter(self.options.content_of(shards)),
-            None => self.caches,
+            // With a label only the own part is watched.
+            Some(shards) if !shards.has_label() => {
+                self.caches.content_filter(self.options.content_of(shards))
+            }
+            _ => self.caches,
         };
         SharedControllerFactory::new(caches, self.options)
     }

@@ -45,5 +45,6 @@ mod relations;
 mod relations_late;
 mod sharding;
 mod sharding_bench;
+mod sharding_label;
 mod stopping;
 mod warnings;

@@ -56,6 +56,23 @@ impl LabelSelector {
         self.requirements.is_empty()
     }
 
+    /// Adds the requirements of another selector: an object must match both.
+    ///
+    /// ```
+    /// use lariat_core::LabelSelector;
+    ///
+    /// let selector: LabelSelector = "app=web".parse()?;
+    /// let canaries = selector.and(&"canary".parse()?);
+    /// assert_eq!(canaries.to_string(), "app=web,canary");
+    /// # Ok::<(), lariat_core::SelectorError>(())
+    /// ```
+    #[must_use]
+    pub fn and(mut self, other: &Self) -> Self {
+        let requirements = other.requirements.iter().cloned();
+        self.requirements.extend(requirements);
+        self
+    }
+
     /// Iterates over the labels that must have one of several values.
     ///
     /// For index lookups.

@@ -1,7 +1,9 @@
 //! The configuration of a ring.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use super::label::ShardLabel;
 use crate::config::Lease;
 
 /// How long a hand-over waits for running calls.
@@ -26,6 +28,9 @@ const YEAR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 pub struct Sharding {
     pub(crate) lease: Lease,
     pub(crate) drain: Duration,
+    pub(super) label: Option<ShardLabel>,
+    /// Identifies label and values; empty without a label.
+    pub(super) division: Arc<str>,
 }
 
 impl Sharding {
@@ -36,6 +41,8 @@ impl Sharding {
         Self {
             lease,
             drain: DRAIN,
+            label: None,
+            division: Arc::default(),
         }
     }
 
@@ -55,6 +62,35 @@ impl Sharding {
         // A year is as good as for ever, and no clock overflows by it.
         let drain = drain.min(YEAR);
         Self { drain, ..self }
+    }
+
+    /// Divides objects by the value of a label, and watches only the own part (default: by owner, watching all).
+    ///
+    /// Each of the values belongs to one member, with all objects that have it. The kinds that members handle are watched
+    /// with a selector of the member's values, so the API server sends each object to one member only. Choose many more
+    /// values than replicas (64 for three), because a value is never split. When the members change, values that a
+    /// member gains are listed before their objects are handled, and objects of values that it loses leave its cache
+    /// without a call of the handlers.
+    ///
+    /// The program sets the label when it creates an object. Objects without it, or with another value, are handled by
+    /// no member. A change of the label looks like a deletion to the member of the old value, and is not coordinated
+    /// between the two members: do not change it. An owner and the objects it controls need the same value. All members
+    /// should have the same label and values: a member with others joins when no member with different ones is left.
+    ///
+    /// ```
+    /// use lariat_lease::{Lease, Sharding};
+    ///
+    /// let shards = (0..64).map(|shard| shard.to_string());
+    /// let sharding = Sharding::new(Lease::new("shop-operator")).by_label("example.com/shard", shards);
+    /// # let _ = sharding;
+    /// ```
+    pub fn by_label<V: Into<String>>(self, key: &str, values: impl IntoIterator<Item = V>) -> Self {
+        let label = ShardLabel::new(key, values);
+        Self {
+            division: label.division().into(),
+            label: Some(label),
+            ..self
+        }
     }
 
     /// Returns how long a write of a dropped call may be on its way.

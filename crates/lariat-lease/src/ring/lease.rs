@@ -23,6 +23,8 @@ pub(super) struct OwnLease<'a> {
     pub(super) name: Arc<str>,
     pub(super) namespace: &'a str,
     pub(super) identity: Arc<str>,
+    /// How the member divides objects; empty if by owner.
+    division: &'a str,
     known: Option<Object>,
     refusals: Refusals,
     /// How many renewals had to read the lease first.
@@ -47,6 +49,7 @@ impl<'a> OwnLease<'a> {
         name: Arc<str>,
         namespace: &'a str,
         identity: Arc<str>,
+        division: &'a str,
     ) -> Self {
         Self {
             api,
@@ -54,6 +57,7 @@ impl<'a> OwnLease<'a> {
             name,
             namespace,
             identity,
+            division,
             known: None,
             refusals: Refusals::default(),
             slow: 0,
@@ -107,7 +111,7 @@ impl<'a> OwnLease<'a> {
     async fn create(&self) -> (Instant, Answer) {
         let record = Record::new(&self.identity, self.config.seconds(), moment().wall);
         let unlabelled = record.create(&self.name, self.namespace);
-        let lease = labelled(unlabelled, &self.config.name);
+        let lease = labelled(unlabelled, &self.config.name, self.division);
         let sent = Instant::now();
         let params = PostParams::default();
         let created = self.api.create(&params, &lease);

@@ -8,6 +8,7 @@ use kube::Client;
 use kube::api::Api;
 
 use super::config::Sharding;
+use super::label::ShardLabel;
 use super::shards::Shards;
 use super::term::{Membership, Term};
 use crate::config::{own_identity, own_namespace};
@@ -62,6 +63,10 @@ impl RingMember {
                     .to_owned(),
             });
         }
+        if let Some(Err(reason)) = config.label.as_ref().map(ShardLabel::check) {
+            let lease = lease.name.clone();
+            return Err(LeaseError::Invalid { lease, reason });
+        }
         let namespace = lease
             .namespace
             .clone()
@@ -72,7 +77,7 @@ impl RingMember {
         Ok(Self {
             membership: Membership {
                 api: Api::namespaced(client, &namespace),
-                shards: Shards::new(leadership.clone()),
+                shards: Shards::new(leadership.clone(), config.label.clone()),
                 leadership,
                 config,
             },

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use k8s_openapi::api::coordination::v1::Lease as Object;
 use tokio::time::Instant;
 
-use super::record::acks_of;
+use super::record::{acks_of, division_of};
 use crate::record::Record;
 
 /// The other members of a ring, by their leases on the server.
@@ -17,6 +17,8 @@ use crate::record::Record;
 #[derive(Debug)]
 pub(crate) struct Members {
     me: Arc<str>,
+    /// How this member divides objects.
+    division: Arc<str>,
     others: BTreeMap<Arc<str>, Other>,
 }
 
@@ -27,6 +29,7 @@ struct Other {
     /// When the record was last seen to change, by the local clock.
     at: Instant,
     acks: BTreeSet<Arc<str>>,
+    division: Arc<str>,
     /// Since when the lease is missing without having been released.
     missing: Option<Instant>,
 }
@@ -36,6 +39,7 @@ impl Other {
         Self {
             record: Record::of(&object),
             acks: acks_of(&object),
+            division: division_of(&object).into(),
             object,
             at: now,
             missing: None,
@@ -50,9 +54,10 @@ impl Other {
 
 impl Members {
     /// Creates the view of a member that has seen no other.
-    pub(crate) fn new(me: Arc<str>) -> Self {
+    pub(crate) fn new(me: Arc<str>, division: &Arc<str>) -> Self {
         Self {
             me,
+            division: Arc::clone(division),
             others: BTreeMap::new(),
         }
     }
@@ -134,13 +139,21 @@ impl Members {
     }
 
     /// Returns the names of the other members' leases, in order.
+    ///
+    /// Those that divide objects in another way are left out: they get no keys while this process is a member.
     pub(crate) fn others(&self) -> impl Iterator<Item = &Arc<str>> {
-        self.others.keys()
+        let same = self.others.iter();
+        same.filter(|(_, other)| other.division == self.division)
+            .map(|(name, _)| name)
     }
 
     /// Returns whether all other members have handed over the keys of this one.
+    ///
+    /// Those that divide objects in another way never do: their keys are free when they have left.
     pub(crate) fn all_acked(&self) -> bool {
-        self.others.values().all(|it| it.acks.contains(&self.me))
+        let acked =
+            |other: &Other| other.division == self.division && other.acks.contains(&self.me);
+        self.others.values().all(acked)
     }
 
     /// Returns whether keys may be handed over.

@@ -21,6 +21,7 @@
 
 mod config;
 mod gate;
+mod label;
 mod lease;
 mod member;
 mod members;
@@ -33,5 +34,5 @@ mod term;
 pub use config::Sharding;
 pub use gate::Permit;
 pub use member::RingMember;
-pub use shards::Shards;
+pub use shards::{Shards, WantedValues};
 pub use share::{ShardKey, Share};

@@ -15,6 +15,16 @@ pub(crate) const RING: &str = "lariat.dev/ring";
 /// The annotation that names the members to which this one handed over keys.
 pub(crate) const ACKS: &str = "lariat.dev/ring-acks";
 
+/// The annotation that says by which label and values a member divides objects; absent if it divides them by owner.
+pub(crate) const DIVISION: &str = "lariat.dev/ring-division";
+
+/// Returns how the lease's holder divides objects; empty if by owner.
+pub(crate) fn division_of(object: &Object) -> &str {
+    let annotations = object.metadata.annotations.as_ref();
+    let text = annotations.and_then(|annotations| annotations.get(DIVISION));
+    text.map_or("", String::as_str)
+}
+
 /// Returns the members to which the lease's holder has handed over keys.
 pub(crate) fn acks_of(object: &Object) -> BTreeSet<Arc<str>> {
     let annotations = object.metadata.annotations.as_ref();
@@ -26,10 +36,14 @@ pub(crate) fn acks_of(object: &Object) -> BTreeSet<Arc<str>> {
         .collect()
 }
 
-/// Adds the label of a ring to a new lease.
-pub(crate) fn labelled(mut object: Object, ring: &str) -> Object {
+/// Adds the label of a ring to a new lease, and how its holder divides objects.
+pub(crate) fn labelled(mut object: Object, ring: &str, division: &str) -> Object {
     let label = (RING.to_owned(), ring.to_owned());
     object.metadata.labels = Some(BTreeMap::from([label]));
+    if !division.is_empty() {
+        let annotations = object.metadata.annotations.get_or_insert_default();
+        annotations.insert(DIVISION.to_owned(), division.to_owned());
+    }
     object
 }
 

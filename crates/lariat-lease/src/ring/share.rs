@@ -1,5 +1,7 @@
 //! The assignment of keys to members: rendezvous hashing.
 
+use std::collections::BTreeSet;
+use std::fmt;
 use std::sync::Arc;
 
 use lariat_core::{Gvk, ObjectKey, ObjectMetadata};
@@ -41,12 +43,23 @@ impl ShardKey {
         Self::of(group, owner.kind(), namespace, owner.name())
     }
 
+    /// Returns the hash of a value of a label, by which objects are [divided](crate::Sharding::by_label).
+    pub(super) fn of_label(key: &str, value: &str) -> Self {
+        Self::of("", "", key, value)
+    }
+
     fn of(group: &str, kind: &str, namespace: &str, name: &str) -> Self {
         let parts = [group, kind, namespace, name];
         Self(mixed(parts.iter().fold(FNV_OFFSET, |hash, part| {
             // No name contains the separator.
             fnv(fnv(hash, part.as_bytes()), b"/")
         })))
+    }
+}
+
+impl fmt::LowerHex for ShardKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::LowerHex::fmt(&self.0, f)
     }
 }
 
@@ -68,6 +81,8 @@ pub struct Share {
     /// The hash of the own name; `None` for the empty share.
     me: Option<u64>,
     others: Arc<[u64]>,
+    /// The keys to which the share is limited; none for all.
+    within: Option<Arc<BTreeSet<ShardKey>>>,
 }
 
 impl Share {
@@ -77,6 +92,7 @@ impl Share {
         Self {
             me: None,
             others: Arc::default(),
+            within: None,
         }
     }
 
@@ -86,6 +102,15 @@ impl Share {
         Self {
             me: Some(hash_of(me)),
             others: others.into_iter().map(hash_of).collect(),
+            within: None,
+        }
+    }
+
+    /// Limits the share to some keys.
+    pub(super) fn within(self, keys: Arc<BTreeSet<ShardKey>>) -> Self {
+        Self {
+            within: Some(keys),
+            ..self
         }
     }
 
@@ -95,6 +120,13 @@ impl Share {
         let Some(me) = self.me else {
             return false;
         };
+        if self
+            .within
+            .as_ref()
+            .is_some_and(|keys| !keys.contains(&key))
+        {
+            return false;
+        }
         // On a tie, both members would win or lose. It is lost by both, with a probability of one in 2^64.
         let mine = mixed(me ^ key.0);
         self.others.iter().all(|other| mixed(other ^ key.0) < mine)

@@ -80,9 +80,10 @@ impl<'a> Term<'a> {
                 Arc::clone(&name),
                 leadership.namespace(),
                 identity,
+                &member.config.division,
             ),
             member,
-            members: Members::new(name),
+            members: Members::new(name, &member.config.division),
             share: Share::none(),
             counted: BTreeSet::new(),
             acked: BTreeSet::new(),
@@ -122,7 +123,7 @@ impl<'a> Term<'a> {
         }
         self.has_listed = false;
         // What was observed before the lease existed does not show who joined at the same time.
-        self.members = Members::new(Arc::clone(&self.lease.name));
+        self.members = Members::new(Arc::clone(&self.lease.name), &self.member.config.division);
         // After the lease was created, so that of two members that join at the same time one sees the other.
         let (_observer, mut sights) = self.observe();
         loop {
