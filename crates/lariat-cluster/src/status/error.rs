@@ -147,16 +147,16 @@ impl ApiError {
     }
 
     /// A conflict about something that is no object of its own.
-    pub(crate) fn conflict_about(kind: &str, name: &str, why: &str) -> Self {
-        let message = format!("Operation cannot be fulfilled on {kind} {name:?}: {why}");
+    pub(crate) fn conflict_about(kind: &str, name: &str, detail: &str) -> Self {
+        let message = format!("Operation cannot be fulfilled on {kind} {name:?}: {detail}");
         Self::new(StatusCode::CONFLICT, "Conflict", message).about(kind, "", name)
     }
 
     /// An eviction for which a budget has no disruption left.
     pub(crate) fn budget_exhausted(budget: &str) -> Self {
         let message = "Cannot evict pod as it would violate the pod's disruption budget.";
-        let why = format!("The disruption budget {budget} does not allow another disruption now");
-        let cause = StatusCause::new("DisruptionBudget", "", why);
+        let detail = format!("The disruption budget {budget} does not allow another disruption now");
+        let cause = StatusCause::new("DisruptionBudget", "", detail);
         let code = StatusCode::TOO_MANY_REQUESTS;
         Self::new(code, "TooManyRequests", message).causes(&[cause])
     }
@@ -260,11 +260,11 @@ impl ApiError {
 
     pub(crate) fn invalid_as(kind: &str, group: &str, name: &str, causes: &[StatusCause]) -> Self {
         let texts: Vec<String> = causes.iter().map(StatusCause::text).collect();
-        let why = match &texts[..] {
+        let detail = match &texts[..] {
             [one] => one.clone(),
             many => format!("[{}]", many.join(", ")),
         };
-        let message = format!("{} {name:?} is invalid: {why}", qualified(kind, group));
+        let message = format!("{} {name:?} is invalid: {detail}", qualified(kind, group));
         Self::new(StatusCode::UNPROCESSABLE_ENTITY, "Invalid", message)
             .about(kind, group, name)
             .causes(causes)
@@ -311,8 +311,8 @@ impl ApiError {
         Self::new(StatusCode::UNPROCESSABLE_ENTITY, "Invalid", message)
     }
 
-    pub(crate) fn forbidden(resource: &Resource, name: &str, why: &str) -> Self {
-        let message = format!("{} {name:?} is forbidden: {why}", resource.qualified());
+    pub(crate) fn forbidden(resource: &Resource, name: &str, detail: &str) -> Self {
+        let message = format!("{} {name:?} is forbidden: {detail}", resource.qualified());
         Self::new(StatusCode::FORBIDDEN, "Forbidden", message).about(
             &resource.plural,
             &resource.group,
@@ -321,12 +321,12 @@ impl ApiError {
     }
 
     pub(crate) fn namespace_terminating(resource: &Resource, name: &str, namespace: &str) -> Self {
-        let why = format!(
+        let detail = format!(
             "unable to create new content in namespace {namespace} because it is being terminated"
         );
         let message = format!("namespace {namespace} is being terminated");
         let cause = StatusCause::new("NamespaceTerminating", "metadata.namespace", message);
-        Self::forbidden(resource, name, &why).causes(&[cause])
+        Self::forbidden(resource, name, &detail).causes(&[cause])
     }
 
     pub(crate) fn method_not_allowed() -> Self {

@@ -6,9 +6,9 @@ use parking_lot::Mutex;
 
 use super::desired::Desired;
 use super::error::{ApplyError, ObjectError, ObjectFailure};
+use super::memory::ObjectId;
 use super::plan::SetPlan;
 use super::report::Applied;
-use super::resolve::ObjectId;
 use super::run::Run;
 use super::set::Apply;
 

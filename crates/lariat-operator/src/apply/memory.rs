@@ -12,7 +12,12 @@ use serde_json::Value;
 use tokio::sync::Mutex as AsyncMutex;
 use tokio::time::Instant;
 
-use super::resolve::ObjectId;
+/// The kind and key of an object of a set.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct ObjectId {
+    pub(super) gvk: Gvk,
+    pub(super) key: ObjectKey,
+}
 
 /// What an operator remembers of all sets. Its size is that of the sets of existing owners.
 #[derive(Default)]

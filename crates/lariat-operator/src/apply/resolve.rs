@@ -9,18 +9,12 @@ use serde_json::{Map, Value, json};
 use super::desired::{Desired, Wanted};
 use super::drift;
 use super::error::{ObjectError, ObjectFailure};
+use super::memory::ObjectId;
 use super::order::rank;
 use super::owner::controller_reference;
 use super::run::Run;
 use super::set::Apply;
 use crate::names::APPLIED;
-
-/// The kind and key of an object of a set.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) struct ObjectId {
-    pub(super) gvk: Gvk,
-    pub(super) key: ObjectKey,
-}
 
 /// An object to apply.
 #[derive(Debug)]

@@ -64,34 +64,34 @@ fn validate(spec: &Value, is_self: bool, is_local: bool) -> Vec<StatusCause> {
     let mut causes = Vec::new();
     let (resource, path) = (&spec["resourceAttributes"], &spec["nonResourceAttributes"]);
     if !resource.is_null() && !path.is_null() {
-        let why = "cannot be specified in combination with resourceAttributes";
+        let detail = "cannot be specified in combination with resourceAttributes";
         causes.push(StatusCause::invalid(
             "spec.nonResourceAttributes",
             path,
-            why,
+            detail,
         ));
     }
     if resource.is_null() && path.is_null() {
-        let why = "exactly one of nonResourceAttributes or resourceAttributes must be specified";
+        let detail = "exactly one of nonResourceAttributes or resourceAttributes must be specified";
         causes.push(StatusCause::invalid(
             "spec.resourceAttributes",
             resource,
-            why,
+            detail,
         ));
     }
     let groups = spec["groups"]
         .as_array()
         .is_some_and(|list| !list.is_empty());
     if !is_self && text(spec, "user").is_empty() && !groups {
-        let why = "at least one of user or group must be specified";
-        causes.push(StatusCause::invalid("spec.user", &"".into(), why));
+        let detail = "at least one of user or group must be specified";
+        causes.push(StatusCause::invalid("spec.user", &"".into(), detail));
     }
     if is_local && !path.is_null() {
-        let why = "disallowed on this kind of request";
+        let detail = "disallowed on this kind of request";
         causes.push(StatusCause::invalid(
             "spec.nonResourceAttributes",
             path,
-            why,
+            detail,
         ));
     }
     causes
