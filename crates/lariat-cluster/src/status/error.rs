@@ -155,7 +155,8 @@ impl ApiError {
     /// An eviction for which a budget has no disruption left.
     pub(crate) fn budget_exhausted(budget: &str) -> Self {
         let message = "Cannot evict pod as it would violate the pod's disruption budget.";
-        let detail = format!("The disruption budget {budget} does not allow another disruption now");
+        let detail =
+            format!("The disruption budget {budget} does not allow another disruption now");
         let cause = StatusCause::new("DisruptionBudget", "", detail);
         let code = StatusCode::TOO_MANY_REQUESTS;
         Self::new(code, "TooManyRequests", message).causes(&[cause])

@@ -5,6 +5,7 @@ use std::pin::pin;
 
 use lariat_flight::FactoryStep;
 use lariat_lease::LeaseError;
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::duplicates;
@@ -242,5 +243,24 @@ impl SharedControllerFactory {
         // Includes what handlers did after the caches had stopped.
         self.core.caches.flush_flight().await;
         stopped
+    }
+
+    /// Returns where the factory is between its start and its stop, and follows that.
+    ///
+    /// The receiver does not keep the factory alive: it is closed when the last clone is dropped. A reader sees the
+    /// newest phase, and may miss those in between.
+    ///
+    /// ```no_run
+    /// use lariat_controller::{FactoryPhase, SharedControllerFactory};
+    ///
+    /// # async fn example(factory: &SharedControllerFactory) {
+    /// let mut phases = factory.phases();
+    /// // An error means that the factory was dropped.
+    /// let _ = phases.wait_for(|phase| *phase == FactoryPhase::Stopped).await;
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn phases(&self) -> watch::Receiver<FactoryPhase> {
+        self.core.phase.subscribe()
     }
 }

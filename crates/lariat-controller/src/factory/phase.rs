@@ -4,8 +4,6 @@ use std::fmt;
 
 use tokio::sync::watch;
 
-use super::factory::SharedControllerFactory;
-
 /// Where a factory is between its start and its stop.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -29,27 +27,6 @@ impl fmt::Display for FactoryPhase {
             Self::Stopping => "stopping",
             Self::Stopped => "stopped",
         })
-    }
-}
-
-impl SharedControllerFactory {
-    /// Returns where the factory is between its start and its stop, and follows that.
-    ///
-    /// The receiver does not keep the factory alive: it is closed when the last clone is dropped. A reader sees the
-    /// newest phase, and may miss those in between.
-    ///
-    /// ```no_run
-    /// use lariat_controller::{FactoryPhase, SharedControllerFactory};
-    ///
-    /// # async fn example(factory: &SharedControllerFactory) {
-    /// let mut phases = factory.phases();
-    /// // An error means that the factory was dropped.
-    /// let _ = phases.wait_for(|phase| *phase == FactoryPhase::Stopped).await;
-    /// # }
-    /// ```
-    #[must_use]
-    pub fn phases(&self) -> watch::Receiver<FactoryPhase> {
-        self.core.phase.subscribe()
     }
 }
 
