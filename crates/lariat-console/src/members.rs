@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
+use lariat_cache::Metadata;
 use lariat_controller::metrics::Collector;
-use lariat_controller::{FactoryPhase, SharedControllerFactory};
+use lariat_controller::{FactoryPhase, SharedController, SharedControllerFactory};
+use lariat_core::Gvk;
 #[cfg(feature = "operator")]
 use lariat_operator::WeakOperator;
 use parking_lot::Mutex;
@@ -117,6 +119,14 @@ fn has_ended(phase: &watch::Receiver<FactoryPhase>) -> bool {
 impl Member {
     pub(crate) fn phase(&self) -> FactoryPhase {
         *self.factory.phases().borrow()
+    }
+
+    /// Returns the controller of a kind; none if it is not in use.
+    ///
+    /// Other handles of the factory would make room for every kind that is asked for.
+    pub(crate) fn controller(&self, gvk: &Gvk) -> Option<SharedController<Metadata>> {
+        let mut controllers = self.factory.controllers().into_iter();
+        controllers.find(|controller| controller.gvk() == gvk)
     }
 
     /// Returns a name of the member's kinds before a text, if there are several members.

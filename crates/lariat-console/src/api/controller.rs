@@ -160,7 +160,7 @@ pub struct InProgress {
 pub struct QueuedKey {
     /// The key, as `namespace/name`.
     pub key: String,
-    /// `ready`, `delayed`, `processing`, or `deferred` until the end of a drain.
+    /// `ready`, `delayed`, `processing`, `deferred` until the end of a drain, or `waiting` outside the queue.
     pub state: String,
     /// The priority of what is due: `high`, `normal` or `low`.
     pub priority: String,
@@ -181,6 +181,8 @@ pub struct QueuedLane {
     pub due_in: f64,
     /// How many times in a row the handler has failed for the key.
     pub failures: u32,
+    /// What the key waits for outside the queue: `resume` of the handler, `caches`, or the handler's `limit`.
+    pub waits_for: Option<String>,
 }
 
 /// A slow run.

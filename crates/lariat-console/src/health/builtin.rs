@@ -123,12 +123,21 @@ fn watches(factories: &[Member], limit: Duration) -> Found {
 fn handlers(factories: &[Member], limit: Duration) -> Found {
     let mut wrong = Vec::new();
     for member in factories {
-        for status in member.factory.status() {
-            let longest = status.queue.longest;
-            if longest > limit {
-                let gvk = &status.cache.gvk;
-                let text = format!("a key of {gvk} has been processed for {}", seconds(longest));
-                wrong.push(member.named(&text));
+        for controller in member.factory.controllers() {
+            // The longest is the first. Without its key: probes are answered to everyone.
+            let calls = controller.in_progress();
+            let stuck = calls.iter().filter(|call| call.lasts > limit);
+            if let Some(longest) = stuck.clone().next() {
+                let (count, gvk) = (stuck.count(), controller.gvk());
+                let handler = longest.handler.as_deref().unwrap_or("(none yet)");
+                let lasts = seconds(longest.lasts);
+                let more = match count {
+                    1 => String::new(),
+                    _ => format!(", and {} more calls", count - 1),
+                };
+                wrong.push(member.named(&format!(
+                    "the handler {handler} of {gvk} has been running for {lasts}{more}"
+                )));
             }
         }
     }

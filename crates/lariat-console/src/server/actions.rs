@@ -6,7 +6,8 @@ use axum::body::{Body, Bytes, to_bytes};
 use axum::extract::{Request, State};
 use axum::http::request::Parts;
 use http::header;
-use lariat_controller::Enqueue;
+use lariat_cache::Metadata;
+use lariat_controller::{Enqueue, SharedController};
 use lariat_core::{ObjectKey, without_values};
 use tokio::time;
 
@@ -82,9 +83,9 @@ fn apply(state: &ServerState, action: &Action) -> Result<String, Refusal> {
         Action::Enqueue { kind, key, handler } => enqueue(state, kind, key, handler.as_deref()),
         Action::LogFilter { filter } => log_filter(state, filter),
         Action::ResetGuard { number } => reset_guard(state, *number),
-        Action::Pause { .. } | Action::Resume { .. } | Action::Relist { .. } => {
-            Err(Refusal::bad_request("the action is not known"))
-        }
+        Action::Pause { kind, handler } => pause(state, kind, handler),
+        Action::Resume { kind, handler } => resume(state, kind, handler),
+        Action::Relist { kind } => relist(state, kind),
     }
 }
 
@@ -94,8 +95,7 @@ fn enqueue(
     key: &str,
     handler: Option<&str>,
 ) -> Result<String, Refusal> {
-    let gvk = kind.gvk();
-    let member = state.member(Some(&kind.context), &gvk)?;
+    let controller = controller(state, kind)?;
     let key: ObjectKey = key.parse().map_err(|_| {
         Refusal::bad_request("the key is NAMESPACE/NAME, or NAME for an object without a namespace")
     })?;
@@ -103,13 +103,56 @@ fn enqueue(
     if let Some(handler) = handler {
         request = request.to(handler);
     }
-    let controller = member.factory.for_kind(gvk.clone());
     let enqueued = controller.enqueue_with(&key, &request);
     enqueued.map_err(|error| Refusal::not_found(error.to_string()))?;
+    let gvk = controller.gvk();
     Ok(match handler {
         Some(handler) => format!("{gvk} {key} is enqueued for {handler}"),
         None => format!("{gvk} {key} is enqueued"),
     })
+}
+
+fn pause(state: &ServerState, kind: &KindRef, handler: &str) -> Result<String, Refusal> {
+    let controller = controller(state, kind)?;
+    let is_new = controller.pause(handler).map_err(unknown)?;
+    let already = if is_new { "" } else { " already" };
+    Ok(format!(
+        "{handler} of {} is paused{already}",
+        controller.gvk()
+    ))
+}
+
+fn resume(state: &ServerState, kind: &KindRef, handler: &str) -> Result<String, Refusal> {
+    let controller = controller(state, kind)?;
+    let was_paused = controller.resume(handler).map_err(unknown)?;
+    let gvk = controller.gvk();
+    if was_paused {
+        Ok(format!("{handler} of {gvk} is called again"))
+    } else {
+        Ok(format!("{handler} of {gvk} was not paused"))
+    }
+}
+
+fn unknown(error: impl ToString) -> Refusal {
+    Refusal::not_found(error.to_string())
+}
+
+fn relist(state: &ServerState, kind: &KindRef) -> Result<String, Refusal> {
+    let controller = controller(state, kind)?;
+    let gvk = controller.gvk();
+    if controller.relist() {
+        return Ok(format!("all objects of {gvk} are read again"));
+    }
+    Err(Refusal::conflict(format!(
+        "the cache of {gvk} does not run"
+    )))
+}
+
+fn controller(state: &ServerState, kind: &KindRef) -> Result<SharedController<Metadata>, Refusal> {
+    let gvk = kind.gvk();
+    let member = state.member(Some(&kind.context), &gvk)?;
+    let controller = member.controller(&gvk);
+    controller.ok_or_else(|| Refusal::no_controller(&gvk))
 }
 
 fn log_filter(state: &ServerState, filter: &str) -> Result<String, Refusal> {

@@ -178,6 +178,14 @@ impl Console {
         self
     }
 
+    /// Sets how many bytes of changed objects each factory remembers (default 4 MiB; zero remembers none).
+    ///
+    /// Of a change that is remembered, the page of a key shows which fields differ. Their values are not shown.
+    pub fn remember_changes(mut self, bytes: usize) -> Self {
+        self.settings.changes = bytes;
+        self
+    }
+
     /// Shows the filter of the program's log, and lets an action change it.
     pub fn log_filter(mut self, filter: impl LogFilter + 'static) -> Self {
         self.settings.log_filter = Some(Arc::new(filter));

@@ -31,6 +31,7 @@ impl ConsoleServer {
         address: SocketAddr,
         state: Arc<ServerState>,
     ) -> Self {
+        state.remember_changes();
         let (tasks, stop) = (TaskTracker::new(), state.stopping.clone());
         let router = routes::router(Arc::clone(&state));
         let (members, end) = (state.members.clone(), stop.clone());
@@ -72,6 +73,7 @@ impl ConsoleServer {
     /// If the server has ended with its other factories, nothing happens.
     pub fn add(&self, context: &str, observed: &impl Observed) {
         observed.join(context, &self.state.members, &mut None);
+        self.state.remember_changes();
     }
 
     /// Ends the server: streams end, requests have ten seconds, and all connections are closed.

@@ -8,11 +8,14 @@ use crate::access::Access;
 use crate::health::{HealthCheck, Limits};
 use crate::members::Members;
 
+/// How many bytes of changed objects a factory remembers.
+const CHANGES: usize = 4 << 20;
+
 /// Adds metrics of the program to a registry.
 pub(super) type Metrics = dyn Fn(&mut Registry) + Send + Sync;
 
 /// The settings of a console, beside its address.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub(super) struct Settings {
     pub(super) members: Members,
     /// The name of the program.
@@ -25,6 +28,26 @@ pub(super) struct Settings {
     pub(super) checks: Vec<HealthCheck>,
     pub(super) metrics: Vec<Arc<Metrics>>,
     pub(super) log_filter: Option<Arc<dyn LogFilter>>,
+    /// How many bytes of changed objects a factory remembers.
+    pub(super) changes: usize,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            members: Members::default(),
+            name: None,
+            version: None,
+            access: Access::default(),
+            open_metrics: false,
+            actions: false,
+            limits: Limits::default(),
+            checks: Vec::new(),
+            metrics: Vec::new(),
+            log_filter: None,
+            changes: CHANGES,
+        }
+    }
 }
 
 /// The filter of a program's log, for a console that shows and changes it.

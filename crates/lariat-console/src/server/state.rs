@@ -46,6 +46,7 @@ pub(super) struct ServerState {
     streams: Arc<Semaphore>,
     pub(super) stopping: CancellationToken,
     is_loopback: bool,
+    changes: usize,
     /// The name and the version of the program.
     program: (String, Option<String>),
     started: (SystemTime, Instant),
@@ -62,6 +63,7 @@ impl ServerState {
             .for_each(|register| register(&mut registry));
         Self {
             checkup: Checkup::new(members.clone(), settings.limits, settings.checks),
+            changes: settings.changes,
             members,
             samples: Samples::default(),
             registry,
@@ -76,6 +78,13 @@ impl ServerState {
             is_loopback,
             program: (settings.name.unwrap_or_else(executable), settings.version),
             started: (clock::now(), Instant::now()),
+        }
+    }
+
+    /// Lets factories remember changes that they have yet to remember.
+    pub(super) fn remember_changes(&self) {
+        for member in self.members.factories() {
+            member.factory.caches().remember_changes(self.changes);
         }
     }
 
@@ -179,12 +188,9 @@ impl ServerState {
     /// Returns the factory of a context, or else the first that has a controller of a kind.
     pub(super) fn member(&self, context: Option<&str>, gvk: &Gvk) -> Result<Member, Refusal> {
         let mut factories = self.members.factories().into_iter();
-        let has_kind = |member: &Member| {
-            let statuses = member.factory.status();
-            statuses.iter().any(|status| status.cache.gvk == *gvk)
-        };
         let found = factories.find(|member| {
-            context.is_none_or(|context| *member.context == *context) && has_kind(member)
+            context.is_none_or(|context| *member.context == *context)
+                && member.controller(gvk).is_some()
         });
         found.ok_or_else(|| Refusal::no_controller(gvk))
     }

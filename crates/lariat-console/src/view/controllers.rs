@@ -69,7 +69,7 @@ fn handler(member: &Member, gvk: &Gvk, status: &HandlerStatus, samples: &Samples
     let rates = samples.rates(&member.context, gvk, &status.name);
     api::Handler {
         name: status.name.to_string(),
-        held: status.is_held.then(|| "waits for caches".to_owned()),
+        held: held(status).map(str::to_owned),
         runs: status.runs,
         failures: status.failures,
         retries: status.retries,
@@ -81,8 +81,15 @@ fn handler(member: &Member, gvk: &Gvk, status: &HandlerStatus, samples: &Samples
         time: quantiles(&status.times),
         lag: quantiles(&status.lags),
         waiting: status.waiting,
-        failing: 0,
+        failing: status.failing,
     }
+}
+
+fn held(status: &HandlerStatus) -> Option<&'static str> {
+    if status.is_paused {
+        return Some("paused");
+    }
+    status.is_held.then_some("waits for caches")
 }
 
 pub(super) fn hot_loop(kind: &KindRef, found: &HotLoop) -> api::HotLoop {

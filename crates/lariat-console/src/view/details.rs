@@ -2,16 +2,19 @@
 
 use std::cmp::Reverse;
 
-use lariat_controller::{CallRecord, RunRecord};
+use lariat_controller::{CallRecord, FailingKey, RunRecord};
 use lariat_core::Gvk;
 
 use super::controllers::{controller as summary, hot_loop};
+use super::queued::{in_progress, queued};
 use crate::api;
 use crate::api::KindRef;
 use crate::members::Member;
 use crate::samples::Samples;
-use crate::text;
+use crate::text::{self, shown};
 
+/// The maximum number of queued keys, and of failing ones.
+const KEYS: usize = 100;
 /// The maximum number of slow runs.
 const SLOWEST: usize = 20;
 
@@ -21,23 +24,31 @@ pub(crate) fn controller(
     gvk: &Gvk,
     samples: &Samples,
 ) -> Option<api::ControllerDetail> {
-    let mut statuses = member.factory.status().into_iter();
-    let status = statuses.find(|status| status.cache.gvk == *gvk)?;
+    let controller = member.controller(gvk)?;
+    let status = controller.status()?;
     let kind = KindRef::new(&member.context, gvk);
-    let history = member.factory.for_kind(gvk.clone()).history();
+    let queue = controller.queued(KEYS);
+    let failing = controller.failing_keys(KEYS);
+    let loops = status.hot_loops.iter();
     Some(api::ControllerDetail {
         controller: summary(member, &status, samples),
-        in_progress: Vec::new(),
-        queued: Vec::new(),
-        queued_total: status.queue.depth() + status.queue.delayed,
-        slowest: slowest(history),
-        failing_keys: Vec::new(),
-        loops: status
-            .hot_loops
-            .iter()
-            .map(|it| hot_loop(&kind, it))
-            .collect(),
+        in_progress: controller.in_progress().iter().map(in_progress).collect(),
+        queued: queue.keys.iter().map(queued).collect(),
+        queued_total: queue.total,
+        slowest: slowest(controller.history()),
+        failing_keys: failing.iter().map(failing_key).collect(),
+        loops: loops.map(|it| hot_loop(&kind, it)).collect(),
     })
+}
+
+fn failing_key(failing: &FailingKey) -> api::Failing {
+    api::Failing {
+        key: failing.key.to_string(),
+        handler: failing.handler.to_string(),
+        failures: failing.failures,
+        error: failing.error.as_deref().map(shown),
+        retry_in: failing.retry_in.map(|it| it.as_secs_f64()),
+    }
 }
 
 fn slowest(mut history: Vec<RunRecord>) -> Vec<api::Slow> {

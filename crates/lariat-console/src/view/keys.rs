@@ -1,10 +1,13 @@
 //! The history of a key: why it ran, and what its handlers did.
 
-use lariat_cache::Metadata;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
 use lariat_controller::{CallRecord, RunRecord};
 use lariat_core::{Cause, Gvk, ObjectKey, Subject};
 
 use super::controllers::hot_loop;
+use super::queued::{in_progress, queued};
 use crate::api;
 use crate::api::{KindRef, Link};
 use crate::members::Member;
@@ -12,36 +15,43 @@ use crate::text::{self, shown};
 
 /// Returns a key with its last runs; none if the kind has no controller.
 pub(crate) fn key(member: &Member, gvk: &Gvk, key: &ObjectKey) -> Option<api::KeyDetail> {
-    let mut statuses = member.factory.status().into_iter();
-    let status = statuses.find(|status| status.cache.gvk == *gvk)?;
-    let controller = member.factory.for_kind(gvk.clone()).view::<Metadata>();
+    let controller = member.controller(gvk)?;
+    let status = controller.status()?;
     let kind = KindRef::new(&member.context, gvk);
-    let mut found = status.hot_loops.iter();
-    let runs = controller.history_of(key);
+    let controllers = member.factory.controllers();
     let reader = Reader {
-        kind: &kind,
+        member,
+        kinds: controllers.iter().map(|it| it.gvk().clone()).collect(),
         subject: Subject {
             gvk: gvk.clone(),
             key: key.clone(),
         },
     };
+    let informer = member.factory.caches().existing(gvk);
+    let cached = informer.and_then(|informer| informer.store().get(key));
+    let calls = controller.in_progress();
+    let call = calls.iter().find(|call| call.key == *key);
+    let mut loops = status.hot_loops.iter();
+    let runs = controller.history_of(key);
     Some(api::KeyDetail {
         namespace: key.namespace().unwrap_or_default().to_owned(),
         name: key.name().to_owned(),
-        resource_version: None,
-        queued: None,
-        in_progress: None,
-        hot_loop: found
+        resource_version: cached.map(|object| object.version().to_string()),
+        queued: controller.queued_key(key).as_ref().map(queued),
+        in_progress: call.map(in_progress),
+        hot_loop: loops
             .find(|it| it.key == *key)
             .map(|it| hot_loop(&kind, it)),
         runs: runs.iter().rev().map(|run| reader.run(run)).collect(),
-        kind: kind.clone(),
+        kind,
     })
 }
 
 /// Whose runs are read.
 struct Reader<'a> {
-    kind: &'a KindRef,
+    member: &'a Member,
+    /// The kinds with a controller.
+    kinds: BTreeSet<Gvk>,
     subject: Subject,
 }
 
@@ -60,44 +70,71 @@ impl Reader<'_> {
     }
 
     fn cause(&self, cause: &Cause) -> api::CauseInfo {
-        let (what, handler, subject) = about(cause);
+        let (what, handler) = about(cause);
         api::CauseInfo {
             what: what.to_owned(),
             text: shown(&cause.to_string()),
-            fields: Vec::new(),
+            fields: self.fields(cause, &self.subject),
             handler: handler.map(str::to_owned),
-            link: subject
-                .filter(|it| **it != self.subject)
-                .map(|it| self.link(it)),
+            link: self.link(cause),
             chain: cause.chain().unwrap_or_default(),
         }
     }
 
-    fn link(&self, subject: &Subject) -> Link {
-        Link {
-            kind: KindRef::new(&self.kind.context, &subject.gvk),
-            key: subject.key.to_string(),
-        }
+    /// Returns the other object that a cause is about, or else the one during whose run it came up.
+    ///
+    /// Objects of kinds without a controller have no history to link to.
+    fn link(&self, cause: &Cause) -> Option<Link> {
+        let during = |cause: &Cause| match cause {
+            Cause::Wrote { during, .. } => Some(Arc::clone(during)),
+            Cause::Enqueued { during, .. } => during.clone(),
+            _ => None,
+        };
+        let (object, during) = match cause {
+            Cause::Related { of, .. } => (Some(of.object.clone()), during(&of.cause)),
+            cause => (None, during(cause)),
+        };
+        let during = during.map(|during| (*during).clone());
+        let has_history = |it: &Subject| *it != self.subject && self.kinds.contains(&it.gvk);
+        let found = object.into_iter().chain(during).find(has_history)?;
+        Some(Link {
+            kind: KindRef::new(&self.member.context, &found.gvk),
+            key: found.key.to_string(),
+        })
+    }
+
+    /// Returns the paths of the fields that a change is about, if it is still remembered.
+    fn fields(&self, cause: &Cause, of: &Subject) -> Vec<String> {
+        let (from, to) = match cause {
+            Cause::Updated { from, to } => (from, to),
+            Cause::Wrote {
+                from: Some(from),
+                to,
+                ..
+            } => (from, to),
+            Cause::Related { of, .. } => return self.fields(&of.cause, &of.object),
+            _ => return Vec::new(),
+        };
+        let caches = self.member.factory.caches();
+        let fields = caches.changed_fields(&of.gvk, &of.key, from, to);
+        fields.unwrap_or_default()
     }
 }
 
-/// Returns the name of a cause, the handler behind it, and the object that it is about or came up with.
-fn about(cause: &Cause) -> (&'static str, Option<&str>, Option<&Subject>) {
+/// Returns the name of a cause, and the handler behind it.
+fn about(cause: &Cause) -> (&'static str, Option<&str>) {
     match cause {
-        Cause::Added { .. } => ("added", None, None),
-        Cause::Updated { .. } => ("updated", None, None),
-        Cause::Deleted { .. } => ("deleted", None, None),
-        Cause::Wrote { by, during, .. } => ("wrote", Some(by), Some(during)),
-        Cause::Related { of, .. } => {
-            let (_, handler, _) = about(&of.cause);
-            ("related", handler, Some(&of.object))
-        }
-        Cause::Resync => ("resync", None, None),
-        Cause::Enqueued { by, during, .. } => ("enqueued", by.as_deref(), during.as_deref()),
-        Cause::Retry { handler, .. } => ("retry", Some(handler), None),
-        Cause::Requeued { handler, .. } => ("requeued", Some(handler), None),
-        Cause::LateHandler { handler } => ("late-handler", Some(handler), None),
-        _ => ("unknown", None, None),
+        Cause::Added { .. } => ("added", None),
+        Cause::Updated { .. } => ("updated", None),
+        Cause::Deleted { .. } => ("deleted", None),
+        Cause::Wrote { by, .. } => ("wrote", Some(by)),
+        Cause::Related { of, .. } => ("related", about(&of.cause).1),
+        Cause::Resync => ("resync", None),
+        Cause::Enqueued { by, .. } => ("enqueued", by.as_deref()),
+        Cause::Retry { handler, .. } => ("retry", Some(handler)),
+        Cause::Requeued { handler, .. } => ("requeued", Some(handler)),
+        Cause::LateHandler { handler } => ("late-handler", Some(handler)),
+        _ => ("unknown", None),
     }
 }
 

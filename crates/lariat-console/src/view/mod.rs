@@ -3,6 +3,7 @@
 mod controllers;
 mod details;
 mod keys;
+mod queued;
 mod state;
 
 pub(crate) use controllers::{caches, controllers};

@@ -6,13 +6,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use hyper::Method;
 use k8s_openapi::api::core::v1::ConfigMap;
 use lariat_console::LogFilter;
-use lariat_console::api::{Action, Done, KindRef, Overview};
+use lariat_console::api::{Action, ControllerDetail, Done, KeyDetail, KindRef, Overview};
 use lariat_controller::{Context, HandlerResult, Outcome};
 use lariat_core::Gvk;
 use parking_lot::Mutex;
 use serde_json::{Value as Json, json};
 
-use crate::bench::{Bench, until};
+use crate::bench::{Bench, MAPS, until};
 use crate::logs::Logs;
 
 const ACTIONS: &str = "/api/v1/actions";
@@ -181,4 +181,78 @@ async fn the_log_filter_is_changed() {
     assert!(overview.allowed.actions);
     let refused = bench.client.act(&set("bad")).await.refused(400);
     assert!(refused.contains("bad is no level"), "{refused}");
+}
+
+#[tokio::test]
+async fn a_handler_is_paused_and_called_again() {
+    let bench = Bench::with(|console, _| console.actions(true)).await;
+    bench.idle("log");
+    bench.start().await;
+    let pause = Action::Pause {
+        kind: maps(),
+        handler: "log".to_owned(),
+    };
+    let done: Done = bench.client.act(&pause).await.good();
+    assert_eq!(done.message, "log of v1 ConfigMap is paused");
+    let done: Done = bench.client.act(&pause).await.good();
+    assert!(done.message.ends_with("already"), "{}", done.message);
+    bench.create("web").await;
+    let detail: ControllerDetail = until(async || {
+        let detail: ControllerDetail = bench.client.get(MAPS).await.good();
+        let mut keys = detail.queued.iter();
+        let is_waiting = keys.any(|it| it.key == "default/web" && it.state == "waiting");
+        is_waiting.then_some(detail)
+    })
+    .await;
+    let handler = &detail.controller.handlers[0];
+    assert_eq!(handler.held.as_deref(), Some("paused"));
+    assert!(handler.waiting > 0);
+    let queued = detail.queued.iter().find(|it| it.key == "default/web");
+    let lane = &queued.expect("it is there").lanes[0];
+    let waits = lane.waits_for.as_deref();
+    assert_eq!((&*lane.handler, waits), ("log", Some("resume")));
+    let key: KeyDetail = bench
+        .client
+        .get(&format!("{MAPS}/keys/default~web"))
+        .await
+        .good();
+    assert_eq!(key.queued.expect("it waits").state, "waiting");
+    let resume = Action::Resume {
+        kind: maps(),
+        handler: "log".to_owned(),
+    };
+    let done: Done = bench.client.act(&resume).await.good();
+    assert_eq!(done.message, "log of v1 ConfigMap is called again");
+    until(async || {
+        let key: KeyDetail = bench
+            .client
+            .get(&format!("{MAPS}/keys/default~web"))
+            .await
+            .good();
+        (!key.runs.is_empty() && key.queued.is_none()).then_some(())
+    })
+    .await;
+    let unknown = Action::Pause {
+        kind: maps(),
+        handler: "x".to_owned(),
+    };
+    let refused = bench.client.act(&unknown).await.refused(404);
+    assert!(refused.contains("log"), "{refused}");
+}
+
+#[tokio::test]
+async fn a_kind_is_read_again() {
+    let bench = Bench::with(|console, _| console.actions(true)).await;
+    bench.idle("log");
+    let relist = Action::Relist { kind: maps() };
+    let refused = bench.client.act(&relist).await.refused(409);
+    assert!(refused.contains("does not run"), "{refused}");
+    bench.start().await;
+    let done: Done = bench.client.act(&relist).await.good();
+    assert_eq!(done.message, "all objects of v1 ConfigMap are read again");
+    until(async || {
+        let overview: Overview = bench.client.get("/api/v1/overview").await.good();
+        (overview.caches[0].loads > 1).then_some(())
+    })
+    .await;
 }

@@ -10,4 +10,6 @@ mod canary;
 mod health;
 mod life;
 mod metrics;
+#[cfg(feature = "operator")]
+mod operator;
 mod routes;

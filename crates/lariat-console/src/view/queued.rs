@@ -1,0 +1,34 @@
+//! Keys in queues, and calls that run.
+
+use lariat_controller::{InProgress, QueuedKey, QueuedLane};
+
+use crate::api;
+
+pub(super) fn in_progress(call: &InProgress) -> api::InProgress {
+    api::InProgress {
+        key: call.key.to_string(),
+        handler: call.handler.as_deref().map(str::to_owned),
+        lasts: call.lasts.as_secs_f64(),
+    }
+}
+
+pub(super) fn queued(queued: &QueuedKey) -> api::QueuedKey {
+    // What only waits for handlers is due, and in no queue.
+    let state = queued.state.map_or("waiting", |state| state.as_str());
+    api::QueuedKey {
+        key: queued.key.to_string(),
+        state: state.to_owned(),
+        priority: queued.priority.as_str().to_owned(),
+        due_for: queued.due_for.as_secs_f64(),
+        lanes: queued.lanes.iter().map(lane).collect(),
+    }
+}
+
+fn lane(lane: &QueuedLane) -> api::QueuedLane {
+    api::QueuedLane {
+        handler: lane.handler.as_deref().unwrap_or("*").to_owned(),
+        due_in: lane.due_in.as_secs_f64(),
+        failures: lane.failures,
+        waits_for: lane.waits_for.map(|what| what.as_str().to_owned()),
+    }
+}
