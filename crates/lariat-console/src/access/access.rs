@@ -16,10 +16,14 @@ pub(crate) enum Access {
     /// Who has this token.
     Token(Arc<str>),
     /// Whom the API server knows and allows.
-    Reviews {
-        tokens: Box<TokenReviews>,
-        urls: UrlReviews,
-    },
+    Reviews(Box<Reviews>),
+}
+
+/// The reviews of users.
+#[derive(Clone)]
+pub(crate) struct Reviews {
+    tokens: TokenReviews,
+    urls: UrlReviews,
 }
 
 /// What a request is for.
@@ -63,6 +67,12 @@ impl Permission {
 }
 
 impl Access {
+    /// Lets in whom the API server knows and allows.
+    pub(crate) fn reviews(tokens: TokenReviews) -> Self {
+        let urls = UrlReviews::new(tokens.client());
+        Self::Reviews(Box::new(Reviews { tokens, urls }))
+    }
+
     /// Returns the user who sends a request, if the user has a permission.
     pub(crate) async fn user(
         &self,
@@ -75,8 +85,8 @@ impl Access {
             Self::OnThisMachine | Self::Everyone => Ok(anonymous()),
             Self::Token(expected) if is_same(bearer(headers)?, expected) => Ok(User::new("token")),
             Self::Token(_) => Err(Denied::Unauthenticated("the token is wrong".to_owned())),
-            Self::Reviews { tokens, .. } => {
-                let user = tokens.user(bearer(headers)?).await?;
+            Self::Reviews(reviews) => {
+                let user = reviews.tokens.user(bearer(headers)?).await?;
                 if self.allows(&user, permission).await? {
                     return Ok(user);
                 }
@@ -88,11 +98,11 @@ impl Access {
 
     /// Returns whether a user who was let in has another permission.
     pub(crate) async fn allows(&self, user: &User, permission: Permission) -> Result<bool, Denied> {
-        let Self::Reviews { urls, .. } = self else {
+        let Self::Reviews(reviews) = self else {
             return Ok(true);
         };
         let (verb, path) = permission.rule();
-        Ok(urls.allows(user, verb, path).await?)
+        Ok(reviews.urls.allows(user, verb, path).await?)
     }
 
     /// Returns whether requests need no token, so that pages of other sites could send them.
@@ -102,7 +112,7 @@ impl Access {
 
     /// Returns whether users and their permissions are looked up, so that they may change during a long answer.
     pub(crate) fn is_reviewed(&self) -> bool {
-        matches!(self, Self::Reviews { .. })
+        matches!(self, Self::Reviews(_))
     }
 }
 
@@ -126,7 +136,7 @@ impl fmt::Debug for Access {
             Self::OnThisMachine => "OnThisMachine",
             Self::Everyone => "Everyone",
             Self::Token(_) => "Token",
-            Self::Reviews { .. } => "Reviews",
+            Self::Reviews(_) => "Reviews",
         })
     }
 }

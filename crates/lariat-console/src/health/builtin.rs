@@ -56,7 +56,7 @@ pub(super) fn check(name: &str, liveness: bool, found: Found) -> Check {
     }
 }
 
-fn result(wrong: Vec<String>) -> Found {
+fn result(wrong: &[String]) -> Found {
     if wrong.is_empty() {
         Ok(None)
     } else {
@@ -70,7 +70,7 @@ fn leases(factories: &[Member]) -> Found {
         .iter()
         .filter_map(|member| member.factory.leadership());
     let wrong = leaderships.filter_map(|leadership| leadership.check(LEASE_TOLERANCE).err());
-    result(wrong.collect())
+    result(&wrong.collect::<Vec<_>>())
 }
 
 /// Fails until all caches are filled.
@@ -94,7 +94,7 @@ fn caches(factories: &[Member]) -> Found {
             _ => {}
         }
     }
-    result(wrong)
+    result(&wrong)
 }
 
 /// Fails while a filled cache is without a watch.
@@ -116,7 +116,7 @@ fn watches(factories: &[Member], limit: Duration) -> Found {
             wrong.push(member.named(&text));
         }
     }
-    result(wrong)
+    result(&wrong)
 }
 
 /// Fails while a call of a handler takes too long.
@@ -141,7 +141,7 @@ fn handlers(factories: &[Member], limit: Duration) -> Found {
             }
         }
     }
-    result(wrong)
+    result(&wrong)
 }
 
 /// Names guards that have tripped.

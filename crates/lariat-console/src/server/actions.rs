@@ -7,7 +7,7 @@ use axum::extract::{Request, State};
 use axum::http::request::Parts;
 use http::header;
 use lariat_cache::Metadata;
-use lariat_controller::{Enqueue, SharedController};
+use lariat_controller::{Enqueue, SharedController, UnknownHandler};
 use lariat_core::{ObjectKey, without_values};
 use tokio::time;
 
@@ -114,7 +114,7 @@ fn enqueue(
 
 fn pause(state: &ServerState, kind: &KindRef, handler: &str) -> Result<String, Refusal> {
     let controller = controller(state, kind)?;
-    let is_new = controller.pause(handler).map_err(unknown)?;
+    let is_new = controller.pause(handler).map_err(|error| unknown(&error))?;
     let already = if is_new { "" } else { " already" };
     Ok(format!(
         "{handler} of {} is paused{already}",
@@ -124,7 +124,9 @@ fn pause(state: &ServerState, kind: &KindRef, handler: &str) -> Result<String, R
 
 fn resume(state: &ServerState, kind: &KindRef, handler: &str) -> Result<String, Refusal> {
     let controller = controller(state, kind)?;
-    let was_paused = controller.resume(handler).map_err(unknown)?;
+    let was_paused = controller
+        .resume(handler)
+        .map_err(|error| unknown(&error))?;
     let gvk = controller.gvk();
     if was_paused {
         Ok(format!("{handler} of {gvk} is called again"))
@@ -133,7 +135,7 @@ fn resume(state: &ServerState, kind: &KindRef, handler: &str) -> Result<String, 
     }
 }
 
-fn unknown(error: impl ToString) -> Refusal {
+fn unknown(error: &UnknownHandler) -> Refusal {
     Refusal::not_found(error.to_string())
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lariat_controller::metrics::prometheus_client::registry::Registry;
-use lariat_http::{TokenReviews, UrlReviews};
+use lariat_http::TokenReviews;
 use tokio::net::TcpListener;
 use tokio::runtime::Handle;
 
@@ -104,10 +104,7 @@ impl Console {
     /// `tokenreviews.authentication.k8s.io` and `subjectaccessreviews.authorization.k8s.io`. Answers are used for a
     /// minute, refusals for ten seconds. While the API server cannot be asked, the answer is 503.
     pub fn token_reviews(self, reviews: TokenReviews) -> Self {
-        self.access(Access::Reviews {
-            urls: UrlReviews::new(reviews.client()),
-            tokens: Box::new(reviews),
-        })
+        self.access(Access::reviews(reviews))
     }
 
     /// Lets in everyone who can reach the address.

@@ -131,10 +131,10 @@ async fn role(bench: &Bench, name: &str, rules: &[&Json]) {
     roles
         .create(
             &PostParams::default(),
-            &serde_json::from_value(role).unwrap(),
+            &serde_json::from_value(role).expect("it is created"),
         )
         .await
-        .unwrap();
+        .expect("it is created");
     let binding = json!({
         "metadata": {"name": name},
         "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name},
@@ -144,10 +144,10 @@ async fn role(bench: &Bench, name: &str, rules: &[&Json]) {
     bindings
         .create(
             &PostParams::default(),
-            &serde_json::from_value(binding).unwrap(),
+            &serde_json::from_value(binding).expect("it is created"),
         )
         .await
-        .unwrap();
+        .expect("it is created");
 }
 
 #[tokio::test]

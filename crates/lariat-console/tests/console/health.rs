@@ -5,12 +5,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ConfigMap;
-use lariat_console::HealthCheck;
-use lariat_console::api::{Check, Health};
-use lariat_controller::{Context, HandlerResult, Outcome};
+use lariat_console::api::{Check, Health, Overview};
+use lariat_console::{Console, HealthCheck, Serve};
+use lariat_controller::{Context, HandlerResult, Lease, Outcome, SharedControllerFactory};
+use tokio::net::TcpStream;
 use tokio::sync::Notify;
+use tokio::task::JoinSet;
 
 use crate::bench::{Bench, until};
+use crate::client::Client;
 
 async fn check(bench: &Bench, name: &str) -> Check {
     let health: Health = bench.client.get("/api/v1/health").await.good();
@@ -27,9 +30,8 @@ async fn answers(bench: &Bench, path: &str, status: u16) -> String {
     .await
 }
 
-#[tokio::test]
-async fn a_program_is_ready_when_its_caches_are_filled_and_until_it_stops() {
-    let bench = Bench::with(|console, _| console.stuck_after(Duration::from_secs(600))).await;
+/// Registers a handler whose calls end when they are notified.
+fn waiting(bench: &Bench, name: &str) -> Arc<Notify> {
     let end = Arc::new(Notify::new());
     let waits = Arc::clone(&end);
     let handler = move |_: Context<ConfigMap>| {
@@ -39,23 +41,27 @@ async fn a_program_is_ready_when_its_caches_are_filled_and_until_it_stops() {
             HandlerResult::Ok(Outcome::done())
         }
     };
-    bench.maps.register_handler("wait", handler).unwrap();
+    let registered = bench.maps.register_handler(name, handler);
+    registered.expect("registered");
+    end
+}
+
+#[tokio::test]
+async fn a_program_is_ready_when_its_caches_are_filled() {
+    let bench = Bench::new().await;
+    bench.idle("log");
     let body = answers(&bench, "/readyz", 500).await;
-    assert!(
-        body.contains("[-]caches failed: the factory is not started\n"),
-        "{body}"
-    );
-    assert!(
-        body.contains("[+]ping ok\n") && body.ends_with("readyz check failed\n"),
-        "{body}"
-    );
+    let expected = "[-]caches failed: the factory is not started\n";
+    assert!(body.contains(expected), "{body}");
+    assert!(body.contains("[+]ping ok\n"), "{body}");
+    assert!(body.ends_with("readyz check failed\n"), "{body}");
     for path in ["/livez", "/healthz", "/readyz?exclude=caches"] {
         assert_eq!(answers(&bench, path, 200).await, "ok");
     }
     // Caches that cannot be filled are named.
     let partition = bench.cluster.faults().partition("");
     let factory = bench.factory.clone();
-    let start = tokio::task::JoinSet::from_iter([async move { factory.start(1).await }]);
+    let start = JoinSet::from_iter([async move { factory.start(1).await }]);
     let body = until(async || {
         let text = bench.client.get("/readyz/caches").await.text;
         text.contains("v1 ConfigMap is").then_some(text)
@@ -64,40 +70,50 @@ async fn a_program_is_ready_when_its_caches_are_filled_and_until_it_stops() {
     assert!(body.starts_with("caches failed: v1 ConfigMap is"), "{body}");
     assert_eq!(bench.client.get("/livez").await.text, "ok");
     bench.cluster.faults().remove(partition);
-    bench.create("web").await;
     for started in start.join_all().await {
         started.unwrap();
     }
     assert_eq!(answers(&bench, "/readyz", 200).await, "ok");
     let body = bench.client.get("/readyz?verbose").await.text;
-    for line in [
-        "[+]caches ok",
-        "[+]watches ok",
-        "[+]handlers ok",
-        "[+]leases ok",
-        "[+]shutdown ok",
+    for name in [
+        "ping", "leases", "caches", "watches", "handlers", "guards", "shutdown",
     ] {
-        assert!(body.lines().any(|it| it == line), "{body}");
+        let line = format!("[+]{name} ok");
+        assert!(body.lines().any(|it| it == line), "{line} in {body}");
     }
-    // During the stop, which waits for the call, the program is not ready, and alive.
+}
+
+#[tokio::test]
+async fn a_program_that_stops_is_alive_and_not_ready() {
+    let bench = Bench::new().await;
+    let end = waiting(&bench, "wait");
+    bench.create("web").await;
+    bench.factory.start(1).await.unwrap();
+    let is_called = async || {
+        let overview: Overview = bench.client.get("/api/v1/overview").await.good();
+        (overview.controllers[0].queue.processing > 0).then_some(())
+    };
+    until(is_called).await;
     let factory = bench.factory.clone();
-    let stop = tokio::task::JoinSet::from_iter([async move { factory.stop().await }]);
+    let stop = JoinSet::from_iter([async move { factory.stop().await }]);
+    // The stop waits for the calls.
     let body = answers(&bench, "/readyz", 500).await;
-    assert!(
-        body.contains("[-]shutdown failed: the program is stopping\n"),
-        "{body}"
-    );
+    let expected = "[-]shutdown failed: the program is stopping\n";
+    assert!(body.contains(expected), "{body}");
     assert_eq!(bench.client.get("/healthz").await.text, "ok");
-    end.notify_one();
+    let mut ends = JoinSet::from_iter([async move {
+        loop {
+            end.notify_waiters();
+            tokio::task::yield_now().await;
+        }
+    }]);
     for stopped in stop.join_all().await {
         stopped.unwrap();
     }
+    ends.shutdown().await;
     bench.server.ended().await;
-    assert!(
-        tokio::net::TcpStream::connect(bench.server.address())
-            .await
-            .is_err()
-    );
+    let refused = TcpStream::connect(bench.server.address()).await;
+    assert!(refused.is_err());
 }
 
 #[tokio::test]
@@ -121,28 +137,25 @@ async fn a_lost_watch_is_named() {
 #[tokio::test]
 async fn a_stuck_handler_is_named() {
     let bench = Bench::with(|console, _| console.stuck_after(Duration::ZERO)).await;
-    let end = Arc::new(Notify::new());
-    let waits = Arc::clone(&end);
-    let handler = move |_: Context<ConfigMap>| {
-        let waits = Arc::clone(&waits);
-        async move {
-            waits.notified().await;
-            HandlerResult::Ok(Outcome::done())
-        }
-    };
-    bench.maps.register_handler("stuck", handler).unwrap();
+    let end = waiting(&bench, "stuck");
     bench.start().await;
-    answers(&bench, "/readyz", 200).await;
     bench.create("web").await;
     let body = answers(&bench, "/readyz/handlers", 500).await;
-    assert!(body.contains("ConfigMap"), "{body}");
+    assert!(
+        body.contains("the handler stuck of v1 ConfigMap has been running for"),
+        "{body}"
+    );
     assert_eq!(
         bench.client.get("/livez").await.text,
         "ok",
         "a restart mends nothing"
     );
-    end.notify_one();
-    answers(&bench, "/readyz", 200).await;
+    until(async || {
+        end.notify_waiters();
+        let answer = bench.client.get("/readyz").await;
+        (answer.status == 200).then_some(())
+    })
+    .await;
 }
 
 #[tokio::test]
@@ -173,4 +186,40 @@ async fn checks_of_the_program_are_among_the_others() {
     );
     let found = check(&bench, "disk").await;
     assert!(!found.ok && found.liveness);
+}
+
+#[tokio::test]
+async fn a_lease_is_shown_with_its_holder() {
+    let cluster = lariat_cluster::Cluster::builder().start().await.unwrap();
+    let builder = SharedControllerFactory::builder(cluster.client());
+    let lease = Lease::new("shop").identity("me");
+    let factory = builder.leader_election(lease).build();
+    let handler = |_: Context<ConfigMap>| async { HandlerResult::Ok(Outcome::done()) };
+    let maps = factory.for_object::<ConfigMap>();
+    maps.register_handler("log", handler).unwrap();
+    let server = factory.serve(Console::on("127.0.0.1:0")).unwrap();
+    let client = Client::new(server.address());
+    let standing = async || {
+        let overview: Overview = client.get("/api/v1/overview").await.good();
+        overview.leases[0].clone()
+    };
+    assert_eq!(standing().await.state, "standby");
+    factory.start(1).await.unwrap();
+    let lease = until(async || {
+        let lease = standing().await;
+        (lease.state == "leading").then_some(lease)
+    })
+    .await;
+    assert_eq!(
+        (&*lease.identity, lease.holder.as_deref()),
+        ("me", Some("me"))
+    );
+    assert!(
+        lease.lease.ends_with("/shop") && lease.acquired == 1,
+        "{lease:?}"
+    );
+    let probe = client.get("/livez/leases").await;
+    assert_eq!((probe.status, &*probe.text), (200, "ok"));
+    factory.stop().await.unwrap();
+    server.ended().await;
 }

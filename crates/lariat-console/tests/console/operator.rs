@@ -25,12 +25,14 @@ struct Reaper {
 
 /// Starts an operator that deletes every ConfigMap.
 async fn reaper(only_plans: bool) -> Reaper {
-    let cluster = Cluster::builder().start().await.unwrap();
+    let cluster = Cluster::builder().start().await.expect("it works");
     let api = Api::<ConfigMap>::namespaced(cluster.client(), "default");
     for name in ["a", "b", "c"] {
         let map = json!({"metadata": {"name": name}});
-        let map = serde_json::from_value(map).unwrap();
-        api.create(&PostParams::default(), &map).await.unwrap();
+        let map = serde_json::from_value(map).expect("it works");
+        api.create(&PostParams::default(), &map)
+            .await
+            .expect("it works");
     }
     let factory = SharedControllerFactory::builder(cluster.client()).build();
     let mut operator = Operator::new("reaper", &factory);
@@ -54,10 +56,10 @@ async fn reaper(only_plans: bool) -> Reaper {
     let guard = Guard::new().deletes(Budget::rate(1, Duration::MAX));
     let maps = factory.for_object::<ConfigMap>();
     let reconciler = operator.reconciler("maps", &maps).guard(guard);
-    reconciler.register(reap).unwrap();
+    reconciler.register(reap).expect("it works");
     let console = Console::on("127.0.0.1:0").actions(true);
-    let server = operator.serve(console).unwrap();
-    operator.start(1).await.unwrap();
+    let server = operator.serve(console).expect("it works");
+    operator.start(1).await.expect("it works");
     Reaper {
         _cluster: cluster,
         operator,
