@@ -17,8 +17,8 @@ tokio::task_local! {
 /// The handler call that a task runs.
 #[derive(Clone)]
 pub(crate) struct Caller {
-    /// The object that the handler was called for.
-    subject: Arc<Subject>,
+    gvk: Gvk,
+    key: ObjectKey,
     handler: Arc<str>,
     /// The length of the chain of runs that led to this one, each caused by a write of the run before. Counted from the
     /// last run that made progress.
@@ -34,7 +34,8 @@ pub(crate) struct Caller {
 impl Caller {
     pub(crate) fn new(gvk: Gvk, key: ObjectKey, handler: Arc<str>) -> Self {
         Self {
-            subject: Arc::new(Subject { gvk, key }),
+            gvk,
+            key,
             handler,
             chain: 0,
             step: None,
@@ -45,17 +46,22 @@ impl Caller {
 
     /// Returns the key the handler was called for.
     pub(crate) fn key(&self) -> &ObjectKey {
-        &self.subject.key
+        &self.key
     }
 
     /// Returns the kind of the handler.
     pub(crate) fn gvk(&self) -> &Gvk {
-        &self.subject.gvk
+        &self.gvk
     }
 
     /// Returns the object that the handler was called for.
-    pub(crate) fn subject(&self) -> &Arc<Subject> {
-        &self.subject
+    ///
+    /// It is made for each write and each enqueue, so that a call without them allocates nothing.
+    pub(crate) fn subject(&self) -> Arc<Subject> {
+        Arc::new(Subject {
+            gvk: self.gvk.clone(),
+            key: self.key.clone(),
+        })
     }
 
     /// Sets the chain that led to the run, and the run as a step of it.

@@ -11,6 +11,7 @@ use lariat_controller::{Context, HandlerResult, Lease, Outcome, SharedController
 use tokio::net::TcpStream;
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
+use tokio::time;
 
 use crate::bench::{Bench, until};
 use crate::client::Client;
@@ -104,7 +105,7 @@ async fn a_program_that_stops_is_alive_and_not_ready() {
     let mut ends = JoinSet::from_iter([async move {
         loop {
             end.notify_waiters();
-            tokio::task::yield_now().await;
+            time::sleep(Duration::from_millis(5)).await;
         }
     }]);
     for stopped in stop.join_all().await {

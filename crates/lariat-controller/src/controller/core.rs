@@ -226,7 +226,7 @@ impl ControllerCore {
             by: caller.map(|caller| caller.name(self.gvk())),
             reason: request.because.clone(),
             at: request.at,
-            during: caller.map(|caller| Arc::clone(caller.subject())),
+            during: caller.map(Caller::subject),
         }
     }
 

@@ -80,7 +80,7 @@ pub(crate) fn cause(change: &Change, caller: Option<&Caller>, of: &Gvk, reader: 
         from: old.map(|old| old.version().clone()),
         to: new.version().clone(),
         chain: caller.leads_to(),
-        during: Arc::clone(caller.subject()),
+        during: caller.subject(),
     }
 }
 
