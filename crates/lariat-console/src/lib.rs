@@ -22,23 +22,40 @@
 //!
 //! | feature | adds |
 //! |---|---|
+//! | `server` (default) | [`Console`] and all of the above; without it there are the types of the JSON API |
 //! | `operator` (default) | [`Serve`] for operators, with their guards and plans |
+//! | `logging` | `logging`: logs for people or as JSON, which need no console |
+//! | `otlp` | `logging::Otlp`: spans for an OpenTelemetry collector |
 
 pub mod api;
+#[cfg(feature = "logging")]
+pub mod logging;
+#[cfg(feature = "server")]
 mod page;
+#[cfg(feature = "server")]
 mod recent;
+#[cfg(feature = "server")]
 mod text;
 
+#[cfg(feature = "server")]
 mod members;
 
+#[cfg(feature = "server")]
 mod access;
+#[cfg(feature = "server")]
 mod health;
+#[cfg(feature = "server")]
 mod samples;
 
+#[cfg(feature = "server")]
 mod view;
 
+#[cfg(feature = "server")]
 mod server;
 
+#[cfg(feature = "server")]
 pub use health::HealthCheck;
+#[cfg(feature = "server")]
 pub use lariat_http::TokenReviews;
+#[cfg(feature = "server")]
 pub use server::{Console, ConsoleServer, LogFilter, Observed, Serve, ServeError};

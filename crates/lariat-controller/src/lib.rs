@@ -72,13 +72,14 @@ pub use factory::{
 pub use gate::{Gate, HandlerWrite};
 pub use handler::{
     Call, Context, Handler, HandlerError, HandlerOptions, HandlerResult, Ignore, Middleware, Next,
-    Outcome, Predicate, Resync, RetryAfter, Terminal, Timeout, Tracing, WithOptions,
+    Outcome, Predicate, Resync, RetryAfter, Terminal, Timeout, WithOptions,
 };
 pub use lariat_cache::FlightRecorder;
 pub use lariat_lease::{
     Fenced, Leadership, Lease, LeaseError, LeaseStatus, ShardKey, Sharding, Shards, Share, Standing,
 };
 pub use many::{AllKinds, KindsRegistration};
+pub use panics::log_panics;
 pub use related::{Related, Relation};
 pub use sentinel::{HotLoop, Pattern, Sentinel};
 pub use snapshot::{FailingKey, InProgress, QueuedKey, QueuedKeys, QueuedLane, WaitsFor};

@@ -7,8 +7,10 @@ use std::ffi::OsStr;
 use std::future::{Future, poll_fn};
 use std::panic::{self, PanicHookInfo};
 use std::pin::pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Once, OnceLock};
 use std::task::Context;
+use std::thread;
 use std::time::Duration;
 
 use lariat_core::{clock, without_credentials};
@@ -83,6 +85,15 @@ impl Panicked {
         }
     }
 
+    /// Logs a panic outside of calls.
+    fn log(&self) {
+        let (at, backtrace) = (&self.at, self.backtrace());
+        let backtrace = backtrace.as_ref().map(tracing::field::display);
+        let thread = thread::current();
+        let thread = thread.name();
+        tracing::error!(%at, thread, backtrace, "panicked: {}", self.text);
+    }
+
     /// Returns the backtrace as text, if there is one.
     pub(crate) fn backtrace(&self) -> Option<String> {
         let text = self.backtrace.as_ref()?.to_string();
@@ -91,6 +102,19 @@ impl Panicked {
             _ => trimmed(&text),
         })
     }
+}
+
+/// Whether panics outside of calls are logged too.
+static LOGS_ALL: AtomicBool = AtomicBool::new(false);
+
+/// Logs all panics of the program, instead of printing them on stderr.
+///
+/// Each is one error in the log, with its place and, if `RUST_BACKTRACE` is set, a backtrace. Those of handlers are
+/// always logged, with the failure of their call. A panic is printed as before if the program has set a panic hook of
+/// its own, and while nothing logs errors.
+pub fn log_panics() {
+    LOGS_ALL.store(true, Ordering::Relaxed);
+    note();
 }
 
 /// Installs a panic hook that records panics of handlers, for the log.
@@ -104,9 +128,12 @@ pub(crate) fn note() {
         let is_standard = is_same(&before, &standard);
         panic::set_hook(Box::new(move |info| {
             let is_in_call = current::is_in_call();
-            let is_shown = !(is_in_call && is_standard && tracing::enabled!(tracing::Level::ERROR));
+            let is_ours = is_in_call || LOGS_ALL.load(Ordering::Relaxed);
+            let is_shown = !(is_ours && is_standard && tracing::enabled!(tracing::Level::ERROR));
             if is_in_call {
                 LAST.set(Some(look_at(info, is_shown)));
+            } else if !is_shown {
+                look_at(info, is_shown).log();
             }
             if is_shown {
                 before(info);
@@ -179,11 +206,19 @@ const ABOVE: [&str; 6] = [
     "core::option::",
 ];
 
-/// Frames by which a call gets from the worker to the handler.
+/// Frames by which a call gets from the worker to the handler. Without full debug information they have no such names,
+/// but files.
 const BELOW: [&str; 3] = [
     "lariat_controller::handler::handler::Viewed<",
     "lariat_controller::handler::call::",
     "lariat_controller::controller::guard::",
+];
+
+/// The files of these frames, in the folder of the crate.
+const BELOW_FILES: [&str; 3] = [
+    "/src/handler/handler.rs:",
+    "/src/handler/call.rs:",
+    "/src/controller/guard.rs:",
 ];
 
 /// Returns the frames between the panic and the worker.
@@ -206,7 +241,14 @@ fn trimmed(backtrace: &str) -> String {
         let rest = frames[hook..].iter();
         hook + rest.take_while(|frame| has(frame, &ABOVE)).count()
     });
-    let length = frames[begin..].iter().position(|frame| has(frame, &BELOW));
+    let is_below = |frame: &Vec<&str>| {
+        let file = frame
+            .get(1)
+            .filter(|file| file.contains("lariat-controller"));
+        has(frame, &BELOW)
+            || file.is_some_and(|file| BELOW_FILES.iter().any(|each| file.contains(each)))
+    };
+    let length = frames[begin..].iter().position(is_below);
     let end = length.map_or(frames.len(), |length| begin + length);
     frames[begin..end].concat().join("\n")
 }
@@ -239,6 +281,13 @@ mod tests {
             "   4: app::work\n             at ./src/main.rs:7:9\n   5: app::main::{{closure}}"
         );
         assert_eq!(trimmed("no frames"), "no frames");
+        let text = "   0: std::panicking::panic\n   1: {async_fn#0}\n             at ./src/handler/call.rs:7:9\n   \
+            2: {async_block#0}<app::f>\n             at /x/lariat-controller-0.1.0/src/handler/handler.rs:89:71\n   \
+            3: {async_fn#0}\n             at /x/lariat-controller-0.1.0/src/handler/call.rs:218:44\n";
+        assert_eq!(
+            trimmed(text),
+            "   1: {async_fn#0}\n             at ./src/handler/call.rs:7:9"
+        );
     }
 
     #[test]

@@ -33,6 +33,8 @@
 //! | `sql-http` | `lariat::sql::http`, which serves these queries over HTTP |
 //! | `sql-postgres` | `lariat::sql::Postgres`, the same in a PostgreSQL database that replicas share |
 //! | `console` | `lariat::console`, metrics, probes and a console over HTTP; enables `metrics` |
+//! | `logging` | `lariat::logging`, logs for people or as JSON, with a filter that can be changed at run time |
+//! | `otlp` | `lariat::logging::Otlp`, which exports spans to an OpenTelemetry collector |
 //! | `metrics` | `lariat::metrics`, Prometheus metrics through `prometheus-client` |
 
 pub mod prelude;
@@ -45,8 +47,8 @@ pub use lariat_controller::{
     KindsRegistration, Leadership, Lease, LeaseError, LeaseStatus, Middleware, Next, Outcome,
     Pattern, Predicate, RegisterError, Registration, Related, Relation, Resync, RetryAfter,
     RunError, RunRecord, Sentinel, ShardKey, Sharding, Shards, Share, SharedController,
-    SharedControllerFactory, Standing, StartError, StopError, Terminal, Timeout, Tracing,
-    Transaction, Unfinished,
+    SharedControllerFactory, Standing, StartError, StopError, Terminal, Timeout, Transaction,
+    Unfinished,
 };
 
 pub use lariat_cache::{
@@ -139,6 +141,13 @@ pub mod console {
     pub use lariat_console::*;
 }
 
+/// Logs for people and for machines, and the export of spans.
+#[cfg(feature = "logging")]
+#[doc(inline)]
+pub use lariat_console::logging;
+
+pub use lariat_controller::log_panics;
+
 /// An in-memory Kubernetes API server, for tests and demos.
 #[cfg(feature = "cluster")]
 pub mod cluster {
@@ -164,3 +173,8 @@ pub use kube;
 #[cfg(all(doctest, feature = "cluster", feature = "operator"))]
 #[doc = include_str!("../../../README.md")]
 struct Readme;
+
+/// Compiles the programs in the guide to logs and spans.
+#[cfg(all(doctest, feature = "otlp"))]
+#[doc = include_str!("../../../docs/tracing.md")]
+struct TracingGuide;

@@ -219,13 +219,7 @@ impl fmt::Display for PendingWrite<'_> {
         write!(f, "{} ", self.verb())?;
         match self.gvk() {
             Some(gvk) => write!(f, "{gvk}")?,
-            None => {
-                let path = self
-                    .api_path()
-                    .trim_start_matches("/apis/")
-                    .trim_start_matches("/api/");
-                write!(f, "{path} {}", self.plural())?;
-            }
+            None => write!(f, "{}", self.write.resource())?,
         }
         match (self.key(), self.namespace()) {
             (Some(key), _) => write!(f, " {key}")?,
@@ -276,10 +270,7 @@ pub(super) fn pass(
     request: &mut Request<Body>,
     options: Option<&Bytes>,
 ) -> Result<Option<Box<dyn WriteReceipt>>, BoxError> {
-    if QUESTIONS
-        .iter()
-        .any(|path| write.api_path.starts_with(path))
-    {
+    if is_question(write) {
         return Ok(None);
     }
     let pending = PendingWrite {
@@ -306,6 +297,12 @@ pub(super) fn pass(
             .into())
         }
     }
+}
+
+/// Returns whether a request asks something by a POST, and stores nothing.
+pub(super) fn is_question(write: &Write) -> bool {
+    let path = &write.api_path;
+    QUESTIONS.iter().any(|group| path.starts_with(group))
 }
 
 /// Turns a request into a dry run.

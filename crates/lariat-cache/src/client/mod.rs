@@ -17,6 +17,7 @@ mod request;
 mod shared;
 mod single;
 mod socket;
+mod span;
 mod tls;
 mod write;
 

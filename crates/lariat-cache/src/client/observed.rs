@@ -11,11 +11,13 @@ use http::{HeaderMap, HeaderValue, Request, Response, header};
 use http_body_util::BodyExt;
 use kube::client::Body;
 use tower::{BoxError, Service};
+use tracing::{Instrument, Span};
 
 use super::answer;
 use super::gate::{self, WriteEnd, WriteGate};
 use super::identity::ClientIdentity;
 use super::multiplex;
+use super::span;
 use super::write::{OF_THE_OBJECT, Sent, Write, WriteObserver, WriteVerb};
 use crate::requests::CountedClient;
 
@@ -45,64 +47,100 @@ impl Service<Request<Body>> for Observed {
             request.headers_mut().append(name, value.clone());
         }
         self.identity.sign(&mut request);
-        let mut write = Write::of(&request);
-        let (client, observer) = (self.client.clone(), Arc::clone(&self.observer));
-        let (gate, limit) = (Arc::clone(&self.gate), self.answer_timeout);
+        let write = Write::of(&request);
+        let sending = Sending {
+            client: self.client.clone(),
+            observer: Arc::clone(&self.observer),
+            gate: Arc::clone(&self.gate),
+            limit: self.answer_timeout,
+        };
         Box::pin(async move {
-            let mut options = None;
-            if let Some(write) = write.as_mut().filter(|write| write.is_deletion()) {
-                // The options of a deletion, and so whether it is a dry run, are in its body.
-                let (parts, body) = request.into_parts();
-                let bytes: Bytes = body.collect().await?.to_bytes();
-                write.read_options(&bytes);
-                request = Request::from_parts(parts, Body::from(bytes.clone()));
-                options = Some(bytes);
-            }
-            // Here rather than at the creation of the request: this runs on the task of the caller.
-            let receipt = match (&mut write, gate.get()) {
-                (Some(write), Some(gate)) => {
-                    gate::pass(&**gate, &*observer, write, &mut request, options.as_ref())?
-                }
-                _ => None,
-            };
-            let is_dry_run = write.as_ref().is_some_and(|write| write.is_dry_run);
-            let judged = write.as_ref().filter(|_| is_dry_run && receipt.is_some());
-            let look = judged.and_then(|write| read_of(write, &request));
-            let live = live(&client, look).await;
-            let write = write.filter(Write::shows);
-            let sent = write.as_ref().map(|write| Sent::now(write, &*observer));
-            let response = match answer::send(&client, request, limit).await {
-                Ok(response) => response,
-                Err(error) => {
-                    // If the request may have reached the server, its result is unknown and the receipt is dropped.
-                    let receipt = receipt.filter(|_| was_not_sent(&*error));
-                    if let Some(receipt) = receipt {
-                        receipt.ended(&WriteEnd::NotSent);
-                    }
-                    return Err(error);
-                }
-            };
-            let status = response.status();
-            let write = write.filter(|_| status.is_success());
-            let is_wanted = write.is_some() || receipt.is_some();
-            let (response, body) = if is_wanted && is_json(&response) {
-                read(response).await?
-            } else {
-                (response, None)
-            };
-            if let Some((write, body)) = write.zip(body.as_ref()) {
-                observer.wrote(&write, body, sent.unwrap_or_default());
-            }
-            if let Some(receipt) = receipt {
-                receipt.ended(&WriteEnd::Answered {
-                    status,
-                    body: body.as_deref(),
-                    before: live.as_deref(),
-                    is_dry_run,
-                });
-            }
-            Ok(response)
+            // Here rather than above: this runs on the task of the caller, in whose span the write is.
+            let span = span::of(write.as_ref(), &*sending.observer);
+            let sent = sending.send(request, write, &span);
+            let result = sent.instrument(span.clone()).await;
+            span::ended(&span, &result);
+            result
         })
+    }
+}
+
+/// What sends a request.
+struct Sending {
+    client: CountedClient,
+    observer: Arc<dyn WriteObserver>,
+    gate: Arc<OnceLock<Arc<dyn WriteGate>>>,
+    limit: Duration,
+}
+
+impl Sending {
+    async fn send(
+        self,
+        mut request: Request<Body>,
+        mut write: Option<Write>,
+        span: &Span,
+    ) -> Result<Response<Body>, BoxError> {
+        let mut options = None;
+        if let Some(write) = write.as_mut().filter(|write| write.is_deletion()) {
+            // The options of a deletion, and so whether it is a dry run, are in its body.
+            let (parts, body) = request.into_parts();
+            let bytes: Bytes = body.collect().await?.to_bytes();
+            write.read_options(&bytes);
+            request = Request::from_parts(parts, Body::from(bytes.clone()));
+            options = Some(bytes);
+        }
+        // Here rather than at the creation of the request: this runs on the task of the caller.
+        let receipt = match (&mut write, self.gate.get()) {
+            (Some(write), Some(gate)) => gate::pass(
+                &**gate,
+                &*self.observer,
+                write,
+                &mut request,
+                options.as_ref(),
+            )?,
+            _ => None,
+        };
+        let is_dry_run = write.as_ref().is_some_and(|write| write.is_dry_run);
+        let judged = write.as_ref().filter(|_| is_dry_run && receipt.is_some());
+        let look = judged.and_then(|write| read_of(write, &request));
+        let live = live(&self.client, look).await;
+        let write = write.filter(Write::shows);
+        let sent = write
+            .as_ref()
+            .map(|write| Sent::now(write, &*self.observer));
+        let response = match answer::send(&self.client, request, self.limit).await {
+            Ok(response) => response,
+            Err(error) => {
+                // If the request may have reached the server, its result is unknown and the receipt is dropped.
+                let receipt = receipt.filter(|_| was_not_sent(&*error));
+                if let Some(receipt) = receipt {
+                    receipt.ended(&WriteEnd::NotSent);
+                }
+                return Err(error);
+            }
+        };
+        let status = response.status();
+        span.record("status", status.as_u16());
+        let write = write.filter(|_| status.is_success());
+        let is_wanted = write.is_some() || receipt.is_some();
+        let (response, body) = if is_wanted && is_json(&response) {
+            read(response).await?
+        } else {
+            (response, None)
+        };
+        if let Some((write, body)) = write.zip(body.as_ref()) {
+            span::creates(span, &write, body);
+            self.observer.wrote(&write, body, sent.unwrap_or_default());
+        }
+        if let Some(receipt) = receipt {
+            receipt.ended(&WriteEnd::Answered {
+                status,
+                body: body.as_deref(),
+                before: live.as_deref(),
+                is_dry_run,
+            });
+        }
+        Ok(response)
     }
 }
 

@@ -182,6 +182,12 @@ impl Write {
         ObjectKey::namespaced(namespace, &self.name)
     }
 
+    /// Returns group, version and plural as text: `apps/v1 deployments`.
+    pub(super) fn resource(&self) -> String {
+        let path = self.api_path.trim_start_matches("/apis/");
+        format!("{} {}", path.trim_start_matches("/api/"), self.plural)
+    }
+
     pub(super) fn is_deletion(&self) -> bool {
         self.method == Method::DELETE
     }

@@ -22,6 +22,8 @@ pub(super) struct Cursor {
     timeout: Duration,
     /// Whether any event has been received.
     pub(super) has_events: bool,
+    /// The number of lines that were understood.
+    pub(super) lines: u64,
     /// The form of its lines.
     form: LineForm,
     /// The initial list, until all of it has been received.
@@ -84,6 +86,7 @@ impl Reflector {
         {
             outcome = self.event(event, stream, cursor, deltas);
         }
+        cursor.lines += u64::from(outcome.is_ok());
         if let Err(ReflectorError::Malformed { detail, .. }) = &outcome {
             self.progress.unreadable(detail);
             self.record(|_| Reflected::Unreadable {});

@@ -11,6 +11,7 @@ use super::error::ReflectorError;
 use super::intake::Listed;
 use super::page::Item;
 use super::reflector::Reflector;
+use super::span;
 use crate::publish::Phase;
 use crate::store::Listing;
 
@@ -153,6 +154,7 @@ impl Reflector {
             version: version.into(),
             objects: u32::try_from(loading.loaded).unwrap_or(u32::MAX),
         });
+        span::loaded(loading.loaded);
         self.show(&mut loading, None);
         self.publisher.end_listing(&loading.listing, version);
         // A listed object was created again, or is selected again.
@@ -162,8 +164,8 @@ impl Reflector {
         self.progress.reached(version);
         self.progress.loaded();
         if loading.initial {
-            let elapsed = loading.started.elapsed();
-            tracing::info!(kind = %self.progress.gvk(), objects = loading.loaded, ?elapsed, "cache has synced");
+            let elapsed = format!("{:.1?}", loading.started.elapsed());
+            tracing::info!(kind = %self.progress.gvk(), objects = loading.loaded, %elapsed, "cache has synced");
         }
         self.progress.enter(Phase::Synced);
     }

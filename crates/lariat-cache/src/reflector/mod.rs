@@ -20,6 +20,7 @@ mod reflector;
 mod rereads;
 mod server;
 mod source;
+mod span;
 mod stream;
 mod watch;
 

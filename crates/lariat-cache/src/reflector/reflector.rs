@@ -8,6 +8,7 @@ use lariat_core::{ObjectKey, RawObject, ResourceVersion, describe};
 use lariat_flight::{End, Reflected, Stage};
 use tokio::time;
 use tokio_util::sync::CancellationToken;
+use tracing::{Instrument, Span};
 
 use super::error::{self, ReflectorError};
 use super::intake::Intake;
@@ -16,6 +17,7 @@ use super::query::Queries;
 use super::rereads::Rereads;
 use super::server::SharedServer;
 use super::source::{ANSWER_TIMEOUT, Source, SourceBody, SourceRequest};
+use super::span;
 use super::stream::Patience;
 use crate::flight::ReflectorFlight;
 use crate::publish::{Publisher, Reconnect, Segment, Trouble};
@@ -166,7 +168,7 @@ impl Reflector {
                 () = stop.cancelled() => break,
                 () = server.until_restored(), if is_verified => Ok(self.read_again()),
                 () = rereads.next(), if is_watching => Ok(self.reread()),
-                outcome = self.take(step) => outcome,
+                outcome = self.take_in_span(step) => outcome,
             };
             step = match outcome {
                 Ok(next) => next,
@@ -186,6 +188,24 @@ impl Reflector {
             };
         }
         Exit::Stopped
+    }
+
+    async fn take_in_span(&mut self, step: ReflectorStep) -> Result<ReflectorStep, Failure> {
+        let span = self.span(&step);
+        self.take(step).instrument(span).await
+    }
+
+    /// Returns the span of a list or of a watch; a disabled one for a check of the server's history.
+    fn span(&self, step: &ReflectorStep) -> Span {
+        let (kind, namespace) = (self.progress.gvk(), self.reading.namespace.as_deref());
+        match step {
+            ReflectorStep::Load if self.policy.streams(now()) => span::watch(kind, namespace, None),
+            ReflectorStep::Load => span::list(kind, namespace),
+            ReflectorStep::Watch { since } if self.policy.is_verified() => {
+                span::watch(kind, namespace, Some(since))
+            }
+            ReflectorStep::Watch { .. } => Span::none(),
+        }
     }
 
     async fn take(&mut self, step: ReflectorStep) -> Result<ReflectorStep, Failure> {
@@ -259,6 +279,7 @@ impl Reflector {
             lasted,
             state: reflector.policy.state(now),
         });
+        span::ended(end);
         let decision = self.policy.ended(ending, now, jitter);
         self.record(|_| Reflected::Decided {
             next: decision.next,

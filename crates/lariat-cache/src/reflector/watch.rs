@@ -11,6 +11,7 @@ use super::cursor::Cursor;
 use super::error::ReflectorError;
 use super::policy::{self, Decision, Ending, SHORTEST_WATCH};
 use super::reflector::{Failure, Reflector, ReflectorStep};
+use super::span;
 use super::stream::{End as StreamEnd, WatchStream};
 use crate::publish::{Phase, Reconnect};
 
@@ -101,6 +102,7 @@ impl Reflector {
     ) -> Result<ReflectorStep, Failure> {
         let opened = Instant::now();
         let end = self.until_end(&mut stream, &mut cursor).await;
+        span::received(cursor.lines);
         if cursor.is_reread {
             return Ok(self.reread());
         }

@@ -46,6 +46,17 @@ pub struct Console {
     settings: Settings,
 }
 
+#[cfg(feature = "logging")]
+impl LogFilter for crate::logging::LogFilter {
+    fn filter(&self) -> String {
+        self.current()
+    }
+
+    fn set_filter(&self, filter: &str) -> Result<(), String> {
+        self.set(filter).map_err(|error| error.to_string())
+    }
+}
+
 impl Console {
     /// Creates a console that is served on an address, such as `127.0.0.1:9090` or `[::]:9090`.
     ///

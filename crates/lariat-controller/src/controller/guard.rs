@@ -8,6 +8,9 @@ use futures::FutureExt;
 use lariat_cache::CachedObject;
 use lariat_core::{Gvk, ObjectKey, without_credentials};
 use lariat_queue::Priority;
+use tokio::time::Instant;
+use tracing::field::{self, Empty};
+use tracing::{Instrument, Level, Span};
 
 use crate::current::{self, Caller};
 use crate::handler::{Call, Class, HandlerError, HandlerResult, Updated, through};
@@ -73,8 +76,50 @@ impl Answer {
     }
 }
 
-/// Calls a handler through its middleware, and catches panics.
+/// Calls a handler through its middleware in a span, and catches panics.
 pub(super) async fn guarded(call: Call, caller: Caller) -> Answer {
+    let span = span_of(&call);
+    let began = (!span.is_disabled()).then(Instant::now);
+    let answer = called(call, caller).instrument(span.clone()).await;
+    if let Some(began) = began {
+        note(&span, &answer, began.elapsed());
+    }
+    answer
+}
+
+/// Returns the span of a call.
+///
+/// Causes are texts of some length, so they are in it only if anything logs at the debug level.
+fn span_of(call: &Call) -> Span {
+    let is_verbose = tracing::level_enabled!(Level::DEBUG);
+    tracing::info_span!(
+        target: "lariat::run",
+        "run",
+        kind = %call.gvk(),
+        key = %call.key(),
+        handler = call.handler(),
+        run = call.run(),
+        attempt = call.attempt(),
+        causes = is_verbose.then(|| field::display(call.causes())),
+        outcome = Empty,
+        error = Empty,
+    )
+}
+
+/// Notes in its span how a call ended. The span of a cancelled call has no outcome.
+fn note(span: &Span, answer: &Answer, took: Duration) {
+    let outcome = answer.ended.as_str();
+    span.record("outcome", outcome);
+    let error = answer.result.as_ref().err();
+    let error = error.map(|failure| &*failure.text);
+    if let Some(error) = error {
+        span.record("error", error);
+    }
+    tracing::trace!(target: "lariat::run", parent: span, outcome, error, took = format_args!("{took:.1?}"), "called");
+}
+
+/// Calls a handler through its middleware, and catches panics.
+async fn called(call: Call, caller: Caller) -> Answer {
     let (gvk, key) = (call.gvk().clone(), call.key().clone());
     // Encoding the returned object runs the user's code too, so it is inside the guard.
     let answering = async { answer(&gvk, &key, through(call).await) };

@@ -55,11 +55,11 @@ impl FactoryBuilder {
     ///
     /// ```no_run
     /// use std::time::Duration;
-    /// use lariat_controller::{ControllerOptions, HandlerOptions, SharedControllerFactory, Tracing};
+    /// use lariat_controller::{ControllerOptions, HandlerOptions, SharedControllerFactory};
     /// use lariat_core::Gvk;
     ///
     /// # fn example(client: kube::Client) {
-    /// let handlers = HandlerOptions::default().timeout(Duration::from_secs(60)).wrap(Tracing);
+    /// let handlers = HandlerOptions::default().timeout(Duration::from_secs(60));
     /// let factory = SharedControllerFactory::builder(client)
     ///     .default_options(ControllerOptions::default().handlers(handlers))
     ///     .kind_options(Gvk::new("", "v1", "Pod"), ControllerOptions::default().workers(20))

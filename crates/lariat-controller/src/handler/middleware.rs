@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use futures::future::BoxFuture;
 use tokio::time;
-use tracing::Instrument;
 
 use super::call::{AnyMiddleware, Call, HandlerResult, Next};
 use super::error::HandlerError;
@@ -86,32 +85,5 @@ impl Middleware for Timeout {
             Ok(result) => result,
             Err(_) => Err(HandlerError::timed_out(limit)),
         }
-    }
-}
-
-/// Runs each call in a `tracing` span with kind, key, handler, run and attempt.
-///
-/// Everything the handler logs carries these fields.
-///
-/// ```
-/// use lariat_controller::{ControllerOptions, HandlerOptions, Tracing};
-///
-/// let options = ControllerOptions::default().handlers(HandlerOptions::default().wrap(Tracing));
-/// # let _ = options;
-/// ```
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Tracing;
-
-impl Middleware for Tracing {
-    async fn handle(&self, call: Call, next: Next) -> HandlerResult {
-        let span = tracing::info_span!(
-            "handle",
-            kind = %call.gvk(),
-            key = %call.key(),
-            handler = call.handler(),
-            run = call.run(),
-            attempt = call.attempt(),
-        );
-        next.run(call).instrument(span).await
     }
 }

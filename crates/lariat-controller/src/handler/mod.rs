@@ -17,7 +17,7 @@ pub(crate) use error::Class;
 pub use error::{HandlerError, Ignore, RetryAfter, Terminal};
 pub use handler::Handler;
 pub(crate) use handler::Viewed;
-pub use middleware::{Middleware, Timeout, Tracing};
+pub use middleware::{Middleware, Timeout};
 pub use options::{HandlerOptions, Resync};
 pub use outcome::Outcome;
 pub(crate) use outcome::Updated;

@@ -284,9 +284,14 @@ impl HandlerOptions {
     /// Wraps middleware around the handler, inside of middleware that was added before.
     ///
     /// ```
-    /// use lariat_controller::{HandlerOptions, Tracing};
+    /// use lariat_controller::{Call, HandlerOptions, HandlerResult, Next};
     ///
-    /// let options = HandlerOptions::default().wrap(Tracing);
+    /// async fn log(call: Call, next: Next) -> HandlerResult {
+    ///     println!("calling {} for {}", call.handler(), call.key());
+    ///     next.run(call).await
+    /// }
+    ///
+    /// let options = HandlerOptions::default().wrap(log);
     /// # let _ = options;
     /// ```
     pub fn wrap(mut self, middleware: impl Middleware) -> Self {

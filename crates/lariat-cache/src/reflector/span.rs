@@ -1,0 +1,49 @@
+//! The spans of lists and watches.
+
+use lariat_core::{Gvk, ResourceVersion};
+use lariat_flight::End;
+use tracing::Span;
+use tracing::field::{self, Empty, display};
+
+/// Returns the span of a list.
+pub(super) fn list(kind: &Gvk, namespace: Option<&str>) -> Span {
+    tracing::info_span!(
+        target: "lariat::list",
+        "list",
+        %kind,
+        namespace,
+        objects = Empty,
+        end = Empty,
+    )
+}
+
+/// Returns the span of a watch from a version, or of one that loads the kind first.
+pub(super) fn watch(kind: &Gvk, namespace: Option<&str>, since: Option<&ResourceVersion>) -> Span {
+    tracing::info_span!(
+        target: "lariat::watch",
+        "watch",
+        %kind,
+        namespace,
+        since = since.map(field::display),
+        initial = since.is_none().then_some(true),
+        objects = Empty,
+        events = Empty,
+        end = Empty,
+    )
+}
+
+/// Notes how many objects were read, in the span of the current list or watch.
+pub(super) fn loaded(objects: usize) {
+    Span::current().record("objects", objects);
+}
+
+/// Notes how many events were received, in the span of the current watch.
+pub(super) fn received(events: u64) {
+    Span::current().record("events", events);
+}
+
+/// Notes how the current list or watch ended, in its span.
+pub(super) fn ended(end: End) {
+    Span::current().record("end", display(end));
+    tracing::trace!(%end, "ended");
+}

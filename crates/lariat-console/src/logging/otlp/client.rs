@@ -1,0 +1,81 @@
+//! Sends requests to the collector, over HTTP/1.1 without TLS.
+
+use std::fmt;
+use std::io;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use http::{Request, Response};
+use http_body_util::{BodyExt, Full, Limited};
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioExecutor;
+use opentelemetry_http::{HttpClient, HttpError};
+use parking_lot::Mutex;
+use tokio::runtime::{self, Runtime};
+use tokio::time;
+use tracing::subscriber::{NoSubscriber, with_default};
+
+/// The time limit of a request.
+const TIMEOUT: Duration = Duration::from_secs(10);
+
+/// How many bytes of an answer are read at most.
+const MOST: usize = 1024 * 1024;
+
+/// A client with a runtime of its own, which runs on the thread that exports.
+///
+/// So the spans that are left are exported although the runtime of the program has ended, or its only thread waits for
+/// the export.
+pub(super) struct CollectorClient {
+    /// None while it is dropped.
+    runtime: Mutex<Option<Runtime>>,
+    client: Client<HttpConnector, Full<Bytes>>,
+}
+
+impl CollectorClient {
+    pub(super) fn new() -> io::Result<Self> {
+        let runtime = runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()?;
+        Ok(Self {
+            runtime: Mutex::new(Some(runtime)),
+            client: Client::builder(TokioExecutor::new()).build_http(),
+        })
+    }
+
+    async fn send(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
+        let answer = async {
+            let answer = self.client.request(request.map(Full::new)).await?;
+            let (parts, body) = answer.into_parts();
+            let body = Limited::new(body, MOST).collect().await?.to_bytes();
+            Ok(Response::from_parts(parts, body))
+        };
+        time::timeout(TIMEOUT, answer).await?
+    }
+}
+
+#[async_trait]
+impl HttpClient for CollectorClient {
+    async fn send_bytes(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
+        let runtime = self.runtime.lock();
+        let runtime = runtime.as_ref().ok_or("the export has ended")?;
+        // What the client logs would be exported too, and so without end.
+        with_default(NoSubscriber::new(), || runtime.block_on(self.send(request)))
+    }
+}
+
+impl Drop for CollectorClient {
+    fn drop(&mut self) {
+        // Dropping a runtime waits for it, which panics on a thread of another runtime.
+        if let Some(runtime) = self.runtime.get_mut().take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+impl fmt::Debug for CollectorClient {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CollectorClient").finish_non_exhaustive()
+    }
+}
