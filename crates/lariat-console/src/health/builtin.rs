@@ -176,6 +176,9 @@ fn shutdown(factories: &[Member]) -> Found {
         )
     };
     let is_stopping = |member: &Member| member.phase() == FactoryPhase::Stopping;
+    if factories.is_empty() {
+        return Err("there is no factory, or it was dropped".to_owned());
+    }
     let ended = factories.iter().filter(ends).count();
     // A factory that has stopped beside others was given up on purpose, such as that of a removed cluster.
     if ended == factories.len() || factories.iter().any(is_stopping) {

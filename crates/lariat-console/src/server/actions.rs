@@ -35,22 +35,23 @@ pub(super) async fn act(State(state): Shared, request: Request) -> Answered {
         ));
     }
     let user = state.enter(&parts, Permission::Act).await?;
-    let _place = state.place()?;
     if !state.actions {
         let message = "actions are off: the program enables them by `Console::actions(true)`";
         return Err(Refusal::forbidden(message));
     }
     let action = read(&parts, body).await?;
+    let _place = state.place()?;
     let done = apply(&state, &action);
     state.changed().await;
-    let (user, action) = (user.name(), described(&action));
+    let user = user.name();
     match done {
         Ok(message) => {
-            tracing::info!(user, "{action} by the console");
+            tracing::info!(user, "{} by the console", described(&action));
             json(&Done { message })
         }
         Err(refusal) => {
-            tracing::info!(user, "{action} by the console was refused");
+            // Without what was asked for, which may be any text.
+            tracing::info!(user, "an action by the console was refused");
             Err(refusal)
         }
     }
@@ -179,10 +180,12 @@ fn reset_guard(_: &ServerState, number: usize) -> Result<String, Refusal> {
     Err(Refusal::not_found(format!("there is no guard {number}")))
 }
 
-/// Returns an action as the log has it.
+/// Returns an action that was done as the log has it, without line breaks.
 fn described(action: &Action) -> String {
     match action {
-        Action::Enqueue { kind, key, .. } => format!("{} {key} was enqueued", kind.gvk()),
+        Action::Enqueue { kind, key, .. } => {
+            format!("{} {} was enqueued", kind.gvk(), key.escape_debug())
+        }
         Action::Pause { kind, handler } => format!("{handler} of {} was paused", kind.gvk()),
         Action::Resume { kind, handler } => format!("{handler} of {} was resumed", kind.gvk()),
         Action::Relist { kind } => format!("a list of {} was requested", kind.gvk()),
