@@ -30,9 +30,6 @@ done
 for features in "" metrics; do
     cargo check --quiet --package lariat-controller --no-default-features --features "$features"
 done
-for features in "" operator; do
-    cargo check --quiet --package lariat-console --no-default-features --features "$features"
-done
 for features in "" server; do
     cargo check --quiet --package lariat-http --no-default-features --features "$features"
 done
