@@ -42,13 +42,14 @@ mod signal;
 
 pub use lariat_controller::{
     AllKinds, Call, CallRecord, Context, ControllerOptions, ControllerStatus, Ended, Enqueue,
-    EnqueueError, FactoryBuilder, FactoryPhase, Fenced, FlightRecorder, Gate, Handler,
-    HandlerError, HandlerOptions, HandlerResult, HandlerStatus, HandlerWrite, HotLoop, Ignore,
-    KindsRegistration, Leadership, Lease, LeaseError, LeaseStatus, Middleware, Next, Outcome,
-    Pattern, Predicate, RegisterError, Registration, Related, Relation, Resync, RetryAfter,
-    RunError, RunRecord, Sentinel, ShardKey, Sharding, Shards, Share, SharedController,
-    SharedControllerFactory, Standing, StartError, StopError, Terminal, Timeout, Transaction,
-    Unfinished,
+    EnqueueError, FactoryBuilder, FactoryPhase, FactoryStatus, FailingKey, Fenced, FlightRecorder,
+    Gate, Handler, HandlerError, HandlerOptions, HandlerResult, HandlerStatus, HandlerWrite,
+    HotLoop, Ignore, InProgress, KindsRegistration, Leadership, Lease, LeaseError, LeaseStatus,
+    Middleware, Next, Outcome, Pattern, Predicate, QueuedKey, QueuedKeys, QueuedLane,
+    RegisterError, Registration, Related, Relation, Resync, RetryAfter, RunError, RunRecord,
+    Sentinel, ShardKey, Sharding, Shards, Share, SharedController, SharedControllerFactory,
+    Standing, StartError, StopError, Terminal, Timeout, Transaction, Unfinished, UnknownHandler,
+    WaitsFor, WeakControllerFactory,
 };
 
 pub use lariat_cache::{
@@ -99,7 +100,7 @@ pub use lariat_core::{
 pub use lariat_cache::{Change, KindClient};
 #[doc(inline)]
 pub use lariat_core::clock;
-pub use lariat_queue::{Ageing, Priority, RateLimiter};
+pub use lariat_queue::{Ageing, KeyState, Priority, RateLimiter};
 /// Ends scopes of handlers, and notifies them that a stop has begun.
 pub use tokio_util::sync::CancellationToken;
 

@@ -308,6 +308,7 @@ impl SharedControllerFactory {
     /// All entries of a kind are dropped with its last handler, except those of its cache. Some structures are bounded
     /// but not listed, because they travel with a key: deletions that a handler has not handled (32 per name), the
     /// causes of a run, the failures of a key's lanes, and what a chain of runs wrote (4,096 objects and fields).
+    /// Neither are the keys that wait for caches or for the end of a pause: one for each that became due since.
     #[must_use]
     pub fn remembered(&self) -> Vec<Remembered> {
         let state = self.core.state.lock();
