@@ -10,6 +10,7 @@ use lariat_cache::Phase;
 use tokio::time;
 
 use crate::bench::{MINUTE, config_maps, listing, no_client};
+use crate::content_filter_bench::{Filtered, both};
 use crate::script::{Answer, Ending, Script, Scripted, event, list, quiet, status};
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -93,6 +94,27 @@ async fn a_relist_that_fails_is_tried_again() {
         ["b updated 10 → 20", "a deleted at 10"]
     );
     assert_eq!(bench.status().last_error, None);
+}
+
+/// By lists and by watch lists, while the server refuses everything and cuts the watches.
+#[tokio::test(start_paused = true)]
+async fn a_relist_during_an_outage_is_one_load_after_it() {
+    for options in both() {
+        let test = Filtered::begin(options).await;
+        let (before, loads) = (test.recorder.reported(), test.loads());
+        test.refuse(20 * SECOND);
+        assert!(test.informer.relist());
+        time::sleep(5 * SECOND).await;
+        test.cluster.cut_watches();
+        assert!(test.informer.relist());
+        assert_eq!(test.informer.status().phase, Phase::Synced);
+        time::sleep(2 * MINUTE).await;
+        assert_eq!(
+            (test.recorder.reported(), test.loads()),
+            (before, loads + 1)
+        );
+        assert_eq!(test.recorder.known(), test.writer.truth().await);
+    }
 }
 
 #[tokio::test(start_paused = true)]
