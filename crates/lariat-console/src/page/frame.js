@@ -49,7 +49,6 @@ function drawConnection({ lost, overview }) {
   notice.hidden = !lost;
   setText(notice.querySelector('span'), lost ? lostText(lost, overview) : '');
   notice.querySelector('button').hidden = ![401, 403].includes(lost?.error.code);
-  document.body.classList.toggle('old', Boolean(lost && overview));
 }
 
 function lostText({ error }, overview) {

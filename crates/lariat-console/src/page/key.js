@@ -33,7 +33,7 @@ function enqueueForm(overview, route) {
   const enqueue = event => {
     event.preventDefault();
     const handler = event.target.elements.handler.value || null;
-    perform({ ...kindOnly(route.kind), action: 'enqueue', key: route.key, handler });
+    perform({ ...kindOnly(route.kind), action: 'enqueue', key: keyName(route.key), handler });
   };
   return h('form', { class: 'row', onsubmit: enqueue },
     h('label', { for: 'handler', class: 'sr' }, 'Handlers to call'),

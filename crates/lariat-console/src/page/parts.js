@@ -79,11 +79,13 @@ export const quantile = (quantiles, name) => (quantiles.count ? seconds(quantile
 /** A button that is there only for those who may use it. */
 export const button = (text, onclick, props = {}) => h('button', { type: 'button', onclick, ...props }, text);
 
+const WAITS = { resume: 'until it is resumed', caches: 'for caches', limit: 'for its limit' };
+
 /** The lanes of a key in the queue. */
 export const lanes = queued => queued.lanes.map((lane, at) => [
   at > 0 && ', ',
   lane.handler === '*' ? 'all handlers' : code(lane.handler),
-  lane.dueIn ? ` in ${seconds(lane.dueIn)}` : ' due',
+  lane.waitsFor ? ` waits ${WAITS[lane.waitsFor] ?? `for ${lane.waitsFor}`}` : lane.dueIn ? ` in ${seconds(lane.dueIn)}` : ' due',
   lane.failures ? ` after ${counted(lane.failures, 'failure')}` : '',
 ]);
 
@@ -97,7 +99,7 @@ export function causeText(cause, { link = true } = {}) {
     sentence(cause.text),
     fields.length ? ['; changed: ', fields] : '',
     link && cause.link && [' — ', objectLink(cause.link, cause.link.key)],
-    cause.chain > 0 && h('span', { class: 'quiet' }, `; ${counted(cause.chain, 'run')} in a row led to it`),
+    cause.chain > 0 && h('span', { class: 'quiet' }, `; ${cause.chain === 1 ? 'one run' : `${cause.chain} runs in a row`} led to it`),
   ];
 }
 

@@ -24,7 +24,9 @@ pub(crate) struct Browser {
     profile: PathBuf,
     last: u64,
     session: Option<String>,
-    /// What the page has complained about: exceptions, and what its policy forbids.
+    /// Where the page comes from.
+    origin: String,
+    /// What is wrong with the page: exceptions, errors that it logs, what its policy forbids, and requests to elsewhere.
     pub(crate) complaints: Vec<Json>,
     has_loaded: bool,
 }
@@ -76,6 +78,7 @@ impl Browser {
             profile,
             last: 0,
             session: None,
+            origin: String::new(),
             complaints: Vec::new(),
             has_loaded: false,
         };
@@ -92,7 +95,7 @@ impl Browser {
         let attach = json!({"targetId": tab["targetId"], "flatten": true});
         let attached = self.call("Target.attachToTarget", attach).await;
         self.session = attached["sessionId"].as_str().map(str::to_owned);
-        for domain in ["Page", "Runtime", "Log"] {
+        for domain in ["Page", "Runtime", "Log", "Network"] {
             self.call(&format!("{domain}.enable"), json!({})).await;
         }
     }
@@ -100,6 +103,7 @@ impl Browser {
     /// Opens an address, and waits until it is loaded.
     pub(crate) async fn open(&mut self, url: &str) {
         self.has_loaded = false;
+        self.origin = url.split_inclusive('/').take(3).collect();
         let opened = self.call("Page.navigate", json!({"url": url})).await;
         assert!(opened["errorText"].is_null(), "{opened}");
         while !self.has_loaded {
@@ -212,6 +216,17 @@ impl Browser {
         match message["method"].as_str() {
             Some("Page.loadEventFired") => self.has_loaded = true,
             Some("Runtime.exceptionThrown") => self.complaints.push(message["params"].clone()),
+            Some("Runtime.consoleAPICalled") if message["params"]["type"] == "error" => {
+                self.complaints.push(message["params"].clone());
+            }
+            Some("Network.requestWillBeSent") => {
+                let url = message["params"]["request"]["url"].as_str();
+                if url
+                    .is_some_and(|url| !url.starts_with("data:") && !url.starts_with(&self.origin))
+                {
+                    self.complaints.push(message["params"]["request"].clone());
+                }
+            }
             // Requests that are refused are no fault of the page.
             Some("Log.entryAdded") if message["params"]["entry"]["source"] != "network" => {
                 self.complaints.push(message["params"]["entry"].clone());
