@@ -137,7 +137,7 @@ fn print_why(cx: &Reconcile<Deployment>, what: &str) {
     // Prints the changes of ConfigMaps. The Deployment's own addition is printed only if it is the only cause: such a
     // call may be the first to see another content.
     let causes = cx.causes().iter().filter_map(|cause| match cause {
-        Cause::Related { what, .. } => Some(what.to_string()),
+        Cause::Related { of, .. } => Some(of.to_string()),
         Cause::Added { .. } => Some(cause.to_string()),
         _ => None,
     });
