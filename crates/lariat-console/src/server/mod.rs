@@ -7,6 +7,8 @@ mod console;
 mod error;
 mod events;
 mod exposition;
+#[cfg(feature = "operator")]
+mod guards;
 mod handle;
 mod observed;
 mod refusal;

@@ -12,6 +12,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+#[cfg(feature = "operator")]
+use super::guards::GuardMetrics;
 use super::refusal::Refusal;
 use super::settings::{LogFilter, Settings};
 use crate::access::{Access, Permission};
@@ -57,6 +59,8 @@ impl ServerState {
         let members = settings.members.separate();
         let mut registry = Registry::default();
         registry.register_collector(Box::new(members.collector().clone()));
+        #[cfg(feature = "operator")]
+        registry.register_collector(Box::new(GuardMetrics::new(&members)));
         settings
             .metrics
             .iter()

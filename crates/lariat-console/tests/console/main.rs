@@ -11,5 +11,12 @@ mod health;
 mod life;
 mod metrics;
 #[cfg(feature = "operator")]
+mod metrics_documents;
+#[cfg(feature = "operator")]
+mod metrics_program;
+#[cfg(feature = "operator")]
+mod metrics_prometheus;
 mod operator;
+#[cfg(feature = "operator")]
+mod promql;
 mod routes;
