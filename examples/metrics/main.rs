@@ -1,7 +1,8 @@
-//! Serves the metrics of controllers for Prometheus; the handler is slow and fails often.
+//! Serves the metrics of controllers for Prometheus, probes and a console; the handler is slow and fails often.
 //!
 //! Run: `cargo run --example metrics -- --listen 127.0.0.1:7777` (on the embedded cluster), or with `KUBECONFIG=…` on
-//! your own cluster. With `-- --watch` it serves until Ctrl-C: `curl 127.0.0.1:7777/metrics`.
+//! your own cluster. With `-- --watch` it serves until Ctrl-C: `curl 127.0.0.1:7777/metrics`, or open
+//! http://127.0.0.1:7777 in a browser.
 
 use std::net::SocketAddr;
 use std::process::ExitCode;
@@ -12,7 +13,7 @@ use anyhow::{Context as _, Result};
 use lariat::cluster::testing::pod;
 use lariat::prelude::*;
 use lariat::{FactoryBuilder, Selection, cache::KindOptions};
-use lariat_examples::metrics::{self, Exporter};
+use lariat_examples::metrics;
 use lariat_examples::{About, Flag, Options, Stage, TextTable, perform_with};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -20,12 +21,12 @@ use tokio::time::sleep;
 
 const ABOUT: About = About {
     name: "metrics",
-    what: "metrics of queues, handlers and caches, for Prometheus",
+    what: "metrics of queues, handlers and caches for Prometheus, probes and a console",
     flags: &[
         Flag {
             name: "listen",
             default: "127.0.0.1:7777",
-            help: "the address to serve them; port 0 is any",
+            help: "the address to serve on; port 0 is any",
         },
         Flag {
             name: "seed",
@@ -82,13 +83,14 @@ fn listen(options: &Options) -> Result<SocketAddr> {
 
 async fn set_up(stage: &Stage, bound: &OnceLock<SocketAddr>) -> Result<()> {
     metrics::register(&stage.factory, stage.options.dice("seed")?, LONGEST)?;
-    let address = listen(&stage.options)?;
-    let exporter = Exporter::bind(address, metrics::registry(&stage.factory)).await?;
-    let address = *bound.get_or_init(|| exporter.address());
-    stage.step(format_args!("metrics are at http://{address}/metrics"));
-    stage.tasks.spawn(exporter.serve(stage.ending.clone()));
+    let server = metrics::serve(&stage.factory, listen(&stage.options)?)?;
+    let address = *bound.get_or_init(|| server.address());
+    stage.step(format_args!(
+        "metrics are at http://{address}/metrics, the console is at http://{address}/"
+    ));
     stage.suggest("k create deployment web --image registry.k8s.io/pause:3.10 --replicas 12");
     stage.suggest(format_args!("curl http://{address}/metrics"));
+    stage.suggest(format_args!("curl http://{address}/readyz?verbose"));
     Ok(())
 }
 
@@ -103,15 +105,21 @@ async fn story(stage: &Stage, bound: &OnceLock<SocketAddr>) -> Result<()> {
     }
     sleep(Duration::from_secs(5)).await;
     stage.step("after five seconds Prometheus would get, among others");
-    let address = bound.get().context("the exporter does not run")?;
-    print(&scrape(*address).await?);
+    let address = *bound.get().context("nothing is served")?;
+    print(&get(address, "/metrics").await?);
+    stage.step("and Kubernetes would read, as the answer to a probe");
+    let ready = get(address, "/readyz?verbose").await?;
+    println!(
+        "{}",
+        ready.split("\r\n\r\n").nth(1).unwrap_or(&ready).trim_end()
+    );
     Ok(())
 }
 
-/// Requests the page, as Prometheus does.
-async fn scrape(address: SocketAddr) -> Result<String> {
+/// Requests a page; returns the answer with its head.
+async fn get(address: SocketAddr, path: &str) -> Result<String> {
     let mut stream = TcpStream::connect(address).await?;
-    let request = format!("GET /metrics HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+    let request = format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
     stream.write_all(request.as_bytes()).await?;
     let mut answer = String::new();
     stream.read_to_string(&mut answer).await?;

@@ -1,21 +1,18 @@
-//! The metrics of controllers, served to Prometheus.
+//! The metrics of controllers, served to Prometheus with probes and a console.
 //!
-//! Lariat counts anyway; the collector in a registry reads the counters at each scrape, and costs nothing in between.
+//! Lariat counts anyway; a scrape reads the counters, and costs nothing in between.
 
-mod exporter;
-
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Result;
 use fastrand::Rng;
 use k8s_openapi::api::core::v1::Pod;
-use lariat::metrics::prometheus_client::registry::Registry;
+use lariat::console::{Console, ConsoleServer, Serve};
 use lariat::prelude::*;
 use parking_lot::Mutex;
 use tokio::time::sleep;
-
-pub use exporter::Exporter;
 
 #[cfg(test)]
 mod tests;
@@ -50,10 +47,11 @@ pub fn register(factory: &SharedControllerFactory, dice: Rng, longest: Duration)
     Ok(())
 }
 
-/// Returns a registry with the metrics of a factory.
-#[must_use]
-pub fn registry(factory: &SharedControllerFactory) -> Registry {
-    let mut registry = Registry::default();
-    lariat::metrics::register(&mut registry, factory);
-    registry
+/// Serves metrics, probes and the console until the factory has stopped; port 0 means any free port.
+///
+/// # Errors
+///
+/// The address is in use, or not of this machine.
+pub fn serve(factory: &SharedControllerFactory, address: SocketAddr) -> Result<ConsoleServer> {
+    Ok(factory.serve(Console::on(address.to_string()))?)
 }

@@ -4,24 +4,22 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use fastrand::Rng;
+use lariat::SharedControllerFactory;
 use lariat::cluster::Cluster;
 use lariat::cluster::testing::{TestCluster, eventually, pod};
-use lariat::{CancellationToken, SharedControllerFactory};
+use lariat::console::ConsoleServer;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
-use tokio_util::task::TaskTracker;
 
-use super::{Exporter, RETRIES, register, registry};
+use super::{RETRIES, register, serve};
 
 const TIMEOUT: Duration = Duration::from_secs(30);
 
 struct Bench {
     cluster: TestCluster,
     factory: SharedControllerFactory,
-    address: SocketAddr,
-    stop: CancellationToken,
-    tasks: TaskTracker,
+    server: ConsoleServer,
 }
 
 impl Bench {
@@ -29,24 +27,19 @@ impl Bench {
         let cluster = Cluster::for_test().await;
         let factory = SharedControllerFactory::builder(cluster.client()).build();
         register(&factory, Rng::with_seed(7), Duration::ZERO).expect("registered");
-        let exporter = Exporter::bind(([127, 0, 0, 1], 0).into(), registry(&factory)).await;
-        let exporter = exporter.expect("bound");
-        let (stop, tasks) = (CancellationToken::new(), TaskTracker::new());
-        let address = exporter.address();
-        tasks.spawn(exporter.serve(stop.clone()));
+        let server = serve(&factory, SocketAddr::from(([127, 0, 0, 1], 0))).expect("bound");
         factory.start(2).await.expect("started");
         Self {
             cluster,
             factory,
-            address,
-            stop,
-            tasks,
+            server,
         }
     }
 
     async fn ask(&self, request: &str) -> String {
-        let mut stream = TcpStream::connect(self.address).await.expect("connected");
-        let request = format!("{request} HTTP/1.1\r\nHost: lariat\r\nConnection: close\r\n\r\n");
+        let address = self.server.address();
+        let mut stream = TcpStream::connect(address).await.expect("connected");
+        let request = format!("{request} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
         stream.write_all(request.as_bytes()).await.expect("sent");
         let mut answer = String::new();
         stream.read_to_string(&mut answer).await.expect("read");
@@ -82,10 +75,9 @@ async fn names_and_counts_are_those_of_the_factory() {
     let (totals, page) = (totals(), bench.ask("GET /metrics").await);
     assert!(page.starts_with("HTTP/1.1 200 OK\r\n"), "{page}");
     assert!(
-        page.contains("content-type: application/openmetrics-text; version=1.0.0"),
+        page.contains("content-type: text/plain; version=0.0.4"),
         "{page}"
     );
-    assert!(page.ends_with("# EOF\n"));
     let failed = value(&page, "lariat_handler_runs_total", "result=\"failed\"");
     let done = value(&page, "lariat_handler_runs_total", "result=\"done\"");
     assert_eq!(failed, totals.failures as f64);
@@ -115,48 +107,32 @@ async fn names_and_counts_are_those_of_the_factory() {
 }
 
 #[tokio::test]
-async fn other_pages_and_methods_are_refused() {
+async fn probes_and_the_console_are_served_beside_the_metrics() {
     let bench = Bench::new().await;
-    let missing = bench.ask("GET /").await;
-    assert!(missing.starts_with("HTTP/1.1 404 "), "{missing}");
-    let posted = bench.ask("POST /metrics").await;
-    assert!(posted.starts_with("HTTP/1.1 405 "), "{posted}");
-    let nonsense = bench.ask("nonsense").await;
-    assert!(nonsense.starts_with("HTTP/1.1 400 "), "{nonsense}");
-    let head = bench.ask("HEAD /metrics").await;
-    assert!(
-        head.starts_with("HTTP/1.1 200 ") && head.ends_with("\r\n\r\n"),
-        "{head}"
-    );
+    let ready = bench.ask("GET /readyz").await;
+    assert!(ready.starts_with("HTTP/1.1 200 "), "{ready}");
+    let console = bench.ask("GET /").await;
+    assert!(console.contains("content-type: text/html"), "{console}");
 }
 
 #[tokio::test]
-async fn the_exporter_ends_although_a_client_holds_its_connection() {
+async fn the_server_ends_with_the_factory_although_a_client_holds_its_connection() {
     let bench = Bench::new().await;
-    let idle = TcpStream::connect(bench.address).await.unwrap();
-    let mut kept = TcpStream::connect(bench.address).await.unwrap();
-    let request = "GET /metrics HTTP/1.1\r\nHost: lariat\r\n\r\n";
-    kept.write_all(request.as_bytes()).await.unwrap();
-    let mut first = [0; 15];
-    kept.read_exact(&mut first).await.unwrap();
-    assert_eq!(&first, b"HTTP/1.1 200 OK");
-    bench.stop.cancel();
-    bench.tasks.close();
-    timeout(TIMEOUT, bench.tasks.wait()).await.unwrap();
-    assert!(
-        TcpStream::connect(bench.address).await.is_err(),
-        "the port is free"
-    );
+    let idle = TcpStream::connect(bench.server.address()).await.unwrap();
+    bench.factory.stop().await.unwrap();
+    timeout(TIMEOUT, bench.server.ended()).await.unwrap();
+    let again = TcpStream::connect(bench.server.address()).await;
+    assert!(again.is_err(), "the port is free");
     drop(idle);
 }
 
 #[tokio::test]
 async fn a_port_that_is_taken_is_an_error_that_names_it() {
     let bench = Bench::new().await;
-    let registry = registry(&bench.factory);
-    let error = Exporter::bind(bench.address, registry).await.unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        format!("cannot listen on {}", bench.address)
+    let address = bench.server.address();
+    let error = serve(&bench.factory, address).unwrap_err().to_string();
+    assert!(
+        error.contains(&format!("cannot listen on {address}")),
+        "{error}"
     );
 }

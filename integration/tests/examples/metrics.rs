@@ -18,6 +18,7 @@ async fn metrics_are_read_over_a_socket() {
         "failed",
         "workqueue_retries_total",
         "lariat_reflector_watches_total",
+        "readyz check passed",
     ] {
         assert!(stdout.contains(expected), "no {expected:?} in:\n{stdout}");
     }
@@ -26,7 +27,7 @@ async fn metrics_are_read_over_a_socket() {
 
 #[cfg(unix)]
 #[tokio::test]
-async fn a_signal_ends_the_exporter_too() {
+async fn a_signal_ends_the_server_too() {
     let command = example("metrics", &["--listen", "127.0.0.1:0", "--watch"]);
     let (code, text) = interrupted(command, "TERM", &["running; namespace"]).await;
     assert_eq!(code, Some(0), "{text}");
