@@ -228,7 +228,7 @@ mod tests {
     fn a_name_that_would_not_build_is_refused() {
         for name in [
             "lariat-operator",
-            "health",
+            "serve",
             "build",
             "deps",
             "examples",

@@ -41,6 +41,8 @@ fn operator(client: Client, options: &Options) -> Result<Operator> {
     }))?;
     operator.installs(definition);
     operator.needs(Rule::events());
+    operator.needs(Rule::on("authentication.k8s.io", "tokenreviews").verbs(["create"]));
+    operator.needs(Rule::on("authorization.k8s.io", "subjectaccessreviews").verbs(["create"]));
     let resource = |gvk: Gvk, plural: &str| {
         factory.for_resource_kind(ResourceKind::new(gvk, plural, Scope::Namespaced))
     };

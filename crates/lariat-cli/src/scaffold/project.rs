@@ -21,11 +21,10 @@ const TEMPLATES: &[(&str, &str)] = templates![
     "deploy/operator.yaml",
     "example.yaml",
     "src/api.rs",
-    "src/health.rs",
     "src/lib.rs",
     "src/main.rs",
     "src/reconcile.rs",
-    "tests/health.rs",
+    "tests/console.rs",
     "tests/manifests.rs",
     "tests/operator.rs",
 ];

@@ -44,7 +44,7 @@ pub(super) const FOLDERS: &[&str] = &[
 ];
 
 /// Names of the project's modules and functions, which are imported from the package.
-pub(super) const MODULES: &[&str] = &["health", "operator"];
+pub(super) const MODULES: &[&str] = &["operator", "serve"];
 
 /// Packages that the project uses: another of the name would be mistaken for them.
 pub(super) const PACKAGES: &[&str] = &[
@@ -59,6 +59,7 @@ pub(super) const PACKAGES: &[&str] = &[
     "lariat-controller",
     "lariat-core",
     "lariat-flight",
+    "lariat-http",
     "lariat-lease",
     "lariat-operator",
     "lariat-queue",
@@ -76,17 +77,17 @@ pub(super) const PACKAGES: &[&str] = &[
 pub(super) const TYPES: &[&str] = &[
     "Api",
     "Arc",
-    "AsyncBufReadExt",
     "AsyncReadExt",
     "AsyncWriteExt",
     "Box",
-    "BufReader",
     "Cache",
     "CachedApi",
     "Cause",
     "Client",
     "Cluster",
     "Condition",
+    "Console",
+    "ConsoleServer",
     "Context",
     "ControllerOptions",
     "CustomResource",
@@ -106,14 +107,8 @@ pub(super) const TYPES: &[&str] = &[
     "HandlerError",
     "HandlerOptions",
     "HandlerResult",
-    "Infallible",
-    "IpAddr",
-    "Ipv4Addr",
-    "Ipv6Addr",
     "IsTerminal",
-    "JoinSet",
     "JsonSchema",
-    "KindStatus",
     "Metadata",
     "N",
     "No",
@@ -128,7 +123,6 @@ pub(super) const TYPES: &[&str] = &[
     "Outcome",
     "Patch",
     "PatchParams",
-    "Phase",
     "PostParams",
     "Predicate",
     "Priority",
@@ -139,14 +133,16 @@ pub(super) const TYPES: &[&str] = &[
     "Rule",
     "Self",
     "Serialize",
+    "Serve",
+    "ServeError",
     "SharedController",
     "SharedControllerFactory",
     "SocketAddr",
     "Some",
     "String",
     "Targets",
-    "TcpListener",
     "TcpStream",
+    "TokenReviews",
     "True",
     "Vec",
     "Workloads",

@@ -33,7 +33,7 @@ fn format(folder: &Path) {
     let files = [
         "src/lib.rs",
         "src/main.rs",
-        "tests/health.rs",
+        "tests/console.rs",
         "tests/manifests.rs",
         "tests/operator.rs",
     ];
