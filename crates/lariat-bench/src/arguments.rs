@@ -1,5 +1,6 @@
 //! The command line.
 
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
@@ -48,6 +49,12 @@ pub(crate) enum Command {
         /// Its server, if it has one.
         #[arg(value_parser = json::<Target>)]
         target: Box<Target>,
+    },
+    /// Scrape the metrics of a subject once a second
+    #[command(hide = true)]
+    Scrape {
+        /// Where they are served.
+        address: SocketAddr,
     },
     /// Change what is on a genuine server while others run
     #[command(hide = true)]

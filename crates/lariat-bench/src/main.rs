@@ -70,6 +70,7 @@ fn obey(command: Command) -> Result<()> {
             pods,
             modifications,
         } => server::serve(pods, modifications.unwrap_or(0)),
+        Command::Scrape { address } => subjects::scrape(address),
         Command::Attend { target, pods } => server::genuine::serve(&target, pods),
         Command::Plot { files } => plot::print(&files),
     }

@@ -11,10 +11,12 @@ use lariat_cache::{
     CacheFactoryBuilder, CachedObject, Change, Http2, Informer, InitialList, KindOptions, Metadata,
     Selection, SharedCacheFactory, Storage, Subscriber, View, from_config,
 };
+use lariat_console::{Console, Serve};
 use lariat_controller::{Context, Outcome, SharedController, SharedControllerFactory};
 use lariat_core::{Gvk, ObjectKey, ResourceKind, Scope};
 
 use super::job::{Job, Live, Reader};
+use super::scraper;
 use super::tally::{Tally, number};
 use crate::pods::stamp;
 use crate::target::Target;
@@ -29,6 +31,8 @@ pub(crate) struct Variant {
     options: KindOptions,
     /// Whether pods are cached whole although their content is not read.
     content: bool,
+    /// Whether its metrics and a console are served, and scraped once a second.
+    console: bool,
 }
 
 impl Variant {
@@ -37,11 +41,13 @@ impl Variant {
             http2: Http2::default(),
             options: KindOptions::default(),
             content: false,
+            console: false,
         };
         let options = KindOptions::default();
         match subject.strip_prefix("lariat").unwrap_or_default() {
             "" | "-reflector" | "-one-thread" | "-metadata" => {}
             "-content" => variant.content = true,
+            "-console" => variant.console = true,
             "-http1" => variant.http2 = Http2::Off,
             "-http2" => variant.http2 = Http2::PriorKnowledge,
             "-lists" => variant.options = options.initial_list(InitialList::Lists),
@@ -76,7 +82,7 @@ impl Variant {
 /// Starts a controller with handlers.
 pub(super) async fn controller(job: &Job<'_>) -> Result<Live> {
     let variant = Variant::of(job.subject)?;
-    let content = variant.content;
+    let (content, console) = (variant.content, variant.console);
     let builder = SharedControllerFactory::builder(variant.client(job.target).await?);
     let factory = builder
         .caches(|caches| variant.configure(caches, job.target))
@@ -97,13 +103,17 @@ pub(super) async fn controller(job: &Job<'_>) -> Result<Live> {
     if content {
         drop(pods.cache());
     }
+    let server = console.then(|| factory.serve(Console::on("127.0.0.1:0")));
+    let server = server.transpose()?;
     factory.start(WORKERS).await?;
+    let scraper = server.map(|server| scraper::start(server.address()));
+    let scraper = scraper.transpose()?;
     let store = Arc::clone(cache.store());
     let reading = cache.clone();
     Ok(Live {
         bytes: Some(Box::new(move || store.bytes())),
         reader: Box::new(move || reader(reading.clone())),
-        _at_work: Box::new(factory),
+        _at_work: Box::new((factory, scraper)),
     })
 }
 

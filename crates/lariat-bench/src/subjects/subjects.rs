@@ -6,13 +6,14 @@ use super::job::{Job, Live};
 use super::{floor, kube_rs, lariat};
 
 /// Subjects of the benchmarks that read pods from a server and call handlers.
-pub(crate) const SUBJECTS: [&str; 13] = [
+pub(crate) const SUBJECTS: [&str; 14] = [
     "lariat",
     "kube-rs",
     "kube-rs-shared",
     "lariat-reflector",
     "kube-rs-reflector",
     "kube-rs-streaming",
+    "lariat-console",
     "lariat-content",
     "lariat-http1",
     "lariat-http2",
@@ -23,7 +24,7 @@ pub(crate) const SUBJECTS: [&str; 13] = [
 ];
 
 /// Those, and the floor beneath them.
-pub(crate) const WITH_FLOOR: [&str; 19] = [
+pub(crate) const WITH_FLOOR: [&str; 20] = [
     "lariat",
     "kube-rs",
     "kube-rs-shared",
@@ -36,6 +37,7 @@ pub(crate) const WITH_FLOOR: [&str; 19] = [
     "lariat-reflector",
     "kube-rs-reflector",
     "kube-rs-streaming",
+    "lariat-console",
     "lariat-content",
     "lariat-http1",
     "lariat-http2",
