@@ -6,9 +6,9 @@
 # With KUBECONFIG set, the end-to-end tests and the examples run on that cluster instead of the embedded
 # one; they make namespaces and definitions of their own and delete them again.
 #
-# It needs a Rust toolchain, a C compiler, python3 with pip, npm, Chromium, PostgreSQL and Prometheus. It puts kubectl, axe-core
-# and, from Debian's package, Prometheus into the target folder if they are not there yet, and installs, as root on Debian, the
-# packages of Chromium and PostgreSQL; it says so before, and installs nothing else.
+# It needs a Rust toolchain, a C compiler, python3 with pip, npm, Chromium, PostgreSQL, Prometheus and tmux. It puts kubectl,
+# axe-core and, from Debian's package, Prometheus into the target folder if they are not there yet, and installs, as root on
+# Debian, the packages of Chromium, PostgreSQL and tmux; it says so before, and installs nothing else.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -28,6 +28,8 @@ CHROMIUM=$(scripts/chromium.sh)
 export CHROMIUM
 # What finds faults of accessibility in it.
 scripts/axe.sh >/dev/null
+# In its terminals the tests look at `lariat top`.
+scripts/tmux.sh >/dev/null
 
 # A Prometheus that scrapes a program in tests.
 scripts/prometheus.sh >/dev/null

@@ -5,16 +5,18 @@ use std::ffi::OsString;
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, Subcommand};
 
-use crate::{cluster, completions, query, replay, scaffold};
+use crate::{cluster, completions, console, query, replay, scaffold, status, top, why};
 
 const EXAMPLES: &str = "\
 Examples:
   lariat cluster --kubeconfig /tmp/lariat.kubeconfig
   lariat new shop-operator
   lariat query pods 'status.phase!=Running' --all-namespaces
+  lariat top
+  lariat why deployment shop/web
   source <(lariat completions bash)";
 
-/// Tools for Kubernetes controllers: an API server in one process, and scaffolds of operators.
+/// Tools for Kubernetes controllers: an API server in one process, scaffolds, and a look into running programs.
 #[derive(Debug, Parser)]
 #[command(
     name = "lariat",
@@ -45,6 +47,20 @@ pub(crate) enum Command {
     /// Reads a kind once, and shows the objects that meet all filters. The cluster is that of KUBECONFIG, of
     /// ~/.kube/config, or of the pod.
     Query(Box<query::Options>),
+    /// Watch a running program: its controllers, queues, handlers and errors.
+    ///
+    /// Asks the console that the program serves.
+    Top(Box<top::Options>),
+    /// Explain why an object was processed.
+    ///
+    /// Shows the last runs of a key as a program's console has them: what caused each, what every handler did, and
+    /// the runs of other keys that caused it.
+    Why(Box<why::Options>),
+    /// Show the state of a running program on one screen.
+    ///
+    /// Asks the console that the program serves. Ends with 0 if the program is ready; with 1 if it is not, or cannot
+    /// be asked.
+    Status(Box<status::Options>),
     /// Show the recording of a flight recorder.
     ///
     /// Shows a timeline; times are UTC. Ends with 0; with 1 if the file cannot be read; with 3 if --check finds a
@@ -54,16 +70,19 @@ pub(crate) enum Command {
     Completions(completions::Options),
 }
 
-/// Reads the arguments; `token` is the value of the environment variable [`cluster::TOKEN`].
+/// Reads the arguments; `environment` returns the variables [`cluster::TOKEN`] and [`console::TOKEN`].
 ///
 /// Requested help is an error too.
 pub(crate) fn parse(
     arguments: impl IntoIterator<Item = OsString>,
-    token: Option<OsString>,
+    environment: impl Fn(&str) -> Option<OsString>,
 ) -> Result<Command, clap::Error> {
     let mut command = Lariat::try_parse_from(arguments)?.command;
     match &mut command {
-        Command::Cluster(options) => options.settle_token(token),
+        Command::Cluster(options) => options.settle_token(environment(cluster::TOKEN)),
+        Command::Top(options) => options.settle_token(environment(console::TOKEN)),
+        Command::Why(options) => options.settle_token(environment(console::TOKEN)),
+        Command::Status(options) => options.settle_token(environment(console::TOKEN)),
         Command::Query(options) => {
             let settled = options.settle_query();
             settled.map_err(|text| refused("query", text))?;
@@ -96,11 +115,12 @@ mod tests {
 
     use super::*;
     use crate::scaffold::{Group, Kind, Name};
+    use crate::token::Token;
 
     fn parsed(arguments: &str) -> Result<Command, String> {
         let arguments = arguments.split_whitespace().map(OsString::from);
         let all = std::iter::once(OsString::from("lariat")).chain(arguments);
-        parse(all, None).map_err(|error| error.to_string())
+        parse(all, |_| None).map_err(|error| error.to_string())
     }
 
     #[test]
@@ -112,17 +132,18 @@ mod tests {
     fn a_token_comes_from_an_option_a_file_or_the_environment() {
         let token = |arguments: &str, environment: &str| {
             let arguments = arguments.split_whitespace().map(OsString::from);
-            match parse(arguments, Some(environment.into())) {
+            let variable = |name: &str| (name == cluster::TOKEN).then(|| environment.into());
+            match parse(arguments, variable) {
                 Ok(Command::Cluster(options)) => options.token,
                 other => panic!("{other:?}"),
             }
         };
-        let given = |text: &str| Some(cluster::Token::given(text.into()));
+        let given = |text: &str| Some(Token::Given(text.into()));
         assert_eq!(token("lariat cluster", ""), None);
         assert_eq!(token("lariat cluster", "e"), given("e"));
         assert_eq!(token("lariat cluster --token t", "e"), given("t"));
         let file = token("lariat cluster --token-file f", "e");
-        assert_eq!(file, Some(cluster::Token::File("f".into())));
+        assert_eq!(file, Some(Token::File("f".into())));
         // It is not shown.
         assert!(!format!("{:?}", given("sesame")).contains("sesame"));
     }
@@ -196,6 +217,9 @@ mod tests {
             "cluster --tokn sesame",
             "cluster --tokn=sesame",
             "cluster --token sesame --listen localhost",
+            "top --token sesame --token-file b",
+            "status --token sesame --url ftp://a",
+            "why --token sesame pod a/b/c",
         ] {
             let error = parsed(arguments).unwrap_err();
             assert!(!error.contains("sesame"), "{arguments}: {error}");
@@ -230,7 +254,13 @@ mod tests {
                 panic!("{shell}");
             };
             let script = completions(options);
-            for word in ["simulate-workloads", "query", "page-size"] {
+            for word in [
+                "simulate-workloads",
+                "query",
+                "page-size",
+                "why",
+                "token-file",
+            ] {
                 assert!(script.contains(word), "{shell}: {word}");
             }
         }

@@ -1,8 +1,10 @@
-//! The command line of Lariat: a Kubernetes cluster in memory, scaffolds of operators, and queries.
+//! The command line of Lariat: a Kubernetes cluster in memory, scaffolds of operators, queries, and a look into running
+//! programs.
 
 mod arguments;
 mod cluster;
 mod completions;
+mod console;
 mod kubeconfig;
 mod query;
 mod quote;
@@ -10,8 +12,12 @@ mod replay;
 mod scaffold;
 mod seed;
 mod signal;
+mod status;
 #[cfg(test)]
 mod testing;
+mod token;
+mod top;
+mod why;
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -19,8 +25,7 @@ use std::process::ExitCode;
 use arguments::Command;
 
 fn main() -> ExitCode {
-    let token = std::env::var_os(cluster::TOKEN);
-    let command = match arguments::parse(std::env::args_os(), token) {
+    let command = match arguments::parse(std::env::args_os(), |name| std::env::var_os(name)) {
         Ok(command) => command,
         Err(error) => return explained(&error),
     };
@@ -28,6 +33,9 @@ fn main() -> ExitCode {
         Command::Cluster(options) => cluster::run(&options),
         Command::New(options) => scaffold::run(&options).and_then(|text| print(&text)),
         Command::Query(options) => query::run(&options),
+        Command::Top(options) => return ended(top::run(&options)),
+        Command::Why(options) => return ended(why::run(&options)),
+        Command::Status(options) => return ended(status::run(&options)),
         Command::Replay(options) => return ended(replay::run(&options)),
         Command::Completions(options) => print(&arguments::completions(options)),
     };

@@ -3,7 +3,7 @@
 use std::future::pending;
 
 /// The exit code of an interrupted process, as in shells.
-const INTERRUPTED: i32 = 130;
+pub(crate) const INTERRUPTED: u8 = 130;
 
 /// Runs a future until it is done or the process gets Ctrl-C or SIGTERM.
 ///
@@ -20,7 +20,7 @@ pub(crate) async fn until_asked<T>(work: impl Future<Output = T>) -> Option<T> {
 /// Waits for the cleanup at the end; a second signal ends the wait.
 pub(crate) async fn unless_asked_again(ending: impl Future<Output = ()>) {
     if until_asked(ending).await.is_none() {
-        std::process::exit(INTERRUPTED);
+        std::process::exit(INTERRUPTED.into());
     }
 }
 

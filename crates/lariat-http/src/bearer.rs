@@ -8,30 +8,44 @@ use crate::error::AuthError;
 /// The maximum length of a token, in bytes.
 const LONGEST_TOKEN: usize = 16 * 1024;
 
+/// The header that may have the token instead of `Authorization`.
+///
+/// The API server's proxies to pods and services keep `Authorization` for themselves and pass this one on.
+pub const TOKEN_HEADER: &str = "x-lariat-token";
+
 /// Returns the bearer token of a request.
+///
+/// It is in `Authorization`, behind `Bearer`; in [`TOKEN_HEADER`], as it is, if there is no `Authorization`.
 ///
 /// # Errors
 ///
-/// There is not exactly one `Authorization` header, or it is not `Bearer` and a token of at most 16 KiB.
+/// There is not exactly one such header, or it has no token of at most 16 KiB.
 pub fn bearer(headers: &HeaderMap) -> Result<&str, AuthError> {
-    let mut values = headers.get_all(header::AUTHORIZATION).iter();
+    let name = if headers.contains_key(header::AUTHORIZATION) {
+        header::AUTHORIZATION.as_str()
+    } else {
+        TOKEN_HEADER
+    };
+    let mut values = headers.get_all(name).iter();
     let (Some(value), None) = (values.next(), values.next()) else {
         return Err(AuthError::unauthenticated(
             "the request needs one Authorization header, with a bearer token",
         ));
     };
     let token = value.to_str().ok().and_then(|value| {
+        if name == TOKEN_HEADER {
+            return Some(value);
+        }
         let (scheme, token) = value.split_once(' ')?;
-        let token = token.trim();
-        let is_token = !token.is_empty() && token.bytes().all(|byte| byte.is_ascii_graphic());
-        (scheme.eq_ignore_ascii_case("bearer") && is_token).then_some(token)
+        scheme.eq_ignore_ascii_case("bearer").then_some(token)
     });
-    match token {
-        Some(token) if token.len() <= LONGEST_TOKEN => Ok(token),
-        _ => Err(AuthError::unauthenticated(
-            "the Authorization header is not `Bearer` and a token",
-        )),
-    }
+    let is_token = |token: &&str| {
+        let length = token.len();
+        (1..=LONGEST_TOKEN).contains(&length) && token.bytes().all(|byte| byte.is_ascii_graphic())
+    };
+    token.map(str::trim).filter(is_token).ok_or_else(|| {
+        AuthError::unauthenticated("the Authorization header is not `Bearer` and a token")
+    })
 }
 
 /// Returns whether a token is the expected one, in a time that does not depend on how much of it is right.
@@ -65,6 +79,29 @@ mod tests {
         }
         assert_eq!(check(&[]), None);
         assert_eq!(check(&["Bearer a", "Bearer b"]), None);
+    }
+
+    #[test]
+    fn a_proxy_passes_the_token_on_in_another_header() {
+        let check = |values: &[(&'static str, &str)]| {
+            let mut headers = HeaderMap::new();
+            for (name, value) in values {
+                headers.append(*name, value.parse().unwrap());
+            }
+            bearer(&headers).map(str::to_owned).ok()
+        };
+        assert_eq!(check(&[(TOKEN_HEADER, "abc")]).as_deref(), Some("abc"));
+        // Authorization counts where there are both, also if it is of no use.
+        let both = [("authorization", "Bearer a"), (TOKEN_HEADER, "b")];
+        assert_eq!(check(&both).as_deref(), Some("a"));
+        assert_eq!(
+            check(&[("authorization", "Basic a"), (TOKEN_HEADER, "b")]),
+            None
+        );
+        for bad in ["", "Bearer a", &"a".repeat(LONGEST_TOKEN + 1)] {
+            assert_eq!(check(&[(TOKEN_HEADER, bad)]), None, "{bad}");
+        }
+        assert_eq!(check(&[(TOKEN_HEADER, "a"), (TOKEN_HEADER, "b")]), None);
     }
 
     #[test]

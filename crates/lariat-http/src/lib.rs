@@ -32,7 +32,7 @@ mod reviews;
 mod urls;
 
 #[cfg(feature = "server")]
-pub use bearer::{bearer, is_same};
+pub use bearer::{TOKEN_HEADER, bearer, is_same};
 #[cfg(feature = "server")]
 pub use connections::{LONGEST_URL, serve};
 #[cfg(feature = "server")]

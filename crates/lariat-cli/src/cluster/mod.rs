@@ -2,9 +2,6 @@
 
 mod options;
 mod serve;
-mod token;
 
 pub(crate) use options::{Options, TOKEN};
 pub(crate) use serve::run;
-#[cfg(test)]
-pub(crate) use token::Token;

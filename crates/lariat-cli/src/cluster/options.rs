@@ -8,7 +8,7 @@ use clap::ValueHint;
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use lariat_cluster::Load;
 
-use super::token::Token;
+use crate::token::Token;
 
 /// Where a cluster listens by default.
 const ADDRESS: &str = "127.0.0.1:8001";
@@ -69,7 +69,7 @@ pub(crate) struct Options {
         conflicts_with = "token_file",
         help_heading = "Access"
     )]
-    #[arg(value_parser = OsStringValueParser::new().try_map(given))]
+    #[arg(value_parser = OsStringValueParser::new().try_map(Token::option))]
     pub(crate) token: Option<Token>,
 }
 
@@ -90,18 +90,8 @@ pub(crate) struct Switches {
 impl Options {
     /// Takes the token from a file or the environment, if none is given.
     pub(crate) fn settle_token(&mut self, environment: Option<OsString>) {
-        let file = self.token_file.take().map(Token::File);
-        let environment = environment.filter(|text| !text.is_empty());
-        let given = self.token.take().or(file);
-        self.token = given.or_else(|| environment.map(Token::given));
+        self.token = Token::or_else(self.token.take(), self.token_file.take(), environment);
     }
-}
-
-fn given(token: OsString) -> Result<Token, &'static str> {
-    if token.is_empty() {
-        return Err("it is empty");
-    }
-    Ok(Token::given(token))
 }
 
 fn address(text: &str) -> Result<SocketAddr, String> {
@@ -132,7 +122,7 @@ mod tests {
                 admin: true,
             },
             token_file: None,
-            token: Some(Token::given("t".into())),
+            token: Some(Token::Given("t".into())),
         };
         let words: Vec<&str> = all.split_whitespace().collect();
         assert_eq!(parsed::<Options>(&words).unwrap(), expected);

@@ -6,7 +6,6 @@ use anyhow::{Context, Result, anyhow};
 use lariat_cluster::{Cluster, ClusterBuilder, Load, Workloads};
 
 use super::options::Options;
-use super::token::Token;
 use crate::kubeconfig::Kubeconfig;
 use crate::quote::shell;
 use crate::{seed, signal};
@@ -25,7 +24,11 @@ pub(crate) fn run(options: &Options) -> Result<()> {
             .as_deref()
             .map(Kubeconfig::open)
             .transpose()?;
-        let token = options.token.as_ref().map(Token::read).transpose()?;
+        let token = options
+            .token
+            .as_ref()
+            .map(|token| token.read())
+            .transpose()?;
         let cluster = start(options, token).await?;
         let content = Content {
             seeds,
@@ -135,6 +138,7 @@ fn note(options: &Options, url: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::token::Token;
 
     #[test]
     fn the_note_warns_of_strangers() {
@@ -155,7 +159,7 @@ mod tests {
             warned.ends_with("0.0.0.0:8001 may do everything; --token demands a token"),
             "{warned}"
         );
-        options.token = Some(Token::given("t".into()));
+        options.token = Some(Token::Given("t".into()));
         assert!(!note(&options, "").contains("beware"));
     }
 }

@@ -1,4 +1,6 @@
-//! What tests of options share.
+//! What tests share: the options of one command, and a terminal.
+
+pub(crate) mod tmux;
 
 /// Reads the arguments of a command, without its name.
 pub(crate) fn parsed<T: clap::Args>(arguments: &[&str]) -> Result<T, clap::Error> {

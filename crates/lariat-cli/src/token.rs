@@ -15,8 +15,27 @@ pub(crate) enum Token {
 }
 
 impl Token {
-    pub(crate) fn given(text: OsString) -> Self {
-        Self::Given(text)
+    /// Reads the value of an option.
+    ///
+    /// # Errors
+    ///
+    /// It is empty.
+    pub(crate) fn option(text: OsString) -> Result<Self, &'static str> {
+        if text.is_empty() {
+            return Err("it is empty");
+        }
+        Ok(Self::Given(text))
+    }
+
+    /// Returns what stands for an option that is missing: a file, or else the environment.
+    pub(crate) fn or_else(
+        option: Option<Self>,
+        file: Option<PathBuf>,
+        environment: Option<OsString>,
+    ) -> Option<Self> {
+        let environment = environment.filter(|text| !text.is_empty());
+        let file = file.map(Self::File);
+        option.or(file).or_else(|| environment.map(Self::Given))
     }
 
     /// Returns the token.
@@ -58,7 +77,7 @@ mod tests {
 
     #[test]
     fn a_token_fits_a_header_and_no_error_shows_it() {
-        assert_eq!(Token::given("sesame".into()).read().unwrap(), "sesame");
+        assert_eq!(Token::Given("sesame".into()).read().unwrap(), "sesame");
         for (token, expected) in [
             (
                 "sésame",
@@ -70,7 +89,7 @@ mod tests {
             ),
             ("", "the token is empty, or no text"),
         ] {
-            let error = Token::given(token.into()).read().unwrap_err();
+            let error = Token::Given(token.into()).read().unwrap_err();
             assert_eq!(error.to_string(), expected);
         }
         let error = Token::File("/nonexistent".into()).read().unwrap_err();

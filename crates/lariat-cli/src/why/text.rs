@@ -1,0 +1,133 @@
+//! The text of `lariat why`.
+
+use lariat_console::api::KeyDetail;
+
+use super::trace::{Explained, Origin};
+use crate::console::{Line, Tone, full_name, heading, run_lines, state_lines};
+
+/// Returns a whole history, oldest run first, and what happens now.
+pub(super) fn history(key: &KeyDetail, runs: &[Explained]) -> Vec<Line> {
+    let mut lines = vec![Line::new(heading(key), Tone::Strong)];
+    let state = state_lines(key);
+    if runs.is_empty() {
+        lines.push(Line::new(nothing(key, !state.is_empty()), Tone::Plain));
+    }
+    for run in runs {
+        lines.push(Line::default());
+        lines.extend(explained(run));
+    }
+    if !state.is_empty() {
+        lines.push(Line::default());
+        lines.extend(state);
+    }
+    lines
+}
+
+/// Returns one run and those that caused it.
+pub(super) fn explained(run: &Explained) -> Vec<Line> {
+    let mut lines = run_lines(&run.run);
+    lines.extend(run.caused_by.iter().flat_map(origin));
+    lines
+}
+
+fn origin(origin: &Origin) -> Vec<Line> {
+    let link = &origin.link;
+    let name = format!("{} {}", full_name(&link.kind), link.key);
+    let line = |text: String| Line::new(text, Tone::Dim);
+    match (&origin.run, origin.shown_before) {
+        (Some(run), _) => {
+            let indented = explained(run).into_iter().map(|line| Line {
+                text: format!("    {}", line.text),
+                ..line
+            });
+            let head = line(format!("  caused by a run of {name}:"));
+            std::iter::once(head).chain(indented).collect()
+        }
+        (None, Some(number)) => vec![line(format!(
+            "  caused by run #{number} of {name}, as above"
+        ))],
+        (None, None) => vec![line(format!(
+            "  no run of {name} before this one is remembered"
+        ))],
+    }
+}
+
+fn nothing(key: &KeyDetail, has_state: bool) -> String {
+    let hint = if key.namespace.is_empty() {
+        "; an object with a namespace is written namespace/name"
+    } else {
+        ""
+    };
+    match (&key.resource_version, has_state) {
+        (None, false) => format!("nothing is known of it{hint}"),
+        _ => "no run of it is remembered".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::console::samples;
+
+    fn text(lines: &[Line]) -> String {
+        let lines: Vec<&str> = lines.iter().map(|line| &line.text[..]).collect();
+        lines.join("\n")
+    }
+
+    fn alone(key: &KeyDetail, run: usize) -> Explained {
+        Explained {
+            run: key.runs[run].clone(),
+            caused_by: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_run_is_followed_by_the_run_that_caused_it() {
+        let (key, cause) = (samples::key(), samples::cause());
+        let mut run = alone(&key, 0);
+        let link = run.run.causes[1].link.clone().unwrap();
+        run.caused_by.push(Origin {
+            link: link.clone(),
+            run: Some(Box::new(alone(&cause, 1))),
+            shown_before: None,
+        });
+        for shown_before in [Some(40), None] {
+            run.caused_by.push(Origin {
+                link: link.clone(),
+                run: None,
+                shown_before,
+            });
+        }
+        let mut quiet = key.clone();
+        (quiet.queued, quiet.in_progress, quiet.hot_loop) = (None, None, None);
+        let expected = "\
+Deployment.apps shop/web, cached at version 4711
+
+#42  12:01:35.120  2m00s ago, waited 2ms, took 40ms
+  because  updated 4700 → 4711: spec.replicas, spec.template
+  because  enqueued at src/a.rs:7 by pods from Pod shop/web-1, after 3 runs in a row
+  deploy   done, 12ms
+  status   timed out, 10s, attempt 3, 409 Conflict, again in 8.0s: connection refused
+  caused by a run of Pod shop/web-1:
+    #40  12:01:34.900  2m00s ago, waited 2ms, took 40ms
+      because  updated 4690 → 4699: status.phase
+      pods     done, 3ms
+  caused by run #40 of Pod shop/web-1, as above
+  no run of Pod shop/web-1 before this one is remembered";
+        assert_eq!(text(&history(&quiet, &[run])), expected);
+    }
+
+    #[test]
+    fn a_key_without_a_history_says_so() {
+        let mut key = samples::key();
+        let head =
+            "Deployment.apps shop/web, cached at version 4711\nno run of it is remembered\n\nnow ";
+        assert!(text(&history(&key, &[])).starts_with(head));
+        (key.queued, key.in_progress, key.hot_loop) = (None, None, None);
+        key.resource_version = None;
+        let unknown = "Deployment.apps shop/web, not in the cache\nnothing is known of it";
+        assert_eq!(text(&history(&key, &[])), unknown);
+        key.namespace.clear();
+        assert!(text(&history(&key, &[])).ends_with("namespace/name"));
+    }
+}
