@@ -75,7 +75,11 @@ async fn top_shows_the_handler_that_fails_and_the_key_it_fails_for() {
             let errors = row.and_then(|row| row.split_whitespace().nth(3));
             errors.is_some_and(|errors| errors != "0")
         });
-        // The key, with the error in its history.
+        // The key, with its error in the list and in its history.
+        tmux.wait("the failing key", |screen| {
+            let row = screen.lines().find(|line| line.starts_with("default/bad"));
+            row.is_some_and(|row| row.contains("failing") && row.contains("the map has no"))
+        });
         tmux.press("Tab");
         tmux.press("/");
         tmux.type_line("bad");
@@ -108,7 +112,10 @@ async fn why_and_status_read_what_a_program_serves() {
             stdout.contains("the map has no colour").then_some(stdout)
         });
         let history = found.expect("the handler fails");
-        assert!(history.starts_with("ConfigMap default/bad, "), "{history}");
+        assert!(
+            history.starts_with("ConfigMap default/bad, cached at version "),
+            "{history}"
+        );
         assert!(history.contains("because  added at"), "{history}");
         let copied = history
             .lines()
