@@ -163,10 +163,7 @@ async fn rules_are_listed_as_sentences() {
     let refusal = Action::Refuse(Refusal::new(StatusCode::INTERNAL_SERVER_ERROR));
     let refused = faults.add(Rule::new(refusal).resource("configmaps").times(1));
     faults.partition("shop/");
-    bench
-        .get(CONFIG_MAPS)
-        .await
-        .fails(500, "InternalError");
+    bench.get(CONFIG_MAPS).await.fails(500, "InternalError");
     let rules = faults.rules();
     let shown: Vec<(String, u64, bool)> = rules
         .iter()
