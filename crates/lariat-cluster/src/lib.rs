@@ -24,7 +24,7 @@
 //!
 //! On request it does more: nodes and workloads are [simulated](Workloads), so that Deployments roll out,
 //! Pods become ready and Jobs complete; it demands tokens, or judges by RBAC; it is filled with
-//! [realistic objects](Load); it [outlives its process](ClusterBuilder::data); and its [journal] and its
+//! [realistic objects](Load); it [outlives its process](ClusterBuilder::data); its [journal], its [`Inspector`] and its
 //! [`Snapshot`]s serve tests. Nothing runs in its Pods: there are no logs and no `exec`. Without
 //! simulation there is no kubelet either: a deleted Pod that is scheduled stays until its deletion is
 //! forced.

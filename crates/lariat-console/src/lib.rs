@@ -59,3 +59,8 @@ pub use health::HealthCheck;
 pub use lariat_http::TokenReviews;
 #[cfg(feature = "server")]
 pub use server::{Console, ConsoleServer, LogFilter, Observed, Serve, ServeError};
+
+/// The style sheet of the page, which other pages may share.
+///
+/// It styles elements and classes as the page of the console uses them.
+pub const STYLE: &str = include_str!("page/style.css");

@@ -8,6 +8,7 @@ use clap::ValueHint;
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use lariat_cluster::Load;
 
+use super::console::ConsoleOptions;
 use crate::token::Token;
 
 /// Where a cluster listens by default.
@@ -22,9 +23,10 @@ const STRANGERS: &str = "\
 Without a token whoever reaches the address may do everything. Web pages are kept out: requests with an Origin are \
 refused, and on a loopback address those for other hosts than addresses and localhost.
 
-Example:
+Examples:
   lariat cluster --listen 127.0.0.1:0 --kubeconfig kubeconfig --seed manifests/
-  kubectl --kubeconfig kubeconfig get namespaces";
+  kubectl --kubeconfig kubeconfig get namespaces
+  lariat cluster --console 127.0.0.1:9091";
 
 /// What the cluster is like.
 #[derive(Debug, PartialEq, clap::Args)]
@@ -55,6 +57,8 @@ pub(crate) struct Options {
     pub(crate) load: Option<Load>,
     #[command(flatten)]
     pub(crate) switches: Switches,
+    #[command(flatten)]
+    pub(crate) console: ConsoleOptions,
     /// Require the bearer token in this file, and authorize others by RBAC.
     ///
     /// Clients with the token may do everything; kubectl shows its token only over HTTPS (--tls).
@@ -109,7 +113,8 @@ mod tests {
         let plain: Options = parsed(&[]).unwrap();
         assert_eq!(plain.listen.to_string(), ADDRESS);
         let all = "--seed a.yaml --listen=[::1]:0 --kubeconfig k --data d --seed b --load pods=5 \
-            --token t --simulate-workloads --tls --admin";
+            --token t --simulate-workloads --tls --admin \
+            --console [::1]:1 --console-token-file c";
         let expected = Options {
             listen: "[::1]:0".parse().unwrap(),
             kubeconfig: Some("k".into()),
@@ -120,6 +125,10 @@ mod tests {
                 simulate_workloads: true,
                 tls: true,
                 admin: true,
+            },
+            console: ConsoleOptions {
+                console: Some("[::1]:1".parse().unwrap()),
+                console_token_file: Some("c".into()),
             },
             token_file: None,
             token: Some(Token::Given("t".into())),

@@ -5,6 +5,7 @@ use std::io::Write;
 use anyhow::{Context, Result, anyhow};
 use lariat_cluster::{Cluster, ClusterBuilder, Load, Workloads};
 
+use super::console::Console;
 use super::options::Options;
 use crate::kubeconfig::Kubeconfig;
 use crate::quote::shell;
@@ -29,17 +30,31 @@ pub(crate) fn run(options: &Options) -> Result<()> {
             .as_ref()
             .map(|token| token.read())
             .transpose()?;
+        let console = options.console.read(token.as_deref())?;
         let cluster = start(options, token).await?;
+        let console = match console {
+            Some((address, token)) => Some(Console::start(&cluster, address, token).await?),
+            None => None,
+        };
         let content = Content {
             seeds,
             load: options.load.clone(),
         };
         let served = signal::until_asked(async {
             fill(&cluster, content).await?;
+            if let Some(console) = &console {
+                eprintln!("console: {}", console.url());
+            }
             serve(&cluster, options, kubeconfig.as_ref()).await
         })
         .await;
-        signal::unless_asked_again(end(cluster, kubeconfig.as_ref())).await;
+        signal::unless_asked_again(async {
+            if let Some(console) = console {
+                console.stop().await;
+            }
+            end(cluster, kubeconfig.as_ref()).await;
+        })
+        .await;
         served.unwrap_or(Ok(()))
     })
 }

@@ -4,6 +4,12 @@
 
 mod program;
 
+#[path = "../../../lariat-sql/tests/http/chromium.rs"]
+#[allow(dead_code, reason = "the tests of each crate use other parts of it")]
+mod chromium;
+
 mod arguments;
 mod cluster;
+mod console;
+mod console_page;
 mod kubeconfig;
