@@ -62,8 +62,8 @@ pub enum CrdError {
     },
     /// This program lacks a permission.
     #[error(
-        "this program may not {verb} the definition {name}: grant it the verb {verb} on customresourcedefinitions of \
-         the group apiextensions.k8s.io, or have the definition installed by another client and use Install::Verify, \
+        "this program may not {verb} the CRD {name}: grant it the verb {verb} on customresourcedefinitions of \
+         the group apiextensions.k8s.io, or have the CRD installed by another client and use Install::Verify, \
          which takes get alone"
     )]
     Forbidden {
