@@ -4,10 +4,11 @@ use lariat_apimachinery::cause::StatusCause;
 use lariat_apimachinery::kinds::Resource;
 use lariat_apimachinery::names;
 use lariat_apimachinery::object::{Object, metadata_text};
+use lariat_apimachinery::validation;
 use lariat_core::Labels;
 use serde_json::Value;
 
-use super::part::Replaced;
+use super::part::{Part, Replaced};
 use super::{annotations, builtin, custom, finalizers, owners, special};
 use crate::status::ApiError;
 
@@ -41,6 +42,8 @@ pub(crate) fn check(
     causes.extend(finalizers::validate(resource, object));
     let old = replaced.map(|replaced| replaced.old);
     causes.extend(special::validate(resource, object, old));
+    let part = replaced.map_or(Part::Main, |replaced| replaced.part);
+    causes.extend(validation::validate(resource, object, old, part));
     causes.extend(builtin::validate(resource, object, replaced));
     causes.extend(custom::validate(resource, object, replaced));
     if causes.is_empty() {

@@ -4,7 +4,7 @@ use lariat_apimachinery::cause::StatusCause;
 use lariat_apimachinery::kinds::Resource;
 use lariat_apimachinery::object::Object;
 
-use super::{data, fixed, leases, pods, services, workloads};
+use super::{fixed, pods, services, workloads};
 use crate::server::Server;
 use crate::strategy::part::{Part, Replaced};
 use crate::strategy::restricted;
@@ -48,12 +48,10 @@ pub(in crate::strategy) fn validate(
     }
     let mut causes = match (resource.group.as_str(), resource.plural.as_str()) {
         ("", "pods") => pods::validate(object),
-        ("", "configmaps" | "secrets") => data::validate(resource, object),
         ("", "services") => services::validate(object),
         ("apps", plural) => workloads::validate(plural, object),
         ("batch", "jobs") => workloads::validate_job(object),
         ("batch", "cronjobs") => workloads::validate_cron_job(object),
-        ("coordination.k8s.io", "leases") => leases::validate(object),
         _ => Vec::new(),
     };
     if let Some(Replaced { part, old }) = replaced {

@@ -11,12 +11,6 @@ use super::parts::{at, is_void};
 pub(super) fn validate(resource: &Resource, old: &Object, new: &Object) -> Vec<StatusCause> {
     match (resource.group.as_str(), resource.plural.as_str()) {
         ("", "pods") => pod(old, new),
-        ("", "configmaps") => immutable(old, new, &["data", "binaryData"]),
-        ("", "secrets") => {
-            let mut causes = immutable(old, new, &["data"]);
-            causes.extend(same(old, new, &["type"]));
-            causes
-        }
         ("", "services") => service(old, new),
         ("", "persistentvolumeclaims") => claim(old, new),
         ("apps", "deployments" | "replicasets" | "daemonsets") => {
@@ -60,19 +54,6 @@ fn same(old: &Object, new: &Object, path: &[&str]) -> Option<StatusCause> {
     let (was, is) = (at(old, path), at(new, path));
     let value = is.unwrap_or(&Value::Null);
     (was != is).then(|| StatusCause::invalid(&path.join("."), value, "field is immutable"))
-}
-
-/// Refuses changes of what its owner declared immutable.
-fn immutable(old: &Object, new: &Object, members: &[&str]) -> Vec<StatusCause> {
-    if old.get("immutable") != Some(&Value::Bool(true)) {
-        return Vec::new();
-    }
-    let message = "field is immutable when `immutable` is set";
-    let fields = members.iter().chain(&["immutable"]);
-    let changed = fields.filter(|member| old.get(**member) != new.get(**member));
-    changed
-        .map(|member| StatusCause::forbidden(member, message))
-        .collect()
 }
 
 /// Of a Pod only images, the deadline, tolerations and gates may change.

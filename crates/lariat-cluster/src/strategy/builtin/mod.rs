@@ -2,10 +2,8 @@
 //!
 //! Source: `k8s.io/kubernetes/pkg/apis/*/validation` and the strategies in `pkg/registry`.
 
-mod data;
 mod decide;
 mod fixed;
-mod leases;
 mod parts;
 mod pods;
 mod services;
