@@ -110,6 +110,63 @@ pub(crate) fn check_cidr(at: &Field<'_>, causes: &mut Causes) -> bool {
     false
 }
 
+/// Checks that of several addresses or networks there is at most one a family.
+pub(crate) fn check_families(at: &Field<'_>, texts: &[&str], what: &str, causes: &mut Causes) {
+    if texts.len() < 2 {
+        return;
+    }
+    let parsed: Vec<Option<IpAddr>> = texts
+        .iter()
+        .map(|text| match text.split_once('/') {
+            Some(_) => parse_network(text).map(|(address, _)| address),
+            None => parse(text),
+        })
+        .collect();
+    let broken = parsed.iter().position(Option::is_none);
+    if let Some(broken) = broken {
+        let found = texts[broken];
+        let detail = format!("failed to check for dual stack with error:invalid {what}: {found}");
+        causes.internal(at, &detail);
+    }
+    let fours = parsed.iter().flatten().filter(|address| address.is_ipv4());
+    let dual = broken.is_none() && texts.len() == 2 && fours.count() == 1;
+    if !dual {
+        let detail = format!("may specify no more than one {what} for each IP family");
+        causes.invalid(at, &detail);
+    }
+}
+
+/// Checks an address that others are to reach.
+pub(crate) fn check_endpoint(at: &Field<'_>, causes: &mut Causes) {
+    let text = at.text();
+    let Some(address) = parse(text) else {
+        causes.invalid_as(at, text, "must be a valid IP address");
+        return;
+    };
+    let (link_local, link_multicast) = match address {
+        IpAddr::V4(v4) => (v4.is_link_local(), v4.octets()[..3] == [224, 0, 0]),
+        IpAddr::V6(v6) => (
+            v6.segments()[0] & 0xffc0 == 0xfe80,
+            v6.segments()[0] & 0xff0f == 0xff02,
+        ),
+    };
+    if address.is_unspecified() {
+        causes.invalid_as(at, text, &format!("may not be unspecified ({text})"));
+    }
+    if address.is_loopback() {
+        let detail = "may not be in the loopback range (127.0.0.0/8, ::1/128)";
+        causes.invalid_as(at, text, detail);
+    }
+    if link_local {
+        let detail = "may not be in the link-local range (169.254.0.0/16, fe80::/10)";
+        causes.invalid_as(at, text, detail);
+    }
+    if link_multicast {
+        let detail = "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)";
+        causes.invalid_as(at, text, detail);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;

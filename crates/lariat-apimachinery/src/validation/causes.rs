@@ -59,10 +59,30 @@ impl Causes {
         self.add("FieldValueDuplicate", at, message);
     }
 
+    /// Adds a value that is there twice, and says what is compared.
+    pub(crate) fn duplicate_because(
+        &mut self,
+        at: &Field<'_>,
+        shown: impl Into<Value>,
+        detail: &str,
+    ) {
+        let message = format!("Duplicate value: {}: {detail}", shown.into());
+        self.add("FieldValueDuplicate", at, message);
+    }
+
     /// Adds a name of something that is not there.
     pub(crate) fn not_found(&mut self, at: &Field<'_>, shown: impl Into<Value>) {
         let message = format!("Not found: {}", shown.into());
         self.add("FieldValueNotFound", at, message);
+    }
+
+    /// Adds a name of something that is not there, and says where it should be.
+    pub(crate) fn not_found_because(&mut self, at: &Field<'_>, shown: &str, detail: &str) {
+        self.add(
+            "FieldValueNotFound",
+            at,
+            format!("Not found: {shown:?}: {detail}"),
+        );
     }
 
     /// Adds a text that is none of the supported ones, which the message has in the given order.

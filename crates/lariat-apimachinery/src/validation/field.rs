@@ -61,6 +61,16 @@ impl<'a> Field<'a> {
         }
     }
 
+    /// Returns a value under the path of an item of this list.
+    pub(crate) fn item_as(&self, at: usize, value: &'a Value) -> Self {
+        self.below(Step::Index(at), value)
+    }
+
+    /// Returns this place with the index of an item of another list behind it.
+    pub(crate) fn item_of(&self, item: &Self) -> Self {
+        self.below(item.place.step, item.value)
+    }
+
     fn below(&self, step: Step<'a>, value: &'a Value) -> Self {
         Self {
             value,

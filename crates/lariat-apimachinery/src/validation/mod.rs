@@ -14,17 +14,22 @@
 
 mod addresses;
 mod causes;
+mod claims;
 mod context;
 mod decide;
 mod field;
 mod formats;
 mod labels;
+mod paths;
+mod resources;
 mod rule;
 #[cfg(test)]
 mod testing;
 
 mod coordination;
 mod core;
+mod pod;
+mod volumes;
 
 pub use context::Part;
 pub use decide::validate;

@@ -15,6 +15,10 @@ pub(crate) enum Rule {
     Text(Format),
     /// A text that is there, and one of these.
     OneOf(&'static [&'static str]),
+    /// One of these, which an empty text is not.
+    Supported(&'static [&'static str]),
+    /// One of these, if there is a text, which may not be empty.
+    SupportedIfSet(&'static [&'static str]),
     /// One of these, if there is a text that is not empty.
     MaybeOneOf(&'static [&'static str]),
     /// A number that is not below zero, if there is one.
@@ -52,13 +56,20 @@ impl Rule {
             Self::Text(format) if !at.is_void() => causes.check_format(at, format),
             Self::OneOf(supported) => causes.check_one_of(at, supported),
             Self::MaybeOneOf(supported) if !at.is_void() => causes.check_supported(at, supported),
+            Self::Supported(supported) => causes.check_supported(at, supported),
+            Self::SupportedIfSet(supported) if at.is_set() => {
+                causes.check_supported(at, supported);
+            }
             Self::NotNegative => causes.check_not_negative(at),
             Self::Positive => causes.check_positive(at),
             Self::Between(least, most) => causes.check_between(at, least, most),
             Self::MaybeBetween(least, most) if at.is_set() => {
                 causes.check_between(at, least, most);
             }
-            Self::Text(_) | Self::MaybeOneOf(_) | Self::MaybeBetween(..) => {}
+            Self::Text(_)
+            | Self::MaybeOneOf(_)
+            | Self::SupportedIfSet(_)
+            | Self::MaybeBetween(..) => {}
         }
     }
 }
