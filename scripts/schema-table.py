@@ -10,9 +10,11 @@ protobuf come from kubectl and a crate; see protobuf_fields.py.
 Each type is a line with its name, and an indented line for each field: name, type, flags. Types are `string`, `int32`,
 `int64`, `number`, `bool`, `bytes`, `time`, `micro-time`, `int-or-string`, `quantity`, `any`, `@name` for another type,
 `[]T` and `{}T` for lists and maps. Flags: `!` required; `list=set`, `list=map(k1,k2)` (lists are atomic otherwise);
-`map=atomic`; `patch=strategy[:key]`; `default=value`. For protobuf: `#n` the number of the field, or `#n.m` for field m
-of a message in field n that JSON does not have; `*` if an optional scalar is not left out when it is zero; `or=bool`, `or=list` and
-`or=strings` for a message that has a schema or one of those. A line that begins with `kind` says which type a kind is.
+`map=atomic`; `patch=strategy[:key]`; `default=value`; `+` if Go writes the field whatever it holds, and `+null` if an
+absent one is then null and not the zero of its type; `*` if an optional scalar is not left out when it is zero. For
+protobuf: `#n` the number of the field, or `#n.m` for field m of a message in field n that JSON does not have; `or=bool`,
+`or=list` and `or=strings` for a message that has a schema or one of those. A line that begins with `kind` says which
+type a kind is.
 """
 
 import json
@@ -102,11 +104,13 @@ def either_of(schema):
     return either_of(below) if below else None
 
 
-def wire_flags_of(schema, required, wire):
+def wire_flags_of(schema, wire):
     if wire is None:
         return
     yield "#" + ".".join(str(number) for number in wire.numbers)
-    if wire.keeps_zero and not required and not type_of(schema).startswith(("@", "[]", "{}", "any")):
+    if wire.is_always_written:
+        yield "+null" if wire.is_pointer else "+"
+    elif wire.is_pointer and not type_of(schema).startswith(("@", "[]", "{}", "any")):
         yield "*"
     if either := either_of(schema):
         yield f"or={either}"
@@ -149,7 +153,7 @@ def rows(definitions, wires):
             # The envelope has the type of an object; only few types have fields of those names besides.
             if wire is None and field not in ("kind", "apiVersion"):
                 print(f"{name}.{field} has no number", file=sys.stderr)
-            wire_flags = wire_flags_of(field_schema, field in required, wire)
+            wire_flags = wire_flags_of(field_schema, wire)
             yield " ".join([f" {field}", type_of(field_schema), *flags, *wire_flags])
 
 

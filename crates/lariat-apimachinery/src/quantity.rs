@@ -50,6 +50,21 @@ const DECIMAL: [(&str, i32); 10] = [
 ];
 
 impl Quantity {
+    /// Adds another amount; the family of suffixes stays.
+    pub(crate) fn plus(self, other: Self) -> Self {
+        let nanos = self.nanos.saturating_add(other.nanos);
+        Self { nanos, ..self }
+    }
+
+    /// Returns the larger of two amounts.
+    pub(crate) fn max(self, other: Self) -> Self {
+        if other.nanos > self.nanos {
+            other
+        } else {
+            self
+        }
+    }
+
     /// Reads an amount such as `1.5Gi`; `None` if it is none.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {

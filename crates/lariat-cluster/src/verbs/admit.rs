@@ -26,17 +26,15 @@ pub(super) fn create(creation: &Creation<'_>, mut object: Object) -> Result<Obje
     tidy(metadata);
     name(creation, metadata)?;
     metadata.insert("uid".into(), creation.server.random.uid().into());
-    metadata.insert(
-        "creationTimestamp".into(),
-        creation.server.clock.now().into(),
-    );
+    let now = creation.server.clock.now();
+    metadata.insert("creationTimestamp".into(), now.clone().into());
     if resource.rules.generation != Generation::None {
         metadata.insert("generation".into(), json!(1));
     }
     if resource.rules.status {
         object.remove("status");
     }
-    if let Some(status) = defaults::initial_status(resource) {
+    if let Some(status) = defaults::initial_status(resource, &now) {
         object.insert("status".into(), status);
     }
     strategy::prepare_create(creation.server, resource, &mut object)

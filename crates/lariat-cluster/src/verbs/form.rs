@@ -95,6 +95,7 @@ pub(super) fn read(resource: &Resource, object: &mut Object) -> Result<Vec<Strin
         schema::write_whole_numbers(spec);
     }
     defaults::fill(resource, object);
+    schema::fill_zeros(resource.types().root(), object);
     Ok(unknown)
 }
 

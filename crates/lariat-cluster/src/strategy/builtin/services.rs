@@ -192,6 +192,7 @@ fn allocate(others: &Others, server: &Server, object: &mut Object) -> Result<(),
     let Some(spec) = spec.filter(|_| needs.address) else {
         return Ok(());
     };
+    families(spec);
     let asked = spec.get("clusterIP").and_then(Value::as_str);
     let address = match asked.unwrap_or_default() {
         "" => free(server, &others.addresses),
@@ -206,6 +207,29 @@ fn allocate(others: &Others, server: &Server, object: &mut Object) -> Result<(),
         allocate_ports(others, server, spec, !(needs.balancer && declined))
     } else {
         Ok(())
+    }
+}
+
+/// Chooses families of addresses; the cluster has one, and what has neither address nor selector may have both.
+///
+/// Source: `initIPFamilyFields` in `k8s.io/kubernetes/pkg/registry/core/service/storage`.
+fn families(spec: &mut Object) {
+    let is_free = spec.get("clusterIP") == Some(&"None".into()) && is_void(spec.get("selector"));
+    if is_void(spec.get("ipFamilyPolicy")) {
+        let policy = if is_free { "RequireDualStack" } else { "SingleStack" };
+        spec.insert("ipFamilyPolicy".into(), policy.into());
+    }
+    if is_void(spec.get("ipFamilies")) {
+        spec.insert("ipFamilies".into(), json!(["IPv4"]));
+    }
+    let is_single = spec.get("ipFamilyPolicy") == Some(&"SingleStack".into());
+    if let Some(Value::Array(families)) = spec.get_mut("ipFamilies")
+        && let [first] = &families[..]
+        && is_free
+        && !is_single
+    {
+        let other = if first == "IPv4" { "IPv6" } else { "IPv4" };
+        families.push(other.into());
     }
 }
 
