@@ -12,14 +12,14 @@ use crate::verbs;
 use crate::wire::document::Document;
 use crate::wire::yaml;
 
-/// Reads JSON as a request body, with the paths of duplicate members.
+/// Reads JSON as a request body, with the warnings of duplicate members.
 ///
 /// # Errors
 ///
 /// What is wrong with it.
 pub fn read_json(bytes: &[u8]) -> Result<(Value, Vec<String>), String> {
     let document = Document::json(bytes)?;
-    Ok((document.value, document.duplicates))
+    Ok((document.value, document.duplicates.warnings()))
 }
 
 /// Reads YAML as a request body.

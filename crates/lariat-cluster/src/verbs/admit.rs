@@ -14,10 +14,6 @@ use crate::strategy::{self, SERVER_METADATA, tidy};
 pub(super) fn create(creation: &Creation<'_>, mut object: Object) -> Result<Object, ApiError> {
     let resource = creation.resource;
     strategy::check_shape(resource, &object)?;
-    if !metadata_text(&object, "resourceVersion").is_empty() {
-        let message = "resourceVersion should not be set on objects to be created";
-        return Err(ApiError::internal(message));
-    }
     place(creation, &mut object)?;
     let metadata = metadata_mut(&mut object);
     for member in SERVER_METADATA {

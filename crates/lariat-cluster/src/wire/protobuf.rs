@@ -6,7 +6,7 @@ use lariat_apimachinery::protobuf::{self, Envelope};
 use serde_json::Value;
 
 use crate::status::ApiError;
-use crate::wire::document::Document;
+use crate::wire::document::{Document, Duplicates};
 
 /// Whether this build answers in protobuf.
 pub(crate) const IS_BUILT: bool = true;
@@ -41,7 +41,7 @@ pub(crate) fn read(
     })?;
     Ok(Document {
         value: Value::Object(object),
-        duplicates: Vec::new(),
+        duplicates: Duplicates::none(),
     })
 }
 
