@@ -105,6 +105,10 @@ pub(super) fn daemon_set(object: &mut Object) {
             );
         }
     });
+    // The count of templates is written even before the server has counted.
+    if let Some(annotations) = made(metadata_mut(object), "annotations") {
+        set(annotations, "deprecated.daemonset.template.generation", "0");
+    }
 }
 
 pub(super) fn job(object: &mut Object) {

@@ -152,7 +152,7 @@ fn is_cidr(text: &str) -> bool {
     let Some((address, length)) = text.split_once('/') else {
         return false;
     };
-    let most = match address.parse() {
+    let most = match without_zeros(address).parse() {
         Ok(IpAddr::V4(_)) => 32,
         Ok(IpAddr::V6(_)) => 128,
         Err(_) => return false,

@@ -6,9 +6,9 @@ use lariat_apimachinery::kinds::Resource;
 use lariat_apimachinery::object::{Object, finalizers, metadata_mut, metadata_text};
 use serde_json::{Value, json};
 
-use super::part::Part;
-
+use super::builtin::{claims, workloads};
 use super::finalizers::finalizers_in_spec;
+use super::part::Part;
 use crate::status::ApiError;
 
 /// The built-in kinds with rules of their own.
@@ -17,12 +17,16 @@ enum Special {
     Namespace,
     Definition,
     Pod,
+    DaemonSet,
+    Claim,
 }
 
 fn special(resource: &Resource) -> Option<Special> {
     match (&*resource.group, &*resource.plural) {
         ("", "namespaces") => Some(Special::Namespace),
         ("", "pods") => Some(Special::Pod),
+        ("", "persistentvolumeclaims") => Some(Special::Claim),
+        ("apps", "daemonsets") => Some(Special::DaemonSet),
         ("apiextensions.k8s.io", "customresourcedefinitions") => Some(Special::Definition),
         _ => None,
     }
@@ -40,6 +44,8 @@ pub(crate) fn prepare_create(resource: &Resource, object: &mut Object) {
         Some(Special::Pod) => {
             object.insert("status".into(), json!({"phase": "Pending"}));
         }
+        Some(Special::DaemonSet) => workloads::count_templates(None, object),
+        Some(Special::Claim) => claims::prepare(object, None),
         None => {}
     }
 }
@@ -55,6 +61,8 @@ pub(crate) fn prepare_update(resource: &Resource, part: Part, old: &Object, new:
             }
         }
         Some(Special::Definition) => crd::prepare_update(new),
+        Some(Special::DaemonSet) => workloads::count_templates(Some(old), new),
+        Some(Special::Claim) => claims::prepare(new, Some(old)),
         Some(Special::Pod) | None => {}
     }
 }

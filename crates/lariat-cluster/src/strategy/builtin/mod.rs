@@ -2,6 +2,7 @@
 //!
 //! Source: `k8s.io/kubernetes/pkg/apis/*/validation` and the strategies in `pkg/registry`.
 
+pub(super) mod claims;
 mod data;
 mod decide;
 mod fixed;
@@ -9,6 +10,6 @@ mod leases;
 mod parts;
 mod pods;
 mod services;
-mod workloads;
+pub(super) mod workloads;
 
 pub(super) use decide::{prepare_create, prepare_update, validate};

@@ -1,7 +1,7 @@
 //! What runs Pods.
 
 use lariat_apimachinery::cause::StatusCause;
-use lariat_apimachinery::object::{Object, metadata_text};
+use lariat_apimachinery::object::{Object, metadata_mut, metadata_text};
 use lariat_core::{LabelSelector, Labels};
 use serde_json::{Value, json};
 
@@ -101,6 +101,31 @@ fn template(object: &Object, path: &[&str], policies: &[&str]) -> Vec<StatusCaus
 }
 
 /// Labels the Pods of a Job, so that it finds them, unless its author does.
+/// The annotation that counts the templates a DaemonSet had.
+const TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";
+
+/// Counts the templates of a DaemonSet; clients cannot.
+///
+/// Source: `DaemonSetSpec.TemplateGeneration` in `k8s.io/kubernetes/pkg/apis/apps`.
+pub(in crate::strategy) fn count_templates(old: Option<&Object>, new: &mut Object) {
+    let count = |object: &Object| {
+        let count = at(object, &["metadata", "annotations", TEMPLATE_GENERATION]);
+        count.and_then(|count| count.as_str()?.parse::<i64>().ok())
+    };
+    let generation = match old {
+        None => count(new).unwrap_or(0).max(1),
+        Some(old) => {
+            let template = |object: &Object| at(object, &["spec", "template"]).cloned();
+            let changed = template(old) != template(new);
+            count(old).unwrap_or(0) + i64::from(changed)
+        }
+    };
+    let annotations = metadata_mut(new)
+        .entry("annotations")
+        .or_insert_with(|| json!({}));
+    annotations[TEMPLATE_GENERATION] = generation.to_string().into();
+}
+
 pub(super) fn prepare_job(object: &mut Object) {
     if at(object, &["spec", "manualSelector"]) == Some(&Value::Bool(true)) {
         return;
