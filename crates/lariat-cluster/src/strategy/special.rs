@@ -6,7 +6,7 @@ use lariat_apimachinery::kinds::Resource;
 use lariat_apimachinery::object::{Object, finalizers, metadata_mut, metadata_text};
 use serde_json::{Value, json};
 
-use super::builtin::{claims, workloads};
+use super::builtin::{claims, pods, workloads};
 use super::finalizers::finalizers_in_spec;
 use super::part::Part;
 use crate::status::ApiError;
@@ -63,6 +63,7 @@ pub(crate) fn prepare_update(resource: &Resource, part: Part, old: &Object, new:
         Some(Special::Definition) => crd::prepare_update(new),
         Some(Special::DaemonSet) => workloads::count_templates(Some(old), new),
         Some(Special::Claim) => claims::prepare(new, Some(old)),
+        Some(Special::Pod) if part == Part::Status => pods::keep_class(old, new),
         Some(Special::Pod) | None => {}
     }
 }

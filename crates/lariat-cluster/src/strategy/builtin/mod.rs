@@ -8,7 +8,7 @@ mod decide;
 mod fixed;
 mod leases;
 mod parts;
-mod pods;
+pub(super) mod pods;
 mod services;
 pub(super) mod workloads;
 

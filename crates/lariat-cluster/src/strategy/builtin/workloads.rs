@@ -130,13 +130,8 @@ pub(super) fn prepare_job(object: &mut Object) {
     if at(object, &["spec", "manualSelector"]) == Some(&Value::Bool(true)) {
         return;
     }
-    let (uid, name) = (
-        metadata_text(object, "uid").to_owned(),
-        metadata_text(object, "name").to_owned(),
-    );
-    let Some(spec) = object.get_mut("spec").filter(|spec| spec.is_object()) else {
-        return;
-    };
+    let uid = metadata_text(object, "uid").to_owned();
+    let name = metadata_text(object, "name").to_owned();
     let controller = "batch.kubernetes.io/controller-uid";
     let labels = [
         (controller, &uid),
@@ -144,17 +139,32 @@ pub(super) fn prepare_job(object: &mut Object) {
         ("controller-uid", &uid),
         ("job-name", &name),
     ];
+    let own = at(object, &["metadata", "labels"]).cloned();
+    let Some(spec) = object.get_mut("spec").filter(|spec| spec.is_object()) else {
+        return;
+    };
     let template = &mut spec["template"]["metadata"]["labels"];
+    // A Job without labels has those of its Pods, which in Go are one map.
+    let is_shared = own.is_some() && own.as_ref() == Some(template);
     if !template.is_object() {
         *template = json!({});
     }
     for (label, value) in labels {
-        template[label] = value.clone().into();
+        if template.get(label).is_none() {
+            template[label] = value.clone().into();
+        }
     }
+    let all = template.clone();
     if !spec["selector"]["matchLabels"].is_object() {
         spec["selector"] = json!({"matchLabels": {}});
     }
-    spec["selector"]["matchLabels"][controller] = uid.into();
+    let selector = &mut spec["selector"]["matchLabels"];
+    if selector.get(controller).is_none() {
+        selector[controller] = uid.into();
+    }
+    if is_shared {
+        metadata_mut(object).insert("labels".into(), all);
+    }
 }
 
 const JOB_POLICIES: [&str; 2] = ["OnFailure", "Never"];
