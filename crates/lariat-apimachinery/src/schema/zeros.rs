@@ -31,6 +31,26 @@ pub fn fill(typed: TypeRef<'_>, object: &mut Map<String, Value>) {
     }
 }
 
+/// Leaves out and fills in what Go does of an object, by the type that it says it is of.
+///
+/// What is of no built-in kind stays as it is.
+#[must_use]
+pub fn as_go_writes(mut object: Map<String, Value>) -> Map<String, Value> {
+    let text = |member| object.get(member).and_then(Value::as_str);
+    let schema = super::builtin(
+        text("apiVersion").unwrap_or_default(),
+        text("kind").unwrap_or_default(),
+    );
+    if let Some(schema) = schema {
+        let unread = object.clone();
+        if super::decode(schema.root(), &mut object).is_err() {
+            return unread;
+        }
+        fill(schema.root(), &mut object);
+    }
+    object
+}
+
 /// Fills in the zeros of a value.
 fn inside(typed: TypeRef<'_>, value: &mut Value) {
     match (typed.get(), value) {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use futures::{StreamExt, stream};
 use http::StatusCode;
 use lariat_apimachinery::kinds::Resource;
+use lariat_apimachinery::schema;
 use serde_json::{Value, json};
 
 use super::watch::Lines;
@@ -69,6 +70,7 @@ impl Renderer {
             Answer::Object { stored, success } => object::reply(&self, code(success), &stored),
             Answer::DryRunCreation(object) => object::dry_run_creation(&self, object),
             Answer::Document { document, success } => {
+                let document = schema::as_go_writes(document);
                 Reply::json(code(success), Value::Object(document).to_string())
             }
             Answer::Deleted(stored) => {

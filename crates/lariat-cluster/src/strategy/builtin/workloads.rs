@@ -100,7 +100,6 @@ fn template(object: &Object, path: &[&str], policies: &[&str]) -> Vec<StatusCaus
     causes
 }
 
-/// Labels the Pods of a Job, so that it finds them, unless its author does.
 /// The annotation that counts the templates a DaemonSet had.
 const TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";
 
@@ -126,6 +125,9 @@ pub(in crate::strategy) fn count_templates(old: Option<&Object>, new: &mut Objec
     annotations[TEMPLATE_GENERATION] = generation.to_string().into();
 }
 
+/// Labels the Pods of a Job, so that it finds them, unless its author does.
+///
+/// Source: `generateSelector` in `k8s.io/kubernetes/pkg/registry/batch/job`.
 pub(super) fn prepare_job(object: &mut Object) {
     if at(object, &["spec", "manualSelector"]) == Some(&Value::Bool(true)) {
         return;
