@@ -37,7 +37,7 @@ pub(crate) fn prepare_create(resource: &Resource, object: &mut Object) {
     match special(resource) {
         Some(Special::Namespace) => {
             label_namespace(object);
-            object.insert("spec".into(), json!({"finalizers": ["kubernetes"]}));
+            finalize_namespace(object);
             object.insert("status".into(), json!({"phase": "Active"}));
         }
         Some(Special::Definition) => crd::prepare_create(object),
@@ -120,6 +120,17 @@ pub(crate) fn may_go(resource: &Resource, object: &Object) -> bool {
         && finalizers(object).is_empty()
         && grace.and_then(Value::as_u64).unwrap_or(0) == 0
         && finalizers_in_spec(resource, object).is_empty()
+}
+
+/// Adds the finalizer of the server itself.
+fn finalize_namespace(object: &mut Object) {
+    const OWN: &str = "kubernetes";
+    let spec = object.entry("spec").or_insert_with(|| json!({}));
+    match spec.get_mut("finalizers") {
+        Some(Value::Array(finalizers)) if finalizers.iter().any(|each| each == OWN) => {}
+        Some(Value::Array(finalizers)) => finalizers.push(OWN.into()),
+        _ => *spec = json!({"finalizers": [OWN]}),
+    }
 }
 
 fn label_namespace(object: &mut Object) {
