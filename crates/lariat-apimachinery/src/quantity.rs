@@ -66,23 +66,20 @@ impl Quantity {
     /// Returns whether the amount, rounded up to thousandths, is a whole number.
     pub(crate) fn has_whole_thousandths(self) -> bool {
         let thousandth = UNIT / 1000;
-        let count = self.nanos.div_euclid(thousandth)
-            + i128::from(self.nanos.rem_euclid(thousandth) > 0);
+        let count =
+            self.nanos.div_euclid(thousandth) + i128::from(self.nanos.rem_euclid(thousandth) > 0);
         count % 1000 == 0
-    }
-
-    /// Returns the sum of two amounts, in the form of the first.
-    pub(crate) fn plus(self, other: Self) -> Self {
-        let form = if self.nanos == 0 { other.form } else { self.form };
-        Self {
-            nanos: (self.nanos + other.nanos).clamp(-MOST, MOST),
-            form,
-        }
     }
 
     /// Returns how often another amount is in this one.
     pub(crate) fn ratio(self, other: Self) -> f64 {
         self.nanos as f64 / other.nanos as f64
+    }
+
+    /// Adds another amount; the family of suffixes stays.
+    pub(crate) fn plus(self, other: Self) -> Self {
+        let nanos = self.nanos.saturating_add(other.nanos);
+        Self { nanos, ..self }
     }
 
     /// Reads an amount such as `1.5Gi`; `None` if it is none.

@@ -2,10 +2,10 @@
 
 use super::causes::Causes;
 use super::field::Field;
+use super::formats;
 use super::labels::{self, SelectorOptions, check_selector};
 use super::resources;
 use super::rule::{self, Rule, Rules};
-use super::formats;
 use crate::object::Object;
 
 /// What was let in once may stay.
@@ -26,10 +26,15 @@ const ACCESS_MODES: &[&str] = &[
 /// Checks how nodes may use a volume.
 pub(crate) fn check_access_modes(modes: &Field<'_>, detail: &str, causes: &mut Causes) {
     causes.check_given(modes, detail);
-    for mode in modes.items().filter(|mode| !ACCESS_MODES.contains(&mode.text())) {
+    for mode in modes
+        .items()
+        .filter(|mode| !ACCESS_MODES.contains(&mode.text()))
+    {
         causes.unsupported(&modes.with(mode.value()), ACCESS_MODES);
     }
-    let known = modes.items().filter(|mode| ACCESS_MODES.contains(&mode.text()));
+    let known = modes
+        .items()
+        .filter(|mode| ACCESS_MODES.contains(&mode.text()));
     let (single, others): (Vec<_>, Vec<_>) = known.partition(|m| m.text() == "ReadWriteOncePod");
     if !single.is_empty() && !others.is_empty() {
         let detail = "may not use ReadWriteOncePod with other access modes";
@@ -100,7 +105,10 @@ pub(crate) fn check_ephemeral(at: &Field<'_>, causes: &mut Causes) {
     labels::check_labels(&metadata.get("labels"), causes);
     let members = metadata.value().as_object();
     for member in members.into_iter().flatten().map(|(name, _)| name) {
-        let allowed = matches!(member.as_str(), "annotations" | "labels" | "creationTimestamp");
+        let allowed = matches!(
+            member.as_str(),
+            "annotations" | "labels" | "creationTimestamp"
+        );
         if !allowed {
             causes.forbidden(&metadata.get(member), "cannot be set");
         }

@@ -2,7 +2,8 @@
 
 use super::causes::Causes;
 use super::context::{Check, Context, Part};
-use super::{coordination, core};
+use super::field::Field;
+use super::{coordination, core, pod};
 use crate::cause::StatusCause;
 use crate::kinds::Resource;
 use crate::object::Object;
@@ -27,11 +28,35 @@ pub fn validate(
     causes.into_list()
 }
 
+/// Finds what is wrong with the addresses and families of a Service, which are checked before they are allocated.
+#[must_use]
+pub fn validate_service_addresses(service: &Object, old: Option<&Object>) -> Vec<StatusCause> {
+    let mut causes = Causes::default();
+    let spec = Field::of(service, "spec");
+    let old = old.map(|old| Field::of(old, "spec"));
+    core::check_addresses(&spec, old.as_ref(), &mut causes);
+    causes.into_list()
+}
+
 pub(super) fn check_of(group: &str, kind: &str) -> Option<Check> {
     Some(match (group, kind) {
+        ("", "Binding") => core::binding,
         ("", "ConfigMap") => core::config_map,
+        ("", "Endpoints") => core::endpoints,
+        ("", "Event") => core::core_event,
+        ("", "LimitRange") => core::limit_range,
+        ("", "Namespace") => core::namespace,
+        ("", "Node") => core::node,
+        ("", "PersistentVolume") => core::persistent_volume,
+        ("", "PersistentVolumeClaim") => core::persistent_volume_claim,
+        ("", "Pod") => pod::pod,
+        ("", "PodTemplate") => pod::pod_template,
+        ("", "ReplicationController") => core::replication_controller,
+        ("", "ResourceQuota") => core::resource_quota,
         ("", "Secret") => core::secret,
+        ("", "Service") => core::service,
         ("coordination.k8s.io", "Lease") => coordination::lease,
+        ("events.k8s.io", "Event") => core::event,
         _ => return None,
     })
 }

@@ -32,4 +32,4 @@ mod pod;
 mod volumes;
 
 pub use context::Part;
-pub use decide::validate;
+pub use decide::{validate, validate_service_addresses};

@@ -34,6 +34,9 @@ pub(crate) fn check_local(at: &Field<'_>, causes: &mut Causes) {
 /// Checks the permissions of a file, if there are some.
 pub(crate) fn check_mode(at: &Field<'_>, causes: &mut Causes) {
     if at.int().is_some_and(|mode| !(0..=0o777).contains(&mode)) {
-        causes.invalid(at, "must be a number between 0 and 0777 (octal), both inclusive");
+        causes.invalid(
+            at,
+            "must be a number between 0 and 0777 (octal), both inclusive",
+        );
     }
 }

@@ -28,7 +28,7 @@ pub(crate) use metadata::{SERVER_METADATA, raise_generation, tidy};
 pub(crate) use owners::deduplicate as deduplicate_owners;
 pub(crate) use part::Part;
 pub(crate) use prepare::{allocate, prepare_create};
-pub(crate) use replacement::{Replacement, replacement};
+pub(crate) use replacement::{Replacement, keeps_metadata, replacement};
 pub(crate) use selector::selector_text;
 pub(crate) use shape::check as check_shape;
 pub(crate) use special::check_delete;

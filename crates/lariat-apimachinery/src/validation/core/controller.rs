@@ -12,7 +12,11 @@ pub(in crate::validation) fn replication_controller(context: &Context<'_>, cause
         return;
     }
     let spec = context.get("spec");
-    rule::check(&spec, &[("minReadySeconds replicas", Rule::NotNegative)], causes);
+    rule::check(
+        &spec,
+        &[("minReadySeconds replicas", Rule::NotNegative)],
+        causes,
+    );
     causes.check_given(&spec.get("selector"), "");
     if !spec.has("replicas") {
         causes.required(&spec.get("replicas"), "");
@@ -39,7 +43,10 @@ pub(in crate::validation) fn replication_controller(context: &Context<'_>, cause
 /// Checks that the selector finds the Pods of the template.
 fn check_labels(selector: &Field<'_>, template: &Field<'_>, causes: &mut Causes) {
     let labels = template.get("metadata").get("labels");
-    if selector.entries().any(|(key, value)| labels.member(key) != value.value()) {
+    if selector
+        .entries()
+        .any(|(key, value)| labels.member(key) != value.value())
+    {
         causes.invalid(&labels, "`selector` does not match template `labels`");
     }
 }
@@ -54,7 +61,10 @@ fn check_status(status: &Field<'_>, causes: &mut Causes) {
     let count = |member: &str| status.int_of(member).unwrap_or(0);
     for member in ["fullyLabeledReplicas", "readyReplicas", "availableReplicas"] {
         if count(member) > count("replicas") {
-            causes.invalid(&status.get(member), "cannot be greater than status.replicas");
+            causes.invalid(
+                &status.get(member),
+                "cannot be greater than status.replicas",
+            );
         }
     }
     if count("availableReplicas") > count("readyReplicas") {

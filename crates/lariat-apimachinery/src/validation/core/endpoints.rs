@@ -9,7 +9,10 @@ use crate::validation::rule::{self, PORT, Rule, Rules};
 
 pub(in crate::validation) fn endpoints(context: &Context<'_>, causes: &mut Causes) {
     let subsets = context.get("subsets");
-    if context.old("subsets").is_some_and(|old| old.value() == subsets.value()) {
+    if context
+        .old("subsets")
+        .is_some_and(|old| old.value() == subsets.value())
+    {
         return;
     }
     for subset in subsets.items() {
@@ -31,7 +34,11 @@ pub(in crate::validation) fn endpoints(context: &Context<'_>, causes: &mut Cause
 fn check_address(address: &Field<'_>, causes: &mut Causes) {
     let ip = address.get("ip");
     addresses::check_ip(&ip, causes);
-    rule::check(address, &[("hostname", Rule::Text(formats::dns_label))], causes);
+    rule::check(
+        address,
+        &[("hostname", Rule::Text(formats::dns_label))],
+        causes,
+    );
     if address.has("nodeName") {
         causes.check_format(&address.get("nodeName"), formats::dns_subdomain);
     }

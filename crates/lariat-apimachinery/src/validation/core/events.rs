@@ -64,7 +64,11 @@ fn check_any(context: &Context<'_>, names: &Names, reporter: &'static str, cause
         (false, namespace) => namespace == own,
     };
     if !fits {
-        causes.invalid_as(&of_object, of_object.text(), "does not match event.namespace");
+        causes.invalid_as(
+            &of_object,
+            of_object.text(),
+            "does not match event.namespace",
+        );
     }
     if !is_new_form {
         return;
@@ -118,7 +122,10 @@ fn check_series(context: &Context<'_>, causes: &mut Causes) {
 
 fn check_changed(context: &Context<'_>, causes: &mut Causes) {
     let series = context.get("series");
-    if context.old("series").is_some_and(|old| old.value() != series.value()) {
+    if context
+        .old("series")
+        .is_some_and(|old| old.value() != series.value())
+    {
         check_series(context, causes);
     }
     for (name, written) in OWN {

@@ -61,7 +61,8 @@ fn check_limit(limit: &Field<'_>, causes: &mut Causes) {
     }
     let storage = limit.get("min").has("storage") || limit.get("max").has("storage");
     if kind == "PersistentVolumeClaim" && !storage {
-        let detail = "either minimum or maximum storage value is required, but neither was provided";
+        let detail =
+            "either minimum or maximum storage value is required, but neither was provided";
         causes.required(&limit.get("limits"), detail);
     }
     for name in names {
@@ -71,10 +72,22 @@ fn check_limit(limit: &Field<'_>, causes: &mut Causes) {
 
 /// Pairs of which the first may not be above the second: members, where the cause is, whose value it shows, and the text
 /// between the two amounts.
-type Pair = (&'static str, &'static str, &'static str, &'static str, &'static str);
+type Pair = (
+    &'static str,
+    &'static str,
+    &'static str,
+    &'static str,
+    &'static str,
+);
 
 const PAIRS: [Pair; 6] = [
-    ("min", "max", "min", "min", "min value {} is greater than max value {}"),
+    (
+        "min",
+        "max",
+        "min",
+        "min",
+        "min value {} is greater than max value {}",
+    ),
     (
         "min",
         "defaultRequest",
@@ -96,8 +109,20 @@ const PAIRS: [Pair; 6] = [
         "defaultRequest",
         "default request value {} is greater than default limit value {}",
     ),
-    ("min", "default", "default", "min", "min value {} is greater than default value {}"),
-    ("default", "max", "default", "max", "default value {} is greater than max value {}"),
+    (
+        "min",
+        "default",
+        "default",
+        "min",
+        "min value {} is greater than default value {}",
+    ),
+    (
+        "default",
+        "max",
+        "default",
+        "max",
+        "default value {} is greater than max value {}",
+    ),
 ];
 
 /// Checks the amounts of one resource against each other.
@@ -115,9 +140,9 @@ fn check_order<'a>(limit: &Field<'a>, kind: &str, name: &'a str, causes: &mut Ca
         if let (Some(low), Some(high), Some(shown)) = (value(low), value(high), value(shown))
             && low > high
         {
-            let detail = text
-                .replacen("{}", &low.to_string(), 1)
-                .replacen("{}", &high.to_string(), 1);
+            let detail =
+                text.replacen("{}", &low.to_string(), 1)
+                    .replacen("{}", &high.to_string(), 1);
             invalid(at, shown, &detail);
         }
     }

@@ -23,5 +23,6 @@ pub(super) use limits::limit_range;
 pub(super) use node::node;
 pub(super) use quota::resource_quota;
 pub(super) use service::service;
+pub(super) use service_addresses::check as check_addresses;
 pub(super) use volume::persistent_volume;
 pub(super) use volume_claim::persistent_volume_claim;

@@ -6,10 +6,10 @@ use crate::validation::addresses;
 use crate::validation::causes::Causes;
 use crate::validation::context::Context;
 use crate::validation::field::Field;
+use crate::validation::formats;
 use crate::validation::pod::check_effect;
 use crate::validation::resources;
 use crate::validation::rule::{self, Rule, Rules};
-use crate::validation::formats;
 
 pub(in crate::validation) fn node(context: &Context<'_>, causes: &mut Causes) {
     let (metadata, spec, status) = (
@@ -115,7 +115,12 @@ fn check_fixed(spec: &Field<'_>, old: &Field<'_>, causes: &mut Causes) {
             causes.forbidden(&networks, detail);
         }
     } else {
-        for _ in was.list().iter().zip(networks.list()).filter(|(was, is)| was != is) {
+        for _ in was
+            .list()
+            .iter()
+            .zip(networks.list())
+            .filter(|(was, is)| was != is)
+        {
             causes.forbidden(&networks, detail);
         }
     }

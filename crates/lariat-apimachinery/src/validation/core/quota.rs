@@ -86,7 +86,10 @@ fn check_covers(spec: &Field<'_>, scope: &str, at: &Field<'_>, causes: &mut Caus
 }
 
 fn check_pairs(scopes: &[&str], spec: &Field<'_>, at: &Field<'_>, causes: &mut Causes) {
-    for pair in [["BestEffort", "NotBestEffort"], ["Terminating", "NotTerminating"]] {
+    for pair in [
+        ["BestEffort", "NotBestEffort"],
+        ["Terminating", "NotTerminating"],
+    ] {
         if pair.iter().all(|scope| scopes.contains(scope)) {
             let shown: Value = spec.member("scopes").clone();
             causes.invalid_as(at, shown, "conflicting scopes");

@@ -71,10 +71,15 @@ fn check_affinity(spec: &Field<'_>, old: Option<&Field<'_>>, causes: &mut Causes
     }
     let odd = |value: Field<'_>| !formats::label_value(value.text()).is_empty();
     let any_values = old.is_some_and(|old| {
-        let terms = old.get("nodeAffinity").get("required").get("nodeSelectorTerms");
+        let terms = old
+            .get("nodeAffinity")
+            .get("required")
+            .get("nodeSelectorTerms");
         terms.items().any(|term| {
             let expressions = term.get("matchExpressions");
-            expressions.items().any(|each| each.get("values").items().any(odd))
+            expressions
+                .items()
+                .any(|each| each.get("values").items().any(odd))
         })
     });
     check_node_selector(&required, any_values, causes);
@@ -92,7 +97,10 @@ fn check_source(context: &Context<'_>, spec: &Field<'_>, causes: &mut Causes) {
     }
     let first = volumes::persistent_members().find(|member| spec.has(member));
     if first == Some("local") && !spec.has("nodeAffinity") {
-        causes.required(&spec.get("nodeAffinity"), "Local volume requires node affinity");
+        causes.required(
+            &spec.get("nodeAffinity"),
+            "Local volume requires node affinity",
+        );
     }
     let policy = spec.get("persistentVolumeReclaimPolicy");
     let path = spec.get("hostPath").text_of("path");
@@ -104,12 +112,7 @@ fn check_source(context: &Context<'_>, spec: &Field<'_>, causes: &mut Causes) {
 }
 
 /// Checks what stays as it was created.
-fn check_fixed(
-    context: &Context<'_>,
-    spec: &Field<'_>,
-    old: &Field<'_>,
-    causes: &mut Causes,
-) {
+fn check_fixed(context: &Context<'_>, spec: &Field<'_>, old: &Field<'_>, causes: &mut Causes) {
     let changed = |member: &'static str| {
         let mut now = spec.member(member).clone();
         let secret = "controllerExpandSecretRef";
@@ -123,7 +126,10 @@ fn check_fixed(
         causes.forbidden(&spec.get("persistentvolumesource"), detail);
     }
     let mode = context.get("volumeMode");
-    causes.check_immutable(&mode.with(spec.member("volumeMode")), &old.get("volumeMode"));
+    causes.check_immutable(
+        &mode.with(spec.member("volumeMode")),
+        &old.get("volumeMode"),
+    );
     let (now, was) = (spec.get("nodeAffinity"), old.get("nodeAffinity"));
     if was.is_set() && !is_renamed(now.value(), was.value()) {
         let at = context.get("nodeAffinity").with(now.value());
@@ -139,11 +145,20 @@ fn check_fixed(
 
 /// Labels that had other names once.
 const RENAMED: [(&str, &str); 5] = [
-    ("failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/zone"),
-    ("failure-domain.beta.kubernetes.io/region", "topology.kubernetes.io/region"),
+    (
+        "failure-domain.beta.kubernetes.io/zone",
+        "topology.kubernetes.io/zone",
+    ),
+    (
+        "failure-domain.beta.kubernetes.io/region",
+        "topology.kubernetes.io/region",
+    ),
     ("beta.kubernetes.io/os", "kubernetes.io/os"),
     ("beta.kubernetes.io/arch", "kubernetes.io/arch"),
-    ("beta.kubernetes.io/instance-type", "node.kubernetes.io/instance-type"),
+    (
+        "beta.kubernetes.io/instance-type",
+        "node.kubernetes.io/instance-type",
+    ),
 ];
 
 /// Returns whether a value is another one in which labels may have their new names.
@@ -155,7 +170,10 @@ fn is_renamed(now: &Value, was: &Value) -> bool {
                     let Some(now) = now.get(name) else {
                         return false;
                     };
-                    let pair = (was.as_str().unwrap_or_default(), now.as_str().unwrap_or_default());
+                    let pair = (
+                        was.as_str().unwrap_or_default(),
+                        now.as_str().unwrap_or_default(),
+                    );
                     (name == "key" && RENAMED.contains(&pair)) || is_renamed(now, was)
                 })
         }

@@ -21,7 +21,9 @@ pub(in crate::validation) fn persistent_volume_claim(context: &Context<'_>, caus
     let (spec, old) = (context.get("spec"), context.old("spec"));
     let options = Options {
         selector: SelectorOptions {
-            any_values: old.as_ref().is_some_and(|old| has_odd_values(&old.get("selector"))),
+            any_values: old
+                .as_ref()
+                .is_some_and(|old| has_odd_values(&old.get("selector"))),
         },
         any_group: old.as_ref().is_some_and(|old| {
             ["dataSource", "dataSourceRef"]
@@ -40,20 +42,29 @@ const FIXED: &str = "spec is immutable after creation except resources.requests 
 
 fn check_fixed(context: &Context<'_>, spec: &Field<'_>, old: &Field<'_>, causes: &mut Causes) {
     let status = context.old("status");
-    let was_class = context.old("metadata").map(|old| old.get("annotations").text_of(CLASS));
+    let was_class = context
+        .old("metadata")
+        .map(|old| old.get("annotations").text_of(CLASS));
     let annotations = context.get("metadata").get("annotations");
     let class = annotations.get(CLASS).with(annotations.member(CLASS));
     let was_class = was_class.unwrap_or_default();
     if class.text() != was_class && !(class.text().is_empty() && is_moved(spec, old, was_class)) {
         causes.invalid_as(&class, class.text(), "field is immutable");
     }
-    let bound = status.as_ref().is_some_and(|status| status.text_of("phase") == "Bound");
+    let bound = status
+        .as_ref()
+        .is_some_and(|status| status.text_of("phase") == "Bound");
     if fixed(spec, old, was_class, bound) != fixed(old, old, was_class, bound) {
         causes.forbidden(spec, FIXED);
     }
     let size = |spec: &Field<'_>| amount(&spec.get("resources").get("requests").get("storage"));
-    let capacity = status.as_ref().map(|status| status.get("capacity").get("storage"));
-    let has = capacity.as_ref().map(amount).unwrap_or(crate::quantity::Quantity::ZERO);
+    let capacity = status
+        .as_ref()
+        .map(|status| status.get("capacity").get("storage"));
+    let has = capacity
+        .as_ref()
+        .map(amount)
+        .unwrap_or(crate::quantity::Quantity::ZERO);
     if size(spec) < size(old) && size(spec) <= has {
         let at = spec.get("resources").get("requests").get("storage");
         causes.forbidden(&at, "field can not be less than status.capacity");
@@ -63,7 +74,11 @@ fn check_fixed(context: &Context<'_>, spec: &Field<'_>, old: &Field<'_>, causes:
     let attributes = spec.get("volumeAttributesClassName");
     let current = status.is_some_and(|status| status.has("currentVolumeAttributesClassName"));
     if current && attributes.value() != old.member("volumeAttributesClassName") {
-        let what = if attributes.is_set() { "empty string" } else { "nil" };
+        let what = if attributes.is_set() {
+            "empty string"
+        } else {
+            "nil"
+        };
         if attributes.is_void() {
             let detail = format!(
                 "update to {what} is forbidden when status.currentVolumeAttributesClassName is not \

@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use super::options::Options;
 use crate::validation::causes::Causes;
 use crate::validation::field::Field;
-use crate::validation::labels::{SelectorOptions, check_selector};
 use crate::validation::formats;
+use crate::validation::labels::{SelectorOptions, check_selector};
 
 const REQUIRED: &str = "requiredDuringSchedulingIgnoredDuringExecution";
 const PREFERRED: &str = "preferredDuringSchedulingIgnoredDuringExecution";
@@ -35,7 +35,9 @@ pub(super) fn check(affinity: &Field<'_>, options: Options, causes: &mut Causes)
 pub(super) fn terms<'a>(affinity: &Field<'a>) -> impl Iterator<Item = Field<'a>> {
     let required: Vec<_> = affinity.get(REQUIRED).items().collect();
     let preferred: Vec<_> = affinity.get(PREFERRED).items().collect();
-    let preferred = preferred.into_iter().map(|term| term.get("podAffinityTerm"));
+    let preferred = preferred
+        .into_iter()
+        .map(|term| term.get("podAffinityTerm"));
     required.into_iter().chain(preferred)
 }
 
@@ -158,7 +160,10 @@ pub(super) fn check_label_keys(at: &Field<'_>, causes: &mut Causes) {
         }
         seen.insert(key);
     }
-    for key in matched.items().filter(|key| mismatched.list().contains(key.value())) {
+    for key in matched
+        .items()
+        .filter(|key| mismatched.list().contains(key.value()))
+    {
         causes.invalid(&key, "exists in both matchLabelKeys and mismatchLabelKeys");
     }
 }

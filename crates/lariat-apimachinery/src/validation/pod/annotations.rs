@@ -81,7 +81,10 @@ fn check_profile(at: &Field<'_>, causes: &mut Causes) {
 
 fn check_app_armor(at: &Field<'_>, name: &str, spec: &Field<'_>, causes: &mut Causes) {
     let all = container::all(spec);
-    if !all.iter().any(|container| container.text_of("name") == name) {
+    if !all
+        .iter()
+        .any(|container| container.text_of("name") == name)
+    {
         causes.invalid_as(at, name, "container not found");
     }
     let profile = at.text();

@@ -7,8 +7,8 @@ use super::options::Options;
 use crate::quantity::Quantity;
 use crate::validation::causes::Causes;
 use crate::validation::field::Field;
-use crate::validation::resources::{self, amount};
 use crate::validation::formats;
+use crate::validation::resources::{self, amount};
 
 /// Checks which claims of resources a Pod has.
 pub(super) fn check_claims(claims: &Field<'_>, causes: &mut Causes) {
@@ -56,7 +56,13 @@ pub(super) fn check_overhead(pod: &Surroundings<'_>, causes: &mut Causes) {
     let limits = overhead.get("limits").with(overhead.value());
     let mut pages = false;
     for (name, at) in limits.entries() {
-        check_amount(&at, name, resources::check_container_name, pod.options, causes);
+        check_amount(
+            &at,
+            name,
+            resources::check_container_name,
+            pod.options,
+            causes,
+        );
         pages |= resources::is_huge_page(name);
     }
     if pages && !overhead.has("cpu") && !overhead.has("memory") {
@@ -93,7 +99,10 @@ fn check_amounts(at: &Field<'_>, check_name: NameCheck, options: Options, causes
         let overcommit = resources::may_overcommit(name);
         if !limit.is_set() {
             if !overcommit {
-                causes.required(&limits, "Limit must be set for non overcommitable resources");
+                causes.required(
+                    &limits,
+                    "Limit must be set for non overcommitable resources",
+                );
             }
             continue;
         }
@@ -180,8 +189,9 @@ fn check_sums(pod: &Surroundings<'_>, at: &Field<'_>, causes: &mut Causes) {
     for (name, request) in at.get("requests").entries() {
         let needed = needed(&pod.spec, "requests", name);
         if needed > amount(&request) {
-            let detail =
-                format!("must be greater than or equal to aggregate container requests of {needed}");
+            let detail = format!(
+                "must be greater than or equal to aggregate container requests of {needed}"
+            );
             causes.invalid_as(&request, amount(&request).to_string(), &detail);
         }
     }
@@ -197,8 +207,10 @@ fn check_sums(pod: &Surroundings<'_>, at: &Field<'_>, causes: &mut Causes) {
             let own = container.get("resources").get("limits").get(name);
             if own.is_set() && amount(&own) > amount(&limit) {
                 let at = at.get("containers").item_of(&container).key(name);
-                let detail =
-                    format!("must be less than or equal to pod limits of {}", amount(&limit));
+                let detail = format!(
+                    "must be less than or equal to pod limits of {}",
+                    amount(&limit)
+                );
                 causes.invalid_as(&at.get("limits"), amount(&own).to_string(), &detail);
             }
         }

@@ -6,8 +6,8 @@ use super::options::Options;
 use super::{claims, env, handlers, mounts, security};
 use crate::validation::causes::Causes;
 use crate::validation::field::Field;
-use crate::validation::rule::{self, Rule, Rules};
 use crate::validation::formats;
+use crate::validation::rule::{self, Rule, Rules};
 
 /// What a container is checked with: its Pod.
 #[derive(Debug)]
@@ -172,7 +172,10 @@ fn check_resize_policy(container: &Field<'_>, pod: &Surroundings<'_>, causes: &m
         let restart = policy.text_of("restartPolicy");
         for (text, supported) in [
             (policy.member("resourceName"), &["cpu", "memory"]),
-            (policy.member("restartPolicy"), &["NotRequired", "RestartContainer"]),
+            (
+                policy.member("restartPolicy"),
+                &["NotRequired", "RestartContainer"],
+            ),
         ] {
             causes.check_one_of(&policies.with(text), supported);
         }
@@ -192,7 +195,12 @@ fn check_init(container: &Field<'_>, pod: &Surroundings<'_>, causes: &mut Causes
         handlers::check(container, &pod.spec, causes);
         return;
     }
-    for member in ["lifecycle", "livenessProbe", "readinessProbe", "startupProbe"] {
+    for member in [
+        "lifecycle",
+        "livenessProbe",
+        "readinessProbe",
+        "startupProbe",
+    ] {
         if container.has(member) {
             causes.forbidden(&container.get(member), NEEDS_ALWAYS);
         }
@@ -209,7 +217,10 @@ fn check_init(container: &Field<'_>, pod: &Surroundings<'_>, causes: &mut Causes
 
 /// Checks when a container is restarted on its own.
 fn check_restart(container: &Field<'_>, causes: &mut Causes) {
-    let (policy, rules) = (container.get("restartPolicy"), container.get("restartPolicyRules"));
+    let (policy, rules) = (
+        container.get("restartPolicy"),
+        container.get("restartPolicyRules"),
+    );
     if policy.is_set() {
         causes.check_supported(&policy, &["Always", "Never", "OnFailure"]);
     } else if !rules.is_void() {

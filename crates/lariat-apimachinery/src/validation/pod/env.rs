@@ -47,9 +47,17 @@ fn check_whole(list: &Field<'_>, source: &Field<'_>, causes: &mut Causes) {
         }
     }
     match given.len() {
-        0 => causes.invalid_as(list, "", "must specify one of: `configMapRef` or `secretRef`"),
+        0 => causes.invalid_as(
+            list,
+            "",
+            "must specify one of: `configMapRef` or `secretRef`",
+        ),
         1 => {}
-        _ => causes.invalid_as(list, "", "may not have more than one field specified at a time"),
+        _ => causes.invalid_as(
+            list,
+            "",
+            "may not have more than one field specified at a time",
+        ),
     }
 }
 
@@ -121,7 +129,9 @@ pub(super) fn check_files(container: &Field<'_>, volumes: &Field<'_>, causes: &m
         }
         let name = file.get("volumeName");
         // The last volume of a name counts.
-        let volume = volumes.items().filter(|each| each.text_of("name") == name.text());
+        let volume = volumes
+            .items()
+            .filter(|each| each.text_of("name") == name.text());
         match volume.last() {
             None => causes.not_found(&name, name.text()),
             Some(volume) if !volume.has("emptyDir") => {

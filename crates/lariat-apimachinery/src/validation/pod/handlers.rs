@@ -39,7 +39,12 @@ const PROBE: Rules = &[
 ];
 
 fn check_probe(probe: &Field<'_>, grace: Option<i64>, causes: &mut Causes) {
-    check_handler(probe, &["exec", "httpGet", "tcpSocket", "grpc"], grace, causes);
+    check_handler(
+        probe,
+        &["exec", "httpGet", "tcpSocket", "grpc"],
+        grace,
+        causes,
+    );
     rule::check(probe, PROBE, causes);
 }
 

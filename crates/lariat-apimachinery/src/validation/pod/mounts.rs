@@ -18,12 +18,18 @@ fn has(list: &Field<'_>, member: &str, text: &str) -> bool {
 
 /// Some causes are at the list, as in Go.
 fn check_mounts(container: &Field<'_>, volumes: &[Field<'_>], causes: &mut Causes) {
-    let (list, devices) = (container.get("volumeMounts"), container.get("volumeDevices"));
+    let (list, devices) = (
+        container.get("volumeMounts"),
+        container.get("volumeDevices"),
+    );
     let mut points = HashSet::new();
     for mount in list.items() {
         let (name, path) = (mount.get("name"), mount.get("mountPath"));
         causes.check_given(&name, "");
-        if !volumes.iter().any(|volume| volume.text_of("name") == name.text()) {
+        if !volumes
+            .iter()
+            .any(|volume| volume.text_of("name") == name.text())
+        {
             causes.not_found(&name, name.text());
         }
         causes.check_given(&path, "");
@@ -31,7 +37,11 @@ fn check_mounts(container: &Field<'_>, volumes: &[Field<'_>], causes: &mut Cause
             causes.invalid_as(&path, path.text(), "must be unique");
         }
         if has(&devices, "name", name.text()) {
-            causes.invalid_as(&name, name.text(), "must not already exist in volumeDevices");
+            causes.invalid_as(
+                &name,
+                name.text(),
+                "must not already exist in volumeDevices",
+            );
         }
         if has(&devices, "devicePath", path.text()) {
             let detail = "must not already exist as a path in volumeDevices";
@@ -57,7 +67,9 @@ fn check_propagation(
     mount: &Field<'_>,
     causes: &mut Causes,
 ) {
-    let at = list.get("mountPropagation").with(mount.member("mountPropagation"));
+    let at = list
+        .get("mountPropagation")
+        .with(mount.member("mountPropagation"));
     if !at.is_set() {
         return;
     }
@@ -70,7 +82,9 @@ fn check_propagation(
 }
 
 fn check_recursion(list: &Field<'_>, mount: &Field<'_>, causes: &mut Causes) {
-    let at = list.get("recursiveReadOnly").with(mount.member("recursiveReadOnly"));
+    let at = list
+        .get("recursiveReadOnly")
+        .with(mount.member("recursiveReadOnly"));
     if !at.is_set() {
         return;
     }
@@ -92,7 +106,9 @@ fn check_devices(container: &Field<'_>, volumes: &[Field<'_>], causes: &mut Caus
     let (mut names, mut seen) = (HashSet::new(), HashSet::new());
     for device in container.get("volumeDevices").items() {
         let (name, path) = (device.get("name"), device.get("devicePath"));
-        let volume = volumes.iter().find(|volume| volume.text_of("name") == name.text());
+        let volume = volumes
+            .iter()
+            .find(|volume| volume.text_of("name") == name.text());
         causes.check_given(&name, "");
         if names.contains(name.text()) {
             causes.invalid_as(&name, name.text(), "must be unique");

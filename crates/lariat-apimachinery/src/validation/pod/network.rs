@@ -72,7 +72,8 @@ fn check_searches(searches: &Field<'_>, causes: &mut Causes) {
     }
     let lengths = searches.items().map(|search| search.text().len() + 1);
     if lengths.sum::<usize>() > 2049 {
-        let detail = "must not have more than 2048 characters (including spaces) in the search list";
+        let detail =
+            "must not have more than 2048 characters (including spaces) in the search list";
         causes.invalid(searches, detail);
     }
     for search in searches.items().filter(|search| search.text() != ".") {

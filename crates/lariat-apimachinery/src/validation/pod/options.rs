@@ -43,10 +43,11 @@ impl Options {
         let terms = ["podAffinity", "podAntiAffinity"]
             .iter()
             .flat_map(|kind| super::affinity::terms(&affinity.get(kind)).collect::<Vec<_>>());
-        let selectors = terms.flat_map(|term| {
-            [term.get("labelSelector"), term.get("namespaceSelector")]
-        });
-        let any_values = selectors.into_iter().any(|selector| has_odd_values(&selector));
+        let selectors =
+            terms.flat_map(|term| [term.get("labelSelector"), term.get("namespaceSelector")]);
+        let any_values = selectors
+            .into_iter()
+            .any(|selector| has_odd_values(&selector));
         let mut spread = old.get("topologySpreadConstraints").items();
         let network = old.get("securityContext").get("sysctls").items();
         Self {
@@ -64,7 +65,9 @@ impl Options {
             any_resize_policy: old.get("initContainers").items().any(|container| {
                 let policies = container.get("resizePolicy");
                 container.text_of("restartPolicy") != "Always"
-                    && policies.items().any(|each| each.text_of("restartPolicy") == "RestartContainer")
+                    && policies
+                        .items()
+                        .any(|each| each.text_of("restartPolicy") == "RestartContainer")
             }),
         }
     }

@@ -28,7 +28,9 @@ pub(super) fn check(context: &Context<'_>, causes: &mut Causes) {
     create::check_whole(context, causes);
     let class = context.get("status").get("qosClass");
     let was = context.old("status").map(|old| old.text_of("qosClass"));
-    let was = was.filter(|was| !was.is_empty()).unwrap_or_else(|| quality(&old));
+    let was = was
+        .filter(|was| !was.is_empty())
+        .unwrap_or_else(|| quality(&old));
     if was != quality(&spec) {
         let detail = "Pod QOS Class may not change as a result of resizing";
         causes.invalid_as(&spec, class.text(), detail);
@@ -72,7 +74,10 @@ fn check_pod_level(spec: &Field<'_>, old: &Field<'_>, causes: &mut Causes) {
         }
     }
     if others(&new) != others(&was) {
-        causes.forbidden(spec, "only cpu and memory resources are mutable at pod-level");
+        causes.forbidden(
+            spec,
+            "only cpu and memory resources are mutable at pod-level",
+        );
     }
 }
 
@@ -124,7 +129,10 @@ fn check_containers(spec: &Field<'_>, old: &Field<'_>, causes: &mut Causes) {
 
 fn check_restarts(container: &Field<'_>, causes: &mut Causes) {
     let policies = container.get("resizePolicy");
-    for _ in policies.items().filter(|each| each.text_of("restartPolicy") == "RestartContainer") {
+    for _ in policies
+        .items()
+        .filter(|each| each.text_of("restartPolicy") == "RestartContainer")
+    {
         let detail = "non-sidecar init containers with a resize policy of RestartContainer cannot \
             be resized";
         causes.forbidden(container, detail);
@@ -139,7 +147,11 @@ fn others(resources: &Field<'_>) -> Object {
         if let Some(amounts) = amounts {
             amounts.retain(|name, _| !matches!(name.as_str(), "cpu" | "memory"));
         }
-        if kept.get(kind).and_then(Value::as_object).is_some_and(Object::is_empty) {
+        if kept
+            .get(kind)
+            .and_then(Value::as_object)
+            .is_some_and(Object::is_empty)
+        {
             kept.remove(kind);
         }
     }

@@ -108,9 +108,8 @@ fn check_spread(constraints: &Field<'_>, options: Options, causes: &mut Causes) 
             check_above_zero(&domains, causes);
         }
         if domains.is_set() && action != "DoNotSchedule" {
-            let detail = format!(
-                "can only use minDomains if whenUnsatisfiable=DoNotSchedule, not {action}"
-            );
+            let detail =
+                format!("can only use minDomains if whenUnsatisfiable=DoNotSchedule, not {action}");
             causes.invalid(&domains, &detail);
         }
         check_label_keys(constraint, causes);

@@ -178,13 +178,17 @@ pub(super) fn check_container(container: &Field<'_>, spec: &Field<'_>, causes: &
         let detail = "`hostUsers` must be false to use `Unmasked`";
         causes.invalid(&context.get("procMount"), detail);
     }
-    let may_escalate = *context.member("allowPrivilegeEscalation") != serde_json::Value::Bool(false);
+    let may_escalate =
+        *context.member("allowPrivilegeEscalation") != serde_json::Value::Bool(false);
     if !may_escalate && context.is_true("privileged") {
         let detail = "cannot set `allowPrivilegeEscalation` to false and `privileged` to true";
         causes.invalid(&context, detail);
     }
     let added = context.get("capabilities").get("add");
-    for _ in added.items().filter(|each| !may_escalate && each.text() == "CAP_SYS_ADMIN") {
+    for _ in added
+        .items()
+        .filter(|each| !may_escalate && each.text() == "CAP_SYS_ADMIN")
+    {
         let detail = "cannot set `allowPrivilegeEscalation` to false and `capabilities.Add` \
             CAP_SYS_ADMIN";
         causes.invalid(&context, detail);

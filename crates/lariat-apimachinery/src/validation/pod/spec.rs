@@ -5,13 +5,16 @@ use super::options::Options;
 use super::{affinity, claims, container, network, scheduling, security, system};
 use crate::validation::causes::Causes;
 use crate::validation::field::Field;
+use crate::validation::formats;
 use crate::validation::labels::check_labels;
 use crate::validation::rule::{self, Rule, Rules};
 use crate::validation::volumes;
-use crate::validation::formats;
 
 const SPEC: Rules = &[
-    ("restartPolicy", Rule::OneOf(&["Always", "OnFailure", "Never"])),
+    (
+        "restartPolicy",
+        Rule::OneOf(&["Always", "OnFailure", "Never"]),
+    ),
     (
         "dnsPolicy",
         Rule::OneOf(&["ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"]),
@@ -20,7 +23,10 @@ const SPEC: Rules = &[
     ("nodeName", Rule::Text(formats::dns_subdomain)),
     ("priorityClassName", Rule::Text(formats::dns_subdomain)),
     ("hostname subdomain", Rule::Text(formats::dns_label)),
-    ("activeDeadlineSeconds", Rule::MaybeBetween(1, i32::MAX as i64)),
+    (
+        "activeDeadlineSeconds",
+        Rule::MaybeBetween(1, i32::MAX as i64),
+    ),
 ];
 
 /// Checks a spec; `name` is that of the Pod, empty in a template.

@@ -67,7 +67,10 @@ fn check_nominated(status: &Field<'_>, old: &Field<'_>, spec: &Field<'_>, causes
     }
     causes.check_format(&node, formats::dns_subdomain);
     if !spec.text_of("nodeName").is_empty() {
-        causes.forbidden(&node, "may not be set on pods that are already bound to a node");
+        causes.forbidden(
+            &node,
+            "may not be set on pods that are already bound to a node",
+        );
     }
 }
 
@@ -196,7 +199,10 @@ fn check_claims(statuses: &Field<'_>, spec: &Field<'_>, causes: &mut Causes) {
     let mut names = HashSet::new();
     for status in statuses.items() {
         let name = status.get("name");
-        if !claims.items().any(|claim| claim.text_of("name") == name.text()) {
+        if !claims
+            .items()
+            .any(|claim| claim.text_of("name") == name.text())
+        {
             let detail = "must match the name of an entry in `spec.resourceClaims`";
             causes.invalid_as(&name, name.text(), detail);
         }

@@ -89,7 +89,12 @@ fn check_windows(spec: &Field<'_>, causes: &mut Causes) {
 
 /// Either all containers are processes of the host, or none is.
 fn check_host_process(spec: &Field<'_>, causes: &mut Causes) {
-    let of = |context: &Field<'_>| context.get("windowsOptions").member("hostProcess").as_bool();
+    let of = |context: &Field<'_>| {
+        context
+            .get("windowsOptions")
+            .member("hostProcess")
+            .as_bool()
+    };
     let of_pod = of(&spec.get("securityContext"));
     let (mut all, mut count) = (0, 0);
     for context in contexts(spec) {
@@ -173,7 +178,9 @@ fn problems(name: &str) -> Vec<&'static str> {
     if !user.is_empty() && user.chars().all(|c| matches!(c, '.' | ' ')) {
         found.push("'s User cannot contain only periods or spaces");
     }
-    if user.contains(['"', '/', '\\', ':', ';', '|', '=', ',', '+', '*', '?', '<', '>', '@', '[', ']']) {
+    if user.contains([
+        '"', '/', '\\', ':', ';', '|', '=', ',', '+', '*', '?', '<', '>', '@', '[', ']',
+    ]) {
         found.push("'s User cannot contain the following characters: \"/\\:;|=,+*?<>@[]");
     }
     found

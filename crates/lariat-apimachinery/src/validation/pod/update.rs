@@ -23,7 +23,11 @@ pub(super) fn check(context: &Context<'_>, causes: &mut Causes) {
         return;
     }
     check_tolerations(&spec.get("tolerations"), &old.get("tolerations"), causes);
-    check_gates(&spec.get("schedulingGates"), &old.get("schedulingGates"), causes);
+    check_gates(
+        &spec.get("schedulingGates"),
+        &old.get("schedulingGates"),
+        causes,
+    );
     if spec.value() != old.value() {
         check_rest(&spec, &old, causes);
     }
@@ -95,7 +99,8 @@ fn check_gates(gates: &Field<'_>, old: &Field<'_>, causes: &mut Causes) {
     for gate in gates.items() {
         let name = gate.text_of("name");
         if !old.items().any(|was| was.text_of("name") == name) {
-            let detail = format!("only deletion is allowed, but found new scheduling gate '{name}'");
+            let detail =
+                format!("only deletion is allowed, but found new scheduling gate '{name}'");
             causes.forbidden(&gate.get("name"), &detail);
         }
     }
@@ -148,9 +153,11 @@ fn fixed(spec: &Field<'_>, free: &[&str], gated: bool) -> Object {
 }
 
 fn check_node_selector(selector: &Field<'_>, old: &Field<'_>, causes: &mut Causes) {
-    if old.entries().any(|(key, was)| selector.member(key) != was.value()) {
-        let detail =
-            "only additions to spec.nodeSelector are allowed (no mutations or deletions)";
+    if old
+        .entries()
+        .any(|(key, was)| selector.member(key) != was.value())
+    {
+        let detail = "only additions to spec.nodeSelector are allowed (no mutations or deletions)";
         causes.invalid(selector, detail);
     }
 }
@@ -173,7 +180,10 @@ fn check_node_affinity(spec: &Field<'_>, old: &Field<'_>, causes: &mut Causes) {
     }
     for (term, was) in at.items().zip(&was) {
         if !only_adds(term.value(), was) {
-            causes.invalid(&term, "only additions are allowed (no mutations or deletions)");
+            causes.invalid(
+                &term,
+                "only additions are allowed (no mutations or deletions)",
+            );
         }
     }
 }
@@ -202,11 +212,16 @@ pub(super) fn check_ephemeral(context: &Context<'_>, causes: &mut Causes) {
     create::check_whole(context, causes);
     check_annotations(context, causes);
     let at = context.get("spec").get("ephemeralContainers");
-    let old = context.old("spec").map(|old| old.get("ephemeralContainers"));
+    let old = context
+        .old("spec")
+        .map(|old| old.get("ephemeralContainers"));
     for was in old.iter().flat_map(Field::items) {
         let name = was.text_of("name");
         // The last container of a name counts.
-        let now = at.items().filter(|each| each.text_of("name") == name).last();
+        let now = at
+            .items()
+            .filter(|each| each.text_of("name") == name)
+            .last();
         let what = match now {
             None => "removed",
             Some(now) if now.value() != was.value() => "changed",

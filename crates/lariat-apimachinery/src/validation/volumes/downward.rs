@@ -73,7 +73,9 @@ pub(in crate::validation) fn check_field_reference(
     }
     let field = at.get("fieldPath");
     let (version, path) = (at.text_of("apiVersion"), field.text());
-    let subscript = path.strip_suffix("']").and_then(|path| path.split_once("['"));
+    let subscript = path
+        .strip_suffix("']")
+        .and_then(|path| path.split_once("['"));
     let problem = if version != "v1" {
         Some(format!("unsupported pod version: {version}"))
     } else if let Some((of, _)) = subscript {
@@ -87,7 +89,11 @@ pub(in crate::validation) fn check_field_reference(
         causes.invalid(&field, &format!("error converting fieldPath: {problem}"));
         return;
     }
-    let path = if path == "spec.host" { "spec.nodeName" } else { path };
+    let path = if path == "spec.host" {
+        "spec.nodeName"
+    } else {
+        path
+    };
     match subscript {
         Some(("metadata.annotations", key)) => {
             causes.check_format_of(at, &key.to_lowercase(), formats::qualified_name);
@@ -139,11 +145,12 @@ pub(in crate::validation) fn check_resource_reference(
         _ => return,
     };
     let known = pages || RESOURCES.contains(&resource);
-    let fits = choices.split([',', ' ']).any(|choice| choice == amount.to_string());
+    let fits = choices
+        .split([',', ' '])
+        .any(|choice| choice == amount.to_string());
     if known && !fits {
-        let detail = format!(
-            "only divisor's values {choices} are supported with the {kind} resource"
-        );
+        let detail =
+            format!("only divisor's values {choices} are supported with the {kind} resource");
         causes.invalid_as(&divisor, resource, &detail);
     }
 }

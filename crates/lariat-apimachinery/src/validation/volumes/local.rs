@@ -4,9 +4,9 @@ use super::sources::Options;
 use crate::quantity::Quantity;
 use crate::validation::causes::Causes;
 use crate::validation::field::Field;
+use crate::validation::paths;
 use crate::validation::resources::amount;
 use crate::validation::rule::{self, Rule, Rules};
-use crate::validation::paths;
 
 pub(super) fn empty_dir(at: &Field<'_>, causes: &mut Causes) {
     let limit = at.get("sizeLimit");
@@ -59,7 +59,10 @@ pub(super) fn aws_disk(at: &Field<'_>, causes: &mut Causes) {
 /// Checks the number of a partition; zero is the whole disk, which the message does not mention.
 fn check_partition(at: &Field<'_>, causes: &mut Causes) {
     let partition = at.get("partition");
-    if partition.int().is_some_and(|number| !(0..=255).contains(&number)) {
+    if partition
+        .int()
+        .is_some_and(|number| !(0..=255).contains(&number))
+    {
         causes.invalid(&partition, "must be between 1 and 255, inclusive");
     }
 }

@@ -6,8 +6,8 @@ use regex::Regex;
 
 use crate::validation::causes::Causes;
 use crate::validation::field::Field;
-use crate::validation::rule::{self, Rule, Rules};
 use crate::validation::formats;
+use crate::validation::rule::{self, Rule, Rules};
 
 const NFS: Rules = &[("server path", Rule::Given)];
 
@@ -23,7 +23,11 @@ const TOO_LONG: &str = "Total length of <volume name>:<iscsi.targetPortal> must 
     characters if iscsi.initiatorName is specified.";
 
 pub(super) fn iscsi(at: &Field<'_>, causes: &mut Causes) {
-    check_iscsi(at, "must be valid format starting with iqn, eui, or naa", causes);
+    check_iscsi(
+        at,
+        "must be valid format starting with iqn, eui, or naa",
+        causes,
+    );
 }
 
 /// Checks that the name of a volume and its portal are not too long together.
@@ -62,7 +66,10 @@ fn check_iscsi(at: &Field<'_>, unknown: &str, causes: &mut Causes) {
 static QUALIFIED: LazyLock<[(&str, Regex); 3]> = LazyLock::new(|| {
     let form = |text: &str| Regex::new(text).expect("it is a valid expression");
     [
-        ("iqn", form(r"iqn\.\d{4}-\d{2}\.([[:alnum:]\-.]+)(:[^,;*&$|\s]+)$")),
+        (
+            "iqn",
+            form(r"iqn\.\d{4}-\d{2}\.([[:alnum:]\-.]+)(:[^,;*&$|\s]+)$"),
+        ),
         ("eui", form("^eui.[[:alnum:]]{16}$")),
         ("naa", form("^naa.[[:alnum:]]{32}$")),
     ]
@@ -119,7 +126,11 @@ pub(super) fn cinder(at: &Field<'_>, secret: &[&'static str], causes: &mut Cause
 
 pub(super) fn storage_os(at: &Field<'_>, secret: &[&'static str], causes: &mut Causes) {
     causes.check_name(&at.get("volumeName"), formats::dns_label);
-    rule::check(at, &[("volumeNamespace", Rule::Text(formats::dns_label))], causes);
+    rule::check(
+        at,
+        &[("volumeNamespace", Rule::Text(formats::dns_label))],
+        causes,
+    );
     check_secret(at, secret, causes);
 }
 
@@ -182,8 +193,14 @@ pub(super) fn azure_file_persistent(at: &Field<'_>, causes: &mut Causes) {
 
 const AZURE_DISK: Rules = &[
     ("diskName diskURI", Rule::Given),
-    ("cachingMode", Rule::MaybeOneOf(&["None", "ReadOnly", "ReadWrite"])),
-    ("kind", Rule::MaybeOneOf(&["Dedicated", "Managed", "Shared"])),
+    (
+        "cachingMode",
+        Rule::MaybeOneOf(&["None", "ReadOnly", "ReadWrite"]),
+    ),
+    (
+        "kind",
+        Rule::MaybeOneOf(&["Dedicated", "Managed", "Shared"]),
+    ),
 ];
 
 pub(super) fn azure_disk(at: &Field<'_>, causes: &mut Causes) {

@@ -36,12 +36,7 @@ pub(super) fn volume(at: &Field<'_>, options: Options, causes: &mut Causes) {
 
 const TAKEN: &str = "conflicting duplicate paths";
 
-fn items<'a>(
-    volume: &Field<'a>,
-    source: &Field<'a>,
-    taken: &mut Paths<'a>,
-    causes: &mut Causes,
-) {
+fn items<'a>(volume: &Field<'a>, source: &Field<'a>, taken: &mut Paths<'a>, causes: &mut Causes) {
     causes.check_given(&source.get("name"), "");
     for item in source.get("items").items() {
         check_item(&item, causes);
@@ -52,12 +47,7 @@ fn items<'a>(
     }
 }
 
-fn files<'a>(
-    volume: &Field<'a>,
-    source: &Field<'a>,
-    taken: &mut Paths<'a>,
-    causes: &mut Causes,
-) {
+fn files<'a>(volume: &Field<'a>, source: &Field<'a>, taken: &mut Paths<'a>, causes: &mut Causes) {
     for item in source.get("items").items() {
         downward::check_file(&source.with(item.value()), causes);
         let path = item.text_of("path");

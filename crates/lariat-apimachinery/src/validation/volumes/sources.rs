@@ -78,7 +78,9 @@ const OF_PODS: &[Source] = &[
     run("flocker", network::flocker),
     rules("persistentVolumeClaim", &[("claimName", Rule::Given)]),
     RBD,
-    run("cinder", |at, causes| network::cinder(at, &["name"], causes)),
+    run("cinder", |at, causes| {
+        network::cinder(at, &["name"], causes)
+    }),
     CEPH,
     run("quobyte", network::quobyte),
     Source {
@@ -93,7 +95,9 @@ const OF_PODS: &[Source] = &[
     PHOTON,
     PORTWORX,
     run("azureDisk", network::azure_disk),
-    run("storageos", |at, causes| network::storage_os(at, &["name"], causes)),
+    run("storageos", |at, causes| {
+        network::storage_os(at, &["name"], causes)
+    }),
     source("projected", Check::WithOptions(projected::volume)),
     SCALE_IO,
     run("csi", network::csi_inline),
@@ -113,7 +117,9 @@ const PERSISTENT: &[Source] = &[
     run("quobyte", network::quobyte),
     CEPH,
     run("iscsi", network::iscsi_persistent),
-    run("cinder", |at, causes| network::cinder(at, &["name", "namespace"], causes)),
+    run("cinder", |at, causes| {
+        network::cinder(at, &["name", "namespace"], causes)
+    }),
     run("fc", network::fibre_channel),
     run("flexVolume", network::flex),
     run("azureFile", network::azure_file_persistent),
@@ -123,7 +129,9 @@ const PERSISTENT: &[Source] = &[
     run("azureDisk", network::azure_disk),
     SCALE_IO,
     run("local", local::local),
-    run("storageos", |at, causes| network::storage_os(at, &["name", "namespace"], causes)),
+    run("storageos", |at, causes| {
+        network::storage_os(at, &["name", "namespace"], causes)
+    }),
     run("csi", network::csi_persistent),
 ];
 

@@ -1,0 +1,12 @@
+//! What Services are given: addresses inside the cluster, and ports of the nodes.
+//!
+//! Source: `k8s.io/kubernetes/pkg/registry/core/service/storage`.
+
+mod addresses;
+mod families;
+mod others;
+mod patch;
+mod ports;
+mod prepare;
+
+pub(super) use prepare::{prepare_create, prepare_update};
