@@ -82,15 +82,17 @@ impl<'a> Field<'a> {
     }
 
     /// Returns the items of a list.
-    pub(crate) fn items(&self) -> impl Iterator<Item = Self> {
+    pub(crate) fn items(&self) -> impl Iterator<Item = Self> + use<'a> {
+        let list = self.clone();
         let items = self.list().iter().enumerate();
-        items.map(|(at, item)| self.below(Step::Index(at), item))
+        items.map(move |(at, item)| list.below(Step::Index(at), item))
     }
 
     /// Returns the keys of a map with their values, whose paths end in the key in brackets.
-    pub(crate) fn entries(&self) -> impl Iterator<Item = (&'a str, Self)> {
+    pub(crate) fn entries(&self) -> impl Iterator<Item = (&'a str, Self)> + use<'a> {
+        let map = self.clone();
         let entries = self.value.as_object().into_iter().flatten();
-        entries.map(|(key, value)| (key.as_str(), self.below(Step::Key(key), value)))
+        entries.map(move |(key, value)| (key.as_str(), map.below(Step::Key(key), value)))
     }
 
     /// Returns the value; null if it is missing.

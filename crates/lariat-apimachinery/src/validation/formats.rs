@@ -2,6 +2,18 @@
 //!
 //! Source: `k8s.io/apimachinery/pkg/util/validation`, and `content` in `k8s.io/apimachinery/pkg/api/validate`.
 
+/// Returns a beginning of a name as if it were a name: it may end in a dash.
+pub(crate) fn masked(prefix: &str) -> String {
+    match prefix.strip_suffix('-') {
+        Some(rest) if !rest.is_empty() => {
+            let mut kept = rest.to_owned();
+            kept.pop();
+            kept + "a"
+        }
+        _ => prefix.to_owned(),
+    }
+}
+
 /// Checks a text: what is wrong with it, one message a broken rule.
 pub(crate) type Format = fn(&str) -> Vec<String>;
 
@@ -41,7 +53,7 @@ fn is_subdomain(text: &str) -> bool {
 
 /// A DNS label of RFC 1123: at most 63 of `[a-z0-9-]`.
 pub(crate) fn dns_label(text: &str) -> Vec<String> {
-    let mut broken: Vec<String> = too_long(text, 63, "bytes").into_iter().collect();
+    let mut broken: Vec<String> = too_long(text, 63, "characters").into_iter().collect();
     if is_dns_part(text) {
         return broken;
     }
@@ -57,7 +69,7 @@ pub(crate) fn dns_label(text: &str) -> Vec<String> {
 
 /// DNS labels of RFC 1123 with dots between them, at most 253 bytes.
 pub(crate) fn dns_subdomain(text: &str) -> Vec<String> {
-    let mut broken: Vec<String> = too_long(text, 253, "bytes").into_iter().collect();
+    let mut broken: Vec<String> = too_long(text, 253, "characters").into_iter().collect();
     if !is_subdomain(text) {
         let rule = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric \
             characters, '-' or '.', and must start and end with an alphanumeric character";
@@ -68,7 +80,7 @@ pub(crate) fn dns_subdomain(text: &str) -> Vec<String> {
 
 /// A DNS label of RFC 1035, which starts with a letter.
 pub(crate) fn dns_1035_label(text: &str) -> Vec<String> {
-    let mut broken: Vec<String> = too_long(text, 63, "bytes").into_iter().collect();
+    let mut broken: Vec<String> = too_long(text, 63, "characters").into_iter().collect();
     if !is_dns_part(text) || !text.starts_with(|c: char| c.is_ascii_lowercase()) {
         let rule = "a DNS-1035 label must consist of lower case alphanumeric characters or '-', \
             start with an alphabetic character, and end with an alphanumeric character";
@@ -80,7 +92,7 @@ pub(crate) fn dns_1035_label(text: &str) -> Vec<String> {
 
 /// A DNS subdomain behind `*.`.
 pub(crate) fn wildcard_subdomain(text: &str) -> Vec<String> {
-    let mut broken: Vec<String> = too_long(text, 253, "bytes").into_iter().collect();
+    let mut broken: Vec<String> = too_long(text, 253, "characters").into_iter().collect();
     if !text.strip_prefix("*.").is_some_and(is_subdomain) {
         let rule = "a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS \
             subdomain, which must consist of lower case alphanumeric characters, '-' or '.' and \
@@ -93,7 +105,7 @@ pub(crate) fn wildcard_subdomain(text: &str) -> Vec<String> {
 
 /// A DNS subdomain whose parts may have underscores.
 pub(crate) fn underscored_subdomain(text: &str) -> Vec<String> {
-    let mut broken: Vec<String> = too_long(text, 253, "bytes").into_iter().collect();
+    let mut broken: Vec<String> = too_long(text, 253, "characters").into_iter().collect();
     let fits = |part: &str| {
         let rest = part.strip_prefix('_').unwrap_or(part);
         is_dns_part(&rest.replace('_', "-")) && !rest.starts_with('_') && !rest.ends_with('_')
@@ -136,6 +148,7 @@ pub(crate) fn qualified_name(text: &str) -> Vec<String> {
         }
         Some((prefix, name)) => {
             let rules = dns_subdomain(prefix).into_iter();
+            let rules = rules.map(|rule| rule.replace("253 characters", "253 bytes"));
             broken.extend(rules.map(|rule| format!("prefix part {rule}")));
             name
         }

@@ -1,7 +1,7 @@
 //! What a genuine API server refuses, kind by kind.
 //!
 //! [`validate`] finds what is wrong with an object of a built-in kind, as a list of causes: the field, what is the
-//! matter, and the API server's message. The metadata that all kinds have in common are not looked at here.
+//! matter, and the API server's message. [`validate_metadata`] does so with the metadata of objects of any kind.
 //!
 //! How a kind is written: a function of type `Check` in the module of its group, and a line in `decide`. It gets a
 //! `Context` (the object, the state it replaces, the part that is written) and adds to `Causes`. Values are read through
@@ -20,6 +20,7 @@ mod decide;
 mod field;
 mod formats;
 mod labels;
+mod metadata;
 mod paths;
 mod resources;
 mod rule;
@@ -33,3 +34,4 @@ mod volumes;
 
 pub use context::Part;
 pub use decide::{validate, validate_service_addresses};
+pub use metadata::validate_metadata;

@@ -2,7 +2,6 @@
 //!
 //! These are the strategies of a real server's registry.
 
-mod annotations;
 mod autoscalers;
 mod builtin;
 mod check;

@@ -24,7 +24,7 @@ pub(super) fn create(
         metadata.remove(member);
     }
     tidy(metadata);
-    name(creation, metadata)?;
+    name(creation, metadata);
     metadata.insert("uid".into(), creation.server.random.uid().into());
     let now = creation.server.clock.now();
     metadata.insert("creationTimestamp".into(), now.clone().into());
@@ -59,7 +59,7 @@ fn place(creation: &Creation<'_>, object: &mut Object) -> Result<(), ApiError> {
 }
 
 /// Generates a name where one is asked for.
-fn name(creation: &Creation<'_>, metadata: &mut Object) -> Result<(), ApiError> {
+fn name(creation: &Creation<'_>, metadata: &mut Object) {
     let text = |member: &str| {
         metadata
             .get(member)
@@ -67,14 +67,13 @@ fn name(creation: &Creation<'_>, metadata: &mut Object) -> Result<(), ApiError> 
             .unwrap_or_default()
     };
     if !text("name").is_empty() {
-        return Ok(());
+        return;
     }
     let base = text("generateName");
+    // Without both it is refused with whatever else is wrong.
     if base.is_empty() {
-        let cause = StatusCause::required("metadata.name", "name or generateName is required");
-        return Err(ApiError::invalid(creation.resource, "", &[cause]));
+        return;
     }
     let name = creation.server.random.generate(base);
     metadata.insert("name".into(), name.into());
-    Ok(())
 }

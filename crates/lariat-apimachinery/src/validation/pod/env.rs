@@ -40,7 +40,7 @@ fn check_whole(list: &Field<'_>, source: &Field<'_>, causes: &mut Causes) {
     for member in &given {
         let name = source.get(member).get("name");
         if causes.check_given(&name, "") {
-            let masked = masked(name.text());
+            let masked = formats::masked(name.text());
             for message in formats::dns_subdomain(&masked) {
                 causes.invalid(&name, &message);
             }
@@ -58,18 +58,6 @@ fn check_whole(list: &Field<'_>, source: &Field<'_>, causes: &mut Causes) {
             "",
             "may not have more than one field specified at a time",
         ),
-    }
-}
-
-/// Returns a name as if it were a prefix, which may end in a dash.
-fn masked(name: &str) -> String {
-    match name.strip_suffix('-') {
-        Some(rest) if !rest.is_empty() => {
-            let mut kept: String = rest.chars().collect();
-            kept.pop();
-            kept + "a"
-        }
-        _ => name.to_owned(),
     }
 }
 

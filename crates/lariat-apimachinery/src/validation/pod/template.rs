@@ -21,8 +21,10 @@ pub(in crate::validation) fn check_template(
     causes: &mut Causes,
 ) {
     let (metadata, spec) = (template.get("metadata"), template.get("spec"));
-    let annotations = metadata.get("annotations");
-    labels::check_labels(&metadata.get("labels"), causes);
+    // In Go the metadata are a part of the template itself, which the paths show.
+    let annotations = template.get("annotations").with(metadata.member("annotations"));
+    let labels = template.get("labels").with(metadata.member("labels"));
+    labels::check_labels(&labels, causes);
     labels::check_annotations(&annotations, causes);
     let was = old.map(|old| old.get("metadata").get("annotations"));
     annotations::check(&annotations, was.as_ref(), &spec, causes);
