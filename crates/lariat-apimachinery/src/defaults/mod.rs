@@ -4,6 +4,7 @@
 
 mod admission;
 mod container;
+mod disabled;
 mod members;
 mod network;
 mod others;

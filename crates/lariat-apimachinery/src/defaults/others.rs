@@ -54,13 +54,21 @@ pub(super) fn limit_range(object: &mut Object) {
         if text(limit, "type") != "Container" {
             return;
         }
-        for (to, from) in [("default", "max"), ("defaultRequest", "default"), ("defaultRequest", "min")] {
-            let known = inner(limit, from).map(|known| known.clone()).unwrap_or_default();
+        for (to, from) in [
+            ("default", "max"),
+            ("defaultRequest", "default"),
+            ("defaultRequest", "min"),
+        ] {
+            let known = inner(limit, from)
+                .map(|known| known.clone())
+                .unwrap_or_default();
             if known.is_empty() {
                 continue;
             }
             if let Some(amounts) = made(limit, to) {
-                known.into_iter().for_each(|(name, amount)| set(amounts, &name, amount));
+                known
+                    .into_iter()
+                    .for_each(|(name, amount)| set(amounts, &name, amount));
             }
         }
     });
@@ -127,7 +135,9 @@ pub(super) fn priority_level(object: &mut Object) {
 
 /// One device is requested unless more are; `path` leads to the spec of the claim.
 pub(super) fn resource_claim(object: &mut Object, path: &[&str]) {
-    let spec = path.iter().try_fold(object, |object, member| inner(object, member));
+    let spec = path
+        .iter()
+        .try_fold(object, |object, member| inner(object, member));
     let Some(devices) = spec.and_then(|spec| inner(spec, "devices")) else {
         return;
     };
@@ -144,5 +154,7 @@ fn device_count(request: &mut Object) {
     if text(request, "allocationMode") == "ExactCount" {
         set(request, "count", 1);
     }
-    each(request, "tolerations", |toleration| set(toleration, "operator", "Equal"));
+    each(request, "tolerations", |toleration| {
+        set(toleration, "operator", "Equal")
+    });
 }

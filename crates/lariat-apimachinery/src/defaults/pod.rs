@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use super::{container, pod_resources};
 use super::members::{each, inner, made, set, text};
+use super::{container, disabled, pod_resources};
 use crate::object::Object;
 
 pub(super) fn pod(object: &mut Object) {
@@ -38,6 +38,7 @@ pub(super) fn template(object: &mut Object, name: &str) {
 }
 
 fn fill_spec(spec: &mut Object) {
+    disabled::drop_from_pod(spec);
     set(spec, "restartPolicy", "Always");
     set(spec, "dnsPolicy", "ClusterFirst");
     set(spec, "schedulerName", "default-scheduler");
@@ -99,7 +100,11 @@ pub(super) fn source(holder: &mut Object) {
         ("iscsi", &[("iscsiInterface", "default")]),
         (
             "rbd",
-            &[("pool", "rbd"), ("user", "admin"), ("keyring", "/etc/ceph/keyring")],
+            &[
+                ("pool", "rbd"),
+                ("user", "admin"),
+                ("keyring", "/etc/ceph/keyring"),
+            ],
         ),
         (
             "scaleIO",
@@ -107,12 +112,18 @@ pub(super) fn source(holder: &mut Object) {
         ),
         (
             "azureDisk",
-            &[("cachingMode", "ReadWrite"), ("fsType", "ext4"), ("kind", "Shared")],
+            &[
+                ("cachingMode", "ReadWrite"),
+                ("fsType", "ext4"),
+                ("kind", "Shared"),
+            ],
         ),
     ];
     for (name, members) in texts {
         if let Some(source) = inner(holder, name) {
-            members.iter().for_each(|(member, text)| set(source, member, *text));
+            members
+                .iter()
+                .for_each(|(member, text)| set(source, member, *text));
         }
     }
     if let Some(disk) = inner(holder, "azureDisk") {

@@ -37,9 +37,10 @@ pub(super) fn fill(spec: &mut Object) {
         .filter(|(name, _)| matches!(name.as_str(), "cpu" | "memory"));
     add(resources, "requests", of_containers.map(written));
     let limits = resources.get("limits").and_then(Value::as_object).cloned();
-    let supported = limits.into_iter().flatten().filter(|(name, _)| {
-        matches!(name.as_str(), "cpu" | "memory") || is_huge(name)
-    });
+    let supported = limits
+        .into_iter()
+        .flatten()
+        .filter(|(name, _)| matches!(name.as_str(), "cpu" | "memory") || is_huge(name));
     add(resources, "requests", supported);
 }
 

@@ -137,7 +137,9 @@ pub(super) fn job(object: &mut Object) {
 fn failure_policy(spec: &mut Object) {
     if let Some(policy) = inner(spec, "podFailurePolicy") {
         each(policy, "rules", |rule| {
-            each(rule, "onPodConditions", |condition| set(condition, "status", "True"));
+            each(rule, "onPodConditions", |condition| {
+                set(condition, "status", "True")
+            });
         });
     }
 }

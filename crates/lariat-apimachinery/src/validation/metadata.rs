@@ -89,7 +89,8 @@ fn check_owners(owners: &Field<'_>, causes: &mut Causes) {
             controller = Some(owner);
             continue;
         };
-        let name = |owner: &Field<'_>| format!("{}/{}", owner.text_of("kind"), owner.text_of("name"));
+        let name =
+            |owner: &Field<'_>| format!("{}/{}", owner.text_of("kind"), owner.text_of("name"));
         let detail = format!(
             "Only one reference can have Controller set to true. Found \"true\" in references for \
              {} and {}",

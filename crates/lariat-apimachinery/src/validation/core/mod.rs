@@ -10,6 +10,7 @@ mod node;
 mod quota;
 mod service;
 mod service_addresses;
+mod service_kind;
 mod service_update;
 mod volume;
 mod volume_claim;

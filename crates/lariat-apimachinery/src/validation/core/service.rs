@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use super::service_kind::{is_balanced, is_headless, needs_check};
 use super::{service_addresses, service_update};
 use crate::validation::addresses;
 use crate::validation::causes::Causes;
@@ -31,15 +32,6 @@ pub(in crate::validation) fn service(context: &Context<'_>, causes: &mut Causes)
     check_balancer(&spec, causes);
     check_traffic(&spec, causes);
     check_annotations(context, causes);
-}
-
-/// Returns whether a Service has no address of its own.
-pub(super) fn is_headless(spec: &Field<'_>) -> bool {
-    matches!(spec.member("clusterIPs").as_array().map(Vec::as_slice), Some([only]) if only == "None")
-}
-
-pub(super) fn is_balanced(spec: &Field<'_>) -> bool {
-    spec.text_of("type") == "LoadBalancer"
 }
 
 const TYPES: &[&str] = &["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"];
@@ -215,11 +207,6 @@ fn check_balancer(spec: &Field<'_>, causes: &mut Causes) {
             causes.forbidden(at, only);
         }
     }
-}
-
-/// Returns whether a health check of the nodes is needed.
-pub(super) fn needs_check(spec: &Field<'_>) -> bool {
-    is_balanced(spec) && spec.text_of("externalTrafficPolicy") == "Local"
 }
 
 fn check_traffic(spec: &Field<'_>, causes: &mut Causes) {

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::net::IpAddr;
 
-use super::service::is_headless;
+use super::service_kind::is_headless;
 use crate::validation::addresses;
 use crate::validation::causes::Causes;
 use crate::validation::field::Field;

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::service::{is_balanced, is_headless, needs_check};
+use super::service_kind::{is_balanced, is_headless, needs_check};
 use crate::validation::addresses;
 use crate::validation::causes::Causes;
 use crate::validation::context::Context;

@@ -1,7 +1,7 @@
 //! Annotations of Pods that mean something to the server.
 
-use super::container;
 use super::scheduling::check_tolerations;
+use super::surroundings;
 use crate::validation::causes::Causes;
 use crate::validation::field::Field;
 use crate::validation::paths;
@@ -80,7 +80,7 @@ fn check_profile(at: &Field<'_>, causes: &mut Causes) {
 }
 
 fn check_app_armor(at: &Field<'_>, name: &str, spec: &Field<'_>, causes: &mut Causes) {
-    let all = container::all(spec);
+    let all = surroundings::all(spec);
     if !all
         .iter()
         .any(|container| container.text_of("name") == name)
@@ -119,7 +119,7 @@ pub(super) fn check_profiles(annotations: &Field<'_>, spec: &Field<'_>, causes: 
     let context = spec.get("securityContext");
     let seccomp = ("seccomp", "seccompProfile");
     check_match(annotations, SECCOMP, (&context, &context, seccomp), causes);
-    for container in container::all(spec) {
+    for container in surroundings::all(spec) {
         let own = container.get("securityContext");
         let key = format!("{SECCOMP_OF}{}", container.text_of("name"));
         check_match(annotations, &key, (&own, &own, seccomp), causes);

@@ -2,8 +2,8 @@
 
 use std::collections::HashSet;
 
-use super::container::Surroundings;
 use super::options::Options;
+use super::surroundings::Surroundings;
 use crate::quantity::Quantity;
 use crate::validation::causes::Causes;
 use crate::validation::field::Field;

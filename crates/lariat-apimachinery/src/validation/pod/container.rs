@@ -2,47 +2,12 @@
 
 use std::collections::HashSet;
 
-use super::options::Options;
+use super::surroundings::{Surroundings, check_image};
 use super::{claims, env, handlers, mounts, security};
 use crate::validation::causes::Causes;
 use crate::validation::field::Field;
 use crate::validation::formats;
 use crate::validation::rule::{self, Rule, Rules};
-
-/// What a container is checked with: its Pod.
-#[derive(Debug)]
-pub(super) struct Surroundings<'a> {
-    pub(super) spec: Field<'a>,
-    /// The volumes that are valid.
-    pub(super) volumes: Vec<Field<'a>>,
-    /// The names of claims of resources.
-    pub(super) claims: Vec<&'a str>,
-    pub(super) options: Options,
-}
-
-impl<'a> Surroundings<'a> {
-    pub(super) fn new(spec: &Field<'a>, volumes: Vec<Field<'a>>, options: Options) -> Self {
-        let claims = spec.get("resourceClaims").items();
-        let names = claims.map(|claim| claim.text_of("name"));
-        Self {
-            claims: names.filter(|name| !name.is_empty()).collect(),
-            spec: spec.clone(),
-            volumes,
-            options,
-        }
-    }
-}
-
-/// The lists of containers, in the order in which they start.
-pub(super) const LISTS: [&str; 3] = ["initContainers", "containers", "ephemeralContainers"];
-
-/// Returns all containers, whatever list they are in.
-pub(super) fn all<'a>(spec: &Field<'a>) -> Vec<Field<'a>> {
-    let lists = LISTS.iter().map(|list| spec.get(list));
-    lists
-        .flat_map(|list| list.items().collect::<Vec<_>>())
-        .collect()
-}
 
 /// Checks the containers of a Pod.
 pub(super) fn check_all(pod: &Surroundings<'_>, causes: &mut Causes) {
@@ -106,14 +71,6 @@ fn check_common(container: &Field<'_>, pod: &Surroundings<'_>, causes: &mut Caus
     claims::check_requirements(&container.get("resources"), pod, causes);
     check_resize_policy(container, pod, causes);
     security::check_container(container, &pod.spec, causes);
-}
-
-/// Checks the name of an image in a Pod itself.
-pub(super) fn check_image(container: &Field<'_>, causes: &mut Causes) {
-    let image = container.get("image");
-    if image.text().trim() != image.text() {
-        causes.invalid(&image, "must not have leading or trailing whitespace");
-    }
 }
 
 const PROTOCOLS: &[&str] = &["SCTP", "TCP", "UDP"];

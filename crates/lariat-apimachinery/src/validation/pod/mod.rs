@@ -10,14 +10,17 @@ mod handlers;
 mod mounts;
 mod network;
 mod options;
+mod ratchet;
 mod resize;
 mod scheduling;
 mod security;
 mod spec;
 mod status;
+mod surroundings;
 mod system;
 mod template;
 mod update;
+mod whole;
 
 pub(super) use affinity::check_node_selector;
 pub(super) use create::pod;

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{annotations, create};
+use super::{annotations, whole};
 use crate::object::Object;
 use crate::validation::causes::Causes;
 use crate::validation::context::Context;
@@ -25,7 +25,7 @@ pub(super) fn check(context: &Context<'_>, causes: &mut Causes) {
         causes.forbidden(&context.get(""), "windows pods cannot be resized");
         return;
     }
-    create::check_whole(context, causes);
+    whole::check(context, causes);
     let class = context.get("status").get("qosClass");
     let was = context.old("status").map(|old| old.text_of("qosClass"));
     let was = was

@@ -1,7 +1,7 @@
 //! The spec of a Pod, here or in a template.
 
-use super::container::Surroundings;
 use super::options::Options;
+use super::surroundings::Surroundings;
 use super::{affinity, claims, container, network, scheduling, security, system};
 use crate::validation::causes::Causes;
 use crate::validation::field::Field;

@@ -1,7 +1,6 @@
 //! Templates of Pods.
 
-use super::options::Options;
-use super::{annotations, spec};
+use super::{annotations, ratchet, spec};
 use crate::validation::causes::Causes;
 use crate::validation::context::Context;
 use crate::validation::field::Field;
@@ -22,14 +21,16 @@ pub(in crate::validation) fn check_template(
 ) {
     let (metadata, spec) = (template.get("metadata"), template.get("spec"));
     // In Go the metadata are a part of the template itself, which the paths show.
-    let annotations = template.get("annotations").with(metadata.member("annotations"));
+    let annotations = template
+        .get("annotations")
+        .with(metadata.member("annotations"));
     let labels = template.get("labels").with(metadata.member("labels"));
     labels::check_labels(&labels, causes);
     labels::check_annotations(&annotations, causes);
     let was = old.map(|old| old.get("metadata").get("annotations"));
     annotations::check(&annotations, was.as_ref(), &spec, causes);
     let was = old.map(|old| old.get("spec"));
-    spec::check(&spec, "", Options::new(false, was.as_ref()), causes);
+    spec::check(&spec, "", ratchet::options(false, was.as_ref()), causes);
     annotations::check_profiles(&annotations, &spec, causes);
     if spec.has("ephemeralContainers") {
         let at = spec.get("ephemeralContainers");

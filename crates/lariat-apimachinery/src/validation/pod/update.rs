@@ -2,14 +2,14 @@
 
 use serde_json::Value;
 
-use super::{annotations, container, create, scheduling};
+use super::{annotations, scheduling, surroundings, whole};
 use crate::object::Object;
 use crate::validation::causes::Causes;
 use crate::validation::context::Context;
 use crate::validation::field::Field;
 
 pub(super) fn check(context: &Context<'_>, causes: &mut Causes) {
-    create::check_whole(context, causes);
+    whole::check(context, causes);
     check_annotations(context, causes);
     let (Some(old), spec) = (context.old("spec"), context.get("spec")) else {
         return;
@@ -49,7 +49,7 @@ fn check_images(list: &Field<'_>, old: &Field<'_>, causes: &mut Causes) -> bool 
     }
     for each in list.items() {
         causes.check_given(&each.get("image"), "");
-        container::check_image(&each, causes);
+        surroundings::check_image(&each, causes);
     }
     true
 }
@@ -209,7 +209,7 @@ pub(super) fn check_ephemeral(context: &Context<'_>, causes: &mut Causes) {
         causes.forbidden(&context.get(""), detail);
         return;
     }
-    create::check_whole(context, causes);
+    whole::check(context, causes);
     check_annotations(context, causes);
     let at = context.get("spec").get("ephemeralContainers");
     let old = context

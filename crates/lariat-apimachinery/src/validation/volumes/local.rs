@@ -1,6 +1,6 @@
 //! Sources on the node, and objects of the cluster.
 
-use super::sources::Options;
+use super::options::Options;
 use crate::quantity::Quantity;
 use crate::validation::causes::Causes;
 use crate::validation::field::Field;

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::downward;
 use super::local::check_item;
-use super::sources::Options;
+use super::options::Options;
 use crate::validation::causes::Causes;
 use crate::validation::field::Field;
 use crate::validation::paths;

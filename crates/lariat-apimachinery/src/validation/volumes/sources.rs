@@ -1,19 +1,11 @@
 //! The sources of volumes, of which each volume has one.
 
+use super::options::Options;
 use super::{downward, local, network, projected};
 use crate::validation::causes::Causes;
 use crate::validation::claims;
 use crate::validation::field::Field;
 use crate::validation::rule::{self, Rule, Rules};
-
-/// What was let in once may stay, and what only Pods themselves need.
-#[derive(Debug, Clone, Copy, Default)]
-pub(in crate::validation) struct Options {
-    /// Whether the volumes are those of a Pod, and not of a template.
-    pub(in crate::validation) is_pod: bool,
-    /// Whether the path of a projected token may lead anywhere.
-    pub(in crate::validation) any_token_path: bool,
-}
 
 /// One source: its member, and what is checked there.
 struct Source {

@@ -6,7 +6,8 @@ use lariat_apimachinery::cause::StatusCause;
 use lariat_apimachinery::object::{Object, metadata_text};
 use serde_json::{Value, json};
 
-use super::prepare::{Allocation, is_external};
+use super::allocation::Allocation;
+use super::spec::is_external;
 use crate::status::ApiError;
 use crate::strategy::builtin::parts::at;
 
@@ -17,10 +18,7 @@ const RANGE: &str = "10.96.0.0/12";
 const ADDRESSES: usize = 1 << 20;
 
 /// Gives a Service the address it asks for, or a free one.
-pub(super) fn allocate(
-    allocation: &Allocation<'_>,
-    object: &mut Object,
-) -> Result<(), ApiError> {
+pub(super) fn allocate(allocation: &Allocation<'_>, object: &mut Object) -> Result<(), ApiError> {
     let asked = at(object, &["spec", "clusterIP"]).and_then(Value::as_str);
     let asked = asked.unwrap_or_default().to_owned();
     if is_external(object) || asked == "None" {
@@ -38,7 +36,9 @@ pub(super) fn allocate(
         } else {
             return Ok(());
         };
-        let shown = at(object, &["spec", "clusterIPs"]).cloned().unwrap_or_default();
+        let shown = at(object, &["spec", "clusterIPs"])
+            .cloned()
+            .unwrap_or_default();
         let detail = format!("failed to allocate IP {asked}: {problem}");
         let cause = StatusCause::invalid("spec.clusterIPs", &shown, &detail);
         let name = metadata_text(object, "name");
@@ -54,7 +54,9 @@ pub(super) fn allocate(
 
 fn is_in_range(address: &str) -> bool {
     let first = u32::from(Ipv4Addr::new(10, 96, 0, 0)) as usize;
-    let number = address.parse::<Ipv4Addr>().map(|address| u32::from(address) as usize);
+    let number = address
+        .parse::<Ipv4Addr>()
+        .map(|address| u32::from(address) as usize);
     number.is_ok_and(|number| (first + 1..first + ADDRESSES - 1).contains(&number))
 }
 

@@ -5,7 +5,8 @@ use lariat_apimachinery::object::{Object, metadata_text};
 use lariat_apimachinery::validation::validate_service_addresses;
 use serde_json::{Value, json};
 
-use super::prepare::{Allocation, is_external, kind, spec_mut};
+use super::allocation::Allocation;
+use super::spec::{is_external, kind, spec_mut};
 use crate::status::ApiError;
 use crate::strategy::builtin::parts::{at, is_void};
 
@@ -63,7 +64,9 @@ fn prefers_same(old: &Object, new: &Object) -> bool {
     policy(new) == PREFERRED
         && matches!(policy(old), PREFERRED | "")
         && kind(old) == kind(new)
-        && members.iter().all(|member| list(old, member) == list(new, member))
+        && members
+            .iter()
+            .all(|member| list(old, member) == list(new, member))
 }
 
 /// Returns whether a Service has neither address nor selector, so that it may have any family.
@@ -144,7 +147,11 @@ fn complete(object: &mut Object) {
         families.push("IPv4".into());
     }
     if families.len() < 2 && !single {
-        let other = if families[0] == "IPv4" { "IPv6" } else { "IPv4" };
+        let other = if families[0] == "IPv4" {
+            "IPv6"
+        } else {
+            "IPv4"
+        };
         families.push(other.into());
     }
     spec_mut(object)["ipFamilies"] = families.into();

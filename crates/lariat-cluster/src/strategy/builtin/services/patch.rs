@@ -3,8 +3,7 @@
 use lariat_apimachinery::object::Object;
 use serde_json::{Value, json};
 
-use super::ports::{node_port, ports, ports_mut};
-use super::prepare::{is_external, kind, needs_check};
+use super::spec::{is_external, kind, needs_check, node_port, ports, ports_mut};
 use crate::strategy::builtin::parts::is_void;
 
 fn spec(object: &Object) -> Object {
@@ -46,7 +45,11 @@ pub(super) fn keep(old: &Object, new: &mut Object) {
     if keeps_ports {
         keep_ports(&was, spec);
     }
-    if checks && spec.get("healthCheckNodePort").is_none_or(|port| *port == 0) {
+    if checks
+        && spec
+            .get("healthCheckNodePort")
+            .is_none_or(|port| *port == 0)
+    {
         copy(&was, spec, "healthCheckNodePort");
     }
     normalize(&was, spec);
@@ -54,8 +57,15 @@ pub(super) fn keep(old: &Object, new: &mut Object) {
 
 /// Keeps the list of addresses in line with the first.
 fn normalize(was: &Object, spec: &mut Object) {
-    let text = |spec: &Object| spec.get("clusterIP").and_then(Value::as_str).map(str::to_owned);
-    let (before, now) = (text(was).unwrap_or_default(), text(spec).unwrap_or_default());
+    let text = |spec: &Object| {
+        spec.get("clusterIP")
+            .and_then(Value::as_str)
+            .map(str::to_owned)
+    };
+    let (before, now) = (
+        text(was).unwrap_or_default(),
+        text(spec).unwrap_or_default(),
+    );
     let same = spec.get("clusterIPs") == was.get("clusterIPs");
     if before == now {
         copy(was, spec, "clusterIPs");
@@ -102,7 +112,10 @@ pub(super) fn drop(old: &Object, new: &mut Object) {
         return;
     };
     let mut drop_same = |members: &[&str]| {
-        if members.iter().all(|member| spec.get(*member) == was.get(*member)) {
+        if members
+            .iter()
+            .all(|member| spec.get(*member) == was.get(*member))
+        {
             for member in members {
                 spec.remove(*member);
             }
@@ -124,7 +137,10 @@ pub(super) fn drop(old: &Object, new: &mut Object) {
         drop_same(&["externalTrafficPolicy"]);
     }
     let before: Vec<i64> = ports(&was).iter().filter_map(node_port).collect();
-    let known = ports(spec).iter().filter_map(node_port).all(|port| before.contains(&port));
+    let known = ports(spec)
+        .iter()
+        .filter_map(node_port)
+        .all(|port| before.contains(&port));
     if loses_ports && known {
         for port in ports_mut(spec) {
             port.remove("nodePort");

@@ -6,30 +6,13 @@ use lariat_apimachinery::cause::StatusCause;
 use lariat_apimachinery::object::{Object, metadata_text};
 use serde_json::{Value, json};
 
-use super::prepare::{Allocation, kind, needs_check, spec_mut};
+use super::allocation::Allocation;
+use super::spec::{kind, needs_check, node_port, ports, spec_mut};
 use crate::status::ApiError;
 use crate::strategy::builtin::parts::at;
 
 /// The ports of nodes that Services may have.
 const NODE_PORTS: std::ops::Range<i64> = 30000..32768;
-
-/// Returns the ports of a spec.
-pub(super) fn ports(spec: &Object) -> &[Value] {
-    let ports = spec.get("ports").and_then(Value::as_array);
-    ports.map_or(&[], Vec::as_slice)
-}
-
-/// Returns the ports of a spec.
-pub(super) fn ports_mut(spec: &mut Object) -> impl Iterator<Item = &mut Object> {
-    let ports = spec.get_mut("ports").and_then(Value::as_array_mut);
-    let each = ports.into_iter().flatten();
-    each.filter_map(Value::as_object_mut)
-}
-
-/// Returns the port of the nodes that belongs to a port.
-pub(super) fn node_port(port: &Value) -> Option<i64> {
-    port.get("nodePort")?.as_i64().filter(|number| *number != 0)
-}
 
 /// Why a port cannot be had.
 const TAKEN: &str = "provided port is already allocated";
@@ -60,7 +43,11 @@ impl Taking<'_> {
     /// Takes a free port, beginning anywhere.
     fn next(&mut self) -> Result<i64, ApiError> {
         let span = NODE_PORTS.end - NODE_PORTS.start;
-        let first = self.allocation.server.random.number(span.unsigned_abs() as usize) as i64;
+        let first = self
+            .allocation
+            .server
+            .random
+            .number(span.unsigned_abs() as usize) as i64;
         let mut candidates = (0..span).map(|step| NODE_PORTS.start + (first + step) % span);
         let number = candidates.find(|port| !self.taken.contains(port));
         let number = number.ok_or_else(|| {
@@ -78,7 +65,11 @@ pub(super) fn allocate(
     object: &mut Object,
 ) -> Result<(), ApiError> {
     let own = old.and_then(|old| old.get("spec")?.as_object());
-    let own: Vec<i64> = own.map_or(&[] as &[_], ports).iter().filter_map(node_port).collect();
+    let own: Vec<i64> = own
+        .map_or(&[] as &[_], ports)
+        .iter()
+        .filter_map(node_port)
+        .collect();
     let mut taking = Taking {
         allocation,
         taken: allocation.others.node_ports.clone(),

@@ -4,22 +4,12 @@ use lariat_apimachinery::kinds::Resource;
 use lariat_apimachinery::object::Object;
 use serde_json::{Value, json};
 
-use super::others::Others;
+use super::allocation::{Allocation, Others};
+use super::spec::is_external;
 use super::{addresses, families, patch, ports};
 use crate::server::Server;
 use crate::status::ApiError;
 use crate::strategy::builtin::parts::{at, is_void};
-
-/// Where a Service is given what it needs.
-#[derive(Debug)]
-pub(super) struct Allocation<'a> {
-    pub(super) server: &'a Server,
-    pub(super) resource: &'a Resource,
-    /// What the other Services have.
-    pub(super) others: Others,
-    /// Whether nothing is kept, so that less is checked.
-    pub(super) dry_run: bool,
-}
 
 /// Gives a new Service an address, and ports of the nodes if it wants them.
 pub(in crate::strategy::builtin) fn prepare_create(
@@ -68,26 +58,4 @@ pub(in crate::strategy::builtin) fn prepare_update(
     ports::allocate(&allocation, Some(old), new)?;
     patch::drop(old, new);
     Ok(())
-}
-
-/// Returns the spec of a Service, which is made if it is missing.
-pub(super) fn spec_mut(object: &mut Object) -> &mut Value {
-    object.entry("spec").or_insert_with(|| json!({}))
-}
-
-/// Returns the type of a Service.
-pub(super) fn kind(object: &Object) -> &str {
-    let kind = at(object, &["spec", "type"]).and_then(Value::as_str);
-    kind.unwrap_or("ClusterIP")
-}
-
-/// Returns whether a Service only names something outside, and so has no address.
-pub(super) fn is_external(object: &Object) -> bool {
-    kind(object) == "ExternalName"
-}
-
-/// Returns whether the nodes need a port for checks of their health.
-pub(super) fn needs_check(object: &Object) -> bool {
-    let policy = at(object, &["spec", "externalTrafficPolicy"]);
-    kind(object) == "LoadBalancer" && policy == Some(&"Local".into())
 }
