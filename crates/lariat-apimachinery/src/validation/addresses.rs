@@ -110,6 +110,19 @@ pub(crate) fn check_cidr(at: &Field<'_>, causes: &mut Causes) -> bool {
     false
 }
 
+/// Checks a network that must also be written in its one form.
+pub(crate) fn check_canonical_cidr(at: &Field<'_>, causes: &mut Causes) {
+    if !check_cidr(at, causes) {
+        return;
+    }
+    let network = parse_network(at.text());
+    let canonical = network.map(|(address, length)| format!("{address}/{length}"));
+    if let Some(canonical) = canonical.filter(|canonical| canonical != at.text()) {
+        let detail = format!("must be in canonical form ({canonical:?})");
+        causes.invalid_as(at, at.text(), &detail);
+    }
+}
+
 /// Checks that of several addresses or networks there is at most one a family.
 pub(crate) fn check_families(at: &Field<'_>, texts: &[&str], what: &str, causes: &mut Causes) {
     if texts.len() < 2 {

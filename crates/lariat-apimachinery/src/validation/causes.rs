@@ -42,6 +42,16 @@ impl Causes {
         self.list.push(cause);
     }
 
+    /// Adds a value that is not allowed, and is shown as the given JSON.
+    pub(crate) fn invalid_text(&mut self, at: &Field<'_>, shown: &str, detail: &str) {
+        self.add("FieldValueInvalid", at, format!("Invalid value: {shown}: {detail}"));
+    }
+
+    /// Adds a value that is not allowed, and is not shown.
+    pub(crate) fn invalid_hidden(&mut self, at: &Field<'_>, detail: &str) {
+        self.add("FieldValueInvalid", at, format!("Invalid value: {detail}"));
+    }
+
     /// Adds a value that is not allowed here, or not now.
     pub(crate) fn forbidden(&mut self, at: &Field<'_>, detail: &str) {
         self.list
@@ -55,8 +65,12 @@ impl Causes {
 
     /// Adds a value that is there twice, and is shown in another form.
     pub(crate) fn duplicate_as(&mut self, at: &Field<'_>, shown: impl Into<Value>) {
-        let message = format!("Duplicate value: {}", shown.into());
-        self.add("FieldValueDuplicate", at, message);
+        self.duplicate_text(at, &shown.into().to_string());
+    }
+
+    /// Adds a value that is there twice, and is shown as the given JSON.
+    pub(crate) fn duplicate_text(&mut self, at: &Field<'_>, shown: &str) {
+        self.add("FieldValueDuplicate", at, format!("Duplicate value: {shown}"));
     }
 
     /// Adds a value that is there twice, and says what is compared.
@@ -97,8 +111,13 @@ impl Causes {
         shown: impl Into<Value>,
         supported: &[&str],
     ) {
+        self.unsupported_text(at, &shown.into().to_string(), supported);
+    }
+
+    /// Adds a value that is none of the supported ones, and is shown as the given JSON.
+    pub(crate) fn unsupported_text(&mut self, at: &Field<'_>, shown: &str, supported: &[&str]) {
         let names: Vec<String> = supported.iter().map(|name| format!("{name:?}")).collect();
-        let mut message = format!("Unsupported value: {}", shown.into());
+        let mut message = format!("Unsupported value: {shown}");
         if !names.is_empty() {
             message += ": supported values: ";
             message += &names.join(", ");
@@ -115,8 +134,12 @@ impl Causes {
 
     /// Adds a list of more than some items.
     pub(crate) fn too_many(&mut self, at: &Field<'_>, most: usize) {
+        self.too_many_of(at, at.list().len(), most);
+    }
+
+    /// Adds something of which there are more than some.
+    pub(crate) fn too_many_of(&mut self, at: &Field<'_>, count: usize, most: usize) {
         let unit = if most == 1 { "item" } else { "items" };
-        let count = at.list().len();
         let message = format!("Too many: {count}: must have at most {most} {unit}");
         self.add("FieldValueTooMany", at, message);
     }

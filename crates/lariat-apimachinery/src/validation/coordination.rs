@@ -2,6 +2,8 @@
 
 use super::causes::Causes;
 use super::context::Context;
+use super::field::Field;
+use super::formats;
 use super::rule::{self, Rule, Rules};
 
 const LEASE: Rules = &[
@@ -12,10 +14,63 @@ const LEASE: Rules = &[
 pub(super) fn lease(context: &Context<'_>, causes: &mut Causes) {
     let spec = context.get("spec");
     rule::check(&spec, LEASE, causes);
+    let strategy = spec.get("strategy");
+    if strategy.is_set() {
+        check_strategy(&strategy, causes);
+    }
     if !spec.get("preferredHolder").is_void() && spec.get("strategy").is_void() {
         let detail = "may only be specified if `strategy` is defined";
         causes.forbidden(&spec.get("preferredHolder"), detail);
     }
+}
+
+/// Checks a strategy, whose path Go gets wrong.
+fn check_strategy(strategy: &Field<'_>, causes: &mut Causes) {
+    let at = strategy.get("strategy");
+    if strategy.text().contains('/') {
+        for message in formats::qualified_name(strategy.text()) {
+            causes.invalid_as(&at, strategy.text(), &message);
+        }
+    } else if strategy.text() != "OldestEmulationVersion" {
+        causes.unsupported_as(&at, strategy.text(), &["OldestEmulationVersion"]);
+    }
+}
+
+pub(super) fn lease_candidate(context: &Context<'_>, causes: &mut Causes) {
+    let spec = context.get("spec");
+    causes.check_given(&spec.get("leaseName"), "");
+    let (emulated, binary) = (spec.get("emulationVersion"), spec.get("binaryVersion"));
+    let detail = "must be a valid semantic version";
+    let read = |at: &Field<'_>, causes: &mut Causes| {
+        let version = semantic(at.text());
+        if version.is_none() && !at.is_void() {
+            causes.invalid(at, detail);
+        }
+        version.unwrap_or_default()
+    };
+    let emulates = read(&emulated, causes);
+    let is = read(&binary, causes);
+    if causes.check_given(&binary, "") && !emulated.is_void() && is < emulates {
+        causes.invalid(&binary, "must be greater than or equal to `emulationVersion`");
+    }
+    let strategy = spec.get("strategy");
+    if causes.check_given(&strategy, "") {
+        if strategy.text() == "OldestEmulationVersion" && emulates == <[u64; 3]>::default() {
+            let detail = "must be specified when `strategy` is 'OldestEmulationVersion'";
+            causes.required(&emulated, detail);
+        }
+        check_strategy(&strategy, causes);
+    }
+    if let Some(old) = context.old("spec") {
+        causes.check_immutable(&spec.get("leaseName"), &old.get("leaseName"));
+    }
+}
+
+/// Reads the numbers of a version such as `1.2.3`, behind which more may stand.
+fn semantic(text: &str) -> Option<[u64; 3]> {
+    let numbers = text.split(['-', '+']).next()?;
+    let numbers: Vec<u64> = numbers.split('.').map(|each| each.parse().ok()).collect::<Option<_>>()?;
+    numbers.try_into().ok()
 }
 
 #[cfg(test)]

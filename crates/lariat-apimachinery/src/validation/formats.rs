@@ -284,6 +284,38 @@ pub(crate) fn config_key(text: &str) -> Vec<String> {
     broken
 }
 
+/// Returns the part of a text that keeps it from being a full domain name, and the rule it breaks.
+pub(crate) fn full_domain_wrong(text: &str) -> Option<(&str, String)> {
+    let name = text.strip_suffix('.').unwrap_or(text);
+    let broken = dns_subdomain(name);
+    if !broken.is_empty() {
+        return Some((name, broken.join(",")));
+    }
+    if !name.contains('.') {
+        let rule = "should be a domain with at least two segments separated by dots";
+        return Some((name, rule.into()));
+    }
+    let mut parts = name.split('.').map(|part| (part, dns_label(part)));
+    let (part, broken) = parts.find(|(_, broken)| !broken.is_empty())?;
+    Some((part, broken.join(",")))
+}
+
+/// The reason in a condition.
+pub(crate) fn condition_reason(text: &str) -> Vec<String> {
+    let bytes = text.as_bytes();
+    let end = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
+    let fits = bytes.first().is_some_and(u8::is_ascii_alphabetic)
+        && bytes.last().is_some_and(end)
+        && bytes.iter().all(|byte| end(byte) || b",:".contains(byte));
+    if fits {
+        return Vec::new();
+    }
+    let rule = "a condition reason must start with alphabetic character, optionally followed by a \
+        string of alphanumeric characters or '_,:', and must end with an alphanumeric character or '_'";
+    let examples = ["my_name", "MY_NAME", "MyName", "ReasonA,ReasonB", "ReasonA:ReasonB"];
+    vec![regex_message(rule, &examples, "[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?")]
+}
+
 /// A share such as `25%`.
 pub(crate) fn percent(text: &str) -> Vec<String> {
     let digits = text.strip_suffix('%').unwrap_or_default();

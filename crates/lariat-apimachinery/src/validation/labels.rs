@@ -63,6 +63,31 @@ pub(crate) fn check_selector(selector: &Field<'_>, options: SelectorOptions, cau
     }
 }
 
+/// Checks that what was read as a label selector selects by rules that can be applied, and returns whether it does.
+pub(crate) fn is_selector(selector: &Field<'_>) -> bool {
+    let mut causes = Causes::default();
+    check_selector(selector, SelectorOptions::default(), &mut causes);
+    causes.count() == 0
+}
+
+/// Returns whether a label selector finds an object with some labels; a missing selector finds none.
+pub(crate) fn selects(selector: &Field<'_>, labels: &Field<'_>) -> bool {
+    let equal = |(key, value): (&str, Field<'_>)| labels.member(key) == value.value();
+    let meets = |requirement: Field<'_>| {
+        let value = labels.member(requirement.text_of("key"));
+        let listed = requirement.get("values").list().contains(value);
+        match requirement.text_of("operator") {
+            "In" => listed,
+            "NotIn" => !listed,
+            "Exists" => !value.is_null(),
+            _ => value.is_null(),
+        }
+    };
+    selector.is_set()
+        && selector.get("matchLabels").entries().all(equal)
+        && selector.get("matchExpressions").items().all(meets)
+}
+
 /// Returns whether a selector has values that are no values of labels.
 pub(crate) fn has_odd_values(selector: &Field<'_>) -> bool {
     let expressions = selector.get("matchExpressions");

@@ -17,6 +17,7 @@ mod causes;
 mod claims;
 mod context;
 mod decide;
+mod durations;
 mod field;
 mod formats;
 mod labels;

@@ -2,6 +2,7 @@
 
 use super::causes::Causes;
 use super::field::Field;
+use super::formats;
 
 /// Checks that no part of a path leads upwards.
 pub(crate) fn check_no_backsteps(at: &Field<'_>, causes: &mut Causes) {
@@ -38,5 +39,25 @@ pub(crate) fn check_mode(at: &Field<'_>, causes: &mut Causes) {
             at,
             "must be a number between 0 and 0777 (octal), both inclusive",
         );
+    }
+}
+
+/// Checks a path behind a domain, as in `example.com/name`.
+pub(crate) fn check_domain_prefixed(at: &Field<'_>, causes: &mut Causes) {
+    if !causes.check_given(at, "") {
+        return;
+    }
+    let (host, path) = at.text().split_once('/').unwrap_or((at.text(), ""));
+    if host.is_empty() || path.is_empty() {
+        let detail = "must be a domain-prefixed path (such as \"acme.io/foo\")";
+        causes.invalid(at, detail);
+        return;
+    }
+    causes.check_format_of(at, host, formats::dns_subdomain);
+    let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"/-._~%!$&'()*+,;=:".contains(&byte);
+    if !path.bytes().all(fits) {
+        let expression = "[A-Za-z0-9/\\-._~%!$&'()*+,;=:]+";
+        let detail = formats::regex_message("Invalid path", &[], expression);
+        causes.invalid_as(at, path, &detail);
     }
 }

@@ -33,7 +33,7 @@ pub(in crate::validation) fn check_effect(at: &Field<'_>, causes: &mut Causes) {
     causes.check_one_of(at, EFFECTS);
 }
 
-pub(super) fn check_tolerations(list: &Field<'_>, causes: &mut Causes) {
+pub(in crate::validation) fn check_tolerations(list: &Field<'_>, causes: &mut Causes) {
     for toleration in list.items() {
         check_toleration(&toleration, causes);
     }
