@@ -23,7 +23,11 @@ pub(super) fn autoscaler(context: &Context<'_>, causes: &mut Causes) {
     };
     check_reference(&target, group, causes);
     let was_wrong = old.as_ref().is_some_and(has_wrong_metrics);
-    let group = if was_wrong { Group::Unchecked } else { Group::Optional };
+    let group = if was_wrong {
+        Group::Unchecked
+    } else {
+        Group::Optional
+    };
     let metrics = spec.get("metrics");
     for metric in metrics.items() {
         check_metric(&metric, group, causes);
@@ -45,7 +49,10 @@ fn check_bounds(spec: &Field<'_>, old: Option<&Field<'_>>, causes: &mut Causes) 
     let had_none = old.is_some_and(|old| old.int_of("minReplicas") == Some(0));
     let lowest = i64::from(!had_none);
     if least.int().is_some_and(|number| number < lowest) {
-        causes.invalid(&least, &format!("must be greater than or equal to {lowest}"));
+        causes.invalid(
+            &least,
+            &format!("must be greater than or equal to {lowest}"),
+        );
     }
     let limit = most.int().unwrap_or(0);
     if limit == 0 {
@@ -54,7 +61,11 @@ fn check_bounds(spec: &Field<'_>, old: Option<&Field<'_>>, causes: &mut Causes) 
         causes.invalid(&most, "must be greater than or equal to 1");
     }
     if least.int().is_some_and(|least| limit < least) {
-        causes.invalid_as(&most, limit, "must be greater than or equal to `minReplicas`");
+        causes.invalid_as(
+            &most,
+            limit,
+            "must be greater than or equal to `minReplicas`",
+        );
     }
 }
 
@@ -67,7 +78,9 @@ enum Group {
 }
 
 fn has_same_kind(one: &Field<'_>, other: &Field<'_>) -> bool {
-    ["apiVersion", "kind"].iter().all(|name| one.text_of(name) == other.text_of(name))
+    ["apiVersion", "kind"]
+        .iter()
+        .all(|name| one.text_of(name) == other.text_of(name))
 }
 
 fn has_wrong_metrics(spec: &Field<'_>) -> bool {
@@ -86,7 +99,11 @@ fn check_reference(at: &Field<'_>, group: Group, causes: &mut Causes) {
     match version.text().matches('/').count() {
         _ if group == Group::Unchecked => {}
         0 if group == Group::Needed => {
-            causes.invalid_as(&version, version.text(), "apiVersion must specify API group");
+            causes.invalid_as(
+                &version,
+                version.text(),
+                "apiVersion must specify API group",
+            );
         }
         0 | 1 => {}
         _ => {
@@ -105,7 +122,13 @@ const SOURCES: [(&str, &str); 5] = [
     ("containerResource", "ContainerResource"),
 ];
 
-const TYPES: [&str; 5] = ["ContainerResource", "External", "Object", "Pods", "Resource"];
+const TYPES: [&str; 5] = [
+    "ContainerResource",
+    "External",
+    "Object",
+    "Pods",
+    "Resource",
+];
 
 fn check_metric(metric: &Field<'_>, group: Group, causes: &mut Causes) {
     let kind = metric.get("type");
@@ -114,7 +137,10 @@ fn check_metric(metric: &Field<'_>, group: Group, causes: &mut Causes) {
     }
     let given = metric.given(&SOURCES.map(|(name, _)| name));
     if let Some(first) = given.first() {
-        let (name, _) = SOURCES.iter().find(|(name, _)| name == first).unwrap_or(&SOURCES[0]);
+        let (name, _) = SOURCES
+            .iter()
+            .find(|(name, _)| name == first)
+            .unwrap_or(&SOURCES[0]);
         check_source(name, &metric.get(name), group, causes);
     }
     let expected = SOURCES.iter().find(|(_, each)| *each == kind.text());
@@ -138,7 +164,7 @@ fn check_metric(metric: &Field<'_>, group: Group, causes: &mut Causes) {
 fn check_source(name: &str, source: &Field<'_>, group: Group, causes: &mut Causes) {
     let target = source.get("target");
     match name {
-        "object" => check_reference(&source.get("describedObject"), was_wrong, causes),
+        "object" => check_reference(&source.get("describedObject"), group, causes),
         "resource" => {
             causes.check_given(&source.get("name"), "must specify a resource name");
         }
@@ -227,7 +253,11 @@ fn check_rules(rules: &Field<'_>, causes: &mut Causes) {
         Some(3601..) => causes.invalid(&window, "must be less than or equal to 3600"),
         _ => {}
     }
-    rule::check(rules, &[("selectPolicy", Rule::SupportedIfSet(&POLICIES))], causes);
+    rule::check(
+        rules,
+        &[("selectPolicy", Rule::SupportedIfSet(&POLICIES))],
+        causes,
+    );
     let policies = rules.get("policies");
     causes.check_given(&policies, "must specify at least one Policy");
     for policy in policies.items() {

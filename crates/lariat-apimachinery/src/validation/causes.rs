@@ -44,7 +44,11 @@ impl Causes {
 
     /// Adds a value that is not allowed, and is shown as the given JSON.
     pub(crate) fn invalid_text(&mut self, at: &Field<'_>, shown: &str, detail: &str) {
-        self.add("FieldValueInvalid", at, format!("Invalid value: {shown}: {detail}"));
+        self.add(
+            "FieldValueInvalid",
+            at,
+            format!("Invalid value: {shown}: {detail}"),
+        );
     }
 
     /// Adds a value that is not allowed, and is not shown.
@@ -70,7 +74,11 @@ impl Causes {
 
     /// Adds a value that is there twice, and is shown as the given JSON.
     pub(crate) fn duplicate_text(&mut self, at: &Field<'_>, shown: &str) {
-        self.add("FieldValueDuplicate", at, format!("Duplicate value: {shown}"));
+        self.add(
+            "FieldValueDuplicate",
+            at,
+            format!("Duplicate value: {shown}"),
+        );
     }
 
     /// Adds a structure that is there twice, as Go shows it; the detail may be empty.

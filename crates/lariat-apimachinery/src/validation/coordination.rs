@@ -51,7 +51,10 @@ pub(super) fn lease_candidate(context: &Context<'_>, causes: &mut Causes) {
     let emulates = read(&emulated, causes);
     let is = read(&binary, causes);
     if causes.check_given(&binary, "") && !emulated.is_void() && is < emulates {
-        causes.invalid(&binary, "must be greater than or equal to `emulationVersion`");
+        causes.invalid(
+            &binary,
+            "must be greater than or equal to `emulationVersion`",
+        );
     }
     let strategy = spec.get("strategy");
     if causes.check_given(&strategy, "") {
@@ -69,7 +72,10 @@ pub(super) fn lease_candidate(context: &Context<'_>, causes: &mut Causes) {
 /// Reads the numbers of a version such as `1.2.3`, behind which more may stand.
 fn semantic(text: &str) -> Option<[u64; 3]> {
     let numbers = text.split(['-', '+']).next()?;
-    let numbers: Vec<u64> = numbers.split('.').map(|each| each.parse().ok()).collect::<Option<_>>()?;
+    let numbers: Vec<u64> = numbers
+        .split('.')
+        .map(|each| each.parse().ok())
+        .collect::<Option<_>>()?;
     numbers.try_into().ok()
 }
 

@@ -99,7 +99,8 @@ fn check_address(list: &Field<'_>, address: &Field<'_>, kind: &str, causes: &mut
     if causes.count() > before {
         return;
     }
-    if addresses::parse(address.text()).is_some_and(|ip| matches!(ip, IpAddr::V4(_)) != wants_four) {
+    if addresses::parse(address.text()).is_some_and(|ip| matches!(ip, IpAddr::V4(_)) != wants_four)
+    {
         causes.invalid_as(list, address.text(), &format!("must be an {kind} address"));
     }
     addresses::check_endpoint(address, causes);

@@ -13,13 +13,17 @@ pub(crate) fn check(text: &str) -> Result<(), String> {
         return invalid();
     }
     while !rest.is_empty() {
-        let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
+        let end = rest
+            .find(|c: char| !c.is_ascii_digit() && c != '.')
+            .unwrap_or(rest.len());
         let (number, behind) = rest.split_at(end);
         let digits = number.bytes().any(|byte| byte.is_ascii_digit());
         if !digits || number.matches('.').count() > 1 {
             return invalid();
         }
-        let end = behind.find(|c: char| c.is_ascii_digit() || c == '.').unwrap_or(behind.len());
+        let end = behind
+            .find(|c: char| c.is_ascii_digit() || c == '.')
+            .unwrap_or(behind.len());
         let (unit, next) = behind.split_at(end);
         if unit.is_empty() {
             return Err(format!("time: missing unit in duration {text:?}"));

@@ -312,8 +312,18 @@ pub(crate) fn condition_reason(text: &str) -> Vec<String> {
     }
     let rule = "a condition reason must start with alphabetic character, optionally followed by a \
         string of alphanumeric characters or '_,:', and must end with an alphanumeric character or '_'";
-    let examples = ["my_name", "MY_NAME", "MyName", "ReasonA,ReasonB", "ReasonA:ReasonB"];
-    vec![regex_message(rule, &examples, "[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?")]
+    let examples = [
+        "my_name",
+        "MY_NAME",
+        "MyName",
+        "ReasonA,ReasonB",
+        "ReasonA:ReasonB",
+    ];
+    vec![regex_message(
+        rule,
+        &examples,
+        "[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?",
+    )]
 }
 
 /// A share such as `25%`.

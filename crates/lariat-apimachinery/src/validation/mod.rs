@@ -15,6 +15,7 @@
 mod addresses;
 mod causes;
 mod claims;
+mod conditions;
 mod context;
 mod decide;
 mod durations;
@@ -25,12 +26,25 @@ mod metadata;
 mod paths;
 mod resources;
 mod rule;
+mod signers;
 #[cfg(test)]
 mod testing;
 
+mod admission;
+mod apps;
+mod autoscaling;
+mod batch;
+mod certificates;
 mod coordination;
 mod core;
+mod discovery;
+mod networking;
+mod node;
 mod pod;
+mod policy;
+mod rbac;
+mod scheduling;
+mod storage;
 mod volumes;
 
 pub use context::Part;

@@ -81,7 +81,10 @@ fn check_binding(context: &Context<'_>, kinds: &[&str], is_namespaced: bool, cau
         return;
     };
     let members = [("apiGroup", "APIGroup"), ("kind", "Kind"), ("name", "Name")];
-    if members.iter().any(|(name, _)| old.text_of(name) != role.text_of(name)) {
+    if members
+        .iter()
+        .any(|(name, _)| old.text_of(name) != role.text_of(name))
+    {
         let shown = members.map(|(name, go)| format!("\"{go}\":{:?}", role.text_of(name)));
         let shown = format!("{{{}}}", shown.join(","));
         causes.invalid_text(&role, &shown, "cannot change roleRef");
@@ -137,7 +140,8 @@ mod tests {
 
     #[test]
     fn bindings_name_a_role_for_good() {
-        let role = json!({"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "a"});
+        let role =
+            json!({"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "a"});
         let mut other = role.clone();
         other["name"] = "b".into();
         check_updated(

@@ -46,7 +46,10 @@ fn check_strategy(strategy: &Field<'_>, causes: &mut Causes) {
         "RollingUpdate" if !rolling.is_set() => causes.required(&rolling, ""),
         "RollingUpdate" => check_rolling(&rolling, causes),
         _ => {
-            let members = [("maxUnavailable", "MaxUnavailable"), ("maxSurge", "MaxSurge")];
+            let members = [
+                ("maxUnavailable", "MaxUnavailable"),
+                ("maxSurge", "MaxSurge"),
+            ];
             let shown = share::shown(strategy, members);
             causes.unsupported_text(strategy, &shown, &["RollingUpdate", "OnDelete"]);
         }

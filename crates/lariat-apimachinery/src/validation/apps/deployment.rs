@@ -44,7 +44,10 @@ fn check_strategy(strategy: &Field<'_>, causes: &mut Causes) {
         }
         "RollingUpdate" => check_rolling(&rolling, causes),
         _ => {
-            let members = [("maxUnavailable", "MaxUnavailable"), ("maxSurge", "MaxSurge")];
+            let members = [
+                ("maxUnavailable", "MaxUnavailable"),
+                ("maxSurge", "MaxSurge"),
+            ];
             let shown = share::shown(strategy, members);
             causes.unsupported_text(strategy, &shown, &["Recreate", "RollingUpdate"]);
         }
@@ -129,8 +132,10 @@ mod tests {
         );
         check(
             |spec| spec["strategy"] = json!({"type": "Soon"}),
-            &["spec.strategy: Unsupported value: {\"Type\":\"Soon\",\"RollingUpdate\":null}: supported \
-               values: \"Recreate\", \"RollingUpdate\""],
+            &[
+                "spec.strategy: Unsupported value: {\"Type\":\"Soon\",\"RollingUpdate\":null}: supported \
+               values: \"Recreate\", \"RollingUpdate\"",
+            ],
         );
     }
 
@@ -144,7 +149,9 @@ mod tests {
                 spec["selector"]["matchLabels"]["c"] = "d".into();
                 spec["template"]["metadata"]["labels"]["c"] = "d".into();
             }),
-            &["spec.selector: Invalid value: {\"matchLabels\":{\"a\":\"b\",\"c\":\"d\"}}: field is immutable"],
+            &[
+                "spec.selector: Invalid value: {\"matchLabels\":{\"a\":\"b\",\"c\":\"d\"}}: field is immutable",
+            ],
         );
         check_part(
             ("apps/v1", "Deployment", Part::Status),

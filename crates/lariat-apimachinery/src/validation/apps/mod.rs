@@ -13,5 +13,5 @@ pub(super) use deployment::deployment;
 pub(super) use replica_set::replica_set;
 pub(super) use revision::controller_revision;
 pub(super) use share::check_share;
-pub(super) use template::check_found;
 pub(super) use stateful_set::stateful_set;
+pub(super) use template::check_found;

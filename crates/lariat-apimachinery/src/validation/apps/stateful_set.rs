@@ -49,7 +49,9 @@ fn fixed(spec: &Field<'_>) -> Map<String, Value> {
     let fixed = members.filter(|(name, value)| {
         !FREE.contains(&name.as_str()) && !value.as_array().is_some_and(Vec::is_empty)
     });
-    fixed.map(|(name, value)| (name.clone(), value.clone())).collect()
+    fixed
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect()
 }
 
 /// Checks a spec that may replace another, with or without what its template says of Pods.
@@ -118,7 +120,10 @@ fn as_run(spec: &Field<'_>) -> Value {
     pod.remove("subdomain");
     pod.remove("hostname");
     let claims = spec.get("volumeClaimTemplates");
-    let names: Vec<&str> = claims.items().map(|claim| claim.get("metadata").text_of("name")).collect();
+    let names: Vec<&str> = claims
+        .items()
+        .map(|claim| claim.get("metadata").text_of("name"))
+        .collect();
     if names.is_empty() {
         return template;
     }
@@ -130,7 +135,11 @@ fn as_run(spec: &Field<'_>) -> Value {
             volumes.push(volume);
         }
     }
-    let own = pod.get("volumes").and_then(Value::as_array).into_iter().flatten();
+    let own = pod
+        .get("volumes")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten();
     let is_own = |volume: &&Value| !names.contains(&volume["name"].as_str().unwrap_or_default());
     volumes.extend(own.filter(is_own).cloned());
     pod.insert("volumes".into(), volumes.into());
@@ -143,7 +152,10 @@ fn check_strategy(strategy: &Field<'_>, causes: &mut Causes) {
         "" => causes.required(strategy, ""),
         "OnDelete" if rolling.is_set() => {
             let detail = "only allowed for updateStrategy 'RollingUpdate'";
-            let (partition, missing) = (rolling.member("partition"), rolling.member("maxUnavailable"));
+            let (partition, missing) = (
+                rolling.member("partition"),
+                rolling.member("maxUnavailable"),
+            );
             let shown = format!("{{\"Partition\":{partition},\"MaxUnavailable\":{missing}}}");
             causes.invalid_text(&rolling, &shown, detail);
         }
@@ -151,7 +163,10 @@ fn check_strategy(strategy: &Field<'_>, causes: &mut Causes) {
         "RollingUpdate" if rolling.is_set() => check_rolling(&rolling, causes),
         "RollingUpdate" => {}
         _ => {
-            let members = [("partition", "Partition"), ("maxUnavailable", "MaxUnavailable")];
+            let members = [
+                ("partition", "Partition"),
+                ("maxUnavailable", "MaxUnavailable"),
+            ];
             let shown = share::shown(strategy, members);
             causes.invalid_text(strategy, &shown, "must be 'RollingUpdate' or 'OnDelete'");
         }
@@ -178,7 +193,12 @@ const STATUS: Rules = &[(
 fn check_status(context: &Context<'_>, causes: &mut Causes) {
     let status = context.get("status");
     rule::check(&status, STATUS, causes);
-    let counts = ["readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas"];
+    let counts = [
+        "readyReplicas",
+        "currentReplicas",
+        "updatedReplicas",
+        "availableReplicas",
+    ];
     template::check_counts(&status, &counts, causes);
     template::check_available(&status, "status.readyReplicas", causes);
     template::check_collisions(context, causes);

@@ -50,7 +50,10 @@ pub(super) fn check_runs_on(template: &Field<'_>, kind: &str, causes: &mut Cause
 /// Checks that counts are not above the count of all Pods.
 pub(super) fn check_counts(status: &Field<'_>, counts: &[&'static str], causes: &mut Causes) {
     let count = |member: &str| status.int_of(member).unwrap_or(0);
-    for member in counts.iter().filter(|member| count(member) > count("replicas")) {
+    for member in counts
+        .iter()
+        .filter(|member| count(member) > count("replicas"))
+    {
         let detail = "cannot be greater than status.replicas";
         causes.invalid(&status.get(member), detail);
     }

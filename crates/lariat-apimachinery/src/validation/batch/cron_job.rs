@@ -11,7 +11,10 @@ const SPEC: Rules = &[
         "startingDeadlineSeconds successfulJobsHistoryLimit failedJobsHistoryLimit",
         Rule::NotNegative,
     ),
-    ("concurrencyPolicy", Rule::OneOf(&["Allow", "Forbid", "Replace"])),
+    (
+        "concurrencyPolicy",
+        Rule::OneOf(&["Allow", "Forbid", "Replace"]),
+    ),
 ];
 
 pub(in crate::validation) fn cron_job(context: &Context<'_>, causes: &mut Causes) {
@@ -21,7 +24,11 @@ pub(in crate::validation) fn cron_job(context: &Context<'_>, causes: &mut Causes
     let (spec, old) = (context.get("spec"), context.old("spec"));
     check_schedule(&spec, old.as_ref(), causes);
     let zone = spec.get("timeZone");
-    if zone.is_set() && old.as_ref().is_none_or(|old| old.member("timeZone") != zone.value()) {
+    if zone.is_set()
+        && old
+            .as_ref()
+            .is_none_or(|old| old.member("timeZone") != zone.value())
+    {
         zone::check(&zone, causes);
     }
     rule::check(&spec, SPEC, causes);

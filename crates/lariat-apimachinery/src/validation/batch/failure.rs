@@ -33,7 +33,11 @@ fn check_rule(spec: &Field<'_>, rule: &Field<'_>, causes: &mut Causes) {
             causes.invalid(&action, "requires the backoffLimitPerIndex to be set");
         }
     } else {
-        check_listed(&action, &["Count", "FailIndex", "FailJob", "Ignore"], causes);
+        check_listed(
+            &action,
+            &["Count", "FailIndex", "FailJob", "Ignore"],
+            causes,
+        );
     }
     let (codes, conditions) = (rule.get("onExitCodes"), rule.get("onPodConditions"));
     if codes.is_set() {
@@ -57,7 +61,11 @@ fn check_conditions(conditions: &Field<'_>, causes: &mut Causes) {
     causes.check_count(conditions, 20);
     for condition in conditions.items() {
         causes.check_format(&condition.get("type"), formats::qualified_name);
-        check_listed(&condition.get("status"), &["False", "True", "Unknown"], causes);
+        check_listed(
+            &condition.get("status"),
+            &["False", "True", "Unknown"],
+            causes,
+        );
     }
 }
 
@@ -65,7 +73,10 @@ fn check_codes(spec: &Field<'_>, codes: &Field<'_>, causes: &mut Causes) {
     check_listed(&codes.get("operator"), &["In", "NotIn"], causes);
     let name = codes.get("containerName");
     let pod = spec.get("template").get("spec");
-    let mut containers = pod.get("containers").items().chain(pod.get("initContainers").items());
+    let mut containers = pod
+        .get("containers")
+        .items()
+        .chain(pod.get("initContainers").items());
     if name.is_set() && !containers.any(|container| container.text_of("name") == name.text()) {
         let detail = "must be one of the container or initContainer names in the pod template";
         causes.invalid(&name, detail);

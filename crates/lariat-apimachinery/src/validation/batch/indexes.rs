@@ -7,7 +7,9 @@ pub(super) fn count(indexes: &str, completions: i64) -> Result<i64, String> {
     for part in indexes.split(',').filter(|_| !indexes.is_empty()) {
         let (first, end) = interval(part, completions)?;
         if let Some(last) = last.filter(|last| *last >= first) {
-            return Err(format!("non-increasing order, previous: {last}, current: {first}"));
+            return Err(format!(
+                "non-increasing order, previous: {last}, current: {first}"
+            ));
         }
         total += end - first + 1;
         last = Some(end);
@@ -24,7 +26,9 @@ fn interval(text: &str, completions: i64) -> Result<(i64, i64), String> {
         ));
     }
     let read = |text: &str| match text.parse::<i64>() {
-        Err(_) => Err(format!("cannot convert string to integer for index: {text:?}")),
+        Err(_) => Err(format!(
+            "cannot convert string to integer for index: {text:?}"
+        )),
         Ok(index) if index >= completions => Err(format!("too large index: {text:?}")),
         Ok(index) => Ok(index),
     };
@@ -34,7 +38,9 @@ fn interval(text: &str, completions: i64) -> Result<(i64, i64), String> {
     };
     let end = read(end)?;
     if first >= end {
-        return Err(format!("non-increasing order, previous: {first}, current: {end}"));
+        return Err(format!(
+            "non-increasing order, previous: {first}, current: {end}"
+        ));
     }
     Ok((first, end))
 }
@@ -47,7 +53,9 @@ pub(super) fn overlap(ones: &str, others: &str, completions: i64) -> Option<i64>
     };
     let (ones, others) = (read(ones), read(others));
     ones.iter().find_map(|(from, to)| {
-        let both = others.iter().find(|(first, end)| from <= end && first <= to);
+        let both = others
+            .iter()
+            .find(|(first, end)| from <= end && first <= to);
         both.map(|(first, _)| *from.max(first))
     })
 }
@@ -62,7 +70,10 @@ mod tests {
             ("", Ok(0)),
             ("1,3-5,7", Ok(5)),
             ("8", Err("too large index: \"8\"")),
-            ("1-", Err("cannot convert string to integer for index: \"\"")),
+            (
+                "1-",
+                Err("cannot convert string to integer for index: \"\""),
+            ),
             ("3,2", Err("non-increasing order, previous: 3, current: 2")),
             ("4-2", Err("non-increasing order, previous: 4, current: 2")),
         ] {

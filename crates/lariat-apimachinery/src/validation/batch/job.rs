@@ -33,8 +33,13 @@ fn check_own_labels(context: &Context<'_>, causes: &mut Causes) {
     let metadata = context.get("metadata");
     let (uid, name) = (metadata.text_of("uid"), metadata.text_of("name"));
     let pods = spec.get("template").get("metadata").get("labels");
-    let old = context.old("spec").map(|old| old.get("template").get("metadata").get("labels"));
-    let long = ["batch.kubernetes.io/controller-uid", "batch.kubernetes.io/job-name"];
+    let old = context
+        .old("spec")
+        .map(|old| old.get("template").get("metadata").get("labels"));
+    let long = [
+        "batch.kubernetes.io/controller-uid",
+        "batch.kubernetes.io/job-name",
+    ];
     let with_long = old.is_none_or(|old| long.iter().all(|label| old.has(label)));
     let mut expected = serde_json::Map::new();
     for (label, value) in [
@@ -150,12 +155,16 @@ fn check_indexed(spec: &Field<'_>, causes: &mut Causes) {
     }
     let mut below = |at: &Field<'_>, most: i64, condition: &str| {
         if at.int().is_some_and(|number| number > most) {
-            causes.invalid(at, &format!("must be less than or equal to {most}{condition}"));
+            causes.invalid(
+                at,
+                &format!("must be less than or equal to {most}{condition}"),
+            );
         }
     };
     below(&parallel, 100_000, " when completion mode is Indexed");
     below(&failed, 100_000, "");
-    let is_large = completions.is_some_and(|count| count > 100_000) && spec.has("backoffLimitPerIndex");
+    let is_large =
+        completions.is_some_and(|count| count > 100_000) && spec.has("backoffLimitPerIndex");
     if is_large {
         let condition = " when completions are above 100000 and used with backoff limit per index";
         below(&parallel, 10_000, condition);

@@ -89,7 +89,10 @@ impl Change<'_> {
     fn check_conditions(&self, causes: &mut Causes) {
         let at = self.new.get("conditions");
         let now = |kind| is(&self.new, kind);
-        let (met, was_met) = (now("SuccessCriteriaMet"), is(&self.old, "SuccessCriteriaMet"));
+        let (met, was_met) = (
+            now("SuccessCriteriaMet"),
+            is(&self.old, "SuccessCriteriaMet"),
+        );
         let (complete, failed) = (self.turned("Complete"), self.turned("Failed"));
         let target = self.turned("FailureTarget");
         let wrong = [
@@ -121,7 +124,10 @@ impl Change<'_> {
                 self.spec.has("successPolicy") && !met && now("Complete"),
                 "cannot set Complete=True for Job with SuccessPolicy unless SuccessCriteriaMet=True",
             ),
-            (was_met && !met, "cannot disable the SuccessCriteriaMet=True condition"),
+            (
+                was_met && !met,
+                "cannot disable the SuccessCriteriaMet=True condition",
+            ),
             (
                 is(&self.old, "Complete") && !was_met && met,
                 "cannot set SuccessCriteriaMet=True for Job already has Complete=true conditions",
@@ -192,20 +198,32 @@ impl Change<'_> {
     }
 
     fn check_indexes(&self, causes: &mut Causes) {
-        let (completed, failed) = (self.new.get("completedIndexes"), self.new.get("failedIndexes"));
-        let (new_completed, new_failed) =
-            (self.changed("completedIndexes"), self.changed("failedIndexes"));
+        let (completed, failed) = (
+            self.new.get("completedIndexes"),
+            self.new.get("failedIndexes"),
+        );
+        let (new_completed, new_failed) = (
+            self.changed("completedIndexes"),
+            self.changed("failedIndexes"),
+        );
         let completions = self.spec.int_of("completions");
         let by_index = self.spec.has("backoffLimitPerIndex");
         let mut readable = |at: &Field<'_>, name: &str, looks: bool| {
-            let counted = completions.filter(|_| looks).map(|most| indexes::count(at.text(), most));
+            let counted = completions
+                .filter(|_| looks)
+                .map(|most| indexes::count(at.text(), most));
             if let Some(Err(error)) = counted {
                 causes.invalid_as(at, at.text(), &format!("error parsing {name}: {error}"));
             }
         };
         readable(&completed, "completedIndexes", new_completed);
-        readable(&failed, "failedIndexes", new_failed && by_index && failed.is_set());
-        if new_completed && !completed.is_void() && self.spec.text_of("completionMode") != "Indexed" {
+        readable(
+            &failed,
+            "failedIndexes",
+            new_failed && by_index && failed.is_set(),
+        );
+        if new_completed && !completed.is_void() && self.spec.text_of("completionMode") != "Indexed"
+        {
             let detail = "cannot set non-empty completedIndexes when non-indexed completion mode";
             causes.invalid(&completed, detail);
         }
@@ -223,7 +241,12 @@ impl Change<'_> {
 
     fn check_progress(&self, causes: &mut Causes) {
         let is_new = self.changed("ready") || self.changed("active");
-        if is_new && self.new.int_of("ready").is_some_and(|ready| ready > number(&self.new, "active")) {
+        if is_new
+            && self
+                .new
+                .int_of("ready")
+                .is_some_and(|ready| ready > number(&self.new, "active"))
+        {
             let detail = "cannot set more ready pods than active";
             causes.invalid(&self.new.get("ready"), detail);
         }

@@ -31,7 +31,8 @@ fn check_completions(spec: &Field<'_>, old: &Field<'_>, causes: &mut Causes) {
     let (new, old) = (spec.get("completions"), old.get("completions"));
     if spec.text_of("completionMode") != "Indexed" {
         causes.check_immutable(&new, &old);
-    } else if new.is_set() && new.value() != old.value() && new.int() != spec.int_of("parallelism") {
+    } else if new.is_set() && new.value() != old.value() && new.int() != spec.int_of("parallelism")
+    {
         let detail = "can only be modified in tandem with spec.parallelism";
         causes.invalid(&new, detail);
     }
@@ -61,19 +62,29 @@ fn check_template(context: &Context<'_>, spec: &Field<'_>, old: &Field<'_>, caus
 /// Takes over what says where Pods may run.
 fn free_scheduling(old: &mut Value, new: &Value) {
     take(old, new, "/spec/affinity", &["nodeAffinity"]);
-    if old["spec"]["affinity"].as_object().is_some_and(serde_json::Map::is_empty)
+    if old["spec"]["affinity"]
+        .as_object()
+        .is_some_and(serde_json::Map::is_empty)
         && new["spec"]["affinity"].is_null()
     {
         take(old, new, "/spec", &["affinity"]);
     }
-    take(old, new, "/spec", &["nodeSelector", "tolerations", "schedulingGates"]);
+    take(
+        old,
+        new,
+        "/spec",
+        &["nodeSelector", "tolerations", "schedulingGates"],
+    );
     take(old, new, "/metadata", &["annotations", "labels"]);
 }
 
 /// Takes over what containers with the same names may use.
 fn free_resources(old: &mut Value, new: &Value) {
     for list in ["containers", "initContainers"] {
-        let (old, new) = (old["spec"][list].as_array_mut(), new["spec"][list].as_array());
+        let (old, new) = (
+            old["spec"][list].as_array_mut(),
+            new["spec"][list].as_array(),
+        );
         let (Some(old), Some(new)) = (old, new) else {
             continue;
         };

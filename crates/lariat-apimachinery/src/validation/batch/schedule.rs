@@ -47,7 +47,9 @@ pub(super) fn check(schedule: &str) -> Result<(), String> {
     if fields.len() != FIELDS.len() {
         let found = fields.len();
         let fields = fields.join(" ");
-        return Err(format!("expected exactly 5 fields, found {found}: [{fields}]"));
+        return Err(format!(
+            "expected exactly 5 fields, found {found}: [{fields}]"
+        ));
     }
     for (field, bounds) in fields.iter().zip(&FIELDS) {
         for range in field.split(',').filter(|range| !range.is_empty()) {
@@ -77,7 +79,10 @@ fn check_range(text: &str, bounds: &Bounds) -> Result<(), String> {
             let number = number_or_name(single, bounds)?;
             (number, number)
         }
-        [first, last] => (number_or_name(first, bounds)?, number_or_name(last, bounds)?),
+        [first, last] => (
+            number_or_name(first, bounds)?,
+            number_or_name(last, bounds)?,
+        ),
         [first, ..] => {
             number_or_name(first, bounds)?;
             return Err(format!("too many hyphens: {text}"));
@@ -123,9 +128,8 @@ fn number(text: &str) -> Result<u64, String> {
         Err(_) => Err(format!(
             "failed to parse int from {text}: strconv.Atoi: parsing {text:?}: invalid syntax"
         )),
-        Ok(number) => {
-            u64::try_from(number).map_err(|_| format!("negative number ({number}) not allowed: {text}"))
-        }
+        Ok(number) => u64::try_from(number)
+            .map_err(|_| format!("negative number ({number}) not allowed: {text}")),
     }
 }
 
@@ -139,11 +143,26 @@ mod tests {
             ("*/5 0-12/2 1,15 JAN-mar ?", Ok(())),
             ("@every 1h30m", Ok(())),
             ("@hourly", Ok(())),
-            ("* * * *", Err("expected exactly 5 fields, found 4: [* * * *]")),
-            ("60 * * * *", Err("end of range (60) above maximum (59): 60")),
-            ("* * 0 * *", Err("beginning of range (0) below minimum (1): 0")),
-            ("5-3 * * * *", Err("beginning of range (5) beyond end of range (3): 5-3")),
-            ("*/0 * * * *", Err("step of range should be a positive number: */0")),
+            (
+                "* * * *",
+                Err("expected exactly 5 fields, found 4: [* * * *]"),
+            ),
+            (
+                "60 * * * *",
+                Err("end of range (60) above maximum (59): 60"),
+            ),
+            (
+                "* * 0 * *",
+                Err("beginning of range (0) below minimum (1): 0"),
+            ),
+            (
+                "5-3 * * * *",
+                Err("beginning of range (5) beyond end of range (3): 5-3"),
+            ),
+            (
+                "*/0 * * * *",
+                Err("step of range should be a positive number: */0"),
+            ),
             ("1-2-3 * * * *", Err("too many hyphens: 1-2-3")),
             (
                 "x * * * *",
@@ -151,7 +170,11 @@ mod tests {
             ),
             ("@never", Err("unrecognized descriptor: @never")),
         ] {
-            assert_eq!(check(schedule), expected.map_err(str::to_owned), "{schedule}");
+            assert_eq!(
+                check(schedule),
+                expected.map_err(str::to_owned),
+                "{schedule}"
+            );
         }
     }
 }

@@ -46,7 +46,10 @@ fn check_rule(rule: &Field<'_>, completions: i64, causes: &mut Causes) {
     causes.check_not_negative(&count);
     let mut below = |is_limit: bool, most: i64, what: &str| {
         if is_limit && count.int().is_some_and(|count| count > most) {
-            causes.invalid(&count, &format!("must be less than or equal to {most} ({what})"));
+            causes.invalid(
+                &count,
+                &format!("must be less than or equal to {most} ({what})"),
+            );
         }
     };
     below(true, completions, "the number of specified completions");

@@ -18,7 +18,8 @@ pub(super) fn check(at: &Field<'_>, causes: &mut Causes) {
         return;
     }
     if name.eq_ignore_ascii_case("Local") {
-        let detail = "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones";
+        let detail =
+            "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones";
         causes.invalid(at, detail);
     }
     if name != "Local" && !is_known(name) {

@@ -25,5 +25,5 @@ pub(super) use node::node;
 pub(super) use quota::resource_quota;
 pub(super) use service::service;
 pub(super) use service_addresses::check as check_addresses;
-pub(super) use volume::persistent_volume;
+pub(super) use volume::{check_inline_volume, persistent_volume};
 pub(super) use volume_claim::persistent_volume_claim;

@@ -47,6 +47,8 @@ const SPEC: Rules = &[
     ("volumeMode", Rule::SupportedIfSet(&["Block", "Filesystem"])),
 ];
 
+const INLINE: Rules = &[SPEC[1], SPEC[2]];
+
 fn check_capacity(capacity: &Field<'_>, causes: &mut Causes) {
     causes.check_given(capacity, "");
     let count = capacity.entries().count();
@@ -182,4 +184,26 @@ fn is_renamed(now: &Value, was: &Value) -> bool {
         }
         _ => now == was,
     }
+}
+
+/// Checks the spec of a volume that is attached without being an object of its own.
+pub(in crate::validation) fn check_inline_volume(spec: &Field<'_>, causes: &mut Causes) {
+    for name in ["claimRef", "capacity", "nodeAffinity"] {
+        if !spec.get(name).is_void() {
+            let detail = "may not be specified in the context of inline volumes";
+            causes.forbidden(&spec.get(name), detail);
+        }
+    }
+    if !spec.has("csi") {
+        let detail = "has to be specified in the context of inline volumes";
+        causes.required(&spec.get("csi"), detail);
+    }
+    check_access_modes(&spec.get("accessModes"), "", causes);
+    let policy = spec.get("persistentVolumeReclaimPolicy");
+    if !matches!(policy.text(), "" | "Retain") {
+        let detail = "may only be Retain in the context of inline volumes";
+        causes.forbidden(&policy, detail);
+    }
+    volumes::check_persistent(spec, causes);
+    rule::check(spec, INLINE, causes);
 }

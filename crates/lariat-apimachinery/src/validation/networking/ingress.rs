@@ -39,7 +39,10 @@ pub(in crate::validation) fn ingress(context: &Context<'_>, causes: &mut Causes)
     let annotated = context.get("metadata").get("annotations").get(CLASS);
     let differs = class.is_set() && annotated.is_set() && annotated.text() != class.text();
     if context.is_creation() && differs {
-        let at = context.get("annotations").get(CLASS).with(annotated.value());
+        let at = context
+            .get("annotations")
+            .get(CLASS)
+            .with(annotated.value());
         causes.invalid(&at, "must match `ingressClassName` when both are specified");
     }
 }

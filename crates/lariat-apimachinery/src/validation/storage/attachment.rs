@@ -22,20 +22,29 @@ pub(in crate::validation) fn volume_attachment(context: &Context<'_>, causes: &m
         }
     }
     let metadata = status.get("attachmentMetadata");
-    let size: usize = metadata.entries().map(|(key, value)| key.len() + value.text().len()).sum();
+    let size: usize = metadata
+        .entries()
+        .map(|(key, value)| key.len() + value.text().len())
+        .sum();
     if size > MOST_METADATA {
         causes.too_long(&metadata, MOST_METADATA);
     }
     for name in ["attachError", "detachError"] {
         check_error(&status.get(name), causes);
     }
-    if let Some(old) = context.old("spec").filter(|_| !context.updates(Part::Status)) {
+    if let Some(old) = context
+        .old("spec")
+        .filter(|_| !context.updates(Part::Status))
+    {
         causes.check_immutable(&spec, &old);
     }
 }
 
 fn check_source(source: &Field<'_>, causes: &mut Causes) {
-    let (inline, volume) = (source.get("inlineVolumeSpec"), source.get("persistentVolumeName"));
+    let (inline, volume) = (
+        source.get("inlineVolumeSpec"),
+        source.get("persistentVolumeName"),
+    );
     let detail = "must specify exactly one of inlineVolumeSpec and persistentVolumeName";
     match (inline.is_set(), volume.is_set()) {
         (false, false) => causes.required(source, detail),

@@ -6,7 +6,12 @@ use crate::validation::field::Field;
 use crate::validation::formats;
 
 pub(in crate::validation) fn storage_class(context: &Context<'_>, causes: &mut Causes) {
-    let members = ["parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"];
+    let members = [
+        "parameters",
+        "provisioner",
+        "reclaimPolicy",
+        "volumeBindingMode",
+    ];
     let [parameters, provisioner, policy, mode] = members.map(|name| context.get(name));
     if context.old.is_some() {
         for name in members {

@@ -12,7 +12,9 @@ const SPEC: Rules = &[("fsGroupPolicy", Rule::SupportedIfSet(POLICIES))];
 
 pub(in crate::validation) fn csi_driver(context: &Context<'_>, causes: &mut Causes) {
     let (spec, old) = (context.get("spec"), context.old("spec"));
-    let attach = spec.get("attachedRequired").with(spec.member("attachRequired"));
+    let attach = spec
+        .get("attachedRequired")
+        .with(spec.member("attachRequired"));
     let others = ["podInfoOnMount", "storageCapacity", "seLinuxMount"];
     let needed = others.map(|name| spec.get(name));
     for at in needed.iter().chain([&attach]).filter(|at| !at.is_set()) {
@@ -59,7 +61,10 @@ pub(in crate::validation) fn check_lifetime(seconds: &Field<'_>, causes: &mut Ca
         causes.invalid(seconds, "may not specify a duration less than 10 minutes");
     }
     if seconds.int().is_some_and(|number| number > 1 << 32) {
-        causes.invalid(seconds, "may not specify a duration larger than 2^32 seconds");
+        causes.invalid(
+            seconds,
+            "may not specify a duration larger than 2^32 seconds",
+        );
     }
 }
 

@@ -23,7 +23,9 @@ pub(in crate::validation) fn csi_node(context: &Context<'_>, causes: &mut Causes
         return;
     };
     for before in old.items() {
-        let same = drivers.items().filter(|new| new.text_of("name") == before.text_of("name"));
+        let same = drivers
+            .items()
+            .filter(|new| new.text_of("name") == before.text_of("name"));
         for new in same.filter(|new| fixed(new) != fixed(&before)) {
             causes.invalid_text(&drivers, &shown(&new), "field is immutable");
         }
