@@ -71,12 +71,10 @@ async fn connection(stream: TcpStream, peer: SocketAddr, door: Door) {
         () = unused(&connection) => Err("no request has come".into()),
         () = connection.ended.cancelled() => return,
     };
-    match outcome {
-        Err(error) if connection.is_cut_off() => {
-            tracing::warn!(%error, %peer, "a connection is closed");
-        }
-        Err(error) => tracing::debug!(%error, %peer, "connection ended"),
-        Ok(()) => {}
+    if connection.is_cut_off() {
+        tracing::warn!(%peer, "a connection is closed: its client takes nothing of what is sent");
+    } else if let Err(error) = outcome {
+        tracing::debug!(%error, %peer, "connection ended");
     }
 }
 

@@ -138,12 +138,12 @@ impl History {
         let start = self.position_after(revision);
         let mut bytes = 0;
         let fits = |kept: &&Kept| {
-            let fits = bytes < portion.bytes;
+            let before = bytes;
             bytes += kept.event.object.size();
-            fits
+            before < portion.bytes
         };
-        let events = self.events.range(start..).take(portion.changes);
-        let events = events.take_while(fits).map(|kept| Arc::clone(&kept.event));
+        let kept = self.events.range(start..).take(portion.changes);
+        let events = kept.take_while(fits).map(|kept| Arc::clone(&kept.event));
         let events: Vec<Arc<Event>> = events.collect();
         let is_all = start + events.len() == self.events.len();
         (events, is_all)

@@ -178,9 +178,10 @@ impl Body for ResponseBody {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<io::Result<Frame<Bytes>>>> {
-        let piece = match &self.delivery {
-            Some(_) => ready!(self.poll_piece(cx)),
-            None => ready!(self.kind.poll_next(cx)),
+        let piece = if self.delivery.is_some() {
+            ready!(self.poll_piece(cx))
+        } else {
+            ready!(self.kind.poll_next(cx))
         };
         Poll::Ready(piece.map(|piece| piece.map(Frame::data)))
     }
