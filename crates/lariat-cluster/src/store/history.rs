@@ -19,6 +19,9 @@ pub(crate) struct Event {
     pub(crate) previous: Option<Arc<Stored>>,
 }
 
+/// What a change takes beside the states of its object.
+const CHANGE: usize = 96;
+
 /// A ring of events in the order of their revisions.
 #[derive(Debug)]
 pub(super) struct History {
@@ -44,6 +47,21 @@ struct Kept {
 
 /// A ring with room for this many events is not worth making smaller.
 const SMALL: usize = 1024;
+
+impl Event {
+    /// Returns how many bytes are in memory for this change alone.
+    ///
+    /// A new state is not counted, since it is stored anyway; once it is replaced, the change that did
+    /// so counts it. The last state of a deletion is in the history only.
+    pub(super) fn cost(&self) -> usize {
+        let before = self.previous.as_ref().map_or(0, |state| state.weight());
+        let last = match self.event {
+            EventType::Deleted => self.object.weight(),
+            EventType::Added | EventType::Modified => 0,
+        };
+        CHANGE + before + last
+    }
+}
 
 impl History {
     pub(super) fn new(floor: u64, capacity: usize) -> Self {

@@ -1,8 +1,5 @@
 //! How much history is kept.
 
-use super::history::Event;
-use super::object::EventType;
-
 /// How much history there may be at most.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Retention {
@@ -26,22 +23,4 @@ impl Portion {
         changes: usize::MAX,
         bytes: usize::MAX,
     };
-}
-
-/// What a change takes beside the states of its object.
-const CHANGE: usize = 96;
-
-impl Event {
-    /// Returns how many bytes are in memory for this change alone.
-    ///
-    /// A new state is not counted, since it is stored anyway; once it is replaced, the change that did
-    /// so counts it. The last state of a deletion is in the history only.
-    pub(super) fn cost(&self) -> usize {
-        let before = self.previous.as_ref().map_or(0, |state| state.weight());
-        let last = match self.event {
-            EventType::Deleted => self.object.weight(),
-            EventType::Added | EventType::Modified => 0,
-        };
-        CHANGE + before + last
-    }
 }
