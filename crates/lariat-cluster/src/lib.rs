@@ -53,6 +53,7 @@ mod verbs;
 mod access;
 mod fault;
 mod open_watches;
+mod patience;
 mod printers;
 mod rules;
 mod server;

@@ -1,5 +1,7 @@
 //! What the server itself sets on CRDs.
 
+use std::collections::HashSet;
+
 use serde_json::{Value, json};
 
 use super::parts::{array, flag};
@@ -37,11 +39,8 @@ fn remember_stored(object: &mut Object) {
         .get_mut("status")
         .and_then(|status| status.get_mut("storedVersions"));
     if let Some(Value::Array(stored)) = stored {
-        for name in names {
-            if !stored.contains(&name) {
-                stored.push(name);
-            }
-        }
+        let mut known: HashSet<Value> = stored.iter().cloned().collect();
+        stored.extend(names.into_iter().filter(|name| known.insert(name.clone())));
     }
 }
 

@@ -1,6 +1,6 @@
 //! The resources served at one moment.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
@@ -129,11 +129,8 @@ impl Catalog {
 
     /// Iterates over every resource, one version each.
     pub fn each_table(&self) -> impl Iterator<Item = &Arc<Resource>> {
-        let mut seen = Vec::new();
-        self.all().filter(move |resource| {
-            let is_new = !seen.contains(&resource.table);
-            seen.push(resource.table);
-            is_new
-        })
+        let mut seen = HashSet::new();
+        self.all()
+            .filter(move |resource| seen.insert(resource.table))
     }
 }

@@ -2,6 +2,8 @@
 //!
 //! Source: `k8s.io/kubernetes/plugin/pkg/auth/authorizer/rbac`.
 
+use std::collections::HashSet;
+
 use lariat_core::ObjectKey;
 use serde_json::{Value, json};
 
@@ -32,12 +34,8 @@ pub(super) fn decide(store: &Store, user: &User, attributes: &Attributes) -> Dec
 pub(super) fn rules(store: &Store, user: &User, namespace: &str) -> (Vec<Value>, Vec<Value>) {
     let grants = grants(store, user, Some(namespace));
     let mut rules: Vec<Value> = grants.into_iter().flat_map(|grant| grant.rules).collect();
-    let mut seen = Vec::new();
-    rules.retain(|rule| {
-        let is_new = !seen.contains(rule);
-        seen.push(rule.clone());
-        is_new
-    });
+    let mut seen = HashSet::new();
+    rules.retain(|rule| seen.insert(rule.clone()));
     let (paths, resources): (Vec<Value>, Vec<Value>) = rules
         .into_iter()
         .partition(|rule| !texts(rule, "nonResourceURLs").is_empty());

@@ -5,6 +5,7 @@
 //! what it concerns, not the size of the store, and nothing runs while nothing happens: a timer is set
 //! only while something is due.
 
+mod ageing;
 mod crds;
 mod defaults;
 mod definitions;
@@ -18,6 +19,7 @@ mod namespaces;
 mod plane;
 mod queue;
 mod run;
+mod shrink;
 #[cfg_attr(not(feature = "workloads"), path = "workloads_off.rs")]
 mod workloads;
 mod write;

@@ -8,7 +8,7 @@ use tokio::time;
 use super::crds::CrdController;
 use super::graph::Graph;
 use super::plane::{Controller, Plane};
-use super::{defaults, expiry, garbage, namespaces, workloads};
+use super::{ageing, defaults, expiry, garbage, namespaces, workloads};
 use crate::server::Server;
 use crate::store::Changes;
 
@@ -56,6 +56,7 @@ fn all_controllers(plane: &Plane) -> Vec<Box<dyn Controller>> {
         Box::new(namespaces::Namespaces::new()),
         Box::new(garbage::Collector::new(&plane.server)),
         Box::new(expiry::Expiry::new(&plane.server)),
+        Box::new(ageing::Ageing::default()),
     ];
     if plane.server.switches.makes_defaults() {
         all.push(Box::new(defaults::Defaults::new(&plane.server)));

@@ -400,6 +400,14 @@ impl ApiError {
             .after(Some(1))
     }
 
+    /// A request that took too long.
+    ///
+    /// Source: `WithTimeoutForNonLongRunningRequests` in `k8s.io/apiserver/pkg/server/filters`.
+    pub(crate) fn timed_out() -> Self {
+        let message = "Timeout: request did not complete within the allotted timeout";
+        Self::new(StatusCode::GATEWAY_TIMEOUT, "Timeout", message).after(None)
+    }
+
     /// Asks the client to come again after some seconds.
     fn after(mut self, seconds: Option<u64>) -> Self {
         let details = self.status.details.get_or_insert_default();

@@ -2,6 +2,8 @@
 //!
 //! Source: `ValidateOwnerReferences` in `k8s.io/apimachinery/pkg/api/validation`.
 
+use std::collections::HashSet;
+
 use serde_json::Value;
 
 use lariat_apimachinery::cause::StatusCause;
@@ -39,15 +41,14 @@ pub(crate) fn deduplicate(object: &mut Object) -> Vec<String> {
     let Some(Value::Array(references)) = references else {
         return Vec::new();
     };
-    let (mut kept, mut repeated) = (Vec::new(), Vec::new());
-    for reference in std::mem::take(references) {
-        if kept.contains(&reference) {
-            repeated.push(text(&reference, "uid").to_owned())
-        } else {
-            kept.push(reference)
+    let (mut seen, mut repeated) = (HashSet::with_capacity(references.len()), Vec::new());
+    references.retain(|reference| {
+        let is_new = seen.insert(reference.clone());
+        if !is_new {
+            repeated.push(text(reference, "uid").to_owned());
         }
-    }
-    *references = kept;
+        is_new
+    });
     repeated
 }
 
@@ -114,6 +115,17 @@ mod tests {
         for (text, expected) in shown.iter().zip(expected) {
             assert!(text.contains(expected), "{text}: {expected}");
         }
+    }
+
+    #[test]
+    fn many_references_are_compared_in_one_pass() {
+        let reference = |uid: usize| json!({"kind": "ConfigMap", "name": "a", "uid": uid.to_string()});
+        let all: Vec<Value> = (0..100_000).chain(0..3).map(reference).collect();
+        let mut object = json!({"metadata": {"ownerReferences": all}});
+        let repeated = deduplicate(object.as_object_mut().unwrap());
+        assert_eq!(repeated, ["0", "1", "2"]);
+        let kept = object["metadata"]["ownerReferences"].as_array().unwrap();
+        assert_eq!(kept.len(), 100_000);
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! The new state of an object that a client replaces.
 
+use std::collections::HashSet;
+
 use lariat_apimachinery::cause::StatusCause;
 use lariat_apimachinery::kinds::{Generation, Resource};
 use lariat_apimachinery::managed;
@@ -137,7 +139,7 @@ fn check_finalizers(resource: &Resource, old: &Object, new: &Object) -> Result<(
     if metadata_text(old, "deletionTimestamp").is_empty() {
         return Ok(());
     }
-    let known = finalizers(old);
+    let known: HashSet<&str> = finalizers(old).into_iter().collect();
     let late: Vec<&str> = finalizers(new)
         .into_iter()
         .filter(|f| !known.contains(f))

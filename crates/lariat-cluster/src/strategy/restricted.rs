@@ -1,5 +1,7 @@
 //! Parts of built-in objects that are written on their own.
 
+use std::collections::HashMap;
+
 use lariat_apimachinery::cause::StatusCause;
 use lariat_apimachinery::object::Object;
 use serde_json::Value;
@@ -44,12 +46,9 @@ fn resize(sent: &Object, new: &mut Object, containers: &str) {
     let new = new
         .get_mut("spec")
         .and_then(|spec| spec.get_mut(containers)?.as_array_mut());
+    let sent = by_member(sent.map_or(&[], Vec::as_slice), "name");
     for container in new.into_iter().flatten() {
-        let name = container.get("name").cloned();
-        let wanted = sent
-            .into_iter()
-            .flatten()
-            .find(|each| each.get("name") == name.as_ref());
+        let wanted = sent.get(&container["name"]).copied();
         for member in ["resources", "resizePolicy"] {
             let value = wanted.and_then(|each| each.get(member));
             if let (Some(value), Some(container)) = (value, container.as_object_mut()) {
@@ -68,6 +67,15 @@ pub(super) fn check(part: Part, old: &Object, new: &Object) -> Vec<StatusCause> 
     }
 }
 
+/// Returns the first item of a list for each value of a member.
+fn by_member<'a>(items: &'a [Value], member: &str) -> HashMap<&'a Value, &'a Value> {
+    let mut first = HashMap::with_capacity(items.len());
+    for item in items {
+        first.entry(&item[member]).or_insert(item);
+    }
+    first
+}
+
 fn list<'a>(object: &'a Object, part: &str, member: &str) -> &'a [Value] {
     let list = object
         .get(part)
@@ -79,10 +87,11 @@ fn list<'a>(object: &'a Object, part: &str, member: &str) -> &'a [Value] {
 fn ephemeral(old: &Object, new: &Object) -> Vec<StatusCause> {
     let containers = |object| list(object, "spec", "ephemeralContainers");
     let path = "spec.ephemeralContainers";
+    let now = by_member(containers(new), "name");
     let mut causes = Vec::new();
     for container in containers(old) {
         let name = &container["name"];
-        let now = containers(new).iter().find(|each| each["name"] == *name);
+        let now = now.get(name).copied();
         if now != Some(container) {
             let what = if now.is_some() { "changed" } else { "removed" };
             let message = format!("existing ephemeral containers {name} may not be {what}");
@@ -95,15 +104,16 @@ fn ephemeral(old: &Object, new: &Object) -> Vec<StatusCause> {
 /// What was approved or denied stays so.
 fn approval(old: &Object, new: &Object) -> Vec<StatusCause> {
     let conditions = |object| list(object, "status", "conditions");
+    let now = by_member(conditions(new), "type");
     let mut causes = Vec::new();
     for condition in conditions(old) {
         let kind = &condition["type"];
-        if conditions(new).iter().all(|each| each["type"] != *kind) {
+        if !now.contains_key(kind) {
             let message = format!("updates may not remove a condition of type {kind}");
             causes.push(StatusCause::forbidden("status.conditions", &message));
         }
     }
-    let has = |kind: &str| conditions(new).iter().any(|each| each["type"] == kind);
+    let has = |kind: &str| now.contains_key(&Value::from(kind));
     if has("Approved") && has("Denied") {
         let message = "Approved and Denied conditions are mutually exclusive";
         let value = Value::from("Denied");

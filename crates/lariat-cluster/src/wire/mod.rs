@@ -1,6 +1,7 @@
 //! What goes over the wire: paths, parameters, bodies and answers.
 
 pub(crate) mod body;
+pub(crate) mod delivery;
 pub(crate) mod document;
 mod gzip;
 mod list_options;

@@ -11,6 +11,7 @@ mod bindings;
 mod bodies;
 mod compression;
 mod customs;
+mod cut_off;
 #[cfg(feature = "sqlite")]
 mod definition_paths;
 mod deletion;
@@ -36,6 +37,7 @@ mod fuzz_objects;
 #[cfg(feature = "workloads")]
 mod fuzz_requests;
 mod garbage;
+mod history;
 mod informer;
 mod inspector;
 mod journal;

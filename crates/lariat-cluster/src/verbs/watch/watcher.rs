@@ -17,13 +17,16 @@ use crate::fault::Action;
 use crate::open_watches::{OpenWatch, WatchEntry};
 use crate::server::Server;
 use crate::status::ApiError;
-use crate::store::{Ending, Event, EventType, Range, Signal, Stored};
+use crate::store::{Ending, Event, EventType, Portion, Range, Signal, Stored};
 use crate::verbs::call::Call;
 use crate::verbs::fields::Filter;
 use crate::wire::query::ListQuery;
 
-/// How many events a watcher reads at a time.
-const BATCH: usize = 256;
+/// How much a watcher reads at a time, and keeps in memory while its client does not read on.
+const BATCH: Portion = Portion {
+    changes: 256,
+    bytes: 1 << 20,
+};
 
 /// One open watch: a cursor into the history, which it does not own.
 #[derive(Debug)]
@@ -139,7 +142,7 @@ impl Watcher {
         if self.finished {
             return;
         }
-        let events = self.server.store.events(self.table, revision, usize::MAX);
+        let events = self.server.store.events(self.table, revision, Portion::ALL);
         let Ok((events, complete_to)) = events else {
             return;
         };
@@ -268,8 +271,12 @@ impl Watcher {
             event: EventType::Added,
             stored,
         });
-        if self.state.is_empty() && self.marks_end {
-            self.push_bookmark(true);
+        if self.state.is_empty() {
+            // A watch is open for long, and its initial state may have been large.
+            self.state = VecDeque::new();
+            if self.marks_end {
+                self.push_bookmark(true);
+            }
         }
     }
 
@@ -293,12 +300,7 @@ impl Watcher {
                     self.ready.extend(seen.clone().filter(|_| self.doubles));
                     self.ready.extend(seen);
                 }
-                let last = events.last().map(|event| event.revision);
-                self.cursor = if events.len() < BATCH {
-                    complete_to
-                } else {
-                    last.unwrap_or(complete_to)
-                };
+                self.cursor = complete_to;
                 !events.is_empty()
             }
             // The history has moved on past this watcher, as past a slow one on a real server: it has
