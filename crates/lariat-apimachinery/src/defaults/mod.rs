@@ -4,10 +4,12 @@
 
 mod admission;
 mod container;
+mod disabled;
 mod members;
 mod network;
 mod others;
 mod pod;
+mod pod_resources;
 mod status;
 mod workloads;
 
@@ -25,7 +27,9 @@ pub fn fill(resource: &Resource, object: &mut Object) {
         ("", "ReplicationController") => workloads::replication_controller(object),
         ("", "Service") => network::service(object),
         ("", "Endpoints") => network::endpoints(object),
+        ("", "Namespace") => others::namespace(object),
         ("", "Secret") => others::secret(object),
+        ("", "LimitRange") => others::limit_range(object),
         ("", "PersistentVolume") => others::volume(object),
         ("", "PersistentVolumeClaim") => others::claim(object),
         ("apps", "Deployment") => workloads::deployment(object),
@@ -36,6 +40,15 @@ pub fn fill(resource: &Resource, object: &mut Object) {
         ("batch", "CronJob") => workloads::cron_job(object),
         ("autoscaling", "HorizontalPodAutoscaler") => workloads::autoscaler(object),
         ("networking.k8s.io", "NetworkPolicy") => network::policy(object),
+        ("networking.k8s.io", "IngressClass") => network::ingress_class(object),
+        ("resource.k8s.io", "ResourceClaim") => others::resource_claim(object, &["spec"]),
+        ("resource.k8s.io", "ResourceClaimTemplate") => {
+            others::resource_claim(object, &["spec", "spec"]);
+        }
+        ("flowcontrol.apiserver.k8s.io", "FlowSchema") => others::flow_schema(object),
+        ("flowcontrol.apiserver.k8s.io", "PriorityLevelConfiguration") => {
+            others::priority_level(object);
+        }
         ("discovery.k8s.io", "EndpointSlice") => network::slice(object),
         ("rbac.authorization.k8s.io", "RoleBinding" | "ClusterRoleBinding") => {
             others::role_binding(object);

@@ -6,7 +6,7 @@ use std::sync::{Arc, LazyLock};
 
 use super::resolve::Schema;
 use super::types::{
-    Field, List, ListKind, Map, Or, PatchStrategy, Scalar, Struct, Type, TypeId, Types, Wire,
+    Field, List, ListKind, Map, Or, PatchStrategy, Scalar, Struct, Type, TypeId, Types, Wire, Zero,
 };
 
 /// Made by `scripts/schema-table.py`, which describes the format.
@@ -127,6 +127,7 @@ impl Reader {
             required: flags.split(' ').any(|flag| flag == "!"),
             default: (!default.is_empty()).then(|| default.into()),
             patch: patch_of(flag("patch=")),
+            zero: zero_of(flags),
             wire: wire_of(flags),
         }
     }
@@ -197,6 +198,17 @@ fn patch_of(written: &'static str) -> PatchStrategy {
     }
 }
 
+fn zero_of(flags: &str) -> Zero {
+    let mut flags = flags.split(' ');
+    let found = flags.find_map(|flag| match flag {
+        "*" => Some(Zero::Kept),
+        "+" => Some(Zero::Written),
+        "+null" => Some(Zero::Null),
+        _ => None,
+    });
+    found.unwrap_or(Zero::Omitted)
+}
+
 fn wire_of(flags: &str) -> Option<Wire> {
     let flags = flags.split(' ');
     let numbers: Result<_, _> = flags
@@ -207,7 +219,6 @@ fn wire_of(flags: &str) -> Option<Wire> {
         .collect();
     Some(Wire {
         numbers: numbers.ok()?,
-        keeps_zero: flags.clone().any(|flag| flag == "*"),
         or: flags
             .filter_map(|flag| flag.strip_prefix("or="))
             .find_map(|or| match or {

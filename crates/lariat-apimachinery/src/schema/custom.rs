@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::builtin;
 use super::resolve::Schema;
 use super::types::{
-    Field, List, ListKind, Map, PatchStrategy, Scalar, Struct, Type, TypeId, Types,
+    Field, List, ListKind, Map, PatchStrategy, Scalar, Struct, Type, TypeId, Types, Zero,
 };
 
 /// Reads the `openAPIV3Schema` of a version; without one, members may be anything.
@@ -92,6 +92,7 @@ impl Reader {
                 required: required.contains(name.as_str()),
                 default: property.get("default").cloned(),
                 patch: PatchStrategy::default(),
+                zero: Zero::Kept,
                 wire: None,
             });
         }
@@ -117,6 +118,7 @@ impl Reader {
                 required: false,
                 default: None,
                 patch: PatchStrategy::default(),
+                zero: Zero::Kept,
                 wire: None,
             })
             .collect()

@@ -41,7 +41,7 @@ pub(crate) fn answer(server: &Server, arrival: &Arrival) -> Result<Reply, ApiErr
         _ => {}
     }
     if arrival.form()?.shape != Shape::Whole {
-        return Err(ApiError::not_acceptable());
+        return Err(ApiError::not_acceptable(arrival.offers.listed()));
     }
     match &arrival.route {
         Route::Root => Ok(root(&catalog)),
@@ -54,7 +54,7 @@ pub(crate) fn answer(server: &Server, arrival: &Arrival) -> Result<Reply, ApiErr
 
 /// Answers `/api` and `/apis`, in whichever of the two forms a client prefers.
 fn versions(catalog: &Catalog, arrival: &Arrival, core: bool) -> Result<Reply, ApiError> {
-    if let Some(form) = Aggregated::negotiate(arrival.accept())? {
+    if let Some(form) = Aggregated::negotiate(arrival.accept(), arrival.offers)? {
         let document = discovery::aggregated(catalog, form, core);
         let content_type = form.content_type();
         return Ok(etag::tagged(document, content_type, arrival.known_tags()));

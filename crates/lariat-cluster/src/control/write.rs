@@ -65,6 +65,7 @@ impl Writer<'_> {
         resource.set_type(&mut old);
         let mut new = old.clone();
         edit(&mut new);
+        strategy::complete(resource, &mut new);
         verbs::account_as(
             self.server,
             resource,

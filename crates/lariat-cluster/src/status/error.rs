@@ -335,14 +335,7 @@ impl ApiError {
         Self::new(StatusCode::METHOD_NOT_ALLOWED, "MethodNotAllowed", message)
     }
 
-    pub(crate) fn not_acceptable() -> Self {
-        Self::not_acceptable_for(
-            "application/json, application/yaml, application/vnd.kubernetes.protobuf",
-        )
-    }
-
-    /// An `Accept` header that names nothing of what there is.
-    pub(crate) fn not_acceptable_for(available: &str) -> Self {
+    pub(crate) fn not_acceptable(available: &str) -> Self {
         let message = format!("406: Not Acceptable\n\nAvailable representations: {available}");
         Self::new(StatusCode::NOT_ACCEPTABLE, "NotAcceptable", message)
     }
@@ -418,6 +411,14 @@ impl ApiError {
     /// An error that has nothing to do with what was asked.
     pub(crate) fn refused(code: StatusCode, retry_after: Option<u64>) -> Self {
         Self::new(code, codes::reason(code), codes::message(code)).after(retry_after)
+    }
+
+    /// The 500 with a reason, by which parts of the API server report what they could not do.
+    pub(crate) fn internal_error(message: impl Into<String>) -> Self {
+        let message = message.into();
+        let cause = StatusCause::new("", "", message.as_str());
+        let message = format!("Internal error occurred: {message}");
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "InternalError", message).causes(&[cause])
     }
 
     /// The 500 without a reason, by which the API server reports some bad input.

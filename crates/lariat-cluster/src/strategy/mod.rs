@@ -2,7 +2,6 @@
 //!
 //! These are the strategies of a real server's registry.
 
-mod annotations;
 mod autoscalers;
 mod builtin;
 mod check;
@@ -28,7 +27,7 @@ pub(crate) use metadata::{SERVER_METADATA, raise_generation, tidy};
 pub(crate) use owners::deduplicate as deduplicate_owners;
 pub(crate) use part::Part;
 pub(crate) use prepare::{allocate, prepare_create};
-pub(crate) use replacement::{Replacement, replacement};
+pub(crate) use replacement::{Replacement, keeps_metadata, replacement};
 pub(crate) use selector::selector_text;
 pub(crate) use shape::check as check_shape;
 pub(crate) use special::check_delete;

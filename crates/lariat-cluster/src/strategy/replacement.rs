@@ -80,7 +80,7 @@ fn restrict(resource: &Resource, part: Part, old: &Object, mut sent: Object) -> 
             match &*resource.plural {
                 "deployments" => copy_metadata(old, &mut sent, "labels"),
                 "pods" => copy_metadata(old, &mut sent, "ownerReferences"),
-                plural if keeps_metadata(&resource.group, plural) => {
+                _ if keeps_metadata(resource) => {
                     for member in COLLECTIONS {
                         copy_metadata(old, &mut sent, member);
                     }
@@ -105,17 +105,22 @@ fn restrict(resource: &Resource, part: Part, old: &Object, mut sent: Object) -> 
 
 /// Returns whether a write of the status changes no metadata.
 ///
-/// Source: the strategies that call `ResetObjectMetaForStatus`.
-fn keeps_metadata(group: &str, plural: &str) -> bool {
-    matches!(
-        (group, plural),
-        ("storage.k8s.io", "volumeattachments")
-            | ("resource.k8s.io", "resourceclaims")
-            | (
-                "admissionregistration.k8s.io",
-                "validatingadmissionpolicies"
-            )
-    )
+/// Source: the strategies that call `ResetObjectMetaForStatus`, or copy the old metadata.
+pub(crate) fn keeps_metadata(resource: &Resource) -> bool {
+    resource.rules.custom
+        || matches!(
+            (resource.group.as_str(), resource.plural.as_str()),
+            ("storage.k8s.io", "volumeattachments")
+                | ("resource.k8s.io", "resourceclaims" | "devicetaintrules")
+                | ("networking.k8s.io", "servicecidrs")
+                | ("flowcontrol.apiserver.k8s.io", _)
+                | ("apiregistration.k8s.io", "apiservices")
+                | ("apiextensions.k8s.io", "customresourcedefinitions")
+                | (
+                    "admissionregistration.k8s.io",
+                    "validatingadmissionpolicies"
+                )
+        )
 }
 
 /// Refuses a time of deletion that a client made up.

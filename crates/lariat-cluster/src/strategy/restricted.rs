@@ -61,7 +61,6 @@ fn resize(sent: &Object, new: &mut Object, containers: &str) {
 /// Finds what is wrong with the change of a part.
 pub(super) fn check(part: Part, old: &Object, new: &Object) -> Vec<StatusCause> {
     match part {
-        Part::Ephemeral => ephemeral(old, new),
         Part::Approval => approval(old, new),
         _ => Vec::new(),
     }
@@ -81,24 +80,6 @@ fn list<'a>(object: &'a Object, part: &str, member: &str) -> &'a [Value] {
         .get(part)
         .and_then(|part| part.get(member)?.as_array());
     list.map_or(&[], Vec::as_slice)
-}
-
-/// Ephemeral containers come, and neither go nor change.
-fn ephemeral(old: &Object, new: &Object) -> Vec<StatusCause> {
-    let containers = |object| list(object, "spec", "ephemeralContainers");
-    let path = "spec.ephemeralContainers";
-    let now = by_member(containers(new), "name");
-    let mut causes = Vec::new();
-    for container in containers(old) {
-        let name = &container["name"];
-        let now = now.get(name).copied();
-        if now != Some(container) {
-            let what = if now.is_some() { "changed" } else { "removed" };
-            let message = format!("existing ephemeral containers {name} may not be {what}");
-            causes.push(StatusCause::forbidden(path, &message));
-        }
-    }
-    causes
 }
 
 /// What was approved or denied stays so.

@@ -9,6 +9,7 @@ use serde_json::Value;
 use crate::status::ApiError;
 use crate::strategy;
 use crate::verbs::call::Call;
+use crate::wire::document::Duplicates;
 
 /// What becomes of members that the kind does not have, or that are there twice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,25 +49,24 @@ pub(super) fn normalize(
     call: &Call,
     object: &mut Object,
     origin: Origin,
-    duplicates: Vec<String>,
+    duplicates: &Duplicates,
 ) -> Result<(), ApiError> {
     let unknown = read(&call.resource, object).map_err(|reason| refuse(call, origin, &reason))?;
-    let quoted = |what: &str, paths: Vec<String>| {
-        let texts = paths
-            .into_iter()
-            .map(move |path| format!("{what} field {path:?}"));
-        texts.collect::<Vec<_>>()
-    };
-    let problems = [quoted("unknown", unknown), quoted("duplicate", duplicates)].concat();
+    let unknown = unknown
+        .into_iter()
+        .map(|path| format!("unknown field {path:?}"));
     match Validation::of(call) {
-        Validation::Strict if !problems.is_empty() => {
-            let reason = format!("strict decoding error: {}", problems.join(", "));
-            return Err(refuse(call, origin, &reason));
+        Validation::Strict => {
+            let problems: Vec<String> = unknown.chain(duplicates.errors()).collect();
+            if !problems.is_empty() {
+                let reason = format!("strict decoding error: {}", problems.join(", "));
+                return Err(refuse(call, origin, &reason));
+            }
         }
-        Validation::Warn => problems
-            .into_iter()
+        Validation::Warn => unknown
+            .chain(duplicates.warnings())
             .for_each(|text| call.warnings.add(text)),
-        Validation::Strict | Validation::Ignore => {}
+        Validation::Ignore => {}
     }
     let repeated = strategy::deduplicate_owners(object);
     if !repeated.is_empty() {
@@ -95,6 +95,7 @@ pub(super) fn read(resource: &Resource, object: &mut Object) -> Result<Vec<Strin
         schema::write_whole_numbers(spec);
     }
     defaults::fill(resource, object);
+    schema::fill_zeros(resource.types().root(), object);
     Ok(unknown)
 }
 

@@ -16,8 +16,6 @@ mod form;
 mod list;
 mod ownership;
 mod patch;
-#[cfg_attr(not(feature = "protobuf"), path = "protobuf_off.rs")]
-mod protobuf;
 mod read;
 mod reviews;
 mod subresources;

@@ -24,11 +24,13 @@ pub(super) fn update(call: &Call) -> Result<Answer, ApiError> {
     let key = call.resource.key(call.namespace(), call.name());
     loop {
         let Some(current) = call.server.store.get(call.resource.table, &key) else {
-            let creates = call.resource.rules.put_creates && call.target.subresource.is_none();
-            if !creates {
+            let puts_create = call.resource.rules.put_creates;
+            if puts_create {
+                check_absence(call, &key, &sent)?;
+            }
+            if !puts_create || call.target.subresource.is_some() {
                 return Err(call.not_found());
             }
-            check_absence(call, &key, &sent)?;
             let mut new = sent.clone();
             metadata_mut(&mut new).remove("resourceVersion");
             match create::store_new(call, new, dry_run) {
@@ -124,8 +126,7 @@ pub(super) fn store_changed(
 ) -> Result<Option<Answer>, ApiError> {
     let part = call.part();
     if part == Part::Main {
-        strategy::allocate(&call.server, &call.resource, old, &mut sent)
-            .map_err(|cause| ApiError::invalid(&call.resource, call.name(), &[cause]))?;
+        strategy::allocate(&call.server, &call.resource, old, &mut sent, dry_run)?;
     }
     let replacement = strategy::replacement(&call.resource, part, old, sent)?;
     if dry_run {

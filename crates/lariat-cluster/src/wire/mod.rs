@@ -6,6 +6,8 @@ pub(crate) mod document;
 mod gzip;
 mod list_options;
 pub(crate) mod negotiate;
+#[cfg_attr(not(feature = "protobuf"), path = "protobuf_off.rs")]
+pub(crate) mod protobuf;
 pub(crate) mod query;
 pub(crate) mod reply;
 pub(crate) mod route;

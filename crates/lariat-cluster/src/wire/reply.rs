@@ -4,7 +4,7 @@ use bytes::Bytes;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE, ETAG, HeaderValue, RETRY_AFTER, VARY, WARNING};
 use http::{Response, StatusCode};
 
-use super::yaml;
+use super::{protobuf, yaml};
 use crate::status::ApiError;
 use crate::wire::body::ResponseBody;
 use crate::wire::negotiate::Encoding;
@@ -15,6 +15,9 @@ pub(crate) struct Reply(Response<ResponseBody>);
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const YAML: HeaderValue = HeaderValue::from_static("application/yaml");
+const PROTOBUF: HeaderValue = HeaderValue::from_static("application/vnd.kubernetes.protobuf");
+const PROTOBUF_STREAM: HeaderValue =
+    HeaderValue::from_static("application/vnd.kubernetes.protobuf;stream=watch");
 pub(crate) const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
 
 impl Reply {
@@ -67,6 +70,16 @@ impl Reply {
         Self::new(StatusCode::OK, JSON, body)
     }
 
+    /// Answers a list in protobuf.
+    pub(crate) fn protobuf(list: Bytes) -> Self {
+        Self::new(StatusCode::OK, PROTOBUF, ResponseBody::whole(list))
+    }
+
+    /// Answers a watch in protobuf.
+    pub(crate) fn protobuf_stream(body: ResponseBody) -> Self {
+        Self::new(StatusCode::OK, PROTOBUF_STREAM, body)
+    }
+
     /// Adds `Retry-After`, if the time is known.
     pub(crate) fn retry_after(mut self, seconds: Option<u64>) -> Self {
         if let Some(seconds) = seconds {
@@ -99,12 +112,18 @@ impl Reply {
             Ok(bytes) => bytes,
             Err(body) => return Self(Response::from_parts(parts, body)),
         };
-        let body = match serde_json::from_slice(&bytes) {
-            Ok(document) => yaml::to_yaml(&document).into(),
-            Err(_) => bytes,
+        let (written, content_type) = match encoding {
+            Encoding::Protobuf => (protobuf::write(&bytes), PROTOBUF),
+            _ => {
+                let document = serde_json::from_slice(&bytes);
+                (document.ok().map(|document| yaml::to_yaml(&document).into()), YAML)
+            }
         };
-        let mut response = Response::from_parts(parts, ResponseBody::whole(body));
-        response.headers_mut().insert(CONTENT_TYPE, YAML);
+        let Some(written) = written else {
+            return Self(Response::from_parts(parts, ResponseBody::whole(bytes)));
+        };
+        let mut response = Response::from_parts(parts, ResponseBody::whole(written));
+        response.headers_mut().insert(CONTENT_TYPE, content_type);
         Self(response)
     }
 

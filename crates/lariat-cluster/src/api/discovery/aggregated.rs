@@ -9,7 +9,7 @@ use super::documents::{sorted, verbs};
 use super::order::{groups as group_names, versions};
 use super::subresources::subresources;
 use crate::status::ApiError;
-use crate::wire::negotiate::{Conversion, choose};
+use crate::wire::negotiate::{Conversion, Encoding, Offers, choose};
 
 /// The version of the document a client asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,16 +20,19 @@ pub(crate) enum Aggregated {
 
 impl Aggregated {
     /// Returns the version a client prefers; `None` for the legacy documents.
-    pub(crate) fn negotiate(accept: &str) -> Result<Option<Self>, ApiError> {
-        let serves = |conversion: Option<Conversion<'_>>| match conversion {
+    ///
+    /// The documents for all groups are only in JSON.
+    pub(crate) fn negotiate(accept: &str, offers: Offers) -> Result<Option<Self>, ApiError> {
+        let serves = |encoding, conversion: Option<Conversion<'_>>| match conversion {
             None => Some(None),
+            Some(_) if encoding == Encoding::Protobuf => None,
             Some(("APIGroupDiscoveryList", "apidiscovery.k8s.io", "v2")) => Some(Some(Self::V2)),
             Some(("APIGroupDiscoveryList", "apidiscovery.k8s.io", "v2beta1")) => {
                 Some(Some(Self::V2beta1))
             }
             Some(_) => None,
         };
-        Ok(choose(accept, serves)?.1)
+        Ok(choose(accept, offers, serves)?.1)
     }
 
     fn version(self) -> &'static str {

@@ -4,8 +4,9 @@ use lariat_apimachinery::cause::StatusCause;
 use lariat_apimachinery::kinds::Resource;
 use lariat_apimachinery::object::Object;
 
-use super::{data, fixed, leases, pods, services, workloads};
+use super::{fixed, pods, services, workloads};
 use crate::server::Server;
+use crate::status::ApiError;
 use crate::strategy::part::{Part, Replaced};
 use crate::strategy::restricted;
 
@@ -14,10 +15,11 @@ pub(in crate::strategy) fn prepare_create(
     server: &Server,
     resource: &Resource,
     object: &mut Object,
-) -> Result<(), StatusCause> {
+    dry_run: bool,
+) -> Result<(), ApiError> {
     match (resource.group.as_str(), resource.plural.as_str()) {
         ("", "pods") => pods::prepare_create(object),
-        ("", "services") => services::prepare_create(server, resource, object)?,
+        ("", "services") => services::prepare_create(server, resource, object, dry_run)?,
         ("batch", "jobs") => workloads::prepare_job(object),
         _ => {}
     }
@@ -28,11 +30,11 @@ pub(in crate::strategy) fn prepare_create(
 pub(in crate::strategy) fn prepare_update(
     server: &Server,
     resource: &Resource,
-    old: &Object,
-    new: &mut Object,
-) -> Result<(), StatusCause> {
+    (old, new): (&Object, &mut Object),
+    dry_run: bool,
+) -> Result<(), ApiError> {
     match (resource.group.as_str(), resource.plural.as_str()) {
-        ("", "services") => services::prepare_update(server, resource, old, new),
+        ("", "services") => services::prepare_update(server, resource, (old, new), dry_run),
         _ => Ok(()),
     }
 }
@@ -47,13 +49,9 @@ pub(in crate::strategy) fn validate(
         return Vec::new();
     }
     let mut causes = match (resource.group.as_str(), resource.plural.as_str()) {
-        ("", "pods") => pods::validate(object),
-        ("", "configmaps" | "secrets") => data::validate(resource, object),
-        ("", "services") => services::validate(object),
         ("apps", plural) => workloads::validate(plural, object),
         ("batch", "jobs") => workloads::validate_job(object),
         ("batch", "cronjobs") => workloads::validate_cron_job(object),
-        ("coordination.k8s.io", "leases") => leases::validate(object),
         _ => Vec::new(),
     };
     if let Some(Replaced { part, old }) = replaced {

@@ -6,7 +6,7 @@ use lariat_apimachinery::names::NameRule;
 use lariat_apimachinery::object::Object;
 use serde_json::{Value, json};
 
-use super::parts::at;
+use super::parts::{at, is_void};
 
 /// A new Pod waits, and its class of service follows from its resources.
 pub(super) fn prepare_create(object: &mut Object) {
@@ -17,17 +17,32 @@ pub(super) fn prepare_create(object: &mut Object) {
     );
 }
 
+/// Puts back the class of service that a status was sent without.
+pub(in crate::strategy) fn keep_class(old: &Object, new: &mut Object) {
+    let class = at(old, &["status", "qosClass"]);
+    let status = new.get_mut("status").and_then(Value::as_object_mut);
+    if let (Some(class), Some(status)) = (class, status)
+        && is_void(status.get("qosClass"))
+    {
+        status.insert("qosClass".into(), class.clone());
+    }
+}
+
 /// Source: `ComputePodQOS` in `k8s.io/kubernetes/pkg/apis/core/v1/helper/qos`.
 fn class_of_service(object: &Object) -> &'static str {
-    let containers = ["containers", "initContainers"];
-    let lists = containers
+    let lists = ["containers", "initContainers"]
         .iter()
         .filter_map(|name| at(object, &["spec", name])?.as_array());
+    // What the Pod as a whole has counts alone.
+    let needs: Vec<&Value> = match at(object, &["spec", "resources"]) {
+        Some(resources) => vec![resources],
+        None => lists.flatten().map(|each| &each["resources"]).collect(),
+    };
     let (mut any, mut guaranteed) = (false, true);
-    for container in lists.flatten() {
+    for resources in needs {
         for resource in ["cpu", "memory"] {
             let amount = |kind: &str| {
-                let amount = container["resources"][kind].get(resource);
+                let amount = resources[kind].get(resource);
                 amount.filter(|amount| **amount != "0")
             };
             let (request, limit) = (amount("requests"), amount("limits"));
@@ -39,13 +54,6 @@ fn class_of_service(object: &Object) -> &'static str {
         (false, _) => "BestEffort",
         (true, true) => "Guaranteed",
         (true, false) => "Burstable",
-    }
-}
-
-pub(super) fn validate(object: &Object) -> Vec<StatusCause> {
-    match object.get("spec") {
-        Some(Value::Object(spec)) => validate_spec(spec, "spec"),
-        _ => vec![StatusCause::required("spec.containers", "")],
     }
 }
 

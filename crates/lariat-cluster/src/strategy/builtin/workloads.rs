@@ -1,7 +1,7 @@
 //! What runs Pods.
 
 use lariat_apimachinery::cause::StatusCause;
-use lariat_apimachinery::object::{Object, metadata_text};
+use lariat_apimachinery::object::{Object, metadata_mut, metadata_text};
 use lariat_core::{LabelSelector, Labels};
 use serde_json::{Value, json};
 
@@ -100,18 +100,40 @@ fn template(object: &Object, path: &[&str], policies: &[&str]) -> Vec<StatusCaus
     causes
 }
 
+/// The annotation that counts the templates a DaemonSet had.
+const TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";
+
+/// Counts the templates of a DaemonSet; clients cannot.
+///
+/// Source: `DaemonSetSpec.TemplateGeneration` in `k8s.io/kubernetes/pkg/apis/apps`.
+pub(in crate::strategy) fn count_templates(old: Option<&Object>, new: &mut Object) {
+    let count = |object: &Object| {
+        let count = at(object, &["metadata", "annotations", TEMPLATE_GENERATION]);
+        count.and_then(|count| count.as_str()?.parse::<i64>().ok())
+    };
+    let generation = match old {
+        None => count(new).unwrap_or(0).max(1),
+        Some(old) => {
+            let template = |object: &Object| at(object, &["spec", "template"]).cloned();
+            let changed = template(old) != template(new);
+            count(old).unwrap_or(0) + i64::from(changed)
+        }
+    };
+    let annotations = metadata_mut(new)
+        .entry("annotations")
+        .or_insert_with(|| json!({}));
+    annotations[TEMPLATE_GENERATION] = generation.to_string().into();
+}
+
 /// Labels the Pods of a Job, so that it finds them, unless its author does.
+///
+/// Source: `generateSelector` in `k8s.io/kubernetes/pkg/registry/batch/job`.
 pub(super) fn prepare_job(object: &mut Object) {
     if at(object, &["spec", "manualSelector"]) == Some(&Value::Bool(true)) {
         return;
     }
-    let (uid, name) = (
-        metadata_text(object, "uid").to_owned(),
-        metadata_text(object, "name").to_owned(),
-    );
-    let Some(spec) = object.get_mut("spec").filter(|spec| spec.is_object()) else {
-        return;
-    };
+    let uid = metadata_text(object, "uid").to_owned();
+    let name = metadata_text(object, "name").to_owned();
     let controller = "batch.kubernetes.io/controller-uid";
     let labels = [
         (controller, &uid),
@@ -119,17 +141,32 @@ pub(super) fn prepare_job(object: &mut Object) {
         ("controller-uid", &uid),
         ("job-name", &name),
     ];
+    let own = at(object, &["metadata", "labels"]).cloned();
+    let Some(spec) = object.get_mut("spec").filter(|spec| spec.is_object()) else {
+        return;
+    };
     let template = &mut spec["template"]["metadata"]["labels"];
+    // A Job without labels has those of its Pods, which in Go are one map.
+    let is_shared = own.is_some() && own.as_ref() == Some(template);
     if !template.is_object() {
         *template = json!({});
     }
     for (label, value) in labels {
-        template[label] = value.clone().into();
+        if template.get(label).is_none() {
+            template[label] = value.clone().into();
+        }
     }
+    let all = template.clone();
     if !spec["selector"]["matchLabels"].is_object() {
         spec["selector"] = json!({"matchLabels": {}});
     }
-    spec["selector"]["matchLabels"][controller] = uid.into();
+    let selector = &mut spec["selector"]["matchLabels"];
+    if selector.get(controller).is_none() {
+        selector[controller] = uid.into();
+    }
+    if is_shared {
+        metadata_mut(object).insert("labels".into(), all);
+    }
 }
 
 const JOB_POLICIES: [&str; 2] = ["OnFailure", "Never"];

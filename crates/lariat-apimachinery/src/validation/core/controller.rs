@@ -1,0 +1,74 @@
+//! ReplicationControllers.
+
+use crate::validation::causes::Causes;
+use crate::validation::context::{Context, Part};
+use crate::validation::field::Field;
+use crate::validation::pod;
+use crate::validation::rule::{self, Rule, Rules};
+
+pub(in crate::validation) fn replication_controller(context: &Context<'_>, causes: &mut Causes) {
+    if context.updates(Part::Status) {
+        check_status(&context.get("status"), causes);
+        return;
+    }
+    let spec = context.get("spec");
+    rule::check(
+        &spec,
+        &[("minReadySeconds replicas", Rule::NotNegative)],
+        causes,
+    );
+    causes.check_given(&spec.get("selector"), "");
+    if !spec.has("replicas") {
+        causes.required(&spec.get("replicas"), "");
+    }
+    let template = spec.get("template");
+    if !template.is_set() {
+        causes.required(&template, "");
+        return;
+    }
+    check_labels(&spec.get("selector"), &template, causes);
+    let old = context.old("spec").map(|old| old.get("template"));
+    pod::check_template(&template, old.as_ref(), causes);
+    let policy = template.get("spec").get("restartPolicy");
+    if policy.text() != "Always" {
+        causes.unsupported(&policy, &["Always"]);
+    }
+    let deadline = template.get("spec").get("activeDeadlineSeconds");
+    if deadline.is_set() {
+        let detail = "activeDeadlineSeconds in ReplicationController is not Supported";
+        causes.forbidden(&deadline, detail);
+    }
+}
+
+/// Checks that the selector finds the Pods of the template.
+fn check_labels(selector: &Field<'_>, template: &Field<'_>, causes: &mut Causes) {
+    let labels = template.get("metadata").get("labels");
+    if selector
+        .entries()
+        .any(|(key, value)| labels.member(key) != value.value())
+    {
+        causes.invalid(&labels, "`selector` does not match template `labels`");
+    }
+}
+
+const STATUS: Rules = &[(
+    "replicas fullyLabeledReplicas readyReplicas availableReplicas observedGeneration",
+    Rule::NotNegative,
+)];
+
+fn check_status(status: &Field<'_>, causes: &mut Causes) {
+    rule::check(status, STATUS, causes);
+    let count = |member: &str| status.int_of(member).unwrap_or(0);
+    for member in ["fullyLabeledReplicas", "readyReplicas", "availableReplicas"] {
+        if count(member) > count("replicas") {
+            causes.invalid(
+                &status.get(member),
+                "cannot be greater than status.replicas",
+            );
+        }
+    }
+    if count("availableReplicas") > count("readyReplicas") {
+        let detail = "cannot be greater than readyReplicas";
+        causes.invalid(&status.get("availableReplicas"), detail);
+    }
+}
