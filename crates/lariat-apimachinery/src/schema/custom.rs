@@ -90,6 +90,7 @@ impl Reader {
                 type_id: self.read(property),
                 required: required.is_some_and(|names| names.iter().any(|each| each == name)),
                 default: property.get("default").cloned(),
+                values: None,
                 patch: PatchStrategy::default(),
                 wire: None,
             });
@@ -115,6 +116,7 @@ impl Reader {
                 type_id,
                 required: false,
                 default: None,
+                values: None,
                 patch: PatchStrategy::default(),
                 wire: None,
             })

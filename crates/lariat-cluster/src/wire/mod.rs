@@ -2,7 +2,7 @@
 
 pub(crate) mod body;
 pub(crate) mod document;
-mod gzip;
+pub(crate) mod gzip;
 mod list_options;
 pub(crate) mod negotiate;
 pub(crate) mod query;

@@ -3,7 +3,6 @@
 //! Source: `k8s.io/apiextensions-apiserver/pkg/controller/openapi/builder`.
 
 use lariat_apimachinery::kinds::Resource;
-use lariat_apimachinery::schema;
 use serde_json::{Map, Value, json};
 
 use super::names::{kind_json, schema_name};
@@ -11,11 +10,20 @@ use super::names::{kind_json, schema_name};
 /// Where the schemas every custom kind refers to are.
 const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1";
 
-/// Adds the schemas of a custom kind and of lists of it, and those they refer to.
+/// The types that the schemas of custom kinds refer to.
+pub(super) const REFERENCES: [&str; 2] = ["meta.v1.ObjectMeta", "meta.v1.ListMeta"];
+
+/// Adds the schemas of a custom kind and of lists of it.
 pub(super) fn describe(resource: &Resource, schemas: &mut Map<String, Value>) {
     let name = schema_name(resource, &resource.kind);
     let mut schema = defined_schema(resource);
     complete(&mut schema, "ObjectMeta", OBJECT_DOC);
+    complete_embedded(&mut schema);
+    if !resource.rules.field_labels.is_empty() {
+        let paths = resource.rules.field_labels.iter();
+        let fields = paths.map(|path| json!({"fieldPath": path}));
+        schema["x-kubernetes-selectable-fields"] = fields.collect();
+    }
     schema["x-kubernetes-group-version-kind"] = json!([kind_json(resource)]);
     let mut list_kind = kind_json(resource);
     list_kind["kind"] = resource.list_kind.clone().into();
@@ -35,7 +43,6 @@ pub(super) fn describe(resource: &Resource, schemas: &mut Map<String, Value>) {
     complete(&mut list, "ListMeta", LIST_DOC);
     schemas.insert(name, schema);
     schemas.insert(schema_name(resource, &resource.list_kind), list);
-    schemas.extend(schema::describe::metadata());
 }
 
 /// Returns the schema a CRD has for a version, by default any object.
@@ -59,6 +66,29 @@ fn complete(schema: &mut Value, metadata: &str, description: &str) {
     properties["metadata"] = json!({
         "description": description, "allOf": [reference(&format!("{META}.{metadata}"))],
     });
+}
+
+/// Adds what objects within an object have.
+fn complete_embedded(schema: &mut Value) {
+    if let Some(properties) = schema["properties"].as_object_mut() {
+        properties.values_mut().for_each(complete_embedded);
+    }
+    for inner in ["items", "additionalProperties"] {
+        if let Some(inner) = schema.get_mut(inner).filter(|inner| inner.is_object()) {
+            complete_embedded(inner);
+        }
+    }
+    if schema["x-kubernetes-embedded-resource"] != true {
+        return;
+    }
+    complete(schema, "ObjectMeta", OBJECT_DOC);
+    let mut required = schema["required"].as_array().cloned().unwrap_or_default();
+    for name in ["kind", "apiVersion"] {
+        if !required.iter().any(|each| each == name) {
+            required.push(name.into());
+        }
+    }
+    schema["required"] = required.into();
 }
 
 fn reference(name: &str) -> Value {

@@ -1,0 +1,118 @@
+//! Paths that say what there is: versions, groups, resources, and the version of the server.
+
+use lariat_apimachinery::kinds::Catalog;
+use lariat_apimachinery::schema::describe::Describer;
+use serde_json::{Map, Value};
+
+use super::document::frame;
+use super::names::{camel_case, shared_name};
+use super::operations::{Operation, Path, Sends};
+use super::paths3;
+use crate::descriptions;
+
+/// The types that the document of every version refers to.
+pub(super) const OF_EVERY_VERSION: [&str; 5] = [
+    "meta.v1.APIResourceList",
+    "meta.v1.DeleteOptions",
+    "meta.v1.Patch",
+    "meta.v1.Status",
+    "meta.v1.WatchEvent",
+];
+
+/// Returns whether there is a document at a path, beside those of versions.
+pub(super) fn has(catalog: &Catalog, path: &str) -> bool {
+    match path.strip_prefix("apis/") {
+        Some(group) => catalog.groups().contains(&group),
+        None => matches!(path, "api" | "apis" | "version"),
+    }
+}
+
+/// Returns the document at a path.
+pub(super) fn document(path: &str) -> Value {
+    let (found, kind) = of_path(path);
+    let mut describer = Describer::new();
+    describer.types(&[kind]);
+    let mut schemas = describer.finish();
+    descriptions::add(&mut schemas);
+    let mut paths = Map::new();
+    paths.insert(found.path.clone(), paths3::describe(&found));
+    frame(paths, schemas)
+}
+
+/// Returns all paths, and the types of their answers.
+pub(super) fn all(catalog: &Catalog) -> Vec<(Path, &'static str)> {
+    let groups = catalog.groups().into_iter();
+    let groups = groups.map(|group| of_path(&format!("apis/{group}")));
+    let others = ["api", "apis", "version"].into_iter().map(of_path);
+    others.chain(groups).collect()
+}
+
+fn of_path(path: &str) -> (Path, &'static str) {
+    let (kind, id, tag, description) = match path.strip_prefix("apis/") {
+        Some(group) => {
+            let group = group.trim_end_matches(".k8s.io");
+            (
+                "meta.v1.APIGroup",
+                format!("get{}APIGroup", camel_case(group, true)),
+                camel_case(group, false),
+                "get information of a group",
+            )
+        }
+        None => match path {
+            "api" => (
+                "meta.v1.APIVersions",
+                "getCoreAPIVersions".to_owned(),
+                "core".to_owned(),
+                "get available API versions",
+            ),
+            "apis" => (
+                "meta.v1.APIGroupList",
+                "getAPIVersions".to_owned(),
+                "apis".to_owned(),
+                "get available API versions",
+            ),
+            _ => (
+                "version.Info",
+                "getCodeVersion".to_owned(),
+                "version".to_owned(),
+                "get the version information for this server",
+            ),
+        },
+    };
+    let answers = match kind.strip_prefix("meta.v1.") {
+        Some(kind) => shared_name(kind),
+        None => format!("io.k8s.apimachinery.pkg.{kind}"),
+    };
+    let operation = operation(id, tag, description, answers);
+    (Path::new(format!("/{path}/"), vec![operation]), kind)
+}
+
+/// Returns the path that lists the resources of a version.
+pub(super) fn of_version(group: &str, version: &str) -> Path {
+    let (path, name) = match group {
+        "" => (format!("/api/{version}/"), "core"),
+        group => (
+            format!("/apis/{group}/{version}/"),
+            group.trim_end_matches(".k8s.io"),
+        ),
+    };
+    let (upper, lower) = (camel_case(name, true), camel_case(name, false));
+    let id = format!("get{upper}{}APIResources", camel_case(version, true));
+    let tag = format!("{lower}_{version}");
+    let answers = shared_name("APIResourceList");
+    let operation = operation(id, tag, "get available resources", answers);
+    Path::new(path, vec![operation])
+}
+
+fn operation(id: String, tag: String, description: &str, answers: String) -> Operation {
+    Operation {
+        method: "get",
+        about: None,
+        id,
+        tag,
+        description: description.to_owned(),
+        sends: Sends::Nothing,
+        answers,
+        parameters: Vec::new(),
+    }
+}
