@@ -93,3 +93,37 @@ fn all(text: &str) -> impl Iterator<Item = Described<'_>> {
         (!escaped.is_empty()).then_some(Described { of, field, escaped })
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use lariat_apimachinery::kinds::Kinds;
+    use lariat_apimachinery::schema::describe::{self, Describer};
+
+    use super::*;
+    use crate::store::Store;
+
+    #[test]
+    fn every_built_in_kind_is_described() {
+        let store = Store::new(1);
+        let catalog = Kinds::new(|name| store.table(name)).catalog();
+        let mut describer = Describer::new();
+        for resource in catalog.all() {
+            describer.kind(&resource.api_version(), &resource.kind);
+        }
+        let mut schemas = describer.finish();
+        add(&mut schemas);
+        for resource in catalog.all() {
+            let name = describe::name(&resource.api_version(), &resource.kind);
+            let schema = &schemas[&name.expect("it is in the table")];
+            assert!(schema["description"].is_string(), "{schema}");
+            let fields = schema["properties"].as_object().expect("it has fields");
+            // A field without a description is one of a type that has none.
+            let described = fields.values().filter(|field| field["description"].is_string());
+            assert!(described.count() + 1 >= fields.len(), "{schema}");
+        }
+        let metadata = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
+        let created = &schemas[metadata]["properties"]["creationTimestamp"]["description"];
+        let created = created.as_str().expect("it is described");
+        assert!(created.contains(" in UTC.\n\nPopulated by the system."), "{created}");
+    }
+}

@@ -5,10 +5,7 @@
 use lariat_apimachinery::kinds::Resource;
 use serde_json::{Map, Value, json};
 
-use super::names::{kind_json, schema_name};
-
-/// Where the schemas every custom kind refers to are.
-const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1";
+use super::names::{kind_json, schema_name, shared_name};
 
 /// The types that the schemas of custom kinds refer to.
 pub(super) const REFERENCES: [&str; 2] = ["meta.v1.ObjectMeta", "meta.v1.ListMeta"];
@@ -17,7 +14,7 @@ pub(super) const REFERENCES: [&str; 2] = ["meta.v1.ObjectMeta", "meta.v1.ListMet
 pub(super) fn describe(resource: &Resource, schemas: &mut Map<String, Value>) {
     let name = schema_name(resource, &resource.kind);
     let mut schema = defined_schema(resource);
-    complete(&mut schema, "ObjectMeta", OBJECT_DOC);
+    complete(&mut schema, "ObjectMeta", &OBJECT);
     complete_embedded(&mut schema);
     if !resource.rules.field_labels.is_empty() {
         let paths = resource.rules.field_labels.iter();
@@ -40,7 +37,7 @@ pub(super) fn describe(resource: &Resource, schemas: &mut Map<String, Value>) {
         "description": format!("{} is a list of {}", resource.list_kind, resource.kind),
         "x-kubernetes-group-version-kind": [list_kind],
     });
-    complete(&mut list, "ListMeta", LIST_DOC);
+    complete(&mut list, "ListMeta", &LIST);
     schemas.insert(name, schema);
     schemas.insert(schema_name(resource, &resource.list_kind), list);
 }
@@ -54,17 +51,24 @@ fn defined_schema(resource: &Resource) -> Value {
         .unwrap_or_else(|| json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true}))
 }
 
+/// The descriptions of what every object and every list has.
+struct Docs {
+    api_version: &'static str,
+    kind: &'static str,
+    metadata: &'static str,
+}
+
 /// Adds what every object and every list has.
-fn complete(schema: &mut Value, metadata: &str, description: &str) {
+fn complete(schema: &mut Value, metadata: &str, docs: &Docs) {
     if !schema["properties"].is_object() {
         schema["properties"] = json!({});
     }
     let text = |description: &str| json!({"type": "string", "description": description});
     let properties = &mut schema["properties"];
-    properties["apiVersion"] = text(API_VERSION_DOC);
-    properties["kind"] = text(KIND_DOC);
+    properties["apiVersion"] = text(docs.api_version);
+    properties["kind"] = text(docs.kind);
     properties["metadata"] = json!({
-        "description": description, "allOf": [reference(&format!("{META}.{metadata}"))],
+        "description": docs.metadata, "allOf": [reference(&shared_name(metadata))],
     });
 }
 
@@ -81,7 +85,7 @@ fn complete_embedded(schema: &mut Value) {
     if schema["x-kubernetes-embedded-resource"] != true {
         return;
     }
-    complete(schema, "ObjectMeta", OBJECT_DOC);
+    complete(schema, "ObjectMeta", &EMBEDDED);
     let mut required = schema["required"].as_array().cloned().unwrap_or_default();
     for name in ["kind", "apiVersion"] {
         if !required.iter().any(|each| each == name) {
@@ -95,18 +99,27 @@ fn reference(name: &str) -> Value {
     json!({"$ref": format!("#/components/schemas/{name}")})
 }
 
-const API_VERSION_DOC: &str = "APIVersion defines the versioned schema of this representation of an \
-    object. Servers should convert recognized schemas to the latest internal value, and may reject \
-    unrecognized values. More info: \
-    https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources";
+const OBJECT: Docs = Docs {
+    api_version: "APIVersion defines the versioned schema of this representation of an object. Servers should convert \
+        recognized schemas to the latest internal value, and may reject unrecognized values. More info: \
+        https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+    kind: "Kind is a string value representing the REST resource this object represents. Servers may infer this from \
+        the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: \
+        https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+    metadata: "Standard object's metadata. More info: \
+        https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata",
+};
 
-const KIND_DOC: &str = "Kind is a string value representing the REST resource this object \
-    represents. Servers may infer this from the endpoint the client submits requests to. Cannot be \
-    updated. In CamelCase. More info: \
-    https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds";
+const LIST: Docs = Docs {
+    metadata: "Standard list metadata. More info: \
+        https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+    ..OBJECT
+};
 
-const OBJECT_DOC: &str = "Standard object's metadata. More info: \
-    https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata";
-
-const LIST_DOC: &str = "Standard list metadata. More info: \
-    https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds";
+const EMBEDDED: Docs = Docs {
+    api_version: "apiVersion defines the versioned schema of this representation of an object. More info: \
+        https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+    kind: "kind is a string value representing the type of this object. In CamelCase. More info: \
+        https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+    ..OBJECT
+};

@@ -3,13 +3,11 @@
 use std::sync::OnceLock;
 
 use bytes::Bytes;
-use lariat_apimachinery::kinds::{Catalog, Resource};
-use lariat_apimachinery::schema::describe::Describer;
+use lariat_apimachinery::kinds::Catalog;
 use serde_json::{Map, Value, json};
 
-use super::{custom, digest, fixed, operations, paths3};
-use crate::api::discovery::subresources;
-use crate::descriptions;
+use super::parts::{SchemasOf, paths_of};
+use super::{digest, fixed, paths3};
 use crate::wire::gzip;
 
 /// Writes the index.
@@ -21,8 +19,7 @@ pub(crate) fn index(catalog: &Catalog) -> String {
             group => format!("apis/{group}/{version}"),
         })
     });
-    let groups = catalog.groups().into_iter();
-    let groups = groups.map(|group| format!("apis/{group}"));
+    let groups = fixed::groups(catalog).map(|group| format!("apis/{group}"));
     let fixed = ["api", "apis", "version"].map(str::to_owned).into_iter();
     let paths: Map<String, Value> = fixed
         .chain(groups)
@@ -85,49 +82,13 @@ fn version_of(path: &str) -> Option<(&str, &str)> {
 
 fn write(catalog: &Catalog, group: &str, version: &str) -> Value {
     let (mut paths, mut schemas) = (Map::new(), SchemasOf::default());
-    let discovery = fixed::of_version(group, version);
-    paths.insert(discovery.path.clone(), paths3::describe(&discovery));
     for resource in catalog.resources(group, version) {
-        for path in operations::paths(resource, &subresources(resource), true) {
+        for path in paths_of(resource, true) {
             paths.insert(path.path.clone(), paths3::describe(&path));
         }
         schemas.add(resource);
     }
     frame(paths, schemas.finish())
-}
-
-/// The schemas that the operations of resources refer to.
-#[derive(Debug, Default)]
-pub(super) struct SchemasOf {
-    pub(super) builtin: Describer,
-    custom: Map<String, Value>,
-}
-
-impl SchemasOf {
-    pub(super) fn add(&mut self, resource: &Resource) {
-        for part in subresources(resource) {
-            if let (Some((group, version)), Some(kind)) = (part.group_version, part.kind) {
-                self.builtin.kind(&format!("{group}/{version}"), kind);
-            }
-        }
-        if resource.rules.custom {
-            custom::describe(resource, &mut self.custom);
-            self.builtin.types(&custom::REFERENCES);
-        } else {
-            for kind in [&resource.kind, &resource.list_kind] {
-                self.builtin.kind(&resource.api_version(), kind);
-            }
-        }
-    }
-
-    /// Returns all schemas with their descriptions.
-    pub(super) fn finish(mut self) -> Map<String, Value> {
-        self.builtin.types(&fixed::OF_EVERY_VERSION);
-        let mut schemas = self.builtin.finish();
-        descriptions::add(&mut schemas);
-        schemas.extend(self.custom);
-        schemas
-    }
 }
 
 /// Puts paths and schemas into a document.

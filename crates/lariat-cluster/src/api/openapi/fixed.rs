@@ -10,21 +10,22 @@ use super::operations::{Operation, Path, Sends};
 use super::paths3;
 use crate::descriptions;
 
-/// The types that the document of every version refers to.
-pub(super) const OF_EVERY_VERSION: [&str; 5] = [
-    "meta.v1.APIResourceList",
-    "meta.v1.DeleteOptions",
-    "meta.v1.Patch",
-    "meta.v1.Status",
-    "meta.v1.WatchEvent",
-];
-
 /// Returns whether there is a document at a path, beside those of versions.
 pub(super) fn has(catalog: &Catalog, path: &str) -> bool {
     match path.strip_prefix("apis/") {
-        Some(group) => catalog.groups().contains(&group),
+        Some(group) => groups(catalog).any(|each| each == group),
         None => matches!(path, "api" | "apis" | "version"),
     }
+}
+
+/// Iterates over the groups with a document: those of CRDs have none.
+pub(super) fn groups(catalog: &Catalog) -> impl Iterator<Item = &str> {
+    let groups = catalog.groups().into_iter();
+    groups.filter(|group| {
+        let versions = catalog.versions(group).into_iter();
+        let mut resources = versions.flat_map(|version| catalog.resources(group, version));
+        resources.any(|resource| !resource.rules.custom)
+    })
 }
 
 /// Returns the document at a path.
@@ -41,8 +42,7 @@ pub(super) fn document(path: &str) -> Value {
 
 /// Returns all paths, and the types of their answers.
 pub(super) fn all(catalog: &Catalog) -> Vec<(Path, &'static str)> {
-    let groups = catalog.groups().into_iter();
-    let groups = groups.map(|group| of_path(&format!("apis/{group}")));
+    let groups = groups(catalog).map(|group| of_path(&format!("apis/{group}")));
     let others = ["api", "apis", "version"].into_iter().map(of_path);
     others.chain(groups).collect()
 }

@@ -12,6 +12,7 @@ mod fixed;
 mod form;
 mod names;
 mod operations;
+mod parts;
 mod paths3;
 mod v2;
 

@@ -52,6 +52,21 @@ fn the_table_names_resources_that_exist_and_functions_that_are_used() {
     assert!(FUNCTIONS.is_sorted_by_key(|(name, _)| name));
 }
 
+#[cfg(feature = "descriptions")]
+#[test]
+fn columns_have_the_descriptions_of_the_fields_they_name() {
+    let described = |line: &&str| line.starts_with("    @");
+    assert!(TABLE.lines().filter(described).count() > 80);
+    for (name, columns) in COLUMNS.iter() {
+        let mut lines = TABLE.lines().skip_while(|line| !line.split(", ").any(|n| n == *name));
+        for column in columns.iter() {
+            lines.find(|line| line.trim_start().starts_with(&column.name));
+            let has_text = lines.clone().next().is_some_and(|line| line.starts_with("    "));
+            assert!(!has_text || !column.description.is_empty(), "{name}: {}", column.name);
+        }
+    }
+}
+
 #[test]
 fn cells_of_objects_without_content_are_of_the_type_of_their_column() {
     for (name, columns) in COLUMNS.iter() {

@@ -4,11 +4,11 @@ use bytes::Bytes;
 use lariat_apimachinery::kinds::Catalog;
 use serde_json::{Map, Value, json};
 
-use super::super::document::{SchemasOf, info, once};
+use super::super::document::{info, once};
 use super::super::form::Form;
-use super::super::{digest as digests, fixed, operations};
+use super::super::parts::{SchemasOf, paths_of};
+use super::super::{digest as digests, fixed};
 use super::{paths, protobuf, schemas};
-use crate::api::discovery::subresources;
 use crate::wire::gzip;
 
 /// Returns the digest of the document.
@@ -38,11 +38,7 @@ pub(super) fn write(catalog: &Catalog) -> Value {
         found.builtin.types(&[kind]);
     }
     for resource in catalog.all() {
-        let discovery = fixed::of_version(&resource.group, &resource.version);
-        paths
-            .entry(discovery.path.clone())
-            .or_insert_with(|| paths::describe(&discovery));
-        for path in operations::paths(resource, &subresources(resource), false) {
+        for path in paths_of(resource, false) {
             paths.insert(path.path.clone(), paths::describe(&path));
         }
         found.add(resource);
