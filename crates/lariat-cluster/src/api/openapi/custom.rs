@@ -74,7 +74,7 @@ fn complete(schema: &mut Value, metadata: &str, docs: &Docs) {
 
 /// Adds what objects within an object have.
 fn complete_embedded(schema: &mut Value) {
-    if let Some(properties) = schema["properties"].as_object_mut() {
+    if let Some(Value::Object(properties)) = schema.get_mut("properties") {
         properties.values_mut().for_each(complete_embedded);
     }
     for inner in ["items", "additionalProperties"] {

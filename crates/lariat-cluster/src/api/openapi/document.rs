@@ -7,7 +7,7 @@ use lariat_apimachinery::kinds::Catalog;
 use serde_json::{Map, Value, json};
 
 use super::parts::{SchemasOf, paths_of};
-use super::{digest, fixed, paths3};
+use super::{digest, fixed, paths};
 use crate::wire::gzip;
 
 /// Writes the index.
@@ -84,7 +84,7 @@ fn write(catalog: &Catalog, group: &str, version: &str) -> Value {
     let (mut paths, mut schemas) = (Map::new(), SchemasOf::default());
     for resource in catalog.resources(group, version) {
         for path in paths_of(resource, true) {
-            paths.insert(path.path.clone(), paths3::describe(&path));
+            paths.insert(path.path.clone(), paths::describe(&path));
         }
         schemas.add(resource);
     }

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::document::frame;
 use super::names::{camel_case, shared_name};
 use super::operations::{Operation, Path, Sends};
-use super::paths3;
+use super::paths;
 use crate::descriptions;
 
 /// Returns whether there is a document at a path, beside those of versions.
@@ -21,7 +21,7 @@ pub(super) fn has(catalog: &Catalog, path: &str) -> bool {
 /// Iterates over the groups with a document: those of CRDs have none.
 pub(super) fn groups(catalog: &Catalog) -> impl Iterator<Item = &str> {
     let groups = catalog.groups().into_iter();
-    groups.filter(|group| {
+    groups.filter(move |group| {
         let versions = catalog.versions(group).into_iter();
         let mut resources = versions.flat_map(|version| catalog.resources(group, version));
         resources.any(|resource| !resource.rules.custom)
@@ -36,7 +36,7 @@ pub(super) fn document(path: &str) -> Value {
     let mut schemas = describer.finish();
     descriptions::add(&mut schemas);
     let mut paths = Map::new();
-    paths.insert(found.path.clone(), paths3::describe(&found));
+    paths.insert(found.path.clone(), paths::describe(&found));
     frame(paths, schemas)
 }
 

@@ -13,7 +13,7 @@ mod form;
 mod names;
 mod operations;
 mod parts;
-mod paths3;
+mod paths;
 mod v2;
 
 pub(crate) use answer::{answer, answer_v2};

@@ -38,8 +38,7 @@ pub(super) fn columns_of(group: &str, plural: &str) -> Arc<[Column]> {
 /// Parses a table; the columns of a resource stand below its name.
 fn parse(table: &'static str) -> Result<Columns, String> {
     let mut all = Columns::new();
-    let references = table.lines().filter_map(reference);
-    let described = descriptions::of_fields(references);
+    let described = descriptions::of_fields(references());
     for block in table.split("\n\n") {
         let mut lines = block
             .lines()
@@ -65,6 +64,11 @@ fn parse(table: &'static str) -> Result<Columns, String> {
         }
     }
     Ok(all)
+}
+
+/// Iterates over the fields whose descriptions columns have.
+pub(super) fn references() -> impl Iterator<Item = (&'static str, &'static str)> {
+    TABLE.lines().filter_map(reference)
 }
 
 /// Returns the type and the field whose description a line stands for.

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::super::names::shared_name;
 use super::super::operations::{self, Operation, Path, Sends, type_of};
-use super::super::paths3::{others, patches};
+use super::super::paths::{others, patches};
 
 const BODY: &str = "body";
 

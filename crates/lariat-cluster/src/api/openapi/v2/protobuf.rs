@@ -126,10 +126,18 @@ const WHOLE: [(u32, &str); 6] = [
 ];
 
 fn schema(message: &mut Message, value: &Value) {
-    TEXTS.map(|(number, name)| message.text(number, &value[name]));
-    DOUBLES.map(|(number, name)| message.double(number, &value[name]));
-    FLAGS.map(|(number, name)| message.flag(number, &value[name]));
-    WHOLE.map(|(number, name)| message.whole(number, &value[name]));
+    for (number, name) in TEXTS {
+        message.text(number, &value[name]);
+    }
+    for (number, name) in DOUBLES {
+        message.double(number, &value[name]);
+    }
+    for (number, name) in FLAGS {
+        message.flag(number, &value[name]);
+    }
+    for (number, name) in WHOLE {
+        message.whole(number, &value[name]);
+    }
     message.texts(19, &value["required"]);
     for each in value["enum"].as_array().into_iter().flatten() {
         message.any(20, each);
