@@ -40,7 +40,11 @@ mod descriptions {
             line(&mut file, &name, schema["description"].as_str())?;
             let fields = schema["properties"].as_object().into_iter().flatten();
             for (name, schema) in fields {
-                line(&mut file, &format!(" {name}"), schema["description"].as_str())?;
+                line(
+                    &mut file,
+                    &format!(" {name}"),
+                    schema["description"].as_str(),
+                )?;
             }
         }
         file.finish()?.flush()

@@ -112,7 +112,10 @@ async fn a_kind_that_is_not_installed_has_a_message_of_its_own() {
     in_namespace("kubectl-missing", async |env| {
         let missing = "apiVersion: missing.example.com/v1\nkind: Missing\nmetadata: {name: a}\n";
         let refused = env.kubectl()?.refused("apply -f -", missing).await?;
-        ensure!(refused.ends_with("\nensure CRDs are installed first\n"), "{refused}");
+        ensure!(
+            refused.ends_with("\nensure CRDs are installed first\n"),
+            "{refused}"
+        );
         Ok(())
     })
     .await;

@@ -311,10 +311,14 @@ mod tests {
             json!({"allOf": [reference(selector)]})
         );
         assert_eq!(apps[selector]["x-kubernetes-map-type"], "atomic");
-        assert_eq!(strategy["allOf"], json!([reference("io.k8s.api.apps.v1.DeploymentStrategy")]));
+        assert_eq!(
+            strategy["allOf"],
+            json!([reference("io.k8s.api.apps.v1.DeploymentStrategy")])
+        );
         let kind = &apps["io.k8s.api.apps.v1.DeploymentStrategy"]["properties"]["type"];
         assert_eq!(kind["enum"], json!(["Recreate", "RollingUpdate"]));
-        let modes = &apps["io.k8s.api.core.v1.PersistentVolumeClaimSpec"]["properties"]["accessModes"];
+        let modes =
+            &apps["io.k8s.api.core.v1.PersistentVolumeClaimSpec"]["properties"]["accessModes"];
         assert_eq!(modes["items"]["enum"][0], "ReadOnlyMany");
         let managed = &apps["io.k8s.apimachinery.pkg.apis.meta.v1.ManagedFieldsEntry"];
         let fields = "io.k8s.apimachinery.pkg.apis.meta.v1.FieldsV1";

@@ -24,7 +24,9 @@ pub(crate) fn add(schemas: &mut Map<String, Value>) {
             continue;
         };
         let place = match described.field {
-            Some(field) => schema.get_mut("properties").and_then(|all| all.get_mut(field)),
+            Some(field) => schema
+                .get_mut("properties")
+                .and_then(|all| all.get_mut(field)),
             None => Some(schema),
         };
         if let Some(place) = place {
@@ -38,7 +40,8 @@ pub(crate) fn add(schemas: &mut Map<String, Value>) {
 pub(crate) fn of_fields<'a>(
     wanted: impl Iterator<Item = (&'a str, &'a str)>,
 ) -> HashMap<(&'a str, &'a str), String> {
-    let wanted: HashMap<(&str, &str), (&'a str, &'a str)> = wanted.map(|each| (each, each)).collect();
+    let wanted: HashMap<(&str, &str), (&'a str, &'a str)> =
+        wanted.map(|each| (each, each)).collect();
     let text = expand();
     let found = all(&text).filter_map(|described| {
         let of = described.of.strip_prefix("io.k8s.api.")?;
@@ -118,12 +121,17 @@ mod tests {
             assert!(schema["description"].is_string(), "{schema}");
             let fields = schema["properties"].as_object().expect("it has fields");
             // A field without a description is one of a type that has none.
-            let described = fields.values().filter(|field| field["description"].is_string());
+            let described = fields
+                .values()
+                .filter(|field| field["description"].is_string());
             assert!(described.count() + 1 >= fields.len(), "{schema}");
         }
         let metadata = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
         let created = &schemas[metadata]["properties"]["creationTimestamp"]["description"];
         let created = created.as_str().expect("it is described");
-        assert!(created.contains(" in UTC.\n\nPopulated by the system."), "{created}");
+        assert!(
+            created.contains(" in UTC.\n\nPopulated by the system."),
+            "{created}"
+        );
     }
 }

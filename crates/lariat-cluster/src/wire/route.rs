@@ -155,10 +155,7 @@ mod tests {
             r#"Health { endpoint: "readyz", check: "ping" }"#,
         );
         check("/openapi/v3", "OpenApiIndex");
-        check(
-            "/openapi/v3/apis/apps/v1",
-            r#"OpenApi("apis/apps/v1")"#,
-        );
+        check("/openapi/v3/apis/apps/v1", r#"OpenApi("apis/apps/v1")"#);
         check(
             "/api/v1/watch/namespaces/a/pods/b",
             "/v1 ns=a pods name=b sub=-",

@@ -135,7 +135,9 @@ async fn one_document_describes_all_kinds_as_long_as_they_are_served() {
     let scaled = &before["paths"][path]["get"]["x-kubernetes-group-version-kind"];
     assert_eq!(scaled["group"], "autoscaling");
 
-    bench.define(&definition("widgets", "Widget", "Cluster")).await;
+    bench
+        .define(&definition("widgets", "Widget", "Cluster"))
+        .await;
     let defined = bench.ask(Method::GET, "/openapi/v2", &known, "").await;
     assert!(defined.json()["definitions"]["dev.demo.v1.Widget"].is_object());
     let accept = [(
@@ -159,7 +161,10 @@ async fn a_document_is_kept_under_its_digest() {
     for path in ["api", "apis", "version", "apis/apps", "apis/apps/v1"] {
         let url = index["paths"][path]["serverRelativeURL"].as_str().unwrap();
         let found = bench.get(url).await;
-        assert_eq!(found.headers["cache-control"], "public, immutable", "{path}");
+        assert_eq!(
+            found.headers["cache-control"], "public, immutable",
+            "{path}"
+        );
         let paths = found.json()["paths"].clone();
         assert!(paths[format!("/{path}/")]["get"].is_object(), "{path}");
         let outdated = bench.get(&format!("/openapi/v3/{path}?hash=1")).await;

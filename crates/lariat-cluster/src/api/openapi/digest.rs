@@ -24,8 +24,18 @@ pub(super) fn of_resources<'a>(resources: impl Iterator<Item = &'a Arc<Resource>
 fn parts(resource: &Resource) -> Value {
     let rules = &resource.rules;
     json!([
-        [resource.api_version(), resource.kind, resource.list_kind, resource.plural],
-        [resource.namespaced, rules.custom, rules.status, rules.scale.is_some()],
+        [
+            resource.api_version(),
+            resource.kind,
+            resource.list_kind,
+            resource.plural
+        ],
+        [
+            resource.namespaced,
+            rules.custom,
+            rules.status,
+            rules.scale.is_some()
+        ],
         rules.field_labels,
         resource.schema.as_ref().map(|schema| schema.raw()),
     ])

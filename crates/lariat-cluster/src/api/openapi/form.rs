@@ -62,13 +62,21 @@ mod tests {
         check("*/*", &both, Some(Form::Json));
         check(PROTOBUF, &both, Some(Form::Protobuf));
         check(DEPRECATED, &both, Some(Form::Protobuf));
-        check(&format!("application/json, {DEPRECATED}"), &both, Some(Form::Json));
+        check(
+            &format!("application/json, {DEPRECATED}"),
+            &both,
+            Some(Form::Json),
+        );
         check(
             &format!("application/json;q=0.5, {DEPRECATED};q=0.9"),
             &both,
             Some(Form::Protobuf),
         );
-        check(&format!("{PROTOBUF}, */*;q=0.1"), &[Form::Json], Some(Form::Json));
+        check(
+            &format!("{PROTOBUF}, */*;q=0.1"),
+            &[Form::Json],
+            Some(Form::Json),
+        );
         check(PROTOBUF, &[Form::Json], None);
         check("application/yaml, text/html", &both, None);
     }

@@ -217,7 +217,10 @@ impl Maker<'_> {
         let (verb, text) = match method {
             "post" => ("create", format!("create{of} {} {kind}", article(kind))),
             "put" => ("replace", format!("replace{of} the specified {kind}")),
-            "patch" => ("patch", format!("partially update{of} the specified {kind}")),
+            "patch" => (
+                "patch",
+                format!("partially update{of} the specified {kind}"),
+            ),
             _ => ("read", format!("read{of} the specified {kind}")),
         };
         let mut operation = self.operation((method, method), verb, "", text);

@@ -73,7 +73,9 @@ pub(super) fn references() -> impl Iterator<Item = (&'static str, &'static str)>
 
 /// Returns the type and the field whose description a line stands for.
 fn reference(line: &'static str) -> Option<(&'static str, &'static str)> {
-    line.strip_prefix(INDENT)?.strip_prefix('@')?.rsplit_once('.')
+    line.strip_prefix(INDENT)?
+        .strip_prefix('@')?
+        .rsplit_once('.')
 }
 
 fn column(line: &str) -> Result<Column, String> {

@@ -30,9 +30,7 @@ pub(super) fn describe(path: &Path) -> Value {
 
 /// Describes the parameters that operations refer to.
 pub(super) fn parameters() -> Value {
-    let describe = |name: &str, place: &str| {
-        json!({"name": name, "in": place, "type": type_of(name), "uniqueItems": true})
-    };
+    let describe = |name: &str, place: &str| json!({"name": name, "in": place, "type": type_of(name), "uniqueItems": true});
     let in_query = operations::parameters().chain(["pretty"]);
     let in_query = in_query.map(|name| (name.to_owned(), describe(name, "query")));
     let in_path = ["name", "namespace"].into_iter().map(|name| {

@@ -25,7 +25,8 @@ pub(super) fn encode(document: &Value) -> Vec<u8> {
         message.nested(13, |all| {
             all.named(1, &document["securityDefinitions"], |item, value| {
                 item.nested(2, |key| {
-                    for (number, name) in [(1, "type"), (2, "name"), (3, "in"), (4, "description")] {
+                    for (number, name) in [(1, "type"), (2, "name"), (3, "in"), (4, "description")]
+                    {
                         key.text(number, &value[name]);
                     }
                 });
@@ -35,7 +36,13 @@ pub(super) fn encode(document: &Value) -> Vec<u8> {
 }
 
 fn path_item(message: &mut Message, item: &Value) {
-    for (number, method) in [(2, "get"), (3, "put"), (4, "post"), (5, "delete"), (8, "patch")] {
+    for (number, method) in [
+        (2, "get"),
+        (3, "put"),
+        (4, "post"),
+        (5, "delete"),
+        (8, "patch"),
+    ] {
         if let Some(found) = item.get(method) {
             message.nested(number, |message| operation(message, found));
         }
@@ -151,7 +158,9 @@ fn schema(message: &mut Message, value: &Value) {
         message.nested(22, |item| item.texts(1, kind));
     }
     if let Some(inner) = value.get("items") {
-        message.nested(23, |items| items.nested(1, |message| schema(message, inner)));
+        message.nested(23, |items| {
+            items.nested(1, |message| schema(message, inner))
+        });
     }
     if let Some(properties) = value.get("properties") {
         message.nested(25, |all| all.named(1, properties, schema));

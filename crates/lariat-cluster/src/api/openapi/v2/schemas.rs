@@ -7,6 +7,8 @@ use serde_json::{Map, Value, json};
 /// What v2 does not have.
 const LEFT_OUT: [&str; 5] = ["default", "anyOf", "oneOf", "not", "nullable"];
 
+const TEXTS: [&str; 2] = [".util.intstr.IntOrString", ".api.resource.Quantity"];
+
 /// Returns a schema of v3 as a definition of v2.
 pub(super) fn definition(name: &str, schema: Value) -> Value {
     let mut schema = match schema {
@@ -19,9 +21,8 @@ pub(super) fn definition(name: &str, schema: Value) -> Value {
         }
         other => converted(other),
     };
-    if name.ends_with(".util.intstr.IntOrString") {
-        schema["type"] = "string".into();
-    } else if name.ends_with(".api.resource.Quantity") {
+    // They are either of two types, which v2 cannot say.
+    if TEXTS.iter().any(|text| name.ends_with(text)) {
         schema["type"] = "string".into();
     }
     schema
@@ -58,7 +59,10 @@ fn converted(schema: Value) -> Value {
         schema.remove("items");
         schema.remove("properties");
     }
-    let kind = schema.get("type").and_then(Value::as_str).unwrap_or_default();
+    let kind = schema
+        .get("type")
+        .and_then(Value::as_str)
+        .unwrap_or_default();
     let bare = kind == "array" && !schema.contains_key("items");
     if nullable || bare || (open && kind == "object") {
         schema.remove("type");

@@ -31,7 +31,9 @@ impl Message {
 
     /// Adds each text of a list, or the one text there is.
     pub(super) fn texts(&mut self, number: u32, value: &Value) {
-        let list = value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice);
+        let list = value
+            .as_array()
+            .map_or(std::slice::from_ref(value), Vec::as_slice);
         for text in list.iter().filter_map(Value::as_str) {
             // One of them may be empty.
             self.bytes(number, text.as_bytes());
@@ -66,12 +68,7 @@ impl Message {
     }
 
     /// Adds a message for each member of an object: its name, and what is written of its value.
-    pub(super) fn named(
-        &mut self,
-        number: u32,
-        object: &Value,
-        write: impl Fn(&mut Self, &Value),
-    ) {
+    pub(super) fn named(&mut self, number: u32, object: &Value, write: impl Fn(&mut Self, &Value)) {
         for (name, value) in object.as_object().into_iter().flatten() {
             self.nested(number, |named| {
                 named.str(1, name);
@@ -94,7 +91,7 @@ impl Message {
     }
 
     fn key(&mut self, number: u32, wire_type: u32) {
-        self.varint(u64::from(number << 3 | wire_type));
+        self.varint(u64::from((number << 3) | wire_type));
     }
 
     fn varint(&mut self, mut value: u64) {
