@@ -19,9 +19,10 @@ mod descriptions {
     /// Adds the schemas of types, and of those they refer to, to a generator.
     macro_rules! add {
         ($generator:ident, $($($module:ident)::+: $($name:ident)+;)+) => {
-            $($(
-                $generator.subschema_for::<k8s_openapi::$($module)::+::$name>();
-            )+)+
+            $({
+                use k8s_openapi::$($module)::+ as module;
+                $($generator.subschema_for::<module::$name>();)+
+            })+
         };
     }
 
