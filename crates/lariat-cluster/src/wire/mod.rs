@@ -3,7 +3,7 @@
 pub(crate) mod body;
 pub(crate) mod delivery;
 pub(crate) mod document;
-mod gzip;
+pub(crate) mod gzip;
 mod list_options;
 pub(crate) mod negotiate;
 #[cfg_attr(not(feature = "protobuf"), path = "protobuf_off.rs")]

@@ -7,3 +7,4 @@ mod subresources;
 
 pub(crate) use aggregated::{Aggregated, aggregated};
 pub(crate) use documents::{core_versions, group, groups, resources, unserved, version};
+pub(super) use subresources::{Subresource, subresources};

@@ -1,6 +1,8 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+#[cfg(feature = "descriptions")]
+use super::columns::references;
 use super::columns::{COLUMNS, TABLE, columns_of};
 use super::functions::FUNCTIONS;
 use crate::printers::source::Row;
@@ -54,6 +56,18 @@ fn the_table_names_resources_that_exist_and_functions_that_are_used() {
         assert!(TABLE.contains(&format!("{name}(")), "{name}");
     }
     assert!(FUNCTIONS.is_sorted_by_key(|(name, _)| name));
+}
+
+#[cfg(feature = "descriptions")]
+#[test]
+fn columns_have_the_descriptions_of_fields_that_exist() {
+    let found = crate::descriptions::of_fields(references());
+    for (of, field) in references() {
+        assert!(found.contains_key(&(of, field)), "{of}.{field}");
+    }
+    let ready = &columns_of("", "pods")[1];
+    let expected = "The aggregate readiness state of this pod for accepting traffic.";
+    assert_eq!((&*ready.name, &*ready.description), ("Ready", expected));
 }
 
 #[test]
