@@ -7,12 +7,13 @@ use anyhow::{Context, Result, bail};
 use futures::future::join;
 use futures::stream::{self, StreamExt};
 use parking_lot::Mutex;
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::time::{Instant, sleep};
 
 use crate::compare::{Difference, compare};
 use crate::kinds::{Kind, installed, kinds};
-use crate::side::{Answer, Names, Side};
+use crate::recording::Recording;
+use crate::side::{Answer, Names, Side, install};
 use crate::step::Sequence;
 
 /// Both servers, on which sequences are tried.
@@ -102,6 +103,16 @@ impl Bench {
         kinds(&lists)
     }
 
+    /// Makes the requests of a sequence, and records what the genuine server answers.
+    ///
+    /// # Errors
+    ///
+    /// There is no namespace for it.
+    pub async fn record(&self, class: &str, sequence: &Sequence) -> Result<Recording> {
+        let (names, genuine, _) = self.answers(sequence).await?;
+        Ok(Recording::new(class, sequence, &names, &genuine))
+    }
+
     /// Makes the requests of a sequence on both servers, and compares the answers.
     ///
     /// # Errors
@@ -173,28 +184,4 @@ impl Bench {
             .collect::<Vec<()>>()
             .await;
     }
-}
-
-/// Creates a CRD, and waits until its kind is served.
-async fn install(side: &Side, definition: &Value) -> Result<()> {
-    let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-    let answer = side.ask("POST", path, Some(definition)).await?;
-    if answer.status != 201 && answer.status != 409 {
-        bail!("a CRD is not created: {answer:?}");
-    }
-    let spec = &definition["spec"];
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let served = format!(
-        "/apis/{}/v1/{}",
-        text(&spec["group"]),
-        text(&spec["names"]["plural"])
-    );
-    let end = Instant::now() + Duration::from_secs(20);
-    while side.ask("GET", &served, None).await?.status != 200 {
-        if Instant::now() > end {
-            bail!("{served} is not served");
-        }
-        sleep(Duration::from_millis(100)).await;
-    }
-    Ok(())
 }

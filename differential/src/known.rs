@@ -8,6 +8,9 @@ use regex::Regex;
 /// How many classes may be known.
 const LIMIT: usize = 30;
 
+/// The file of this crate.
+pub const KNOWN: &str = include_str!("known.txt");
+
 /// Differences that are known, each with its reason.
 ///
 /// In its file a class begins with `[name] reason`; the lines below are patterns of it, in which `*` stands for any text.

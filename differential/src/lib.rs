@@ -18,6 +18,8 @@ pub mod side;
 pub mod compare;
 mod normal;
 
+pub mod recording;
+
 pub mod bench;
 pub mod shrink;
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -14,7 +14,8 @@ use kube::config::{KubeConfigOptions, Kubeconfig};
 use lariat_cluster::{Cluster, User};
 use lariat_differential::bench::Bench;
 use lariat_differential::generate::Generator;
-use lariat_differential::known::Known;
+use lariat_differential::known::{KNOWN, Known};
+use lariat_differential::recording;
 use lariat_differential::report::{Report, example};
 use lariat_differential::shrink::shrink;
 use lariat_differential::side::Side;
@@ -42,6 +43,9 @@ struct Options {
     /// For how many classes the shortest sequence is looked for, the most frequent first.
     #[arg(long, value_name = "CLASSES", default_value_t = 20)]
     shrink: usize,
+    /// Record the shortest sequences in this folder, with what the genuine server answers.
+    #[arg(long, value_name = "FOLDER")]
+    record: Option<PathBuf>,
     /// How many sequences are tried at the same time.
     #[arg(long, default_value_t = 16)]
     jobs: usize,
@@ -63,7 +67,7 @@ async fn main() -> ExitCode {
 async fn run(options: Options) -> Result<bool> {
     let known = match &options.known {
         Some(path) => std::fs::read_to_string(path).with_context(|| path.display().to_string())?,
-        None => include_str!("known.txt").to_owned(),
+        None => KNOWN.to_owned(),
     };
     let known = Known::read(&known).context("the known differences")?;
     let genuine = genuine().await?;
@@ -83,7 +87,10 @@ async fn run(options: Options) -> Result<bool> {
     let generator = Generator::new(options.seed, kinds);
     let sequences = sequences(&generator, &options);
     let mut report = compare(&bench, &known, sequences, options.jobs).await?;
-    shorten(&bench, &known, &mut report, &options).await;
+    let shortened = shorten(&bench, &known, &mut report, &options).await;
+    if let Some(folder) = &options.record {
+        record(&bench, &report, &shortened, folder).await?;
+    }
     bench.end().await;
     cluster.shutdown().await;
     Ok(print(&report, &known))
@@ -174,8 +181,13 @@ async fn compare(
     Ok(report)
 }
 
-/// Looks for the shortest sequence of the unknown classes.
-async fn shorten(bench: &Bench, known: &Known, report: &mut Report, options: &Options) {
+/// Looks for the shortest sequence of unknown classes; returns those classes.
+async fn shorten(
+    bench: &Bench,
+    known: &Known,
+    report: &mut Report,
+    options: &Options,
+) -> Vec<String> {
     let unknown = report
         .by_count()
         .into_iter()
@@ -189,11 +201,22 @@ async fn shorten(bench: &Bench, known: &Known, report: &mut Report, options: &Op
         (name, shortest)
     });
     let mut shrunk = stream::iter(shrunk).buffer_unordered(options.jobs);
+    let mut names = Vec::new();
     while let Some((name, shortest)) = shrunk.next().await {
         if let Some(class) = report.classes.get_mut(&name) {
             class.sequence = shortest;
         }
+        names.push(name);
     }
+    names
+}
+
+async fn record(bench: &Bench, report: &Report, names: &[String], folder: &Path) -> Result<()> {
+    let mut recordings = Vec::new();
+    for name in names {
+        recordings.push(bench.record(name, &report.classes[name].sequence).await?);
+    }
+    recording::write(folder, recordings)
 }
 
 /// Writes what was found; returns whether all of it is known.

@@ -3,13 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use futures::StreamExt;
 use http::{Request, Response};
 use http_body_util::BodyExt;
 use kube::client::Body as HttpBody;
 use kube::{Client, Config};
 use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout};
@@ -38,7 +39,7 @@ pub struct Names {
 }
 
 /// What a server answered to a step.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Answer {
     /// The status; 0 if there was no answer.
     pub status: u16,
@@ -51,7 +52,8 @@ pub struct Answer {
 }
 
 /// The body of an answer.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum Content {
     /// A document.
     Json(Value),
@@ -249,6 +251,30 @@ impl Side {
             sleep(Duration::from_millis(100)).await;
         }
     }
+}
+
+/// Creates a CRD, and waits until its kind is served.
+pub(crate) async fn install(side: &Side, definition: &Value) -> Result<()> {
+    let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+    let answer = side.ask("POST", path, Some(definition)).await?;
+    if answer.status != 201 && answer.status != 409 {
+        bail!("a CRD is not created: {answer:?}");
+    }
+    let spec = &definition["spec"];
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let served = format!(
+        "/apis/{}/v1/{}",
+        text(&spec["group"]),
+        text(&spec["names"]["plural"])
+    );
+    let end = Instant::now() + Duration::from_secs(20);
+    while side.ask("GET", &served, None).await?.status != 200 {
+        if Instant::now() > end {
+            bail!("{served} is not served");
+        }
+        sleep(Duration::from_millis(100)).await;
+    }
+    Ok(())
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "it is the end of an error")]
