@@ -43,7 +43,7 @@ pub fn compare(
     let (mut left, mut right) = (Normal::new(names), Normal::new(names));
     let mut found = Vec::new();
     for ((step, genuine), lariat) in sequence.steps.iter().zip(genuine).zip(lariat) {
-        let (genuine, lariat) = (left.answer(genuine), right.answer(lariat));
+        let (genuine, lariat) = (left.answer(step.id, genuine), right.answer(step.id, lariat));
         let mut pair = Pair {
             step,
             found: Vec::new(),
@@ -264,6 +264,12 @@ fn kind_of(value: &Value) -> String {
         Value::Null | Value::Bool(_) => value.to_string(),
         Value::Number(number) if number.as_i64() == Some(0) => "0".to_owned(),
         Value::Number(_) => "number".to_owned(),
+        Value::String(text) if text.starts_with('<') => {
+            text.trim_end_matches(['>', '.'])
+                .trim_end_matches(|each: char| each.is_ascii_digit() || each == '.')
+                .to_owned()
+                + ">"
+        }
         Value::String(text) if text.len() <= 12 => format!("{text:?}"),
         Value::String(_) => "text".to_owned(),
         Value::Array(list) if list.is_empty() => "[]".to_owned(),

@@ -63,8 +63,9 @@ impl Fill {
                 .parse()
                 .ok()
                 .and_then(|id: usize| self.answers.get(&id));
+            let newest = self.newest.to_string();
             let (pointer, otherwise) = match &found[1] {
-                "rv" => ("/metadata/resourceVersion", "1"),
+                "rv" => ("/metadata/resourceVersion", newest.as_str()),
                 "uid" => ("/metadata/uid", "00000000-0000-0000-0000-000000000000"),
                 _ => ("/metadata/continue", ""),
             };

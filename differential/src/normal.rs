@@ -27,25 +27,37 @@ static TOKEN: LazyLock<Regex> = LazyLock::new(|| pattern(r"eyJ[\w-]+\.[\w-]+\.[\
 static AGE: LazyLock<Regex> = LazyLock::new(|| pattern(r"^\d+s$"));
 static HOST: LazyLock<Regex> = LazyLock::new(|| pattern(r"127\.0\.0\.1:\d+"));
 
-/// What one server has named so far: the first uid is `uid1`, whatever it is.
+/// What one server has named so far: the first uid in the answer to step 3 is `uid3.1`, wherever it is met again.
 #[derive(Debug)]
 pub(crate) struct Normal<'a> {
     names: &'a Names,
-    uids: HashMap<String, usize>,
-    versions: HashMap<String, usize>,
+    uids: Numbers,
+    versions: Numbers,
+}
+
+/// Names for texts that a server makes up.
+#[derive(Debug)]
+struct Numbers {
+    name: &'static str,
+    known: HashMap<String, String>,
+    step: usize,
+    /// How many are new in the answer to the step.
+    count: usize,
 }
 
 impl<'a> Normal<'a> {
     pub(crate) fn new(names: &'a Names) -> Self {
         Self {
             names,
-            uids: HashMap::new(),
-            versions: HashMap::new(),
+            uids: Numbers::new("uid"),
+            versions: Numbers::new("rv"),
         }
     }
 
-    /// Normalises an answer; answers are passed in their order.
-    pub(crate) fn answer(&mut self, answer: &Answer) -> Answer {
+    /// Normalises the answer to a step; answers are passed in their order.
+    pub(crate) fn answer(&mut self, step: usize, answer: &Answer) -> Answer {
+        self.uids.begin(step);
+        self.versions.begin(step);
         let content = match &answer.content {
             Content::Json(value) => Content::Json(self.value(value, "")),
             Content::Text(text) => Content::Text(self.text(text)),
@@ -54,9 +66,20 @@ impl<'a> Normal<'a> {
         Answer {
             status: answer.status,
             content_type: answer.content_type.clone(),
-            warnings: answer.warnings.iter().map(|text| self.text(text)).collect(),
+            warnings: answer
+                .warnings
+                .iter()
+                .map(|text| self.warning(text))
+                .collect(),
             content,
         }
+    }
+
+    /// Takes the text out of a warning header.
+    fn warning(&mut self, header: &str) -> String {
+        let quoted = header.strip_prefix("299 - ").unwrap_or(header);
+        let text = serde_json::from_str(quoted).unwrap_or_else(|_| quoted.to_owned());
+        self.text(&text)
     }
 
     /// Periodic bookmarks come when they come.
@@ -76,10 +99,13 @@ impl<'a> Normal<'a> {
         match value {
             Value::String(text) if name == "continue" && !text.is_empty() => "<continue>".into(),
             Value::String(text) if name == "cells" && AGE.is_match(text) => "<age>".into(),
+            Value::String(text) if name.starts_with("clusterIP") && text.starts_with("10.") => {
+                "<ip>".into()
+            }
             Value::String(text) => self.text(text).into(),
             Value::Number(number) if name.to_lowercase().ends_with("nodeport") => {
                 match number.as_u64() {
-                    Some(30000..=32767) => "<nodePort>".into(),
+                    Some(30000..) => "<nodePort>".into(),
                     _ => value.clone(),
                 }
             }
@@ -95,7 +121,7 @@ impl<'a> Normal<'a> {
         let members = object.iter().map(|(name, value)| {
             let normal = match value {
                 Value::String(version) if name == "resourceVersion" && is_object => {
-                    number(&mut self.versions, version, "rv")
+                    self.versions.name(version)
                 }
                 Value::String(version) if name == "resourceVersion" && !version.is_empty() => {
                     "<rv>".to_owned()
@@ -131,9 +157,7 @@ impl<'a> Normal<'a> {
         let text = text
             .replace(&self.names.id, "ID")
             .replace(&self.names.namespace, "NS");
-        let text = UID.replace_all(&text, |found: &Captures<'_>| {
-            number(&mut self.uids, &found[0], "uid")
-        });
+        let text = UID.replace_all(&text, |found: &Captures<'_>| self.uids.name(&found[0]));
         let time = |found: &Captures<'_>| {
             format!(
                 "<time{}{}>",
@@ -150,17 +174,36 @@ impl<'a> Normal<'a> {
     }
 }
 
-fn number(known: &mut HashMap<String, usize>, text: &str, name: &str) -> String {
-    // What no server makes up stays as it is.
-    if text.is_empty()
-        || text == "0"
-        || text == "1"
-        || text.starts_with("11111111")
-        || text.starts_with("00000000")
-    {
-        return text.to_owned();
+impl Numbers {
+    fn new(name: &'static str) -> Self {
+        Self {
+            name,
+            known: HashMap::new(),
+            step: 0,
+            count: 0,
+        }
     }
-    let next = known.len() + 1;
-    let number = known.entry(text.to_owned()).or_insert(next);
-    format!("<{name}{number}>")
+
+    fn begin(&mut self, step: usize) {
+        self.step = step;
+        self.count = 0;
+    }
+
+    fn name(&mut self, text: &str) -> String {
+        // What no server makes up, or is named already, stays as it is.
+        let is_given = matches!(text, "" | "0" | "1")
+            || ["<", "00000000", "11111111"]
+                .iter()
+                .any(|begin| text.starts_with(begin));
+        if is_given {
+            return text.to_owned();
+        }
+        if let Some(known) = self.known.get(text) {
+            return known.clone();
+        }
+        self.count += 1;
+        let name = format!("<{}{}.{}>", self.name, self.step, self.count);
+        self.known.insert(text.to_owned(), name.clone());
+        name
+    }
 }

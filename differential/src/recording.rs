@@ -33,7 +33,12 @@ impl Recording {
         Self {
             class: class.to_owned(),
             sequence: sequence.clone(),
-            answers: answers.iter().map(|answer| normal.answer(answer)).collect(),
+            answers: sequence
+                .steps
+                .iter()
+                .zip(answers)
+                .map(|(step, answer)| normal.answer(step.id, answer))
+                .collect(),
         }
     }
 

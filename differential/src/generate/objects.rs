@@ -125,12 +125,13 @@ fn update(script: &mut Script<'_>, which: usize) {
     if script.chance(15) {
         edits.push(mutate::edit(script.random, &manifest, variants));
     }
-    let body = match script.last[which] {
-        Some(of) if script.chance(80) => {
+    let last = script.last[which].filter(|_| script.random.u32(..100) < 80);
+    let body = match last {
+        Some(of) => {
             edits.extend(version_edit(script));
             Body::Edited { of, edits }
         }
-        _ => {
+        None => {
             let mut changed = manifest;
             edits[0].apply(&mut changed);
             Body::Json(changed)

@@ -238,7 +238,6 @@ fn watch_options(script: &mut Script<'_>) {
             script.query("resourceVersionMatch", "NotOlderThan");
         }
         8 => script.query("resourceVersion", "x"),
-        9 => script.query("resourceVersion", "1"),
         _ => {}
     }
     if script.chance(60) {

@@ -49,12 +49,13 @@ fn status(script: &mut Script<'_>, which: usize, path: &str) {
         edit.apply(&mut changed);
         status = changed["status"].take();
     }
-    let body = match script.last[which] {
-        Some(of) if script.chance(85) => Body::Edited {
+    let last = script.last[which].filter(|_| script.random.u32(..100) < 85);
+    let body = match last {
+        Some(of) => Body::Edited {
             of,
             edits: vec![Edit::set(&["status"], status)],
         },
-        _ => {
+        None => {
             let mut manifest = script.manifest(which);
             manifest["status"] = status;
             Body::Json(manifest)
