@@ -327,3 +327,107 @@ fn line(answer: &Answer) -> String {
     let text: String = text.chars().take(600).collect();
     format!("{} {text}", answer.status)
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::step::{Body, How};
+
+    fn answer(status: u16, body: Value) -> Answer {
+        Answer {
+            status,
+            content: Content::Json(body),
+            ..Answer::default()
+        }
+    }
+
+    fn classes(genuine: Answer, lariat: Answer) -> Vec<String> {
+        let step = Step {
+            id: 3,
+            kind: "Pod".to_owned(),
+            verb: "create".to_owned(),
+            method: "POST".to_owned(),
+            path: String::new(),
+            query: Vec::new(),
+            headers: Vec::new(),
+            body: Body::None,
+            how: How::Answer,
+        };
+        let sequence = Sequence {
+            number: 0,
+            steps: vec![step],
+            cleanup: Vec::new(),
+            reusable: true,
+        };
+        let names = Names {
+            namespace: "n1".to_owned(),
+            id: "d1".to_owned(),
+        };
+        let found = compare(&sequence, &names, &[genuine], &[lariat]);
+        found
+            .into_iter()
+            .map(|difference| difference.class)
+            .collect()
+    }
+
+    #[test]
+    fn what_two_servers_never_share_is_no_difference() {
+        let object = |uid: &str, version: &str, time: &str| {
+            let managers = json!([{"manager": "m", "operation": "Apply", "time": time}]);
+            answer(
+                200,
+                json!({"metadata": {"uid": uid, "resourceVersion": version, "managedFields": managers}}),
+            )
+        };
+        let one = object(
+            "0f8fad5b-d9cb-469f-a165-70867728950e",
+            "12",
+            "2026-01-01T00:00:00Z",
+        );
+        let other = object(
+            "7c9e6679-7425-40de-944b-e07fc1f90ae7",
+            "99",
+            "2027-01-01T00:00:00Z",
+        );
+        assert_eq!(classes(one, other), [""; 0]);
+    }
+
+    #[test]
+    fn differences_of_one_cause_have_one_class() {
+        let refusal = |field: &str| {
+            let cause = json!({"reason": "FieldValueInvalid", "field": field, "message": "Invalid value: \"x7\": bad"});
+            answer(
+                422,
+                json!({"kind": "Status", "details": {"causes": [cause]}}),
+            )
+        };
+        let items = |items: Value| answer(200, json!({"items": items}));
+        let cases = [
+            (
+                refusal("spec.a[0].b"),
+                answer(201, json!({})),
+                "Pod refuses 422≠201 create: FieldValueInvalid spec.a[].b: Invalid value: \"…\": bad",
+            ),
+            (
+                refusal("a"),
+                refusal("b"),
+                "Pod cause missing: FieldValueInvalid a: Invalid value: \"…\": bad",
+            ),
+            (
+                items(json!([{"a": 0}])),
+                items(json!([{}])),
+                "Pod a missing 0",
+            ),
+            (
+                items(json!([])),
+                items(json!([{}])),
+                "Pod items has too many",
+            ),
+        ];
+        for (genuine, lariat, class) in cases {
+            assert_eq!(classes(genuine, lariat)[0], class);
+        }
+    }
+}

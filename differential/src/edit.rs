@@ -154,3 +154,51 @@ pub fn at<'a>(document: &'a Value, path: &[String]) -> Option<&'a Value> {
         _ => None,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_edit_is_a_change_and_patches_of_the_same_effect() {
+        let document = json!({"spec": {"a": 1, "list": [{"x": 1}, {"x": 2}]}});
+        let cases = [
+            (
+                Edit::set(&["spec", "a"], json!(2)),
+                "/spec/a",
+                json!({"spec": {"a": 2}}),
+            ),
+            (
+                Edit::remove(&["spec", "a"]),
+                "/spec/a",
+                json!({"spec": {"a": null}}),
+            ),
+            (
+                Edit::set(&["new", "b"], json!(1)),
+                "/new/b",
+                json!({"new": {"b": 1}}),
+            ),
+            (
+                Edit::remove(&["spec", "list", "0"]),
+                "/spec/list/0",
+                json!({"spec": {"list": [{"x": 2}]}}),
+            ),
+            (
+                Edit::set(&["spec", "list", "1", "y"], json!(3)),
+                "/spec/list/1/y",
+                json!({"spec": {"list": [{"x": 1}, {"x": 2, "y": 3}]}}),
+            ),
+        ];
+        for (edit, path, merge) in cases {
+            assert_eq!(edit.as_merge(&document), merge, "{edit:?}");
+            assert_eq!(edit.as_operation(false)["path"], path, "{edit:?}");
+            let mut changed = document.clone();
+            edit.apply(&mut changed);
+            assert_eq!(
+                at(&changed, &edit.path).is_some(),
+                edit.value.is_some() || path.ends_with("/0"),
+                "{changed}"
+            );
+        }
+    }
+}

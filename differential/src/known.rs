@@ -108,3 +108,40 @@ fn glob(pattern: &str) -> Result<Regex> {
     let parts: Vec<String> = pattern.split('*').map(regex::escape).collect();
     Ok(Regex::new(&format!("(?s)^{}$", parts.join(".*")))?)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn classes_are_known_by_their_patterns() {
+        let known =
+            Known::read("# note\n[one] reason\nPod a*c\nPod x\n[two] another\n* y").unwrap();
+        let cases = [
+            ("Pod abbc", Some("one")),
+            ("Pod ab", None),
+            ("Service y", Some("two")),
+            ("Pod x", Some("one")),
+        ];
+        for (class, name) in cases {
+            assert_eq!(known.name(class), name, "{class}");
+        }
+        let met = BTreeMap::from([("Pod abc".to_owned(), 3)]);
+        let summary = known.summary(&met);
+        assert!(
+            summary.contains("3  one: reason\n         not met: Pod x\n"),
+            "{summary}"
+        );
+    }
+
+    #[test]
+    fn a_file_that_explains_nothing_is_refused() {
+        let many: String = (0..=LIMIT)
+            .map(|number| format!("[{number}] reason\nx\n"))
+            .collect();
+        for text in ["Pod a", "[one]\nPod a", "[one] reason", &many] {
+            assert!(Known::read(text).is_err(), "{text}");
+        }
+        assert!(Known::read(KNOWN).is_ok());
+    }
+}

@@ -89,3 +89,30 @@ impl Generator {
         &self.kinds[self.weights[place].1]
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::kinds::kinds;
+
+    #[test]
+    fn a_seed_makes_the_same_sequences_again() {
+        let resources = json!([
+            {"name": "pods", "kind": "Pod", "namespaced": true},
+            {"name": "pods/status", "kind": "Pod", "namespaced": true},
+            {"name": "nodes", "kind": "Node"},
+        ]);
+        let kinds = kinds(&[json!({"groupVersion": "v1", "resources": resources})]).unwrap();
+        assert_eq!(kinds.len(), 2);
+        let written = |seed: u64| -> String {
+            let generator = Generator::new(seed, kinds.clone());
+            let sequences: Vec<Sequence> =
+                (0..50).map(|number| generator.sequence(number)).collect();
+            serde_json::to_string(&sequences).unwrap()
+        };
+        assert_eq!(written(1), written(1));
+        assert_ne!(written(1), written(2));
+    }
+}

@@ -55,6 +55,9 @@ async fn check(name: &str) -> Result<()> {
     let user = User::new("admin").group("system:masters");
     let cluster = Cluster::builder()
         .token_of("admin", user)
+        .rbac()
+        // Over plain HTTP kubectl keeps its token to itself.
+        .tls_generated()
         .listen()
         .start()
         .await?;
@@ -179,6 +182,7 @@ impl Normal {
                 "TIME",
             ),
             (r#"(resourceVersion"?: ?)"\d+""#, "${1}RV"),
+            (r"(Resource Version: +)\d+", "${1}RV"),
             (r"gen-[a-z0-9]{5}\b", "gen-SUFFIX"),
             (r"\b\d+(\.\d+)?m?s( ago)?$", "AGE"),
             (r"\b10\.\d+\.\d+\.\d+\b", "IP"),
