@@ -16,7 +16,9 @@ use crate::schema::{self, Or, Scalar, Schema, Type, TypeRef};
 #[must_use]
 pub fn encode(object: &Object) -> Option<Vec<u8>> {
     let schema = schema_of(object)?;
-    Some(envelope(object, |writer| fields(writer, schema.root(), object)))
+    Some(envelope(object, |writer| {
+        fields(writer, schema.root(), object)
+    }))
 }
 
 /// Writes a list in its envelope, with items that are not in it yet.
@@ -52,7 +54,10 @@ pub fn encode_event(event: &str, object: &Object) -> Option<Vec<u8>> {
 }
 
 fn text<'a>(object: &'a Object, member: &str) -> &'a str {
-    object.get(member).and_then(Value::as_str).unwrap_or_default()
+    object
+        .get(member)
+        .and_then(Value::as_str)
+        .unwrap_or_default()
 }
 
 fn schema_of(object: &Object) -> Option<Schema> {
@@ -105,7 +110,9 @@ fn fields_inside(writer: &mut Writer, typed: TypeRef<'_>, object: &Object, outer
 fn of_type(writer: &mut Writer, typed: TypeRef<'_>, number: u32, value: &Value) {
     match (typed.get(), value) {
         (Some(Type::List(_)), Value::Array(items)) => {
-            items.iter().for_each(|item| of_type(writer, typed.item(), number, item));
+            items
+                .iter()
+                .for_each(|item| of_type(writer, typed.item(), number, item));
         }
         (Some(Type::Map(map)), Value::Object(entries)) => {
             let below = typed.at(map.value);
@@ -198,7 +205,9 @@ fn either(
         Value::Array(items) => {
             for item in items {
                 match item {
-                    Value::Object(schema) => writer.message(2, |below| fields(below, owner, schema)),
+                    Value::Object(schema) => {
+                        writer.message(2, |below| fields(below, owner, schema))
+                    }
                     text => writer.payload(2, text.as_str().unwrap_or_default().as_bytes()),
                 }
             }

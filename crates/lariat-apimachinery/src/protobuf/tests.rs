@@ -1,10 +1,10 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::maker::make;
-use super::writer::Writer;
 use super::error::DEPTH;
+use super::maker::make;
 use super::wire::PREFIX;
+use super::writer::Writer;
 use super::*;
 
 fn read(body: &[u8]) -> Result<Value, ProtobufError> {

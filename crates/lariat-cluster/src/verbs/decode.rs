@@ -44,10 +44,7 @@ impl Call {
     /// Reads an object of any kind, and its duplicate members.
     ///
     /// Its type is set.
-    pub(super) fn decode_as(
-        &self,
-        wanted: Expected<'_>,
-    ) -> Result<(Object, Duplicates), ApiError> {
+    pub(super) fn decode_as(&self, wanted: Expected<'_>) -> Result<(Object, Duplicates), ApiError> {
         let document = self.document(wanted)?;
         let mut object = match document.value {
             Value::Object(object) => object,

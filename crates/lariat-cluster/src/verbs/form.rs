@@ -57,7 +57,8 @@ pub(super) fn normalize(
         .map(|path| format!("unknown field {path:?}"));
     match Validation::of(call) {
         Validation::Strict => {
-            let problems: Vec<String> = unknown.chain(duplicates.errors()).collect();
+            let mut problems = duplicates.errors();
+            problems.extend(unknown);
             if !problems.is_empty() {
                 let reason = format!("strict decoding error: {}", problems.join(", "));
                 return Err(refuse(call, origin, &reason));

@@ -142,7 +142,10 @@ fn duplicate(error: &serde_saphyr::Error) -> Option<String> {
     match error.without_snippet() {
         serde_saphyr::Error::DuplicateMappingKey { key, location } => {
             let key = key.as_deref().unwrap_or_default();
-            Some(format!("line {}: key {key:?} already set in map", location.line()))
+            Some(format!(
+                "line {}: key {key:?} already set in map",
+                location.line()
+            ))
         }
         _ => None,
     }

@@ -298,7 +298,9 @@ mod tests {
             ),
             // There are no tables in protobuf.
             (
-                &format!("{PROTOBUF};as=Table;g=meta.k8s.io;v=v1,application/json;as=Table;g=meta.k8s.io;v=v1"),
+                &format!(
+                    "{PROTOBUF};as=Table;g=meta.k8s.io;v=v1,application/json;as=Table;g=meta.k8s.io;v=v1"
+                ),
                 Encoding::Json,
             ),
         ] {

@@ -138,7 +138,12 @@ impl Reply {
             Encoding::Protobuf => (protobuf::write(&bytes), PROTOBUF),
             _ => {
                 let document = serde_json::from_slice(&bytes);
-                (document.ok().map(|document| yaml::to_yaml(&document).into()), YAML)
+                (
+                    document
+                        .ok()
+                        .map(|document| yaml::to_yaml(&document).into()),
+                    YAML,
+                )
             }
         };
         let Some(written) = written else {

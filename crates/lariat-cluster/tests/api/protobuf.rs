@@ -52,21 +52,29 @@ async fn answers_are_in_protobuf_where_it_is_preferred() {
     let message = [field(1, &field(1, b"a")), data].concat();
     let config_map = body("v1", "ConfigMap", &message);
     let headers = [("content-type", MEDIA), ("accept", MEDIA)];
-    let answer = bench.ask(Method::POST, CONFIG_MAPS, &headers, config_map).await;
+    let answer = bench
+        .ask(Method::POST, CONFIG_MAPS, &headers, config_map)
+        .await;
     assert_eq!(answer.code, 201, "{}", answer.text);
     assert_eq!(read(&answer)["data"], json!({"key": "value"}));
     let one = format!("{CONFIG_MAPS}/a");
     let scale = "/apis/apps/v1/namespaces/default/deployments/d/scale";
     let pods = "/api/v1/namespaces/default/pods";
-    let spec = json!({"containers": [{"name": "c", "image": "i", "ports": [{"containerPort": 80}]}]});
-    bench.post(pods, &json!({"metadata": {"name": "p"}, "spec": spec})).await;
+    let spec =
+        json!({"containers": [{"name": "c", "image": "i", "ports": [{"containerPort": 80}]}]});
+    bench
+        .post(pods, &json!({"metadata": {"name": "p"}, "spec": spec}))
+        .await;
     let labels = json!({"a": "b"});
     let template = json!({"metadata": {"labels": labels}, "spec": spec});
     let spec = json!({"selector": {"matchLabels": labels}, "template": template});
     let deployment = json!({"metadata": {"name": "d"}, "spec": spec});
     bench.post(DEPLOYMENTS, &deployment).await;
     let only = |kind: &str| format!("{MEDIA};as={kind};g=meta.k8s.io;v=v1");
-    let (metadata, list) = (only("PartialObjectMetadata"), only("PartialObjectMetadataList"));
+    let (metadata, list) = (
+        only("PartialObjectMetadata"),
+        only("PartialObjectMetadataList"),
+    );
     for (path, accept) in [
         (&*one, MEDIA),
         (&one, &format!("{MEDIA},application/json")),
@@ -82,7 +90,9 @@ async fn answers_are_in_protobuf_where_it_is_preferred() {
         ("/api/v1/pods/none", MEDIA),
         (&format!("{CONFIG_MAPS}/none"), MEDIA),
     ] {
-        let answer = bench.ask(Method::GET, path, &[("accept", accept)], "").await;
+        let answer = bench
+            .ask(Method::GET, path, &[("accept", accept)], "")
+            .await;
         let json = accept.replace(MEDIA, "application/json");
         let same = bench.ask(Method::GET, path, &[("accept", &json)], "").await;
         assert_eq!(answer.code, same.code, "{path}");
@@ -120,7 +130,10 @@ async fn events_are_behind_their_lengths() {
         assert_eq!(usize::try_from(length).unwrap(), message.len());
         let at = message.windows(4).position(|bytes| bytes == b"k8s\0");
         let (event, object) = message.split_at(at.expect("the object has an envelope"));
-        (String::from_utf8_lossy(event).into_owned(), read_body(object))
+        (
+            String::from_utf8_lossy(event).into_owned(),
+            read_body(object),
+        )
     };
     let (kind, object) = event().await;
     assert!(kind.contains("ADDED"), "{kind}");
@@ -140,14 +153,19 @@ async fn events_are_behind_their_lengths() {
     }
     let mut watch = old.watch_with(&path, &[("accept", MEDIA)]).await;
     let frame = watch.frame().await;
-    let status = frame.windows(4).position(|bytes| bytes == b"k8s\0").unwrap();
+    let status = frame
+        .windows(4)
+        .position(|bytes| bytes == b"k8s\0")
+        .unwrap();
     assert_eq!(read_body(&frame[status..])["code"], 410);
 }
 
 #[tokio::test(start_paused = true)]
 async fn what_there_is_not_in_protobuf_is_not_acceptable_or_comes_in_json() {
     let bench = Bench::new().await;
-    bench.define(&definition("widgets", "Widget", "Namespaced")).await;
+    bench
+        .define(&definition("widgets", "Widget", "Namespaced"))
+        .await;
     let table = "as=Table;g=meta.k8s.io;v=v1";
     let both = format!("{MEDIA};{table},application/json;{table}");
     for (path, accept, code, available) in [
@@ -156,7 +174,9 @@ async fn what_there_is_not_in_protobuf_is_not_acceptable_or_comes_in_json() {
         (WIDGETS, &format!("{MEDIA}, */*"), 200, "WidgetList"),
         (CONFIG_MAPS, &both, 200, "Table"),
     ] {
-        let answer = bench.ask(Method::GET, path, &[("accept", accept)], "").await;
+        let answer = bench
+            .ask(Method::GET, path, &[("accept", accept)], "")
+            .await;
         assert_eq!(answer.code, code, "{}", answer.text);
         let json = answer.json();
         let text = json["message"].as_str().or(json["kind"].as_str());

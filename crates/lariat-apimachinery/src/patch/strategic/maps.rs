@@ -115,7 +115,9 @@ pub(super) fn taken(value: Value) -> Option<Value> {
                     || name.starts_with(SET_ORDER);
                 !value.is_null() && !is_directive
             };
-            let members = object.into_iter().filter(|(name, value)| is_kept(name, value));
+            let members = object
+                .into_iter()
+                .filter(|(name, value)| is_kept(name, value));
             let kept = members.filter_map(|(name, value)| Some((name, taken(value)?)));
             Value::Object(kept.collect())
         }
