@@ -56,6 +56,7 @@ pub fn fill(resource: &Resource, object: &mut Object) {
         ("storage.k8s.io", "StorageClass") => others::storage_class(object),
         ("storage.k8s.io", "CSIDriver") => others::driver(object),
         ("scheduling.k8s.io", "PriorityClass") => others::priority_class(object),
+        ("apiregistration.k8s.io", "APIService") => others::api_service(object),
         ("admissionregistration.k8s.io", kind) => admission::fill(kind, object),
         _ => {}
     }

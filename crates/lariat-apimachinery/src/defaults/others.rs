@@ -109,6 +109,13 @@ pub(super) fn driver(object: &mut Object) {
     set(spec, "seLinuxMount", false);
 }
 
+pub(super) fn api_service(object: &mut Object) {
+    let service = inner(object, "spec").and_then(|spec| inner(spec, "service"));
+    if let Some(service) = service {
+        set(service, "port", 443);
+    }
+}
+
 pub(super) fn flow_schema(object: &mut Object) {
     if let Some(spec) = made(object, "spec") {
         set(spec, "matchingPrecedence", 1000);

@@ -378,7 +378,16 @@ impl Look<'_> {
         self.write(Part::Main, object);
     }
 
-    fn write(&self, part: Part, object: Object) {
+    fn write(&self, part: Part, mut object: Object) {
+        strategy::complete(self.resource, &mut object);
+        verbs::account_as(
+            self.server,
+            self.resource,
+            part,
+            "kube-apiserver",
+            Some(&self.object),
+            &mut object,
+        );
         match strategy::replacement(self.resource, part, &self.object, object) {
             Ok(Replacement::Unchanged) => {}
             // If another client was faster, the next look sees it.

@@ -3,7 +3,7 @@
 use lariat_apimachinery::cause::StatusCause;
 use lariat_apimachinery::kinds::Resource;
 use lariat_apimachinery::object::Object;
-use lariat_apimachinery::{defaults, schema};
+use lariat_apimachinery::{crd, defaults, schema};
 use serde_json::Value;
 
 use crate::status::ApiError;
@@ -90,10 +90,11 @@ pub(super) fn read(resource: &Resource, object: &mut Object) -> Result<Vec<Strin
     }
     let unknown = schema::decode(resource.types().root(), object)?;
     // Their schemas hold values of any type, which Go reads and writes again, as it does no others.
-    if resource.kind == "CustomResourceDefinition"
-        && let Some(spec) = object.get_mut("spec")
-    {
-        schema::write_whole_numbers(spec);
+    if resource.kind == "CustomResourceDefinition" {
+        if let Some(spec) = object.get_mut("spec") {
+            schema::write_whole_numbers(spec);
+        }
+        crd::set_defaults(object);
     }
     defaults::fill(resource, object);
     schema::fill_zeros(resource.types().root(), object);

@@ -147,7 +147,7 @@ pub(super) fn prepare_job(object: &mut Object) {
     };
     let template = &mut spec["template"]["metadata"]["labels"];
     // A Job without labels has those of its Pods, which in Go are one map.
-    let is_shared = own.is_some() && own.as_ref() == Some(template);
+    let is_shared = own.unwrap_or_default() == *template;
     if !template.is_object() {
         *template = json!({});
     }
