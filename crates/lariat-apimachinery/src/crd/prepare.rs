@@ -50,6 +50,13 @@ pub fn set_defaults(object: &mut Object) {
         return;
     };
     set_default(spec, "conversion", || json!({"strategy": "None"}));
+    let service = ["conversion", "webhook", "clientConfig", "service"];
+    let service = service.iter().try_fold(&mut *spec, |object, member| {
+        object.get_mut(*member)?.as_object_mut()
+    });
+    if let Some(service) = service {
+        set_default(service, "port", || 443.into());
+    }
     if let Some(Value::Object(names)) = spec.get_mut("names") {
         let kind = names
             .get("kind")

@@ -103,11 +103,14 @@ mod tests {
     use lariat_apimachinery::schema::describe::{self, Describer};
 
     use super::*;
-    use crate::store::Store;
+    use crate::store::{Retention, Store};
 
     #[test]
     fn every_built_in_kind_is_described() {
-        let store = Store::new(1);
+        let store = Store::new(Retention {
+            changes: 1,
+            bytes: 0,
+        });
         let catalog = Kinds::new(|name| store.table(name)).catalog();
         let mut describer = Describer::new();
         for resource in catalog.all() {

@@ -3,7 +3,7 @@ use serde_json::{Value, json};
 
 use super::schemas::definition;
 use super::{document, protobuf};
-use crate::store::Store;
+use crate::store::{Retention, Store};
 
 /// A field of a message: its number, and its payload if that is not a number.
 type Field<'a> = (u64, &'a [u8]);
@@ -64,7 +64,10 @@ fn check_text(message: &[u8], path: &[(u64, &str)], expected: &[&str]) {
 
 #[test]
 fn the_message_has_what_clients_look_for() {
-    let store = Store::new(1);
+    let store = Store::new(Retention {
+        changes: 1,
+        bytes: 0,
+    });
     let catalog = Kinds::new(|name| store.table(name)).catalog();
     let document = document::write(&catalog);
     let message = protobuf::encode(&document);
@@ -108,7 +111,10 @@ fn the_message_has_what_clients_look_for() {
 
 #[test]
 fn every_reference_is_to_a_definition_or_a_parameter() {
-    let store = Store::new(1);
+    let store = Store::new(Retention {
+        changes: 1,
+        bytes: 0,
+    });
     let catalog = Kinds::new(|name| store.table(name)).catalog();
     let document = document::write(&catalog);
     let text = document.to_string();
