@@ -61,10 +61,8 @@ fn check_status(status: &Field<'_>, causes: &mut Causes) {
     let count = |member: &str| status.int_of(member).unwrap_or(0);
     for member in ["fullyLabeledReplicas", "readyReplicas", "availableReplicas"] {
         if count(member) > count("replicas") {
-            causes.invalid(
-                &status.get(member),
-                "cannot be greater than status.replicas",
-            );
+            let detail = "cannot be greater than status.replicas";
+            causes.invalid_as(&status.get(member), count(member), detail);
         }
     }
     if count("availableReplicas") > count("readyReplicas") {

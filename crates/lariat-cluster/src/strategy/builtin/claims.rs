@@ -13,17 +13,29 @@ use super::parts::{at, is_void};
 pub(in crate::strategy) fn prepare(object: &mut Object, old: Option<&Object>) {
     let was_used = old.is_some_and(|old| {
         let members = ["dataSource", "dataSourceRef"].iter();
-        members.into_iter().any(|member| !is_void(at(old, &["spec", member])))
+        members
+            .into_iter()
+            .any(|member| !is_void(at(old, &["spec", member])))
     });
     let Some(spec) = object.get_mut("spec").and_then(Value::as_object_mut) else {
         return;
     };
-    if !was_used && spec.get("dataSource").is_some_and(|source| !is_known(source)) {
+    // Data of other namespaces is for a feature that is off.
+    let reference_was_used = old.is_some_and(|old| !is_void(at(old, &["spec", "dataSourceRef"])));
+    let elsewhere = spec
+        .get("dataSourceRef")
+        .and_then(|reference| reference.get("namespace"));
+    if !reference_was_used && !is_void(elsewhere) {
+        spec.remove("dataSourceRef");
+    }
+    if !was_used
+        && spec
+            .get("dataSource")
+            .is_some_and(|source| !is_known(source))
+    {
         spec.remove("dataSource");
     }
-    let copied = |source: &Value| {
-        json!({"kind": source["kind"], "name": source["name"], "apiGroup": source["apiGroup"]})
-    };
+    let copied = |source: &Value| json!({"kind": source["kind"], "name": source["name"], "apiGroup": source["apiGroup"]});
     match (spec.get("dataSource"), spec.get("dataSourceRef")) {
         (Some(source), None) => {
             let reference = copied(source);
