@@ -117,7 +117,9 @@ pub(crate) fn check_ephemeral(at: &Field<'_>, causes: &mut Causes) {
         let allowed = matches!(member.as_str(), "annotations" | "labels");
         let allowed = allowed || !metadata.has(member);
         if !allowed {
-            causes.forbidden(&metadata.get(member), "cannot be set");
+            // Go's name of the member, with a small letter.
+            let shown = if member == "uid" { "uID" } else { member.as_str() };
+            causes.forbidden(&metadata.get(shown), "cannot be set");
         }
     }
     check_spec(&template.get("spec"), Options::default(), causes);
