@@ -110,6 +110,7 @@ fn check_owners(owners: &Field<'_>, causes: &mut Causes) {
 fn check_owner(owner: &Field<'_>, causes: &mut Causes) {
     let api_version = owner.text_of("apiVersion");
     let (group, version) = match api_version.split_once('/') {
+        Some((_, version)) if version.contains('/') => ("", ""),
         Some((group, version)) => (group, version),
         None => ("", api_version),
     };
