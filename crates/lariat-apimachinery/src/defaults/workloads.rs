@@ -80,10 +80,10 @@ pub(super) fn stateful_set(object: &mut Object) {
         set(spec, "replicas", 1);
         set(spec, "podManagementPolicy", "OrderedReady");
         set(spec, "revisionHistoryLimit", 10);
-        if let Some(strategy) = made(spec, "updateStrategy") {
-            if !has(strategy, "type") || strategy.contains_key("rollingUpdate") {
-                rolling(strategy, &[("partition", json!(0))]);
-            }
+        if let Some(strategy) = made(spec, "updateStrategy")
+            && (!has(strategy, "type") || strategy.contains_key("rollingUpdate"))
+        {
+            rolling(strategy, &[("partition", json!(0))]);
         }
         if let Some(policy) = made(spec, "persistentVolumeClaimRetentionPolicy") {
             set(policy, "whenDeleted", "Retain");
