@@ -18,8 +18,13 @@ pub(super) fn drop_from_pod(spec: &mut Object) {
     });
     for containers in ["containers", "initContainers", "ephemeralContainers"] {
         each(spec, containers, |container| {
-            if let Some(lifecycle) = inner(container, "lifecycle") {
-                lifecycle.remove("stopSignal");
+            let lifecycle = inner(container, "lifecycle");
+            let dropped = lifecycle.and_then(|lifecycle| {
+                lifecycle.remove("stopSignal")?;
+                Some(lifecycle.is_empty())
+            });
+            if dropped == Some(true) {
+                container.remove("lifecycle");
             }
         });
     }

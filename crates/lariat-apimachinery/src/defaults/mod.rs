@@ -2,6 +2,7 @@
 //!
 //! Source: the `SetDefaults_…` functions of `k8s.io/kubernetes/pkg/apis`; no schema contains these defaults.
 
+mod addresses;
 mod admission;
 mod container;
 mod disabled;
@@ -22,7 +23,11 @@ pub use status::initial as initial_status;
 pub fn fill(resource: &Resource, object: &mut Object) {
     let Resource { group, kind, .. } = resource;
     match (group.as_str(), kind.as_str()) {
-        ("", "Pod") => pod::pod(object),
+        ("", "Node") => addresses::node(object),
+        ("", "Pod") => {
+            addresses::pod(object);
+            pod::pod(object);
+        }
         ("", "PodTemplate") => pod::template(object, "template"),
         ("", "ReplicationController") => workloads::replication_controller(object),
         ("", "Service") => network::service(object),

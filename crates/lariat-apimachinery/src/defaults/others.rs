@@ -35,8 +35,11 @@ pub(super) fn claim(object: &mut Object) {
     }
 }
 
-/// A namespace is labelled with its name, as soon as it has one.
+/// A namespace is active, and labelled with its name as soon as it has one.
 pub(super) fn namespace(object: &mut Object) {
+    if let Some(status) = made(object, "status") {
+        set(status, "phase", "Active");
+    }
     let name = metadata_text(object, "name").to_owned();
     if !name.is_empty()
         && let Some(labels) = made(metadata_mut(object), "labels")

@@ -45,12 +45,17 @@ pub(super) fn replica_set(object: &mut Object) {
 }
 
 pub(super) fn replication_controller(object: &mut Object) {
-    with_template(object, |spec| {
-        set(spec, "replicas", 1);
-        if let Some(labels) = labels_of_template(spec) {
-            set(spec, "selector", labels);
-        }
-    });
+    let Some(spec) = made(object, "spec") else {
+        return;
+    };
+    set(spec, "replicas", 1);
+    if let Some(labels) = labels_of_template(spec) {
+        set(spec, "selector", labels);
+    }
+    // A template is not made: in Go it may be missing.
+    if spec.get("template").is_some_and(Value::is_object) {
+        pod::template(spec, "template");
+    }
     label_as_template(object);
 }
 
@@ -75,10 +80,10 @@ pub(super) fn stateful_set(object: &mut Object) {
         set(spec, "replicas", 1);
         set(spec, "podManagementPolicy", "OrderedReady");
         set(spec, "revisionHistoryLimit", 10);
-        if let Some(strategy) = made(spec, "updateStrategy") {
-            if !has(strategy, "type") || strategy.contains_key("rollingUpdate") {
-                rolling(strategy, &[("partition", json!(0))]);
-            }
+        if let Some(strategy) = made(spec, "updateStrategy")
+            && (!has(strategy, "type") || strategy.contains_key("rollingUpdate"))
+        {
+            rolling(strategy, &[("partition", json!(0))]);
         }
         if let Some(policy) = made(spec, "persistentVolumeClaimRetentionPolicy") {
             set(policy, "whenDeleted", "Retain");

@@ -71,6 +71,7 @@ fn core() -> Vec<Row> {
             .put_creates(),
         ns("v1", "Event", "events")
             .short(&["ev"])
+            .names(NameRule::PathSegment)
             .put_creates()
             .fields(&CORE_EVENT_FIELDS),
         ns("v1", "LimitRange", "limitranges")

@@ -59,15 +59,17 @@ impl Causes {
         self.add("FieldValueDuplicate", at, message);
     }
 
-    /// Adds a value that is there twice, and says what is compared.
-    pub(crate) fn duplicate_because(
-        &mut self,
-        at: &Field<'_>,
-        shown: impl Into<Value>,
-        detail: &str,
-    ) {
-        let message = format!("Duplicate value: {}: {detail}", shown.into());
+    /// Adds a structure that is there twice, as Go shows it; the detail may be empty.
+    pub(crate) fn duplicate_struct(&mut self, at: &Field<'_>, shown: &str, detail: &str) {
+        let colon = if detail.is_empty() { "" } else { ": " };
+        let message = format!("Duplicate value: {shown}{colon}{detail}");
         self.add("FieldValueDuplicate", at, message);
+    }
+
+    /// Adds a structure that is not allowed, as Go shows it.
+    pub(crate) fn invalid_struct(&mut self, at: &Field<'_>, shown: &str, detail: &str) {
+        let message = format!("Invalid value: {shown}: {detail}");
+        self.add("FieldValueInvalid", at, message);
     }
 
     /// Adds a name of something that is not there.
@@ -197,9 +199,15 @@ impl Causes {
 
     /// Checks that a value is the same as it was.
     pub(crate) fn check_immutable(&mut self, at: &Field<'_>, old: &Field<'_>) {
-        if at.value() != old.value() {
-            self.invalid(at, "field is immutable");
+        if at.value() == old.value() {
+            return;
         }
+        let shown = match old.value() {
+            Value::String(_) if !at.is_set() => Value::from(""),
+            Value::Number(_) if !at.is_set() => Value::from(0),
+            _ => at.value().clone(),
+        };
+        self.invalid_as(at, shown, "field is immutable");
     }
 
     /// Checks that a list has at most so many items.

@@ -44,7 +44,7 @@ pub(crate) fn check_access_modes(modes: &Field<'_>, detail: &str, causes: &mut C
 
 const SPEC: Rules = &[
     ("storageClassName", Rule::Text(formats::dns_subdomain)),
-    ("volumeMode", Rule::MaybeOneOf(&["Block", "Filesystem"])),
+    ("volumeMode", Rule::SupportedIfSet(&["Block", "Filesystem"])),
 ];
 
 /// Checks the spec of a claim, or of a template of claims.
@@ -82,7 +82,16 @@ fn check_sources(spec: &Field<'_>, options: Options, causes: &mut Causes) {
             causes.check_format(&group, formats::dns_subdomain);
         }
     }
+    let namespace = reference.get("namespace");
+    if !namespace.is_void() {
+        causes.check_format(&namespace, formats::dns_label);
+    }
     if !source.is_set() || !reference.is_set() {
+        return;
+    }
+    if !namespace.is_void() {
+        let detail = "may not be specified when dataSourceRef.namespace is specified";
+        causes.invalid_as(spec, Object::new(), detail);
         return;
     }
     let same = ["apiGroup", "kind", "name"]
@@ -105,12 +114,12 @@ pub(crate) fn check_ephemeral(at: &Field<'_>, causes: &mut Causes) {
     labels::check_labels(&metadata.get("labels"), causes);
     let members = metadata.value().as_object();
     for member in members.into_iter().flatten().map(|(name, _)| name) {
-        let allowed = matches!(
-            member.as_str(),
-            "annotations" | "labels" | "creationTimestamp"
-        );
+        let allowed = matches!(member.as_str(), "annotations" | "labels");
+        let allowed = allowed || !metadata.has(member);
         if !allowed {
-            causes.forbidden(&metadata.get(member), "cannot be set");
+            // Go's name of the member, with a small letter.
+            let shown = if member == "uid" { "uID" } else { member.as_str() };
+            causes.forbidden(&metadata.get(shown), "cannot be set");
         }
     }
     check_spec(&template.get("spec"), Options::default(), causes);

@@ -21,17 +21,19 @@ pub fn validate_metadata(
 ) -> Vec<StatusCause> {
     let metadata = Field::of(object, "metadata");
     let mut causes = Causes::default();
-    if old.is_none() {
-        check_name(&metadata, resource.rules.names, &mut causes);
+    if old.is_none() || revalidates(resource) {
+        let needs_prefix = resource.kind != "ReplicationController";
+        check_name(&metadata, resource.rules.names, needs_prefix, &mut causes);
+    }
+    if old.is_some() {
+        let prefix = metadata.get("generateName");
+        causes.check_format(&prefix, formats::path_segment_prefix);
     }
     labels::check_labels(&metadata.get("labels"), &mut causes);
     labels::check_annotations(&metadata.get("annotations"), &mut causes);
     check_owners(&metadata.get("ownerReferences"), &mut causes);
     let finalizers = metadata.get("finalizers");
-    let kept = old.is_some() && !revalidates(resource);
-    if !kept {
-        check_finalizers(&finalizers, &mut causes);
-    }
+    check_finalizers(&finalizers, &mut causes);
     // Servers of their own check only the rules above.
     let foreign = ["apiextensions.k8s.io", "apiregistration.k8s.io"];
     if !resource.rules.custom && !foreign.contains(&resource.group.as_str()) {
@@ -44,6 +46,9 @@ pub fn validate_metadata(
 fn revalidates(resource: &Resource) -> bool {
     let kinds = [
         "ConfigMap",
+        "LimitRange",
+        "Namespace",
+        "Node",
         "Secret",
         "ServiceAccount",
         "Endpoints",
@@ -54,9 +59,10 @@ fn revalidates(resource: &Resource) -> bool {
     resource.group.is_empty() && kinds.contains(&resource.kind.as_str())
 }
 
-fn check_name(metadata: &Field<'_>, rule: NameRule, causes: &mut Causes) {
+/// Checks a name, and the beginning that it may have been generated from.
+fn check_name(metadata: &Field<'_>, rule: NameRule, needs_prefix: bool, causes: &mut Causes) {
     let (name, prefix) = (metadata.get("name"), metadata.get("generateName"));
-    if !prefix.is_void() {
+    if needs_prefix && !prefix.is_void() {
         let text = prefix.text();
         let broken = match rule {
             NameRule::PathSegment => formats::path_segment_prefix(text),
@@ -104,6 +110,7 @@ fn check_owners(owners: &Field<'_>, causes: &mut Causes) {
 fn check_owner(owner: &Field<'_>, causes: &mut Causes) {
     let api_version = owner.text_of("apiVersion");
     let (group, version) = match api_version.split_once('/') {
+        Some((_, version)) if version.contains('/') => ("", ""),
         Some((group, version)) => (group, version),
         None => ("", api_version),
     };

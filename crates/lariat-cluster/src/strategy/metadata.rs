@@ -60,10 +60,7 @@ pub(super) fn keep_metadata(old: &Object, metadata: &mut Object) {
         .get("metadata")
         .and_then(Value::as_object)
         .unwrap_or(&empty);
-    for member in SERVER_METADATA
-        .iter()
-        .chain(&["name", "namespace", "generateName"])
-    {
+    for member in SERVER_METADATA.iter().chain(&["name", "namespace"]) {
         copy_member(kept, metadata, member);
     }
     tidy(metadata);

@@ -152,8 +152,11 @@ fn check_finalizers(resource: &Resource, old: &Object, new: &Object) -> Result<(
     if late.is_empty() {
         return Ok(());
     }
+    let late: Vec<String> = late.iter().map(|name| format!("{name:?}")).collect();
     let message = format!(
-        "no new finalizers can be added if the object is being deleted, found new finalizers {late:?}"
+        "no new finalizers can be added if the object is being deleted, found new finalizers \
+         []string{{{}}}",
+        late.join(", ")
     );
     let cause = StatusCause::forbidden("metadata.finalizers", &message);
     Err(ApiError::invalid(

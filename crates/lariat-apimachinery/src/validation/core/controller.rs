@@ -61,14 +61,36 @@ fn check_status(status: &Field<'_>, causes: &mut Causes) {
     let count = |member: &str| status.int_of(member).unwrap_or(0);
     for member in ["fullyLabeledReplicas", "readyReplicas", "availableReplicas"] {
         if count(member) > count("replicas") {
-            causes.invalid(
-                &status.get(member),
-                "cannot be greater than status.replicas",
-            );
+            let detail = "cannot be greater than status.replicas";
+            causes.invalid_as(&status.get(member), count(member), detail);
         }
     }
     if count("availableReplicas") > count("readyReplicas") {
         let detail = "cannot be greater than readyReplicas";
         causes.invalid(&status.get("availableReplicas"), detail);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use crate::validation::Part;
+    use crate::validation::testing::check_part;
+
+    #[test]
+    fn a_status_counts_no_more_replicas_than_there_are() {
+        let status =
+            json!({"status": {"replicas": 1, "readyReplicas": 2, "observedGeneration": -1}});
+        let old = json!({});
+        check_part(
+            ("v1", "ReplicationController", Part::Status),
+            &old,
+            status,
+            &[
+                "status.observedGeneration: Invalid value: -1: must be greater than or equal to 0",
+                "status.readyReplicas: Invalid value: 2: cannot be greater than status.replicas",
+            ],
+        );
     }
 }

@@ -4,12 +4,11 @@ use std::collections::HashSet;
 
 use crate::validation::addresses;
 use crate::validation::causes::Causes;
-use crate::validation::context::Context;
+use crate::validation::context::{Context, Part};
 use crate::validation::field::Field;
 use crate::validation::formats;
 use crate::validation::pod::check_effect;
 use crate::validation::resources;
-use crate::validation::rule::{self, Rule, Rules};
 
 pub(in crate::validation) fn node(context: &Context<'_>, causes: &mut Causes) {
     let (metadata, spec, status) = (
@@ -25,13 +24,12 @@ pub(in crate::validation) fn node(context: &Context<'_>, causes: &mut Causes) {
         }
     }
     check_features(&status.get("declaredFeatures"), causes);
-    match context.old("spec") {
-        None => check_networks(&spec.get("podCIDRs"), causes),
-        Some(old) => {
-            check_addresses(&status.get("addresses"), causes);
-            check_fixed(&spec, &old, causes);
-            check_config(&spec, &status, causes);
-        }
+    if context.part == Part::Main {
+        check_networks(&spec.get("podCIDRs"), causes);
+    }
+    if let Some(old) = context.old("spec") {
+        check_addresses(&status.get("addresses"), causes);
+        check_fixed(&spec, &old, causes);
     }
 }
 
@@ -48,7 +46,14 @@ fn check_taints(taints: &Field<'_>, causes: &mut Causes) {
         check_effect(&taint.get("effect"), causes);
         if !seen.insert((taint.text_of("key"), taint.text_of("effect"))) {
             let detail = "taints must be unique by key and effect pair";
-            causes.duplicate_because(&taint, taint.value().clone(), detail);
+            let shown = format!(
+                "{{\"Key\":{:?},\"Value\":{:?},\"Effect\":{:?},\"TimeAdded\":{}}}",
+                taint.text_of("key"),
+                taint.text_of("value"),
+                taint.text_of("effect"),
+                taint.member("timeAdded")
+            );
+            causes.duplicate_struct(&taint, &shown, detail);
         }
     }
 }
@@ -132,48 +137,4 @@ fn check_fixed(spec: &Field<'_>, old: &Field<'_>, causes: &mut Causes) {
     if spec.text_of("externalID") != old.text_of("externalID") {
         causes.forbidden(&spec.get("externalID"), "may not be updated");
     }
-}
-
-const SOURCE: Rules = &[
-    ("namespace", Rule::Name(formats::dns_label)),
-    ("name", Rule::Name(formats::dns_subdomain)),
-    ("kubeletConfigKey", Rule::Name(formats::config_key)),
-];
-
-/// Checks where a node once took its configuration from.
-fn check_config(spec: &Field<'_>, status: &Field<'_>, causes: &mut Causes) {
-    let source = spec.get("configSource");
-    if source.is_set() {
-        check_source(&source, causes, |map, causes| {
-            for member in ["uid", "resourceVersion"] {
-                if !map.get(member).is_void() {
-                    let detail = format!("{member} must not be set in spec");
-                    causes.forbidden(&map.get(member), &detail);
-                }
-            }
-        });
-    }
-    for state in ["assigned", "active", "lastKnownGood"] {
-        let source = status.get("config").get(state);
-        if source.is_set() {
-            check_source(&source, causes, |map, causes| {
-                rule::check(map, &[("uid resourceVersion", Rule::Given)], causes);
-            });
-        }
-    }
-}
-
-fn check_source(
-    source: &Field<'_>,
-    causes: &mut Causes,
-    check_version: impl Fn(&Field<'_>, &mut Causes),
-) {
-    let map = source.get("configMap");
-    if !map.is_set() {
-        let detail = "exactly one reference subfield must be non-nil";
-        causes.invalid(source, detail);
-        return;
-    }
-    check_version(&map, causes);
-    rule::check(&map, SOURCE, causes);
 }

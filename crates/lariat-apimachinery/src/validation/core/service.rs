@@ -100,21 +100,18 @@ fn check_ports(spec: &Field<'_>, causes: &mut Causes) {
             causes.duplicate(&at);
         }
         if !ports.insert((protocol, port.int_of("port").unwrap_or(0))) {
-            causes.duplicate_as(&port, shown(&port));
+            causes.duplicate_struct(&port, &shown(&port), "");
         }
     }
 }
 
 /// Returns a port as Go shows one that has only a number and a protocol.
-fn shown(port: &Field<'_>) -> serde_json::Value {
-    serde_json::json!({
-        "Name": "",
-        "Protocol": port.member("protocol"),
-        "AppProtocol": null,
-        "Port": port.int_of("port").unwrap_or(0),
-        "TargetPort": 0,
-        "NodePort": 0,
-    })
+fn shown(port: &Field<'_>) -> String {
+    format!(
+        "{{\"Name\":\"\",\"Protocol\":{:?},\"AppProtocol\":null,\"Port\":{},\"TargetPort\":0,\"NodePort\":0}}",
+        port.text_of("protocol"),
+        port.int_of("port").unwrap_or(0)
+    )
 }
 
 fn check_affinity(spec: &Field<'_>, causes: &mut Causes) {

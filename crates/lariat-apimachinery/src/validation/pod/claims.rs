@@ -23,17 +23,21 @@ pub(super) fn check_claims(claims: &Field<'_>, causes: &mut Causes) {
             }
         }
         let given = claim.given(&["resourceClaimName", "resourceClaimTemplateName"]);
-        match given.len() {
-            0 => causes.invalid(
-                &claim,
-                "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`",
-            ),
-            1 => {}
-            _ => causes.invalid(
-                &claim,
-                "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be \
-                 specified",
-            ),
+        let detail = match given.len() {
+            0 => "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`",
+            1 => "",
+            _ => {
+                "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified"
+            }
+        };
+        if !detail.is_empty() {
+            let shown = format!(
+                "{{\"Name\":{:?},\"ResourceClaimName\":{},\"ResourceClaimTemplateName\":{}}}",
+                name.text(),
+                claim.member("resourceClaimName"),
+                claim.member("resourceClaimTemplateName")
+            );
+            causes.invalid_struct(&claim, &shown, detail);
         }
         for member in given {
             causes.check_format(&claim.get(member), formats::dns_subdomain);

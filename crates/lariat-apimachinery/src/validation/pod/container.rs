@@ -146,7 +146,13 @@ fn check_resize_policy(container: &Field<'_>, pod: &Surroundings<'_>, causes: &m
 const NEEDS_ALWAYS: &str = "may not be set for init containers without restartPolicy=Always";
 
 fn check_init(container: &Field<'_>, pod: &Surroundings<'_>, causes: &mut Causes) {
-    check_restart(container, causes);
+    let policy = container.get("restartPolicy");
+    if policy.is_set() {
+        check_restart(container, causes);
+    } else if !container.get("restartPolicyRules").is_void() {
+        let detail = "must specify restartPolicy when restart rules are used";
+        causes.required(&policy, detail);
+    }
     let sidecar = container.text_of("restartPolicy") == "Always";
     if sidecar {
         handlers::check(container, &pod.spec, causes);
@@ -174,16 +180,13 @@ fn check_init(container: &Field<'_>, pod: &Surroundings<'_>, causes: &mut Causes
 
 /// Checks when a container is restarted on its own.
 fn check_restart(container: &Field<'_>, causes: &mut Causes) {
-    let (policy, rules) = (
-        container.get("restartPolicy"),
-        container.get("restartPolicyRules"),
-    );
+    let policy = container.get("restartPolicy");
+    let rules = container.get("restartPolicyRules");
     if policy.is_set() {
         causes.check_supported(&policy, &["Always", "Never", "OnFailure"]);
     } else if !rules.is_void() {
         let detail = "must specify restartPolicy when restart rules are used";
         causes.required(&policy, detail);
-        return;
     }
     causes.check_count(&rules, 20);
     for rule in rules.items() {

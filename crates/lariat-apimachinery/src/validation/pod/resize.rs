@@ -161,7 +161,10 @@ fn others(resources: &Field<'_>) -> Object {
 fn container_fixed(container: &Field<'_>) -> (Object, Object) {
     let mut kept = container.value().as_object().cloned().unwrap_or_default();
     kept.remove("resources");
-    (kept, others(&container.get("resources")))
+    let mut others = others(&container.get("resources"));
+    // In Go they are lost in the comparison.
+    others.remove("claims");
+    (kept, others)
 }
 
 fn fixed(spec: &Field<'_>) -> (Object, Object) {

@@ -40,6 +40,7 @@ pub(super) fn check(context: &Context<'_>, causes: &mut Causes) {
         check_allocated(&states, containers, &spec, causes);
     }
     check_claims(&status.get("resourceClaimStatuses"), &spec, causes);
+    check_extended(&status.get("extendedResourceClaimStatus"), &spec, causes);
     check_addresses(&status, &old, causes);
 }
 
@@ -214,6 +215,43 @@ fn check_claims(statuses: &Field<'_>, spec: &Field<'_>, causes: &mut Causes) {
             causes.check_format(&claim, formats::dns_subdomain);
         }
     }
+}
+
+/// Checks which requests of a claim the extended resources of containers became.
+fn check_extended(status: &Field<'_>, spec: &Field<'_>, causes: &mut Causes) {
+    if !status.is_set() {
+        return;
+    }
+    let mappings = status.get("requestMappings");
+    causes.check_given(&mappings, "at least one request mapping is required");
+    let mut seen = HashSet::new();
+    for mapping in mappings.items() {
+        let (container, resource) = (mapping.get("containerName"), mapping.get("resourceName"));
+        let request = mapping.get("requestName");
+        let lists = ["initContainers", "containers"].map(|list| spec.get(list));
+        let mut all = lists.iter().flat_map(Field::items);
+        match all.find(|each| each.text_of("name") == container.text()) {
+            None => {
+                let detail = "must match the name of an entry in spec.initContainers.name or \
+                    spec.containers.name";
+                causes.invalid_as(&container, container.text(), detail);
+            }
+            Some(found) if !found.get("resources").get("requests").has(resource.text()) => {
+                let detail = "must match the extended resource name of an entry in \
+                    spec.initContainers.resources.requests or spec.containers.resources.requests";
+                causes.invalid_as(&resource, resource.text(), detail);
+            }
+            Some(_) => {}
+        }
+        let shown = status.get("requestName").with(request.value());
+        causes.check_format(&shown, formats::dns_label);
+        if !seen.insert((container.text(), resource.text(), request.text())) {
+            for at in [&container, &resource, &request] {
+                causes.duplicate_as(at, at.text());
+            }
+        }
+    }
+    causes.check_name(&status.get("resourceClaimName"), formats::dns_subdomain);
 }
 
 fn check_addresses(status: &Field<'_>, old: &Field<'_>, causes: &mut Causes) {

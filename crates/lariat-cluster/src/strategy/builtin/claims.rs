@@ -20,11 +20,19 @@ pub(in crate::strategy) fn prepare(object: &mut Object, old: Option<&Object>) {
     let Some(spec) = object.get_mut("spec").and_then(Value::as_object_mut) else {
         return;
     };
-    if !was_used
-        && spec
-            .get("dataSource")
-            .is_some_and(|source| !is_known(source))
-    {
+    // Data of other namespaces is for a feature that is off.
+    let reference_was_used = old.is_some_and(|old| !is_void(at(old, &["spec", "dataSourceRef"])));
+    let elsewhere = spec
+        .get("dataSourceRef")
+        .and_then(|reference| reference.get("namespace"));
+    if !reference_was_used && !is_void(elsewhere) {
+        spec.remove("dataSourceRef");
+    }
+    let alone = is_void(spec.get("dataSourceRef"));
+    let unknown = spec
+        .get("dataSource")
+        .is_some_and(|source| !is_known(source));
+    if !was_used && alone && unknown {
         spec.remove("dataSource");
     }
     let copied = |source: &Value| json!({"kind": source["kind"], "name": source["name"], "apiGroup": source["apiGroup"]});

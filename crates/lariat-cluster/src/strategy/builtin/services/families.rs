@@ -76,7 +76,7 @@ fn is_free(object: &Object) -> bool {
 }
 
 fn set_policy(old: Option<&Object>, object: &mut Object) {
-    if !is_void(at(object, &["spec", "ipFamilyPolicy"])) {
+    if at(object, &["spec", "ipFamilyPolicy"]).is_some_and(|policy| !policy.is_null()) {
         return;
     }
     let chosen = match old.map(policy) {
