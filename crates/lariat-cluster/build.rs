@@ -93,7 +93,7 @@ mod descriptions {
     fn add_others(generator: &mut SchemaGenerator) {
         add! { generator,
             apimachinery::pkg::apis::meta::v1: APIGroup APIGroupList APIResourceList APIVersions DeleteOptions ListMeta
-                Patch Status WatchEvent;
+                Patch Status;
             apimachinery::pkg::version: Info;
         }
     }

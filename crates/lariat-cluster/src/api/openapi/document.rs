@@ -82,25 +82,32 @@ fn version_of(path: &str) -> Option<(&str, &str)> {
 
 fn write(catalog: &Catalog, group: &str, version: &str) -> Value {
     let (mut paths, mut schemas) = (Map::new(), SchemasOf::default());
+    let mut info = info();
     for resource in catalog.resources(group, version) {
+        if resource.rules.custom {
+            info = json!({"title": "Kubernetes CRD Swagger", "version": "v0.1.0"});
+        }
         for path in paths_of(resource, true) {
             paths.insert(path.path.clone(), paths::describe(&path));
         }
         schemas.add(resource);
     }
-    frame(paths, schemas.finish())
+    frame(&info, paths, schemas.finish())
 }
 
 /// Puts paths and schemas into a document.
-pub(super) fn frame(paths: Map<String, Value>, schemas: Map<String, Value>) -> Value {
+pub(super) fn frame(info: &Value, paths: Map<String, Value>, schemas: Map<String, Value>) -> Value {
     let token = json!({
         "type": "apiKey", "description": "Bearer Token authentication",
         "name": "authorization", "in": "header",
     });
-    json!({
-        "openapi": "3.0.0", "info": info(), "paths": paths,
-        "components": {"schemas": schemas, "securitySchemes": {"BearerToken": token}},
-    })
+    let mut document = json!({
+        "openapi": "3.0.0", "info": info,
+        "components": {"securitySchemes": {"BearerToken": token}},
+    });
+    document["paths"] = paths.into();
+    document["components"]["schemas"] = schemas.into();
+    document
 }
 
 pub(super) fn info() -> Value {

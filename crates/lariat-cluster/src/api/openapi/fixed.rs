@@ -4,7 +4,7 @@ use lariat_apimachinery::kinds::Catalog;
 use lariat_apimachinery::schema::describe::Describer;
 use serde_json::{Map, Value};
 
-use super::document::frame;
+use super::document::{frame, info};
 use super::names::{camel_case, shared_name};
 use super::operations::{Operation, Path, Sends};
 use super::paths;
@@ -37,7 +37,7 @@ pub(super) fn document(path: &str) -> Value {
     descriptions::add(&mut schemas);
     let mut paths = Map::new();
     paths.insert(found.path.clone(), paths::describe(&found));
-    frame(paths, schemas)
+    frame(&info(), paths, schemas)
 }
 
 /// Returns all paths, and the types of their answers.

@@ -215,7 +215,7 @@ impl Maker<'_> {
         let kind = &self.resource.kind;
         let of = part.map(|part| format!(" {part} of")).unwrap_or_default();
         let (verb, text) = match method {
-            "post" => ("create", format!("create{of} {} {kind}", article(kind))),
+            "post" => ("create", format!("create{of}{}{kind}", article(kind))),
             "put" => ("replace", format!("replace{of} the specified {kind}")),
             "patch" => (
                 "patch",
@@ -254,7 +254,7 @@ impl Maker<'_> {
 
     fn delete(self) -> Operation {
         let (resource, kind) = (self.resource, &self.resource.kind);
-        let text = format!("delete {} {kind}", article(kind));
+        let text = format!("delete{}{kind}", article(kind));
         let operation = self.operation(("delete", "delete"), "delete", "", text);
         Operation {
             answers: if resource.rules.delete_answers_object {
@@ -346,11 +346,14 @@ fn api_version(group: &str, version: &str) -> String {
     }
 }
 
+/// Returns the article of a kind, between spaces; plurals have none.
 fn article(kind: &str) -> &'static str {
-    if kind.starts_with(['A', 'E', 'I', 'O', 'U']) {
-        "an"
+    if kind.ends_with('s') && !kind.ends_with("ss") {
+        " "
+    } else if kind.starts_with(['A', 'E', 'I', 'O', 'U']) {
+        " an "
     } else {
-        "a"
+        " a "
     }
 }
 

@@ -54,9 +54,11 @@ pub(super) fn write(catalog: &Catalog) -> Value {
         "type": "apiKey", "description": "Bearer Token authentication",
         "name": "authorization", "in": "header",
     });
-    json!({
-        "swagger": "2.0", "info": info(), "paths": paths, "definitions": definitions,
-        "parameters": paths::parameters(), "securityDefinitions": {"BearerToken": token},
-        "security": [{"BearerToken": []}],
-    })
+    let mut document = json!({
+        "swagger": "2.0", "info": info(), "parameters": paths::parameters(),
+        "securityDefinitions": {"BearerToken": token}, "security": [{"BearerToken": []}],
+    });
+    document["paths"] = paths.into();
+    document["definitions"] = definitions.into();
+    document
 }

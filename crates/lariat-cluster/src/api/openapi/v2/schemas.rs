@@ -59,6 +59,10 @@ fn converted(schema: Value) -> Value {
         schema.remove("items");
         schema.remove("properties");
     }
+    if open {
+        // They are added to the objects within an object, but not where all members are allowed.
+        require(&mut schema, |name| name != "kind" && name != "apiVersion");
+    }
     let kind = schema
         .get("type")
         .and_then(Value::as_str)
@@ -85,8 +89,13 @@ fn convert_inner(schema: &mut Map<String, Value>) {
     for property in properties.values_mut() {
         *property = converted(property.take());
     }
+    require(schema, |name| !nullable.iter().any(|each| name == each));
+}
+
+/// Keeps some of the names of required members.
+fn require(schema: &mut Map<String, Value>, is_kept: impl Fn(&Value) -> bool) {
     if let Some(Value::Array(required)) = schema.get_mut("required") {
-        required.retain(|name| !nullable.iter().any(|each| name == each));
+        required.retain(is_kept);
         if required.is_empty() {
             schema.remove("required");
         }
