@@ -92,7 +92,9 @@ fn state(store: &Store, table: TableId, at: u64) -> Option<Vec<bytes::Bytes>> {
 
 /// Returns the events after a revision as watchers see them.
 fn events(store: &Store, table: TableId, after: u64) -> Vec<(u64, EventType, bytes::Bytes, bool)> {
-    let (events, _) = store.events(table, after, Portion::ALL).expect("it is known");
+    let (events, _) = store
+        .events(table, after, Portion::ALL)
+        .expect("it is known");
     let each = events.iter().map(|event| {
         let frame = event.object.frame(event.event);
         (event.revision, event.event, frame, event.previous.is_some())
@@ -224,7 +226,13 @@ async fn revisions_that_are_used_again_after_a_rewind_are_not_taken_for_those_on
     kept.store.rewind_to(&snapshot);
     kept.commit(4, true);
     let from = snapshot.revision();
-    let visible = |kept: &Kept| kept.store.events(kept.table, from, Portion::ALL).unwrap().0.len();
+    let visible = |kept: &Kept| {
+        kept.store
+            .events(kept.table, from, Portion::ALL)
+            .unwrap()
+            .0
+            .len()
+    };
     assert_eq!(visible(&kept), 0);
     kept.log.write(&late).unwrap();
     kept.store.written(&late);

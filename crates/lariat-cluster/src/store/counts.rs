@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use lariat_apimachinery::kinds::TableId;
 
-use super::retention::Retention;
 use super::Store;
+use super::retention::Retention;
 use super::state::ResourceTable;
 
 /// What is stored of one resource.

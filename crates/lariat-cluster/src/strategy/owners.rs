@@ -37,7 +37,8 @@ mod tests {
 
     #[test]
     fn many_references_are_compared_in_one_pass() {
-        let reference = |uid: usize| json!({"kind": "ConfigMap", "name": "a", "uid": uid.to_string()});
+        let reference =
+            |uid: usize| json!({"kind": "ConfigMap", "name": "a", "uid": uid.to_string()});
         let all: Vec<Value> = (0..100_000).chain(0..3).map(reference).collect();
         let mut object = json!({"metadata": {"ownerReferences": all}});
         let repeated = deduplicate(object.as_object_mut().unwrap());

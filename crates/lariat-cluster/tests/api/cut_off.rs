@@ -80,7 +80,12 @@ async fn until_cut_off(bench: &Bench, clients: u64) {
     assert_eq!(bench.cluster.inspector().cut_off(), clients);
 }
 
-async fn h2(bench: &Bench) -> (http2::SendRequest<BoxBody<Bytes, std::io::Error>>, JoinSet<()>) {
+async fn h2(
+    bench: &Bench,
+) -> (
+    http2::SendRequest<BoxBody<Bytes, std::io::Error>>,
+    JoinSet<()>,
+) {
     let stream = TokioIo::new(connect(bench).await);
     let handshake = http2::Builder::new(TokioExecutor::new())
         .initial_stream_window_size(65_535)
@@ -184,7 +189,10 @@ async fn a_slow_reader_of_one_stream_gets_everything() {
     let answer = requests.send_request(object).await.expect("it answers");
     let (mut body, mut bytes) = (answer.into_body(), 0);
     while let Some(frame) = timeout(TIMEOUT, body.frame()).await.expect("it goes on") {
-        bytes += frame.expect("it is not cut off").into_data().map_or(0, |data| data.len());
+        bytes += frame
+            .expect("it is not cut off")
+            .into_data()
+            .map_or(0, |data| data.len());
         time::sleep(Duration::from_millis(20)).await;
     }
     assert!(bytes > LARGE);
@@ -209,7 +217,8 @@ async fn a_request_whose_body_does_not_come_is_answered_504() {
 
     let (mut requests, _driver) = h2(&bench).await;
     let begun = futures::stream::iter([Ok(Frame::data(Bytes::from_static(b"{")))]);
-    let body = StreamBody::new(begun.chain(futures::stream::pending())).boxed();
+    let body = StreamBody::new(begun.chain(futures::stream::pending()));
+    let body = BodyExt::boxed(body);
     let request = Request::post(format!("http://localhost{CONFIG_MAPS}"))
         .header("content-type", "application/json")
         .body(body)
@@ -226,7 +235,10 @@ async fn a_connection_without_a_request_is_closed() {
     let start = Instant::now();
     for begun in ["", "PRI * HTTP/2.0\r\n"] {
         let mut stream = connect(&bench).await;
-        stream.write_all(begun.as_bytes()).await.expect("it is sent");
+        stream
+            .write_all(begun.as_bytes())
+            .await
+            .expect("it is sent");
         let mut nothing = Vec::new();
         let read = timeout(TIMEOUT, stream.read_to_end(&mut nothing)).await;
         assert!(read.is_ok(), "{begun:?}");
@@ -239,7 +251,9 @@ async fn a_clock_that_jumps_cuts_off_no_one() {
     let bench = listening(Cluster::builder()).await;
     fill(&bench).await;
     let mut unread = watch(&bench).await;
-    let mut in_process = bench.watch(&format!("{CONFIG_MAPS}?watch=1&timeoutSeconds=1000000")).await;
+    let mut in_process = bench
+        .watch(&format!("{CONFIG_MAPS}?watch=1&timeoutSeconds=1000000"))
+        .await;
     let mut buffer = vec![0; 64 * 1024];
     let mut read = unread.read(&mut buffer).await.expect("it begins");
     // The server has written what fits, and waits.
@@ -269,7 +283,8 @@ async fn a_shutdown_does_not_wait_for_clients_that_take_or_send_nothing() {
     let path = format!("{CONFIG_MAPS}?watch=1");
     let _stream = requests.send_request(get(&path)).await.expect("it opens");
     let mut half = connect(&bench).await;
-    let head = format!("PUT {CONFIG_MAPS}/a HTTP/1.1\r\nhost: localhost\r\ncontent-length: 9\r\n\r\n");
+    let head =
+        format!("PUT {CONFIG_MAPS}/a HTTP/1.1\r\nhost: localhost\r\ncontent-length: 9\r\n\r\n");
     half.write_all(head.as_bytes()).await.expect("it is sent");
     let open = async {
         while bench.cluster.inspector().watches().len() < 2 {

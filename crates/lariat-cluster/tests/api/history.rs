@@ -40,14 +40,18 @@ async fn what_is_older_than_the_history_has_expired() {
     let token = text(&page, "/metadata/continue").to_owned();
     // States are compacted up to what was the last change of any resource.
     let secret = json!({"metadata": {"name": "s"}});
-    let created = bench.post("/api/v1/namespaces/default/secrets", &secret).await;
+    let created = bench
+        .post("/api/v1/namespaces/default/secrets", &secret)
+        .await;
     assert_eq!(created.code, StatusCode::CREATED);
     let next = format!("{CONFIG_MAPS}?limit=1&continue={token}");
     let then = format!("{CONFIG_MAPS}?resourceVersionMatch=Exact&resourceVersion={first}");
     sleep(4 * MINUTE).await;
     assert_eq!(bench.get(&then).await.code, StatusCode::OK);
     assert_eq!(bench.get(&next).await.code, StatusCode::OK);
-    let mut in_time = bench.watch(&watch(&format!("resourceVersion={first}"))).await;
+    let mut in_time = bench
+        .watch(&watch(&format!("resourceVersion={first}")))
+        .await;
     assert_eq!(in_time.short().await, "ADDED b");
     sleep(3 * MINUTE).await;
     let status = bench.get(&then).await.fails(410, "Expired");
@@ -59,7 +63,9 @@ async fn what_is_older_than_the_history_has_expired() {
     let message = format!("too old resource version: {first} ({last})");
     assert_eq!(refused(&bench, first).await, message);
     // Who has seen all there was misses nothing, however long ago that is.
-    let mut late = bench.watch(&watch(&format!("resourceVersion={last}"))).await;
+    let mut late = bench
+        .watch(&watch(&format!("resourceVersion={last}")))
+        .await;
     bench.config_map("c", json!({})).await;
     assert_eq!(late.short().await, "ADDED c");
     for name in ["a", "b", "c"] {
@@ -76,7 +82,9 @@ async fn with_an_age_of_zero_nothing_grows_old() {
     let first = version(&bench.config_map("a", json!({})).await);
     bench.config_map("b", json!({})).await;
     sleep(1000 * MINUTE).await;
-    let mut late = bench.watch(&watch(&format!("resourceVersion={first}"))).await;
+    let mut late = bench
+        .watch(&watch(&format!("resourceVersion={first}")))
+        .await;
     assert_eq!(late.short().await, "ADDED b");
 }
 
@@ -88,7 +96,9 @@ async fn large_changes_are_few() {
     let created = bench.post(CONFIG_MAPS, &large).await;
     assert_eq!(created.code, StatusCode::CREATED, "{}", created.text);
     let first = version(&created.json());
-    let mut open = bench.watch(&watch(&format!("resourceVersion={first}"))).await;
+    let mut open = bench
+        .watch(&watch(&format!("resourceVersion={first}")))
+        .await;
     for round in 0..20 {
         let patch = json!({"data": {"round": round.to_string()}});
         let path = format!("{CONFIG_MAPS}/a");
@@ -102,5 +112,9 @@ async fn large_changes_are_few() {
     assert!((2_700_000..=bound).contains(&kept), "{kept}");
     assert_eq!(inspector.history_bytes(), bound);
     let message = refused(&bench, first).await;
-    assert!(message.as_str().is_some_and(|text| text.contains("too old")));
+    assert!(
+        message
+            .as_str()
+            .is_some_and(|text| text.contains("too old"))
+    );
 }

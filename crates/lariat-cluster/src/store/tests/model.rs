@@ -135,7 +135,11 @@ impl Pair {
                 self.store.age_out(revision);
                 self.compacted = self.compacted.max(revision);
                 for resource in &mut self.resources {
-                    while resource.changes.first().is_some_and(|(at, _)| *at <= revision) {
+                    while resource
+                        .changes
+                        .first()
+                        .is_some_and(|(at, _)| *at <= revision)
+                    {
                         resource.drop_oldest();
                     }
                 }
