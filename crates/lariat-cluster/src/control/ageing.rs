@@ -47,7 +47,7 @@ impl Controller for Ageing {
         }
         let old = self.notes.partition_point(|(noted, _)| *noted + age <= now);
         if let Some((_, revision)) = self.notes.drain(..old).next_back() {
-            store.age_out(revision);
+            store.age_out(revision, &plane.server.watches.read_up_to());
         }
         self.next = (!self.notes.is_empty()).then(|| now + age / NOTES);
         false

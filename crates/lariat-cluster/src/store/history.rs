@@ -108,6 +108,18 @@ impl History {
         }
     }
 
+    /// Expires what is before the last event up to a revision, and drops the events up to there.
+    ///
+    /// Those after `unread` stay, for a watcher that is open and has not read them.
+    pub(super) fn age(&mut self, revision: u64, unread: Option<u64>) {
+        let old = self.position_after(revision);
+        if let Some(last) = old.checked_sub(1).and_then(|last| self.events.get(last)) {
+            let last = last.event.revision;
+            self.expire(last);
+            self.forget(unread.map_or(last, |unread| last.min(unread)));
+        }
+    }
+
     /// Forgets everything up to a revision, before which all are expired.
     pub(super) fn compact(&mut self, revision: u64) {
         self.forget(revision);

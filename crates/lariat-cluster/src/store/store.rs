@@ -1,6 +1,6 @@
 //! The store itself: one lock around the state, and what wakes readers after a commit.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -209,14 +209,16 @@ impl Store {
 
     /// Forgets the changes up to a revision because of their age, and expires the states before it.
     ///
-    /// A watch may still begin at an older revision, if the objects it is about have not changed since.
-    pub(crate) fn age_out(&self, revision: u64) {
+    /// A watch may still begin at an older revision, if the objects it is about have not changed since. `unread` has for
+    /// each table up to where all open watchers have read.
+    pub(crate) fn age_out(&self, revision: u64, unread: &HashMap<TableId, u64>) {
         let mut state = self.state.lock();
         // What is not on disk yet has been shown to no watcher.
         let revision = revision.min(state.visible());
         state.compacted = state.compacted.max(revision);
-        for table in &mut state.tables {
-            table.history.forget(revision);
+        for (at, table) in state.tables.iter_mut().enumerate() {
+            let unread = unread.get(&TableId(at)).copied();
+            table.history.age(revision, unread);
         }
         state.count_history();
     }

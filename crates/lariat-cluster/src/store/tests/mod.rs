@@ -2,6 +2,8 @@
 
 mod model;
 
+use std::collections::HashMap;
+
 use lariat_core::ObjectKey;
 use serde_json::json;
 
@@ -147,6 +149,6 @@ fn memory_is_given_back_when_changes_are_forgotten() {
     }
     let room = || store.state.lock().tables[table.0].history.room();
     assert!(room() >= 20_000);
-    store.age_out(store.revision() - 10);
+    store.age_out(store.revision() - 10, &HashMap::new());
     assert!(room() <= 1024, "{}", room());
 }

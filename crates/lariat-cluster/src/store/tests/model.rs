@@ -86,7 +86,8 @@ impl Resource {
     }
 
     fn drop_oldest(&mut self) {
-        self.floor = self.changes.remove(0).0;
+        let dropped = self.changes.remove(0).0;
+        self.floor = self.floor.max(dropped);
     }
 }
 
@@ -132,9 +133,15 @@ impl Pair {
             }
             Operation::AgeOut(kept) => {
                 let revision = self.store.revision().saturating_sub(kept);
-                self.store.age_out(revision);
+                let cursors = self.resources.iter().map(|each| (each.table, each.cursor));
+                self.store.age_out(revision, &cursors.collect());
                 self.compacted = self.compacted.max(revision);
                 for resource in &mut self.resources {
+                    let changes = resource.changes.iter().rev();
+                    let last = changes.map(|(at, _)| *at).find(|at| *at <= revision);
+                    let last = last.unwrap_or(0);
+                    resource.floor = resource.floor.max(last);
+                    let revision = revision.min(resource.cursor);
                     while resource
                         .changes
                         .first()

@@ -100,7 +100,10 @@ impl Watcher {
             frozen: call.frozen(),
             doubles: call.fault() == Some(&Action::DuplicateEvents),
             client: Client::of(call),
-            entry: call.server.watches.enter(described(call)),
+            entry: call
+                .server
+                .watches
+                .enter(call.resource.table, described(call)),
             finished: false,
             broken: false,
         }
@@ -119,7 +122,7 @@ impl Watcher {
         let Ok(page) = self.server.store.range(self.table, &range) else {
             return self.finish();
         };
-        self.cursor = page.revision;
+        self.move_to(page.revision);
         self.state = page.objects.into();
         self.state.retain(|stored| self.filter.matches(stored));
         if self.state.is_empty() && marks_end {
@@ -130,7 +133,7 @@ impl Watcher {
 
     /// Sends what happened after a revision, if that is still known.
     pub(super) fn begin_at(&mut self, revision: u64) {
-        self.cursor = revision;
+        self.move_to(revision);
         if !self.server.store.reaches(self.table, revision) {
             self.expire(revision);
         }
@@ -149,13 +152,19 @@ impl Watcher {
         for event in condensed(&events) {
             self.ready.extend(self.seen(&event));
         }
-        self.cursor = complete_to;
+        self.move_to(complete_to);
     }
 
     /// Sends also the last so many events up to a revision, which the client has seen.
     pub(super) fn begin_before(&mut self, revision: u64, events: usize) {
         self.begin_at(revision);
-        self.cursor = self.server.store.rewind(self.table, revision, events);
+        self.move_to(self.server.store.rewind(self.table, revision, events));
+    }
+
+    /// Moves behind what has been read.
+    fn move_to(&mut self, revision: u64) {
+        self.cursor = revision;
+        self.entry.read_up_to(revision);
     }
 
     /// Ends the watch because what happened after a revision is no longer known.
@@ -300,7 +309,7 @@ impl Watcher {
                     self.ready.extend(seen.clone().filter(|_| self.doubles));
                     self.ready.extend(seen);
                 }
-                self.cursor = complete_to;
+                self.move_to(complete_to);
                 !events.is_empty()
             }
             // The history has moved on past this watcher, as past a slow one on a real server: it has
