@@ -66,8 +66,7 @@ async fn an_operator_of_kopf_works() {
         ));
         let kopfs: Api<DynamicObject> =
             Api::namespaced_with(env.client.clone(), &env.namespace, &resource);
-        let object =
-            serde_json::from_value(json!({"metadata": {"name": "k"}, "spec": {"say": "hello"}}))?;
+        let object = DynamicObject::new("k", &resource).data(json!({"spec": {"say": "hello"}}));
         kopfs.create(&PostParams::default(), &object).await?;
         eventually(async || said(env, &kopfs, "hello").await).await;
         let patch = Patch::Merge(json!({"spec": {"say": "goodbye"}}));
