@@ -44,10 +44,11 @@ impl Shrinking<'_> {
         }
         self.trials -= 1;
         let found = self.bench.run(&shorter).await.unwrap_or_default();
-        let mut met = found
+        let class = &self.difference.class;
+        let met = found
             .into_iter()
-            .filter(|difference| difference.class == self.difference.class);
-        let Some(difference) = met.next() else {
+            .find(|difference| difference.class == *class);
+        let Some(difference) = met else {
             return false;
         };
         self.difference = difference;
