@@ -20,6 +20,8 @@ static OF_STEP: LazyLock<Regex> =
 pub(crate) struct Fill {
     names: Names,
     answers: HashMap<usize, Value>,
+    /// The newest object.
+    latest: Value,
     newest: u64,
 }
 
@@ -28,13 +30,14 @@ impl Fill {
         Self {
             names: names.clone(),
             answers: HashMap::new(),
+            latest: Value::Null,
             newest: 0,
         }
     }
 
     /// Keeps the answer to a step for later ones.
     pub(crate) fn learn(&mut self, id: usize, answer: &Answer) {
-        let Some(body) = answer.json() else {
+        let Some(body) = answer.json().filter(|_| answer.status < 300) else {
             return;
         };
         let version = body
@@ -42,6 +45,9 @@ impl Fill {
             .and_then(Value::as_str);
         let version = version.and_then(|version| version.parse().ok());
         self.newest = self.newest.max(version.unwrap_or(0));
+        if body.pointer("/metadata/name").is_some() {
+            self.latest = body.clone();
+        }
         self.answers.insert(id, body.clone());
     }
 
@@ -106,7 +112,8 @@ impl Fill {
             Body::Text(text) => Some(self.text(text)),
             Body::Json(value) => Some(self.text(&value.to_string())),
             Body::Edited { of, edits } => {
-                let mut object = self.answers.get(of).cloned().unwrap_or_default();
+                // What was refused is no object to begin with.
+                let mut object = self.answers.get(of).unwrap_or(&self.latest).clone();
                 for edit in edits {
                     edit.apply(&mut object);
                 }

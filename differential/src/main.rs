@@ -194,17 +194,18 @@ async fn shorten(
         .filter(|(name, _)| known.name(name).is_none());
     let classes: Vec<_> = unknown
         .take(options.shrink)
-        .map(|(name, class)| (name.clone(), class.sequence.clone()))
+        .map(|(_, class)| class.clone())
         .collect();
-    let shrunk = classes.into_iter().map(async |(name, sequence)| {
-        let shortest = shrink(bench, &sequence, &name).await;
-        (name, shortest)
-    });
+    let shrunk = classes
+        .into_iter()
+        .map(async |class| shrink(bench, &class.sequence, &class.difference).await);
     let mut shrunk = stream::iter(shrunk).buffer_unordered(options.jobs);
     let mut names = Vec::new();
-    while let Some((name, shortest)) = shrunk.next().await {
+    while let Some((sequence, difference)) = shrunk.next().await {
+        let name = difference.class.clone();
         if let Some(class) = report.classes.get_mut(&name) {
-            class.sequence = shortest;
+            class.sequence = sequence;
+            class.difference = difference;
         }
         names.push(name);
     }

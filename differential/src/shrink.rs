@@ -3,29 +3,35 @@
 use serde_json::Value;
 
 use crate::bench::Bench;
+use crate::compare::Difference;
 use crate::edit::{Edit, paths};
 use crate::step::{Body, Sequence};
 
 /// How often a sequence is tried while it is made shorter.
 const TRIALS: usize = 120;
 
-/// Makes a sequence shorter as long as a class of differences is met.
-pub async fn shrink(bench: &Bench, sequence: &Sequence, class: &str) -> Sequence {
+/// Makes a sequence shorter as long as a class of differences is met; returns it with the difference.
+pub async fn shrink(
+    bench: &Bench,
+    sequence: &Sequence,
+    difference: &Difference,
+) -> (Sequence, Difference) {
     let mut shrinking = Shrinking {
         bench,
-        class,
+        difference: difference.clone(),
         shortest: sequence.clone(),
         trials: TRIALS,
     };
     shrinking.steps().await;
     shrinking.bodies().await;
     shrinking.queries().await;
-    shrinking.shortest
+    (shrinking.shortest, shrinking.difference)
 }
 
 struct Shrinking<'a> {
     bench: &'a Bench,
-    class: &'a str,
+    /// What the shortest sequence shows.
+    difference: Difference,
     shortest: Sequence,
     trials: usize,
 }
@@ -38,13 +44,16 @@ impl Shrinking<'_> {
         }
         self.trials -= 1;
         let found = self.bench.run(&shorter).await.unwrap_or_default();
-        let is_met = found
-            .iter()
-            .any(|difference| difference.class == self.class);
-        if is_met {
-            self.shortest = shorter;
-        }
-        is_met
+        let class = &self.difference.class;
+        let met = found
+            .into_iter()
+            .find(|difference| difference.class == *class);
+        let Some(difference) = met else {
+            return false;
+        };
+        self.difference = difference;
+        self.shortest = shorter;
+        true
     }
 
     async fn steps(&mut self) {

@@ -303,13 +303,18 @@ async fn read(response: Response<HttpBody>) -> Result<Answer> {
         values.sort();
         values
     };
-    let content = match serde_json::from_slice(&bytes) {
-        Ok(value) => Content::Json(value),
-        Err(_) => Content::Text(String::from_utf8_lossy(&bytes).into_owned()),
+    let text = String::from_utf8_lossy(&bytes);
+    let content_type = header("content-type").join(", ").replace(' ', "");
+    // In what way a YAML document is written does not matter.
+    let document = if content_type.starts_with("application/yaml") {
+        serde_saphyr::from_str(&text).ok()
+    } else {
+        serde_json::from_str(&text).ok()
     };
+    let content = document.map_or_else(|| Content::Text(text.into_owned()), Content::Json);
     Ok(Answer {
         status: head.status.as_u16(),
-        content_type: header("content-type").join(", ").replace(' ', ""),
+        content_type,
         warnings: header("warning"),
         content,
     })

@@ -33,7 +33,9 @@ async fn recorded_sequences_are_answered_as_a_genuine_server_does() {
         let unknown = found
             .into_iter()
             .filter(|difference| known.name(&difference.class).is_none());
-        wrong.extend(unknown.map(|difference| format!("{difference:#?}")));
+        wrong.extend(
+            unknown.map(|difference| format!("recorded as {}: {difference:#?}", recording.class)),
+        );
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }

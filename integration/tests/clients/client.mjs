@@ -60,6 +60,8 @@ async function workloads() {
     await objects.create(deployment);
     const scale = await apps.readNamespacedDeploymentScale({ namespace, name: "d" });
     scale.spec.replicas = 3;
+    // Controllers may write the Deployment at the same time.
+    delete scale.metadata.resourceVersion;
     await apps.replaceNamespacedDeploymentScale({ namespace, name: "d", body: scale });
     assert.equal((await apps.readNamespacedDeployment({ namespace, name: "d" })).spec.replicas, 3);
     const applied = { ...deployment, spec: { ...spec, replicas: 5 } };

@@ -68,6 +68,8 @@ def workloads():
     utils.create_from_dict(client.ApiClient(), manifest, namespace=namespace)
     scale = apps.read_namespaced_deployment_scale("d", namespace)
     scale.spec.replicas = 3
+    # Controllers may write the Deployment at the same time.
+    scale.metadata.resource_version = None
     assert apps.replace_namespaced_deployment_scale("d", namespace, scale).spec.replicas == 3
     deployment = apps.read_namespaced_deployment("d", namespace)
     assert deployment.spec.replicas == 3 and deployment.spec.strategy.rolling_update.max_surge == "25%"
