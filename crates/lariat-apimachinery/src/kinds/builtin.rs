@@ -68,7 +68,10 @@ fn core() -> Vec<Row> {
             .fields(&POD_FIELDS),
         ns("v1", "Endpoints", "endpoints")
             .short(&["ep"])
-            .put_creates(),
+            .put_creates()
+            .deprecated(
+                "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
+            ),
         ns("v1", "Event", "events")
             .short(&["ev"])
             .put_creates()
@@ -89,6 +92,10 @@ fn core() -> Vec<Row> {
             .generation()
             .status()
             .fields(&["status.replicas"]),
+        cluster("v1", "ComponentStatus", "componentstatuses")
+            .short(&["cs"])
+            .read_only()
+            .deprecated("v1 ComponentStatus is deprecated in v1.19+"),
         cluster("v1", "Node", "nodes")
             .short(&["no"])
             .status()

@@ -165,6 +165,13 @@ where
     if resource.rules.review && verb != Verb::Create {
         return Err(ApiError::method_not_allowed());
     }
+    if resource.rules.read_only {
+        match verb {
+            Verb::Get | Verb::List => {}
+            Verb::Watch => return Err(ApiError::watch_not_supported(&resource.plural)),
+            _ => return Err(ApiError::method_not_allowed()),
+        }
+    }
     if resource.namespaced && target.namespace.is_none() && !spans_namespaces(verb) {
         return Err(ApiError::method_not_allowed());
     }

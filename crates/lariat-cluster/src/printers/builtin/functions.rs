@@ -16,6 +16,7 @@ pub(super) const FUNCTIONS: &[(&str, Function)] = &[
     ("accessModes", |it| storage::access_modes(it).into()),
     ("autoscalerTargets", |it| autoscaling::targets(it).into()),
     ("availability", |it| policy::availability(it).into()),
+    ("health", |it| policy::health(it).into()),
     ("balancer", |it| networking::balancer(it).into()),
     ("claimAccessModes", |it| {
         storage::claim_access_modes(it).into()
