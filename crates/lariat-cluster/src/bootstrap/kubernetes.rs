@@ -17,7 +17,7 @@ const NAMESPACE: &str = "default";
 /// The first address of those that Services get.
 const CLUSTER_IP: &str = "10.96.0.1";
 
-/// Where a server is that does not listen: nobody reaches it there.
+/// The address of a server that does not listen; no client reaches it there.
 const NOWHERE: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 6443);
 
 /// Creates the Service, its endpoints and its address, or sets the endpoints to where the server is now.

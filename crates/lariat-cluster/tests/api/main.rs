@@ -44,6 +44,7 @@ mod journal;
 mod kinds;
 mod metadata;
 mod namespaces;
+mod own_objects;
 mod pages;
 #[cfg(feature = "sqlite")]
 mod persistence;

@@ -103,7 +103,7 @@ impl<'a> ApiResource<'a> {
     }
 }
 
-/// Returns what tells clients whether two resources are stored alike.
+/// Returns a hash of how a resource is stored, which clients compare.
 ///
 /// Source: `StorageVersionHash` in `k8s.io/apiserver/pkg/endpoints/discovery`.
 fn storage_hash(resource: &Resource) -> String {
