@@ -3,7 +3,7 @@
 use lariat_apimachinery::object::Object;
 use serde_json::{Value, json};
 
-use crate::strategy::aggregated;
+use crate::strategy::{RolePart, aggregated};
 
 pub(super) const GROUP: &str = "rbac.authorization.k8s.io";
 
@@ -36,19 +36,31 @@ pub(super) fn all() -> Vec<(&'static str, Value)> {
 }
 
 fn aggregate(all: &mut [(&'static str, Value)], name: &str) {
-    let of_name =
-        |each: &(&str, Value)| each.0 == "clusterroles" && each.1["metadata"]["name"] == name;
-    let Some(at) = all.iter().position(of_name) else {
-        return;
-    };
     let roles = all.iter().filter(|each| each.0 == "clusterroles");
-    let roles = roles.filter_map(|(_, object)| object.as_object());
-    let rules = all[at]
-        .1
-        .as_object()
-        .and_then(|role| aggregated(role, roles));
-    if let Some(rules) = rules {
-        all[at].1["rules"] = rules.into();
+    let parts: Vec<RolePart<'_, &Value>> = roles.map(|(_, role)| part(role)).collect();
+    let role = parts.iter().find(|part| part.name == name);
+    let role = role.and_then(|part| part.source.as_object());
+    let rules = role.and_then(|role| {
+        aggregated(role, &parts, |role| {
+            role["rules"].as_array().cloned().unwrap_or_default()
+        })
+    });
+    let is_it =
+        |each: &&mut (&str, Value)| each.0 == "clusterroles" && each.1["metadata"]["name"] == name;
+    if let (Some(rules), Some((_, role))) = (rules, all.iter_mut().find(is_it)) {
+        role["rules"] = rules.into();
+    }
+}
+
+fn part(role: &Value) -> RolePart<'_, &Value> {
+    let labels = role["metadata"]["labels"].as_object().into_iter().flatten();
+    let text = |value: &'_ Value| value.as_str().unwrap_or_default().to_owned();
+    RolePart {
+        name: role["metadata"]["name"].as_str().unwrap_or_default(),
+        labels: labels
+            .map(|(key, value)| (key.clone(), text(value)))
+            .collect(),
+        source: role,
     }
 }
 

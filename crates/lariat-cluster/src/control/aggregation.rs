@@ -3,14 +3,13 @@
 use std::sync::Arc;
 
 use lariat_apimachinery::kinds::{Resource, TableId};
-use lariat_apimachinery::object::Object;
 use serde_json::Value;
 
 use super::plane::{Controller, Plane};
 use super::write::{Writer, Written};
 use crate::server::Server;
-use crate::store::{Change, Range};
-use crate::strategy::{Part, aggregated};
+use crate::store::{Change, Range, Stored};
+use crate::strategy::{AGGREGATION_RULE, Part, RolePart, aggregated};
 
 const MANAGER: &str = "clusterrole-aggregation-controller";
 
@@ -50,13 +49,18 @@ impl Controller for Aggregation {
         let Ok(page) = plane.server.store.range(resource.table, &Range::default()) else {
             return false;
         };
-        let roles: Vec<Object> = page.objects.iter().map(|stored| stored.object()).collect();
+        let parts: Vec<RolePart<'_, &Arc<Stored>>> = page.objects.iter().map(part).collect();
         let writer = Writer {
             server: &plane.server,
             manager: MANAGER,
         };
-        for (stored, role) in page.objects.iter().zip(&roles) {
-            let rules = aggregated(role, roles.iter());
+        for stored in page
+            .objects
+            .iter()
+            .filter(|stored| is_made_of_others(stored))
+        {
+            let role = stored.object();
+            let rules = aggregated(&role, &parts, |stored| rules_of(stored));
             let Some(rules) = rules
                 .map(Value::from)
                 .filter(|rules| role.get("rules") != Some(rules))
@@ -71,4 +75,28 @@ impl Controller for Aggregation {
         }
         self.is_due
     }
+}
+
+fn part(stored: &Arc<Stored>) -> RolePart<'_, &Arc<Stored>> {
+    RolePart {
+        name: stored.key().name(),
+        labels: stored.labels().clone(),
+        source: stored,
+    }
+}
+
+fn rules_of(stored: &Stored) -> Vec<Value> {
+    match stored.object().remove("rules") {
+        Some(Value::Array(rules)) => rules,
+        _ => Vec::new(),
+    }
+}
+
+/// Returns whether a role may have the rule, without decoding it.
+fn is_made_of_others(stored: &Stored) -> bool {
+    let name = AGGREGATION_RULE.as_bytes();
+    stored
+        .content()
+        .windows(name.len())
+        .any(|part| part == name)
 }

@@ -23,7 +23,7 @@ pub(crate) mod view;
 mod warnings;
 
 pub(crate) use admission::{CLAIM_PROTECTION, VOLUME_PROTECTION, admit_create, admit_update};
-pub(crate) use aggregation::aggregated;
+pub(crate) use aggregation::{AGGREGATION_RULE, RolePart, aggregated};
 pub(crate) use check::check;
 pub(crate) use conditions::{set_condition, status_mut};
 pub(crate) use custom::{complete, conform};
