@@ -35,6 +35,7 @@ const CORE_EVENT_FIELDS: [&str; 11] = [
 pub(super) fn rows() -> Vec<Row> {
     [
         core(),
+        core_of_cluster(),
         workloads(),
         networking(),
         policy(),
@@ -92,6 +93,11 @@ fn core() -> Vec<Row> {
             .generation()
             .status()
             .fields(&["status.replicas"]),
+    ]
+}
+
+fn core_of_cluster() -> Vec<Row> {
+    vec![
         cluster("v1", "ComponentStatus", "componentstatuses")
             .short(&["cs"])
             .read_only()
