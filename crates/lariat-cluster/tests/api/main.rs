@@ -6,6 +6,7 @@ mod abuse;
 mod access;
 mod actions;
 mod admin;
+mod admission;
 mod autoscaling;
 mod bindings;
 mod bodies;
