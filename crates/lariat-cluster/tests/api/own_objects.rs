@@ -172,6 +172,8 @@ async fn the_scale_of_a_custom_resource_without_replicas_can_be_set() {
             answer.text
         );
         let stored = json(&bench, &format!("{WIDGETS}/a")).await;
+        let owners = stored["metadata"]["managedFields"].to_string();
+        assert!(!owners.contains("replicas"), "they have no owner: {owners}");
         assert_eq!(
             stored["spec"]["replicas"], replicas,
             "{method} {media} {body}"

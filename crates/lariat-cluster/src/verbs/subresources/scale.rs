@@ -217,9 +217,13 @@ fn store(
     let mut new = live.clone();
     let path = path(call);
     set(&mut new, &path, replicas);
-    let writer = Writer::of(call);
     let scaled = Scaled { path: &path };
-    scaled.update(&writer.write(&call.resource), &live, &mut new);
+    if call.resource.rules.custom {
+        scaled.disown(&mut new);
+    } else {
+        let writer = Writer::of(call);
+        scaled.update(&writer.write(&call.resource), &live, &mut new);
+    }
     finish(call, current, &live, new, dry_run)
 }
 
