@@ -1,6 +1,5 @@
 //! Making an object ready to be created.
 
-use lariat_apimachinery::cause::StatusCause;
 use lariat_apimachinery::defaults;
 use lariat_apimachinery::kinds::{Generation, Resource};
 use lariat_apimachinery::object::{Object, metadata_mut, metadata_text};
