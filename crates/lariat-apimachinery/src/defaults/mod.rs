@@ -35,6 +35,7 @@ pub fn fill(resource: &Resource, object: &mut Object) {
         ("", "Namespace") => others::namespace(object),
         ("", "Secret") => others::secret(object),
         ("", "LimitRange") => others::limit_range(object),
+        ("", "Node") => others::node(object),
         ("", "PersistentVolume") => others::volume(object),
         ("", "PersistentVolumeClaim") => others::claim(object),
         ("apps", "Deployment") => workloads::deployment(object),

@@ -21,6 +21,15 @@ pub(super) fn secret(object: &mut Object) {
     set(object, "type", "Opaque");
 }
 
+/// A node gives Pods all it has.
+pub(super) fn node(object: &mut Object) {
+    if let Some(status) = inner(object, "status")
+        && let Some(capacity) = status.get("capacity").cloned()
+    {
+        set(status, "allocatable", capacity);
+    }
+}
+
 pub(super) fn volume(object: &mut Object) {
     if let Some(spec) = made(object, "spec") {
         set(spec, "persistentVolumeReclaimPolicy", "Retain");

@@ -11,6 +11,7 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use http::{Request, Response, StatusCode};
 use http_body::Body;
+use lariat_apimachinery::kinds::Resource;
 
 use super::arrival::Arrival;
 use super::connection::{Connection, DELIVERY};
@@ -23,7 +24,7 @@ use crate::verbs::{Call, Warnings};
 use crate::wire::body::{self, ResponseBody};
 use crate::wire::delivery::Delivery;
 use crate::wire::reply::Reply;
-use crate::wire::route::Route;
+use crate::wire::route::{Route, Target};
 use crate::wire::verb::Verb;
 
 /// The cluster as a [`tower`](https://docs.rs/tower) service.
@@ -162,12 +163,7 @@ where
         .filter(|resource| resource.namespaced || target.namespace.is_none())
         .ok_or_else(|| discovery::unserved(&catalog, &target.group))?;
     let verb = verb.ok_or_else(ApiError::method_not_allowed)?;
-    if resource.rules.review && verb != Verb::Create {
-        return Err(ApiError::method_not_allowed());
-    }
-    if resource.namespaced && target.namespace.is_none() && !spans_namespaces(verb) {
-        return Err(ApiError::method_not_allowed());
-    }
+    check_verb(resource, &target, verb)?;
     let call = Call {
         body: read(&server, &arrival, body).await?,
         content_type,
@@ -181,6 +177,24 @@ where
         server,
     };
     Ok(objects::answer(call, verb, form).await)
+}
+
+/// Refuses verbs that a resource does not have, and those that need a namespace.
+fn check_verb(resource: &Resource, target: &Target, verb: Verb) -> Result<(), ApiError> {
+    if resource.rules.read_only && verb == Verb::Watch {
+        return Err(ApiError::watch_not_supported(&resource.plural));
+    }
+    let is_served = match (resource.rules.review, resource.rules.read_only) {
+        (true, _) => verb == Verb::Create,
+        (_, true) => matches!(verb, Verb::Get | Verb::List),
+        _ => true,
+    };
+    let has_scope = !resource.namespaced || target.namespace.is_some() || spans_namespaces(verb);
+    if is_served && has_scope {
+        Ok(())
+    } else {
+        Err(ApiError::method_not_allowed())
+    }
 }
 
 /// Returns whether a verb makes sense for all namespaces at once.

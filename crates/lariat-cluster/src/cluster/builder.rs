@@ -154,8 +154,8 @@ impl ClusterBuilder {
 
     /// Allows what the stored roles and bindings allow, which takes authentication.
     ///
-    /// Members of the group `system:masters` may do everything, as administrators are. The cluster
-    /// roles `cluster-admin`, `admin`, `edit`, `view` and those for discovery exist from the start.
+    /// Members of the group `system:masters` may do everything, as administrators are. The roles and bindings of a
+    /// real cluster exist from the start.
     pub fn rbac(self) -> Self {
         Self {
             mode: Mode::Rbac,
@@ -391,10 +391,8 @@ impl ClusterBuilder {
             journal: Journal::new(self.journal),
             ..Server::new(store, seed, self.admin, self.control, access)
         });
-        bootstrap::create_namespaces(&server);
-        if self.mode == Mode::Rbac {
-            bootstrap::create_roles(&server);
-        }
+        let address = listener.as_ref().map(|(socket, _)| socket.local_addr());
+        bootstrap::create_objects(&server, address.transpose()?);
         let mut cluster = Cluster::spawn(Arc::clone(&server), security, listener, keeper)?;
         cluster.identity = identity;
         if !begins_empty {

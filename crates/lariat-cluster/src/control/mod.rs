@@ -6,6 +6,8 @@
 //! only while something is due.
 
 mod ageing;
+mod aggregation;
+mod api_services;
 mod crds;
 mod defaults;
 mod definitions;
@@ -17,6 +19,7 @@ mod metadata;
 mod names;
 mod namespaces;
 mod plane;
+mod protection;
 mod queue;
 mod run;
 mod shrink;

@@ -16,6 +16,7 @@ mod retention;
 mod snapshot;
 mod state;
 mod store;
+mod template;
 #[cfg(test)]
 mod tests;
 #[cfg_attr(not(feature = "sqlite"), path = "unwritten_off.rs")]
@@ -30,6 +31,7 @@ pub(crate) use range::{Page, Range};
 pub(crate) use retention::{Portion, Retention};
 pub use snapshot::Snapshot;
 pub(crate) use store::Store;
+pub(crate) use template::Template;
 pub(crate) use unwritten::Unsaved;
 #[cfg(feature = "sqlite")]
 pub(crate) use unwritten::{Batch, Past, Record};

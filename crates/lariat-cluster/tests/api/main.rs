@@ -6,6 +6,7 @@ mod abuse;
 mod access;
 mod actions;
 mod admin;
+mod admission;
 mod autoscaling;
 mod bindings;
 mod bodies;
@@ -44,6 +45,7 @@ mod journal;
 mod kinds;
 mod metadata;
 mod namespaces;
+mod own_objects;
 mod pages;
 #[cfg(feature = "sqlite")]
 mod persistence;

@@ -3,6 +3,7 @@
 mod aggregated;
 mod documents;
 mod order;
+mod shapes;
 mod subresources;
 
 pub(crate) use aggregated::{Aggregated, aggregated};

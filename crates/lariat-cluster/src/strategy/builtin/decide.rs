@@ -4,7 +4,7 @@ use lariat_apimachinery::cause::StatusCause;
 use lariat_apimachinery::kinds::Resource;
 use lariat_apimachinery::object::Object;
 
-use super::{fixed, pods, services, workloads};
+use super::{fixed, machinery, pods, services, workloads};
 use crate::server::Server;
 use crate::status::ApiError;
 use crate::strategy::part::{Part, Replaced};
@@ -21,6 +21,7 @@ pub(in crate::strategy) fn prepare_create(
         ("", "pods") => pods::prepare_create(object),
         ("", "services") => services::prepare_create(server, resource, object, dry_run)?,
         ("batch", "jobs") => workloads::prepare_job(object),
+        ("apiregistration.k8s.io", "apiservices") => machinery::prepare_service(server, object),
         _ => {}
     }
     Ok(())
