@@ -9,6 +9,7 @@ mod roles;
 
 use std::net::SocketAddr;
 
+use crate::access::Mode;
 use crate::server::Server;
 
 pub(crate) use api_services::{api_service, groups_by_priority, is_built_in};
@@ -18,7 +19,11 @@ pub(crate) use kubernetes::reached;
 ///
 /// A cluster that continues from a data file has most of them already; what was deleted comes back, as on a real
 /// server. `address` is where the server listens, if it does.
+///
+/// Roles and flow schemas are most of all objects. A cluster that neither listens nor evaluates roles is that of a test,
+/// which would wait for them and does not look at them, so it has none.
 pub(crate) fn create_objects(server: &Server, address: Option<SocketAddr>) {
-    objects::create(server);
+    let is_looked_at = address.is_some() || server.access.mode == Mode::Rbac;
+    objects::create(server, is_looked_at);
     kubernetes::create(server, address);
 }

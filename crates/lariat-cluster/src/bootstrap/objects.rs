@@ -41,7 +41,8 @@ struct Seed {
     template: Template,
 }
 
-static SEEDS: LazyLock<Vec<Seed>> = LazyLock::new(|| {
+/// What every cluster has.
+static BASE: LazyLock<Vec<Seed>> = LazyLock::new(|| {
     let mut all: Vec<Seed> = NAMESPACES
         .iter()
         .map(|name| seed("namespaces", namespace(name)))
@@ -49,27 +50,30 @@ static SEEDS: LazyLock<Vec<Seed>> = LazyLock::new(|| {
     let services = api_services::built_in();
     all.extend(services.map(|service| seed("apiservices.apiregistration.k8s.io", service)));
     all.extend(PRIORITIES.iter().map(priority_class));
-    all.extend(flow());
     let components = COMPONENTS.iter();
     all.extend(components.map(|name| seed("componentstatuses", component(name))));
     all.push(seed("servicecidrs.networking.k8s.io", service_range()));
-    let policy = roles::all().into_iter();
-    all.extend(policy.map(|(plural, object)| seed(&format!("{plural}.{}", roles::GROUP), object)));
     all
 });
 
-/// Creates the objects that are missing.
-pub(super) fn create(server: &Server) {
+/// What decides about requests: roles, bindings, and the order in which requests are served.
+static POLICY: LazyLock<Vec<Seed>> = LazyLock::new(|| {
+    let mut all: Vec<Seed> = flow().collect();
+    let roles = roles::all().into_iter();
+    all.extend(roles.map(|(plural, object)| seed(&format!("{plural}.{}", roles::GROUP), object)));
+    all
+});
+
+/// Creates the objects that are missing, those about policy only `with_policy`.
+pub(super) fn create(server: &Server, with_policy: bool) {
     let now = server.clock.now();
-    for Seed { table, template } in &*SEEDS {
+    let policy = with_policy.then(|| POLICY.iter()).into_iter().flatten();
+    for Seed { table, template } in BASE.iter().chain(policy) {
         let table = server.store.table(table);
         let draft = template.draft(&server.random.uid(), &now);
+        let write = Write::new(table, template.key(), None, Some(draft));
         // It is refused if there is one.
-        drop(
-            server
-                .store
-                .commit(Write::new(table, template.key(), None, Some(draft))),
-        );
+        drop(server.store.commit(write));
     }
 }
 

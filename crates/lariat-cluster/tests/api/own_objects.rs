@@ -1,6 +1,7 @@
 //! What the server itself puts into a cluster, and what it reads of custom resources.
 
 use http::Method;
+use lariat_cluster::Cluster;
 use serde_json::{Value, json};
 use tokio::time::{Duration, sleep};
 
@@ -12,6 +13,14 @@ const RBAC: &str = "/apis/rbac.authorization.k8s.io/v1";
 
 pub(crate) async fn json(bench: &Bench, path: &str) -> Value {
     bench.get(path).await.json()
+}
+
+/// Starts a cluster that evaluates roles, and so has those of a real one.
+async fn with_roles() -> Bench {
+    let cluster = Cluster::builder().rbac().start().await;
+    Bench {
+        cluster: cluster.expect("it does not listen"),
+    }
 }
 
 /// Waits until a path answers with a code.
@@ -27,7 +36,7 @@ pub(crate) async fn becomes(bench: &Bench, path: &str, code: u16) {
 
 #[tokio::test(start_paused = true)]
 async fn a_cluster_begins_with_what_a_real_one_has() {
-    let bench = Bench::new().await;
+    let bench = with_roles().await;
     for (path, count) in [
         (SERVICES, 21),
         ("/api/v1/services", 1),
@@ -230,7 +239,7 @@ async fn nulls_in_the_metadata_of_custom_resources_are_empty_texts() {
 
 #[tokio::test(start_paused = true)]
 async fn a_role_with_an_aggregation_rule_has_the_rules_of_others() {
-    let bench = Bench::new().await;
+    let bench = with_roles().await;
     let rules = json!([{"apiGroups": ["demo.dev"], "resources": ["widgets"], "verbs": ["get"]}]);
     let label = json!({"rbac.authorization.k8s.io/aggregate-to-view": "true"});
     let role = json!({"metadata": {"name": "widgets", "labels": label}, "rules": rules});
