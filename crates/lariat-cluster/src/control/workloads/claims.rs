@@ -12,7 +12,7 @@ use crate::control::write::Written;
 const PROVISIONED_BY: &str = "pv.kubernetes.io/provisioned-by";
 const BIND_COMPLETED: &str = "pv.kubernetes.io/bind-completed";
 const BOUND: &str = "pv.kubernetes.io/bound-by-controller";
-const PROVISIONER: &str = "lariat.dev/volumes";
+const PROVISIONER: &str = "volumes.lariat.dev";
 
 /// Creates the claims that a StatefulSet has for one of its Pods, and adds them to the volumes of the Pod.
 pub(super) fn claim(set: &Reconcile<'_>, pod: &mut Value, ordinal: i64) {
