@@ -23,7 +23,10 @@ pub use status::initial as initial_status;
 pub fn fill(resource: &Resource, object: &mut Object) {
     let Resource { group, kind, .. } = resource;
     match (group.as_str(), kind.as_str()) {
-        ("", "Node") => addresses::node(object),
+        ("", "Node") => {
+            addresses::node(object);
+            others::node(object);
+        }
         ("", "Pod") => {
             addresses::pod(object);
             pod::pod(object);
@@ -35,7 +38,6 @@ pub fn fill(resource: &Resource, object: &mut Object) {
         ("", "Namespace") => others::namespace(object),
         ("", "Secret") => others::secret(object),
         ("", "LimitRange") => others::limit_range(object),
-        ("", "Node") => others::node(object),
         ("", "PersistentVolume") => others::volume(object),
         ("", "PersistentVolumeClaim") => others::claim(object),
         ("apps", "Deployment") => workloads::deployment(object),
