@@ -14,11 +14,7 @@ pub(super) fn restrict(part: Part, old: &Object, sent: &Object) -> Object {
     match part {
         Part::Ephemeral => copy(sent, &mut new, ["spec", "ephemeralContainers"]),
         Part::Approval => copy(sent, &mut new, ["status", "conditions"]),
-        Part::Resize => {
-            for containers in ["containers", "initContainers"] {
-                resize(sent, &mut new, containers);
-            }
-        }
+        Part::Resize => resize(sent, &mut new),
         Part::Main | Part::Status | Part::Finalize => {}
     }
     new
@@ -38,21 +34,36 @@ fn copy(from: &Object, to: &mut Object, [part, member]: [&str; 2]) {
     };
 }
 
-/// Takes over the resources of containers, which is what a resize may change.
-fn resize(sent: &Object, new: &mut Object, containers: &str) {
-    let sent = sent
-        .get("spec")
-        .and_then(|spec| spec.get(containers)?.as_array());
-    let new = new
-        .get_mut("spec")
-        .and_then(|spec| spec.get_mut(containers)?.as_array_mut());
-    let sent = by_member(sent.map_or(&[], Vec::as_slice), "name");
-    for container in new.into_iter().flatten() {
-        let wanted = sent.get(&container["name"]).copied();
-        for member in ["resources", "resizePolicy"] {
-            let value = wanted.and_then(|each| each.get(member));
-            if let (Some(value), Some(container)) = (value, container.as_object_mut()) {
-                container.insert(member.to_owned(), value.clone());
+/// Takes over resources, of containers and of the whole Pod, which is what a resize may change.
+///
+/// Other containers are taken over too, and refused later.
+fn resize(sent: &Object, new: &mut Object) {
+    let lists = ["containers", "initContainers"];
+    let same = |member: &&str| list(sent, "spec", member).len() == list(new, "spec", member).len();
+    if !lists.iter().all(same) {
+        new.insert("spec".into(), sent.get("spec").cloned().unwrap_or_default());
+        return;
+    }
+    copy(sent, new, ["spec", "resources"]);
+    for member in lists {
+        let wanted = list(sent, "spec", member);
+        let mut pairs = wanted.iter().zip(list(new, "spec", member));
+        if pairs.any(|(wanted, is)| wanted["name"] != is["name"]) {
+            copy(sent, new, ["spec", member]);
+            continue;
+        }
+        let containers = new
+            .get_mut("spec")
+            .and_then(|spec| spec.get_mut(member)?.as_array_mut());
+        for (container, wanted) in containers.into_iter().flatten().zip(wanted) {
+            let Some(container) = container.as_object_mut() else {
+                continue;
+            };
+            for part in ["resources", "resizePolicy"] {
+                match wanted.get(part) {
+                    Some(value) => container.insert(part.to_owned(), value.clone()),
+                    None => container.remove(part),
+                };
             }
         }
     }
