@@ -1,4 +1,4 @@
-//! Sequences with the answers of a genuine server, which are compared without one.
+//! Sequences with the answers of a genuine server.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -6,12 +6,9 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
-use serde_json::json;
 
-use crate::compare::{Difference, compare};
-use crate::kinds::installed;
 use crate::normal::Normal;
-use crate::side::{Answer, Names, Side, install};
+use crate::side::{Answer, Names};
 use crate::step::Sequence;
 
 /// A sequence and what a genuine server answered.
@@ -41,45 +38,10 @@ impl Recording {
                 .collect(),
         }
     }
-
-    /// Makes the requests on another server, and compares.
-    ///
-    /// # Errors
-    ///
-    /// The server does not answer.
-    pub async fn check(&self, side: &Side, number: usize) -> Result<Vec<Difference>> {
-        let names = Names {
-            namespace: format!("n00000x{number:05}"),
-            id: format!("d00000x{number:05}"),
-        };
-        let namespace =
-            json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": names.namespace}});
-        side.ask("POST", "/api/v1/namespaces", Some(&namespace))
-            .await?;
-        let answers = side.run(&self.sequence, &names).await;
-        side.clean(&self.sequence, &names).await;
-        Ok(compare(&self.sequence, &names, &self.answers, &answers))
-    }
-}
-
-/// Installs the CRDs that sequences work with.
-///
-/// # Errors
-///
-/// The server does not take them.
-pub async fn prepare(side: &Side) -> Result<()> {
-    for definition in installed()? {
-        install(side, &definition).await?;
-    }
-    Ok(())
 }
 
 /// Reads the recordings of a folder, which has a file for each kind and in it a line for each recording.
-///
-/// # Errors
-///
-/// A file cannot be read.
-pub fn read(folder: &Path) -> Result<Vec<Recording>> {
+fn read(folder: &Path) -> Result<Vec<Recording>> {
     let mut paths: Vec<_> = fs::read_dir(folder)?
         .map(|entry| Ok(entry?.path()))
         .collect::<Result<_>>()?;

@@ -87,6 +87,16 @@ impl Answer {
     }
 }
 
+impl From<anyhow::Error> for Answer {
+    /// What stands for the answer that did not come.
+    fn from(error: anyhow::Error) -> Self {
+        Self {
+            content: Content::Text(format!("{error:#}")),
+            ..Self::default()
+        }
+    }
+}
+
 /// A watch that stays open while other requests are made.
 struct Open {
     place: usize,
@@ -145,8 +155,8 @@ impl Side {
                         open.push(follow(&mut readers, place, response));
                         Answer::default()
                     }
-                    Ok(response) => read(response).await.unwrap_or_else(failed),
-                    Err(error) => failed(error),
+                    Ok(response) => read(response).await.unwrap_or_else(Answer::from),
+                    Err(error) => Answer::from(error),
                 },
                 How::UntilGone => self.until_gone(step, &fill).await,
                 How::Answer | How::Watch => self.answer(step, &fill).await,
@@ -244,7 +254,7 @@ impl Side {
         let answer = timeout(PATIENCE, answer).await;
         answer
             .unwrap_or_else(|_| Err(anyhow::anyhow!("no end in time")))
-            .unwrap_or_else(failed)
+            .unwrap_or_else(Answer::from)
     }
 
     async fn until_gone(&self, step: &Step, fill: &Fill) -> Answer {
@@ -282,14 +292,6 @@ pub(crate) async fn install(side: &Side, definition: &Value) -> Result<()> {
         sleep(Duration::from_millis(100)).await;
     }
     Ok(())
-}
-
-#[expect(clippy::needless_pass_by_value, reason = "it is the end of an error")]
-fn failed(error: anyhow::Error) -> Answer {
-    Answer {
-        content: Content::Text(format!("{error:#}")),
-        ..Answer::default()
-    }
 }
 
 async fn read(response: Response<HttpBody>) -> Result<Answer> {
