@@ -67,7 +67,7 @@ fn causes(resource: &Resource, new: Object, old: Option<Object>) -> Vec<String> 
 }
 
 fn check(file: &str) {
-    let kinds = Kinds::new(|_| TableId::default());
+    let kinds = Kinds::new(|_| TableId(0));
     let catalog = kinds.catalog();
     let (mut resource, mut base): (Option<&Arc<Resource>>, Value) = (None, Value::Null);
     let mut lines = file.lines().peekable();

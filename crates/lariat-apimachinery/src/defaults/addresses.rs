@@ -4,10 +4,11 @@
 
 use serde_json::{Value, json};
 
-use super::members::{inner, text};
+use super::members::{inner, set, text};
 use crate::object::Object;
 
-/// Keeps the networks of a node's Pods in line, and drops where a node once took its configuration from.
+/// Keeps the networks of a node's Pods in line, lets Pods have all of its capacity, and drops where it once took its
+/// configuration from.
 pub(super) fn node(object: &mut Object) {
     if let Some(spec) = inner(object, "spec") {
         align(
@@ -20,6 +21,9 @@ pub(super) fn node(object: &mut Object) {
     }
     if let Some(status) = inner(object, "status") {
         status.remove("config");
+        if let Some(capacity) = status.get("capacity").cloned() {
+            set(status, "allocatable", capacity);
+        }
     }
 }
 

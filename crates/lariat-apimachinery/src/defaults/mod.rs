@@ -23,7 +23,10 @@ pub use status::initial as initial_status;
 pub fn fill(resource: &Resource, object: &mut Object) {
     let Resource { group, kind, .. } = resource;
     match (group.as_str(), kind.as_str()) {
-        ("", "Node") => addresses::node(object),
+        ("", "Node") => {
+            addresses::node(object);
+            others::node(object);
+        }
         ("", "Pod") => {
             addresses::pod(object);
             pod::pod(object);
@@ -61,6 +64,7 @@ pub fn fill(resource: &Resource, object: &mut Object) {
         ("storage.k8s.io", "StorageClass") => others::storage_class(object),
         ("storage.k8s.io", "CSIDriver") => others::driver(object),
         ("scheduling.k8s.io", "PriorityClass") => others::priority_class(object),
+        ("apiregistration.k8s.io", "APIService") => others::api_service(object),
         ("admissionregistration.k8s.io", kind) => admission::fill(kind, object),
         _ => {}
     }

@@ -21,6 +21,15 @@ pub(super) fn secret(object: &mut Object) {
     set(object, "type", "Opaque");
 }
 
+/// A node gives Pods all it has.
+pub(super) fn node(object: &mut Object) {
+    if let Some(status) = inner(object, "status")
+        && let Some(capacity) = status.get("capacity").cloned()
+    {
+        set(status, "allocatable", capacity);
+    }
+}
+
 pub(super) fn volume(object: &mut Object) {
     if let Some(spec) = made(object, "spec") {
         set(spec, "persistentVolumeReclaimPolicy", "Retain");
@@ -110,6 +119,13 @@ pub(super) fn driver(object: &mut Object) {
     set(spec, "volumeLifecycleModes", vec!["Persistent"]);
     set(spec, "requiresRepublish", false);
     set(spec, "seLinuxMount", false);
+}
+
+pub(super) fn api_service(object: &mut Object) {
+    let service = inner(object, "spec").and_then(|spec| inner(spec, "service"));
+    if let Some(service) = service {
+        set(service, "port", 443);
+    }
 }
 
 pub(super) fn flow_schema(object: &mut Object) {

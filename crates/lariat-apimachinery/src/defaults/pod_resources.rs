@@ -110,9 +110,9 @@ mod tests {
 
     use super::*;
 
-    fn check(spec: Value, expected: &Value) {
-        let mut spec = spec.as_object().unwrap().clone();
-        fill(&mut spec);
+    fn check(mut spec: Value, expected: &Value) {
+        let spec = spec.as_object_mut().unwrap();
+        fill(spec);
         assert_eq!(spec["resources"], *expected);
     }
 

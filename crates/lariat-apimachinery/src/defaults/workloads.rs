@@ -80,10 +80,10 @@ pub(super) fn stateful_set(object: &mut Object) {
         set(spec, "replicas", 1);
         set(spec, "podManagementPolicy", "OrderedReady");
         set(spec, "revisionHistoryLimit", 10);
-        if let Some(strategy) = made(spec, "updateStrategy") {
-            if !has(strategy, "type") || strategy.contains_key("rollingUpdate") {
-                rolling(strategy, &[("partition", json!(0))]);
-            }
+        if let Some(strategy) = made(spec, "updateStrategy")
+            && (!has(strategy, "type") || strategy.contains_key("rollingUpdate"))
+        {
+            rolling(strategy, &[("partition", json!(0))]);
         }
         if let Some(policy) = made(spec, "persistentVolumeClaimRetentionPolicy") {
             set(policy, "whenDeleted", "Retain");
@@ -172,7 +172,16 @@ pub(super) fn autoscaler(object: &mut Object) {
         return;
     };
     set(spec, "minReplicas", 1);
-    if !is_v1 {
+    if is_v1 {
+        // Other metrics are in an annotation.
+        let metrics = "autoscaling.alpha.kubernetes.io/metrics";
+        let annotations = object.get("metadata").and_then(|it| it.get("annotations"));
+        let measures_more =
+            annotations.is_some_and(|annotations| annotations.get(metrics).is_some());
+        if !measures_more && let Some(spec) = inner(object, "spec") {
+            set(spec, "targetCPUUtilizationPercentage", 80);
+        }
+    } else {
         let target = json!({"type": "Utilization", "averageUtilization": 80});
         let cpu = json!({"type": "Resource", "resource": {"name": "cpu", "target": target}});
         set(spec, "metrics", json!([cpu]));

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 
 use super::field_path;
 use super::resolve::{Resolved, TypeRef};
-use super::types::{Scalar, Type};
+use super::types::{Scalar, Type, Zero};
 use crate::quantity::Quantity;
 
 const LENIENT: GeneralPurpose = GeneralPurpose::new(
@@ -64,13 +64,15 @@ fn members(
 // This is no part of `members`, whose frames are on the stack once a level.
 fn is_empty(typed: TypeRef<'_>, name: &str, below: TypeRef<'_>, value: &Value) -> bool {
     let field = typed.field(name);
+    // What Go writes in any case is null or empty, as it came.
+    let is_omitted = field.is_some_and(|field| matches!(field.zero, Zero::Omitted | Zero::Kept));
     match value {
         Value::Null => field.is_some() || below.get().is_some(),
         Value::Array(items) => {
             let is_list = matches!(below.get(), Some(Type::List(_)));
-            field.is_some() && is_list && items.is_empty()
+            is_omitted && is_list && items.is_empty()
         }
-        Value::Object(map) => field.is_some() && map.is_empty() && is_map(below),
+        Value::Object(map) => is_omitted && map.is_empty() && is_map(below),
         value => match (field, below.get()) {
             (Some(field), Some(Type::Scalar(scalar))) => field.leaves_out(*scalar, value),
             _ => false,

@@ -84,6 +84,8 @@ pub(crate) struct Field {
     pub(crate) type_id: TypeId,
     pub(crate) required: bool,
     pub(crate) default: Option<Value>,
+    /// All values there may be, or all that items may have, as the table has them.
+    pub(super) values: Option<&'static str>,
     pub(crate) patch: PatchStrategy,
     pub(crate) zero: Zero,
     /// How it is written in protobuf, if it can be.

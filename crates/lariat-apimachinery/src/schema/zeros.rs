@@ -9,12 +9,30 @@ use super::types::{Scalar, Type, Zero};
 ///
 /// Structs that are absent stay so unless Go has no way to leave them out. Types of custom resources have no zeros.
 pub fn fill(typed: TypeRef<'_>, object: &mut Map<String, Value>) {
-    let Some(Type::Struct(fields)) = typed.get() else {
+    fields(typed, object, Empty::Kept);
+}
+
+/// Fills in the same in an object that comes out of a storage in protobuf, which has no empty lists and maps.
+pub fn store(typed: TypeRef<'_>, object: &mut Map<String, Value>) {
+    fields(typed, object, Empty::Null);
+}
+
+/// What becomes of empty lists and maps that Go writes in any case.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Empty {
+    Kept,
+    Null,
+}
+
+fn fields(typed: TypeRef<'_>, object: &mut Map<String, Value>, empty: Empty) {
+    let Some(Type::Struct(known)) = typed.get() else {
         return;
     };
-    for field in fields.fields() {
+    for field in known.fields() {
         let below = typed.at(field.type_id);
-        let is_absent = object.get(&*field.name).is_none_or(Value::is_null);
+        let is_absent = object.get(&*field.name).is_none_or(|value| {
+            value.is_null() || (empty == Empty::Null && is_empty(below, value))
+        });
         match field.zero {
             Zero::Written if is_absent => {
                 object.insert(field.name.to_string(), zero(below));
@@ -24,10 +42,18 @@ pub fn fill(typed: TypeRef<'_>, object: &mut Map<String, Value>) {
             }
             _ => {
                 if let Some(value) = object.get_mut(&*field.name) {
-                    inside(below, value);
+                    inside(below, value, empty);
                 }
             }
         }
+    }
+}
+
+fn is_empty(typed: TypeRef<'_>, value: &Value) -> bool {
+    match (typed.get(), value) {
+        (Some(Type::List(_)), Value::Array(items)) => items.is_empty(),
+        (Some(Type::Map(_)), Value::Object(entries)) => entries.is_empty(),
+        _ => false,
     }
 }
 
@@ -52,15 +78,19 @@ pub fn as_go_writes(mut object: Map<String, Value>) -> Map<String, Value> {
 }
 
 /// Fills in the zeros of a value.
-fn inside(typed: TypeRef<'_>, value: &mut Value) {
+fn inside(typed: TypeRef<'_>, value: &mut Value, empty: Empty) {
     match (typed.get(), value) {
-        (Some(Type::Struct(_)), Value::Object(object)) => fill(typed, object),
+        (Some(Type::Struct(_)), Value::Object(object)) => fields(typed, object, empty),
         (Some(Type::List(_)), Value::Array(items)) => {
-            items.iter_mut().for_each(|item| inside(typed.item(), item));
+            let item = typed.item();
+            items
+                .iter_mut()
+                .for_each(|value| inside(item, value, empty));
         }
         (Some(Type::Map(map)), Value::Object(entries)) => {
             let below = typed.at(map.value);
-            entries.values_mut().for_each(|value| inside(below, value));
+            let entries = entries.values_mut();
+            entries.for_each(|value| inside(below, value, empty));
         }
         _ => {}
     }
@@ -125,6 +155,12 @@ mod tests {
             &json!({"metadata": {}, "spec": {"scaleTargetRef": {"kind": "a", "name": "b"}, "maxReplicas": 3},
                 "status": {"desiredReplicas": 0, "currentMetrics": null}}),
         );
+        let mut role = json!({"rules": []}).as_object().cloned().unwrap();
+        let schema = builtin("rbac.authorization.k8s.io/v1", "Role").unwrap();
+        fill(schema.root(), &mut role);
+        assert_eq!(role["rules"], json!([]));
+        store(schema.root(), &mut role);
+        assert_eq!(role["rules"], Value::Null);
         check(
             ("rbac.authorization.k8s.io/v1", "Role"),
             json!({"metadata": {"ownerReferences": [{"name": "a"}]}, "rules": [{}]}),

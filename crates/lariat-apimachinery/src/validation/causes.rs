@@ -42,15 +42,6 @@ impl Causes {
         self.list.push(cause);
     }
 
-    /// Adds a value that is not allowed, and is shown as the given JSON.
-    pub(crate) fn invalid_text(&mut self, at: &Field<'_>, shown: &str, detail: &str) {
-        self.add(
-            "FieldValueInvalid",
-            at,
-            format!("Invalid value: {shown}: {detail}"),
-        );
-    }
-
     /// Adds a value that is not allowed, and is not shown.
     pub(crate) fn invalid_hidden(&mut self, at: &Field<'_>, detail: &str) {
         self.add("FieldValueInvalid", at, format!("Invalid value: {detail}"));
@@ -69,16 +60,14 @@ impl Causes {
 
     /// Adds a value that is there twice, and is shown in another form.
     pub(crate) fn duplicate_as(&mut self, at: &Field<'_>, shown: impl Into<Value>) {
-        self.duplicate_text(at, &shown.into().to_string());
+        self.duplicate_struct(at, &shown.into().to_string(), "");
     }
 
-    /// Adds a value that is there twice, and is shown as the given JSON.
-    pub(crate) fn duplicate_text(&mut self, at: &Field<'_>, shown: &str) {
-        self.add(
-            "FieldValueDuplicate",
-            at,
-            format!("Duplicate value: {shown}"),
-        );
+    /// Adds a structure that is there twice, as Go shows it; the detail may be empty.
+    pub(crate) fn duplicate_struct(&mut self, at: &Field<'_>, shown: &str, detail: &str) {
+        let colon = if detail.is_empty() { "" } else { ": " };
+        let message = format!("Duplicate value: {shown}{colon}{detail}");
+        self.add("FieldValueDuplicate", at, message);
     }
 
     /// Adds a structure that is there twice, as Go shows it; the detail may be empty.

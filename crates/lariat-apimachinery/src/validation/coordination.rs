@@ -12,16 +12,7 @@ const LEASE: Rules = &[
 ];
 
 pub(super) fn lease(context: &Context<'_>, causes: &mut Causes) {
-    let spec = context.get("spec");
-    rule::check(&spec, LEASE, causes);
-    let strategy = spec.get("strategy");
-    if strategy.is_set() {
-        check_strategy(&strategy, causes);
-    }
-    if !spec.get("preferredHolder").is_void() && spec.get("strategy").is_void() {
-        let detail = "may only be specified if `strategy` is defined";
-        causes.forbidden(&spec.get("preferredHolder"), detail);
-    }
+    rule::check(&context.get("spec"), LEASE, causes);
 }
 
 /// Checks a strategy, whose path Go gets wrong.

@@ -34,9 +34,11 @@ pub fn validate_metadata(
     check_owners(&metadata.get("ownerReferences"), &mut causes);
     let finalizers = metadata.get("finalizers");
     check_finalizers(&finalizers, &mut causes);
-    // Servers of their own check only the rules above.
+    // Servers of their own check only the rules above, and so do Events of the core group.
     let foreign = ["apiextensions.k8s.io", "apiregistration.k8s.io"];
-    if !resource.rules.custom && !foreign.contains(&resource.group.as_str()) {
+    let old_event = resource.group.is_empty() && resource.kind == "Event";
+    let own = !resource.rules.custom && !foreign.contains(&resource.group.as_str());
+    if own && !old_event {
         check_plain(&finalizers, &mut causes);
     }
     causes.into_list()
@@ -110,6 +112,7 @@ fn check_owners(owners: &Field<'_>, causes: &mut Causes) {
 fn check_owner(owner: &Field<'_>, causes: &mut Causes) {
     let api_version = owner.text_of("apiVersion");
     let (group, version) = match api_version.split_once('/') {
+        Some((_, version)) if version.contains('/') => ("", ""),
         Some((group, version)) => (group, version),
         None => ("", api_version),
     };

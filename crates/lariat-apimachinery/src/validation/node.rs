@@ -40,7 +40,7 @@ fn check_tolerations(list: &Field<'_>, causes: &mut Causes) {
                 member("effect"),
                 toleration.member("tolerationSeconds"),
             );
-            causes.duplicate_text(&toleration, &shown);
+            causes.duplicate_struct(&toleration, &shown, "");
         }
         seen.push(key(&toleration));
     }

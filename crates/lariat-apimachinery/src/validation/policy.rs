@@ -24,7 +24,7 @@ pub(super) fn disruption_budget(context: &Context<'_>, causes: &mut Causes) {
     let shares = ["minAvailable", "maxUnavailable"];
     if spec.given(&shares).len() == 2 {
         let detail = "minAvailable and maxUnavailable cannot be both set";
-        causes.invalid_text(&spec, &shown(&spec), detail);
+        causes.invalid_struct(&spec, &shown(&spec), detail);
     }
     for share in shares.map(|name| spec.get(name)) {
         if share.is_set() {

@@ -35,7 +35,7 @@ pub(super) fn cluster_role(context: &Context<'_>, causes: &mut Causes) {
         labels::check_selector(&selector, options, causes);
         if !labels::is_selector(&selector) {
             // What could not be read is shown.
-            causes.invalid_text(&selector, "null", "invalid label selector.");
+            causes.invalid_struct(&selector, "null", "invalid label selector.");
         }
     }
 }
@@ -87,7 +87,7 @@ fn check_binding(context: &Context<'_>, kinds: &[&str], is_namespaced: bool, cau
     {
         let shown = members.map(|(name, go)| format!("\"{go}\":{:?}", role.text_of(name)));
         let shown = format!("{{{}}}", shown.join(","));
-        causes.invalid_text(&role, &shown, "cannot change roleRef");
+        causes.invalid_struct(&role, &shown, "cannot change roleRef");
     }
 }
 

@@ -200,12 +200,13 @@ async fn the_watch_that_reports_it_again_changes_nothing() {
 #[tokio::test(start_paused = true)]
 async fn what_was_deleted_while_a_watch_was_silent_does_not_come_back_with_the_next() {
     let cluster = cluster().await;
-    let second = Duration::from_secs(1);
-    let silence = Rule::new(Action::HangWatch(After::Time(second))).verb("watch");
+    // The first bookmark comes before: without it a watch may be silent for up to ten minutes.
+    let beginning = Duration::from_secs(5);
+    let silence = Rule::new(Action::HangWatch(After::Time(beginning))).verb("watch");
     let silence = cluster.faults().add(silence);
     let (factory, cache) = started(&cluster, Selection::all()).await;
     cluster.faults().remove(silence);
-    tokio::time::sleep(2 * second).await;
+    tokio::time::sleep(2 * beginning).await;
     let recorder = Arc::new(Recorder::default());
     let informer = factory.for_kind(config_maps());
     let _subscription = informer.subscribe(Arc::clone(&recorder) as _);

@@ -48,6 +48,7 @@ impl Writer<'_> {
             server: self.server,
             resource,
             namespace,
+            user: None,
         };
         let object = object.as_object().cloned().unwrap_or_default();
         creation.create_as(self.manager, object)

@@ -332,12 +332,19 @@ impl ApiError {
 
     pub(crate) fn method_not_allowed() -> Self {
         let message = "the server does not allow this method on the requested resource";
-        Self::new(StatusCode::METHOD_NOT_ALLOWED, "MethodNotAllowed", message)
+        Self::new(StatusCode::METHOD_NOT_ALLOWED, "MethodNotAllowed", message).about("", "", "")
+    }
+
+    /// A watch of what can only be read.
+    pub(crate) fn watch_not_supported(plural: &str) -> Self {
+        let message = format!("watch is not supported on resources of kind {plural:?}");
+        let error = Self::new(StatusCode::METHOD_NOT_ALLOWED, "MethodNotAllowed", message);
+        error.about(plural, "", "")
     }
 
     pub(crate) fn not_acceptable(available: &str) -> Self {
         let message = format!("406: Not Acceptable\n\nAvailable representations: {available}");
-        Self::new(StatusCode::NOT_ACCEPTABLE, "NotAcceptable", message)
+        Self::new(StatusCode::NOT_ACCEPTABLE, "NotAcceptable", message).about("", "", "")
     }
 
     pub(crate) fn unsupported_media_type(accepted: &str) -> Self {
@@ -391,6 +398,14 @@ impl ApiError {
         Self::new(StatusCode::GATEWAY_TIMEOUT, "Timeout", message)
             .causes(&[cause])
             .after(Some(1))
+    }
+
+    /// A request that took too long.
+    ///
+    /// Source: `WithTimeoutForNonLongRunningRequests` in `k8s.io/apiserver/pkg/server/filters`.
+    pub(crate) fn timed_out() -> Self {
+        let message = "Timeout: request did not complete within the allotted timeout";
+        Self::new(StatusCode::GATEWAY_TIMEOUT, "Timeout", message).after(None)
     }
 
     /// Asks the client to come again after some seconds.

@@ -47,7 +47,11 @@ fn refined(resource: &Resource, stored: &Stored) -> Option<Object> {
 pub(crate) fn complete(resource: &Resource, object: &mut Object) {
     match &resource.schema {
         Some(schema) => with_value(object, |object| schema.default(object)),
-        None => schema::fill_zeros(resource.types().root(), object),
+        // CRDs are stored in JSON.
+        None if resource.kind == "CustomResourceDefinition" => {
+            schema::fill_zeros(resource.types().root(), object);
+        }
+        None => schema::store_zeros(resource.types().root(), object),
     }
 }
 

@@ -1,5 +1,7 @@
 //! The new state of an object that a client replaces.
 
+use std::collections::HashSet;
+
 use lariat_apimachinery::cause::StatusCause;
 use lariat_apimachinery::kinds::{Generation, Resource};
 use lariat_apimachinery::managed;
@@ -142,7 +144,7 @@ fn check_finalizers(resource: &Resource, old: &Object, new: &Object) -> Result<(
     if metadata_text(old, "deletionTimestamp").is_empty() {
         return Ok(());
     }
-    let known = finalizers(old);
+    let known: HashSet<&str> = finalizers(old).into_iter().collect();
     let late: Vec<&str> = finalizers(new)
         .into_iter()
         .filter(|f| !known.contains(f))
@@ -150,8 +152,11 @@ fn check_finalizers(resource: &Resource, old: &Object, new: &Object) -> Result<(
     if late.is_empty() {
         return Ok(());
     }
+    let late: Vec<String> = late.iter().map(|name| format!("{name:?}")).collect();
     let message = format!(
-        "no new finalizers can be added if the object is being deleted, found new finalizers {late:?}"
+        "no new finalizers can be added if the object is being deleted, found new finalizers \
+         []string{{{}}}",
+        late.join(", ")
     );
     let cause = StatusCause::forbidden("metadata.finalizers", &message);
     Err(ApiError::invalid(

@@ -1,11 +1,13 @@
 //! Making an object ready to be created.
 
 use lariat_apimachinery::defaults;
-use lariat_apimachinery::kinds::Generation;
+use lariat_apimachinery::kinds::{Generation, Resource};
 use lariat_apimachinery::object::{Object, metadata_mut, metadata_text};
 use serde_json::{Value, json};
 
 use super::creation::Creation;
+use super::escalation;
+use crate::access::User;
 use crate::status::ApiError;
 use crate::strategy::{self, SERVER_METADATA, tidy};
 
@@ -30,16 +32,45 @@ pub(super) fn create(
     if resource.rules.generation != Generation::None {
         metadata.insert("generation".into(), json!(1));
     }
-    if resource.rules.status {
+    if resource.rules.status && !keeps_status(resource) {
         object.remove("status");
     }
-    if let Some(status) = defaults::initial_status(resource, &now) {
+    if !object.get("status").is_some_and(Value::is_object)
+        && let Some(status) = defaults::initial_status(resource, &now)
+    {
         object.insert("status".into(), status);
     }
+    name_requester(creation, &mut object);
+    strategy::admit_create(creation.server, resource, &mut object)?;
     strategy::prepare_create(creation.server, resource, &mut object, dry_run)?;
     strategy::complete(resource, &mut object);
     strategy::check(resource, &object, None)?;
+    if let Some(user) = creation.user {
+        escalation::check(creation.server, resource, user, &object)?;
+    }
     Ok(object)
+}
+
+/// Writes into a request for a certificate who asks for it.
+fn name_requester(creation: &Creation<'_>, object: &mut Object) {
+    let is_request = creation.resource.kind == "CertificateSigningRequest";
+    let spec = object.get_mut("spec").and_then(Value::as_object_mut);
+    let Some(spec) = spec.filter(|_| is_request && !creation.resource.rules.custom) else {
+        return;
+    };
+    for member in ["username", "uid", "groups", "extra"] {
+        spec.remove(member);
+    }
+    if let Some(Value::Object(info)) = creation.user.map(User::info) {
+        spec.extend(info);
+    }
+}
+
+/// Returns whether a new object keeps the status that was sent, which only one kind does.
+///
+/// A kubelet registers its node with what the node has.
+fn keeps_status(resource: &Resource) -> bool {
+    resource.group.is_empty() && resource.kind == "Node"
 }
 
 /// Puts an object into the namespace of the path.

@@ -7,6 +7,7 @@ use lariat_apimachinery::object::{Object, metadata_text};
 use lariat_core::ObjectKey;
 
 use super::{admit, form, ownership};
+use crate::access::User;
 use crate::server::Server;
 use crate::status::ApiError;
 use crate::store::{Draft, Refused, Stored, Write};
@@ -22,6 +23,8 @@ pub(crate) struct Creation<'a> {
     pub(crate) server: &'a Server,
     pub(crate) resource: &'a Resource,
     pub(crate) namespace: Option<&'a str>,
+    /// Who creates it, if that is a client.
+    pub(crate) user: Option<&'a User>,
 }
 
 /// What a creation made.
@@ -39,6 +42,7 @@ impl<'a> Creation<'a> {
             server: &call.server,
             resource: &call.resource,
             namespace: call.namespace(),
+            user: Some(&call.user),
         }
     }
 }

@@ -3,7 +3,7 @@
 use lariat_apimachinery::cause::StatusCause;
 use lariat_apimachinery::kinds::Resource;
 use lariat_apimachinery::object::Object;
-use lariat_apimachinery::{defaults, schema};
+use lariat_apimachinery::{crd, defaults, schema};
 use serde_json::Value;
 
 use crate::status::ApiError;
@@ -57,7 +57,8 @@ pub(super) fn normalize(
         .map(|path| format!("unknown field {path:?}"));
     match Validation::of(call) {
         Validation::Strict => {
-            let problems: Vec<String> = unknown.chain(duplicates.errors()).collect();
+            let mut problems = duplicates.errors();
+            problems.extend(unknown);
             if !problems.is_empty() {
                 let reason = format!("strict decoding error: {}", problems.join(", "));
                 return Err(refuse(call, origin, &reason));
@@ -83,16 +84,18 @@ pub(super) fn normalize(
 /// Decodes an object as its kind; returns the members the kind does not have.
 pub(super) fn read(resource: &Resource, object: &mut Object) -> Result<Vec<String>, String> {
     if resource.rules.custom {
+        strategy::fill_nulls(object);
         let unknown = strategy::conform(resource, object);
         object.values_mut().for_each(schema::write_whole_numbers);
         return Ok(unknown);
     }
     let unknown = schema::decode(resource.types().root(), object)?;
     // Their schemas hold values of any type, which Go reads and writes again, as it does no others.
-    if resource.kind == "CustomResourceDefinition"
-        && let Some(spec) = object.get_mut("spec")
-    {
-        schema::write_whole_numbers(spec);
+    if resource.kind == "CustomResourceDefinition" {
+        if let Some(spec) = object.get_mut("spec") {
+            schema::write_whole_numbers(spec);
+        }
+        crd::set_defaults(object);
     }
     defaults::fill(resource, object);
     schema::fill_zeros(resource.types().root(), object);

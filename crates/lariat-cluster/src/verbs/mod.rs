@@ -11,6 +11,7 @@ mod delete;
 mod delete_options;
 mod delete_rules;
 mod dispatch;
+mod escalation;
 mod fields;
 mod form;
 mod list;

@@ -7,7 +7,7 @@ use lariat_apimachinery::object::{Object, metadata_mut, metadata_text};
 use lariat_core::ObjectKey;
 
 use super::answer::Answer;
-use super::{create, ownership};
+use super::{create, escalation, ownership};
 use crate::server::Server;
 use crate::status::ApiError;
 use crate::store::{Draft, Stored, Write};
@@ -126,9 +126,19 @@ pub(super) fn store_changed(
 ) -> Result<Option<Answer>, ApiError> {
     let part = call.part();
     if part == Part::Main {
+        strategy::admit_update(&call.server, &call.resource, old, &mut sent)?;
         strategy::allocate(&call.server, &call.resource, old, &mut sent, dry_run)?;
     }
     let replacement = strategy::replacement(&call.resource, part, old, sent)?;
+    if let Replacement::Changed(object) = &replacement {
+        escalation::check(&call.server, &call.resource, &call.user, object)?;
+        if part == Part::Main {
+            let warnings = strategy::warnings(&call.resource, object, Some(old));
+            warnings
+                .into_iter()
+                .for_each(|text| call.warnings.add(text));
+        }
+    }
     if dry_run {
         let object = match &replacement {
             Replacement::Unchanged => old,

@@ -1,8 +1,9 @@
 //! What goes over the wire: paths, parameters, bodies and answers.
 
 pub(crate) mod body;
+pub(crate) mod delivery;
 pub(crate) mod document;
-mod gzip;
+pub(crate) mod gzip;
 mod list_options;
 pub(crate) mod negotiate;
 #[cfg_attr(not(feature = "protobuf"), path = "protobuf_off.rs")]

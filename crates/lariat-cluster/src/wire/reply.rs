@@ -1,10 +1,12 @@
 //! Responses.
 
 use bytes::Bytes;
-use http::header::{CONTENT_ENCODING, CONTENT_TYPE, ETAG, HeaderValue, RETRY_AFTER, VARY, WARNING};
+use http::header::{
+    CONTENT_ENCODING, CONTENT_TYPE, ETAG, HeaderName, HeaderValue, RETRY_AFTER, VARY, WARNING,
+};
 use http::{Response, StatusCode};
 
-use super::{protobuf, yaml};
+use super::{gzip, protobuf, yaml};
 use crate::status::ApiError;
 use crate::wire::body::ResponseBody;
 use crate::wire::negotiate::Encoding;
@@ -48,6 +50,18 @@ impl Reply {
         Self::new(code, TEXT, ResponseBody::whole(text))
     }
 
+    /// Answers a document that is kept compressed; clients that do not accept that get it expanded.
+    pub(crate) fn compressed(content_type: HeaderValue, document: Bytes, accepts: bool) -> Self {
+        if !accepts {
+            let body = ResponseBody::whole(gzip::expand(&document));
+            return Self::new(StatusCode::OK, content_type, body);
+        }
+        let body = ResponseBody::whole(document);
+        let mut reply = Self::new(StatusCode::OK, content_type, body);
+        reply.note_compressed();
+        reply
+    }
+
     /// Answers nothing but a code.
     pub(crate) fn empty(code: StatusCode) -> Self {
         let mut response = Response::new(ResponseBody::whole(Bytes::new()));
@@ -62,6 +76,14 @@ impl Reply {
             headers.insert(ETAG, tag);
         }
         headers.append(VARY, HeaderValue::from_static("Accept"));
+        self
+    }
+
+    /// Sets a header; a value that cannot be one is left out.
+    pub(crate) fn header(mut self, name: HeaderName, value: &str) -> Self {
+        if let Ok(value) = HeaderValue::from_str(value) {
+            self.0.headers_mut().insert(name, value);
+        }
         self
     }
 
@@ -104,7 +126,7 @@ impl Reply {
     /// Writes the answer in another encoding, unless it is a stream or no JSON at all.
     pub(crate) fn encoded(self, encoding: Encoding) -> Self {
         let is_json = self.0.headers().get(CONTENT_TYPE) == Some(&JSON);
-        if encoding == Encoding::Json || !is_json {
+        if encoding == Encoding::Json || !is_json || self.is_compressed() {
             return self;
         }
         let (parts, body) = self.0.into_parts();
@@ -134,15 +156,26 @@ impl Reply {
 
     /// Compresses a large answer.
     pub(crate) fn gzip(self) -> Self {
+        if self.is_compressed() {
+            return self;
+        }
         let (parts, body) = self.0.into_parts();
         let (body, compressed) = body.gzip();
-        let mut response = Response::from_parts(parts, body);
+        let mut reply = Self(Response::from_parts(parts, body));
         if compressed {
-            let headers = response.headers_mut();
-            headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
-            headers.append(VARY, HeaderValue::from_static("Accept-Encoding"));
+            reply.note_compressed();
         }
-        Self(response)
+        reply
+    }
+
+    fn is_compressed(&self) -> bool {
+        self.0.headers().contains_key(CONTENT_ENCODING)
+    }
+
+    fn note_compressed(&mut self) {
+        let headers = self.0.headers_mut();
+        headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+        headers.append(VARY, HeaderValue::from_static("Accept-Encoding"));
     }
 
     /// Answers with another body.

@@ -1,5 +1,7 @@
 //! Merges maps: directives, retained keys, and what is added where nothing was.
 
+use std::collections::HashSet;
+
 use serde_json::Value;
 
 use super::lists;
@@ -88,7 +90,8 @@ fn retain_keys(original: &mut Object, patch: &mut Object) -> Outcome<()> {
     let Value::Array(keys) = keys else {
         return malformed(format!("{RETAIN_KEYS} must be a list"));
     };
-    let is_kept = |name: &String| keys.iter().any(|key| key.as_str() == Some(name));
+    let keys: HashSet<&str> = keys.iter().filter_map(Value::as_str).collect();
+    let is_kept = |name: &String| keys.contains(name.as_str());
     let is_directive = |name: &String| name.starts_with('$');
     if let Some(name) = patch
         .keys()

@@ -14,6 +14,8 @@ use crate::validation::rule::{self, Rule, Rules};
 
 const SPEC: Rules = &[("replicas minReadySeconds", Rule::NotNegative)];
 
+const RETENTION: Rules = &[("whenDeleted whenScaled", Rule::Supported(&["Retain", "Delete"]))];
+
 pub(in crate::validation) fn stateful_set(context: &Context<'_>, causes: &mut Causes) {
     if context.updates(Part::Status) {
         check_status(context, causes);
@@ -65,8 +67,7 @@ fn check_spec(spec: &Field<'_>, old: Option<&Field<'_>>, with_pods: bool, causes
     check_strategy(&spec.get("updateStrategy"), causes);
     let retention = spec.get("persistentVolumeClaimRetentionPolicy");
     if retention.is_set() {
-        let policies = Rule::Supported(&["Retain", "Delete"]);
-        rule::check(&retention, &[("whenDeleted whenScaled", policies)], causes);
+        rule::check(&retention, RETENTION, causes);
     }
     if old.is_none() {
         check_names(spec, causes);
@@ -157,7 +158,7 @@ fn check_strategy(strategy: &Field<'_>, causes: &mut Causes) {
                 rolling.member("maxUnavailable"),
             );
             let shown = format!("{{\"Partition\":{partition},\"MaxUnavailable\":{missing}}}");
-            causes.invalid_text(&rolling, &shown, detail);
+            causes.invalid_struct(&rolling, &shown, detail);
         }
         "OnDelete" => {}
         "RollingUpdate" if rolling.is_set() => check_rolling(&rolling, causes),
@@ -168,7 +169,7 @@ fn check_strategy(strategy: &Field<'_>, causes: &mut Causes) {
                 ("maxUnavailable", "MaxUnavailable"),
             ];
             let shown = share::shown(strategy, members);
-            causes.invalid_text(strategy, &shown, "must be 'RollingUpdate' or 'OnDelete'");
+            causes.invalid_struct(strategy, &shown, "must be 'RollingUpdate' or 'OnDelete'");
         }
     }
 }

@@ -193,7 +193,7 @@ impl Change<'_> {
             let list = |name| pods.member(name).clone();
             let (succeeded, failed) = (list("succeeded"), list("failed"));
             let shown = format!("{{\"Succeeded\":{succeeded},\"Failed\":{failed}}}");
-            causes.invalid_text(&pods, &shown, "must be empty for finished job");
+            causes.invalid_struct(&pods, &shown, "must be empty for finished job");
         }
     }
 

@@ -70,3 +70,27 @@ fn check_status(status: &Field<'_>, causes: &mut Causes) {
         causes.invalid(&status.get("availableReplicas"), detail);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use crate::validation::Part;
+    use crate::validation::testing::check_part;
+
+    #[test]
+    fn a_status_counts_no_more_replicas_than_there_are() {
+        let status =
+            json!({"status": {"replicas": 1, "readyReplicas": 2, "observedGeneration": -1}});
+        let old = json!({});
+        check_part(
+            ("v1", "ReplicationController", Part::Status),
+            &old,
+            status,
+            &[
+                "status.observedGeneration: Invalid value: -1: must be greater than or equal to 0",
+                "status.readyReplicas: Invalid value: 2: cannot be greater than status.replicas",
+            ],
+        );
+    }
+}

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::object::Object;
 use crate::validation::causes::Causes;
 use crate::validation::claims::check_access_modes;
 use crate::validation::context::{Context, Part};
@@ -167,16 +168,12 @@ const RENAMED: [(&str, &str); 5] = [
 fn is_renamed(now: &Value, was: &Value) -> bool {
     match (now, was) {
         (Value::Object(now), Value::Object(was)) => {
-            now.len() == was.len()
-                && was.iter().all(|(name, was)| {
-                    let Some(now) = now.get(name) else {
-                        return false;
-                    };
-                    let pair = (
-                        was.as_str().unwrap_or_default(),
-                        now.as_str().unwrap_or_default(),
-                    );
-                    (name == "key" && RENAMED.contains(&pair)) || is_renamed(now, was)
+            let names = now.keys().chain(was.keys()).filter(|name| *name != "key");
+            let mut pairs = names.map(|name| (now.get(name), was.get(name)));
+            is_key(now, was)
+                && pairs.all(|pair| match pair {
+                    (Some(now), Some(was)) => is_renamed(now, was),
+                    (now, was) => now == was,
                 })
         }
         (Value::Array(now), Value::Array(was)) => {
@@ -206,4 +203,13 @@ pub(in crate::validation) fn check_inline_volume(spec: &Field<'_>, causes: &mut 
     }
     volumes::check_persistent(spec, causes);
     rule::check(spec, INLINE, causes);
+}
+
+/// Returns whether a requirement is about the same label, perhaps under its new name.
+fn is_key(now: &Object, was: &Object) -> bool {
+    let key = |of: &Object| of.get("key").and_then(Value::as_str).map(str::to_owned);
+    let (now, was) = (key(now).unwrap_or_default(), key(was).unwrap_or_default());
+    let new = RENAMED.iter().find(|(old, _)| *old == was);
+    // In Go the new name of a label that has none is empty.
+    now == was || now == new.map_or("", |(_, new)| new)
 }

@@ -57,7 +57,7 @@ fn check_networks(networks: &Field<'_>, causes: &mut Causes) {
     }
     if networks.list().len() > 2 {
         let shown = format!("{{\"CIDRs\":{}}}", networks.value());
-        causes.invalid_text(networks, &shown, "may only hold up to 2 values");
+        causes.invalid_struct(networks, &shown, "may only hold up to 2 values");
         return;
     }
     for network in networks.items() {

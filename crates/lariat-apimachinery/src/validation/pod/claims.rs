@@ -158,6 +158,7 @@ fn check_claim_names(claims: &Field<'_>, of_pod: &[&str], causes: &mut Causes) {
         if !of_pod.contains(&name) {
             let mut known = of_pod.to_vec();
             known.sort_unstable();
+            known.dedup();
             let known = if known.is_empty() {
                 " which is empty".to_owned()
             } else {

@@ -27,7 +27,7 @@ pub(in crate::validation) fn csi_node(context: &Context<'_>, causes: &mut Causes
             .items()
             .filter(|new| new.text_of("name") == before.text_of("name"));
         for new in same.filter(|new| fixed(new) != fixed(&before)) {
-            causes.invalid_text(&drivers, &shown(&new), "field is immutable");
+            causes.invalid_struct(&drivers, &shown(&new), "field is immutable");
         }
     }
 }

@@ -28,11 +28,11 @@ pub(in crate::strategy) fn prepare(object: &mut Object, old: Option<&Object>) {
     if !reference_was_used && !is_void(elsewhere) {
         spec.remove("dataSourceRef");
     }
-    if !was_used
-        && spec
-            .get("dataSource")
-            .is_some_and(|source| !is_known(source))
-    {
+    let alone = is_void(spec.get("dataSourceRef"));
+    let unknown = spec
+        .get("dataSource")
+        .is_some_and(|source| !is_known(source));
+    if !was_used && alone && unknown {
         spec.remove("dataSource");
     }
     let copied = |source: &Value| json!({"kind": source["kind"], "name": source["name"], "apiGroup": source["apiGroup"]});

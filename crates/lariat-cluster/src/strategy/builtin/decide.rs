@@ -4,10 +4,10 @@ use lariat_apimachinery::cause::StatusCause;
 use lariat_apimachinery::kinds::Resource;
 use lariat_apimachinery::object::Object;
 
-use super::{fixed, pods, services, workloads};
+use super::{fixed, machinery, pods, services, workloads};
 use crate::server::Server;
 use crate::status::ApiError;
-use crate::strategy::part::{Part, Replaced};
+use crate::strategy::part::Replaced;
 use crate::strategy::restricted;
 
 /// Fills in what the server decides about a new object.
@@ -21,6 +21,7 @@ pub(in crate::strategy) fn prepare_create(
         ("", "pods") => pods::prepare_create(object),
         ("", "services") => services::prepare_create(server, resource, object, dry_run)?,
         ("batch", "jobs") => workloads::prepare_job(object),
+        ("apiregistration.k8s.io", "apiservices") => machinery::prepare_service(server, object),
         _ => {}
     }
     Ok(())
@@ -45,20 +46,10 @@ pub(in crate::strategy) fn validate(
     object: &Object,
     replaced: Option<Replaced<'_>>,
 ) -> Vec<StatusCause> {
-    if resource.rules.custom {
-        return Vec::new();
-    }
-    let mut causes = match (resource.group.as_str(), resource.plural.as_str()) {
-        ("apps", plural) => workloads::validate(plural, object),
-        ("batch", "jobs") => workloads::validate_job(object),
-        ("batch", "cronjobs") => workloads::validate_cron_job(object),
-        _ => Vec::new(),
-    };
-    if let Some(Replaced { part, old }) = replaced {
-        causes.extend(restricted::check(part, old, object));
-        if part == Part::Main {
-            causes.extend(fixed::validate(resource, old, object));
+    match replaced {
+        Some(Replaced { part, old }) if !resource.rules.custom => {
+            restricted::check(part, old, object)
         }
+        _ => Vec::new(),
     }
-    causes
 }

@@ -4,7 +4,7 @@
 
 pub(super) mod claims;
 mod decide;
-mod fixed;
+mod machinery;
 mod parts;
 pub(super) mod pods;
 mod services;

@@ -95,9 +95,9 @@ pub(in crate::verbs) fn read(
         Validation::Strict => {
             let problems = duplicates.errors();
             if !problems.is_empty() {
-                let reason = format!("strict decoding error: {}", problems.join(", "));
                 return Err(ApiError::bad_request(format!(
-                    "error strict decoding YAML: {reason}"
+                    "error strict decoding YAML: error converting YAML to JSON: {}",
+                    problems.join(", ")
                 )));
             }
         }
