@@ -70,12 +70,6 @@ impl Causes {
         self.add("FieldValueDuplicate", at, message);
     }
 
-    /// Adds a structure that is there twice, as Go shows it; the detail may be empty.
-    pub(crate) fn duplicate_struct(&mut self, at: &Field<'_>, shown: &str, detail: &str) {
-        let colon = if detail.is_empty() { "" } else { ": " };
-        let message = format!("Duplicate value: {shown}{colon}{detail}");
-        self.add("FieldValueDuplicate", at, message);
-    }
 
     /// Adds a structure that is not allowed, as Go shows it.
     pub(crate) fn invalid_struct(&mut self, at: &Field<'_>, shown: &str, detail: &str) {

@@ -78,6 +78,18 @@ pub(crate) fn dns_subdomain(text: &str) -> Vec<String> {
     broken
 }
 
+/// A DNS label of RFC 1035, which starts with a letter.
+pub(crate) fn dns_1035_label(text: &str) -> Vec<String> {
+    let mut broken: Vec<String> = too_long(text, 63, "bytes").into_iter().collect();
+    if !is_dns_part(text) || !text.starts_with(|c: char| c.is_ascii_lowercase()) {
+        let rule = "a DNS-1035 label must consist of lower case alphanumeric characters or '-', \
+            start with an alphabetic character, and end with an alphanumeric character";
+        let expression = "[a-z]([-a-z0-9]*[a-z0-9])?";
+        broken.push(regex_message(rule, &["my-name", "abc-123"], expression));
+    }
+    broken
+}
+
 /// A DNS subdomain behind `*.`.
 #[allow(dead_code, reason = "kinds of other groups need it")]
 pub(crate) fn wildcard_subdomain(text: &str) -> Vec<String> {

@@ -1,14 +1,8 @@
-//! The names of signers of certificates, and of bundles of what they sign.
+//! The names of signers of certificates.
 
 use super::causes::Causes;
 use super::field::Field;
 use super::formats;
-
-/// Returns whether a signer is one of Kubernetes' own.
-pub(crate) fn is_of_kubernetes(name: &str) -> bool {
-    let host = name.split('/').next().unwrap_or(name);
-    host == "kubernetes.io" || host.ends_with(".kubernetes.io")
-}
 
 /// Checks the name of a signer: a domain and a path.
 pub(crate) fn check_signer(at: &Field<'_>, causes: &mut Causes) {
@@ -45,13 +39,5 @@ fn check_parts(at: &Field<'_>, segment: &str, format: formats::Format, causes: &
     for message in broken {
         let detail = format!("validating label {part:?}: {message}");
         causes.invalid_as(at, segment, &detail);
-    }
-}
-
-/// Checks the name of a bundle, which begins with its signer if it has one.
-pub(crate) fn bundle_name(name: &str) -> Vec<String> {
-    match name.rsplit_once(':') {
-        None => formats::dns_subdomain(name),
-        Some((_, rest)) => formats::dns_subdomain(rest),
     }
 }

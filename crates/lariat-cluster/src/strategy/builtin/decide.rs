@@ -4,7 +4,7 @@ use lariat_apimachinery::cause::StatusCause;
 use lariat_apimachinery::kinds::Resource;
 use lariat_apimachinery::object::Object;
 
-use super::{fixed, machinery, pods, services, workloads};
+use super::{machinery, pods, services, workloads};
 use crate::server::Server;
 use crate::status::ApiError;
 use crate::strategy::part::Replaced;
