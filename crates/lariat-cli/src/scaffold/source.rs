@@ -212,7 +212,7 @@ mod tests {
                 "/build/lariat",
             ),
             (
-                "/home/a/work/shop",
+                "/home/a/code/shop",
                 "/home/a/src/lariat",
                 "../../src/lariat",
                 "/build/operator/operator",
