@@ -1,14 +1,15 @@
 """The numbers of the fields of Kubernetes' types in protobuf, for schema-table.py.
 
 They are in the tags of Go's structs, which kubectl (Apache-2.0) keeps for reflection, and so is which fields are left
-out when they are zero: those that are no pointers and are tagged so. kubectl lacks two groups, whose numbers come from the crate k8s-pb (Apache-2.0).
+out when they are zero: those that are no pointers and are tagged so. Structs that are no pointers are left out only
+by `omitzero`. kubectl lacks two groups, whose numbers come from the crate k8s-pb (Apache-2.0).
 """
 
 import json
 import re
 import subprocess
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import go_types
@@ -39,6 +40,28 @@ POINTERS = {
     },
 }
 
+# The fields of those groups that Go writes whatever they hold: untagged ones, and structs that are no pointers.
+ALWAYS = {
+    "apiextensions.v1.CustomResourceColumnDefinition": {"name", "type", "jsonPath"},
+    "apiextensions.v1.CustomResourceConversion": {"strategy"},
+    "apiextensions.v1.CustomResourceDefinition": {"metadata", "spec", "status"},
+    "apiextensions.v1.CustomResourceDefinitionCondition": {"type", "status", "lastTransitionTime"},
+    "apiextensions.v1.CustomResourceDefinitionList": {"metadata", "items"},
+    "apiextensions.v1.CustomResourceDefinitionNames": {"plural", "kind"},
+    "apiextensions.v1.CustomResourceDefinitionSpec": {"group", "names", "scope", "versions"},
+    "apiextensions.v1.CustomResourceDefinitionStatus": {"conditions", "acceptedNames", "storedVersions"},
+    "apiextensions.v1.CustomResourceDefinitionVersion": {"name", "served", "storage"},
+    "apiextensions.v1.CustomResourceSubresourceScale": {"specReplicasPath", "statusReplicasPath"},
+    "apiextensions.v1.SelectableField": {"jsonPath"},
+    "apiextensions.v1.ServiceReference": {"namespace", "name"},
+    "apiextensions.v1.ValidationRule": {"rule"},
+    "apiextensions.v1.WebhookConversion": {"conversionReviewVersions"},
+    "apiregistration.v1.APIService": {"metadata", "spec", "status"},
+    "apiregistration.v1.APIServiceCondition": {"type", "status", "lastTransitionTime"},
+    "apiregistration.v1.APIServiceList": {"metadata", "items"},
+    "apiregistration.v1.APIServiceSpec": {"groupPriorityMinimum", "versionPriority"},
+}
+
 # Names of JSON that are spelled differently in protobuf.
 SPELLED = {"$ref": "ref", "$schema": "schema", "JSONSchemas": "jSONSchemas"}
 
@@ -46,7 +69,8 @@ SPELLED = {"$ref": "ref", "$schema": "schema", "JSONSchemas": "jSONSchemas"}
 @dataclass
 class Wire:
     numbers: tuple
-    keeps_zero: bool
+    is_pointer: bool
+    is_always_written: bool
 
 
 def of_program(data):
@@ -79,10 +103,10 @@ def members(type_):
         name, *options = tags["json"].split(",")
         if "inline" in options:
             for below, wire in members(field.type):
-                yield below, Wire((number, *wire.numbers), wire.keeps_zero)
+                yield below, replace(wire, numbers=(number, *wire.numbers))
         elif name != "-":
-            omits = {"omitempty", "omitzero"}.intersection(options)
-            yield name, Wire((number,), field.type.kind == go_types.POINTER or not omits)
+            leaves_out = "omitzero" in options or ("omitempty" in options and field.type.kind != go_types.STRUCT)
+            yield name, Wire((number,), field.type.kind == go_types.POINTER, not leaves_out)
 
 
 def of_crate():
@@ -103,10 +127,11 @@ class Fields(dict):
     def __init__(self, name, numbers):
         super().__init__(numbers)
         self.pointers = POINTERS.get(name, set())
+        self.always = ALWAYS.get(name, set())
 
     def get(self, field):
         number = super().get(letters(SPELLED.get(field, field)))
-        return number and Wire((number,), field in self.pointers)
+        return number and Wire((number,), field in self.pointers, field in self.always)
 
 
 def letters(name):

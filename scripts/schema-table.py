@@ -5,14 +5,18 @@ Usage: scripts/schema-table.py > crates/lariat-apimachinery/src/schema/types.txt
 
 The source is the Python package kubernetes-validate (Apache-2.0), which carries the JSON schemas of Kubernetes with
 their x-kubernetes-* extensions. It is fetched with pip. Descriptions are left out. The numbers that the fields have in
-protobuf come from kubectl and a crate; see protobuf_fields.py.
+protobuf come from kubectl and a crate, the values of enumerated fields from the source of kube-apiserver; see
+protobuf_fields.py and openapi_enums.py.
 
 Each type is a line with its name, and an indented line for each field: name, type, flags. Types are `string`, `int32`,
 `int64`, `number`, `bool`, `bytes`, `time`, `micro-time`, `int-or-string`, `quantity`, `any`, `@name` for another type,
-`[]T` and `{}T` for lists and maps. Flags: `!` required; `list=set`, `list=map(k1,k2)` (lists are atomic otherwise);
-`map=atomic`; `patch=strategy[:key]`; `default=value`. For protobuf: `#n` the number of the field, or `#n.m` for field m
-of a message in field n that JSON does not have; `*` if an optional scalar is not left out when it is zero; `or=bool`, `or=list` and
-`or=strings` for a message that has a schema or one of those. A line that begins with `kind` says which type a kind is.
+`[]T` and `{}T` for lists and maps; `any:name` and `string:name` are such values of a type that has a name. Flags: `!`
+required; `list=set`, `list=map(k1,k2)` (lists are atomic otherwise); `map=atomic`; `patch=strategy[:key]`;
+`default=value`; `enum=value,…` for all values of a field or of the items of a list (`_` is a space); `+` if Go writes
+the field whatever it holds, and `+null` if an absent one is then null and not the zero of its type; `*` if an optional
+scalar is not left out when it is zero. For protobuf: `#n` the number of the field, or `#n.m` for field m of a message in
+field n that JSON does not have; `or=bool`, `or=list` and `or=strings` for a message that has a schema or one of those.
+A line that begins with `kind` says which type a kind is.
 """
 
 import json
@@ -22,6 +26,7 @@ import tempfile
 import zipfile
 from pathlib import Path
 
+import openapi_enums
 import protobuf_fields
 
 PACKAGE = "kubernetes-validate==1.37.0"
@@ -34,18 +39,24 @@ DEFAULTS = {
     ("core.v1.ServicePort", "protocol"): "TCP",
 }
 
+# Types that no path of the API names, so that no schema file has them.
+SHAPES = {
+    "PartialObjectMetadata": {"metadata": "ObjectMeta"},
+    "PartialObjectMetadataList": {"metadata": "ListMeta", "items": ["PartialObjectMetadata"]},
+}
+
 NAMED = {
     "util.intstr.IntOrString": "int-or-string",
     "api.resource.Quantity": "quantity",
     "meta.v1.Time": "time",
     "meta.v1.MicroTime": "micro-time",
-    "meta.v1.Duration": "string",
-    "runtime.RawExtension": "any",
-    "meta.v1.FieldsV1": "any",
-    "apiextensions.v1.JSON": "any",
-    "apiextensions.v1.JSONSchemaPropsOrArray": "any",
-    "apiextensions.v1.JSONSchemaPropsOrBool": "any",
-    "apiextensions.v1.JSONSchemaPropsOrStringArray": "any",
+    "meta.v1.Duration": "string:meta.v1.Duration",
+    "runtime.RawExtension": "any:runtime.RawExtension",
+    "meta.v1.FieldsV1": "any:meta.v1.FieldsV1",
+    "apiextensions.v1.JSON": "any:apiextensions.v1.JSON",
+    "apiextensions.v1.JSONSchemaPropsOrArray": "any:apiextensions.v1.JSONSchemaPropsOrArray",
+    "apiextensions.v1.JSONSchemaPropsOrBool": "any:apiextensions.v1.JSONSchemaPropsOrBool",
+    "apiextensions.v1.JSONSchemaPropsOrStringArray": "any:apiextensions.v1.JSONSchemaPropsOrStringArray",
 }
 
 EITHER = {
@@ -94,6 +105,18 @@ def type_of(schema):
     return {"number": "number", "boolean": "bool", None: "any"}[kind]
 
 
+def shapes():
+    """The schemas of the shapes in which metadata are answered."""
+    prefix = "io.k8s.apimachinery.pkg.apis.meta.v1."
+    for name, members in SHAPES.items():
+        properties = {"kind": {"type": "string"}, "apiVersion": {"type": "string"}}
+        for member, below in members.items():
+            item, is_list = (below[0], True) if isinstance(below, list) else (below, False)
+            reference = {"$ref": f"#/$defs/{prefix}{item}"}
+            properties[member] = {"type": "array", "items": reference} if is_list else reference
+        yield prefix + name, {"properties": properties}
+
+
 def either_of(schema):
     """What a value may be instead of a schema; maps may be of such values."""
     if "$ref" in schema:
@@ -102,17 +125,19 @@ def either_of(schema):
     return either_of(below) if below else None
 
 
-def wire_flags_of(schema, required, wire):
+def wire_flags_of(schema, wire):
     if wire is None:
         return
     yield "#" + ".".join(str(number) for number in wire.numbers)
-    if wire.keeps_zero and not required and not type_of(schema).startswith(("@", "[]", "{}", "any")):
+    if wire.is_always_written:
+        yield "+null" if wire.is_pointer else "+"
+    elif wire.is_pointer and not type_of(schema).startswith(("@", "[]", "{}", "any")):
         yield "*"
     if either := either_of(schema):
         yield f"or={either}"
 
 
-def flags_of(schema, required, default):
+def flags_of(schema, required, default, enum):
     if required:
         yield "!"
     match schema.get("x-kubernetes-list-type"):
@@ -127,9 +152,11 @@ def flags_of(schema, required, default):
         yield f"patch={strategy}:{key}" if key else f"patch={strategy}"
     if default is not None:
         yield f"default={default}"
+    if enum:
+        yield f"enum={','.join(enum).replace(' ', '_')}"
 
 
-def rows(definitions, wires):
+def rows(definitions, wires, enums):
     for name, schema in sorted(definitions.items(), key=lambda item: short(item[0])):
         name = short(name)
         if name in NAMED:
@@ -144,12 +171,12 @@ def rows(definitions, wires):
         required = set(schema.get("required", []))
         for field, field_schema in sorted(schema.get("properties", {}).items()):
             default = DEFAULTS.get((name, field))
-            flags = flags_of(field_schema, field in required, default)
+            flags = flags_of(field_schema, field in required, default, enums.get((name, field)))
             wire = wires.get(name, {}).get(field)
             # The envelope has the type of an object; only few types have fields of those names besides.
             if wire is None and field not in ("kind", "apiVersion"):
                 print(f"{name}.{field} has no number", file=sys.stderr)
-            wire_flags = wire_flags_of(field_schema, field in required, wire)
+            wire_flags = wire_flags_of(field_schema, wire)
             yield " ".join([f" {field}", type_of(field_schema), *flags, *wire_flags])
 
 
@@ -164,12 +191,13 @@ def fetch(package, is_wanted):
 
 
 def main():
-    definitions = json.loads(fetch(PACKAGE, lambda member: member == MEMBER))["$defs"]
+    definitions = json.loads(fetch(PACKAGE, lambda member: member == MEMBER))["$defs"] | dict(shapes())
     kubectl = fetch(protobuf_fields.KUBECTL, lambda member: member.endswith("/kubectl"))
     wires = protobuf_fields.of_program(kubectl) | protobuf_fields.of_crate()
     print(f"# The types of Kubernetes {KUBERNETES}, made by scripts/schema-table.py; do not edit.")
     print("# Copyright The Kubernetes Authors. Licensed under the Apache License, Version 2.0.")
-    for row in rows(definitions, wires):
+    enums = openapi_enums.of(openapi_enums.fetch(KUBERNETES))
+    for row in rows(definitions, wires, enums):
         print(row)
 
 

@@ -6,9 +6,10 @@
 # With KUBECONFIG set, the end-to-end tests and the examples run on that cluster instead of the embedded
 # one; they make namespaces and definitions of their own and delete them again.
 #
-# It needs a Rust toolchain, a C compiler, python3 with pip, npm, Chromium, PostgreSQL, Prometheus and tmux. It puts kubectl,
-# axe-core and, from Debian's package, Prometheus into the target folder if they are not there yet, and installs, as root on
-# Debian, the packages of Chromium, PostgreSQL and tmux; it says so before, and installs nothing else.
+# It needs a Rust toolchain, a C compiler, python3 with pip and venv, node with npm, Chromium, PostgreSQL, Prometheus and
+# tmux. It puts kubectl, clients of Python and JavaScript, axe-core and, from Debian's package, Prometheus into the target
+# folder if they are not there yet, and installs, as root on Debian, the packages of Chromium, PostgreSQL and tmux; it says so
+# before, and installs nothing else.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -23,6 +24,7 @@ command -v cc >/dev/null || {
 
 # What the end-to-end tests run beside what is built.
 scripts/kubectl.sh >/dev/null
+scripts/clients.sh >/dev/null
 # What the tests of the page run in.
 CHROMIUM=$(scripts/chromium.sh)
 export CHROMIUM

@@ -40,6 +40,7 @@
 //! | [`kinds`] | the registry of kinds: built-in ones, and those of CRDs |
 //! | [`defaults`] | what the API server fills in where a client says nothing |
 //! | [`crd`] | what is wrong with a CRD |
+//! | [`validation`] | what the API server refuses, kind by kind |
 //! | `protobuf` | bodies in protobuf, read by the same table of types; with the feature `protobuf` |
 //! | [`names`], [`quantity`], [`nesting`] | names, amounts, and how deep documents are |
 //! | [`object`], [`cause`] | an object, and what is wrong with one of its fields |
@@ -57,6 +58,7 @@ pub mod kinds;
 
 pub mod crd;
 pub mod defaults;
+pub mod validation;
 
 #[cfg(feature = "protobuf")]
 pub mod protobuf;

@@ -2,6 +2,7 @@
 //!
 //! Source: `k8s.io/apimachinery/pkg/api/resource.Quantity`.
 
+use std::cmp::Ordering;
 use std::fmt;
 
 /// An amount in billionths, and the family of suffixes it was written with.
@@ -14,7 +15,7 @@ use std::fmt;
 /// assert_eq!(written("0.5").as_deref(), Some("500m"));
 /// assert_eq!(written("one"), None);
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy)]
 pub struct Quantity {
     nanos: i128,
     form: Form,
@@ -50,6 +51,37 @@ const DECIMAL: [(&str, i32); 10] = [
 ];
 
 impl Quantity {
+    /// Nothing.
+    pub(crate) const ZERO: Self = Self {
+        nanos: 0,
+        form: Form::Decimal,
+    };
+
+    /// Returns the amount as a whole number, rounded up.
+    pub(crate) fn rounded_up(self) -> i64 {
+        let whole = self.nanos.div_euclid(UNIT) + i128::from(self.nanos.rem_euclid(UNIT) > 0);
+        i64::try_from(whole).unwrap_or(if whole < 0 { i64::MIN } else { i64::MAX })
+    }
+
+    /// Returns whether the amount, rounded up to thousandths, is a whole number.
+    pub(crate) fn has_whole_thousandths(self) -> bool {
+        let thousandth = UNIT / 1000;
+        let count =
+            self.nanos.div_euclid(thousandth) + i128::from(self.nanos.rem_euclid(thousandth) > 0);
+        count % 1000 == 0
+    }
+
+    /// Returns how often another amount is in this one.
+    pub(crate) fn ratio(self, other: Self) -> f64 {
+        self.nanos as f64 / other.nanos as f64
+    }
+
+    /// Adds another amount; the family of suffixes stays.
+    pub(crate) fn plus(self, other: Self) -> Self {
+        let nanos = self.nanos.saturating_add(other.nanos);
+        Self { nanos, ..self }
+    }
+
     /// Reads an amount such as `1.5Gi`; `None` if it is none.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
@@ -103,6 +135,27 @@ fn unit(suffix: &str) -> Option<(Form, i128, i32)> {
     (-30..=30)
         .contains(&power)
         .then_some((Form::Exponent, 1, power))
+}
+
+/// Amounts are equal however they are written.
+impl PartialEq for Quantity {
+    fn eq(&self, other: &Self) -> bool {
+        self.nanos == other.nanos
+    }
+}
+
+impl Eq for Quantity {}
+
+impl PartialOrd for Quantity {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Quantity {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.nanos.cmp(&other.nanos)
+    }
 }
 
 impl fmt::Display for Quantity {

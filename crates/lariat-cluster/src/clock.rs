@@ -39,6 +39,14 @@ impl Clock {
         text(self.started_at.checked_add(since).unwrap_or(Timestamp::MAX))
     }
 
+    /// Returns the time some seconds from now as headers of HTTP have times.
+    pub(crate) fn later_in_http(&self, seconds: u64) -> String {
+        let time = self.timestamp();
+        let later = time.checked_add(Duration::from_secs(seconds));
+        let later = later.unwrap_or(time);
+        later.strftime("%a, %d %b %Y %H:%M:%S GMT").to_string()
+    }
+
     /// Returns a time some seconds earlier.
     ///
     /// A text that is no time counts as the present.
@@ -75,5 +83,6 @@ mod tests {
         drop(simulated);
         tokio::time::advance(Duration::from_secs(30)).await;
         assert_eq!(clock.now(), "1970-01-01T00:01:30Z");
+        assert_eq!(clock.later_in_http(60), "Thu, 01 Jan 1970 00:02:30 GMT");
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! This is not public API: it is there with the feature `fuzzing` alone, and changes at any time.
 
-use lariat_apimachinery::protobuf::{Envelope, encode};
+use lariat_apimachinery::protobuf::{Envelope, encode, maker};
 use lariat_apimachinery::schema::builtin;
 use lariat_apimachinery::structural::json_path::JsonPath;
 use lariat_apimachinery::structural::{Structural, check_rules};
@@ -12,14 +12,14 @@ use crate::verbs;
 use crate::wire::document::Document;
 use crate::wire::yaml;
 
-/// Reads JSON as a request body, with the paths of duplicate members.
+/// Reads JSON as a request body, with the warnings of duplicate members.
 ///
 /// # Errors
 ///
 /// What is wrong with it.
 pub fn read_json(bytes: &[u8]) -> Result<(Value, Vec<String>), String> {
     let document = Document::json(bytes)?;
-    Ok((document.value, document.duplicates))
+    Ok((document.value, document.duplicates.warnings()))
 }
 
 /// Reads YAML as a request body.
@@ -51,10 +51,11 @@ pub fn read_protobuf(body: &[u8]) -> Result<Map<String, Value>, String> {
 ///
 /// # Panics
 ///
-/// If a member is not of its type. What [`read_protobuf`] returns is.
+/// If it is no object of a built-in kind.
 #[must_use]
 pub fn write_protobuf(object: &Value) -> Vec<u8> {
-    encode::body(object)
+    let object = object.as_object().expect("it is an object");
+    encode(object).expect("its kind is a built-in one")
 }
 
 /// Makes an object of a built-in kind from a seed.
@@ -64,7 +65,7 @@ pub fn write_protobuf(object: &Value) -> Vec<u8> {
 /// If the kind is not a built-in one.
 #[must_use]
 pub fn make(api_version: &str, kind: &str, seed: u64) -> Value {
-    encode::make(api_version, kind, seed)
+    maker::make(api_version, kind, seed)
 }
 
 /// Patches an object of a built-in kind.

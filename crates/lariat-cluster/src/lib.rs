@@ -35,7 +35,8 @@
 //! | `workloads` | [`Workloads`]: simulated nodes, scheduler, kubelets and controllers of workloads |
 //! | `load` | [`Load`]: realistic objects in any number |
 //! | `printers` | kubectl's columns of built-in kinds; without it they have Name and Age |
-//! | `protobuf` | requests in protobuf, which are answered 415 without it |
+//! | `descriptions` | what `kubectl explain` says of built-in kinds, and descriptions of columns |
+//! | `protobuf` | requests and answers in protobuf; without it requests are answered 415, and answers are in JSON |
 //! | `sqlite` | [`ClusterBuilder::data`]: a cluster that outlives its process |
 //! | `tls` | [`ClusterBuilder::tls`]: HTTPS, with rustls and ring |
 //!
@@ -53,6 +54,7 @@ mod verbs;
 mod access;
 mod fault;
 mod open_watches;
+mod patience;
 mod printers;
 mod rules;
 mod server;
@@ -73,6 +75,8 @@ mod bootstrap;
 mod load;
 
 mod clock;
+#[cfg_attr(not(feature = "descriptions"), path = "descriptions/off.rs")]
+mod descriptions;
 #[cfg(feature = "fuzzing")]
 #[doc(hidden)]
 pub mod fuzzing;

@@ -1,10 +1,11 @@
 //! The watches that are open.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use lariat_apimachinery::kinds::TableId;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
@@ -50,7 +51,17 @@ struct Entry {
     /// The watch as it began.
     watch: OpenWatch,
     began: Instant,
-    sent: Arc<AtomicU64>,
+    table: TableId,
+    progress: Arc<Progress>,
+}
+
+/// How far a watch is.
+#[derive(Debug, Default)]
+struct Progress {
+    /// How many objects it was sent.
+    sent: AtomicU64,
+    /// The revision up to which it has read.
+    read_up_to: AtomicU64,
 }
 
 /// The entry of a watch, which goes with it.
@@ -58,13 +69,13 @@ struct Entry {
 pub(crate) struct WatchEntry {
     watches: Arc<OpenWatches>,
     id: u64,
-    sent: Arc<AtomicU64>,
+    progress: Arc<Progress>,
 }
 
 impl OpenWatches {
-    /// Adds a watch, whose number, age and count are not used.
-    pub(crate) fn enter(self: &Arc<Self>, mut watch: OpenWatch) -> WatchEntry {
-        let sent = Arc::<AtomicU64>::default();
+    /// Adds a watch of a table, whose number, age and count are not used.
+    pub(crate) fn enter(self: &Arc<Self>, table: TableId, mut watch: OpenWatch) -> WatchEntry {
+        let progress = Arc::<Progress>::default();
         let mut known = self.known.lock();
         known.last += 1;
         let id = known.last;
@@ -72,13 +83,14 @@ impl OpenWatches {
         let entry = Entry {
             watch,
             began: Instant::now(),
-            sent: Arc::clone(&sent),
+            table,
+            progress: Arc::clone(&progress),
         };
         known.watches.insert(id, entry);
         WatchEntry {
             watches: Arc::clone(self),
             id,
-            sent,
+            progress,
         }
     }
 
@@ -87,17 +99,33 @@ impl OpenWatches {
         let known = self.known.lock();
         let now = |entry: &Entry| OpenWatch {
             age: entry.began.elapsed(),
-            sent: entry.sent.load(Ordering::Relaxed),
+            sent: entry.progress.sent.load(Ordering::Relaxed),
             ..entry.watch.clone()
         };
         known.watches.values().map(now).collect()
+    }
+
+    /// Returns for each table that is watched up to which revision all watches have read.
+    pub(crate) fn read_up_to(&self) -> HashMap<TableId, u64> {
+        let mut tables = HashMap::new();
+        for entry in self.known.lock().watches.values() {
+            let read = entry.progress.read_up_to.load(Ordering::Relaxed);
+            let least = tables.entry(entry.table).or_insert(read);
+            *least = read.min(*least);
+        }
+        tables
     }
 }
 
 impl WatchEntry {
     /// Counts an object that is sent.
     pub(crate) fn count(&self) {
-        self.sent.fetch_add(1, Ordering::Relaxed);
+        self.progress.sent.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Notes the revision up to which the watch has read.
+    pub(crate) fn read_up_to(&self, revision: u64) {
+        self.progress.read_up_to.store(revision, Ordering::Relaxed);
     }
 }
 

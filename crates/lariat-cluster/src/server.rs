@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use lariat_apimachinery::kinds::{Kinds, Resource};
 use parking_lot::Mutex;
@@ -45,6 +45,8 @@ pub(crate) struct Server {
     pub(crate) access: Access,
     /// How many connections were accepted.
     pub(crate) connections: AtomicU64,
+    /// How many clients were cut off because they took or sent nothing.
+    pub(crate) cut_off: AtomicU64,
     /// Ends everything that runs for the cluster, open watches included.
     pub(crate) stopped: CancellationToken,
 }
@@ -92,8 +94,14 @@ impl Server {
             snapshots: Mutex::default(),
             access,
             connections: AtomicU64::new(0),
+            cut_off: AtomicU64::new(0),
             stopped: CancellationToken::new(),
         }
+    }
+
+    /// Counts a client that was cut off.
+    pub(crate) fn count_cut_off(&self) {
+        self.cut_off.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Continues with other uids.

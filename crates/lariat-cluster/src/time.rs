@@ -27,6 +27,9 @@ pub struct Time {
     pub(crate) last_bookmark: Duration,
     pub(crate) watch_timeout: Duration,
     pub(crate) event_ttl: Duration,
+    pub(crate) history_age: Duration,
+    pub(crate) write_timeout: Duration,
+    pub(crate) body_timeout: Duration,
 }
 
 /// A hundred years: longer than any cluster lives, and no clock overflows by it.
@@ -50,6 +53,9 @@ impl Time {
             last_bookmark: Duration::from_secs(2),
             watch_timeout: Duration::from_secs(30 * 60),
             event_ttl: Duration::from_secs(60 * 60),
+            history_age: Duration::from_secs(5 * 60),
+            write_timeout: Duration::from_secs(30),
+            body_timeout: Duration::from_secs(60),
         }
     }
 
@@ -101,6 +107,30 @@ impl Time {
     /// With 0 it is kept for ever.
     pub fn event_ttl(mut self, ttl: Duration) -> Self {
         self.event_ttl = ttl.min(LONGEST);
+        self
+    }
+
+    /// Sets how long a change is kept for watches and reads of old states (default 5 min).
+    ///
+    /// It is forgotten up to a quarter later than that. With 0 age forgets nothing.
+    pub fn history_age(mut self, age: Duration) -> Self {
+        self.history_age = age.min(LONGEST);
+        self
+    }
+
+    /// Sets after which time a client is cut off that takes nothing of what is sent to it (default 30 s).
+    ///
+    /// With 0 it is never cut off. See [`ClusterBuilder::write_timeout`](crate::ClusterBuilder::write_timeout).
+    pub fn write_timeout(mut self, timeout: Duration) -> Self {
+        self.write_timeout = timeout.min(LONGEST);
+        self
+    }
+
+    /// Sets how long the body of a request may take to arrive (default 60 s).
+    ///
+    /// With 0 it may take for ever. See [`ClusterBuilder::body_timeout`](crate::ClusterBuilder::body_timeout).
+    pub fn body_timeout(mut self, timeout: Duration) -> Self {
+        self.body_timeout = timeout.min(LONGEST);
         self
     }
 }

@@ -71,6 +71,57 @@ async fn applying_merges_containers_by_name() {
 }
 
 #[tokio::test]
+async fn a_list_is_checked_by_kubectl_and_sent() {
+    in_namespace("kubectl-list", async |env| {
+        let kubectl = env.kubectl()?;
+        env.define("Widget").await?;
+        let widget = format!(
+            "apiVersion: {}/v1\nkind: Widget\nmetadata: {{name: red}}\nspec: {{size: 1}}\n",
+            env.group()
+        );
+        let items = [SETTINGS, DEPLOYMENT, &widget].map(|item| {
+            let indented = item.trim_end().replace('\n', "\n  ");
+            format!("- {indented}\n")
+        });
+        let list = format!("apiVersion: v1\nkind: List\nitems:\n{}", items.concat());
+        let names = [
+            "configmap/settings".to_owned(),
+            "deployment.apps/web".to_owned(),
+            format!("widget.{}/red", env.group()),
+        ];
+        for (command, outcome) in [
+            ("create --save-config", "created"),
+            ("apply", "unchanged"),
+            ("replace", "replaced"),
+        ] {
+            let done = kubectl.run_with(&format!("{command} -f -"), &list).await?;
+            let expected = names.each_ref().map(|name| format!("{name} {outcome}\n"));
+            assert_eq!(done, expected.concat(), "{command}");
+        }
+        let misspelt = list.replace("containers:", "contaners:");
+        let refused = kubectl.refused("apply -f -", &misspelt).await?;
+        let expected = "unknown field \"contaners\" in io.k8s.api.core.v1.PodSpec";
+        ensure!(refused.contains(expected), "{refused}");
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_kind_that_is_not_installed_has_a_message_of_its_own() {
+    in_namespace("kubectl-missing", async |env| {
+        let missing = "apiVersion: missing.example.com/v1\nkind: Missing\nmetadata: {name: a}\n";
+        let refused = env.kubectl()?.refused("apply -f -", missing).await?;
+        ensure!(
+            refused.ends_with("\nensure CRDs are installed first\n"),
+            "{refused}"
+        );
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn server_side_apply_reports_conflicts() {
     in_namespace("kubectl-server-side", async |env| {
         let kubectl = env.kubectl()?;

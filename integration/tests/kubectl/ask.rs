@@ -44,6 +44,16 @@ async fn fields_are_explained() {
         let replicas = kubectl.run("explain deployment.spec.replicas").await?;
         let expected = "GROUP:      apps\nKIND:       Deployment\nVERSION:    v1\n\nFIELD: replicas <integer>\n";
         ensure!(replicas.starts_with(expected), "{replicas}");
+        let described = "DESCRIPTION:\n    Number of desired pods. ";
+        ensure!(replicas.contains(described), "{replicas}");
+        let policy = kubectl.run("explain pod.spec.containers.imagePullPolicy").await?;
+        ensure!(policy.contains("ENUM:\n    Always\n    IfNotPresent\n    Never\n"), "{policy}");
+        let older = kubectl
+            .run("explain deployment.spec --output=plaintext-openapiv2")
+            .await?;
+        let expected = "KIND:     Deployment\nVERSION:  apps/v1\n\nRESOURCE: spec <Object>\n";
+        ensure!(older.starts_with(expected), "{older}");
+        ensure!(older.contains("replicas\t<integer>"), "{older}");
         Ok(())
     })
     .await;

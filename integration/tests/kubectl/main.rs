@@ -7,4 +7,5 @@ mod ask;
 mod cascade;
 mod change;
 mod objects;
+mod recorded;
 mod rollout;

@@ -1,5 +1,7 @@
 //! How objects are converted between versions.
 
+use std::collections::HashSet;
+
 use serde_json::Value;
 
 use super::parts::{array, text};
@@ -60,9 +62,10 @@ fn check_versions(versions: &[Value]) -> Vec<StatusCause> {
         return vec![StatusCause::required(&field, "")];
     }
     let mut causes = Vec::new();
+    let mut seen = HashSet::new();
     for (at, version) in versions.iter().enumerate() {
         let field = format!("{field}[{at}]");
-        if versions[..at].contains(version) {
+        if !seen.insert(version) {
             causes.push(StatusCause::invalid(&field, version, "duplicate version"));
         } else if let Err(rule) = check_dns_1035(version.as_str().unwrap_or_default()) {
             causes.push(StatusCause::invalid(&field, version, &rule));
@@ -76,4 +79,20 @@ fn check_versions(versions: &[Value]) -> Vec<StatusCause> {
         causes.push(StatusCause::invalid(&field, &versions.into(), rule));
     }
     causes
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn many_versions_are_compared_in_one_pass() {
+        let names = (0..100_000).chain([1]);
+        let versions: Vec<Value> = names.map(|number| json!(format!("v{number}"))).collect();
+        let causes = check_versions(&versions);
+        assert_eq!(causes.len(), 1, "{causes:?}");
+        assert!(causes[0].text().contains("duplicate version"));
+    }
 }

@@ -1,9 +1,10 @@
 //! List types, map types, and the keys of lists of type `map` in a schema.
 
+use std::collections::HashSet;
+
 use serde_json::Value;
 
 use super::parts::{array, flag, text};
-use super::structure::properties;
 use crate::cause::StatusCause;
 
 const LIST_TYPE: &str = "x-kubernetes-list-type";
@@ -123,16 +124,21 @@ fn check_map(schema: &Value, path: &str, causes: &mut Vec<StatusCause>) {
         return;
     }
     let all = Value::Array(keys.to_vec());
-    for (at, key) in keys.iter().enumerate() {
+    let required: HashSet<&Value> = array(items, "required").iter().collect();
+    let mut seen = HashSet::new();
+    for key in keys {
         let name = key.as_str().unwrap_or_default();
-        match properties(items).find(|(each, _)| *each == name) {
-            Some((_, property)) => check_key(items, name, property, path, causes),
+        match items["properties"].get(name) {
+            Some(property) => {
+                let is_required = required.contains(key);
+                check_key(name, property, is_required, path, causes);
+            }
             None => {
                 let rule = "entries must all be names of item properties";
                 causes.push(StatusCause::invalid(&field(MAP_KEYS), &all, rule));
             }
         }
-        if keys[..at].contains(key) {
+        if !seen.insert(key) {
             let rule = "must not contain duplicate entries";
             causes.push(StatusCause::invalid(&field(MAP_KEYS), &all, rule));
         }
@@ -141,9 +147,9 @@ fn check_map(schema: &Value, path: &str, causes: &mut Vec<StatusCause>) {
 
 /// Checks a property that is part of the key of a list's elements.
 fn check_key(
-    items: &Value,
     name: &str,
     property: &Value,
+    is_required: bool,
     path: &str,
     causes: &mut Vec<StatusCause>,
 ) {
@@ -153,7 +159,6 @@ fn check_key(
         let rule = "must be a scalar type if parent array's x-kubernetes-list-type is map";
         causes.push(StatusCause::invalid(&field("type"), &kind.into(), rule));
     }
-    let is_required = array(items, "required").iter().any(|each| each == name);
     if !is_required && property.get("default").is_none_or(Value::is_null) {
         let rule = "this property is in x-kubernetes-list-map-keys, so it must have a default or be \
             a required property";

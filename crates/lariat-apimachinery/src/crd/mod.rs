@@ -14,5 +14,5 @@ mod spec;
 mod structure;
 mod version;
 
-pub use prepare::{CLEANUP, prepare_create, prepare_update};
+pub use prepare::{CLEANUP, prepare_create, prepare_update, set_defaults};
 pub use spec::{validate, validate_update};

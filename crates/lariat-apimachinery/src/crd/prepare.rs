@@ -1,5 +1,7 @@
 //! What the server itself sets on CRDs.
 
+use std::collections::HashSet;
+
 use serde_json::{Value, json};
 
 use super::parts::{array, flag};
@@ -37,20 +39,24 @@ fn remember_stored(object: &mut Object) {
         .get_mut("status")
         .and_then(|status| status.get_mut("storedVersions"));
     if let Some(Value::Array(stored)) = stored {
-        for name in names {
-            if !stored.contains(&name) {
-                stored.push(name);
-            }
-        }
+        let mut known: HashSet<Value> = stored.iter().cloned().collect();
+        stored.extend(names.into_iter().filter(|name| known.insert(name.clone())));
     }
 }
 
 /// Derives the names that were left out, and the conversion.
-fn set_defaults(object: &mut Object) {
+pub fn set_defaults(object: &mut Object) {
     let Some(spec) = object.get_mut("spec").and_then(Value::as_object_mut) else {
         return;
     };
     set_default(spec, "conversion", || json!({"strategy": "None"}));
+    let service = ["conversion", "webhook", "clientConfig", "service"];
+    let service = service.iter().try_fold(&mut *spec, |object, member| {
+        object.get_mut(*member)?.as_object_mut()
+    });
+    if let Some(service) = service {
+        set_default(service, "port", || 443.into());
+    }
     if let Some(Value::Object(names)) = spec.get_mut("names") {
         let kind = names
             .get("kind")

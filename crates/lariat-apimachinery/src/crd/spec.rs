@@ -1,5 +1,7 @@
 //! What is wrong with a CRD, and with a change of one.
 
+use std::collections::HashSet;
+
 use serde_json::Value;
 
 use super::parts::{array, flag, text};
@@ -115,13 +117,12 @@ fn check_versions(versions: &[Value]) -> Vec<StatusCause> {
 
 /// Checks that version names are unique, and that exactly one version is stored.
 fn check_choice(versions: &[Value]) -> Vec<StatusCause> {
-    let is_repeated = |at: usize| {
-        let name = text(&versions[at], "name");
-        versions[..at].iter().any(|each| text(each, "name") == name)
-    };
+    let mut seen = HashSet::new();
+    let mut names = versions.iter().map(|each| text(each, "name"));
+    let is_unique = names.all(|name| seen.insert(name));
     let stored = versions.iter().filter(|each| flag(each, "storage")).count();
     let mut rules = Vec::new();
-    if (0..versions.len()).any(is_repeated) {
+    if !is_unique {
         rules.push("must contain unique version names");
     }
     if stored != 1 {

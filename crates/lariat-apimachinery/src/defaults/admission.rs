@@ -10,22 +10,26 @@ pub(super) fn fill(kind: &str, object: &mut Object) {
             webhook(hook);
             set(hook, "reinvocationPolicy", "Never");
         }),
-        "ValidatingAdmissionPolicy" => {
+        "ValidatingAdmissionPolicy" | "MutatingAdmissionPolicy" => {
             if let Some(spec) = made(object, "spec") {
                 set(spec, "failurePolicy", "Fail");
-                if let Some(constraints) = inner(spec, "matchConstraints") {
-                    matched(constraints);
-                    each(constraints, "resourceRules", rule);
-                }
+                resources(spec, "matchConstraints");
             }
         }
-        "ValidatingAdmissionPolicyBinding" => {
-            let spec = inner(object, "spec").and_then(|spec| inner(spec, "matchResources"));
-            if let Some(resources) = spec {
-                matched(resources);
+        "ValidatingAdmissionPolicyBinding" | "MutatingAdmissionPolicyBinding" => {
+            if let Some(spec) = inner(object, "spec") {
+                resources(spec, "matchResources");
             }
         }
         _ => {}
+    }
+}
+
+fn resources(spec: &mut Object, member: &str) {
+    if let Some(resources) = inner(spec, member) {
+        matched(resources);
+        each(resources, "resourceRules", rule);
+        each(resources, "excludeResourceRules", rule);
     }
 }
 

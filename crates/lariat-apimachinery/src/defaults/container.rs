@@ -51,9 +51,25 @@ pub(super) fn field_reference(holder: &mut Object) {
     }
 }
 
+/// Returns whether a text can be the name of an image: behind a host it has no capitals.
+fn is_image(image: &str) -> bool {
+    let is_host = |part: &str| {
+        part.contains(['.', ':']) || part == "localhost" || part.to_lowercase() != part
+    };
+    let path = match image.split_once('/') {
+        Some((host, path)) if is_host(host) => path,
+        _ => image,
+    };
+    let name = path.split(':').next().unwrap_or_default();
+    let fits =
+        |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"._-/".contains(&byte);
+    let edge = |byte: Option<u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric());
+    name.bytes().all(fits) && edge(name.bytes().next()) && edge(name.bytes().last())
+}
+
 /// Images that may change under their name are always pulled.
-fn pull_policy(image: &str) -> &'static str {
-    if image.contains('@') {
+pub(super) fn pull_policy(image: &str) -> &'static str {
+    if image.contains('@') || !is_image(image) {
         return "IfNotPresent";
     }
     let name = image.rsplit('/').next().unwrap_or_default();
@@ -91,6 +107,9 @@ mod tests {
             ("r:5000/i", "Always"),
             ("r:5000/i:1", "IfNotPresent"),
             ("i@sha256:00", "IfNotPresent"),
+            ("Host/i", "Always"),
+            ("NoImage", "IfNotPresent"),
+            ("", "IfNotPresent"),
         ] {
             assert_eq!(pull_policy(image), policy, "{image}");
         }

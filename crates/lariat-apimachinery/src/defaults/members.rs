@@ -36,3 +36,13 @@ pub(super) fn each(object: &mut Object, name: &str, mut fill: impl FnMut(&mut Ob
 pub(super) fn text<'a>(object: &'a Object, name: &str) -> &'a str {
     object.get(name).and_then(Value::as_str).unwrap_or_default()
 }
+
+/// Returns whether a member is a list, a map or a text with something in it.
+pub(super) fn has(object: &Object, name: &str) -> bool {
+    match object.get(name) {
+        Some(Value::Array(items)) => !items.is_empty(),
+        Some(Value::Object(members)) => !members.is_empty(),
+        Some(Value::String(text)) => !text.is_empty(),
+        _ => false,
+    }
+}

@@ -2,12 +2,15 @@
 //!
 //! Source: the `SetDefaults_…` functions of `k8s.io/kubernetes/pkg/apis`; no schema contains these defaults.
 
+mod addresses;
 mod admission;
 mod container;
+mod disabled;
 mod members;
 mod network;
 mod others;
 mod pod;
+mod pod_resources;
 mod status;
 mod workloads;
 
@@ -20,12 +23,21 @@ pub use status::initial as initial_status;
 pub fn fill(resource: &Resource, object: &mut Object) {
     let Resource { group, kind, .. } = resource;
     match (group.as_str(), kind.as_str()) {
-        ("", "Pod") => pod::pod(object),
+        ("", "Node") => {
+            addresses::node(object);
+            others::node(object);
+        }
+        ("", "Pod") => {
+            addresses::pod(object);
+            pod::pod(object);
+        }
         ("", "PodTemplate") => pod::template(object, "template"),
         ("", "ReplicationController") => workloads::replication_controller(object),
         ("", "Service") => network::service(object),
         ("", "Endpoints") => network::endpoints(object),
+        ("", "Namespace") => others::namespace(object),
         ("", "Secret") => others::secret(object),
+        ("", "LimitRange") => others::limit_range(object),
         ("", "PersistentVolume") => others::volume(object),
         ("", "PersistentVolumeClaim") => others::claim(object),
         ("apps", "Deployment") => workloads::deployment(object),
@@ -36,6 +48,15 @@ pub fn fill(resource: &Resource, object: &mut Object) {
         ("batch", "CronJob") => workloads::cron_job(object),
         ("autoscaling", "HorizontalPodAutoscaler") => workloads::autoscaler(object),
         ("networking.k8s.io", "NetworkPolicy") => network::policy(object),
+        ("networking.k8s.io", "IngressClass") => network::ingress_class(object),
+        ("resource.k8s.io", "ResourceClaim") => others::resource_claim(object, &["spec"]),
+        ("resource.k8s.io", "ResourceClaimTemplate") => {
+            others::resource_claim(object, &["spec", "spec"]);
+        }
+        ("flowcontrol.apiserver.k8s.io", "FlowSchema") => others::flow_schema(object),
+        ("flowcontrol.apiserver.k8s.io", "PriorityLevelConfiguration") => {
+            others::priority_level(object);
+        }
         ("discovery.k8s.io", "EndpointSlice") => network::slice(object),
         ("rbac.authorization.k8s.io", "RoleBinding" | "ClusterRoleBinding") => {
             others::role_binding(object);
@@ -43,6 +64,7 @@ pub fn fill(resource: &Resource, object: &mut Object) {
         ("storage.k8s.io", "StorageClass") => others::storage_class(object),
         ("storage.k8s.io", "CSIDriver") => others::driver(object),
         ("scheduling.k8s.io", "PriorityClass") => others::priority_class(object),
+        ("apiregistration.k8s.io", "APIService") => others::api_service(object),
         ("admissionregistration.k8s.io", kind) => admission::fill(kind, object),
         _ => {}
     }

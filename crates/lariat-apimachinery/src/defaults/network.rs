@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::members::{each, inner, made, set, text};
+use super::members::{each, has, inner, made, set, text};
 use crate::object::Object;
 
 /// How long a client stays with its Pod, in seconds.
@@ -13,27 +13,60 @@ pub(super) fn service(object: &mut Object) {
         return;
     };
     set(spec, "sessionAffinity", "None");
-    if text(spec, "sessionAffinity") == "ClientIP" {
-        let config = json!({"clientIP": {"timeoutSeconds": AFFINITY_SECONDS}});
-        set(spec, "sessionAffinityConfig", config);
-    }
+    affinity(spec);
     set(spec, "type", "ClusterIP");
     each(spec, "ports", |port| {
         set(port, "protocol", "TCP");
-        let target = port.get("port").cloned().unwrap_or_default();
-        set(port, "targetPort", target);
+        let names_none = |target: &Value| target == 0 || target == "";
+        if port.get("targetPort").is_none_or(names_none) {
+            let target = port.get("port").cloned().unwrap_or_default();
+            port.insert("targetPort".into(), target);
+        }
     });
     let kind = text(spec, "type").to_owned();
-    if matches!(kind.as_str(), "NodePort" | "LoadBalancer") {
+    let balanced = kind == "LoadBalancer";
+    if balanced || kind == "NodePort" || (kind == "ClusterIP" && has(spec, "externalIPs")) {
         set(spec, "externalTrafficPolicy", "Cluster");
     }
     if kind != "ExternalName" {
         set(spec, "internalTrafficPolicy", "Cluster");
-        set(spec, "ipFamilies", json!(["IPv4"]));
-        set(spec, "ipFamilyPolicy", "SingleStack");
     }
-    if kind == "LoadBalancer" {
-        set(spec, "allocateLoadBalancerNodePorts", true);
+    if !balanced {
+        return;
+    }
+    set(spec, "allocateLoadBalancerNodePorts", true);
+    let balancer = inner(object, "status").and_then(|status| inner(status, "loadBalancer"));
+    if let Some(balancer) = balancer {
+        each(balancer, "ingress", |ingress| {
+            if has(ingress, "ip") {
+                set(ingress, "ipMode", "VIP");
+            }
+        });
+    }
+}
+
+/// Fills in how long a client stays with its Pod, if it does.
+fn affinity(spec: &mut Object) {
+    match text(spec, "sessionAffinity") {
+        "None" => {
+            spec.remove("sessionAffinityConfig");
+        }
+        "ClientIP" => {
+            let config = spec.get("sessionAffinityConfig");
+            let seconds = config.and_then(|config| config.get("clientIP")?.get("timeoutSeconds"));
+            if seconds.is_none_or(Value::is_null) {
+                let config = json!({"clientIP": {"timeoutSeconds": AFFINITY_SECONDS}});
+                spec.insert("sessionAffinityConfig".into(), config);
+            }
+        }
+        _ => {}
+    }
+}
+
+pub(super) fn ingress_class(object: &mut Object) {
+    let parameters = inner(object, "spec").and_then(|spec| inner(spec, "parameters"));
+    if let Some(parameters) = parameters {
+        set(parameters, "scope", "Cluster");
     }
 }
 
@@ -51,7 +84,7 @@ pub(super) fn slice(object: &mut Object) {
 }
 
 pub(super) fn policy(object: &mut Object) {
-    let Some(spec) = inner(object, "spec") else {
+    let Some(spec) = made(object, "spec") else {
         return;
     };
     for rules in ["ingress", "egress"] {
@@ -60,7 +93,7 @@ pub(super) fn policy(object: &mut Object) {
         });
     }
     let mut types = vec![Value::from("Ingress")];
-    if spec.contains_key("egress") {
+    if has(spec, "egress") {
         types.push("Egress".into());
     }
     set(spec, "policyTypes", types);

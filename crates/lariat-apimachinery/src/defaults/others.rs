@@ -5,7 +5,8 @@ use base64::prelude::BASE64_STANDARD as BASE64;
 use serde_json::Value;
 
 use super::members::{each, inner, made, set, text};
-use crate::object::Object;
+use super::pod;
+use crate::object::{Object, metadata_mut, metadata_text};
 
 /// Texts become data, which is all that is kept of them.
 pub(super) fn secret(object: &mut Object) {
@@ -20,17 +21,69 @@ pub(super) fn secret(object: &mut Object) {
     set(object, "type", "Opaque");
 }
 
+/// A node gives Pods all it has.
+pub(super) fn node(object: &mut Object) {
+    if let Some(status) = inner(object, "status")
+        && let Some(capacity) = status.get("capacity").cloned()
+    {
+        set(status, "allocatable", capacity);
+    }
+}
+
 pub(super) fn volume(object: &mut Object) {
-    if let Some(spec) = inner(object, "spec") {
+    if let Some(spec) = made(object, "spec") {
         set(spec, "persistentVolumeReclaimPolicy", "Retain");
         set(spec, "volumeMode", "Filesystem");
+        pod::source(spec);
     }
 }
 
 pub(super) fn claim(object: &mut Object) {
-    if let Some(spec) = inner(object, "spec") {
+    if let Some(spec) = made(object, "spec") {
         set(spec, "volumeMode", "Filesystem");
     }
+}
+
+/// A namespace is active, and labelled with its name as soon as it has one.
+pub(super) fn namespace(object: &mut Object) {
+    if let Some(status) = made(object, "status") {
+        set(status, "phase", "Active");
+    }
+    let name = metadata_text(object, "name").to_owned();
+    if !name.is_empty()
+        && let Some(labels) = made(metadata_mut(object), "labels")
+    {
+        labels.insert("kubernetes.io/metadata.name".into(), name.into());
+    }
+}
+
+/// Limits of containers follow from each other.
+pub(super) fn limit_range(object: &mut Object) {
+    let Some(spec) = made(object, "spec") else {
+        return;
+    };
+    each(spec, "limits", |limit| {
+        if text(limit, "type") != "Container" {
+            return;
+        }
+        for (to, from) in [
+            ("default", "max"),
+            ("defaultRequest", "default"),
+            ("defaultRequest", "min"),
+        ] {
+            let known = inner(limit, from)
+                .map(|known| known.clone())
+                .unwrap_or_default();
+            if known.is_empty() {
+                continue;
+            }
+            if let Some(amounts) = made(limit, to) {
+                known
+                    .into_iter()
+                    .for_each(|(name, amount)| set(amounts, &name, amount));
+            }
+        }
+    });
 }
 
 const RBAC: &str = "rbac.authorization.k8s.io";
@@ -66,4 +119,61 @@ pub(super) fn driver(object: &mut Object) {
     set(spec, "volumeLifecycleModes", vec!["Persistent"]);
     set(spec, "requiresRepublish", false);
     set(spec, "seLinuxMount", false);
+}
+
+pub(super) fn api_service(object: &mut Object) {
+    let service = inner(object, "spec").and_then(|spec| inner(spec, "service"));
+    if let Some(service) = service {
+        set(service, "port", 443);
+    }
+}
+
+pub(super) fn flow_schema(object: &mut Object) {
+    if let Some(spec) = made(object, "spec") {
+        set(spec, "matchingPrecedence", 1000);
+    }
+}
+
+pub(super) fn priority_level(object: &mut Object) {
+    let Some(spec) = inner(object, "spec") else {
+        return;
+    };
+    for (kind, shares) in [("exempt", 0), ("limited", 30)] {
+        if let Some(level) = inner(spec, kind) {
+            set(level, "nominalConcurrencyShares", shares);
+            set(level, "lendablePercent", 0);
+        }
+    }
+    let response = inner(spec, "limited").and_then(|level| inner(level, "limitResponse"));
+    if let Some(queuing) = response.and_then(|response| inner(response, "queuing")) {
+        set(queuing, "handSize", 8);
+        set(queuing, "queues", 64);
+        set(queuing, "queueLengthLimit", 50);
+    }
+}
+
+/// One device is requested unless more are; `path` leads to the spec of the claim.
+pub(super) fn resource_claim(object: &mut Object, path: &[&str]) {
+    let spec = path
+        .iter()
+        .try_fold(object, |object, member| inner(object, member));
+    let Some(devices) = spec.and_then(|spec| inner(spec, "devices")) else {
+        return;
+    };
+    each(devices, "requests", |request| {
+        if let Some(exactly) = inner(request, "exactly") {
+            device_count(exactly);
+        }
+        each(request, "firstAvailable", device_count);
+    });
+}
+
+fn device_count(request: &mut Object) {
+    set(request, "allocationMode", "ExactCount");
+    if text(request, "allocationMode") == "ExactCount" {
+        set(request, "count", 1);
+    }
+    each(request, "tolerations", |toleration| {
+        set(toleration, "operator", "Equal")
+    });
 }

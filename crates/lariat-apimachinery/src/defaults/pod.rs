@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use super::container;
 use super::members::{each, inner, made, set, text};
+use super::{container, disabled, pod_resources};
 use crate::object::Object;
 
 pub(super) fn pod(object: &mut Object) {
@@ -11,9 +11,19 @@ pub(super) fn pod(object: &mut Object) {
         return;
     };
     set(spec, "enableServiceLinks", true);
+    let host_network = spec.get("hostNetwork") == Some(&Value::Bool(true));
     for containers in ["containers", "initContainers"] {
-        each(spec, containers, container::requests);
+        each(spec, containers, |each_container| {
+            container::requests(each_container);
+            if host_network {
+                each(each_container, "ports", |port| {
+                    let container_port = port.get("containerPort").cloned().unwrap_or_default();
+                    set(port, "hostPort", container_port);
+                });
+            }
+        });
     }
+    pod_resources::fill(spec);
     fill_spec(spec);
 }
 
@@ -28,6 +38,7 @@ pub(super) fn template(object: &mut Object, name: &str) {
 }
 
 fn fill_spec(spec: &mut Object) {
+    disabled::drop_from_pod(spec);
     set(spec, "restartPolicy", "Always");
     set(spec, "dnsPolicy", "ClusterFirst");
     set(spec, "schedulerName", "default-scheduler");
@@ -42,17 +53,8 @@ fn fill_spec(spec: &mut Object) {
         spec.insert("serviceAccountName".into(), account.clone().into());
         spec.insert("serviceAccount".into(), account.into());
     }
-    let host_network = spec.get("hostNetwork") == Some(&Value::Bool(true));
     for containers in ["containers", "initContainers", "ephemeralContainers"] {
-        each(spec, containers, |each_container| {
-            container::container(each_container);
-            if host_network {
-                each(each_container, "ports", |port| {
-                    let container_port = port.get("containerPort").cloned().unwrap_or_default();
-                    set(port, "hostPort", container_port);
-                });
-            }
-        });
+        each(spec, containers, container::container);
     }
     each(spec, "volumes", volume);
 }
@@ -78,7 +80,53 @@ fn volume(volume: &mut Object) {
             });
         }
     }
-    if let Some(path) = inner(volume, "hostPath") {
+    if let Some(image) = inner(volume, "image") {
+        let policy = container::pull_policy(text(image, "reference"));
+        set(image, "pullPolicy", policy);
+    }
+    let claim = inner(volume, "ephemeral").and_then(|source| inner(source, "volumeClaimTemplate"));
+    if let Some(spec) = claim.and_then(|claim| inner(claim, "spec")) {
+        set(spec, "volumeMode", "Filesystem");
+    }
+    source(volume);
+}
+
+/// Fills in the sources that volumes of Pods and PersistentVolumes have in common.
+pub(super) fn source(holder: &mut Object) {
+    if let Some(path) = inner(holder, "hostPath") {
         set(path, "type", "");
+    }
+    let texts: [(&str, &[(&str, &str)]); 4] = [
+        ("iscsi", &[("iscsiInterface", "default")]),
+        (
+            "rbd",
+            &[
+                ("pool", "rbd"),
+                ("user", "admin"),
+                ("keyring", "/etc/ceph/keyring"),
+            ],
+        ),
+        (
+            "scaleIO",
+            &[("storageMode", "ThinProvisioned"), ("fsType", "xfs")],
+        ),
+        (
+            "azureDisk",
+            &[
+                ("cachingMode", "ReadWrite"),
+                ("fsType", "ext4"),
+                ("kind", "Shared"),
+            ],
+        ),
+    ];
+    for (name, members) in texts {
+        if let Some(source) = inner(holder, name) {
+            members
+                .iter()
+                .for_each(|(member, text)| set(source, member, *text));
+        }
+    }
+    if let Some(disk) = inner(holder, "azureDisk") {
+        set(disk, "readOnly", false);
     }
 }

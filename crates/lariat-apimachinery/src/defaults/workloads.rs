@@ -1,10 +1,10 @@
 //! What runs Pods.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::members::{each, inner, made, set, text};
+use super::members::{each, has, inner, made, set, text};
 use super::pod;
-use crate::object::Object;
+use crate::object::{Object, metadata_mut};
 
 /// Fills in the spec of a kind with a Pod template.
 fn with_template(object: &mut Object, fill: impl FnOnce(&mut Object)) {
@@ -29,7 +29,7 @@ pub(super) fn deployment(object: &mut Object) {
 }
 
 /// Fills in a strategy of updates, and its parameters if it is a rolling one.
-fn rolling(strategy: &mut Object, parameters: &[(&str, serde_json::Value)]) {
+fn rolling(strategy: &mut Object, parameters: &[(&str, Value)]) {
     set(strategy, "type", "RollingUpdate");
     if text(strategy, "type") == "RollingUpdate"
         && let Some(update) = made(strategy, "rollingUpdate")
@@ -45,15 +45,34 @@ pub(super) fn replica_set(object: &mut Object) {
 }
 
 pub(super) fn replication_controller(object: &mut Object) {
-    with_template(object, |spec| {
-        set(spec, "replicas", 1);
-        let labels = spec
-            .get("template")
-            .and_then(|t| t.get("metadata")?.get("labels"));
-        if let Some(labels) = labels.cloned() {
-            set(spec, "selector", labels);
-        }
-    });
+    let Some(spec) = made(object, "spec") else {
+        return;
+    };
+    set(spec, "replicas", 1);
+    if let Some(labels) = labels_of_template(spec) {
+        set(spec, "selector", labels);
+    }
+    // A template is not made: in Go it may be missing.
+    if spec.get("template").is_some_and(Value::is_object) {
+        pod::template(spec, "template");
+    }
+    label_as_template(object);
+}
+
+fn labels_of_template(spec: &Object) -> Option<Value> {
+    let labels = spec.get("template")?.get("metadata")?.get("labels")?;
+    Some(labels.clone()).filter(|labels| !labels.is_null())
+}
+
+/// Labels an object without labels as its Pods are.
+fn label_as_template(object: &mut Object) {
+    let labels = inner(object, "spec").and_then(|spec| labels_of_template(spec));
+    let metadata = metadata_mut(object);
+    if let Some(labels) = labels
+        && !has(metadata, "labels")
+    {
+        metadata.insert("labels".into(), labels);
+    }
 }
 
 pub(super) fn stateful_set(object: &mut Object) {
@@ -61,7 +80,9 @@ pub(super) fn stateful_set(object: &mut Object) {
         set(spec, "replicas", 1);
         set(spec, "podManagementPolicy", "OrderedReady");
         set(spec, "revisionHistoryLimit", 10);
-        if let Some(strategy) = made(spec, "updateStrategy") {
+        if let Some(strategy) = made(spec, "updateStrategy")
+            && (!has(strategy, "type") || strategy.contains_key("rollingUpdate"))
+        {
             rolling(strategy, &[("partition", json!(0))]);
         }
         if let Some(policy) = made(spec, "persistentVolumeClaimRetentionPolicy") {
@@ -89,6 +110,10 @@ pub(super) fn daemon_set(object: &mut Object) {
             );
         }
     });
+    // The count of templates is written even before the server has counted.
+    if let Some(annotations) = made(metadata_mut(object), "annotations") {
+        set(annotations, "deprecated.daemonset.template.generation", "0");
+    }
 }
 
 pub(super) fn job(object: &mut Object) {
@@ -101,6 +126,8 @@ pub(super) fn job(object: &mut Object) {
         set(spec, "backoffLimit", if per_index { i32::MAX } else { 6 });
         set(spec, "completionMode", "NonIndexed");
         set(spec, "suspend", false);
+        set(spec, "manualSelector", false);
+        failure_policy(spec);
         let replaced = if spec.contains_key("podFailurePolicy") {
             "Failed"
         } else {
@@ -108,6 +135,18 @@ pub(super) fn job(object: &mut Object) {
         };
         set(spec, "podReplacementPolicy", replaced);
     });
+    label_as_template(object);
+}
+
+/// Fills in that a condition is meant to hold.
+fn failure_policy(spec: &mut Object) {
+    if let Some(policy) = inner(spec, "podFailurePolicy") {
+        each(policy, "rules", |rule| {
+            each(rule, "onPodConditions", |condition| {
+                set(condition, "status", "True")
+            });
+        });
+    }
 }
 
 pub(super) fn cron_job(object: &mut Object) {
@@ -121,6 +160,7 @@ pub(super) fn cron_job(object: &mut Object) {
     if let Some(template) = made(spec, "jobTemplate") {
         made(template, "metadata");
         if let Some(spec) = made(template, "spec") {
+            failure_policy(spec);
             pod::template(spec, "template");
         }
     }
@@ -132,13 +172,37 @@ pub(super) fn autoscaler(object: &mut Object) {
         return;
     };
     set(spec, "minReplicas", 1);
-    if !is_v1 {
-        let cpu =
-            json!({"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 80}});
-        set(
-            spec,
-            "metrics",
-            json!([{"type": "Resource", "resource": cpu}]),
-        );
+    if is_v1 {
+        // Other metrics are in an annotation.
+        let metrics = "autoscaling.alpha.kubernetes.io/metrics";
+        let annotations = object.get("metadata").and_then(|it| it.get("annotations"));
+        let measures_more =
+            annotations.is_some_and(|annotations| annotations.get(metrics).is_some());
+        if !measures_more && let Some(spec) = inner(object, "spec") {
+            set(spec, "targetCPUUtilizationPercentage", 80);
+        }
+    } else {
+        let target = json!({"type": "Utilization", "averageUtilization": 80});
+        let cpu = json!({"type": "Resource", "resource": {"name": "cpu", "target": target}});
+        set(spec, "metrics", json!([cpu]));
+        if let Some(behavior) = inner(spec, "behavior") {
+            scaling(behavior);
+        }
+    }
+}
+
+/// Fills in how fast is scaled, where anything is said about it.
+fn scaling(behavior: &mut Object) {
+    let policy = |kind: &str, value| json!({"type": kind, "value": value, "periodSeconds": 15});
+    let up = [policy("Pods", 4), policy("Percent", 100)];
+    let down = [policy("Percent", 100)];
+    for (direction, policies) in [("scaleUp", &up[..]), ("scaleDown", &down[..])] {
+        if let Some(rules) = made(behavior, direction) {
+            set(rules, "selectPolicy", "Max");
+            set(rules, "policies", policies);
+        }
+    }
+    if let Some(up) = made(behavior, "scaleUp") {
+        set(up, "stabilizationWindowSeconds", 0);
     }
 }

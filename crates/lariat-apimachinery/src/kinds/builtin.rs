@@ -35,6 +35,7 @@ const CORE_EVENT_FIELDS: [&str; 11] = [
 pub(super) fn rows() -> Vec<Row> {
     [
         core(),
+        core_of_cluster(),
         workloads(),
         networking(),
         policy(),
@@ -68,9 +69,13 @@ fn core() -> Vec<Row> {
             .fields(&POD_FIELDS),
         ns("v1", "Endpoints", "endpoints")
             .short(&["ep"])
-            .put_creates(),
+            .put_creates()
+            .deprecated(
+                "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
+            ),
         ns("v1", "Event", "events")
             .short(&["ev"])
+            .names(NameRule::PathSegment)
             .put_creates()
             .fields(&CORE_EVENT_FIELDS),
         ns("v1", "LimitRange", "limitranges")
@@ -89,6 +94,15 @@ fn core() -> Vec<Row> {
             .generation()
             .status()
             .fields(&["status.replicas"]),
+    ]
+}
+
+fn core_of_cluster() -> Vec<Row> {
+    vec![
+        cluster("v1", "ComponentStatus", "componentstatuses")
+            .short(&["cs"])
+            .read_only()
+            .deprecated("v1 ComponentStatus is deprecated in v1.19+"),
         cluster("v1", "Node", "nodes")
             .short(&["no"])
             .status()

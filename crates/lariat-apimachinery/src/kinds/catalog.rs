@@ -1,6 +1,6 @@
 //! The resources served at one moment.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
@@ -16,6 +16,8 @@ pub type GroupVersion = (String, String);
 pub struct Catalog {
     /// By group and version, the core group first.
     versions: BTreeMap<GroupVersion, Version>,
+    /// The OpenAPI document of all of them.
+    whole: Arc<Written>,
 }
 
 /// What is served in one version.
@@ -23,17 +25,19 @@ pub struct Catalog {
 struct Version {
     /// In the order of registration.
     resources: Vec<Arc<Resource>>,
-    /// The OpenAPI document of these resources, created at the first request.
-    document: Arc<OnceLock<Written>>,
+    /// The OpenAPI document of these resources.
+    document: Arc<Written>,
 }
 
-/// A document, and the digest of its content.
-#[derive(Debug)]
+/// A document, of which each part is created at the first request for it.
+#[derive(Debug, Default)]
 pub struct Written {
-    /// The document.
-    pub text: Bytes,
-    /// Its digest, as an `ETag` has it.
-    pub digest: String,
+    /// A digest of all that its content depends on, as an `ETag` has it.
+    pub digest: OnceLock<String>,
+    /// The document as JSON, compressed.
+    pub json: OnceLock<Bytes>,
+    /// The document as protobuf, compressed.
+    pub protobuf: OnceLock<Bytes>,
 }
 
 impl Catalog {
@@ -42,6 +46,7 @@ impl Catalog {
         let version = self.versions.entry(group_version).or_default();
         version.resources.push(resource);
         version.document = Arc::default();
+        self.whole = Arc::default();
     }
 
     pub(super) fn remove(&mut self, table: TableId) {
@@ -54,6 +59,7 @@ impl Catalog {
         }
         self.versions
             .retain(|_, version| !version.resources.is_empty());
+        self.whole = Arc::default();
     }
 
     /// Returns whether something of a group is served.
@@ -100,9 +106,15 @@ impl Catalog {
         version.into_iter().flat_map(|version| &version.resources)
     }
 
-    /// Returns the slot of the document about a version, if the version is served.
+    /// Returns the document about everything.
     #[must_use]
-    pub fn document(&self, group: &str, version: &str) -> Option<&OnceLock<Written>> {
+    pub fn whole(&self) -> &Written {
+        &self.whole
+    }
+
+    /// Returns the document about a version, if the version is served.
+    #[must_use]
+    pub fn document(&self, group: &str, version: &str) -> Option<&Written> {
         let version = self.versions.get(&(group.to_owned(), version.to_owned()))?;
         Some(&version.document)
     }
@@ -129,11 +141,8 @@ impl Catalog {
 
     /// Iterates over every resource, one version each.
     pub fn each_table(&self) -> impl Iterator<Item = &Arc<Resource>> {
-        let mut seen = Vec::new();
-        self.all().filter(move |resource| {
-            let is_new = !seen.contains(&resource.table);
-            seen.push(resource.table);
-            is_new
-        })
+        let mut seen = HashSet::new();
+        self.all()
+            .filter(move |resource| seen.insert(resource.table))
     }
 }

@@ -60,6 +60,9 @@ pub struct Version {
     pub name: String,
     /// Whether it is served.
     pub served: bool,
+    /// Whether objects are stored in it.
+    #[serde(default)]
+    storage: bool,
     #[serde(default)]
     deprecated: bool,
     #[serde(default)]
@@ -162,6 +165,7 @@ pub fn resources_of(
         Ok(Arc::new(Resource {
             group: spec.group.clone(),
             version: version.name.clone(),
+            storage_version: format!("{}/{}", spec.group, storage_version(spec)),
             kind: names.kind.clone(),
             list_kind: names.list_kind.clone(),
             plural: names.plural.clone(),
@@ -180,6 +184,11 @@ pub fn resources_of(
         }))
     };
     served.map(resource).collect()
+}
+
+fn storage_version(spec: &Spec) -> &str {
+    let stored = spec.versions.iter().find(|version| version.storage);
+    stored.map_or("", |version| &version.name)
 }
 
 fn columns_of(version: &Version) -> Result<Vec<Column>, String> {

@@ -81,6 +81,22 @@ fn admission() -> Vec<Row> {
         .version_required(),
         cluster(
             admission,
+            "MutatingAdmissionPolicy",
+            "mutatingadmissionpolicies",
+        )
+        .extends()
+        .generation()
+        .version_required(),
+        cluster(
+            admission,
+            "MutatingAdmissionPolicyBinding",
+            "mutatingadmissionpolicybindings",
+        )
+        .extends()
+        .generation()
+        .version_required(),
+        cluster(
+            admission,
             "ValidatingAdmissionPolicy",
             "validatingadmissionpolicies",
         )

@@ -18,6 +18,8 @@ pub struct Resource {
     pub group: String,
     /// Its version, such as `v1`.
     pub version: String,
+    /// The group and version in which a real server stores its objects.
+    pub storage_version: String,
     /// The kind of its objects.
     pub kind: String,
     /// The kind of its lists.
@@ -112,6 +114,8 @@ pub struct Rules {
     pub custom: bool,
     /// Whether objects of the kind are only created, answered and not stored.
     pub review: bool,
+    /// Whether only the server itself writes its objects, and nothing watches them.
+    pub read_only: bool,
     /// What a name of this kind must look like.
     pub names: NameRule,
     /// The scale subresource of a custom resource.

@@ -16,6 +16,8 @@ pub(super) struct Row {
     pub(super) short_names: &'static [&'static str],
     pub(super) categories: &'static [&'static str],
     pub(super) rules: Rules,
+    /// What clients are warned of who use the kind.
+    pub(super) deprecation: Option<&'static str>,
 }
 
 /// Begins the row of a namespaced kind.
@@ -30,6 +32,7 @@ pub(super) fn ns(api: &'static str, kind: &'static str, plural: &'static str) ->
         short_names: &[],
         categories: &[],
         rules: Rules::default(),
+        deprecation: None,
     }
 }
 
@@ -93,8 +96,20 @@ impl Row {
         self
     }
 
+    pub(super) fn deprecated(self, warning: &'static str) -> Self {
+        Self {
+            deprecation: Some(warning),
+            ..self
+        }
+    }
+
     pub(super) fn review(mut self) -> Self {
         self.rules.review = true;
+        self
+    }
+
+    pub(super) fn read_only(mut self) -> Self {
+        self.rules.read_only = true;
         self
     }
 
@@ -103,12 +118,28 @@ impl Row {
         self
     }
 
+    /// Returns the version in which a real server stores the objects, which is another for some kinds.
+    fn storage_version(&self) -> String {
+        let stored = match (self.group, self.kind) {
+            ("events.k8s.io", "Event") => "v1",
+            ("autoscaling", _) => "autoscaling/v2",
+            ("apiextensions.k8s.io", _) => "apiextensions.k8s.io/v1beta1",
+            ("admissionregistration.k8s.io", kind) if kind.starts_with("MutatingAdmission") => {
+                "admissionregistration.k8s.io/v1beta1"
+            }
+            ("", _) => self.version,
+            (group, _) => return format!("{group}/{}", self.version),
+        };
+        stored.to_owned()
+    }
+
     /// Returns the resource whose objects are in a table.
     pub(super) fn resource(self, table: TableId) -> Resource {
         let texts = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
         Resource {
             group: self.group.to_owned(),
             version: self.version.to_owned(),
+            storage_version: self.storage_version(),
             kind: self.kind.to_owned(),
             list_kind: format!("{}List", self.kind),
             plural: self.plural.to_owned(),
@@ -123,7 +154,7 @@ impl Row {
             schema: None,
             outdated: Outdated::default(),
             columns: Vec::new(),
-            deprecation: None,
+            deprecation: self.deprecation.map(str::to_owned),
         }
     }
 }

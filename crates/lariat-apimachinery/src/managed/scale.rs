@@ -43,6 +43,22 @@ impl Scaled<'_> {
         }
     }
 
+    /// Takes the replicas from their owners.
+    ///
+    /// A real server does so when the scale of a custom resource is written, which it cannot account for.
+    pub fn disown(&self, new: &mut Object) {
+        let Some(mut managed) = Managed::of(new) else {
+            return;
+        };
+        let mut replicas = Set::default();
+        replicas.insert_path(&self.elements());
+        for owned in managed.owners.values_mut() {
+            owned.set = owned.set.difference(&replicas);
+        }
+        managed.owners.retain(|_, owned| !owned.set.is_empty());
+        managed.write(metadata_mut(new));
+    }
+
     /// Returns the applied object that a scale stands for.
     #[must_use]
     pub fn applied(&self, replicas: &Value, like: &Object) -> Object {

@@ -10,7 +10,7 @@ use super::set::Set;
 use super::updater::Writer;
 use super::{last_applied, typed};
 use crate::object::{Object, metadata_mut};
-use crate::schema::Schema;
+use crate::schema::{self, Schema};
 
 /// The manager of the fields that an object had before its first apply.
 pub(super) const BEFORE: &str = "before-first-apply";
@@ -115,8 +115,7 @@ impl Write<'_> {
         if managed.owners.is_empty() && live.is_some() {
             return;
         }
-        let empty = Object::new();
-        let live = without_entries(live.unwrap_or(&empty));
+        let live = self.live(live);
         let sent = Value::Object(std::mem::take(new));
         self.take_over(&mut managed, &live, &sent);
         if let Value::Object(object) = sent {
@@ -150,6 +149,22 @@ impl Write<'_> {
         Some(sent.or_else(of_live).unwrap_or_default())
     }
 
+    /// Returns the live object without its entries, which are about the rest.
+    ///
+    /// One that is not there yet is as Go makes it, whose zeros have no owner.
+    fn live(&self, live: Option<&Object>) -> Value {
+        let Some(live) = live else {
+            let mut empty = Object::new();
+            schema::fill_zeros(self.schema.root(), &mut empty);
+            return Value::Object(empty);
+        };
+        let mut object = live.clone();
+        if let Some(Value::Object(metadata)) = object.get_mut("metadata") {
+            metadata.remove("managedFields");
+        }
+        Value::Object(object)
+    }
+
     /// Drops owners in versions that are not served any more.
     fn drop_unserved(&self, managed: &mut Managed) {
         let is_served = |version: &String| self.served.is_empty() || self.served.contains(version);
@@ -181,15 +196,13 @@ impl Write<'_> {
         let mut managed = live
             .map_or_else(|| Some(Managed::default()), Managed::of)
             .unwrap_or_default();
-        let present = without_entries(live.unwrap_or(&Object::new()));
+        let present = self.live(live);
         if managed.owners.is_empty() && live.is_some() {
             let before = Write {
                 manager: BEFORE,
-                subresource: "",
-                ignored: &NOTHING,
                 ..*self
             };
-            before.take_over(&mut managed, &Value::Object(Object::new()), &present);
+            before.take_over(&mut managed, &self.live(None), &present);
         }
         self.drop_unserved(&mut managed);
         let manager = self.manager(true);
@@ -236,13 +249,4 @@ fn strip(managed: &mut Managed, manager: &Manager) {
         owned.set = owned.set.difference(&STRIPPED);
     }
     managed.retain();
-}
-
-/// Returns an object without its entries, for these are about the rest.
-fn without_entries(object: &Object) -> Value {
-    let mut object = object.clone();
-    if let Some(Value::Object(metadata)) = object.get_mut("metadata") {
-        metadata.remove("managedFields");
-    }
-    Value::Object(object)
 }

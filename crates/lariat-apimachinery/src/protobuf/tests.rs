@@ -1,13 +1,25 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::encode::{body, bytes, make};
 use super::error::DEPTH;
+use super::maker::make;
 use super::wire::PREFIX;
+use super::writer::Writer;
 use super::*;
 
 fn read(body: &[u8]) -> Result<Value, ProtobufError> {
     Envelope::open(body)?.object().map(Value::Object)
+}
+
+fn body(object: &Value) -> Vec<u8> {
+    let object = object.as_object().expect("it is an object");
+    encode(object).expect("the kind is a built-in one")
+}
+
+fn bytes(number: u32, payload: &[u8]) -> Vec<u8> {
+    let mut writer = Writer::default();
+    writer.payload(number, payload);
+    writer.into_bytes()
 }
 
 fn check(body: &[u8], expected: &Value) {

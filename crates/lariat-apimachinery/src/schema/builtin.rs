@@ -2,11 +2,11 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, LazyLock};
+use std::sync::{Arc, LazyLock, OnceLock};
 
 use super::resolve::Schema;
 use super::types::{
-    Field, List, ListKind, Map, Or, PatchStrategy, Scalar, Struct, Type, TypeId, Types, Wire,
+    Field, List, ListKind, Map, Or, PatchStrategy, Scalar, Struct, Type, TypeId, Types, Wire, Zero,
 };
 
 /// Made by `scripts/schema-table.py`, which describes the format.
@@ -19,6 +19,9 @@ pub(super) struct Builtin {
     pub(super) types: Arc<Types>,
     /// In the order of the names, which OpenAPI documents are written in.
     pub(super) by_name: BTreeMap<&'static str, TypeId>,
+    names: OnceLock<HashMap<TypeId, &'static str>>,
+    /// The names of types that are read as any value or as a text.
+    pub(super) aliases: HashMap<TypeId, &'static str>,
     /// By group with version, and kind; in this order, as above.
     pub(super) kinds: BTreeMap<(&'static str, &'static str), TypeId>,
 }
@@ -83,8 +86,18 @@ impl Builtin {
         Self {
             types: Arc::new(reader.types),
             by_name: reader.by_name,
+            names: OnceLock::new(),
+            aliases: reader.aliases,
             kinds: kinds.into_iter().collect(),
         }
+    }
+}
+
+impl Builtin {
+    /// Returns the name of a type, if it has one.
+    pub(super) fn name(&self, id: TypeId) -> Option<&'static str> {
+        let names = self.by_name.iter().map(|(name, id)| (*id, *name));
+        self.names.get_or_init(|| names.collect()).get(&id).copied()
     }
 }
 
@@ -98,6 +111,7 @@ pub(crate) fn kinds() -> impl Iterator<Item = (&'static str, &'static str)> {
 struct Reader {
     types: Types,
     by_name: BTreeMap<&'static str, TypeId>,
+    aliases: HashMap<TypeId, &'static str>,
     /// Types without a name, by how they are written, so that each is there once.
     written: HashMap<(&'static str, &'static str), TypeId>,
 }
@@ -116,17 +130,17 @@ impl Reader {
     fn field(&mut self, line: &'static str) -> Field {
         let (name, rest) = line.split_once(' ').unwrap_or((line, "any"));
         let (written, flags) = rest.split_once(' ').unwrap_or((rest, ""));
-        let flag = |name: &str| {
-            let found = flags.split(' ').find_map(|flag| flag.strip_prefix(name));
-            found.unwrap_or_default()
-        };
+        let find = |name: &str| flags.split(' ').find_map(|flag| flag.strip_prefix(name));
+        let flag = |name: &str| find(name).unwrap_or_default();
         let default = flag("default=");
         Field {
             name: Cow::Borrowed(name),
             type_id: self.type_of(written, flags),
             required: flags.split(' ').any(|flag| flag == "!"),
             default: (!default.is_empty()).then(|| default.into()),
+            values: find("enum="),
             patch: patch_of(flag("patch=")),
+            zero: zero_of(flags),
             wire: wire_of(flags),
         }
     }
@@ -149,9 +163,15 @@ impl Reader {
                 atomic: flags.split(' ').any(|flag| flag == "map=atomic"),
             })
         } else {
-            scalar_of(written).map_or(Type::Any, Type::Scalar)
+            let scalar = written.split(':').next().and_then(scalar_of);
+            scalar.map_or(Type::Any, Type::Scalar)
         };
         let id = self.types.add(read);
+        if let Some((beginning, name)) = written.split_once(':')
+            && !beginning.starts_with(['[', '{'])
+        {
+            self.aliases.insert(id, name);
+        }
         self.written.insert((written, flags), id);
         id
     }
@@ -197,6 +217,17 @@ fn patch_of(written: &'static str) -> PatchStrategy {
     }
 }
 
+fn zero_of(flags: &str) -> Zero {
+    let mut flags = flags.split(' ');
+    let found = flags.find_map(|flag| match flag {
+        "*" => Some(Zero::Kept),
+        "+" => Some(Zero::Written),
+        "+null" => Some(Zero::Null),
+        _ => None,
+    });
+    found.unwrap_or(Zero::Omitted)
+}
+
 fn wire_of(flags: &str) -> Option<Wire> {
     let flags = flags.split(' ');
     let numbers: Result<_, _> = flags
@@ -207,7 +238,6 @@ fn wire_of(flags: &str) -> Option<Wire> {
         .collect();
     Some(Wire {
         numbers: numbers.ok()?,
-        keeps_zero: flags.clone().any(|flag| flag == "*"),
         or: flags
             .filter_map(|flag| flag.strip_prefix("or="))
             .find_map(|or| match or {

@@ -1,7 +1,7 @@
 //! The types of custom resources, from the OpenAPI schemas of their CRDs.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::builtin;
 use super::resolve::Schema;
 use super::types::{
-    Field, List, ListKind, Map, PatchStrategy, Scalar, Struct, Type, TypeId, Types,
+    Field, List, ListKind, Map, PatchStrategy, Scalar, Struct, Type, TypeId, Types, Zero,
 };
 
 /// Reads the `openAPIV3Schema` of a version; without one, members may be anything.
@@ -79,7 +79,8 @@ impl Reader {
         let properties = schema["properties"].as_object();
         let preserves = schema["x-kubernetes-preserve-unknown-fields"] == Value::Bool(true)
             || schema["additionalProperties"] == Value::Bool(true);
-        let required = schema["required"].as_array();
+        let required = schema["required"].as_array().into_iter().flatten();
+        let required: HashSet<&str> = required.filter_map(Value::as_str).collect();
         let mut fields = Vec::new();
         for (name, property) in properties.into_iter().flatten() {
             if is_resource && matches!(&**name, "metadata" | "kind" | "apiVersion") {
@@ -88,9 +89,11 @@ impl Reader {
             fields.push(Field {
                 name: Cow::Owned(name.clone()),
                 type_id: self.read(property),
-                required: required.is_some_and(|names| names.iter().any(|each| each == name)),
+                required: required.contains(name.as_str()),
                 default: property.get("default").cloned(),
+                values: None,
                 patch: PatchStrategy::default(),
+                zero: Zero::Kept,
                 wire: None,
             });
         }
@@ -115,7 +118,9 @@ impl Reader {
                 type_id,
                 required: false,
                 default: None,
+                values: None,
                 patch: PatchStrategy::default(),
+                zero: Zero::Kept,
                 wire: None,
             })
             .collect()

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 
 use super::field_path;
 use super::resolve::{Resolved, TypeRef};
-use super::types::{Scalar, Type};
+use super::types::{Scalar, Type, Zero};
 use crate::quantity::Quantity;
 
 const LENIENT: GeneralPurpose = GeneralPurpose::new(
@@ -58,25 +58,26 @@ fn members(
     Ok(())
 }
 
-/// Returns whether Go omits a member: it is empty, and not required.
+/// Returns whether Go reads a member as if it were absent.
+///
+/// What is then written nevertheless is filled in by [`fill_zeros`](super::fill_zeros).
 // This is no part of `members`, whose frames are on the stack once a level.
 fn is_empty(typed: TypeRef<'_>, name: &str, below: TypeRef<'_>, value: &Value) -> bool {
-    let optional = typed.field(name).is_some_and(|field| !field.required);
-    match value {
-        Value::Null => typed.field(name).is_some() || below.get().is_some(),
-        Value::Array(items) => optional && items.is_empty(),
-        Value::Object(map) => optional && map.is_empty() && is_map(below),
-        value => is_left_out(typed, name, below, value),
-    }
-}
-
-/// Returns whether a field holds a zero that Go does not write.
-fn is_left_out(typed: TypeRef<'_>, name: &str, below: TypeRef<'_>, value: &Value) -> bool {
     let field = typed.field(name);
-    let (Some(field), Some(Type::Scalar(scalar))) = (field, below.get()) else {
-        return false;
-    };
-    field.leaves_out(*scalar, value)
+    // What Go writes in any case is null or empty, as it came.
+    let is_omitted = field.is_some_and(|field| matches!(field.zero, Zero::Omitted | Zero::Kept));
+    match value {
+        Value::Null => field.is_some() || below.get().is_some(),
+        Value::Array(items) => {
+            let is_list = matches!(below.get(), Some(Type::List(_)));
+            is_omitted && is_list && items.is_empty()
+        }
+        Value::Object(map) => is_omitted && map.is_empty() && is_map(below),
+        value => match (field, below.get()) {
+            (Some(field), Some(Type::Scalar(scalar))) => field.leaves_out(*scalar, value),
+            _ => false,
+        },
+    }
 }
 
 /// Puts an empty text where a map or a list of texts has a null.

@@ -1,6 +1,6 @@
 //! The built-in types as schemas of OpenAPI.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use serde_json::{Map as Members, Value, json};
 
@@ -8,8 +8,9 @@ use super::builtin::Builtin;
 use super::types::{Field, List, ListKind, Map, PatchStrategy, Scalar, Struct, Type, TypeId};
 
 /// The prefixes of type names that `scripts/schema-table.py` shortens in the table.
-const PREFIXES: [(&str, &str); 4] = [
+const PREFIXES: [(&str, &str); 5] = [
     ("meta.", "io.k8s.apimachinery.pkg.apis."),
+    ("runtime.", "io.k8s.apimachinery.pkg."),
     ("version.", "io.k8s.apimachinery.pkg."),
     ("apiextensions.", "io.k8s.apiextensions-apiserver.pkg.apis."),
     ("apiregistration.", "io.k8s.kube-aggregator.pkg.apis."),
@@ -19,38 +20,12 @@ const MICRO_TIME: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime";
 const INT_OR_STRING: &str = "io.k8s.apimachinery.pkg.util.intstr.IntOrString";
 const QUANTITY: &str = "io.k8s.apimachinery.pkg.api.resource.Quantity";
 
-/// Returns the schemas of the metadata of objects and lists, with their references.
-#[must_use]
-pub fn metadata() -> Members<String, Value> {
-    let types = super::builtin::all();
-    let mut schemas = Schemas::new(types);
-    for name in ["meta.v1.ObjectMeta", "meta.v1.ListMeta"] {
-        schemas.add(types.by_name[name]);
-    }
-    schemas.written
-}
-
-/// Returns the schemas of the built-in kinds of a version, with their references.
-#[must_use]
-pub fn version(api_version: &str) -> Members<String, Value> {
-    let types = super::builtin::all();
-    let mut schemas = Schemas::new(types);
-    for ((of, _), id) in &types.kinds {
-        if *of == api_version {
-            schemas.add(*id);
-        }
-    }
-    schemas.written
-}
-
 /// Returns the name of the schema of a built-in kind, if the table has the kind.
 #[must_use]
 pub fn name(api_version: &str, kind: &str) -> Option<String> {
     let types = super::builtin::all();
     let id = *types.kinds.get(&(api_version, kind))?;
-    let mut names = types.by_name.iter();
-    let (name, _) = names.find(|(_, each)| **each == id)?;
-    Some(full_name(name))
+    types.name(id).map(full_name)
 }
 
 /// Returns the name of a type as Kubernetes has it.
@@ -66,17 +41,26 @@ fn reference(name: &str) -> Value {
     json!({"$ref": format!("#/components/schemas/{name}")})
 }
 
-/// The schemas written so far.
-struct Schemas<'a> {
-    types: &'a Builtin,
-    names: HashMap<TypeId, &'a str>,
+/// Writes schemas of built-in types, each with those it refers to.
+#[derive(Debug)]
+pub struct Describer {
+    types: &'static Builtin,
     /// Which kinds a type is, as their groups, versions and names.
     kinds: BTreeMap<TypeId, Vec<Value>>,
     written: Members<String, Value>,
 }
 
-impl<'a> Schemas<'a> {
-    fn new(types: &'a Builtin) -> Self {
+impl Default for Describer {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Describer {
+    /// Begins with no schema.
+    #[must_use]
+    pub fn new() -> Self {
+        let types = super::builtin::all();
         let mut kinds: BTreeMap<TypeId, Vec<Value>> = BTreeMap::new();
         for ((api_version, kind), id) in &types.kinds {
             let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
@@ -85,19 +69,35 @@ impl<'a> Schemas<'a> {
         }
         Self {
             types,
-            names: types
-                .by_name
-                .iter()
-                .map(|(name, id)| (*id, *name))
-                .collect(),
             kinds,
             written: Members::new(),
         }
     }
 
+    /// Adds the schema of a built-in kind, if the table has the kind.
+    pub fn kind(&mut self, api_version: &str, kind: &str) {
+        if let Some(id) = self.types.kinds.get(&(api_version, kind)) {
+            self.add(*id);
+        }
+    }
+
+    /// Adds the schemas of types by their names in the table, such as `meta.v1.ObjectMeta`.
+    pub fn types(&mut self, names: &[&str]) {
+        let types = self.types;
+        for id in names.iter().filter_map(|name| types.by_name.get(name)) {
+            self.add(*id);
+        }
+    }
+
+    /// Returns the schemas by their names.
+    #[must_use]
+    pub fn finish(self) -> Members<String, Value> {
+        self.written
+    }
+
     /// Adds a named type and its references, and returns its name.
     fn add(&mut self, id: TypeId) -> String {
-        let name = full_name(self.names[&id]);
+        let name = full_name(self.types.name(id).unwrap_or_default());
         if !self.written.contains_key(&name)
             && let Type::Struct(fields) = self.types.types.get(id)
         {
@@ -156,6 +156,15 @@ impl<'a> Schemas<'a> {
         if let Some(default) = &field.default {
             schema["default"] = default.clone();
         }
+        if let Some(values) = field.values {
+            let values = values.split(',').map(|value| value.replace('_', " "));
+            let limited = match read {
+                Type::List(_) => &mut schema["items"],
+                Type::Map(_) => &mut schema["additionalProperties"],
+                _ => &mut schema,
+            };
+            limited["enum"] = values.collect();
+        }
         note_patch(&field.patch, &mut schema);
         schema
     }
@@ -163,9 +172,12 @@ impl<'a> Schemas<'a> {
     /// Describes values of a type, wherever they are.
     fn value(&mut self, id: TypeId) -> Value {
         let types = self.types;
+        if let Some(alias) = types.aliases.get(&id) {
+            return self.named(alias);
+        }
         match types.types.get(id) {
             Type::Scalar(scalar) => self.scalar(*scalar),
-            Type::Any => json!({"type": "object"}),
+            Type::Any => json!({}),
             Type::List(list) => json!({"type": "array", "items": self.inner(list.item)}),
             Type::Map(map) => {
                 json!({"type": "object", "additionalProperties": self.inner(map.value)})
@@ -174,15 +186,26 @@ impl<'a> Schemas<'a> {
         }
     }
 
-    /// Describes the values of a list or a map, which are never absent.
+    /// Describes the values of a list or a map.
     fn inner(&mut self, id: TypeId) -> Value {
-        let types = self.types;
         let mut schema = self.value(id);
-        match types.types.get(id) {
-            Type::Scalar(scalar) => note_zero(*scalar, &mut schema),
-            Type::Struct(_) => schema["default"] = json!({}),
-            _ => {}
+        // Nothing is said of them beside what they are.
+        match schema.pointer_mut("/allOf/0") {
+            Some(reference) => reference.take(),
+            None => schema,
         }
+    }
+
+    /// Describes values of a type of which nothing but its name is of interest.
+    fn named(&mut self, alias: &str) -> Value {
+        let kind = match alias {
+            "runtime.RawExtension" | "meta.v1.FieldsV1" => json!({"type": "object"}),
+            "meta.v1.Duration" => json!({"type": "string"}),
+            _ => json!({}),
+        };
+        let name = full_name(alias);
+        let schema = json!({"allOf": [reference(&name)]});
+        self.written.insert(name, kind);
         schema
     }
 
@@ -255,27 +278,29 @@ fn note_patch(patch: &PatchStrategy, schema: &mut Value) {
 mod tests {
     use super::*;
 
+    fn of(api_version: &str, kind: &str) -> Members<String, Value> {
+        let mut describer = Describer::new();
+        describer.kind(api_version, kind);
+        describer.finish()
+    }
+
     #[test]
     fn every_reference_is_to_a_schema_of_the_same_document() {
-        let versions: Vec<&str> = super::super::builtin::all()
-            .kinds
-            .keys()
-            .map(|(api_version, _)| *api_version)
-            .collect();
-        for api_version in versions {
-            let schemas = version(api_version);
+        for (api_version, kind) in super::super::builtin::all().kinds.keys() {
+            let schemas = of(api_version, kind);
             let text = Value::Object(schemas.clone()).to_string();
             let beginning = "\"#/components/schemas/";
             for rest in text.split(beginning).skip(1) {
                 let name = rest.split('"').next().unwrap();
-                assert!(schemas[name].is_object(), "{api_version}: {name}");
+                assert!(schemas[name].is_object(), "{kind}: {name}");
             }
         }
     }
 
     #[test]
     fn schemas_have_the_names_and_extensions_of_kubernetes() {
-        let apps = version("apps/v1");
+        let mut apps = of("apps/v1", "Deployment");
+        apps.extend(of("apps/v1", "StatefulSet"));
         let spec = &apps["io.k8s.api.apps.v1.DeploymentSpec"];
         assert_eq!(spec["required"], json!(["selector", "template"]));
         let strategy = &spec["properties"]["strategy"];
@@ -286,6 +311,19 @@ mod tests {
             json!({"allOf": [reference(selector)]})
         );
         assert_eq!(apps[selector]["x-kubernetes-map-type"], "atomic");
+        assert_eq!(
+            strategy["allOf"],
+            json!([reference("io.k8s.api.apps.v1.DeploymentStrategy")])
+        );
+        let kind = &apps["io.k8s.api.apps.v1.DeploymentStrategy"]["properties"]["type"];
+        assert_eq!(kind["enum"], json!(["Recreate", "RollingUpdate"]));
+        let modes =
+            &apps["io.k8s.api.core.v1.PersistentVolumeClaimSpec"]["properties"]["accessModes"];
+        assert_eq!(modes["items"]["enum"][0], "ReadOnlyMany");
+        let managed = &apps["io.k8s.apimachinery.pkg.apis.meta.v1.ManagedFieldsEntry"];
+        let fields = "io.k8s.apimachinery.pkg.apis.meta.v1.FieldsV1";
+        let found = &managed["properties"]["fieldsV1"];
+        assert_eq!(found, &json!({"allOf": [reference(fields)]}));
         let deployment = &apps["io.k8s.api.apps.v1.Deployment"];
         assert_eq!(
             deployment["x-kubernetes-group-version-kind"],

@@ -10,6 +10,7 @@ pub mod describe;
 pub mod field_path;
 mod resolve;
 mod types;
+mod zeros;
 
 pub use builtin::builtin;
 #[cfg(test)]
@@ -23,3 +24,4 @@ pub use resolve::{Schema, TypeRef};
 #[cfg(feature = "protobuf")]
 pub(crate) use types::{Field, Or, Type, Wire};
 pub(crate) use types::{List, ListKind, PatchStrategy, Scalar};
+pub use zeros::{as_go_writes, fill as fill_zeros, store as store_zeros};

@@ -84,9 +84,25 @@ pub(crate) struct Field {
     pub(crate) type_id: TypeId,
     pub(crate) required: bool,
     pub(crate) default: Option<Value>,
+    /// All values there may be, or all that items may have, as the table has them.
+    pub(super) values: Option<&'static str>,
     pub(crate) patch: PatchStrategy,
+    pub(crate) zero: Zero,
     /// How it is written in protobuf, if it can be.
     pub(crate) wire: Option<Wire>,
+}
+
+/// What Go writes of a field that holds nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Zero {
+    /// Nothing: a scalar that is zero, a list and a map without items are left out.
+    Omitted,
+    /// What is absent is left out, and a zero is a value.
+    Kept,
+    /// The zero of its type.
+    Written,
+    /// Null, because it is a pointer.
+    Null,
 }
 
 /// How a field is written in protobuf.
@@ -94,8 +110,6 @@ pub(crate) struct Field {
 pub(crate) struct Wire {
     /// The field number, after those of enclosing messages that JSON does not have.
     pub(crate) numbers: Box<[u32]>,
-    /// Whether an optional zero is a value; others are left out.
-    pub(crate) keeps_zero: bool,
     /// What may replace a schema.
     pub(crate) or: Option<Or>,
 }
@@ -137,8 +151,7 @@ impl Scalar {
 impl Field {
     /// Returns whether Go leaves a scalar out because it is zero.
     pub(crate) fn leaves_out(&self, scalar: Scalar, value: &Value) -> bool {
-        let keeps = self.wire.as_ref().is_none_or(|wire| wire.keeps_zero);
-        !keeps && !self.required && scalar.is_zero(value)
+        self.zero == Zero::Omitted && scalar.is_zero(value)
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Source: `apiserver/validation/formats.go` for which, `k8s.io/kube-openapi/pkg/validation/strfmt` for how.
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::IpAddr;
 use std::sync::LazyLock;
 
 use regex::Regex;
@@ -122,7 +122,7 @@ pub(super) fn admits(format: &str, text: &str) -> bool {
             .split_once(['T', 't'])
             .is_some_and(|(date, time)| is_date(date) && matches("time", time)),
         "hostname" => matches("hostname", text) && text.split('.').all(|label| label.len() <= 63),
-        "ipv4" => text.parse::<Ipv4Addr>().is_ok(),
+        "ipv4" => text.contains('.') && without_zeros(text).parse::<IpAddr>().is_ok(),
         "ipv6" => text.contains(':') && text.parse::<IpAddr>().is_ok(),
         "isbn" => is_isbn10(text) || is_isbn13(text),
         "isbn10" => is_isbn10(text),
@@ -131,6 +131,15 @@ pub(super) fn admits(format: &str, text: &str) -> bool {
         "k8sshortname" => text.len() <= 63 && matches("label", text),
         other => matches(other, text),
     }
+}
+
+/// Drops leading zeros of the numbers between dots, which Go once read.
+fn without_zeros(text: &str) -> String {
+    let number = |part: &str| match part.trim_start_matches('0') {
+        "" if !part.is_empty() => "0".to_owned(),
+        rest => rest.to_owned(),
+    };
+    text.split('.').map(number).collect::<Vec<_>>().join(".")
 }
 
 /// Matches a regular expression; a format that has none admits everything.
@@ -143,7 +152,7 @@ fn is_cidr(text: &str) -> bool {
     let Some((address, length)) = text.split_once('/') else {
         return false;
     };
-    let most = match address.parse() {
+    let most = match without_zeros(address).parse() {
         Ok(IpAddr::V4(_)) => 32,
         Ok(IpAddr::V6(_)) => 128,
         Err(_) => return false,
@@ -227,7 +236,11 @@ mod tests {
             &["1h30m", "22 ns", "0", "1.5s"],
             &["1x", "", "h"],
         );
-        check("ipv4", &["10.0.0.1"], &["10.0.0", "::1"]);
+        check(
+            "ipv4",
+            &["10.0.0.1", "010.000.0.001", "::ffff:1.2.3.4"],
+            &["10.0.0", "::1", "1.2.3.", "1.2.3.256", "1.2..3"],
+        );
         check("ipv6", &["::1", "::ffff:10.0.0.1"], &["10.0.0.1"]);
         check(
             "cidr",

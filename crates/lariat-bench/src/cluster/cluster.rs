@@ -6,12 +6,12 @@ use anyhow::{Context, Result, bail};
 use tokio::runtime::Runtime;
 use tokio::time;
 
-use super::{start, sweep, watches, writes};
+use super::{bounds, start, sweep, watches, writes};
 use crate::bench::Run;
 use crate::options::Options;
 use crate::report::Row;
 
-pub(crate) const CASES: [&str; 14] = [
+pub(crate) const CASES: [&str; 16] = [
     "start",
     "idle",
     "load",
@@ -26,6 +26,8 @@ pub(crate) const CASES: [&str; 14] = [
     "collect",
     "empty",
     "watch",
+    "churn",
+    "unread",
 ];
 
 /// Where the cluster keeps its objects.
@@ -74,7 +76,7 @@ pub(crate) fn plan(options: &Options) -> Vec<Run> {
 
 /// Returns whether a case has something to do with where objects are kept.
 fn is_kept(case: &str, subject: &str) -> bool {
-    subject == "memory" || !matches!(case, "start" | "idle")
+    subject == "memory" || !matches!(case, "start" | "idle" | "churn" | "unread")
 }
 
 /// Returns with how many connections, or watchers, a case is run.
@@ -82,6 +84,8 @@ fn clients(case: &str) -> &'static [usize] {
     match case {
         "start" | "idle" | "load" | "collect" | "empty" => &[1],
         "watch" => &[1, 100],
+        "churn" => &[4],
+        "unread" => &[1, 50],
         _ => &[1, 16],
     }
 }
@@ -93,6 +97,7 @@ fn default_n(case: &str, clients: usize) -> usize {
         "load" | "get" => 20_000,
         "collect" | "empty" => 12_000,
         "watch" if clients > 1 => 2_000,
+        "unread" => 5_000,
         _ => 10_000,
     }
 }
@@ -112,6 +117,8 @@ async fn measure(run: &Run) -> Result<Row> {
         "load" => start::load(run).await,
         "collect" | "empty" => sweep::measure(run).await,
         "watch" => watches::measure(run).await,
+        "churn" => bounds::churn(run).await,
+        "unread" => bounds::unread(run).await,
         case if CASES.contains(&case) => writes::measure(run).await,
         other => bail!("no case {other:?}; --help lists them"),
     }

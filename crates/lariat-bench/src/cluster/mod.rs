@@ -3,6 +3,7 @@
 //! The server is `lariat cluster` in a process of its own, which has to be built beside this program; the
 //! clients are connections of plain HTTP/1.1 in this one. CPU and memory are the server's.
 
+mod bounds;
 mod cluster;
 mod objects;
 mod program;

@@ -24,6 +24,8 @@ pub(super) struct Ask {
     pub(super) method: Method,
     pub(super) path: String,
     pub(super) media: &'static str,
+    /// What the answer is to look like, if not whole.
+    pub(super) accept: Option<&'static str>,
     pub(super) body: Bytes,
 }
 
@@ -33,6 +35,7 @@ impl Ask {
             method,
             path,
             media: "application/json",
+            accept: None,
             body: body.into(),
         }
     }
@@ -62,6 +65,7 @@ impl Wire {
             .uri(&ask.path)
             .header("host", "localhost")
             .header("content-type", ask.media)
+            .header("accept", ask.accept.unwrap_or("*/*"))
             .body(Full::new(ask.body))?;
         self.sender.ready().await?;
         let (head, body) = self.sender.send_request(request).await?.into_parts();

@@ -19,7 +19,7 @@ use crate::report::Row;
 /// How many connections prepare a run.
 pub(super) const HANDS: usize = 16;
 
-type Make = Arc<dyn Fn(usize) -> Ask + Send + Sync>;
+pub(super) type Make = Arc<dyn Fn(usize) -> Ask + Send + Sync>;
 
 pub(super) async fn measure(run: &Run) -> Result<Row> {
     let (connections, n) = sizes(run);

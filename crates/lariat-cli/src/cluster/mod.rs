@@ -1,5 +1,6 @@
 //! `lariat cluster`: a cluster from its start to its end.
 
+mod bounds;
 mod console;
 mod options;
 mod serve;

@@ -8,6 +8,7 @@ use clap::ValueHint;
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use lariat_cluster::Load;
 
+use super::bounds::Bounds;
 use super::console::ConsoleOptions;
 use crate::token::Token;
 
@@ -57,6 +58,8 @@ pub(crate) struct Options {
     pub(crate) load: Option<Load>,
     #[command(flatten)]
     pub(crate) switches: Switches,
+    #[command(flatten)]
+    pub(super) bounds: Bounds,
     #[command(flatten)]
     pub(crate) console: ConsoleOptions,
     /// Require the bearer token in this file, and authorize others by RBAC.
@@ -126,6 +129,7 @@ mod tests {
                 tls: true,
                 admin: true,
             },
+            bounds: Bounds::default(),
             console: ConsoleOptions {
                 console: Some("[::1]:1".parse().unwrap()),
                 console_token_file: Some("c".into()),

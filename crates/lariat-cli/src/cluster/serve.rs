@@ -90,9 +90,10 @@ async fn start(options: &Options, token: Option<String>) -> Result<Cluster> {
 
 /// Builds the cluster from the options.
 fn builder(options: &Options, token: Option<String>) -> ClusterBuilder {
-    let mut builder = Cluster::builder()
+    let builder = Cluster::builder()
         .listen_on(options.listen)
         .admin(options.switches.admin);
+    let mut builder = options.bounds.apply(builder);
     if let Some(path) = &options.data {
         builder = builder.data(path);
     }

@@ -60,19 +60,26 @@ impl Access {
             Mode::Authenticated => !user.is_anonymous(),
             Mode::Rbac => user.belongs_to(MASTERS),
         };
+        let (mut resources, mut paths) = rbac::rules(store, user, namespace);
         if may_all {
-            let resources = json!({"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]});
-            let paths = json!({"verbs": ["*"], "nonResourceURLs": ["*"]});
-            return (vec![resources], vec![paths]);
+            let all = json!({"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]});
+            first(&mut resources, all);
+            first(
+                &mut paths,
+                json!({"verbs": ["*"], "nonResourceURLs": ["*"]}),
+            );
+        } else if self.mode == Mode::Authenticated {
+            resources.clear();
+            paths = vec![json!({"verbs": ["get"], "nonResourceURLs": PUBLIC})];
         }
-        if self.mode == Mode::Rbac {
-            return rbac::rules(store, user, namespace);
-        }
-        (
-            Vec::new(),
-            vec![json!({"verbs": ["get"], "nonResourceURLs": PUBLIC})],
-        )
+        (resources, paths)
     }
+}
+
+/// Puts a rule before all others.
+fn first(rules: &mut Vec<Value>, rule: Value) {
+    rules.retain(|each| *each != rule);
+    rules.insert(0, rule);
 }
 
 fn is_public(attributes: &Attributes) -> bool {

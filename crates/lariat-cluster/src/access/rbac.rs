@@ -2,8 +2,10 @@
 //!
 //! Source: `k8s.io/kubernetes/plugin/pkg/auth/authorizer/rbac`.
 
+use std::collections::HashSet;
+
 use lariat_core::ObjectKey;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::attributes::{Attributes, Decision, Subject};
 use super::user::User;
@@ -28,16 +30,17 @@ pub(super) fn decide(store: &Store, user: &User, attributes: &Attributes) -> Dec
     }
 }
 
+/// Returns all rules for a namespace, or for what is in none.
+pub(super) fn all_rules(store: &Store, user: &User, namespace: Option<&str>) -> Vec<Value> {
+    let grants = grants(store, user, namespace);
+    grants.into_iter().flat_map(|grant| grant.rules).collect()
+}
+
 /// Returns the rules for a namespace, those about resources and those about paths.
 pub(super) fn rules(store: &Store, user: &User, namespace: &str) -> (Vec<Value>, Vec<Value>) {
-    let grants = grants(store, user, Some(namespace));
-    let mut rules: Vec<Value> = grants.into_iter().flat_map(|grant| grant.rules).collect();
-    let mut seen = Vec::new();
-    rules.retain(|rule| {
-        let is_new = !seen.contains(rule);
-        seen.push(rule.clone());
-        is_new
-    });
+    let mut rules = all_rules(store, user, Some(namespace));
+    let mut seen = HashSet::new();
+    rules.retain(|rule| seen.insert(rule.clone()));
     let (paths, resources): (Vec<Value>, Vec<Value>) = rules
         .into_iter()
         .partition(|rule| !texts(rule, "nonResourceURLs").is_empty());
@@ -161,7 +164,7 @@ fn role_rules(store: &Store, role: &Value, namespace: Option<&str>) -> Vec<Value
     }
 }
 
-fn texts<'a>(rule: &'a Value, member: &str) -> Vec<&'a str> {
+pub(super) fn texts<'a>(rule: &'a Value, member: &str) -> Vec<&'a str> {
     let list = rule[member].as_array();
     list.into_iter()
         .flatten()
@@ -206,14 +209,15 @@ fn allows_resource(rule: &Value, target: &Target) -> bool {
         && (resource_names.is_empty() || resource_names.contains(&name))
 }
 
-/// Makes a rule about resources.
-pub(crate) fn rule(groups: &[&str], resources: &[&str], verbs: &[&str]) -> Value {
-    json!({"apiGroups": groups, "resources": resources, "verbs": verbs})
-}
-
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+
+    fn rule(groups: &[&str], resources: &[&str], verbs: &[&str]) -> Value {
+        json!({"apiGroups": groups, "resources": resources, "verbs": verbs})
+    }
 
     fn check(rule: &Value, verb: &str, path: &str, expected: bool) {
         let subject = match crate::wire::route::Route::parse(path) {

@@ -1,6 +1,8 @@
 //! Users and their groups.
 
-use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
 
 /// Whose members may do everything.
 pub(crate) const MASTERS: &str = "system:masters";
@@ -21,7 +23,7 @@ pub struct User {
     name: String,
     uid: String,
     groups: Vec<String>,
-    /// What else is known, such as which token was shown.
+    /// What else is known, such as which token was shown; a name may be there several times.
     extra: Vec<(String, String)>,
 }
 
@@ -108,12 +110,11 @@ impl User {
             info["uid"] = self.uid.clone().into();
         }
         if !self.extra.is_empty() {
-            let extra: Map<String, Value> = self
-                .extra
-                .iter()
-                .map(|(name, value)| (name.clone(), json!([value])))
-                .collect();
-            info["extra"] = extra.into();
+            let mut extra: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+            for (name, value) in &self.extra {
+                extra.entry(name).or_default().push(value);
+            }
+            info["extra"] = json!(extra);
         }
         info
     }

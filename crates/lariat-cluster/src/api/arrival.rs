@@ -13,7 +13,7 @@ use crate::journal::{self, Mark};
 use crate::rules::{AppliedFaults, RequestInfo};
 use crate::server::Server;
 use crate::status::ApiError;
-use crate::wire::negotiate::{Form, accepts_gzip};
+use crate::wire::negotiate::{Form, Offers, accepts_gzip};
 use crate::wire::query::Query;
 use crate::wire::route::Route;
 use crate::wire::verb::Verb;
@@ -28,6 +28,8 @@ pub(crate) struct Arrival {
     pub(crate) mark: Option<Mark>,
     /// It came by no connection, from a client in this process.
     pub(crate) in_process: bool,
+    /// In what it can be answered.
+    pub(crate) offers: Offers,
     /// It is answered as if it did not ask for the newer form of discovery.
     legacy: bool,
 }
@@ -35,9 +37,11 @@ pub(crate) struct Arrival {
 impl Arrival {
     /// Reads the head of a request, finds the faults that apply to it, and records it.
     pub(crate) fn new(server: &Server, parts: Parts, in_process: bool) -> (Self, AppliedFaults) {
+        let route = Route::parse(parts.uri.path());
         let mut arrival = Self {
             mark: None,
-            route: Route::parse(parts.uri.path()),
+            offers: offers(server, &route),
+            route,
             query: Query::parse(parts.uri.query().unwrap_or_default()),
             parts,
             in_process,
@@ -84,7 +88,7 @@ impl Arrival {
 
     /// Returns what the answer is to look like.
     pub(crate) fn form(&self) -> Result<Form, ApiError> {
-        Form::negotiate(self.accept())
+        Form::negotiate(self.accept(), self.offers)
     }
 
     pub(crate) fn accept(&self) -> &str {
@@ -179,4 +183,17 @@ impl Arrival {
         }
         request
     }
+}
+
+/// Returns in what a route can be answered: custom resources and what is not of Kubernetes not in protobuf.
+fn offers(server: &Server, route: &Route) -> Offers {
+    Offers::of(match route {
+        Route::Objects(target) => {
+            let catalog = server.kinds.catalog();
+            let resource = catalog.resource(&target.group, &target.version, &target.plural);
+            resource.is_some_and(|resource| !resource.rules.custom)
+        }
+        Route::CoreVersions | Route::Groups | Route::Group(_) | Route::Resources { .. } => true,
+        _ => false,
+    })
 }

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use percent_encoding::percent_decode_str;
+
 use super::arrival::Arrival;
 use super::pages;
 use crate::access::{AUDIENCE, Attributes, Mode, Subject, User};
@@ -10,6 +12,9 @@ use crate::status::ApiError;
 use crate::wire::query::Query;
 use crate::wire::route::{Route, Target};
 use crate::wire::verb::Verb;
+
+/// The group of what is impersonated beside the name.
+const AUTHENTICATION: &str = "authentication.k8s.io";
 
 /// Returns who sends a request, if they may.
 ///
@@ -66,13 +71,16 @@ fn impersonated(server: &Server, arrival: &Arrival, user: User) -> Result<User, 
     let account = name
         .strip_prefix("system:serviceaccount:")
         .and_then(|rest| rest.split_once(':'));
-    let (resource, namespace, resource_name) = match account {
-        Some((namespace, name)) => ("serviceaccounts", Some(namespace), name),
-        None => ("users", None, name),
+    let target = match account {
+        Some((namespace, name)) => Target {
+            namespace: Some(namespace.to_owned()),
+            ..named("", "serviceaccounts", name)
+        },
+        None => named("", "users", name),
     };
-    server.check(&user, &impersonate(resource, namespace, resource_name))?;
+    server.check(&user, &impersonate(target))?;
     for group in &groups {
-        server.check(&user, &impersonate("groups", None, group))?;
+        server.check(&user, &impersonate(named("", "groups", group)))?;
     }
     let mut other = match account {
         Some((namespace, name)) if groups.is_empty() => User::service_account(namespace, name),
@@ -81,10 +89,35 @@ fn impersonated(server: &Server, arrival: &Arrival, user: User) -> Result<User, 
     for group in groups {
         other = other.group(group);
     }
-    Ok(match name {
+    other = match name {
         "system:anonymous" => other.group("system:unauthenticated"),
         _ => other.authenticated(),
-    })
+    };
+    with_rest(server, arrival, &user, other)
+}
+
+/// Adds what else a request says about the user that it impersonates.
+fn with_rest(
+    server: &Server,
+    arrival: &Arrival,
+    user: &User,
+    mut other: User,
+) -> Result<User, ApiError> {
+    for (key, value) in arrival.headers_below("impersonate-extra-") {
+        let key = percent_decode_str(key).decode_utf8_lossy();
+        let target = Target {
+            subresource: Some(key.clone().into_owned()),
+            ..named(AUTHENTICATION, "userextras", value)
+        };
+        server.check(user, &impersonate(target))?;
+        other = other.extra(&key, value.to_owned());
+    }
+    let uid = arrival.header_text("impersonate-uid");
+    if !uid.is_empty() {
+        server.check(user, &impersonate(named(AUTHENTICATION, "uids", uid)))?;
+        other = other.uid(uid);
+    }
+    Ok(other)
 }
 
 /// Refuses parts of a user without the user.
@@ -123,15 +156,19 @@ fn refuse_anonymous(arrival: &Arrival) -> Result<(), ApiError> {
     )))
 }
 
-fn impersonate(resource: &str, namespace: Option<&str>, name: &str) -> Attributes {
+fn impersonate(target: Target) -> Attributes {
     Attributes {
         verb: "impersonate".to_owned(),
-        subject: Subject::Resource(Target {
-            plural: resource.to_owned(),
-            namespace: namespace.map(str::to_owned),
-            name: Some(name.to_owned()),
-            ..Target::default()
-        }),
+        subject: Subject::Resource(target),
+    }
+}
+
+fn named(group: &str, plural: &str, name: &str) -> Target {
+    Target {
+        group: group.to_owned(),
+        plural: plural.to_owned(),
+        name: Some(name.to_owned()),
+        ..Target::default()
     }
 }
 

@@ -28,12 +28,8 @@ pub(crate) fn answer(server: &Server, arrival: &Arrival) -> Result<Reply, ApiErr
             let index = openapi::index(&catalog);
             return Ok(etag::tagged(index.into(), JSON, known));
         }
-        Route::OpenApi { group, version } => {
-            let document =
-                openapi::document(&catalog, group, version).ok_or_else(ApiError::page_not_found)?;
-            let text = document.text.clone();
-            return Ok(etag::tagged_as(&document.digest, text, JSON, known));
-        }
+        Route::OpenApi(path) => return openapi::answer(server, &catalog, arrival, path),
+        Route::OpenApiV2 => return Ok(openapi::answer_v2(&catalog, arrival)),
         Route::Version => return Ok(discovery::version()),
         Route::Health { endpoint, check } => {
             return health::health(endpoint, check, arrival.query.has("verbose"));
@@ -41,7 +37,7 @@ pub(crate) fn answer(server: &Server, arrival: &Arrival) -> Result<Reply, ApiErr
         _ => {}
     }
     if arrival.form()?.shape != Shape::Whole {
-        return Err(ApiError::not_acceptable());
+        return Err(ApiError::not_acceptable(arrival.offers.listed()));
     }
     match &arrival.route {
         Route::Root => Ok(root(&catalog)),
@@ -54,7 +50,7 @@ pub(crate) fn answer(server: &Server, arrival: &Arrival) -> Result<Reply, ApiErr
 
 /// Answers `/api` and `/apis`, in whichever of the two forms a client prefers.
 fn versions(catalog: &Catalog, arrival: &Arrival, core: bool) -> Result<Reply, ApiError> {
-    if let Some(form) = Aggregated::negotiate(arrival.accept())? {
+    if let Some(form) = Aggregated::negotiate(arrival.accept(), arrival.offers)? {
         let document = discovery::aggregated(catalog, form, core);
         let content_type = form.content_type();
         return Ok(etag::tagged(document, content_type, arrival.known_tags()));
@@ -82,6 +78,7 @@ fn root(catalog: &Catalog) -> Reply {
         "/healthz",
         "/livez",
         "/metrics",
+        "/openapi/v2",
         "/openapi/v3",
         "/openapi/v3/",
         "/readyz",

@@ -22,16 +22,13 @@ pub(crate) fn digest(document: &[u8]) -> String {
 /// Answers a document with its tag, or 304 if `known` lists the tag.
 pub(crate) fn tagged(document: bytes::Bytes, content_type: HeaderValue, known: &str) -> Reply {
     let digest = digest(&document);
-    tagged_as(&digest, document, content_type, known)
+    tagged_as(&digest, known, || {
+        Reply::new(StatusCode::OK, content_type, ResponseBody::whole(document))
+    })
 }
 
 /// Answers a document of which the digest is known.
-pub(crate) fn tagged_as(
-    digest: &str,
-    document: bytes::Bytes,
-    content_type: HeaderValue,
-    known: &str,
-) -> Reply {
+pub(crate) fn tagged_as(digest: &str, known: &str, reply: impl FnOnce() -> Reply) -> Reply {
     let tag = format!("\"{digest}\"");
     let is_known = known
         .split(',')
@@ -40,7 +37,7 @@ pub(crate) fn tagged_as(
     let reply = if is_known {
         Reply::empty(StatusCode::NOT_MODIFIED)
     } else {
-        Reply::new(StatusCode::OK, content_type, ResponseBody::whole(document))
+        reply()
     };
     reply.tag(&tag)
 }

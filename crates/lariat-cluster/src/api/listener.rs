@@ -1,23 +1,29 @@
 //! The HTTP server: HTTP/1.1 and HTTP/2 on one port.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use hyper::rt::Executor;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time;
-use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use super::connection::Connection;
 use super::secure::Acceptor;
 use super::service::ClusterService;
+use super::socket::Socket;
+use super::streams::Streams;
+use crate::patience::Patience;
 
 /// How long to wait after a connection that could not be accepted.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// How long a connection may be open without a request, as on a real server.
+const FIRST_REQUEST: Duration = Duration::from_secs(32);
 
 /// How many requests an HTTP/2 connection carries at a time, as in Go's server.
 const MAX_STREAMS: u32 = 250;
@@ -54,30 +60,46 @@ pub(crate) async fn serve(listener: TcpListener, door: Door) {
 
 async fn connection(stream: TcpStream, peer: SocketAddr, door: Door) {
     // Its requests end with it, also those HTTP/2 has tasks of their own for.
-    let ended = door.service.server.stopped.child_token();
-    let _ended = ended.clone().drop_guard();
+    let connection = Connection::new(Arc::clone(&door.service.server));
+    let _ended = connection.ended.clone().drop_guard();
     // Watch events are small and must not wait for each other.
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, %peer, "cannot set TCP_NODELAY");
     }
     let outcome = tokio::select! {
-        outcome = speak(stream, door, &ended) => outcome,
-        () = ended.cancelled() => return,
+        outcome = speak(stream, peer, door, &connection) => outcome,
+        () = unused(&connection) => Err("no request has come".into()),
+        () = connection.ended.cancelled() => return,
     };
-    if let Err(error) = outcome {
+    if connection.is_cut_off() {
+        tracing::warn!(%peer, "a connection is closed: its client takes nothing of what is sent");
+    } else if let Err(error) = outcome {
         tracing::debug!(%error, %peer, "connection ended");
+    }
+}
+
+/// Waits until it takes too long for the first request to come, if that is not there.
+async fn unused(connection: &Connection) {
+    Patience::new(FIRST_REQUEST).wait().await;
+    if connection.is_used() {
+        std::future::pending().await
     }
 }
 
 async fn speak(
     stream: TcpStream,
+    peer: SocketAddr,
     door: Door,
-    ended: &CancellationToken,
+    connection: &Connection,
 ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
-    let stream = door.acceptor.accept(stream).await?;
+    let timeout = door.service.server.time.write_timeout;
+    let socket = Socket::new(stream, connection.clone(), timeout);
+    let stream = door.acceptor.accept(socket).await?;
     let mut server = auto::Builder::new(Streams {
         tasks: door.tasks,
-        ended: ended.clone(),
+        connection: connection.clone(),
+        peer,
+        timeout,
     });
     server.http1().timer(TokioTimer::new());
     server
@@ -85,31 +107,8 @@ async fn speak(
         .timer(TokioTimer::new())
         .max_concurrent_streams(MAX_STREAMS);
     let service = TowerToHyperService::new(ClusterService {
-        connection: Some(ended.clone()),
+        connection: Some(connection.clone()),
         ..door.service
     });
     server.serve_connection(TokioIo::new(stream), service).await
-}
-
-/// Runs the requests of one HTTP/2 connection as tasks of the cluster.
-#[derive(Debug, Clone)]
-struct Streams {
-    tasks: TaskTracker,
-    ended: CancellationToken,
-}
-
-impl<F> Executor<F> for Streams
-where
-    F: Future + Send + 'static,
-    F::Output: Send,
-{
-    fn execute(&self, stream: F) {
-        let ended = self.ended.clone();
-        self.tasks.spawn(async move {
-            tokio::select! {
-                _ = stream => {}
-                () = ended.cancelled() => {}
-            }
-        });
-    }
 }

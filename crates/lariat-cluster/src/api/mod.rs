@@ -3,6 +3,7 @@
 pub(crate) mod admin;
 pub(crate) mod arrival;
 mod authenticate;
+mod connection;
 pub(crate) mod discovery;
 mod endpoints;
 mod etag;
@@ -15,3 +16,5 @@ mod render;
 #[cfg_attr(not(feature = "tls"), path = "secure_off.rs")]
 pub(crate) mod secure;
 pub(crate) mod service;
+mod socket;
+mod streams;

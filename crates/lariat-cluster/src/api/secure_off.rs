@@ -3,8 +3,6 @@
 use std::io;
 use std::net::IpAddr;
 
-use tokio::net::TcpStream;
-
 /// Connections are plain.
 #[derive(Debug, Clone)]
 pub(crate) struct Security;
@@ -36,7 +34,7 @@ impl Security {
 }
 
 impl Acceptor {
-    pub(crate) async fn accept(&self, stream: TcpStream) -> io::Result<TcpStream> {
+    pub(crate) async fn accept<S>(&self, stream: S) -> io::Result<S> {
         Ok(stream)
     }
 }

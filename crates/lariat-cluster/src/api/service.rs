@@ -4,14 +4,17 @@ use std::io;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
+use bytes::Bytes;
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use http::{Request, Response};
+use http::{Request, Response, StatusCode};
 use http_body::Body;
-use tokio_util::sync::CancellationToken;
+use lariat_apimachinery::kinds::Resource;
 
 use super::arrival::Arrival;
+use super::connection::{Connection, DELIVERY};
 use super::{admin, authenticate, discovery, endpoints, objects};
 use crate::faults;
 use crate::rules::Fault;
@@ -19,8 +22,9 @@ use crate::server::Server;
 use crate::status::ApiError;
 use crate::verbs::{Call, Warnings};
 use crate::wire::body::{self, ResponseBody};
+use crate::wire::delivery::Delivery;
 use crate::wire::reply::Reply;
-use crate::wire::route::Route;
+use crate::wire::route::{Route, Target};
 use crate::wire::verb::Verb;
 
 /// The cluster as a [`tower`](https://docs.rs/tower) service.
@@ -30,8 +34,8 @@ use crate::wire::verb::Verb;
 #[derive(Debug, Clone)]
 pub struct ClusterService {
     pub(crate) server: Arc<Server>,
-    /// Ends the connection the requests come by, where there is one.
-    pub(crate) connection: Option<CancellationToken>,
+    /// The connection the requests come by, where there is one.
+    pub(crate) connection: Option<Connection>,
 }
 
 impl<B> tower_service::Service<Request<B>> for ClusterService
@@ -50,24 +54,35 @@ where
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let Self { server, connection } = self.clone();
+        if let Some(connection) = &connection {
+            connection.used();
+        }
         Box::pin(async move {
-            let reply = respond(server, request, connection.is_none()).await;
+            let reply = respond(server, request, connection.as_ref()).await;
             if let (Err(_), Some(connection)) = (&reply, &connection) {
-                connection.cancel();
+                connection.ended.cancel();
             }
-            Ok(reply?.into_response())
+            let response = reply?.into_response();
+            Ok(match DELIVERY.try_with(Delivery::clone) {
+                Ok(delivery) => response.map(|body| body.delivered_by(delivery)),
+                Err(_) => response,
+            })
         })
     }
 }
 
-async fn respond<B>(server: Arc<Server>, request: Request<B>, in_process: bool) -> io::Result<Reply>
+async fn respond<B>(
+    server: Arc<Server>,
+    request: Request<B>,
+    connection: Option<&Connection>,
+) -> io::Result<Reply>
 where
     B: Body + Send,
     B::Data: Send,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
     let (parts, body) = request.into_parts();
-    let (arrival, mut applied) = Arrival::new(&server, parts, in_process);
+    let (arrival, mut applied) = Arrival::new(&server, parts, connection.is_none());
     let compresses = arrival.accepts_gzip();
     let encoding = arrival.form().unwrap_or_default().encoding;
     let (path, mark) = (arrival.path().to_owned(), arrival.mark);
@@ -91,6 +106,9 @@ where
     let mut reply = faults::interpose(&server, &applied, answer).await?;
     if let Some(mark) = mark {
         server.journal.answered(mark, reply.code());
+    }
+    if let Some(connection) = connection {
+        reply = reply.map(|body| body.keep_with(|| connection.witness(mark)));
     }
     let places = std::mem::take(&mut applied.places);
     if !places.is_empty() {
@@ -124,12 +142,13 @@ where
         if !server.admin {
             return Err(ApiError::page_not_found());
         }
+        let body = read(&server, &arrival, body).await?;
         let request = admin::AdminRequest {
             method: arrival.method().clone(),
             path: path.clone(),
             query: arrival.query,
             content_type,
-            body: body::read(body).await?,
+            body,
         };
         return admin::answer(&server, &request).await;
     }
@@ -144,14 +163,9 @@ where
         .filter(|resource| resource.namespaced || target.namespace.is_none())
         .ok_or_else(|| discovery::unserved(&catalog, &target.group))?;
     let verb = verb.ok_or_else(ApiError::method_not_allowed)?;
-    if resource.rules.review && verb != Verb::Create {
-        return Err(ApiError::method_not_allowed());
-    }
-    if resource.namespaced && target.namespace.is_none() && !spans_namespaces(verb) {
-        return Err(ApiError::method_not_allowed());
-    }
+    check_verb(resource, &target, verb)?;
     let call = Call {
-        body: body::read(body).await?,
+        body: read(&server, &arrival, body).await?,
         content_type,
         user_agent,
         user,
@@ -165,7 +179,47 @@ where
     Ok(objects::answer(call, verb, form).await)
 }
 
+/// Refuses verbs that a resource does not have, and those that need a namespace.
+fn check_verb(resource: &Resource, target: &Target, verb: Verb) -> Result<(), ApiError> {
+    if resource.rules.read_only && verb == Verb::Watch {
+        return Err(ApiError::watch_not_supported(&resource.plural));
+    }
+    let is_served = match (resource.rules.review, resource.rules.read_only) {
+        (true, _) => verb == Verb::Create,
+        (_, true) => matches!(verb, Verb::Get | Verb::List),
+        _ => true,
+    };
+    let has_scope = !resource.namespaced || target.namespace.is_some() || spans_namespaces(verb);
+    if is_served && has_scope {
+        Ok(())
+    } else {
+        Err(ApiError::method_not_allowed())
+    }
+}
+
 /// Returns whether a verb makes sense for all namespaces at once.
 fn spans_namespaces(verb: Verb) -> bool {
     matches!(verb, Verb::List | Verb::Watch)
+}
+
+/// Reads the body of a request, for which clients with a connection do not have for ever.
+async fn read<B>(server: &Server, arrival: &Arrival, body: B) -> Result<Bytes, ApiError>
+where
+    B: Body + Send,
+    B::Data: Send,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    let timeout = if arrival.in_process {
+        Duration::ZERO
+    } else {
+        server.time.body_timeout
+    };
+    let read = body::read(body, timeout).await;
+    if let Err(error) = &read
+        && error.code == StatusCode::GATEWAY_TIMEOUT
+    {
+        server.count_cut_off();
+        tracing::warn!(path = arrival.path(), "the body of a request does not come");
+    }
+    read
 }

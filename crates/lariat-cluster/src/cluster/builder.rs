@@ -15,14 +15,17 @@ use crate::journal::Journal;
 use crate::persist::Data;
 use crate::random::Random;
 use crate::server::Server;
-use crate::store::Snapshot;
+use crate::store::{Retention, Snapshot};
 use crate::switches::Settings;
 use crate::time::Time;
 #[cfg(feature = "workloads")]
 use crate::workloads::Workloads;
 
 /// How many changes of each resource are remembered for watches, by default.
-const DEFAULT_HISTORY: usize = 100_000;
+const DEFAULT_CHANGES: usize = 100_000;
+
+/// How much memory the changes of all resources may take, by default.
+const DEFAULT_BYTES: usize = 256 << 20;
 
 /// Configures a [`Cluster`].
 #[derive(Debug, Clone)]
@@ -30,7 +33,7 @@ const DEFAULT_HISTORY: usize = 100_000;
 pub struct ClusterBuilder {
     address: Option<SocketAddr>,
     security: Security,
-    history: usize,
+    history: Retention,
     journal: usize,
     seed: Option<u64>,
     snapshot: Option<Snapshot>,
@@ -59,7 +62,10 @@ impl ClusterBuilder {
         Self {
             address: None,
             security: Security::none(),
-            history: DEFAULT_HISTORY,
+            history: Retention {
+                changes: DEFAULT_CHANGES,
+                bytes: DEFAULT_BYTES,
+            },
             journal: Journal::CAPACITY,
             seed: None,
             snapshot: None,
@@ -148,8 +154,8 @@ impl ClusterBuilder {
 
     /// Allows what the stored roles and bindings allow, which takes authentication.
     ///
-    /// Members of the group `system:masters` may do everything, as administrators are. The cluster
-    /// roles `cluster-admin`, `admin`, `edit`, `view` and those for discovery exist from the start.
+    /// Members of the group `system:masters` may do everything, as administrators are. The roles and bindings of a
+    /// real cluster exist from the start.
     pub fn rbac(self) -> Self {
         Self {
             mode: Mode::Rbac,
@@ -159,13 +165,56 @@ impl ClusterBuilder {
 
     /// Sets how many changes of a resource are kept (default 100,000, at least 1).
     ///
-    /// A watch from a version before them expires. Each change keeps the states before
-    /// and after it in memory, so this bounds what a long run with many writes needs.
-    pub fn history(self, changes: usize) -> Self {
-        Self {
-            history: changes.max(1),
-            ..self
-        }
+    /// A watch from a version before them expires, as does one from before what is kept by
+    /// [size](Self::history_bytes) and [age](Self::history_age).
+    pub fn history(mut self, changes: usize) -> Self {
+        self.history.changes = changes.max(1);
+        self
+    }
+
+    /// Sets how many bytes of memory the changes of all resources take together (default 256 MiB).
+    ///
+    /// What is too much goes from the resource whose changes take most, oldest first; the last change of each resource
+    /// stays, whatever its size, and with 0 only that. A change takes what its object was before, and a deletion also
+    /// the last state; present objects do not count.
+    pub fn history_bytes(mut self, bytes: usize) -> Self {
+        self.history.bytes = bytes;
+        self
+    }
+
+    /// Sets how long a change is kept (default 5 min, as kube-apiserver keeps etcd's).
+    ///
+    /// A list at an older version expires, continued ones included; so does a watch from one, if the resource has
+    /// changed since. Watches that are open lose nothing. Changes are forgotten up to a quarter later than that. With 0
+    /// age forgets nothing. A later [`time`](Self::time) overrides it.
+    pub fn history_age(mut self, age: Duration) -> Self {
+        self.control.time = self.control.time.history_age(age);
+        self
+    }
+
+    /// Sets after which time a client over HTTP is cut off that takes nothing (default 30 s).
+    ///
+    /// That is a client for which something is ready to be sent, such as an event of a watch, and whose connection has
+    /// taken no byte for so long; one that reads slowly is not cut off. Over HTTP/1.1 the connection is reset. Over
+    /// HTTP/2 it is the stream, if only that is not read. The [journal](Cluster::journal) marks the
+    /// [watch](crate::Request::cut_off), and the [inspector](crate::Inspector::cut_off) counts. With 0 no client is cut off.
+    ///
+    /// Time is tokio's, but a clock that jumps, as a paused one may, cuts off none that reads when it can: the time is
+    /// over only if it passes in eight steps, and the runtime was idle in each. Clients in this process have
+    /// no connection and are never cut off. A later [`time`](Self::time) overrides it.
+    pub fn write_timeout(mut self, timeout: Duration) -> Self {
+        self.control.time = self.control.time.write_timeout(timeout);
+        self
+    }
+
+    /// Sets how long the body of a request over HTTP may take to arrive (default 60 s).
+    ///
+    /// As with `--request-timeout` of kube-apiserver, which has the same default, a request whose body is not complete
+    /// by then is answered 504. With 0 bodies may take for ever. The remarks on time of
+    /// [`write_timeout`](Self::write_timeout) apply. A later [`time`](Self::time) overrides it.
+    pub fn body_timeout(mut self, timeout: Duration) -> Self {
+        self.control.time = self.control.time.body_timeout(timeout);
+        self
     }
 
     /// Sets how many requests the journal keeps (default [`Journal::CAPACITY`]).
@@ -214,8 +263,8 @@ impl ClusterBuilder {
     /// before that which they show is on disk.
     ///
     /// Objects, uids, timestamps, versions and custom kinds survive, and of the history as many changes
-    /// as [`history`](Self::history) says, counted over all resources: clients resume their
-    /// watches without a new list. Versions go on above the last, with a small gap.
+    /// as [`history`](Self::history) and [`history_bytes`](Self::history_bytes) say, counted over all resources:
+    /// clients resume their watches without a new list. Versions go on above the last, with a small gap.
     ///
     /// Only one cluster at a time uses a file. Wait for [`shutdown`](Cluster::shutdown) before the next.
     /// If the disk fails while the cluster runs, requests are answered 500 with the reason until it
@@ -342,10 +391,8 @@ impl ClusterBuilder {
             journal: Journal::new(self.journal),
             ..Server::new(store, seed, self.admin, self.control, access)
         });
-        bootstrap::create_namespaces(&server);
-        if self.mode == Mode::Rbac {
-            bootstrap::create_roles(&server);
-        }
+        let address = listener.as_ref().map(|(socket, _)| socket.local_addr());
+        bootstrap::create_objects(&server, address.transpose()?);
         let mut cluster = Cluster::spawn(Arc::clone(&server), security, listener, keeper)?;
         cluster.identity = identity;
         if !begins_empty {

@@ -1,6 +1,6 @@
 //! The cluster: what a program starts, talks to and stops.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::{fmt, io};
@@ -15,6 +15,7 @@ use tokio_util::task::TaskTracker;
 use crate::api::listener::{self, Door};
 use crate::api::secure::{Acceptor, Security};
 use crate::api::service::ClusterService;
+use crate::bootstrap;
 use crate::cluster::{ClusterBuilder, Inspector};
 #[cfg(feature = "workloads")]
 use crate::control::SimulatedWorkloads;
@@ -102,15 +103,7 @@ impl Cluster {
     #[must_use]
     pub fn url(&self) -> Option<String> {
         let scheme = self.security.scheme();
-        let reached = |mut address: SocketAddr| {
-            match address.ip() {
-                IpAddr::V4(Ipv4Addr::UNSPECIFIED) => address.set_ip(Ipv4Addr::LOCALHOST.into()),
-                IpAddr::V6(Ipv6Addr::UNSPECIFIED) => address.set_ip(Ipv6Addr::LOCALHOST.into()),
-                _ => {}
-            }
-            address
-        };
-        let address = self.address.map(reached);
+        let address = self.address.map(bootstrap::reached);
         address.map(|address| format!("{scheme}://{address}"))
     }
 

@@ -48,6 +48,8 @@ pub struct ResourceCount {
     pub bytes: usize,
     /// How many changes are kept for watches and reads of old states.
     pub changes: usize,
+    /// How much memory they take beside the objects, in bytes.
+    pub history_bytes: usize,
     /// The oldest version from which a watch may go on.
     pub oldest: u64,
 }
@@ -78,6 +80,7 @@ impl Inspector {
                     namespaces: counts.namespaces,
                     bytes: counts.bytes,
                     changes: counts.changes,
+                    history_bytes: counts.history_bytes,
                     oldest: counts.oldest,
                 })
             })
@@ -102,7 +105,24 @@ impl Inspector {
     /// Returns how many changes of a resource are kept, as the [builder](crate::ClusterBuilder::history) says.
     #[must_use]
     pub fn history(&self) -> usize {
-        self.server.store.history_capacity()
+        self.server.store.retention().changes
+    }
+
+    /// Returns how much memory the changes of all resources take at most, in bytes.
+    ///
+    /// See the [builder](crate::ClusterBuilder::history_bytes).
+    #[must_use]
+    pub fn history_bytes(&self) -> usize {
+        self.server.store.retention().bytes
+    }
+
+    /// Returns how many clients were cut off since the start: by [write] or [body timeout].
+    ///
+    /// [write]: crate::ClusterBuilder::write_timeout
+    /// [body timeout]: crate::ClusterBuilder::body_timeout
+    #[must_use]
+    pub fn cut_off(&self) -> u64 {
+        self.server.cut_off.load(Ordering::Relaxed)
     }
 
     /// Returns how many connections were accepted since the start.

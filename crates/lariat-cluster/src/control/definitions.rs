@@ -2,7 +2,7 @@
 //!
 //! Source of the conditions: `k8s.io/apiextensions-apiserver/pkg/controller`.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -67,8 +67,8 @@ impl Definitions {
             return;
         };
         self.retire_missing(server, &page.objects);
-        let waits = |uid: &Arc<str>| page.objects.iter().any(|each| each.uid() == &**uid);
-        self.establishing.retain(|uid, _| waits(uid));
+        let uids: HashSet<&str> = page.objects.iter().map(|each| each.uid()).collect();
+        self.establishing.retain(|uid, _| uids.contains(&**uid));
         let mut accepted = Accepted::of(&page.objects);
         for stored in &page.objects {
             let object = stored.object();
@@ -378,7 +378,16 @@ impl Look<'_> {
         self.write(Part::Main, object);
     }
 
-    fn write(&self, part: Part, object: Object) {
+    fn write(&self, part: Part, mut object: Object) {
+        strategy::complete(self.resource, &mut object);
+        verbs::account_as(
+            self.server,
+            self.resource,
+            part,
+            "kube-apiserver",
+            Some(&self.object),
+            &mut object,
+        );
         match strategy::replacement(self.resource, part, &self.object, object) {
             Ok(Replacement::Unchanged) => {}
             // If another client was faster, the next look sees it.

@@ -10,6 +10,7 @@ use tokio::time::Instant;
 
 use super::graph::Node;
 use super::queue::Queue;
+use super::shrink::shrink;
 use crate::control::plane::{Controller, Plane};
 use crate::server::Server;
 use crate::store::{Change, EventType, Write};
@@ -61,6 +62,7 @@ impl Controller for Expiry {
         let node = Node::of(change.table, &change.event.object);
         if change.event.event == EventType::Deleted {
             self.changed.remove(&node);
+            shrink(&mut self.changed);
             return;
         }
         let now = Instant::now();

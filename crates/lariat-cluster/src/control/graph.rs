@@ -9,6 +9,7 @@ use lariat_apimachinery::kinds::TableId;
 use lariat_core::ObjectKey;
 
 use super::metadata::Metadata;
+use super::shrink::shrink;
 use crate::store::{Change, EventType, Stored};
 
 /// One object, whatever its state.
@@ -59,6 +60,7 @@ impl Graph {
                 owner.is_gone = true;
             }
             self.nodes.remove(&node.uid);
+            shrink(&mut self.nodes);
             return;
         }
         for reference in Metadata::owners_of(&event.object) {
@@ -81,6 +83,7 @@ impl Graph {
                 owner.dependents.remove(node);
                 if owner.dependents.is_empty() {
                     self.owners.remove(reference.uid.as_str());
+                    shrink(&mut self.owners);
                 }
             }
         }

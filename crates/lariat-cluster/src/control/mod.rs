@@ -5,6 +5,9 @@
 //! what it concerns, not the size of the store, and nothing runs while nothing happens: a timer is set
 //! only while something is due.
 
+mod ageing;
+mod aggregation;
+mod api_services;
 mod crds;
 mod defaults;
 mod definitions;
@@ -16,8 +19,10 @@ mod metadata;
 mod names;
 mod namespaces;
 mod plane;
+mod protection;
 mod queue;
 mod run;
+mod shrink;
 #[cfg_attr(not(feature = "workloads"), path = "workloads_off.rs")]
 mod workloads;
 mod write;

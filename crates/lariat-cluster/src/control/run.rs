@@ -5,10 +5,13 @@ use std::sync::Arc;
 
 use tokio::time;
 
+use super::aggregation::Aggregation;
+use super::api_services::ApiServices;
 use super::crds::CrdController;
 use super::graph::Graph;
 use super::plane::{Controller, Plane};
-use super::{defaults, expiry, garbage, namespaces, workloads};
+use super::protection::Protection;
+use super::{ageing, defaults, expiry, garbage, namespaces, workloads};
 use crate::server::Server;
 use crate::store::Changes;
 
@@ -56,6 +59,10 @@ fn all_controllers(plane: &Plane) -> Vec<Box<dyn Controller>> {
         Box::new(namespaces::Namespaces::new()),
         Box::new(garbage::Collector::new(&plane.server)),
         Box::new(expiry::Expiry::new(&plane.server)),
+        Box::new(ageing::Ageing::default()),
+        Box::new(ApiServices::new(&plane.server)),
+        Box::new(Aggregation::new(&plane.server)),
+        Box::new(Protection::new(&plane.server)),
     ];
     if plane.server.switches.makes_defaults() {
         all.push(Box::new(defaults::Defaults::new(&plane.server)));

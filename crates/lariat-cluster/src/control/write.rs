@@ -48,6 +48,7 @@ impl Writer<'_> {
             server: self.server,
             resource,
             namespace,
+            user: None,
         };
         let object = object.as_object().cloned().unwrap_or_default();
         creation.create_as(self.manager, object)
@@ -65,6 +66,7 @@ impl Writer<'_> {
         resource.set_type(&mut old);
         let mut new = old.clone();
         edit(&mut new);
+        strategy::complete(resource, &mut new);
         verbs::account_as(
             self.server,
             resource,

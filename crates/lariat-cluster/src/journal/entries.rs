@@ -46,6 +46,10 @@ pub struct Request {
     pub code: Option<StatusCode>,
     /// The time until the answer, or that of a watch, began; `None` while there is none.
     pub took: Option<Duration>,
+    /// The client took nothing of the answer, a watch, until it was cut off.
+    ///
+    /// See [`ClusterBuilder::write_timeout`](crate::ClusterBuilder::write_timeout).
+    pub cut_off: bool,
     /// The faults that applied to it, in order; none for most requests.
     pub faults: Vec<Action>,
 }
@@ -104,6 +108,13 @@ impl Journal {
         if let Some(request) = self.entries.lock().get_mut(request) {
             request.code = Some(code);
             request.took = Some(now.saturating_sub(request.at));
+        }
+    }
+
+    /// Notes that the client of a watch was cut off, unless the request is forgotten.
+    pub(crate) fn cut_off(&self, request: Mark) {
+        if let Some(request) = self.entries.lock().get_mut(request) {
+            request.cut_off = true;
         }
     }
 

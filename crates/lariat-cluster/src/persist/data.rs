@@ -8,7 +8,7 @@ use tokio::task::spawn_blocking;
 use super::error::DataError;
 use super::keeper::Keeper;
 use super::log::Log;
-use crate::store::{Snapshot, Store};
+use crate::store::{Retention, Snapshot, Store};
 
 /// How far above the last known version a cluster continues after a start.
 const GAP: u64 = 10;
@@ -32,7 +32,7 @@ impl Data {
     /// Reads what there is, or fills a new file, with a snapshot if there is one.
     pub(crate) async fn open(
         self,
-        history: usize,
+        history: Retention,
         snapshot: Option<Snapshot>,
     ) -> io::Result<(Store, Option<Keeper>)> {
         let begin = move || match &snapshot {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use rusqlite::{Connection, OpenFlags, Statement, Transaction, params};
 
 use super::error::DataError;
-use crate::store::{Batch, Event, EventType, Record, Snapshot, Stored};
+use crate::store::{Batch, Event, EventType, Record, Retention, Snapshot, Stored};
 
 /// The magic number of the file: "lari".
 const APPLICATION: i64 = 0x6c61_7269;
@@ -44,20 +44,34 @@ const COMPACT: &str = "
         UNION SELECT rv FROM log WHERE event = 'DELETED' AND rv <= ?1
     )";
 
+/// The last row beyond so many of the newest rows, or so many bytes of them.
+const OLDEST: &str = "
+    SELECT max(rv) FROM (
+        SELECT rv, row_number() OVER newest AS rows, sum(length(value)) OVER newest AS bytes
+        FROM log WINDOW newest AS (ORDER BY rv DESC ROWS UNBOUNDED PRECEDING)
+    ) WHERE rows > ?1 OR bytes > ?2";
+
 /// The rows of a file this process has to itself.
 #[derive(Debug)]
 pub(super) struct Log {
     pub(super) connection: Connection,
     pub(super) path: PathBuf,
-    /// How many changes are kept beside the present objects.
-    history: u64,
-    /// How many rows were added since the last compaction.
-    pub(super) added: u64,
+    /// How much is kept beside the present objects.
+    history: Retention,
+    /// What was added since the last compaction.
+    pub(super) added: Added,
+}
+
+/// What is in the file, or was added to it.
+#[derive(Debug, Default)]
+pub(super) struct Added {
+    pub(super) rows: usize,
+    pub(super) bytes: usize,
 }
 
 impl Log {
     /// Opens a file, and returns whether it is new.
-    pub(super) fn open(path: PathBuf, history: usize) -> Result<(Self, bool), DataError> {
+    pub(super) fn open(path: PathBuf, history: Retention) -> Result<(Self, bool), DataError> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
             | OpenFlags::SQLITE_OPEN_CREATE
             | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -67,8 +81,8 @@ impl Log {
         let log = Self {
             connection,
             path,
-            history: history.try_into().unwrap_or(u64::MAX),
-            added: 0,
+            history,
+            added: Added::default(),
         };
         Ok((log, is_new))
     }
@@ -76,38 +90,44 @@ impl Log {
     /// Writes a batch as a whole or not at all. Writing it again changes nothing.
     pub(super) fn write(&mut self, batch: &Batch) -> Result<(), DataError> {
         let added = self.try_write(batch);
-        self.added += added.map_err(|error| DataError::of(&self.path, error))?;
+        let added = added.map_err(|error| DataError::of(&self.path, error))?;
+        self.added.rows += added.rows;
+        self.added.bytes += added.bytes;
         Ok(())
     }
 
-    /// Returns whether the file has many more rows than it needs.
+    /// Returns whether the file has much more than it needs.
     ///
-    /// A quarter more is well, and so are some: tidying up costs more than they do.
+    /// A quarter more is well, and so is a little: tidying up costs more than that does.
     pub(super) fn is_untidy(&self) -> bool {
-        self.added > (self.history / 4).max(1000)
+        self.added.rows > (self.history.changes / 4).max(1000)
+            || self.added.bytes > (self.history.bytes / 4).max(16 << 20)
     }
 
     /// Deletes the rows that no history reaches and no object needs.
     pub(super) fn tidy(&mut self) -> Result<(), DataError> {
-        self.added = 0;
+        self.added = Added::default();
         let compacted = self.compact_to_history();
         compacted.map_err(|error| DataError::of(&self.path, error))
     }
 
-    fn try_write(&mut self, batch: &Batch) -> rusqlite::Result<u64> {
+    fn try_write(&mut self, batch: &Batch) -> rusqlite::Result<Added> {
         let transaction = self.connection.transaction()?;
         let mut rows = transaction.prepare(INSERT)?;
-        let mut added = 0;
+        let mut added = Added::default();
         for record in &batch.records {
             match record {
-                Record::Change(resource, event) => Row::of(resource, event).insert(&mut rows)?,
+                Record::Change(resource, event) => {
+                    added.bytes += event.object.size();
+                    Row::of(resource, event).insert(&mut rows)?;
+                }
                 Record::Revision(revision) => {
                     set_meta(&transaction, "revision", *revision)?;
                 }
                 Record::Compaction(revision) => compact(&transaction, *revision)?,
                 Record::Reset(snapshot) => reset(&transaction, &mut rows, snapshot)?,
             }
-            added += 1;
+            added.rows += 1;
         }
         drop(rows);
         transaction.commit()?;
@@ -116,13 +136,11 @@ impl Log {
 
     fn compact_to_history(&mut self) -> rusqlite::Result<()> {
         let transaction = self.connection.transaction()?;
-        let oldest = "SELECT rv FROM log ORDER BY rv DESC LIMIT 1 OFFSET ?1";
-        let skipped = i64::try_from(self.history).unwrap_or(i64::MAX);
-        let oldest = transaction.query_row(oldest, [skipped], |row| row.get::<_, i64>(0));
-        match oldest {
-            Ok(oldest) => compact(&transaction, oldest.unsigned_abs())?,
-            Err(rusqlite::Error::QueryReturnedNoRows) => {}
-            Err(error) => return Err(error),
+        let limit = |limit: usize| i64::try_from(limit).unwrap_or(i64::MAX);
+        let limits = [limit(self.history.changes), limit(self.history.bytes)];
+        let oldest = transaction.query_row(OLDEST, limits, |row| row.get::<_, Option<i64>>(0))?;
+        if let Some(oldest) = oldest {
+            compact(&transaction, oldest.unsigned_abs())?;
         }
         transaction.commit()
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tokio_util::task::TaskTracker;
 
 use crate::server::Server;
-use crate::store::{Snapshot, Store};
+use crate::store::{Retention, Snapshot, Store};
 
 /// Where a cluster keeps its objects.
 #[derive(Debug, Clone)]
@@ -24,7 +24,7 @@ impl Data {
     #[expect(clippy::unused_async, reason = "with a file it waits")]
     pub(crate) async fn open(
         self,
-        history: usize,
+        history: Retention,
         snapshot: Option<Snapshot>,
     ) -> io::Result<(Store, Option<Keeper>)> {
         let store = match snapshot {

@@ -34,7 +34,9 @@ impl Log {
             store
                 .recall(past)
                 .map_err(|what| damaged(what.to_owned()))?;
-            self.added += 1;
+            self.added.rows += 1;
+            let value = row.get_ref(5).map_err(of)?.as_blob_or_null();
+            self.added.bytes += value.ok().flatten().map_or(0, <[u8]>::len);
         }
         Ok(())
     }

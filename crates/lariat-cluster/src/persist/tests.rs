@@ -9,9 +9,14 @@ use serde_json::json;
 use tokio::task::yield_now;
 
 use super::log::Log;
-use crate::store::{Draft, EventType, Range, Store, Write};
+use crate::store::{Draft, EventType, Portion, Range, Retention, Store, Write};
 
 const HISTORY: usize = 20;
+
+const RETENTION: Retention = Retention {
+    changes: HISTORY,
+    bytes: usize::MAX,
+};
 
 /// A store whose file is in memory.
 struct Kept {
@@ -22,9 +27,13 @@ struct Kept {
 
 impl Kept {
     fn new() -> Self {
-        let (log, is_new) = Log::open(PathBuf::from(":memory:"), HISTORY).expect("it is empty");
+        Self::with(RETENTION)
+    }
+
+    fn with(retention: Retention) -> Self {
+        let (log, is_new) = Log::open(PathBuf::from(":memory:"), retention).expect("it is empty");
         assert!(is_new);
-        let mut store = Store::new(HISTORY);
+        let mut store = Store::new(retention);
         store.keep();
         store.rewind_to(&store.snapshot());
         Self {
@@ -64,7 +73,7 @@ impl Kept {
     }
 
     fn reopened(&mut self) -> Store {
-        let mut store = Store::new(HISTORY);
+        let mut store = Store::new(RETENTION);
         self.log.recall(&mut store).expect("the log is whole");
         store.table("configmaps");
         store
@@ -83,7 +92,9 @@ fn state(store: &Store, table: TableId, at: u64) -> Option<Vec<bytes::Bytes>> {
 
 /// Returns the events after a revision as watchers see them.
 fn events(store: &Store, table: TableId, after: u64) -> Vec<(u64, EventType, bytes::Bytes, bool)> {
-    let (events, _) = store.events(table, after, usize::MAX).expect("it is known");
+    let (events, _) = store
+        .events(table, after, Portion::ALL)
+        .expect("it is known");
     let each = events.iter().map(|event| {
         let frame = event.object.frame(event.event);
         (event.revision, event.event, frame, event.previous.is_some())
@@ -165,6 +176,24 @@ fn the_log_does_not_grow_beyond_its_history_for_ever() {
     }
 }
 
+#[test]
+fn the_history_in_the_log_is_bounded_by_its_bytes_too() {
+    let bytes = 10_000;
+    let mut kept = Kept::with(Retention {
+        changes: usize::MAX,
+        bytes,
+    });
+    for _ in 0..200 {
+        kept.commit(0, true);
+    }
+    kept.flush();
+    kept.log.tidy().unwrap();
+    let page = kept.store.range(kept.table, &Range::default()).unwrap();
+    let size = page.objects[0].json().len();
+    // What fits, and the state from which on it is complete.
+    assert_eq!(kept.rows(), (bytes / size + 1) as i64);
+}
+
 #[tokio::test]
 async fn what_was_forgotten_stays_forgotten_when_the_file_is_tidied() {
     let mut kept = Kept::new();
@@ -197,7 +226,13 @@ async fn revisions_that_are_used_again_after_a_rewind_are_not_taken_for_those_on
     kept.store.rewind_to(&snapshot);
     kept.commit(4, true);
     let from = snapshot.revision();
-    let visible = |kept: &Kept| kept.store.events(kept.table, from, 10).unwrap().0.len();
+    let visible = |kept: &Kept| {
+        kept.store
+            .events(kept.table, from, Portion::ALL)
+            .unwrap()
+            .0
+            .len()
+    };
     assert_eq!(visible(&kept), 0);
     kept.log.write(&late).unwrap();
     kept.store.written(&late);
@@ -220,14 +255,14 @@ async fn nothing_is_told_before_it_is_on_disk_and_what_comes_together_is_written
         _ = &mut settled => panic!("it is not on disk"),
         () = yield_now() => {}
     }
-    let (events, to) = kept.store.events(kept.table, before, 10).unwrap();
+    let (events, to) = kept.store.events(kept.table, before, Portion::ALL).unwrap();
     assert_eq!((events.len(), to), (0, before));
     let batch = kept.store.take_batch().unwrap();
     assert_eq!(batch.records.len(), 3);
     assert!(kept.store.take_batch().is_none());
     kept.store.written(&batch);
     settled.await.unwrap();
-    let (events, to) = kept.store.events(kept.table, before, 10).unwrap();
+    let (events, to) = kept.store.events(kept.table, before, Portion::ALL).unwrap();
     assert_eq!((events.len(), to), (3, before + 3));
 }
 

@@ -332,19 +332,19 @@ impl ApiError {
 
     pub(crate) fn method_not_allowed() -> Self {
         let message = "the server does not allow this method on the requested resource";
-        Self::new(StatusCode::METHOD_NOT_ALLOWED, "MethodNotAllowed", message)
+        Self::new(StatusCode::METHOD_NOT_ALLOWED, "MethodNotAllowed", message).about("", "", "")
     }
 
-    pub(crate) fn not_acceptable() -> Self {
-        Self::not_acceptable_for(
-            "application/json, application/yaml, application/vnd.kubernetes.protobuf",
-        )
+    /// A watch of what can only be read.
+    pub(crate) fn watch_not_supported(plural: &str) -> Self {
+        let message = format!("watch is not supported on resources of kind {plural:?}");
+        let error = Self::new(StatusCode::METHOD_NOT_ALLOWED, "MethodNotAllowed", message);
+        error.about(plural, "", "")
     }
 
-    /// An `Accept` header that names nothing of what there is.
-    pub(crate) fn not_acceptable_for(available: &str) -> Self {
+    pub(crate) fn not_acceptable(available: &str) -> Self {
         let message = format!("406: Not Acceptable\n\nAvailable representations: {available}");
-        Self::new(StatusCode::NOT_ACCEPTABLE, "NotAcceptable", message)
+        Self::new(StatusCode::NOT_ACCEPTABLE, "NotAcceptable", message).about("", "", "")
     }
 
     pub(crate) fn unsupported_media_type(accepted: &str) -> Self {
@@ -400,6 +400,14 @@ impl ApiError {
             .after(Some(1))
     }
 
+    /// A request that took too long.
+    ///
+    /// Source: `WithTimeoutForNonLongRunningRequests` in `k8s.io/apiserver/pkg/server/filters`.
+    pub(crate) fn timed_out() -> Self {
+        let message = "Timeout: request did not complete within the allotted timeout";
+        Self::new(StatusCode::GATEWAY_TIMEOUT, "Timeout", message).after(None)
+    }
+
     /// Asks the client to come again after some seconds.
     fn after(mut self, seconds: Option<u64>) -> Self {
         let details = self.status.details.get_or_insert_default();
@@ -410,6 +418,14 @@ impl ApiError {
     /// An error that has nothing to do with what was asked.
     pub(crate) fn refused(code: StatusCode, retry_after: Option<u64>) -> Self {
         Self::new(code, codes::reason(code), codes::message(code)).after(retry_after)
+    }
+
+    /// The 500 with a reason, by which parts of the API server report what they could not do.
+    pub(crate) fn internal_error(message: impl Into<String>) -> Self {
+        let message = message.into();
+        let cause = StatusCause::new("", "", message.as_str());
+        let message = format!("Internal error occurred: {message}");
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "InternalError", message).causes(&[cause])
     }
 
     /// The 500 without a reason, by which the API server reports some bad input.

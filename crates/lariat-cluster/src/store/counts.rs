@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use lariat_apimachinery::kinds::TableId;
 
 use super::Store;
+use super::retention::Retention;
 use super::state::ResourceTable;
 
 /// What is stored of one resource.
@@ -15,8 +16,9 @@ pub(crate) struct TableCounts {
     pub(crate) namespaces: BTreeMap<String, usize>,
     /// The size of the objects as they are encoded.
     pub(crate) bytes: usize,
-    /// How many changes are kept.
+    /// How many changes are kept, and what they take in memory.
     pub(crate) changes: usize,
+    pub(crate) history_bytes: usize,
     /// The oldest version from which a watch may go on.
     pub(crate) oldest: u64,
 }
@@ -29,9 +31,9 @@ impl Store {
         (0..tables).map(counts).collect()
     }
 
-    /// Returns how many changes of a resource are kept.
-    pub(crate) fn history_capacity(&self) -> usize {
-        self.history_capacity
+    /// Returns how much history is kept.
+    pub(crate) fn retention(&self) -> Retention {
+        self.state.lock().retention
     }
 }
 
@@ -57,6 +59,7 @@ impl TableCounts {
             namespaces,
             bytes,
             changes: table.history.len(),
+            history_bytes: table.history.bytes(),
             oldest: table.history.floor(),
         }
     }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use lariat_core::ObjectKey;
 
 use super::object::{EventType, Stored};
+use super::retention::Portion;
 
 /// One committed change.
 #[derive(Debug)]
@@ -18,11 +19,16 @@ pub(crate) struct Event {
     pub(crate) previous: Option<Arc<Stored>>,
 }
 
+/// What a change takes beside the states of its object.
+const CHANGE: usize = 96;
+
 /// A ring of events in the order of their revisions.
 #[derive(Debug)]
 pub(super) struct History {
     /// Every event after `floor`, and after `dropped`.
-    events: VecDeque<Arc<Event>>,
+    events: VecDeque<Kept>,
+    /// The sum of the costs of `events`.
+    bytes: usize,
     /// Revisions before this one are expired.
     floor: u64,
     /// The revision of the last event that was dropped.
@@ -32,10 +38,36 @@ pub(super) struct History {
     capacity: usize,
 }
 
+#[derive(Debug)]
+struct Kept {
+    event: Arc<Event>,
+    /// [What it cost](Event::cost) when it came; later it may be more.
+    cost: usize,
+}
+
+/// A ring with room for this many events is not worth making smaller.
+const SMALL: usize = 1024;
+
+impl Event {
+    /// Returns how many bytes are in memory for this change alone.
+    ///
+    /// A new state is not counted, since it is stored anyway; once it is replaced, the change that did
+    /// so counts it. The last state of a deletion is in the history only.
+    pub(super) fn cost(&self) -> usize {
+        let before = self.previous.as_ref().map_or(0, |state| state.weight());
+        let last = match self.event {
+            EventType::Deleted => self.object.weight(),
+            EventType::Added | EventType::Modified => 0,
+        };
+        CHANGE + before + last
+    }
+}
+
 impl History {
     pub(super) fn new(floor: u64, capacity: usize) -> Self {
         Self {
             events: VecDeque::new(),
+            bytes: 0,
             floor,
             dropped: floor,
             capacity,
@@ -43,23 +75,54 @@ impl History {
     }
 
     pub(super) fn push(&mut self, event: Arc<Event>) {
-        self.events.push_back(event);
-        if self.events.len() > self.capacity
-            && let Some(oldest) = self.events.pop_front()
-        {
-            self.dropped = oldest.revision;
-            self.floor = self.floor.max(oldest.revision);
+        let cost = event.cost();
+        self.bytes += cost;
+        self.events.push_back(Kept { event, cost });
+        if self.events.len() > self.capacity {
+            self.drop_oldest();
         }
     }
 
-    /// Forgets everything up to a revision.
-    pub(super) fn compact(&mut self, revision: u64) {
-        let kept = self
-            .events
-            .partition_point(|event| event.revision <= revision);
-        if let Some(last) = self.events.drain(..kept).next_back() {
-            self.dropped = last.revision;
+    /// Drops the oldest event, after which revisions before it are expired.
+    pub(super) fn drop_oldest(&mut self) {
+        if let Some(oldest) = self.events.pop_front() {
+            self.bytes -= oldest.cost;
+            self.dropped = oldest.event.revision;
+            self.expire(oldest.event.revision);
+            self.give_back();
         }
+    }
+
+    /// Drops the events up to a revision.
+    pub(super) fn forget(&mut self, revision: u64) {
+        let dropped = self.position_after(revision);
+        let mut last = None;
+        for kept in self.events.drain(..dropped) {
+            self.bytes -= kept.cost;
+            last = Some(kept.event.revision);
+        }
+        if let Some(last) = last {
+            self.dropped = last;
+            self.expire(last);
+            self.give_back();
+        }
+    }
+
+    /// Expires what is before the last event up to a revision, and drops the events up to there.
+    ///
+    /// Those after `unread` stay, for a watcher that is open and has not read them.
+    pub(super) fn age(&mut self, revision: u64, unread: Option<u64>) {
+        let old = self.position_after(revision);
+        if let Some(last) = old.checked_sub(1).and_then(|last| self.events.get(last)) {
+            let last = last.event.revision;
+            self.expire(last);
+            self.forget(unread.map_or(last, |unread| last.min(unread)));
+        }
+    }
+
+    /// Forgets everything up to a revision, before which all are expired.
+    pub(super) fn compact(&mut self, revision: u64) {
+        self.forget(revision);
         self.expire(revision);
     }
 
@@ -73,6 +136,17 @@ impl History {
     /// Returns how many changes are kept.
     pub(super) fn len(&self) -> usize {
         self.events.len()
+    }
+
+    /// Returns how many bytes the changes keep in memory.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Returns for how many changes there is memory.
+    #[cfg(test)]
+    pub(super) fn room(&self) -> usize {
+        self.events.capacity()
     }
 
     pub(super) fn floor(&self) -> u64 {
@@ -89,34 +163,50 @@ impl History {
         revision >= self.floor
     }
 
-    /// Returns up to `limit` events after a revision.
-    pub(super) fn after(&self, revision: u64, limit: usize) -> Vec<Arc<Event>> {
-        let start = self
-            .events
-            .partition_point(|event| event.revision <= revision);
-        self.events.range(start..).take(limit).cloned().collect()
+    /// Returns the first events after a revision, and whether these are all.
+    pub(super) fn after(&self, revision: u64, portion: Portion) -> (Vec<Arc<Event>>, bool) {
+        let start = self.position_after(revision);
+        let mut bytes = 0;
+        let fits = |kept: &&Kept| {
+            let before = bytes;
+            bytes += kept.event.object.size();
+            before < portion.bytes
+        };
+        let kept = self.events.range(start..).take(portion.changes);
+        let events = kept.take_while(fits).map(|kept| Arc::clone(&kept.event));
+        let events: Vec<Arc<Event>> = events.collect();
+        let is_all = start + events.len() == self.events.len();
+        (events, is_all)
     }
 
     /// Returns the revision so many events before another one.
     pub(super) fn rewind(&self, revision: u64, events: usize) -> u64 {
-        let end = self
-            .events
-            .partition_point(|event| event.revision <= revision);
+        let end = self.position_after(revision);
         let first = self.events.range(end.saturating_sub(events)..end).next();
-        first.map_or(revision, |event| event.revision - 1)
+        first.map_or(revision, |first| first.event.revision - 1)
     }
 
     /// Returns what each object changed after a revision was at that revision.
     pub(super) fn undone_to(&self, revision: u64) -> BTreeMap<ObjectKey, Option<Arc<Stored>>> {
         let mut then = BTreeMap::new();
-        for event in self
-            .events
-            .iter()
-            .rev()
-            .take_while(|event| event.revision > revision)
-        {
+        let events = self.events.range(self.position_after(revision)..).rev();
+        for Kept { event, .. } in events {
             then.insert(event.object.key().clone(), event.previous.clone());
         }
         then
+    }
+
+    /// Returns the place of the first event after a revision.
+    fn position_after(&self, revision: u64) -> usize {
+        let is_before = |kept: &Kept| kept.event.revision <= revision;
+        self.events.partition_point(is_before)
+    }
+
+    /// Gives memory back of which little is in use.
+    fn give_back(&mut self) {
+        let (used, room) = (self.events.len(), self.events.capacity());
+        if room > SMALL && used < room / 4 {
+            self.events.shrink_to(2 * used);
+        }
     }
 }

@@ -12,9 +12,11 @@ mod encode;
 mod history;
 mod object;
 mod range;
+mod retention;
 mod snapshot;
 mod state;
 mod store;
+mod template;
 #[cfg(test)]
 mod tests;
 #[cfg_attr(not(feature = "sqlite"), path = "unwritten_off.rs")]
@@ -26,8 +28,10 @@ pub(crate) use counts::TableCounts;
 pub(crate) use history::Event;
 pub(crate) use object::{Draft, EventType, METADATA_HEAD, Stored};
 pub(crate) use range::{Page, Range};
+pub(crate) use retention::{Portion, Retention};
 pub use snapshot::Snapshot;
 pub(crate) use store::Store;
+pub(crate) use template::Template;
 pub(crate) use unwritten::Unsaved;
 #[cfg(feature = "sqlite")]
 pub(crate) use unwritten::{Batch, Past, Record};

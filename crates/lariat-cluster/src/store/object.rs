@@ -49,6 +49,9 @@ pub(crate) struct Stored {
     metadata_frame: OnceLock<Bytes>,
 }
 
+/// What a state takes in memory beside its line: itself, its key, its labels.
+const PARTS: usize = 384;
+
 /// A line of a watch, and where its parts are.
 #[derive(Debug)]
 struct Encoded {
@@ -170,6 +173,12 @@ impl Stored {
     /// Returns the size of its encoded form, in bytes.
     pub(crate) fn size(&self) -> usize {
         self.encoded.frame.len()
+    }
+
+    /// Returns about how much memory it takes.
+    pub(super) fn weight(&self) -> usize {
+        let metadata = self.metadata_frame.get().map_or(0, Bytes::len);
+        PARTS + self.size() + metadata
     }
 
     pub(crate) fn is_deleting(&self) -> bool {

@@ -8,6 +8,7 @@ use lariat_apimachinery::kinds::TableId;
 use lariat_core::ObjectKey;
 
 use super::history::History;
+use super::retention::Retention;
 use super::state::StoreState;
 use super::{Ending, Store, Stored};
 
@@ -83,8 +84,8 @@ impl fmt::Debug for Snapshot {
 
 impl Store {
     /// Makes a store that begins with a snapshot.
-    pub(crate) fn seeded(history_capacity: usize, snapshot: &Snapshot) -> Self {
-        let store = Self::new(history_capacity);
+    pub(crate) fn seeded(retention: Retention, snapshot: &Snapshot) -> Self {
+        let store = Self::new(retention);
         store.rewind_to(snapshot);
         store
     }
@@ -111,7 +112,7 @@ impl Store {
     /// No other change comes between them.
     pub(crate) fn restore(&self, snapshot: &Snapshot) {
         let mut state = self.state.lock();
-        state.add_tables(snapshot, self.history_capacity);
+        state.add_tables(snapshot);
         for at in 0..state.tables.len() {
             let wanted = snapshot.table(&state.tables[at].name);
             state.restore_table(TableId(at), &wanted);
@@ -123,17 +124,20 @@ impl Store {
     /// Becomes the store of a snapshot, revision and all, and cuts every watch.
     pub(crate) fn rewind_to(&self, snapshot: &Snapshot) {
         let mut state = self.state.lock();
-        state.add_tables(snapshot, self.history_capacity);
+        state.add_tables(snapshot);
         state.revision = snapshot.revision();
         state.floor = snapshot.revision();
+        state.compacted = snapshot.revision();
+        let changes = state.retention.changes;
         for table in &mut state.tables {
             table.objects = snapshot.table(&table.name);
-            table.history = History::new(snapshot.revision(), self.history_capacity);
+            table.history = History::new(snapshot.revision(), changes);
             table.signal.send_modify(|signal| {
                 signal.ended += 1;
                 signal.ending = Ending::Cut;
             });
         }
+        state.count_history();
         state.replay_changes();
         state.record_reset();
         state.note_reset(snapshot);
@@ -153,9 +157,9 @@ impl Store {
 }
 
 impl StoreState {
-    fn add_tables(&mut self, snapshot: &Snapshot, history_capacity: usize) {
+    fn add_tables(&mut self, snapshot: &Snapshot) {
         for name in snapshot.content.tables.keys() {
-            self.table(name, history_capacity);
+            self.table(name);
         }
     }
 

@@ -9,6 +9,7 @@ use tokio::sync::watch;
 
 use super::commits::Recorder;
 use super::history::History;
+use super::retention::Retention;
 use super::unwritten::Unwritten;
 use super::{Change, Changes, Event, EventType, Refused, Signal, Stored, Write};
 
@@ -24,6 +25,11 @@ pub(super) struct StoreState {
     pub(super) sequence: u64,
     /// The history of a new table is complete from here on.
     pub(super) floor: u64,
+    /// States before this revision are not read any more, as after a compaction of etcd.
+    pub(super) compacted: u64,
+    pub(super) retention: Retention,
+    /// What the histories of all tables keep in memory.
+    pub(super) history_bytes: usize,
     pub(super) tables: Vec<ResourceTable>,
     pub(super) table_ids: HashMap<String, TableId>,
     /// Tables with changes the dispatcher has not announced.
@@ -46,11 +52,14 @@ pub(super) struct ResourceTable {
 }
 
 impl StoreState {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(retention: Retention) -> Self {
         Self {
             revision: FIRST_REVISION,
             sequence: 0,
             floor: FIRST_REVISION,
+            compacted: FIRST_REVISION,
+            retention,
+            history_bytes: 0,
             tables: Vec::new(),
             table_ids: HashMap::new(),
             unannounced: Vec::new(),
@@ -71,7 +80,7 @@ impl StoreState {
         }
     }
 
-    pub(super) fn table(&mut self, name: &str, history_capacity: usize) -> TableId {
+    pub(super) fn table(&mut self, name: &str) -> TableId {
         if let Some(id) = self.table_ids.get(name) {
             return *id;
         }
@@ -79,7 +88,7 @@ impl StoreState {
         self.tables.push(ResourceTable {
             name: Arc::from(name),
             objects: BTreeMap::new(),
-            history: History::new(self.floor, history_capacity),
+            history: History::new(self.floor, self.retention.changes),
             signal: watch::Sender::new(Signal::default()),
         });
         self.table_ids.insert(name.to_owned(), id);
@@ -128,13 +137,39 @@ impl StoreState {
         self.revision = event.revision;
         let object = Arc::clone(&event.object);
         let event = Arc::new(event);
-        let table = &mut self.tables[id.0];
-        table.set(&event);
-        table.history.push(Arc::clone(&event));
-        self.recorder.note(&table.name, &event);
+        self.tables[id.0].set(&event);
+        self.remember(id, Arc::clone(&event));
+        self.recorder.note(&self.tables[id.0].name, &event);
         self.note_change(id, &event);
         self.changes.list.push(Change { table: id, event });
         object
+    }
+
+    /// Adds a change to the history, and drops the oldest ones if they are too many or too large.
+    ///
+    /// What is too large goes from the resource whose changes are largest together: one that changes much
+    /// takes nothing from the others. The last change of each stays, since watchers have to see it.
+    pub(super) fn remember(&mut self, id: TableId, event: Arc<Event>) {
+        let history = &mut self.tables[id.0].history;
+        self.history_bytes -= history.bytes();
+        history.push(event);
+        self.history_bytes += history.bytes();
+        while self.history_bytes > self.retention.bytes {
+            let histories = self.tables.iter_mut().map(|table| &mut table.history);
+            let spare = histories.filter(|history| history.len() > 1);
+            let Some(largest) = spare.max_by_key(|history| history.bytes()) else {
+                return;
+            };
+            self.history_bytes -= largest.bytes();
+            largest.drop_oldest();
+            self.history_bytes += largest.bytes();
+        }
+    }
+
+    /// Counts the bytes of the history, after some of it was dropped.
+    pub(super) fn count_history(&mut self) {
+        let tables = self.tables.iter();
+        self.history_bytes = tables.map(|table| table.history.bytes()).sum();
     }
 
     /// Shows the control plane everything that is stored, as if it were new.

@@ -1,6 +1,6 @@
 //! The store itself: one lock around the state, and what wakes readers after a commit.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -12,6 +12,7 @@ use tokio::sync::{Notify, watch};
 use super::history::Event;
 use super::object::Stored;
 use super::range::{Expired, KeyBounds, Page, Range, page_of};
+use super::retention::{Portion, Retention};
 use super::state::StoreState;
 use super::unwritten::Durability;
 use super::write::{Changes, Ending, Refused, Signal, Write};
@@ -28,24 +29,22 @@ pub(crate) struct Store {
     pub(super) committed: Notify,
     /// Counts what the dispatcher announced about any table.
     commits: watch::Sender<u64>,
-    pub(super) history_capacity: usize,
     pub(super) durability: Durability,
 }
 
 impl Store {
-    pub(crate) fn new(history_capacity: usize) -> Self {
+    pub(crate) fn new(retention: Retention) -> Self {
         Self {
-            state: Mutex::new(StoreState::new()),
+            state: Mutex::new(StoreState::new(retention)),
             committed: Notify::new(),
             commits: watch::Sender::new(0),
-            history_capacity,
             durability: Durability::default(),
         }
     }
 
     /// Returns the table of a resource, which is made on first use.
     pub(crate) fn table(&self, name: &str) -> TableId {
-        self.state.lock().table(name, self.history_capacity)
+        self.state.lock().table(name)
     }
 
     pub(crate) fn revision(&self) -> u64 {
@@ -94,11 +93,12 @@ impl Store {
     pub(crate) fn range(&self, table: TableId, range: &Range<'_>) -> Result<Page, Expired> {
         let state = self.state.lock();
         let table = &state.tables[table.0];
+        let oldest = table.history.floor().max(state.compacted);
         let mut revision = range.at.unwrap_or(state.revision);
         if range.or_oldest {
-            revision = revision.max(table.history.floor());
+            revision = revision.max(oldest);
         }
-        if !table.history.reaches(revision) {
+        if revision < oldest {
             return Err(Expired);
         }
         let then = match range.at {
@@ -123,15 +123,15 @@ impl Store {
         self.state.lock().tables[table.0].history.reaches(revision)
     }
 
-    /// Returns up to `limit` events after a revision, and how far they are complete.
+    /// Returns the first events after a revision, and the revision up to which they are complete.
     ///
-    /// The second is the revision up to which nothing is missing if there are fewer. Who has read up to the given
-    /// revision misses nothing, even if it has expired.
+    /// Without an event there is none up to the latter, which is the last that may be seen. Who has read up to the
+    /// given revision misses nothing, even if it has expired.
     pub(crate) fn events(
         &self,
         table: TableId,
         after: u64,
-        limit: usize,
+        portion: Portion,
     ) -> Result<(Vec<Arc<Event>>, u64), Expired> {
         let state = self.state.lock();
         let history = &state.tables[table.0].history;
@@ -139,9 +139,13 @@ impl Store {
             return Err(Expired);
         }
         let visible = state.visible();
-        let mut events = history.after(after, limit);
-        events.truncate(events.partition_point(|event| event.revision <= visible));
-        Ok((events, visible.max(after)))
+        let (mut events, is_all) = history.after(after, portion);
+        let shown = events.partition_point(|event| event.revision <= visible);
+        let is_end = is_all || shown < events.len();
+        events.truncate(shown);
+        let last = events.last().map(|event| event.revision);
+        let complete_to = last.filter(|_| !is_end).unwrap_or(visible.max(after));
+        Ok((events, complete_to))
     }
 
     /// Returns the revision from which on the history of a table is complete.
@@ -197,9 +201,26 @@ impl Store {
         for table in &mut state.tables {
             table.history.compact(revision);
         }
+        state.count_history();
         state.note_compaction();
         drop(state);
         self.wake();
+    }
+
+    /// Forgets the changes up to a revision because of their age, and expires the states before it.
+    ///
+    /// A watch may still begin at an older revision, if the objects it is about have not changed since. `unread` has for
+    /// each table up to where all open watchers have read.
+    pub(crate) fn age_out(&self, revision: u64, unread: &HashMap<TableId, u64>) {
+        let mut state = self.state.lock();
+        // What is not on disk yet has been shown to no watcher.
+        let revision = revision.min(state.visible());
+        state.compacted = state.compacted.max(revision);
+        for (at, table) in state.tables.iter_mut().enumerate() {
+            let unread = unread.get(&TableId(at)).copied();
+            table.history.age(revision, unread);
+        }
+        state.count_history();
     }
 
     /// Expires the history of a table.

@@ -108,12 +108,13 @@ impl Store {
         let state = self.state.get_mut();
         state.revision = revision.max(state.revision);
         state.floor = floor;
+        state.compacted = floor;
     }
 
     /// Replays a change, the oldest first; the error is why it cannot have happened.
     pub(crate) fn recall(&mut self, past: Past) -> Result<(), &'static str> {
         let state = self.state.get_mut();
-        let id = state.table(&past.resource, self.history_capacity);
+        let id = state.table(&past.resource);
         let table = &mut state.tables[id.0];
         let previous = table.objects.get(&past.key).cloned();
         let object = match (past.object, &previous) {
@@ -132,7 +133,7 @@ impl Store {
         });
         table.set(&event);
         if past.revision > state.floor {
-            table.history.push(event);
+            state.remember(id, event);
         }
         state.revision = state.revision.max(past.revision);
         Ok(())

@@ -3,6 +3,7 @@
 use lariat_apimachinery::cause::StatusCause;
 use lariat_apimachinery::kinds::{Resource, Scale};
 use lariat_apimachinery::object::Object;
+use lariat_apimachinery::schema;
 use lariat_apimachinery::structural::Structural;
 use lariat_apimachinery::structural::json_path::JsonPath;
 use serde_json::Value;
@@ -42,10 +43,15 @@ fn refined(resource: &Resource, stored: &Stored) -> Option<Object> {
     Some(object)
 }
 
-/// Fills in the defaults of what the server put together.
+/// Fills in the defaults of what the server put together, and the zeros that built-in kinds are written with.
 pub(crate) fn complete(resource: &Resource, object: &mut Object) {
-    if let Some(schema) = &resource.schema {
-        with_value(object, |object| schema.default(object));
+    match &resource.schema {
+        Some(schema) => with_value(object, |object| schema.default(object)),
+        // CRDs are stored in JSON.
+        None if resource.kind == "CustomResourceDefinition" => {
+            schema::fill_zeros(resource.types().root(), object);
+        }
+        None => schema::store_zeros(resource.types().root(), object),
     }
 }
 

@@ -35,6 +35,32 @@ pub(crate) fn tidy(metadata: &mut Object) {
     metadata.retain(|_, value| !value.is_null());
 }
 
+/// Puts what Go reads from a null where metadata have one: an empty text, or an empty reference.
+///
+/// The schemas of custom resources leave metadata alone.
+pub(crate) fn fill_nulls(object: &mut Object) {
+    let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) else {
+        return;
+    };
+    for member in ["labels", "annotations"] {
+        let map = metadata.get_mut(member).and_then(Value::as_object_mut);
+        let values = map.into_iter().flat_map(Map::values_mut);
+        values
+            .filter(|value| value.is_null())
+            .for_each(|value| *value = "".into());
+    }
+    for (member, empty) in [("finalizers", json!("")), ("ownerReferences", json!({}))] {
+        let list = metadata.get_mut(member).and_then(Value::as_array_mut);
+        for value in list.into_iter().flatten() {
+            match value {
+                Value::Null => *value = empty.clone(),
+                Value::Object(owner) => owner.retain(|_, value| !value.is_null()),
+                _ => {}
+            }
+        }
+    }
+}
+
 pub(super) fn copy_metadata(from: &Object, to: &mut Object, member: &str) {
     let value = from
         .get("metadata")
@@ -60,10 +86,7 @@ pub(super) fn keep_metadata(old: &Object, metadata: &mut Object) {
         .get("metadata")
         .and_then(Value::as_object)
         .unwrap_or(&empty);
-    for member in SERVER_METADATA
-        .iter()
-        .chain(&["name", "namespace", "generateName"])
-    {
+    for member in SERVER_METADATA.iter().chain(&["name", "namespace"]) {
         copy_member(kept, metadata, member);
     }
     tidy(metadata);

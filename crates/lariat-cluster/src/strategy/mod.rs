@@ -2,7 +2,8 @@
 //!
 //! These are the strategies of a real server's registry.
 
-mod annotations;
+mod admission;
+mod aggregation;
 mod autoscalers;
 mod builtin;
 mod check;
@@ -19,16 +20,20 @@ mod selector;
 mod shape;
 mod special;
 pub(crate) mod view;
+mod warnings;
 
+pub(crate) use admission::{CLAIM_PROTECTION, VOLUME_PROTECTION, admit_create, admit_update};
+pub(crate) use aggregation::{AGGREGATION_RULE, RolePart, aggregated};
 pub(crate) use check::check;
 pub(crate) use conditions::{set_condition, status_mut};
 pub(crate) use custom::{complete, conform};
 pub(crate) use finalizers::{FOREGROUND, ORPHAN, finalizers_in_spec};
-pub(crate) use metadata::{SERVER_METADATA, raise_generation, tidy};
+pub(crate) use metadata::{SERVER_METADATA, fill_nulls, raise_generation, tidy};
 pub(crate) use owners::deduplicate as deduplicate_owners;
 pub(crate) use part::Part;
 pub(crate) use prepare::{allocate, prepare_create};
-pub(crate) use replacement::{Replacement, replacement};
+pub(crate) use replacement::{Replacement, keeps_metadata, replacement};
 pub(crate) use selector::selector_text;
 pub(crate) use shape::check as check_shape;
 pub(crate) use special::check_delete;
+pub(crate) use warnings::{deletion_warning, warnings};

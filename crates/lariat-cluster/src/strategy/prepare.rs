@@ -1,13 +1,13 @@
 //! What the server decides about objects of built-in kinds.
 
-use lariat_apimachinery::cause::StatusCause;
 use lariat_apimachinery::kinds::Resource;
 use lariat_apimachinery::object::Object;
 
 use super::{builtin, special};
 use crate::server::Server;
+use crate::status::ApiError;
 
-/// Fills in what the server decides about a new object.
+/// Fills in what the server decides about a new object, which a dry run does not keep.
 ///
 /// # Errors
 ///
@@ -16,9 +16,10 @@ pub(crate) fn prepare_create(
     server: &Server,
     resource: &Resource,
     object: &mut Object,
-) -> Result<(), StatusCause> {
+    dry_run: bool,
+) -> Result<(), ApiError> {
     special::prepare_create(resource, object);
-    builtin::prepare_create(server, resource, object)
+    builtin::prepare_create(server, resource, object, dry_run)
 }
 
 /// Fills in what the server decides about an object that was changed.
@@ -31,6 +32,7 @@ pub(crate) fn allocate(
     resource: &Resource,
     old: &Object,
     new: &mut Object,
-) -> Result<(), StatusCause> {
-    builtin::prepare_update(server, resource, old, new)
+    dry_run: bool,
+) -> Result<(), ApiError> {
+    builtin::prepare_update(server, resource, (old, new), dry_run)
 }

@@ -1,5 +1,7 @@
 //! The new state of an object that a client replaces.
 
+use std::collections::HashSet;
+
 use lariat_apimachinery::cause::StatusCause;
 use lariat_apimachinery::kinds::{Generation, Resource};
 use lariat_apimachinery::managed;
@@ -78,7 +80,7 @@ fn restrict(resource: &Resource, part: Part, old: &Object, mut sent: Object) -> 
             match &*resource.plural {
                 "deployments" => copy_metadata(old, &mut sent, "labels"),
                 "pods" => copy_metadata(old, &mut sent, "ownerReferences"),
-                plural if keeps_metadata(&resource.group, plural) => {
+                _ if keeps_metadata(resource) => {
                     for member in COLLECTIONS {
                         copy_metadata(old, &mut sent, member);
                     }
@@ -103,17 +105,22 @@ fn restrict(resource: &Resource, part: Part, old: &Object, mut sent: Object) -> 
 
 /// Returns whether a write of the status changes no metadata.
 ///
-/// Source: the strategies that call `ResetObjectMetaForStatus`.
-fn keeps_metadata(group: &str, plural: &str) -> bool {
-    matches!(
-        (group, plural),
-        ("storage.k8s.io", "volumeattachments")
-            | ("resource.k8s.io", "resourceclaims")
-            | (
-                "admissionregistration.k8s.io",
-                "validatingadmissionpolicies"
-            )
-    )
+/// Source: the strategies that call `ResetObjectMetaForStatus`, or copy the old metadata.
+pub(crate) fn keeps_metadata(resource: &Resource) -> bool {
+    resource.rules.custom
+        || matches!(
+            (resource.group.as_str(), resource.plural.as_str()),
+            ("storage.k8s.io", "volumeattachments")
+                | ("resource.k8s.io", "resourceclaims" | "devicetaintrules")
+                | ("networking.k8s.io", "servicecidrs")
+                | ("flowcontrol.apiserver.k8s.io", _)
+                | ("apiregistration.k8s.io", "apiservices")
+                | ("apiextensions.k8s.io", "customresourcedefinitions")
+                | (
+                    "admissionregistration.k8s.io",
+                    "validatingadmissionpolicies"
+                )
+        )
 }
 
 /// Refuses a time of deletion that a client made up.
@@ -137,7 +144,7 @@ fn check_finalizers(resource: &Resource, old: &Object, new: &Object) -> Result<(
     if metadata_text(old, "deletionTimestamp").is_empty() {
         return Ok(());
     }
-    let known = finalizers(old);
+    let known: HashSet<&str> = finalizers(old).into_iter().collect();
     let late: Vec<&str> = finalizers(new)
         .into_iter()
         .filter(|f| !known.contains(f))
@@ -145,8 +152,11 @@ fn check_finalizers(resource: &Resource, old: &Object, new: &Object) -> Result<(
     if late.is_empty() {
         return Ok(());
     }
+    let late: Vec<String> = late.iter().map(|name| format!("{name:?}")).collect();
     let message = format!(
-        "no new finalizers can be added if the object is being deleted, found new finalizers {late:?}"
+        "no new finalizers can be added if the object is being deleted, found new finalizers \
+         []string{{{}}}",
+        late.join(", ")
     );
     let cause = StatusCause::forbidden("metadata.finalizers", &message);
     Err(ApiError::invalid(

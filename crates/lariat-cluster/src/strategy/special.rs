@@ -6,9 +6,9 @@ use lariat_apimachinery::kinds::Resource;
 use lariat_apimachinery::object::{Object, finalizers, metadata_mut, metadata_text};
 use serde_json::{Value, json};
 
-use super::part::Part;
-
+use super::builtin::{claims, pods, workloads};
 use super::finalizers::finalizers_in_spec;
+use super::part::Part;
 use crate::status::ApiError;
 
 /// The built-in kinds with rules of their own.
@@ -17,12 +17,16 @@ enum Special {
     Namespace,
     Definition,
     Pod,
+    DaemonSet,
+    Claim,
 }
 
 fn special(resource: &Resource) -> Option<Special> {
     match (&*resource.group, &*resource.plural) {
         ("", "namespaces") => Some(Special::Namespace),
         ("", "pods") => Some(Special::Pod),
+        ("", "persistentvolumeclaims") => Some(Special::Claim),
+        ("apps", "daemonsets") => Some(Special::DaemonSet),
         ("apiextensions.k8s.io", "customresourcedefinitions") => Some(Special::Definition),
         _ => None,
     }
@@ -33,13 +37,15 @@ pub(crate) fn prepare_create(resource: &Resource, object: &mut Object) {
     match special(resource) {
         Some(Special::Namespace) => {
             label_namespace(object);
-            object.insert("spec".into(), json!({"finalizers": ["kubernetes"]}));
+            finalize_namespace(object);
             object.insert("status".into(), json!({"phase": "Active"}));
         }
         Some(Special::Definition) => crd::prepare_create(object),
         Some(Special::Pod) => {
             object.insert("status".into(), json!({"phase": "Pending"}));
         }
+        Some(Special::DaemonSet) => workloads::count_templates(None, object),
+        Some(Special::Claim) => claims::prepare(object, None),
         None => {}
     }
 }
@@ -55,6 +61,9 @@ pub(crate) fn prepare_update(resource: &Resource, part: Part, old: &Object, new:
             }
         }
         Some(Special::Definition) => crd::prepare_update(new),
+        Some(Special::DaemonSet) => workloads::count_templates(Some(old), new),
+        Some(Special::Claim) => claims::prepare(new, Some(old)),
+        Some(Special::Pod) if part == Part::Status => pods::keep_class(old, new),
         Some(Special::Pod) | None => {}
     }
 }
@@ -111,6 +120,17 @@ pub(crate) fn may_go(resource: &Resource, object: &Object) -> bool {
         && finalizers(object).is_empty()
         && grace.and_then(Value::as_u64).unwrap_or(0) == 0
         && finalizers_in_spec(resource, object).is_empty()
+}
+
+/// Adds the finalizer of the server itself.
+fn finalize_namespace(object: &mut Object) {
+    const OWN: &str = "kubernetes";
+    let spec = object.entry("spec").or_insert_with(|| json!({}));
+    match spec.get_mut("finalizers") {
+        Some(Value::Array(finalizers)) if finalizers.iter().any(|each| each == OWN) => {}
+        Some(Value::Array(finalizers)) => finalizers.push(OWN.into()),
+        _ => *spec = json!({"finalizers": [OWN]}),
+    }
 }
 
 fn label_namespace(object: &mut Object) {

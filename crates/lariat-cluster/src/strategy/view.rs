@@ -2,6 +2,7 @@
 
 use lariat_apimachinery::kinds::Resource;
 use lariat_apimachinery::object::Object;
+use lariat_apimachinery::schema;
 
 use super::{autoscalers, custom};
 use crate::store::{Draft, EventType, Stored};
@@ -44,6 +45,7 @@ fn converted(resource: &Resource, stored: &Stored) -> Option<Object> {
     }
     let mut object = convert(resource, stored.object());
     resource.set_type(&mut object);
+    schema::fill_zeros(resource.types().root(), &mut object);
     Some(object)
 }
 

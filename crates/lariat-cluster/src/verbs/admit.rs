@@ -1,49 +1,76 @@
 //! Making an object ready to be created.
 
-use lariat_apimachinery::cause::StatusCause;
 use lariat_apimachinery::defaults;
-use lariat_apimachinery::kinds::Generation;
+use lariat_apimachinery::kinds::{Generation, Resource};
 use lariat_apimachinery::object::{Object, metadata_mut, metadata_text};
 use serde_json::{Value, json};
 
 use super::creation::Creation;
+use super::escalation;
+use crate::access::User;
 use crate::status::ApiError;
 use crate::strategy::{self, SERVER_METADATA, tidy};
 
 /// Prepares an object for its creation: name, metadata, defaults, validation.
-pub(super) fn create(creation: &Creation<'_>, mut object: Object) -> Result<Object, ApiError> {
+pub(super) fn create(
+    creation: &Creation<'_>,
+    mut object: Object,
+    dry_run: bool,
+) -> Result<Object, ApiError> {
     let resource = creation.resource;
     strategy::check_shape(resource, &object)?;
-    if !metadata_text(&object, "resourceVersion").is_empty() {
-        let message = "resourceVersion should not be set on objects to be created";
-        return Err(ApiError::internal(message));
-    }
     place(creation, &mut object)?;
     let metadata = metadata_mut(&mut object);
     for member in SERVER_METADATA {
         metadata.remove(member);
     }
     tidy(metadata);
-    name(creation, metadata)?;
+    name(creation, metadata);
     metadata.insert("uid".into(), creation.server.random.uid().into());
-    metadata.insert(
-        "creationTimestamp".into(),
-        creation.server.clock.now().into(),
-    );
+    let now = creation.server.clock.now();
+    metadata.insert("creationTimestamp".into(), now.clone().into());
     if resource.rules.generation != Generation::None {
         metadata.insert("generation".into(), json!(1));
     }
-    if resource.rules.status {
+    if resource.rules.status && !keeps_status(resource) {
         object.remove("status");
     }
-    if let Some(status) = defaults::initial_status(resource) {
+    if !object.get("status").is_some_and(Value::is_object)
+        && let Some(status) = defaults::initial_status(resource, &now)
+    {
         object.insert("status".into(), status);
     }
-    strategy::prepare_create(creation.server, resource, &mut object)
-        .map_err(|cause| ApiError::invalid(resource, metadata_text(&object, "name"), &[cause]))?;
+    name_requester(creation, &mut object);
+    strategy::admit_create(creation.server, resource, &mut object)?;
+    strategy::prepare_create(creation.server, resource, &mut object, dry_run)?;
     strategy::complete(resource, &mut object);
     strategy::check(resource, &object, None)?;
+    if let Some(user) = creation.user {
+        escalation::check(creation.server, resource, user, &object)?;
+    }
     Ok(object)
+}
+
+/// Writes into a request for a certificate who asks for it.
+fn name_requester(creation: &Creation<'_>, object: &mut Object) {
+    let is_request = creation.resource.kind == "CertificateSigningRequest";
+    let spec = object.get_mut("spec").and_then(Value::as_object_mut);
+    let Some(spec) = spec.filter(|_| is_request && !creation.resource.rules.custom) else {
+        return;
+    };
+    for member in ["username", "uid", "groups", "extra"] {
+        spec.remove(member);
+    }
+    if let Some(Value::Object(info)) = creation.user.map(User::info) {
+        spec.extend(info);
+    }
+}
+
+/// Returns whether a new object keeps the status that was sent, which only one kind does.
+///
+/// A kubelet registers its node with what the node has.
+fn keeps_status(resource: &Resource) -> bool {
+    resource.group.is_empty() && resource.kind == "Node"
 }
 
 /// Puts an object into the namespace of the path.
@@ -62,7 +89,7 @@ fn place(creation: &Creation<'_>, object: &mut Object) -> Result<(), ApiError> {
 }
 
 /// Generates a name where one is asked for.
-fn name(creation: &Creation<'_>, metadata: &mut Object) -> Result<(), ApiError> {
+fn name(creation: &Creation<'_>, metadata: &mut Object) {
     let text = |member: &str| {
         metadata
             .get(member)
@@ -70,14 +97,13 @@ fn name(creation: &Creation<'_>, metadata: &mut Object) -> Result<(), ApiError> 
             .unwrap_or_default()
     };
     if !text("name").is_empty() {
-        return Ok(());
+        return;
     }
     let base = text("generateName");
+    // Without both it is refused with whatever else is wrong.
     if base.is_empty() {
-        let cause = StatusCause::required("metadata.name", "name or generateName is required");
-        return Err(ApiError::invalid(creation.resource, "", &[cause]));
+        return;
     }
     let name = creation.server.random.generate(base);
     metadata.insert("name".into(), name.into());
-    Ok(())
 }

@@ -6,6 +6,7 @@ use super::answer::{Answer, Success};
 use super::creation::{Created, Creation};
 use super::ownership;
 use crate::status::ApiError;
+use crate::strategy;
 use crate::verbs::call::Call;
 
 pub(super) fn create(call: &Call) -> Result<Answer, ApiError> {
@@ -28,7 +29,12 @@ pub(super) fn store_accounted(
     sent: Object,
     dry_run: bool,
 ) -> Result<Answer, ApiError> {
-    Ok(match Creation::of(call).store(sent, dry_run)? {
+    let warnings = strategy::warnings(&call.resource, &sent, None);
+    let created = Creation::of(call).store(sent, dry_run)?;
+    warnings
+        .into_iter()
+        .for_each(|text| call.warnings.add(text));
+    Ok(match created {
         Created::Stored(stored) => Answer::Object {
             stored,
             success: Success::Created,

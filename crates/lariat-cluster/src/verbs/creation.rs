@@ -7,6 +7,7 @@ use lariat_apimachinery::object::{Object, metadata_text};
 use lariat_core::ObjectKey;
 
 use super::{admit, form, ownership};
+use crate::access::User;
 use crate::server::Server;
 use crate::status::ApiError;
 use crate::store::{Draft, Refused, Stored, Write};
@@ -22,6 +23,8 @@ pub(crate) struct Creation<'a> {
     pub(crate) server: &'a Server,
     pub(crate) resource: &'a Resource,
     pub(crate) namespace: Option<&'a str>,
+    /// Who creates it, if that is a client.
+    pub(crate) user: Option<&'a User>,
 }
 
 /// What a creation made.
@@ -39,6 +42,7 @@ impl<'a> Creation<'a> {
             server: &call.server,
             resource: &call.resource,
             namespace: call.namespace(),
+            user: Some(&call.user),
         }
     }
 }
@@ -62,6 +66,7 @@ impl Creation<'_> {
     /// Creates an object whose fields have owners; generates its name if it has none.
     pub(super) fn store(&self, mut sent: Object, dry_run: bool) -> Result<Created, ApiError> {
         let generated = metadata_text(&sent, "name").is_empty();
+        let version = metadata_text(&sent, "resourceVersion").to_owned();
         let attempts = if generated { NAME_ATTEMPTS } else { 1 };
         for attempt in 1..=attempts {
             self.check_admission(metadata_text(&sent, "name"))?;
@@ -70,9 +75,14 @@ impl Creation<'_> {
             } else {
                 std::mem::take(&mut sent)
             };
-            let object = admit::create(self, candidate)?;
+            let object = admit::create(self, candidate, dry_run)?;
             let name = metadata_text(&object, "name");
             let key = self.resource.key(self.namespace, name);
+            // The storage refuses it, which a dry run does not get to.
+            if !dry_run && version.parse().is_ok_and(|version: u64| version != 0) {
+                let message = "resourceVersion should not be set on objects to be created";
+                return Err(ApiError::internal(message));
+            }
             if let Some(existing) = self.server.store.get(self.resource.table, &key) {
                 if attempt < attempts {
                     continue;

@@ -5,10 +5,10 @@ use lariat_apimachinery::object::Object;
 use serde_json::Value;
 
 use super::form::{self, Origin};
-use super::protobuf;
 use crate::status::ApiError;
 use crate::verbs::call::Call;
-use crate::wire::document::Document;
+use crate::wire::document::{Document, Duplicates};
+use crate::wire::protobuf;
 
 const JSON: &str = "application/json";
 const YAML: &str = "application/yaml";
@@ -37,17 +37,14 @@ impl Call {
             api_version: &api_version,
             custom: self.resource.rules.custom,
         })?;
-        form::normalize(self, &mut object, Origin::Body, duplicates)?;
+        form::normalize(self, &mut object, Origin::Body, &duplicates)?;
         Ok(object)
     }
 
-    /// Reads an object of any kind, and the paths of its duplicate members.
+    /// Reads an object of any kind, and its duplicate members.
     ///
     /// Its type is set.
-    pub(super) fn decode_as(
-        &self,
-        wanted: Expected<'_>,
-    ) -> Result<(Object, Vec<String>), ApiError> {
+    pub(super) fn decode_as(&self, wanted: Expected<'_>) -> Result<(Object, Duplicates), ApiError> {
         let document = self.document(wanted)?;
         let mut object = match document.value {
             Value::Object(object) => object,

@@ -17,6 +17,7 @@ use crate::verbs::call::Call;
 
 pub(super) fn delete(call: &Call) -> Result<Answer, ApiError> {
     let options = DeleteOptions::of(call)?;
+    warn(call, &options);
     strategy::check_delete(&call.resource, call.name())?;
     let key = call.resource.key(call.namespace(), call.name());
     loop {
@@ -34,6 +35,14 @@ pub(super) fn delete(call: &Call) -> Result<Answer, ApiError> {
     }
 }
 
+fn warn(call: &Call, options: &DeleteOptions) {
+    if options.deletion().propagation.is_none()
+        && let Some(warning) = strategy::deletion_warning(&call.resource)
+    {
+        call.warnings.add(warning);
+    }
+}
+
 /// Deletes what a collection request selects, and answers what there was.
 pub(super) async fn delete_collection(call: &Call) -> Result<Answer, ApiError> {
     let resource = &call.resource;
@@ -43,6 +52,7 @@ pub(super) async fn delete_collection(call: &Call) -> Result<Answer, ApiError> {
         return Err(ApiError::method_not_allowed());
     }
     let options = DeleteOptions::of(call)?;
+    warn(call, &options);
     let page = list::all(call).await?;
     for stored in &page.objects {
         strategy::check_delete(resource, stored.key().name())?;

@@ -86,16 +86,13 @@ impl DeleteOptions {
         let text = |name: &str| call.query.text(name);
         let flag = |name: &str| text(name).map(parse_flag).transpose();
         let grace = text("gracePeriodSeconds").map(parse_number).transpose()?;
-        let precondition = Preconditions {
-            uid: text("preconditions.uid").map(str::to_owned),
-            resource_version: text("preconditions.resourceVersion").map(str::to_owned),
-        };
         Ok(Self {
             kind: None,
             grace_period_seconds: grace,
             propagation_policy: text("propagationPolicy").map(str::to_owned),
             orphan_dependents: flag("orphanDependents")?,
-            preconditions: Some(precondition),
+            // No query has them.
+            preconditions: None,
             dry_run: text("dryRun").map(|value| vec![value.to_owned()]),
             ignore_store_read_error_with_cluster_breaking_potential: flag(
                 "ignoreStoreReadErrorWithClusterBreakingPotential",

@@ -3,12 +3,13 @@
 use lariat_apimachinery::cause::StatusCause;
 use lariat_apimachinery::kinds::Resource;
 use lariat_apimachinery::object::Object;
-use lariat_apimachinery::{defaults, schema};
+use lariat_apimachinery::{crd, defaults, schema};
 use serde_json::Value;
 
 use crate::status::ApiError;
 use crate::strategy;
 use crate::verbs::call::Call;
+use crate::wire::document::Duplicates;
 
 /// What becomes of members that the kind does not have, or that are there twice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,25 +49,25 @@ pub(super) fn normalize(
     call: &Call,
     object: &mut Object,
     origin: Origin,
-    duplicates: Vec<String>,
+    duplicates: &Duplicates,
 ) -> Result<(), ApiError> {
     let unknown = read(&call.resource, object).map_err(|reason| refuse(call, origin, &reason))?;
-    let quoted = |what: &str, paths: Vec<String>| {
-        let texts = paths
-            .into_iter()
-            .map(move |path| format!("{what} field {path:?}"));
-        texts.collect::<Vec<_>>()
-    };
-    let problems = [quoted("unknown", unknown), quoted("duplicate", duplicates)].concat();
+    let unknown = unknown
+        .into_iter()
+        .map(|path| format!("unknown field {path:?}"));
     match Validation::of(call) {
-        Validation::Strict if !problems.is_empty() => {
-            let reason = format!("strict decoding error: {}", problems.join(", "));
-            return Err(refuse(call, origin, &reason));
+        Validation::Strict => {
+            let mut problems = duplicates.errors();
+            problems.extend(unknown);
+            if !problems.is_empty() {
+                let reason = format!("strict decoding error: {}", problems.join(", "));
+                return Err(refuse(call, origin, &reason));
+            }
         }
-        Validation::Warn => problems
-            .into_iter()
+        Validation::Warn => unknown
+            .chain(duplicates.warnings())
             .for_each(|text| call.warnings.add(text)),
-        Validation::Strict | Validation::Ignore => {}
+        Validation::Ignore => {}
     }
     let repeated = strategy::deduplicate_owners(object);
     if !repeated.is_empty() {
@@ -83,18 +84,21 @@ pub(super) fn normalize(
 /// Decodes an object as its kind; returns the members the kind does not have.
 pub(super) fn read(resource: &Resource, object: &mut Object) -> Result<Vec<String>, String> {
     if resource.rules.custom {
+        strategy::fill_nulls(object);
         let unknown = strategy::conform(resource, object);
         object.values_mut().for_each(schema::write_whole_numbers);
         return Ok(unknown);
     }
     let unknown = schema::decode(resource.types().root(), object)?;
     // Their schemas hold values of any type, which Go reads and writes again, as it does no others.
-    if resource.kind == "CustomResourceDefinition"
-        && let Some(spec) = object.get_mut("spec")
-    {
-        schema::write_whole_numbers(spec);
+    if resource.kind == "CustomResourceDefinition" {
+        if let Some(spec) = object.get_mut("spec") {
+            schema::write_whole_numbers(spec);
+        }
+        crd::set_defaults(object);
     }
     defaults::fill(resource, object);
+    schema::fill_zeros(resource.types().root(), object);
     Ok(unknown)
 }
 

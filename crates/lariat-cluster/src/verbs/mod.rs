@@ -11,13 +11,12 @@ mod delete;
 mod delete_options;
 mod delete_rules;
 mod dispatch;
+mod escalation;
 mod fields;
 mod form;
 mod list;
 mod ownership;
 mod patch;
-#[cfg_attr(not(feature = "protobuf"), path = "protobuf_off.rs")]
-mod protobuf;
 mod read;
 mod reviews;
 mod subresources;

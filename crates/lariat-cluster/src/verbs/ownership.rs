@@ -7,7 +7,7 @@ use lariat_apimachinery::object::{Object, metadata_text};
 
 use crate::server::Server;
 use crate::status::ApiError;
-use crate::strategy::Part;
+use crate::strategy::{self, Part};
 use crate::verbs::call::Call;
 
 /// How long the name of a manager may be.
@@ -73,19 +73,24 @@ impl Writer {
 ///
 /// Source: the `GetResetFields` of the strategies.
 fn ignored(resource: &Resource, part: Part) -> Set {
-    match part {
-        Part::Main if resource.rules.status => Set::of(&["status"]),
-        Part::Main | Part::Finalize | Part::Ephemeral | Part::Resize | Part::Approval => {
-            Set::default()
-        }
-        Part::Status if resource.plural == "deployments" => Set::of(&["spec", "metadata.labels"]),
-        Part::Status if resource.plural == "pods" => Set::of(&[
+    Set::of(match (part, resource.plural.as_str()) {
+        (Part::Main, "certificatesigningrequests") => &["spec", "status"],
+        (Part::Main, _) if resource.rules.status => &["status"],
+        (Part::Main, _) => &[],
+        (Part::Ephemeral | Part::Resize, _) => &["metadata", "status"],
+        (Part::Finalize, _) => &["status"],
+        (Part::Approval, _) => &["spec", "status.certificate"],
+        (Part::Status, "certificatesigningrequests") => &["spec", "status.conditions"],
+        (Part::Status, "deployments") => &["spec", "metadata.labels"],
+        (Part::Status, "pods") => &[
             "spec",
             "metadata.deletionTimestamp",
             "metadata.ownerReferences",
-        ]),
-        Part::Status => Set::of(&["spec"]),
-    }
+        ],
+        (Part::Status, "customresourcedefinitions") => &["spec"],
+        (Part::Status, _) if strategy::keeps_metadata(resource) => &["spec", "metadata"],
+        (Part::Status, _) => &["spec"],
+    })
 }
 
 /// Checks the name of the manager a request gives.

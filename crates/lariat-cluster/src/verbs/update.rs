@@ -7,7 +7,7 @@ use lariat_apimachinery::object::{Object, metadata_mut, metadata_text};
 use lariat_core::ObjectKey;
 
 use super::answer::Answer;
-use super::{create, ownership};
+use super::{create, escalation, ownership};
 use crate::server::Server;
 use crate::status::ApiError;
 use crate::store::{Draft, Stored, Write};
@@ -24,11 +24,13 @@ pub(super) fn update(call: &Call) -> Result<Answer, ApiError> {
     let key = call.resource.key(call.namespace(), call.name());
     loop {
         let Some(current) = call.server.store.get(call.resource.table, &key) else {
-            let creates = call.resource.rules.put_creates && call.target.subresource.is_none();
-            if !creates {
+            let puts_create = call.resource.rules.put_creates;
+            if puts_create {
+                check_absence(call, &key, &sent)?;
+            }
+            if !puts_create || call.target.subresource.is_some() {
                 return Err(call.not_found());
             }
-            check_absence(call, &key, &sent)?;
             let mut new = sent.clone();
             metadata_mut(&mut new).remove("resourceVersion");
             match create::store_new(call, new, dry_run) {
@@ -124,10 +126,19 @@ pub(super) fn store_changed(
 ) -> Result<Option<Answer>, ApiError> {
     let part = call.part();
     if part == Part::Main {
-        strategy::allocate(&call.server, &call.resource, old, &mut sent)
-            .map_err(|cause| ApiError::invalid(&call.resource, call.name(), &[cause]))?;
+        strategy::admit_update(&call.server, &call.resource, old, &mut sent)?;
+        strategy::allocate(&call.server, &call.resource, old, &mut sent, dry_run)?;
     }
     let replacement = strategy::replacement(&call.resource, part, old, sent)?;
+    if let Replacement::Changed(object) = &replacement {
+        escalation::check(&call.server, &call.resource, &call.user, object)?;
+        if part == Part::Main {
+            let warnings = strategy::warnings(&call.resource, object, Some(old));
+            warnings
+                .into_iter()
+                .for_each(|text| call.warnings.add(text));
+        }
+    }
     if dry_run {
         let object = match &replacement {
             Replacement::Unchanged => old,

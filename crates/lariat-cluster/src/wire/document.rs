@@ -8,12 +8,45 @@ use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 use serde_saphyr::options::DuplicateKeyPolicy;
 
-/// A document, and the paths of members that were there more than once.
+/// A document, and the members that were there more than once.
 #[derive(Debug)]
 pub(crate) struct Document {
     pub(crate) value: Value,
-    /// Such as `data.a`. The last of them counts.
-    pub(crate) duplicates: Vec<String>,
+    pub(crate) duplicates: Duplicates,
+}
+
+/// The members that were in a document more than once; the last of each counts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Duplicates {
+    /// In JSON: their paths, such as `data.a`.
+    Paths(Vec<String>),
+    /// In YAML: the first of them, as Go's reader words it.
+    Line(String),
+}
+
+impl Duplicates {
+    pub(crate) fn none() -> Self {
+        Self::Paths(Vec::new())
+    }
+
+    /// Returns what a client is warned of.
+    pub(crate) fn warnings(&self) -> Vec<String> {
+        match self {
+            Self::Paths(paths) => paths
+                .iter()
+                .map(|path| format!("duplicate field {path:?}"))
+                .collect(),
+            Self::Line(line) => vec![line.clone()],
+        }
+    }
+
+    /// Returns what is wrong where nothing may be wrong.
+    pub(crate) fn errors(&self) -> Vec<String> {
+        match self {
+            Self::Paths(_) => self.warnings(),
+            Self::Line(line) => vec![format!("yaml: unmarshal errors:\n  {line}")],
+        }
+    }
 }
 
 impl Document {
@@ -32,28 +65,28 @@ impl Document {
         if is_deeper(&value, DEEPEST) {
             return Err("exceeded max depth".to_owned());
         }
+        let duplicates = Duplicates::Paths(duplicates);
         Ok(Self { value, duplicates })
     }
 
     /// Reads YAML, of which JSON is a part.
     pub(crate) fn yaml(bytes: &[u8]) -> Result<Self, String> {
         let begins_json = bytes.trim_ascii_start().starts_with(b"{");
-        if begins_json && let Ok(document) = Self::json(bytes) {
+        if begins_json
+            && let Ok(document) = Self::json(bytes)
+            && document.duplicates == Duplicates::none()
+        {
             return Ok(document);
         }
         let text = std::str::from_utf8(bytes).map_err(|error| error.to_string())?;
         let levels = nesting(text);
-        let value = if levels <= SHALLOW {
+        if levels <= SHALLOW {
             read_yaml(text)
         } else if levels <= OVERESTIMATE {
             with_stack(|| read_yaml(text))
         } else {
             Err("exceeded max depth".to_owned())
-        };
-        Ok(Self {
-            value: value?,
-            duplicates: Vec::new(),
-        })
+        }
     }
 }
 
@@ -82,14 +115,40 @@ pub(crate) fn with_stack<T>(work: impl FnOnce() -> T) -> T {
     stacker::grow(STACK, work)
 }
 
-fn read_yaml(text: &str) -> Result<Value, String> {
-    let mut options = serde_saphyr::Options::default();
-    options.duplicate_keys = DuplicateKeyPolicy::LastWins;
-    if let Some(budget) = &mut options.budget {
-        budget.max_depth = DEEPEST;
+fn read_yaml(text: &str) -> Result<Document, String> {
+    let read = |duplicate_keys| {
+        let mut options = serde_saphyr::Options::default();
+        options.duplicate_keys = duplicate_keys;
+        if let Some(budget) = &mut options.budget {
+            budget.max_depth = DEEPEST;
+        }
+        serde_saphyr::from_str_with_options::<Value>(text, options)
+    };
+    let strict = read(DuplicateKeyPolicy::Error);
+    let line = strict.as_ref().err().and_then(duplicate);
+    let value = if line.is_some() {
+        read(DuplicateKeyPolicy::LastWins)
+    } else {
+        strict
+    };
+    Ok(Document {
+        value: value.map_err(|error| first_line(&error.to_string()))?,
+        duplicates: line.map_or_else(Duplicates::none, Duplicates::Line),
+    })
+}
+
+/// Returns what Go says about a key that is in a map twice, if that is the error.
+fn duplicate(error: &serde_saphyr::Error) -> Option<String> {
+    match error.without_snippet() {
+        serde_saphyr::Error::DuplicateMappingKey { key, location } => {
+            let key = key.as_deref().unwrap_or_default();
+            Some(format!(
+                "line {}: key {key:?} already set in map",
+                location.line()
+            ))
+        }
+        _ => None,
     }
-    let value = serde_saphyr::from_str_with_options(text, options);
-    value.map_err(|error| first_line(&error.to_string()))
 }
 
 /// Estimates from above how deep YAML nests.
@@ -213,7 +272,8 @@ mod tests {
     #[test]
     fn members_that_are_there_twice_are_told_by_their_paths() {
         let document = Document::json(br#"{"data":{"a":1,"a":2},"l":[{"x":1,"x":1}]}"#).unwrap();
-        assert_eq!(document.duplicates, ["data.a", "l[0].x"]);
+        let paths = ["data.a".to_owned(), "l[0].x".to_owned()];
+        assert_eq!(document.duplicates, Duplicates::Paths(paths.into()));
         assert_eq!(document.value["data"]["a"], 2);
     }
 
@@ -227,6 +287,16 @@ mod tests {
             Document::yaml(b"{\"a\": 1}").unwrap().value,
             json!({"a": 1})
         );
+    }
+
+    #[test]
+    fn a_key_that_is_in_yaml_twice_is_found_by_its_line() {
+        for yaml in ["x: 1\na:\n  b: 1\n  b: 2\n", "{x: 1,\n\na: {b: 3,\n b: 2}}"] {
+            let document = Document::yaml(yaml.as_bytes()).unwrap();
+            assert_eq!(document.value, json!({"x": 1, "a": {"b": 2}}));
+            let line = "line 4: key \"b\" already set in map";
+            assert_eq!(document.duplicates, Duplicates::Line(line.to_owned()));
+        }
     }
 
     #[test]

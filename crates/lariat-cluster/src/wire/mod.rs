@@ -1,10 +1,13 @@
 //! What goes over the wire: paths, parameters, bodies and answers.
 
 pub(crate) mod body;
+pub(crate) mod delivery;
 pub(crate) mod document;
-mod gzip;
+pub(crate) mod gzip;
 mod list_options;
 pub(crate) mod negotiate;
+#[cfg_attr(not(feature = "protobuf"), path = "protobuf_off.rs")]
+pub(crate) mod protobuf;
 pub(crate) mod query;
 pub(crate) mod reply;
 pub(crate) mod route;

@@ -4,6 +4,7 @@
 
 use std::cmp::Reverse;
 
+use super::protobuf;
 use crate::status::ApiError;
 
 /// How much of an object is answered.
@@ -34,6 +35,44 @@ pub(crate) enum Encoding {
     #[default]
     Json,
     Yaml,
+    Protobuf,
+}
+
+/// The encodings there are for an answer, besides JSON and YAML.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Offers {
+    protobuf: bool,
+}
+
+impl Offers {
+    /// Returns the encodings of built-in kinds and what belongs to them, or of all else.
+    pub(crate) fn of(builtin: bool) -> Self {
+        Self {
+            protobuf: builtin && protobuf::IS_BUILT,
+        }
+    }
+
+    fn has(self, encoding: Encoding) -> bool {
+        encoding != Encoding::Protobuf || self.protobuf
+    }
+
+    /// Lists the media types of objects.
+    pub(crate) fn listed(self) -> &'static str {
+        if self.protobuf {
+            "application/json, application/yaml, application/vnd.kubernetes.protobuf"
+        } else {
+            "application/json, application/yaml"
+        }
+    }
+
+    /// Lists the media types of watches.
+    pub(crate) fn streams(self) -> &'static str {
+        if self.protobuf {
+            "application/json, application/vnd.kubernetes.protobuf"
+        } else {
+            "application/json"
+        }
+    }
 }
 
 /// What an answer about objects looks like.
@@ -61,8 +100,8 @@ impl Form {
     ///
     /// Without a header it is the whole object. A shape that does not suit the request is taken all the same, and
     /// refused later: a real server does not go on to the next alternative either.
-    pub(crate) fn negotiate(accept: &str) -> Result<Self, ApiError> {
-        let (encoding, (shape, meta)) = choose(accept, |conversion| {
+    pub(crate) fn negotiate(accept: &str, offers: Offers) -> Result<Self, ApiError> {
+        let (encoding, (shape, meta)) = choose(accept, offers, |encoding, conversion| {
             let Some((kind, group, version)) = conversion else {
                 return Some((Shape::Whole, MetaVersion::V1));
             };
@@ -72,7 +111,7 @@ impl Form {
                 _ => return None,
             };
             let shape = match kind {
-                "Table" => Shape::Table,
+                "Table" if encoding != Encoding::Protobuf => Shape::Table,
                 "PartialObjectMetadata" => Shape::Metadata,
                 "PartialObjectMetadataList" => Shape::MetadataList,
                 _ => return None,
@@ -88,21 +127,22 @@ impl Form {
 }
 
 impl Shape {
-    /// Refuses the shape of a list for single objects, and the other way round.
-    pub(crate) fn check(self, answers_list: bool) -> Result<(), ApiError> {
-        match (self, answers_list) {
-            (Self::Metadata, true) | (Self::MetadataList, false) => Err(ApiError::not_acceptable()),
-            _ => Ok(()),
-        }
+    /// Returns whether it is not the shape of a list for a single object, or the other way round.
+    pub(crate) fn suits(self, answers_list: bool) -> bool {
+        !matches!(
+            (self, answers_list),
+            (Self::Metadata, true) | (Self::MetadataList, false)
+        )
     }
 }
 
 /// Returns the best alternative that has a known encoding and that is served.
 ///
-/// `serves` is given what the answer is to be converted to. Of equal qualities the first alternative is taken.
+/// `serves` is given the encoding and what the answer is to be converted to. Of equal qualities the first alternative is taken.
 pub(crate) fn choose<T>(
     accept: &str,
-    serves: impl Fn(Option<Conversion<'_>>) -> Option<T>,
+    offers: Offers,
+    serves: impl Fn(Encoding, Option<Conversion<'_>>) -> Option<T>,
 ) -> Result<(Encoding, T), ApiError> {
     let accept = match accept.trim() {
         "" => "*/*",
@@ -113,8 +153,9 @@ pub(crate) fn choose<T>(
     alternatives.sort_by_key(|each| (Reverse(each.quality), each.wildcards));
     let chosen = alternatives
         .iter()
-        .find_map(|each| Some((each.encoding, serves(each.conversion())?)));
-    chosen.ok_or_else(ApiError::not_acceptable)
+        .filter(|each| offers.has(each.encoding))
+        .find_map(|each| Some((each.encoding, serves(each.encoding, each.conversion())?)));
+    chosen.ok_or_else(|| ApiError::not_acceptable(offers.listed()))
 }
 
 /// One alternative of an `Accept` header, of an encoding this server has.
@@ -134,6 +175,7 @@ impl<'a> Alternative<'a> {
         let (encoding, wildcards) = match parts.next()? {
             "application/json" => (Encoding::Json, 0),
             "application/yaml" => (Encoding::Yaml, 0),
+            "application/vnd.kubernetes.protobuf" => (Encoding::Protobuf, 0),
             "application/*" => (Encoding::Json, 1),
             "*/*" => (Encoding::Json, 2),
             _ => return None,
@@ -190,9 +232,11 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
+
     fn check(accept: &str, expected: Option<Shape>) {
-        let shape = Form::negotiate(accept).ok().map(|form| form.shape);
-        assert_eq!(shape, expected, "{accept}");
+        let form = Form::negotiate(accept, Offers::of(false));
+        assert_eq!(form.ok().map(|form| form.shape), expected, "{accept}");
     }
 
     #[test]
@@ -245,16 +289,33 @@ mod tests {
             ("application/yaml;q=0.1,*/*;q=0.5", Encoding::Json),
             ("*/*,application/yaml", Encoding::Yaml),
             ("text/html,*/*", Encoding::Json),
+            (PROTOBUF, Encoding::Protobuf),
+            (&format!("{PROTOBUF}, */*"), Encoding::Protobuf),
+            (&format!("application/json,{PROTOBUF}"), Encoding::Json),
+            (
+                &format!("{PROTOBUF};as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"),
+                Encoding::Protobuf,
+            ),
+            // There are no tables in protobuf.
+            (
+                &format!(
+                    "{PROTOBUF};as=Table;g=meta.k8s.io;v=v1,application/json;as=Table;g=meta.k8s.io;v=v1"
+                ),
+                Encoding::Json,
+            ),
         ] {
-            let form = Form::negotiate(accept).unwrap();
+            let offers = Offers { protobuf: true };
+            let form = Form::negotiate(accept, offers).unwrap();
             assert_eq!(form.encoding, expected, "{accept}");
         }
+        let custom = Form::negotiate(&format!("{PROTOBUF}, */*"), Offers::of(false));
+        assert_eq!(custom.unwrap().encoding, Encoding::Json);
     }
 
     proptest! {
         #[test]
         fn no_header_makes_it_panic(accept in ".{0,60}|[a-z*/;=,.0-9 ]{0,60}") {
-            drop(Form::negotiate(&accept));
+            drop(Form::negotiate(&accept, Offers::of(true)));
         }
     }
 }

@@ -1,10 +1,12 @@
 //! Responses.
 
 use bytes::Bytes;
-use http::header::{CONTENT_ENCODING, CONTENT_TYPE, ETAG, HeaderValue, RETRY_AFTER, VARY, WARNING};
+use http::header::{
+    CONTENT_ENCODING, CONTENT_TYPE, ETAG, HeaderName, HeaderValue, RETRY_AFTER, VARY, WARNING,
+};
 use http::{Response, StatusCode};
 
-use super::yaml;
+use super::{gzip, protobuf, yaml};
 use crate::status::ApiError;
 use crate::wire::body::ResponseBody;
 use crate::wire::negotiate::Encoding;
@@ -15,6 +17,9 @@ pub(crate) struct Reply(Response<ResponseBody>);
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const YAML: HeaderValue = HeaderValue::from_static("application/yaml");
+const PROTOBUF: HeaderValue = HeaderValue::from_static("application/vnd.kubernetes.protobuf");
+const PROTOBUF_STREAM: HeaderValue =
+    HeaderValue::from_static("application/vnd.kubernetes.protobuf;stream=watch");
 pub(crate) const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
 
 impl Reply {
@@ -45,6 +50,18 @@ impl Reply {
         Self::new(code, TEXT, ResponseBody::whole(text))
     }
 
+    /// Answers a document that is kept compressed; clients that do not accept that get it expanded.
+    pub(crate) fn compressed(content_type: HeaderValue, document: Bytes, accepts: bool) -> Self {
+        if !accepts {
+            let body = ResponseBody::whole(gzip::expand(&document));
+            return Self::new(StatusCode::OK, content_type, body);
+        }
+        let body = ResponseBody::whole(document);
+        let mut reply = Self::new(StatusCode::OK, content_type, body);
+        reply.note_compressed();
+        reply
+    }
+
     /// Answers nothing but a code.
     pub(crate) fn empty(code: StatusCode) -> Self {
         let mut response = Response::new(ResponseBody::whole(Bytes::new()));
@@ -62,9 +79,27 @@ impl Reply {
         self
     }
 
+    /// Sets a header; a value that cannot be one is left out.
+    pub(crate) fn header(mut self, name: HeaderName, value: &str) -> Self {
+        if let Ok(value) = HeaderValue::from_str(value) {
+            self.0.headers_mut().insert(name, value);
+        }
+        self
+    }
+
     /// Answers JSON that is not in one piece.
     pub(crate) fn pieces(body: ResponseBody) -> Self {
         Self::new(StatusCode::OK, JSON, body)
+    }
+
+    /// Answers a list in protobuf.
+    pub(crate) fn protobuf(list: Bytes) -> Self {
+        Self::new(StatusCode::OK, PROTOBUF, ResponseBody::whole(list))
+    }
+
+    /// Answers a watch in protobuf.
+    pub(crate) fn protobuf_stream(body: ResponseBody) -> Self {
+        Self::new(StatusCode::OK, PROTOBUF_STREAM, body)
     }
 
     /// Adds `Retry-After`, if the time is known.
@@ -91,7 +126,7 @@ impl Reply {
     /// Writes the answer in another encoding, unless it is a stream or no JSON at all.
     pub(crate) fn encoded(self, encoding: Encoding) -> Self {
         let is_json = self.0.headers().get(CONTENT_TYPE) == Some(&JSON);
-        if encoding == Encoding::Json || !is_json {
+        if encoding == Encoding::Json || !is_json || self.is_compressed() {
             return self;
         }
         let (parts, body) = self.0.into_parts();
@@ -99,26 +134,48 @@ impl Reply {
             Ok(bytes) => bytes,
             Err(body) => return Self(Response::from_parts(parts, body)),
         };
-        let body = match serde_json::from_slice(&bytes) {
-            Ok(document) => yaml::to_yaml(&document).into(),
-            Err(_) => bytes,
+        let (written, content_type) = match encoding {
+            Encoding::Protobuf => (protobuf::write(&bytes), PROTOBUF),
+            _ => {
+                let document = serde_json::from_slice(&bytes);
+                (
+                    document
+                        .ok()
+                        .map(|document| yaml::to_yaml(&document).into()),
+                    YAML,
+                )
+            }
         };
-        let mut response = Response::from_parts(parts, ResponseBody::whole(body));
-        response.headers_mut().insert(CONTENT_TYPE, YAML);
+        let Some(written) = written else {
+            return Self(Response::from_parts(parts, ResponseBody::whole(bytes)));
+        };
+        let mut response = Response::from_parts(parts, ResponseBody::whole(written));
+        response.headers_mut().insert(CONTENT_TYPE, content_type);
         Self(response)
     }
 
     /// Compresses a large answer.
     pub(crate) fn gzip(self) -> Self {
+        if self.is_compressed() {
+            return self;
+        }
         let (parts, body) = self.0.into_parts();
         let (body, compressed) = body.gzip();
-        let mut response = Response::from_parts(parts, body);
+        let mut reply = Self(Response::from_parts(parts, body));
         if compressed {
-            let headers = response.headers_mut();
-            headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
-            headers.append(VARY, HeaderValue::from_static("Accept-Encoding"));
+            reply.note_compressed();
         }
-        Self(response)
+        reply
+    }
+
+    fn is_compressed(&self) -> bool {
+        self.0.headers().contains_key(CONTENT_ENCODING)
+    }
+
+    fn note_compressed(&mut self) {
+        let headers = self.0.headers_mut();
+        headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+        headers.append(VARY, HeaderValue::from_static("Accept-Encoding"));
     }
 
     /// Answers with another body.

@@ -16,11 +16,10 @@ pub(crate) enum Route {
     Metrics,
     /// `/openapi/v3`
     OpenApiIndex,
-    /// `/openapi/v3/api/v1`, `/openapi/v3/apis/{group}/{version}`
-    OpenApi {
-        group: String,
-        version: String,
-    },
+    /// `/openapi/v3/…`: `api/v1`, `apis/{group}/{version}`, and others
+    OpenApi(String),
+    /// `/openapi/v2`
+    OpenApiV2,
     /// `/api`
     CoreVersions,
     /// `/apis`
@@ -70,14 +69,8 @@ impl Route {
             },
             ["metrics"] => Self::Metrics,
             ["openapi", "v3"] => Self::OpenApiIndex,
-            ["openapi", "v3", "api", version] => Self::OpenApi {
-                group: String::new(),
-                version: version.to_owned(),
-            },
-            ["openapi", "v3", "apis", group, version] => Self::OpenApi {
-                group: group.to_owned(),
-                version: version.to_owned(),
-            },
+            ["openapi", "v3", ref rest @ ..] => Self::OpenApi(rest.join("/")),
+            ["openapi", "v2"] => Self::OpenApiV2,
             [""] => Self::Root,
             ["api"] => Self::CoreVersions,
             ["apis"] => Self::Groups,
@@ -162,10 +155,7 @@ mod tests {
             r#"Health { endpoint: "readyz", check: "ping" }"#,
         );
         check("/openapi/v3", "OpenApiIndex");
-        check(
-            "/openapi/v3/apis/apps/v1",
-            r#"OpenApi { group: "apps", version: "v1" }"#,
-        );
+        check("/openapi/v3/apis/apps/v1", r#"OpenApi("apis/apps/v1")"#);
         check(
             "/api/v1/watch/namespaces/a/pods/b",
             "/v1 ns=a pods name=b sub=-",

@@ -117,7 +117,60 @@ async fn a_custom_kind_is_explained_by_its_schema() {
         bench.get("/openapi/v3/apis/none/v1").await.code,
         StatusCode::NOT_FOUND
     );
-    assert_eq!(bench.get("/openapi/v2").await.code, StatusCode::NOT_FOUND);
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_document_describes_all_kinds_as_long_as_they_are_served() {
+    let bench = Bench::new().await;
+    let before = bench.get("/openapi/v2").await;
+    let tag = before.headers["etag"].to_str().unwrap();
+    let known = [("if-none-match", tag)];
+    let again = bench.ask(Method::GET, "/openapi/v2", &known, "").await;
+    assert_eq!(again.code, StatusCode::NOT_MODIFIED);
+    let before = before.json();
+    assert_eq!(before["swagger"], "2.0");
+    let port = &before["definitions"]["io.k8s.api.core.v1.ContainerPort"]["properties"];
+    assert_eq!(port["protocol"]["enum"], json!(["SCTP", "TCP", "UDP"]));
+    let path = "/apis/apps/v1/namespaces/{namespace}/deployments/{name}/scale";
+    let scaled = &before["paths"][path]["get"]["x-kubernetes-group-version-kind"];
+    assert_eq!(scaled["group"], "autoscaling");
+
+    bench
+        .define(&definition("widgets", "Widget", "Cluster"))
+        .await;
+    let defined = bench.ask(Method::GET, "/openapi/v2", &known, "").await;
+    assert!(defined.json()["definitions"]["dev.demo.v1.Widget"].is_object());
+    let accept = [(
+        "accept",
+        "application/com.github.proto-openapi.spec.v2@v1.0+protobuf",
+    )];
+    let message = bench.ask(Method::GET, "/openapi/v2", &accept, "").await;
+    let content_type = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
+    assert_eq!(message.headers["content-type"], content_type);
+    let html = [("accept", "text/html")];
+    for path in ["/openapi/v2", "/openapi/v3/api/v1"] {
+        let refused = bench.ask(Method::GET, path, &html, "").await;
+        assert_eq!(refused.code, StatusCode::NOT_ACCEPTABLE, "{path}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_document_is_kept_under_its_digest() {
+    let bench = Bench::new().await;
+    let index = bench.get("/openapi/v3").await.json();
+    for path in ["api", "apis", "version", "apis/apps", "apis/apps/v1"] {
+        let url = index["paths"][path]["serverRelativeURL"].as_str().unwrap();
+        let found = bench.get(url).await;
+        assert_eq!(
+            found.headers["cache-control"], "public, immutable",
+            "{path}"
+        );
+        let paths = found.json()["paths"].clone();
+        assert!(paths[format!("/{path}/")]["get"].is_object(), "{path}");
+        let outdated = bench.get(&format!("/openapi/v3/{path}?hash=1")).await;
+        assert_eq!(outdated.code, StatusCode::MOVED_PERMANENTLY, "{path}");
+        assert_eq!(outdated.headers["location"], url);
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -6,11 +6,13 @@ mod abuse;
 mod access;
 mod actions;
 mod admin;
+mod admission;
 mod autoscaling;
 mod bindings;
 mod bodies;
 mod compression;
 mod customs;
+mod cut_off;
 #[cfg(feature = "sqlite")]
 mod definition_paths;
 mod deletion;
@@ -36,12 +38,14 @@ mod fuzz_objects;
 #[cfg(feature = "workloads")]
 mod fuzz_requests;
 mod garbage;
+mod history;
 mod informer;
 mod inspector;
 mod journal;
 mod kinds;
 mod metadata;
 mod namespaces;
+mod own_objects;
 mod pages;
 #[cfg(feature = "sqlite")]
 mod persistence;

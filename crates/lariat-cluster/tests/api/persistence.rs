@@ -48,6 +48,32 @@ pub(crate) async fn open(file: &Path) -> Bench {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_the_server_makes_is_there_once_after_a_restart() {
+    let directory = Directory::new("own-objects");
+    let bench = open(&directory.file()).await;
+    bench
+        .define(&definition("widgets", "Widget", "Namespaced"))
+        .await;
+    let class = "/apis/scheduling.k8s.io/v1/priorityclasses/system-node-critical";
+    bench.delete(class).await;
+    let services = "/apis/apiregistration.k8s.io/v1/apiservices";
+    let service = format!("{services}/v1.demo.dev");
+    while bench.get(&service).await.code != StatusCode::OK {
+        sleep(Duration::from_millis(1)).await;
+    }
+    let before = bench.get(services).await.json()["items"].clone();
+    bench.cluster.shutdown().await;
+    let bench = open(&directory.file()).await;
+    assert_eq!(bench.get(services).await.json()["items"], before);
+    assert_eq!(
+        bench.get(class).await.code,
+        StatusCode::OK,
+        "as on a real server"
+    );
+    bench.cluster.shutdown().await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn objects_kinds_and_watches_go_on_after_a_restart() {
     let directory = Directory::new("restart");
     let bench = open(&directory.file()).await;

@@ -59,3 +59,63 @@ async fn a_put_that_creates_means_no_certain_object() {
     let created = bench.put(leases, &with_version).await;
     assert_eq!(created.code, StatusCode::CREATED, "{}", created.text);
 }
+
+#[tokio::test(start_paused = true)]
+async fn what_a_service_asks_for_must_be_there_to_have() {
+    let bench = Bench::new().await;
+    let taken = bench
+        .post(SERVICES, &service("taken", "LoadBalancer"))
+        .await
+        .json();
+    let address = text(&taken, "/spec/clusterIP").to_owned();
+    let port = taken["spec"]["ports"][0]["nodePort"].clone();
+    let in_use = format!("failed to allocate IP {address}: provided IP is already allocated");
+    let outside = "The range of valid ports is 30000-32767";
+    let cases = [
+        (json!({"clusterIP": address}), in_use.as_str()),
+        (
+            json!({"clusterIP": "1.2.3.4"}),
+            "The range of valid IPs is 10.96.0.0/12",
+        ),
+        (
+            json!({"clusterIPs": ["10.96.0.9"]}),
+            "must be empty when `clusterIP` is not specified",
+        ),
+        (
+            json!({"ipFamilyPolicy": "RequireDualStack"}),
+            "not configured for dual-stack services",
+        ),
+        (
+            json!({"ipFamilies": ["IPv6"]}),
+            "spec.ipFamilies[0]: Invalid value: \"IPv6\": not configured",
+        ),
+        (
+            json!({"ipFamilies": ["IPv4", "IPv6"]}),
+            "when multiple IP families are specified",
+        ),
+        (
+            json!({"type": "NodePort", "ports": [{"port": 80, "nodePort": 80}]}),
+            outside,
+        ),
+        (
+            json!({"type": "NodePort", "ports": [{"port": 80, "nodePort": port}]}),
+            "already allocated",
+        ),
+    ];
+    for (mut spec, expected) in cases {
+        if spec.get("ports").is_none() {
+            spec["ports"] = json!([{"port": 80}]);
+        }
+        let asking = json!({"metadata": {"name": "asking"}, "spec": spec});
+        let status = bench.post(SERVICES, &asking).await.fails(422, "Invalid");
+        let message = text(&status, "/message");
+        assert!(message.contains(expected), "{asking}: {message}");
+    }
+    let policy = json!({"type": "LoadBalancer", "ports": [{"port": 80}],
+        "externalTrafficPolicy": "Local", "healthCheckNodePort": port});
+    let asking = json!({"metadata": {"name": "asking"}, "spec": policy});
+    bench
+        .post(SERVICES, &asking)
+        .await
+        .fails(500, "InternalError");
+}

@@ -116,10 +116,10 @@ async fn the_record_of_commits_has_every_state_in_order() {
     let all = commits.take();
     let shown: Vec<String> = all.iter().map(shown).collect();
     let changes = [
-        "stored default/a 505",
-        "stored default/a 506",
-        "removed default/a 507",
-        "reset 506",
+        format!("stored default/a {}", revision + 1),
+        format!("stored default/a {}", revision + 2),
+        format!("removed default/a {}", revision + 3),
+        format!("reset {}", revision + 2),
     ];
     assert_eq!(shown[..4], changes);
     assert_eq!(all.len(), 4 + backup.objects());

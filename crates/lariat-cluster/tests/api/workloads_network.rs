@@ -13,7 +13,8 @@ use crate::workloads::bench;
 const PODS: &str = "/api/v1/namespaces/default/pods";
 const SERVICES: &str = "/api/v1/namespaces/default/services";
 const ENDPOINTS: &str = "/api/v1/namespaces/default/endpoints/web";
-const SLICES: &str = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices";
+/// The slices of the Service `web`; that of the server itself is there too.
+const SLICES: &str = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices?labelSelector=kubernetes.io/service-name=web";
 const CLAIMS: &str = "/api/v1/namespaces/default/persistentvolumeclaims";
 const VOLUMES: &str = "/api/v1/persistentvolumes";
 const STATEFUL_SETS: &str = "/apis/apps/v1/namespaces/default/statefulsets";

@@ -19,10 +19,7 @@ pub(super) fn merge(
 ) -> Outcome<Vec<Value>> {
     let strategy = typed.patch(name);
     if !strategy.merge {
-        return match taken(Value::Array(patch))? {
-            Some(Value::Array(items)) => Ok(items),
-            _ => Ok(Vec::new()),
-        };
+        return Ok(patch.into_iter().filter_map(taken).collect());
     }
     let item = typed.member(name).unwrap_or(typed.any()).item();
     let are_maps = original.iter().chain(&patch).any(Value::is_object);
@@ -56,7 +53,7 @@ pub(super) fn merge(
                 *old = merge_map(item, std::mem::take(old), new.clone())?;
             }
             _ => {
-                if let Some(taken) = taken(value.clone())? {
+                if let Some(taken) = taken(value.clone()) {
                     places.entry(id.to_string()).or_insert(merged.len());
                     merged.push(taken);
                 }
@@ -164,10 +161,7 @@ pub(super) fn set_orders(
         let merged = match (before.clone(), new) {
             (None, None) => continue,
             (Some(before), None) => before,
-            (None, Some(new)) => match taken(Value::Array(new))? {
-                Some(Value::Array(items)) => items,
-                _ => Vec::new(),
-            },
+            (None, Some(new)) => new.into_iter().filter_map(taken).collect(),
             (Some(before), Some(new)) => merge(typed, &name, before, new)?,
         };
         let before = before.unwrap_or_default();

@@ -1,5 +1,7 @@
 //! Merges maps: directives, retained keys, and what is added where nothing was.
 
+use std::collections::HashSet;
+
 use serde_json::Value;
 
 use super::lists;
@@ -66,7 +68,7 @@ pub(super) fn merge_map(
             (Some(Value::Array(old)), Value::Array(new)) => {
                 Value::Array(lists::merge(typed, &name, old, new)?)
             }
-            (_, value) => match taken(value)? {
+            (_, value) => match taken(value) {
                 Some(value) => value,
                 None => continue,
             },
@@ -88,7 +90,8 @@ fn retain_keys(original: &mut Object, patch: &mut Object) -> Outcome<()> {
     let Value::Array(keys) = keys else {
         return malformed(format!("{RETAIN_KEYS} must be a list"));
     };
-    let is_kept = |name: &String| keys.iter().any(|key| key.as_str() == Some(name));
+    let keys: HashSet<&str> = keys.iter().filter_map(Value::as_str).collect();
+    let is_kept = |name: &String| keys.contains(name.as_str());
     let is_directive = |name: &String| name.starts_with('$');
     if let Some(name) = patch
         .keys()
@@ -100,47 +103,27 @@ fn retain_keys(original: &mut Object, patch: &mut Object) -> Outcome<()> {
     Ok(())
 }
 
-/// Returns what a patch adds to an absent value: itself without directives and nulls.
-pub(super) fn taken(value: Value) -> Outcome<Option<Value>> {
-    Ok(Some(match value {
-        Value::Object(mut object) => {
-            if let Some(directive) = object.remove(DIRECTIVE) {
-                match directive.as_str() {
-                    Some("delete") => return Ok(None),
-                    Some("replace" | "merge") => {}
-                    _ => return malformed(format!("unknown patch type {directive}")),
-                }
-            }
-            let mut kept = Object::new();
-            for (name, value) in object {
-                if value.is_null()
-                    || name == RETAIN_KEYS
+/// Returns what a patch adds to an absent value: itself without nulls, and without what has a directive.
+pub(super) fn taken(value: Value) -> Option<Value> {
+    Some(match value {
+        // Whatever a directive says, there is nothing that it is about.
+        Value::Object(object) if object.contains_key(DIRECTIVE) => return None,
+        Value::Object(object) => {
+            let is_kept = |name: &str, value: &Value| {
+                let is_directive = name == RETAIN_KEYS
                     || name.starts_with(DELETE_FROM)
-                    || name.starts_with(SET_ORDER)
-                {
-                    continue;
-                }
-                if let Some(value) = taken(value)? {
-                    kept.insert(name, value);
-                }
-            }
-            Value::Object(kept)
+                    || name.starts_with(SET_ORDER);
+                !value.is_null() && !is_directive
+            };
+            let members = object
+                .into_iter()
+                .filter(|(name, value)| is_kept(name, value));
+            let kept = members.filter_map(|(name, value)| Some((name, taken(value)?)));
+            Value::Object(kept.collect())
         }
-        Value::Array(items) => {
-            let mut kept = Vec::with_capacity(items.len());
-            for item in items {
-                // An item that only says "replace" is about the list.
-                let says_only_replace = item
-                    .as_object()
-                    .is_some_and(|o| o.len() == 1 && o.contains_key(DIRECTIVE));
-                if !says_only_replace {
-                    kept.extend(taken(item)?);
-                }
-            }
-            Value::Array(kept)
-        }
+        Value::Array(items) => items.into_iter().filter_map(taken).collect(),
         scalar => scalar,
-    }))
+    })
 }
 
 fn without_nulls(object: Object) -> Object {

@@ -89,6 +89,14 @@ fn retained_keys_drop_the_others() {
 }
 
 #[test]
+fn many_keys_are_retained_in_one_pass() {
+    let names: Vec<String> = (0..50_000).map(|number| format!("m{number}")).collect();
+    let members: Value = names.iter().map(|name| (name.clone(), json!(1))).collect();
+    let patch = json!({"$retainKeys": names});
+    check(members.clone(), patch, Ok(members));
+}
+
+#[test]
 fn an_item_without_its_key_cannot_be_merged() {
     check(
         json!({"containers": containers(&["a"])}),

@@ -219,7 +219,14 @@ fn member<'a>(operand: Kind<'a>, name: &str) -> Result<Kind<'a>, String> {
         return Ok(Kind::Unknown);
     };
     let properties = &node.shape.properties;
-    let found = properties.iter().find(|(each, _)| escape(each) == name);
+    // What is escaped has two underscores in a row; other names are those of their properties.
+    let found = if name.contains("__") {
+        let mut all = properties.iter();
+        all.find(|(each, _)| escape(each) == name)
+    } else {
+        let found = properties.get_key_value(name);
+        found.filter(|(each, _)| escape(each) == name)
+    };
     if let Some((_, property)) = found {
         let is_metadata = root && name == "metadata";
         return Ok(if is_metadata {

@@ -1,6 +1,7 @@
 //! Which path does what.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use http::{Method, StatusCode};
 use serde_json::json;
@@ -83,6 +84,7 @@ fn status(server: &Server) -> Reply {
         "resourceVersion": server.store.revision().to_string(),
         "objects": objects,
         "watches": server.store.watches(),
+        "cutOff": server.cut_off.load(Ordering::Relaxed),
         "faults": server.faults.each().len(),
         "requests": server.journal.select().count(),
     });

@@ -54,6 +54,7 @@ fn form(request: &Request) -> Value {
         "query": request.query,
         "client": request.user_agent,
         "code": request.code.map(|code| code.as_u16()),
+        "cutOff": request.cut_off,
         "faults": request.faults.len(),
     })
 }

@@ -3,13 +3,13 @@
 use bytes::Bytes;
 use http::header::HeaderValue;
 use lariat_apimachinery::kinds::{Catalog, Resource};
-use serde_json::{Value, json};
+use serde::Serialize;
 
 use super::documents::{sorted, verbs};
 use super::order::{groups as group_names, versions};
 use super::subresources::subresources;
 use crate::status::ApiError;
-use crate::wire::negotiate::{Conversion, choose};
+use crate::wire::negotiate::{Conversion, Encoding, Offers, choose};
 
 /// The version of the document a client asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,16 +20,19 @@ pub(crate) enum Aggregated {
 
 impl Aggregated {
     /// Returns the version a client prefers; `None` for the legacy documents.
-    pub(crate) fn negotiate(accept: &str) -> Result<Option<Self>, ApiError> {
-        let serves = |conversion: Option<Conversion<'_>>| match conversion {
+    ///
+    /// The documents for all groups are only in JSON.
+    pub(crate) fn negotiate(accept: &str, offers: Offers) -> Result<Option<Self>, ApiError> {
+        let serves = |encoding, conversion: Option<Conversion<'_>>| match conversion {
             None => Some(None),
+            Some(_) if encoding == Encoding::Protobuf => None,
             Some(("APIGroupDiscoveryList", "apidiscovery.k8s.io", "v2")) => Some(Some(Self::V2)),
             Some(("APIGroupDiscoveryList", "apidiscovery.k8s.io", "v2beta1")) => {
                 Some(Some(Self::V2beta1))
             }
             Some(_) => None,
         };
-        Ok(choose(accept, serves)?.1)
+        Ok(choose(accept, offers, serves)?.1)
     }
 
     fn version(self) -> &'static str {
@@ -53,80 +56,134 @@ impl Aggregated {
 /// Writes the document of the core group, or of all others.
 pub(crate) fn aggregated(catalog: &Catalog, form: Aggregated, core: bool) -> Bytes {
     let groups = if core { vec![""] } else { group_names(catalog) };
-    let items: Vec<Value> = groups
-        .into_iter()
-        .map(|group| group_json(catalog, group))
-        .collect();
-    let document = json!({
-        "kind": "APIGroupDiscoveryList", "metadata": {}, "items": items,
-        "apiVersion": format!("apidiscovery.k8s.io/{}", form.version()),
-    });
-    format!("{document}\n").into()
-}
-
-fn group_json(catalog: &Catalog, group: &str) -> Value {
-    let versions: Vec<Value> = versions(catalog, group)
-        .into_iter()
-        .map(|version| {
-            let resources: Vec<Value> = sorted(catalog, group, version)
-                .into_iter()
-                .map(resource_json)
-                .collect();
-            json!({"version": version, "resources": resources, "freshness": "Current"})
-        })
-        .collect();
-    let mut metadata = json!({"creationTimestamp": null});
-    if !group.is_empty() {
-        metadata["name"] = group.into();
-    }
-    json!({"metadata": metadata, "versions": versions})
-}
-
-fn resource_json(resource: &Resource) -> Value {
-    let scope = if resource.namespaced {
-        "Namespaced"
-    } else {
-        "Cluster"
+    let document = GroupList {
+        kind: "APIGroupDiscoveryList",
+        api_version: format!("apidiscovery.k8s.io/{}", form.version()),
+        metadata: Metadata { name: None },
+        items: groups
+            .into_iter()
+            .map(|group| group_of(catalog, group))
+            .collect(),
     };
-    let mut document = json!({
-        "resource": resource.plural, "responseKind": kind_json(resource, &resource.kind),
-        "scope": scope, "singularResource": resource.singular, "verbs": verbs(resource),
-    });
-    if !resource.short_names.is_empty() {
-        document["shortNames"] = resource.short_names.clone().into();
-    }
-    if !resource.categories.is_empty() {
-        document["categories"] = resource.categories.clone().into();
-    }
-    let subresources: Vec<Value> = subresources(resource)
-        .into_iter()
-        .map(|subresource| {
-            let kind = subresource.kind.unwrap_or(&resource.kind);
-            let kind = match subresource.group_version {
-                Some((group, version)) => {
-                    json!({"group": group, "version": version, "kind": kind})
-                }
-                None => kind_json(resource, kind),
-            };
-            json!({
-                "subresource": subresource.name, "responseKind": kind,
-                "verbs": subresource.verbs,
-            })
-        })
-        .collect();
-    if !subresources.is_empty() {
-        document["subresources"] = subresources.into();
-    }
-    document
+    let text = serde_json::to_string(&document).unwrap_or_default();
+    (text + "\n").into()
 }
 
-/// Writes a kind of the resource's own version.
-///
-/// Built-in groups leave its group and version empty.
-fn kind_json(resource: &Resource, kind: &str) -> Value {
-    if resource.rules.custom {
-        json!({"group": resource.group, "version": resource.version, "kind": kind})
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct GroupList<'a> {
+    kind: &'static str,
+    api_version: String,
+    metadata: Metadata<'a>,
+    items: Vec<Group<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct Metadata<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<&'a str>,
+}
+
+#[derive(Debug, Serialize)]
+struct Group<'a> {
+    metadata: Metadata<'a>,
+    versions: Vec<Version<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct Version<'a> {
+    version: &'a str,
+    resources: Vec<ResourceDiscovery<'a>>,
+    freshness: &'static str,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ResourceDiscovery<'a> {
+    resource: &'a str,
+    response_kind: Kind<'a>,
+    scope: &'static str,
+    singular_resource: &'a str,
+    verbs: Vec<&'static str>,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    short_names: &'a [String],
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    categories: &'a [String],
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    subresources: Vec<Part<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Part<'a> {
+    subresource: &'static str,
+    response_kind: Kind<'a>,
+    verbs: &'static [&'static str],
+}
+
+#[derive(Debug, Serialize)]
+struct Kind<'a> {
+    group: &'a str,
+    version: &'a str,
+    kind: &'a str,
+}
+
+fn group_of<'a>(catalog: &'a Catalog, group: &'a str) -> Group<'a> {
+    let versions = versions(catalog, group).into_iter().map(|version| Version {
+        version,
+        resources: sorted(catalog, group, version)
+            .into_iter()
+            .map(discovered)
+            .collect(),
+        freshness: "Current",
+    });
+    Group {
+        metadata: Metadata {
+            name: Some(group).filter(|group| !group.is_empty()),
+        },
+        versions: versions.collect(),
+    }
+}
+
+fn discovered(resource: &Resource) -> ResourceDiscovery<'_> {
+    let parts = subresources(resource).into_iter().map(|part| Part {
+        subresource: part.name,
+        response_kind: match part.group_version {
+            Some((group, version)) => Kind {
+                group,
+                version,
+                kind: part.kind.unwrap_or(&resource.kind),
+            },
+            None => kind_of(resource, part.kind.unwrap_or(&resource.kind)),
+        },
+        verbs: part.verbs,
+    });
+    ResourceDiscovery {
+        resource: &resource.plural,
+        response_kind: kind_of(resource, &resource.kind),
+        scope: if resource.namespaced {
+            "Namespaced"
+        } else {
+            "Cluster"
+        },
+        singular_resource: &resource.singular,
+        verbs: verbs(resource),
+        short_names: &resource.short_names,
+        categories: &resource.categories,
+        subresources: parts.collect(),
+    }
+}
+
+/// Names a kind of the resource's own version, which built-in groups leave empty.
+fn kind_of<'a>(resource: &'a Resource, kind: &'a str) -> Kind<'a> {
+    let (group, version) = if resource.rules.custom {
+        (resource.group.as_str(), resource.version.as_str())
     } else {
-        json!({"group": "", "version": "", "kind": kind})
+        ("", "")
+    };
+    Kind {
+        group,
+        version,
+        kind,
     }
 }

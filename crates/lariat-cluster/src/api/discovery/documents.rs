@@ -2,12 +2,14 @@
 
 use http::StatusCode;
 use lariat_apimachinery::kinds::{Catalog, Resource};
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::json;
 
 use crate::status::ApiError;
 use crate::wire::reply::Reply;
 
 use super::order::{groups as group_names, versions};
+use super::shapes::{ApiResource, Group, GroupList, GroupVersion, ResourceList};
 use super::subresources::subresources;
 
 const COLLECTION_VERBS: [&str; 8] = [
@@ -21,8 +23,9 @@ const COLLECTION_VERBS: [&str; 8] = [
     "watch",
 ];
 
-fn reply(document: &Value) -> Reply {
-    Reply::json(StatusCode::OK, document.to_string())
+fn reply(document: &impl Serialize) -> Reply {
+    let text = serde_json::to_string(document).unwrap_or_default();
+    Reply::json(StatusCode::OK, text)
 }
 
 pub(crate) fn version() -> Reply {
@@ -43,43 +46,51 @@ pub(crate) fn core_versions() -> Reply {
 }
 
 pub(crate) fn groups(catalog: &Catalog) -> Reply {
-    let groups: Vec<Value> = group_names(catalog)
-        .into_iter()
-        .map(|group| group_json(catalog, group))
-        .collect();
-    reply(&json!({"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}))
+    let groups = group_names(catalog).into_iter();
+    reply(&GroupList {
+        kind: "APIGroupList",
+        api_version: "v1",
+        groups: groups.map(|group| group_of(catalog, group)).collect(),
+    })
 }
 
 pub(crate) fn group(catalog: &Catalog, group: &str) -> Result<Reply, ApiError> {
     if group.is_empty() || !catalog.has_group(group) {
         return Err(ApiError::page_not_found());
     }
-    let mut document = group_json(catalog, group);
-    document["kind"] = "APIGroup".into();
-    document["apiVersion"] = "v1".into();
-    Ok(reply(&document))
+    Ok(reply(&Group {
+        kind: Some("APIGroup"),
+        api_version: Some("v1"),
+        ..group_of(catalog, group)
+    }))
 }
 
-fn group_json(catalog: &Catalog, group: &str) -> Value {
-    let versions: Vec<Value> = versions(catalog, group)
-        .into_iter()
-        .map(|version| json!({"groupVersion": format!("{group}/{version}"), "version": version}))
-        .collect();
-    json!({"name": group, "versions": versions, "preferredVersion": versions[0]})
+fn group_of(catalog: &Catalog, group: &str) -> Group {
+    let version = |version: &str| GroupVersion {
+        group_version: format!("{group}/{version}"),
+        version: version.to_owned(),
+    };
+    let versions = versions(catalog, group);
+    Group {
+        kind: None,
+        api_version: None,
+        name: group.to_owned(),
+        preferred_version: versions.first().map(|first| version(first)),
+        versions: versions.into_iter().map(version).collect(),
+    }
 }
 
 pub(crate) fn resources(catalog: &Catalog, group: &str, version: &str) -> Result<Reply, ApiError> {
     if !catalog.has_version(group, version) {
         return Err(unserved(catalog, group));
     }
-    let resources: Vec<Value> = sorted(catalog, group, version)
-        .into_iter()
-        .flat_map(resource_json)
-        .collect();
-    Ok(reply(&json!({
-        "kind": "APIResourceList", "apiVersion": "v1",
-        "groupVersion": group_version(group, version), "resources": resources,
-    })))
+    let resources = sorted(catalog, group, version).into_iter();
+    Ok(reply(&ResourceList {
+        kind: "APIResourceList",
+        api_version: (!group.is_empty()).then_some("v1"),
+        group_version: group_version(group, version),
+        resources: resources.flat_map(with_parts).collect(),
+    }))
 }
 
 /// Returns the resources of a version in the order of their names.
@@ -118,6 +129,9 @@ pub(super) fn verbs(resource: &Resource) -> Vec<&'static str> {
     if resource.rules.review {
         return vec!["create"];
     }
+    if resource.rules.read_only {
+        return vec!["get", "list"];
+    }
     let mut verbs = COLLECTION_VERBS.to_vec();
     if resource.group.is_empty() && resource.plural == "namespaces" {
         verbs.retain(|verb| *verb != "deletecollection");
@@ -125,28 +139,9 @@ pub(super) fn verbs(resource: &Resource) -> Vec<&'static str> {
     verbs
 }
 
-fn resource_json(resource: &Resource) -> Vec<Value> {
-    let mut document = json!({
-        "name": resource.plural, "singularName": resource.singular,
-        "namespaced": resource.namespaced, "kind": resource.kind, "verbs": verbs(resource),
-    });
-    if !resource.short_names.is_empty() {
-        document["shortNames"] = resource.short_names.clone().into();
-    }
-    if !resource.categories.is_empty() {
-        document["categories"] = resource.categories.clone().into();
-    }
-    let subresources = subresources(resource).into_iter().map(|subresource| {
-        let mut document = json!({
-            "name": format!("{}/{}", resource.plural, subresource.name), "singularName": "",
-            "namespaced": resource.namespaced, "verbs": subresource.verbs,
-        });
-        document["kind"] = subresource.kind.unwrap_or(&resource.kind).into();
-        if let Some((group, version)) = subresource.group_version {
-            document["group"] = group.into();
-            document["version"] = version.into();
-        }
-        document
-    });
-    std::iter::once(document).chain(subresources).collect()
+fn with_parts(resource: &Resource) -> Vec<ApiResource<'_>> {
+    let parts = subresources(resource).into_iter();
+    std::iter::once(ApiResource::of(resource, verbs(resource)))
+        .chain(parts.map(|part| ApiResource::part(resource, part)))
+        .collect()
 }

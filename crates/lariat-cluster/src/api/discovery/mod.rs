@@ -3,7 +3,9 @@
 mod aggregated;
 mod documents;
 mod order;
+mod shapes;
 mod subresources;
 
 pub(crate) use aggregated::{Aggregated, aggregated};
 pub(crate) use documents::{core_versions, group, groups, resources, unserved, version};
+pub(super) use subresources::{Subresource, subresources};

@@ -5,35 +5,13 @@
 
 use lariat_apimachinery::kinds::Catalog;
 
-/// The built-in groups, the foremost first; all others follow by name.
-const GROUPS: [&str; 20] = [
-    "apiregistration.k8s.io",
-    "apps",
-    "events.k8s.io",
-    "authentication.k8s.io",
-    "authorization.k8s.io",
-    "autoscaling",
-    "batch",
-    "certificates.k8s.io",
-    "networking.k8s.io",
-    "policy",
-    "rbac.authorization.k8s.io",
-    "storage.k8s.io",
-    "admissionregistration.k8s.io",
-    "apiextensions.k8s.io",
-    "scheduling.k8s.io",
-    "coordination.k8s.io",
-    "node.k8s.io",
-    "discovery.k8s.io",
-    "flowcontrol.apiserver.k8s.io",
-    "resource.k8s.io",
-];
+use crate::bootstrap::groups_by_priority;
 
-/// Returns the groups, without the core group.
+/// Returns the groups, without the core group: the built-in ones, then all others by name.
 pub(crate) fn groups(catalog: &Catalog) -> Vec<&str> {
     let mut groups = catalog.groups();
-    let rank = |group: &str| GROUPS.iter().position(|each| *each == group);
-    groups.sort_by_key(|group| (rank(group).unwrap_or(GROUPS.len()), *group));
+    let rank = |group: &str| groups_by_priority().position(|each| each == group);
+    groups.sort_by_key(|group| (rank(group).unwrap_or(usize::MAX), *group));
     groups
 }
 

@@ -4,13 +4,13 @@ use lariat_apimachinery::kinds::Resource;
 
 /// A subresource as discovery lists it.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Subresource {
-    pub(super) name: &'static str,
+pub(in crate::api) struct Subresource {
+    pub(in crate::api) name: &'static str,
     /// The kind, if it is not that of the resource.
-    pub(super) kind: Option<&'static str>,
+    pub(in crate::api) kind: Option<&'static str>,
     /// Where that kind is, if not in the version of the resource.
-    pub(super) group_version: Option<(&'static str, &'static str)>,
-    pub(super) verbs: &'static [&'static str],
+    pub(in crate::api) group_version: Option<(&'static str, &'static str)>,
+    pub(in crate::api) verbs: &'static [&'static str],
 }
 
 const WRITES: &[&str] = &["get", "patch", "update"];
@@ -59,7 +59,7 @@ const TOKEN: Subresource = Subresource {
 };
 
 /// Returns the subresources of a resource, in the order of their names.
-pub(super) fn subresources(resource: &Resource) -> Vec<Subresource> {
+pub(in crate::api) fn subresources(resource: &Resource) -> Vec<Subresource> {
     let mut all = match (&*resource.group, &*resource.plural) {
         _ if resource.rules.custom => match resource.rules.scale {
             Some(_) => vec![SCALE],

@@ -1,60 +1,115 @@
-//! The index and the documents.
+//! Version 3: the index and the documents.
 
-use lariat_apimachinery::kinds::{Catalog, Written};
-use lariat_apimachinery::schema::describe;
-use serde_json::{Map, json};
+use std::sync::OnceLock;
 
-use super::{custom, operations};
-use crate::api::etag::digest;
+use bytes::Bytes;
+use lariat_apimachinery::kinds::Catalog;
+use serde_json::{Map, Value, json};
+
+use super::parts::{SchemasOf, paths_of};
+use super::{digest, fixed, paths};
+use crate::wire::gzip;
 
 /// Writes the index.
 pub(crate) fn index(catalog: &Catalog) -> String {
-    let mut paths = Map::new();
-    let groups = std::iter::once("").chain(catalog.groups());
-    for (group, version) in groups.flat_map(|group| {
+    let versions = groups(catalog).flat_map(|group| {
         let versions = catalog.versions(group).into_iter();
-        versions.map(move |version| (group, version))
-    }) {
-        let path = match group {
+        versions.map(move |version| match group {
             "" => format!("api/{version}"),
             group => format!("apis/{group}/{version}"),
-        };
-        let hash = document(catalog, group, version).map(|document| document.digest.as_str());
-        let url = format!("/openapi/v3/{path}?hash={}", hash.unwrap_or_default());
-        paths.insert(path, json!({"serverRelativeURL": url}));
-    }
-    format!("{}\n", json!({"paths": paths}))
-}
-
-/// Returns the document of a version, if it is served.
-pub(crate) fn document<'a>(
-    catalog: &'a Catalog,
-    group: &str,
-    version: &str,
-) -> Option<&'a Written> {
-    let written = catalog.document(group, version)?;
-    Some(written.get_or_init(|| {
-        let text = write(catalog, group, version);
-        Written {
-            digest: digest(text.as_bytes()),
-            text: text.into(),
-        }
-    }))
-}
-
-fn write(catalog: &Catalog, group: &str, version: &str) -> String {
-    let (mut paths, mut schemas) = (Map::new(), Map::new());
-    for resource in catalog.resources(group, version) {
-        operations::describe(resource, &mut paths);
-        if resource.rules.custom {
-            custom::describe(resource, &mut schemas);
-        } else if schemas.is_empty() {
-            schemas = describe::version(&resource.api_version());
-        }
-    }
-    let document = json!({
-        "openapi": "3.0.0", "info": {"title": "Kubernetes", "version": "v1.36.0"},
-        "paths": paths, "components": {"schemas": schemas},
+        })
     });
-    format!("{document}\n")
+    let groups = fixed::groups(catalog).map(|group| format!("apis/{group}"));
+    let fixed = ["api", "apis", "version"].map(str::to_owned).into_iter();
+    let paths: Map<String, Value> = fixed
+        .chain(groups)
+        .chain(versions)
+        .filter_map(|path| {
+            let url = url(&path, &digest_of(catalog, &path)?);
+            Some((path, json!({"serverRelativeURL": url})))
+        })
+        .collect();
+    json!({"paths": paths}).to_string()
+}
+
+/// Returns the URL that the index has for a document.
+pub(super) fn url(path: &str, digest: &str) -> String {
+    format!("/openapi/v3/{path}?hash={digest}")
+}
+
+fn groups(catalog: &Catalog) -> impl Iterator<Item = &str> {
+    std::iter::once("").chain(catalog.groups())
+}
+
+/// Returns the digest of the document at a path below `/openapi/v3/`, if there is one.
+pub(super) fn digest_of(catalog: &Catalog, path: &str) -> Option<String> {
+    let Some((group, version)) = version_of(path) else {
+        return fixed::has(catalog, path).then(|| digest::of_path(path));
+    };
+    let written = catalog.document(group, version)?;
+    let resources = || catalog.resources(group, version);
+    let digest = written
+        .digest
+        .get_or_init(|| digest::of_resources(resources()));
+    Some(digest.clone())
+}
+
+/// Returns the document at a path below `/openapi/v3/`, compressed, if there is one.
+pub(super) fn document(catalog: &Catalog, path: &str) -> Option<Bytes> {
+    Some(match version_of(path) {
+        Some((group, version)) => {
+            let slot = &catalog.document(group, version)?.json;
+            once(slot, || write(catalog, group, version))
+        }
+        None => gzip::compress(fixed::document(path).to_string().as_bytes()),
+    })
+}
+
+/// Compresses a document at the first request for it.
+pub(super) fn once(slot: &OnceLock<Bytes>, write: impl FnOnce() -> Value) -> Bytes {
+    slot.get_or_init(|| gzip::compress(write().to_string().as_bytes()))
+        .clone()
+}
+
+/// Splits the path of a document about a version into group and version.
+fn version_of(path: &str) -> Option<(&str, &str)> {
+    match path.split('/').collect::<Vec<_>>()[..] {
+        ["api", version] => Some(("", version)),
+        ["apis", group, version] => Some((group, version)),
+        _ => None,
+    }
+}
+
+fn write(catalog: &Catalog, group: &str, version: &str) -> Value {
+    let (mut paths, mut schemas) = (Map::new(), SchemasOf::default());
+    let mut info = info();
+    for resource in catalog.resources(group, version) {
+        if resource.rules.custom {
+            info = json!({"title": "Kubernetes CRD Swagger", "version": "v0.1.0"});
+        }
+        for path in paths_of(resource, true) {
+            paths.insert(path.path.clone(), paths::describe(&path));
+        }
+        schemas.add(resource);
+    }
+    frame(&info, paths, schemas.finish())
+}
+
+/// Puts paths and schemas into a document.
+pub(super) fn frame(info: &Value, paths: Map<String, Value>, schemas: Map<String, Value>) -> Value {
+    let token = json!({
+        "type": "apiKey", "description": "Bearer Token authentication",
+        "name": "authorization", "in": "header",
+    });
+    let mut document = json!({
+        "openapi": "3.0.0", "info": info,
+        "components": {"securitySchemes": {"BearerToken": token}},
+    });
+    document["paths"] = paths.into();
+    document["components"]["schemas"] = schemas.into();
+    document
+}
+
+pub(super) fn info() -> Value {
+    json!({"title": "Kubernetes", "version": "1.36"})
 }

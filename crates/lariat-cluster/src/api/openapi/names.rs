@@ -1,4 +1,4 @@
-//! The names of kinds and schemas.
+//! The names of kinds, schemas and operations.
 
 use lariat_apimachinery::kinds::Resource;
 use lariat_apimachinery::schema::describe;
@@ -21,4 +21,26 @@ pub(super) fn schema_name(resource: &Resource, kind: &str) -> String {
     let mut parts: Vec<&str> = resource.group.split('.').rev().collect();
     parts.extend([resource.version.as_str(), kind]);
     parts.join(".")
+}
+
+/// Returns the name of the schema of a type that all groups have.
+pub(super) fn shared_name(kind: &str) -> String {
+    format!("io.k8s.apimachinery.pkg.apis.meta.v1.{kind}")
+}
+
+/// Joins the words of a name as the ids of operations have them: `stable.example.com` is `StableExampleCom`.
+pub(super) fn camel_case(name: &str, first: bool) -> String {
+    let mut joined = String::with_capacity(name.len());
+    let mut capital = first;
+    for c in name.chars() {
+        match c {
+            _ if !c.is_ascii_alphanumeric() && c != '_' => capital = true,
+            _ if capital => {
+                joined.push(c.to_ascii_uppercase());
+                capital = false;
+            }
+            _ => joined.push(c),
+        }
+    }
+    joined
 }

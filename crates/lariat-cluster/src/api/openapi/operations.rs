@@ -1,122 +1,362 @@
-//! The paths of a resource, and what can be done at each.
+//! What can be done at the paths of a resource.
+//!
+//! Source of the names and texts: `k8s.io/apiserver/pkg/endpoints/installer.go`.
 
 use lariat_apimachinery::kinds::Resource;
-use serde_json::{Map, Value, json};
+use lariat_apimachinery::schema::describe;
+use serde_json::{Value, json};
 
-use super::names::{kind_json, schema_name};
+use super::names::{camel_case, kind_json, schema_name, shared_name};
+use crate::api::discovery::Subresource;
 
-/// Adds the paths of a resource.
-pub(super) fn describe(resource: &Resource, paths: &mut Map<String, Value>) {
-    let version = match resource.group.as_str() {
+/// A path, and what can be done there.
+#[derive(Debug)]
+pub(super) struct Path {
+    pub(super) path: String,
+    pub(super) operations: Vec<Operation>,
+}
+
+/// What a method does at a path.
+#[derive(Debug)]
+pub(super) struct Operation {
+    /// In lower case.
+    pub(super) method: &'static str,
+    /// The action, and the kind it is about; discovery has none.
+    pub(super) about: Option<(&'static str, Value)>,
+    pub(super) id: String,
+    pub(super) tag: String,
+    pub(super) description: String,
+    pub(super) sends: Sends,
+    /// The name of the schema of the answer.
+    pub(super) answers: String,
+    pub(super) parameters: Vec<&'static str>,
+}
+
+/// What the body of a request is.
+#[derive(Debug)]
+pub(super) enum Sends {
+    Nothing,
+    /// A body of the schema with this name.
+    Body(String),
+    /// The same, but it may be left out.
+    Optional(String),
+    /// A patch; strategic merge patches are for built-in kinds.
+    Patch {
+        strategic: bool,
+    },
+}
+
+const WRITE: [&str; 3] = ["dryRun", "fieldManager", "fieldValidation"];
+const DELETE: [&str; 4] = [
+    "dryRun",
+    "gracePeriodSeconds",
+    "orphanDependents",
+    "propagationPolicy",
+];
+const LIST: [&str; 8] = [
+    "continue",
+    "fieldSelector",
+    "labelSelector",
+    "limit",
+    "resourceVersion",
+    "resourceVersionMatch",
+    "sendInitialEvents",
+    "timeoutSeconds",
+];
+const WATCH: [&str; 2] = ["allowWatchBookmarks", "watch"];
+
+/// Returns the types of parameters in the query; all others are texts.
+pub(super) fn type_of(parameter: &str) -> &'static str {
+    match parameter {
+        "gracePeriodSeconds" | "limit" | "timeoutSeconds" => "integer",
+        "allowWatchBookmarks" | "force" | "orphanDependents" | "sendInitialEvents" | "watch" => {
+            "boolean"
+        }
+        _ => "string",
+    }
+}
+
+/// Returns all parameters an operation may have in the query.
+pub(super) fn parameters() -> impl Iterator<Item = &'static str> {
+    let all = [&WRITE[..], &["force"], &DELETE[1..], &LIST, &WATCH].into_iter();
+    all.flatten().copied()
+}
+
+/// Returns the paths of a resource; those that say `watch` are there on request, and never of custom kinds.
+pub(super) fn paths(
+    resource: &Resource,
+    subresources: &[Subresource],
+    with_watches: bool,
+) -> Vec<Path> {
+    let (root, plural) = (root(resource), &resource.plural);
+    let within = if_set(resource.namespaced, "namespaces/{namespace}/");
+    let collection = format!("{root}/{within}{plural}");
+    let item = format!("{collection}/{{name}}");
+    let make = Maker {
+        resource,
+        everywhere: false,
+    };
+    let everywhere = Maker {
+        everywhere: true,
+        ..make
+    };
+    if resource.rules.review {
+        return vec![Path::new(collection, vec![make.create()])];
+    }
+    let mut paths = vec![
+        Path::new(collection, make.of_collection()),
+        Path::new(item.clone(), make.of_item()),
+    ];
+    if resource.namespaced {
+        paths.push(Path::new(
+            format!("{root}/{plural}"),
+            vec![everywhere.list()],
+        ));
+    }
+    paths.extend(subresources.iter().filter_map(|part| {
+        let operations = make.of_part(part)?;
+        Some(Path::new(format!("{item}/{}", part.name), operations))
+    }));
+    if with_watches && !resource.rules.custom {
+        let watched = format!("{root}/watch/{within}{plural}");
+        paths.push(Path::new(
+            format!("{watched}/{{name}}"),
+            vec![make.watch(false)],
+        ));
+        paths.push(Path::new(watched, vec![make.watch(true)]));
+        if resource.namespaced {
+            let watched = format!("{root}/watch/{plural}");
+            paths.push(Path::new(watched, vec![everywhere.watch(true)]));
+        }
+    }
+    paths
+}
+
+/// Returns the path of a version, without a slash at its end.
+fn root(resource: &Resource) -> String {
+    match resource.group.as_str() {
         "" => format!("/api/{}", resource.version),
         group => format!("/apis/{group}/{}", resource.version),
-    };
-    let plural = &resource.plural;
-    let collection = if resource.namespaced {
-        format!("{version}/namespaces/{{namespace}}/{plural}")
-    } else {
-        format!("{version}/{plural}")
-    };
-    let item = format!("{collection}/{{name}}");
-    if resource.rules.review {
-        paths.insert(collection.clone(), path(resource, &collection, &["post"]));
-        return;
-    }
-    let collected: &[&str] = &["get", "post", "delete"];
-    let single: &[&str] = &["get", "put", "patch", "delete"];
-    paths.insert(collection.clone(), path(resource, &collection, collected));
-    if resource.namespaced {
-        let everywhere = format!("{version}/{plural}");
-        paths.insert(everywhere.clone(), path(resource, &everywhere, &["get"]));
-    }
-    paths.insert(item.clone(), path(resource, &item, single));
-    if resource.rules.status {
-        let status = format!("{item}/status");
-        let part: &[&str] = &["get", "put", "patch"];
-        paths.insert(status.clone(), path(resource, &status, part));
     }
 }
 
-/// Describes what some methods do at a path.
-fn path(resource: &Resource, path: &str, methods: &[&str]) -> Value {
-    let named = path.contains("{name}");
-    let mut document: Map<String, Value> = methods
-        .iter()
-        .map(|method| ((*method).to_owned(), operation(resource, method, named)))
-        .collect();
-    let parameters: Vec<Value> = ["name", "namespace"]
-        .into_iter()
-        .filter(|name| path.contains(&format!("{{{name}}}")))
-        .map(|name| {
-            json!({
-                "name": name, "in": "path", "required": true,
-                "schema": {"type": "string", "uniqueItems": true},
-            })
-        })
-        .collect();
-    if !parameters.is_empty() {
-        document.insert("parameters".into(), parameters.into());
+impl Path {
+    pub(super) fn new(path: String, operations: Vec<Operation>) -> Self {
+        Self { path, operations }
     }
-    document.into()
 }
 
-fn operation(resource: &Resource, method: &str, named: bool) -> Value {
-    let action = match (method, named) {
-        ("get", false) => "list",
-        ("delete", false) => "deletecollection",
-        _ => method,
-    };
-    let kind = match action {
-        "list" | "deletecollection" => &resource.list_kind,
-        _ => &resource.kind,
-    };
-    let mut operation = json!({
-        "x-kubernetes-action": action,
-        "x-kubernetes-group-version-kind": kind_json(resource),
-        "responses": {"200": {"description": "OK"}, "401": {"description": "Unauthorized"}},
-    });
-    let schema = json!({
-        "$ref": format!("#/components/schemas/{}", schema_name(resource, kind)),
-    });
-    operation["responses"]["200"]["content"] = json!({"application/json": {"schema": schema}});
-    match method {
-        "post" | "put" => {
-            operation["requestBody"] = json!({"content": {"application/json": {"schema": schema}}});
+/// Makes the operations of a resource.
+#[derive(Debug, Clone, Copy)]
+struct Maker<'a> {
+    resource: &'a Resource,
+    /// The path spans all namespaces.
+    everywhere: bool,
+}
+
+impl Maker<'_> {
+    fn of_collection(self) -> Vec<Operation> {
+        let mut operations = vec![self.list(), self.create()];
+        // A real server has no such operation for them.
+        if self.resource.plural != "namespaces" || !self.resource.group.is_empty() {
+            operations.push(self.delete_collection());
         }
-        "patch" => operation["requestBody"] = json!({"content": patches(resource)}),
-        _ => {}
+        operations
     }
-    if matches!(method, "post" | "put" | "patch") {
-        operation["parameters"] = write_parameters(method).into();
+
+    fn of_item(self) -> Vec<Operation> {
+        let answers = self.schema();
+        ["get", "put", "patch"]
+            .map(|method| self.basic(method, None, answers.clone()))
+            .into_iter()
+            .chain([self.delete()])
+            .collect()
     }
-    operation
+
+    /// Returns the operations of a subresource, unless it is a stream.
+    fn of_part(self, part: &Subresource) -> Option<Vec<Operation>> {
+        let is_stream = part.kind.is_some_and(|kind| kind.ends_with("Options"));
+        if is_stream || part.name == "log" {
+            return None;
+        }
+        let (group, version) = part
+            .group_version
+            .unwrap_or((&self.resource.group, &self.resource.version));
+        let answers = match part.kind {
+            Some(kind) => describe::name(&api_version(group, version), kind)?,
+            None => self.schema(),
+        };
+        let kind = part.kind.unwrap_or(&self.resource.kind);
+        let methods = [("create", "post"), ("get", "get"), ("update", "put")];
+        let methods = methods.into_iter().chain([("patch", "patch")]);
+        let of_part = methods.filter(|(verb, _)| part.verbs.contains(verb));
+        let about = json!({"group": group, "version": version, "kind": kind});
+        Some(
+            of_part
+                .map(|(_, method)| {
+                    let mut operation = self.basic(method, Some(part.name), answers.clone());
+                    operation.about = Some((method, about.clone()));
+                    operation
+                })
+                .collect(),
+        )
+    }
+
+    fn schema(self) -> String {
+        schema_name(self.resource, &self.resource.kind)
+    }
+
+    fn create(self) -> Operation {
+        self.basic("post", None, self.schema())
+    }
+
+    /// Makes an operation that reads or writes an object, or a part of it.
+    fn basic(self, method: &'static str, part: Option<&str>, answers: String) -> Operation {
+        let kind = &self.resource.kind;
+        let of = part.map(|part| format!(" {part} of")).unwrap_or_default();
+        let (verb, text) = match method {
+            "post" => ("create", format!("create{of}{}{kind}", article(kind))),
+            "put" => ("replace", format!("replace{of} the specified {kind}")),
+            "patch" => (
+                "patch",
+                format!("partially update{of} the specified {kind}"),
+            ),
+            _ => ("read", format!("read{of} the specified {kind}")),
+        };
+        let mut operation = self.operation((method, method), verb, "", text);
+        if let Some(part) = part {
+            operation.id += &camel_case(part, true);
+        }
+        let strategic = !self.resource.rules.custom;
+        (operation.sends, operation.parameters) = match method {
+            "post" | "put" => (Sends::Body(answers.clone()), WRITE.to_vec()),
+            "patch" => {
+                let parameters = [&WRITE[..], &["force"]].concat();
+                (Sends::Patch { strategic }, parameters)
+            }
+            _ => (Sends::Nothing, Vec::new()),
+        };
+        Operation {
+            answers,
+            ..operation
+        }
+    }
+
+    fn list(self) -> Operation {
+        let text = format!("list or watch objects of kind {}", self.resource.kind);
+        let operation = self.operation(("get", "list"), "list", "", text);
+        Operation {
+            answers: schema_name(self.resource, &self.resource.list_kind),
+            parameters: [&LIST[..], &WATCH].concat(),
+            ..operation
+        }
+    }
+
+    fn delete(self) -> Operation {
+        let (resource, kind) = (self.resource, &self.resource.kind);
+        let text = format!("delete{}{kind}", article(kind));
+        let operation = self.operation(("delete", "delete"), "delete", "", text);
+        Operation {
+            answers: if resource.rules.delete_answers_object {
+                self.schema()
+            } else {
+                shared_name("Status")
+            },
+            sends: Sends::Optional(shared_name("DeleteOptions")),
+            parameters: DELETE.to_vec(),
+            ..operation
+        }
+    }
+
+    fn delete_collection(self) -> Operation {
+        let text = format!("delete collection of {}", self.resource.kind);
+        let about = ("delete", "deletecollection");
+        let operation = self.operation(about, "delete", "Collection", text);
+        Operation {
+            answers: shared_name("Status"),
+            sends: Sends::Optional(shared_name("DeleteOptions")),
+            parameters: [&LIST[..], &DELETE].concat(),
+            ..operation
+        }
+    }
+
+    /// Makes an operation of a path that says `watch`.
+    fn watch(self, of_list: bool) -> Operation {
+        let kind = &self.resource.kind;
+        let instead = "deprecated: use the 'watch' parameter with a list operation instead";
+        let (action, text) = if of_list {
+            let text = format!("watch individual changes to a list of {kind}. {instead}.");
+            ("watchlist", text)
+        } else {
+            let one = "filtered to a single item with the 'fieldSelector' parameter";
+            let text = format!("watch changes to an object of kind {kind}. {instead}, {one}.");
+            ("watch", text)
+        };
+        let operation = self.operation(("get", action), "watch", "", text);
+        Operation {
+            answers: shared_name("WatchEvent"),
+            parameters: [&LIST[..], &WATCH].concat(),
+            ..operation
+        }
+    }
+
+    /// Begins an operation with its method and action, and with the parts of its id.
+    fn operation(
+        self,
+        (method, action): (&'static str, &'static str),
+        verb: &str,
+        many: &str,
+        description: String,
+    ) -> Operation {
+        let resource = self.resource;
+        let group = match resource.group.as_str() {
+            "" => "core",
+            group => group.trim_end_matches(".k8s.io"),
+        };
+        let names = |first| camel_case(group, first);
+        let scope = if_set(resource.namespaced && !self.everywhere, "Namespaced");
+        let version = &resource.version;
+        Operation {
+            method,
+            about: Some((action, kind_json(resource))),
+            id: [
+                verb,
+                &names(true),
+                &camel_case(version, true),
+                many,
+                scope,
+                &resource.kind,
+                if_set(action == "watchlist", "List"),
+                if_set(self.everywhere, "ForAllNamespaces"),
+            ]
+            .concat(),
+            tag: format!("{}_{version}", names(false)),
+            description,
+            sends: Sends::Nothing,
+            answers: String::new(),
+            parameters: Vec::new(),
+        }
+    }
 }
 
-/// Describes the patches that objects take.
-fn patches(resource: &Resource) -> Value {
-    let schema = json!({"schema": {"type": "object"}});
-    let mut patches = json!({
-        "application/apply-patch+yaml": schema, "application/json-patch+json": schema,
-        "application/merge-patch+json": schema,
-    });
-    if !resource.rules.custom {
-        patches["application/strategic-merge-patch+json"] = schema;
+fn api_version(group: &str, version: &str) -> String {
+    match group {
+        "" => version.to_owned(),
+        group => format!("{group}/{version}"),
     }
-    patches
 }
 
-fn write_parameters(method: &str) -> Vec<Value> {
-    let mut names = vec!["dryRun", "fieldManager", "fieldValidation"];
-    if method == "patch" {
-        names.push("force");
+/// Returns the article of a kind, between spaces; plurals have none.
+fn article(kind: &str) -> &'static str {
+    if kind.ends_with('s') && !kind.ends_with("ss") {
+        " "
+    } else if kind.starts_with(['A', 'E', 'I', 'O', 'U']) {
+        " an "
+    } else {
+        " a "
     }
-    names
-        .into_iter()
-        .map(|name| {
-            let kind = if name == "force" { "boolean" } else { "string" };
-            json!({
-                "name": name, "in": "query", "schema": {"type": kind, "uniqueItems": true},
-            })
-        })
-        .collect()
+}
+
+fn if_set(is_set: bool, text: &'static str) -> &'static str {
+    if is_set { text } else { "" }
 }

@@ -3,13 +3,18 @@
 use bytes::Bytes;
 
 use super::renderer::Renderer;
+use crate::status::ApiError;
 use crate::store::Stored;
 use crate::strategy::view;
 use crate::verbs::ListPage;
 use crate::wire::negotiate::Shape;
+use crate::wire::protobuf;
+use crate::wire::reply::Reply;
 
 /// Lists are written in pieces of about this many bytes.
 const PIECE: usize = 64 * 1024;
+
+const END: &[u8] = b"]}\n";
 
 /// Writes a list piece by piece.
 pub(super) fn pieces(renderer: Renderer, page: ListPage) -> impl Iterator<Item = Bytes> + use<> {
@@ -28,10 +33,27 @@ pub(super) fn pieces(renderer: Renderer, page: ListPage) -> impl Iterator<Item =
             items.write(&mut piece, &stored);
         }
         if objects.peek().is_none() {
-            piece.extend_from_slice(b"]}\n");
+            piece.extend_from_slice(END);
         }
         Some(Bytes::from(piece))
     })
+}
+
+/// Writes a list in protobuf, whose length comes first, in one piece.
+pub(super) fn protobuf(renderer: Renderer, page: ListPage) -> Reply {
+    let items = Items::new(renderer);
+    let mut list = items.opening(&page);
+    list.extend_from_slice(END);
+    let objects = page.objects.iter().map(|stored| {
+        let mut item = vec![b'['];
+        items.write(&mut item, stored);
+        // What is stored is an object, and so is its metadata with a type.
+        serde_json::from_slice(&item[1..]).unwrap_or_default()
+    });
+    match protobuf::write_list(&list, objects) {
+        Some(list) => Reply::protobuf(list),
+        None => ApiError::internal("the kind of the list is not known in protobuf").into(),
+    }
 }
 
 /// Writes the items of a list, and what stands around them.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use futures::{StreamExt, stream};
 use http::StatusCode;
 use lariat_apimachinery::kinds::Resource;
+use lariat_apimachinery::schema;
 use serde_json::{Value, json};
 
 use super::watch::Lines;
@@ -13,7 +14,8 @@ use crate::printers::{Include, Table};
 use crate::status::{self, ApiError};
 use crate::verbs::{Answer, Call, Success, Watcher};
 use crate::wire::body::ResponseBody;
-use crate::wire::negotiate::{Encoding, Form, Shape};
+use crate::wire::negotiate::{Encoding, Form, Offers, Shape};
+use crate::wire::protobuf;
 use crate::wire::reply::Reply;
 use crate::wire::verb::Verb;
 
@@ -21,11 +23,13 @@ use crate::wire::verb::Verb;
 ///
 /// Source of the media types: `negotiateOutputMediaTypeStream` in `k8s.io/apiserver/pkg/endpoints/handlers`.
 pub(in crate::api) fn check(form: Form, call: &Call, verb: Verb) -> Result<(), ApiError> {
-    form.shape
-        .check(matches!(verb, Verb::List | Verb::DeleteCollection))?;
-    if verb == Verb::Watch && form.encoding != Encoding::Json {
-        let streams = "application/json, application/vnd.kubernetes.protobuf";
-        return Err(ApiError::not_acceptable_for(streams));
+    let offers = Offers::of(!call.resource.rules.custom);
+    let answers_list = matches!(verb, Verb::List | Verb::DeleteCollection);
+    if !form.shape.suits(answers_list) {
+        return Err(ApiError::not_acceptable(offers.listed()));
+    }
+    if verb == Verb::Watch && form.encoding == Encoding::Yaml {
+        return Err(ApiError::not_acceptable(offers.streams()));
     }
     if form.shape == Shape::Table {
         Include::of(&call.query)?;
@@ -33,7 +37,7 @@ pub(in crate::api) fn check(form: Form, call: &Call, verb: Verb) -> Result<(), A
     Ok(())
 }
 
-/// Writes the answers of one call as JSON, in the shape its client asked for.
+/// Writes the answers of one call in the shape its client asked for.
 #[derive(Debug)]
 pub(in crate::api) struct Renderer {
     pub(super) resource: Arc<Resource>,
@@ -66,6 +70,7 @@ impl Renderer {
             Answer::Object { stored, success } => object::reply(&self, code(success), &stored),
             Answer::DryRunCreation(object) => object::dry_run_creation(&self, object),
             Answer::Document { document, success } => {
+                let document = schema::as_go_writes(document);
                 Reply::json(code(success), Value::Object(document).to_string())
             }
             Answer::Deleted(stored) => {
@@ -77,14 +82,24 @@ impl Renderer {
                     "status": "Success", "code": 201});
                 Reply::json(StatusCode::CREATED, status.to_string())
             }
-            Answer::List(page) => Reply::pieces(ResponseBody::pieces(list::pieces(self, page))),
-            Answer::Watch(watcher) => {
-                let mut lines = Lines::new(self);
-                let events = stream::unfold(watcher, Watcher::next);
-                let pieces = events.map(move |event| event.map(|event| lines.line(&event)));
-                Reply::pieces(ResponseBody::stream(pieces))
+            Answer::List(page) if self.form.encoding == Encoding::Protobuf => {
+                list::protobuf(self, page)
             }
+            Answer::List(page) => Reply::pieces(ResponseBody::pieces(list::pieces(self, page))),
+            Answer::Watch(watcher) => self.watch(watcher),
         }
+    }
+
+    fn watch(self, watcher: Box<Watcher>) -> Reply {
+        let is_protobuf = self.form.encoding == Encoding::Protobuf;
+        let mut lines = Lines::new(self);
+        let events = stream::unfold(watcher, Watcher::next);
+        let pieces = events.map(move |event| event.map(|event| lines.line(&event)));
+        if is_protobuf {
+            let frames = pieces.map(|line| line.map(|line| protobuf::write_event(&line)));
+            return Reply::protobuf_stream(ResponseBody::stream(frames));
+        }
+        Reply::pieces(ResponseBody::stream(pieces))
     }
 
     /// Returns the type of an object of which only the metadata is shown, in JSON.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use std::{fmt, io};
 
-use tokio::net::TcpStream;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
@@ -131,10 +131,10 @@ fn invalid(reason: &dyn fmt::Display) -> io::Error {
 }
 
 impl Acceptor {
-    pub(crate) async fn accept(
-        &self,
-        stream: TcpStream,
-    ) -> io::Result<Either<TcpStream, TlsStream<TcpStream>>> {
+    pub(crate) async fn accept<S>(&self, stream: S) -> io::Result<Either<S, TlsStream<S>>>
+    where
+        S: AsyncRead + AsyncWrite + Unpin,
+    {
         let Some(tls) = &self.tls else {
             return Ok(Either::Left(stream));
         };

@@ -1,5 +1,6 @@
 //! The look at one object: whether it is garbage, and whether it may go.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use lariat_apimachinery::kinds::{Catalog, Resource};
@@ -174,11 +175,12 @@ impl Look<'_> {
         current: &Arc<Stored>,
         uids: &[&str],
     ) -> Written {
+        let uids: HashSet<&str> = uids.iter().copied().collect();
         self.writer()
             .update(resource, Part::Main, current, |object| {
                 references_mut(object).retain(|reference| {
                     let uid = reference["uid"].as_str().unwrap_or_default();
-                    !uids.contains(&uid)
+                    !uids.contains(uid)
                 });
             })
     }

@@ -1,6 +1,6 @@
 //! The garbage collector, as a controller.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use lariat_apimachinery::kinds::{Catalog, TableId};
@@ -60,8 +60,12 @@ impl Collector {
 
     /// Enqueues the owners that a dependent no longer refers to, or blocks.
     fn enqueue_released(&mut self, plane: &Plane, old: &[OwnerReference], new: &[OwnerReference]) {
+        let mut by_uid = HashMap::new();
+        for reference in new {
+            by_uid.entry(&*reference.uid).or_insert(reference);
+        }
         for reference in old {
-            let now = new.iter().find(|each| each.uid == reference.uid);
+            let now = by_uid.get(&*reference.uid);
             let is_released = now.is_none_or(|now| reference.blocks() && !now.blocks());
             if is_released && let Some(owner) = plane.graph.node(&reference.uid) {
                 self.enqueue(plane, owner);

@@ -1,7 +1,7 @@
 //! Claims for volumes: those of StatefulSets, and the volumes that all of them get.
 //!
 //! Source: `k8s.io/kubernetes/pkg/controller/volume/persistentvolume`, with one provisioner for all
-//! storage classes. It binds no volumes that users create, and does not protect volumes in use from deletion.
+//! storage classes. It binds no volumes that users create.
 
 use serde_json::{Value, json};
 
@@ -12,7 +12,7 @@ use crate::control::write::Written;
 const PROVISIONED_BY: &str = "pv.kubernetes.io/provisioned-by";
 const BIND_COMPLETED: &str = "pv.kubernetes.io/bind-completed";
 const BOUND: &str = "pv.kubernetes.io/bound-by-controller";
-const PROVISIONER: &str = "lariat.dev/volumes";
+const PROVISIONER: &str = "volumes.lariat.dev";
 
 /// Creates the claims that a StatefulSet has for one of its Pods, and adds them to the volumes of the Pod.
 pub(super) fn claim(set: &Reconcile<'_>, pod: &mut Value, ordinal: i64) {
@@ -123,7 +123,9 @@ pub(super) fn reclaim(volume: &Reconcile<'_>) -> Requeue {
     let uid = volume.text("/spec/claimRef/uid");
     let is_ours = volume.name() == volume_name(uid) && !volume.stored.is_deleting();
     let is_claimed = volume.plane.graph.node(uid).is_some();
-    if is_ours && !is_claimed {
+    if is_ours && !is_claimed && volume.text("/status/phase") == "Bound" {
+        Requeue::from(volume.write_status(json!({"phase": "Released"})))
+    } else if is_ours && !is_claimed {
         Requeue::from(volume.delete_self())
     } else {
         Requeue::OnChange

@@ -2,6 +2,8 @@
 //!
 //! Source: `k8s.io/kubernetes/pkg/controller/daemon`. It writes no ControllerRevisions.
 
+use std::collections::{BTreeSet, HashMap, HashSet};
+
 use serde_json::{Value, json};
 
 use super::child::Child;
@@ -18,19 +20,25 @@ pub(super) fn reconcile(set: &Reconcile<'_>, nodes: &Nodes) -> Requeue {
     let pods = set.children(Kind::Pod);
     let selector = set.at("/spec/template/spec/nodeSelector");
     let fitting = nodes.iter().filter(|(_, node)| selects(selector, node));
-    let wanted: Vec<&str> = fitting.map(|(name, _)| name.as_str()).collect();
+    let wanted: BTreeSet<&str> = fitting.map(|(name, _)| name.as_str()).collect();
+    let taken: HashSet<&str> = pods.iter().map(node_of).collect();
     let hash = template::hash(set.at("/spec/template"), 0);
     let mut next = Requeue::OnChange;
     if !set.stored.is_deleting() {
         for node in &wanted {
             // A Pod that is being deleted has to be gone first.
-            if !pods.iter().any(|pod| node_of(pod) == *node) {
+            if !taken.contains(node) {
                 set.create(Kind::Pod, &pod(set, node, &hash));
             }
         }
+        let firsts = firsts(&pods);
+        let is_duplicate = |pod: &Child| {
+            let first = firsts.get(node_of(pod));
+            first.is_some_and(|first| age(first) < age(pod))
+        };
         let is_surplus = |pod: &&Child| {
             !pod.is_going()
-                && (pod.is_over() || !wanted.contains(&node_of(pod)) || is_duplicate(pod, &pods))
+                && (pod.is_over() || !wanted.contains(node_of(pod)) || is_duplicate(pod))
         };
         for pod in pods.iter().filter(is_surplus) {
             next = next.or(Requeue::from(set.delete(pod, None)));
@@ -39,7 +47,7 @@ pub(super) fn reconcile(set: &Reconcile<'_>, nodes: &Nodes) -> Requeue {
     }
     let placed: Vec<&Child> = pods
         .iter()
-        .filter(|pod| wanted.contains(&node_of(pod)))
+        .filter(|pod| wanted.contains(node_of(pod)))
         .collect();
     let available = Available::of(set, &placed);
     let status = status(set, &placed, wanted.len(), pods.len(), &available, &hash);
@@ -47,10 +55,16 @@ pub(super) fn reconcile(set: &Reconcile<'_>, nodes: &Nodes) -> Requeue {
         .or(Requeue::from(set.write_status(status)))
 }
 
-/// Returns whether an older Pod has the same node; Pods of the same second are ordered by name.
-fn is_duplicate(pod: &Child, pods: &[Child]) -> bool {
-    let mut others = pods.iter().filter(|other| other.is_active());
-    others.any(|other| node_of(other) == node_of(pod) && age(other) < age(pod))
+/// Returns the oldest Pod of each node; Pods of the same second are ordered by name.
+fn firsts(pods: &[Child]) -> HashMap<&str, &Child> {
+    let mut firsts: HashMap<&str, &Child> = HashMap::new();
+    for pod in pods.iter().filter(|pod| pod.is_active()) {
+        let first = firsts.entry(node_of(pod)).or_insert(pod);
+        if age(pod) < age(first) {
+            *first = pod;
+        }
+    }
+    firsts
 }
 
 /// Returns a sort key: Pods that are bound come first, then the oldest.

@@ -3,6 +3,8 @@
 //! Source: `k8s.io/kubernetes/pkg/controller/statefulset`. It writes no ControllerRevisions, and
 //! keeps the claims of Pods it deletes.
 
+use std::collections::HashMap;
+
 use serde_json::{Value, json};
 
 use super::child::Child;
@@ -55,7 +57,12 @@ impl<'a> Set<'a> {
         // Not more than one burst beyond the present Pods, however many are wanted.
         let room = i64::try_from(pods.len()).unwrap_or(0).saturating_add(BURST);
         let near = first..ordinals.end.min(first.saturating_add(room));
-        let by_ordinal = |wanted: i64| pods.iter().find(|pod| ordinal(cx, pod) == Some(wanted));
+        let mut by_ordinal = HashMap::new();
+        for pod in pods {
+            if let Some(ordinal) = ordinal(cx, pod) {
+                by_ordinal.entry(ordinal).or_insert(pod);
+            }
+        }
         let is_wanted =
             |pod: &&Child| ordinal(cx, pod).is_some_and(|each| ordinals.contains(&each));
         let mut condemned: Vec<&Child> = pods.iter().filter(|pod| !is_wanted(pod)).collect();
@@ -63,7 +70,7 @@ impl<'a> Set<'a> {
         let hash = template::hash(cx.at("/spec/template"), 0);
         Self {
             cx,
-            wanted: near.map(|each| (each, by_ordinal(each))).collect(),
+            wanted: near.map(|each| (each, by_ordinal.remove(&each))).collect(),
             condemned,
             revision: format!("{}-{hash}", cx.name()),
             is_parallel: cx.text("/spec/podManagementPolicy") == "Parallel",

@@ -8,7 +8,7 @@ use lariat_apimachinery::object::Object;
 
 use crate::control::write::{Writer, Written};
 use crate::store::Stored;
-use crate::strategy::{Part, Replacement};
+use crate::strategy::{self, Part, Replacement};
 use crate::verbs;
 
 impl Writer<'_> {
@@ -26,6 +26,7 @@ impl Writer<'_> {
         resource.set_type(&mut object);
         let old = object.clone();
         edit(&mut object);
+        strategy::complete(resource, &mut object);
         let part = Part::Main;
         verbs::account_as(
             self.server,

@@ -8,11 +8,15 @@ use lariat_apimachinery::structural::json_path::JsonPath;
 use serde_json::Value;
 
 use super::functions;
+use crate::descriptions;
 use crate::printers::column::Column;
 use crate::printers::source::{self, Function, Source};
 
 /// The columns of resources, by their qualified names.
 pub(super) type Columns = HashMap<&'static str, Arc<[Column]>>;
+
+/// What descriptions begin with.
+const INDENT: &str = "    ";
 
 pub(super) const TABLE: &str = include_str!("columns.txt");
 
@@ -34,17 +38,44 @@ pub(super) fn columns_of(group: &str, plural: &str) -> Arc<[Column]> {
 /// Parses a table; the columns of a resource stand below its name.
 fn parse(table: &'static str) -> Result<Columns, String> {
     let mut all = Columns::new();
+    let described = descriptions::of_fields(references());
     for block in table.split("\n\n") {
-        let mut lines = block.lines().filter(|line| !line.starts_with('#'));
+        let mut lines = block
+            .lines()
+            .filter(|line| !line.starts_with('#'))
+            .peekable();
         let Some(names) = lines.next() else {
             continue;
         };
-        let columns: Arc<[Column]> = lines.map(column).collect::<Result<_, _>>()?;
+        let mut columns = Vec::new();
+        while let Some(line) = lines.next() {
+            let mut column = column(line)?;
+            if let Some(text) = lines.next_if(|line| line.starts_with(INDENT)) {
+                column.description = match reference(text) {
+                    Some(field) => described.get(&field).cloned().unwrap_or_default(),
+                    None => text.trim_start().to_owned(),
+                };
+            }
+            columns.push(column);
+        }
+        let columns: Arc<[Column]> = columns.into();
         for name in names.split(", ") {
             all.insert(name, Arc::clone(&columns));
         }
     }
     Ok(all)
+}
+
+/// Iterates over the fields whose descriptions columns have.
+pub(super) fn references() -> impl Iterator<Item = (&'static str, &'static str)> {
+    TABLE.lines().filter_map(reference)
+}
+
+/// Returns the type and the field whose description a line stands for.
+fn reference(line: &'static str) -> Option<(&'static str, &'static str)> {
+    line.strip_prefix(INDENT)?
+        .strip_prefix('@')?
+        .rsplit_once('.')
 }
 
 fn column(line: &str) -> Result<Column, String> {

@@ -36,6 +36,7 @@ pub(super) const FUNCTIONS: &[(&str, Function)] = &[
     ("eventObject", |it| events::object(it).into()),
     ("eventSource", |it| events::source(it).into()),
     ("groups", |it| policy::subjects(it, "Group").into()),
+    ("health", |it| policy::health(it).into()),
     ("images", |it| parts::members(it, "/image").into()),
     ("ingressHosts", |it| networking::ingress_hosts(it).into()),
     ("ingressPorts", |it| networking::ingress_ports(it).into()),

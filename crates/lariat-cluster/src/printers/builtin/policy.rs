@@ -51,6 +51,14 @@ pub(super) fn signing_request_condition(request: Row<'_>) -> String {
     states.join(",")
 }
 
+/// Returns whether a part of the control plane is healthy.
+pub(super) fn health(condition: Row<'_>) -> &'static str {
+    match condition.text("/status") {
+        "True" => "Healthy",
+        _ => "Unhealthy",
+    }
+}
+
 /// Returns whether an API service is available, or why it is not.
 pub(super) fn availability(condition: Row<'_>) -> String {
     match (condition.text("/status"), condition.text("/reason")) {

@@ -1,9 +1,12 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+#[cfg(feature = "descriptions")]
+use super::columns::references;
 use super::columns::{COLUMNS, TABLE, columns_of};
 use super::functions::FUNCTIONS;
 use crate::printers::source::Row;
+use crate::store::{Retention, Store};
 
 const NOW: &str = "2024-01-01T01:00:00Z";
 const MINUTES_AGO: &str = "2024-01-01T00:55:00Z";
@@ -40,7 +43,10 @@ fn check_pod(spec: Value, status: Value, ready: &str, reason: &str, restarts: &s
 
 #[test]
 fn the_table_names_resources_that_exist_and_functions_that_are_used() {
-    let store = crate::store::Store::new(1);
+    let store = Store::new(Retention {
+        changes: 1,
+        bytes: 0,
+    });
     let catalog = lariat_apimachinery::kinds::Kinds::new(|name| store.table(name)).catalog();
     let known: Vec<String> = catalog.all().map(|resource| resource.qualified()).collect();
     for name in COLUMNS.keys().filter(|name| !name.starts_with('*')) {
@@ -50,6 +56,18 @@ fn the_table_names_resources_that_exist_and_functions_that_are_used() {
         assert!(TABLE.contains(&format!("{name}(")), "{name}");
     }
     assert!(FUNCTIONS.is_sorted_by_key(|(name, _)| name));
+}
+
+#[cfg(feature = "descriptions")]
+#[test]
+fn columns_have_the_descriptions_of_fields_that_exist() {
+    let found = crate::descriptions::of_fields(references());
+    for (of, field) in references() {
+        assert!(found.contains_key(&(of, field)), "{of}.{field}");
+    }
+    let ready = &columns_of("", "pods")[1];
+    let expected = "The aggregate readiness state of this pod for accepting traffic.";
+    assert_eq!((&*ready.name, &*ready.description), ("Ready", expected));
 }
 
 #[test]

@@ -4,9 +4,10 @@ use lariat_apimachinery::cause::StatusCause;
 use lariat_apimachinery::kinds::Resource;
 use lariat_apimachinery::object::Object;
 
-use super::{data, fixed, leases, pods, services, workloads};
+use super::{machinery, pods, services, workloads};
 use crate::server::Server;
-use crate::strategy::part::{Part, Replaced};
+use crate::status::ApiError;
+use crate::strategy::part::Replaced;
 use crate::strategy::restricted;
 
 /// Fills in what the server decides about a new object.
@@ -14,11 +15,13 @@ pub(in crate::strategy) fn prepare_create(
     server: &Server,
     resource: &Resource,
     object: &mut Object,
-) -> Result<(), StatusCause> {
+    dry_run: bool,
+) -> Result<(), ApiError> {
     match (resource.group.as_str(), resource.plural.as_str()) {
         ("", "pods") => pods::prepare_create(object),
-        ("", "services") => services::prepare_create(server, resource, object)?,
+        ("", "services") => services::prepare_create(server, resource, object, dry_run)?,
         ("batch", "jobs") => workloads::prepare_job(object),
+        ("apiregistration.k8s.io", "apiservices") => machinery::prepare_service(server, object),
         _ => {}
     }
     Ok(())
@@ -28,11 +31,11 @@ pub(in crate::strategy) fn prepare_create(
 pub(in crate::strategy) fn prepare_update(
     server: &Server,
     resource: &Resource,
-    old: &Object,
-    new: &mut Object,
-) -> Result<(), StatusCause> {
+    (old, new): (&Object, &mut Object),
+    dry_run: bool,
+) -> Result<(), ApiError> {
     match (resource.group.as_str(), resource.plural.as_str()) {
-        ("", "services") => services::prepare_update(server, resource, old, new),
+        ("", "services") => services::prepare_update(server, resource, (old, new), dry_run),
         _ => Ok(()),
     }
 }
@@ -43,24 +46,10 @@ pub(in crate::strategy) fn validate(
     object: &Object,
     replaced: Option<Replaced<'_>>,
 ) -> Vec<StatusCause> {
-    if resource.rules.custom {
-        return Vec::new();
-    }
-    let mut causes = match (resource.group.as_str(), resource.plural.as_str()) {
-        ("", "pods") => pods::validate(object),
-        ("", "configmaps" | "secrets") => data::validate(resource, object),
-        ("", "services") => services::validate(object),
-        ("apps", plural) => workloads::validate(plural, object),
-        ("batch", "jobs") => workloads::validate_job(object),
-        ("batch", "cronjobs") => workloads::validate_cron_job(object),
-        ("coordination.k8s.io", "leases") => leases::validate(object),
-        _ => Vec::new(),
-    };
-    if let Some(Replaced { part, old }) = replaced {
-        causes.extend(restricted::check(part, old, object));
-        if part == Part::Main {
-            causes.extend(fixed::validate(resource, old, object));
+    match replaced {
+        Some(Replaced { part, old }) if !resource.rules.custom => {
+            restricted::check(part, old, object)
         }
+        _ => Vec::new(),
     }
-    causes
 }

@@ -2,13 +2,12 @@
 //!
 //! Source: `k8s.io/kubernetes/pkg/apis/*/validation` and the strategies in `pkg/registry`.
 
-mod data;
+pub(super) mod claims;
 mod decide;
-mod fixed;
-mod leases;
+mod machinery;
 mod parts;
-mod pods;
+pub(super) mod pods;
 mod services;
-mod workloads;
+pub(super) mod workloads;
 
 pub(super) use decide::{prepare_create, prepare_update, validate};

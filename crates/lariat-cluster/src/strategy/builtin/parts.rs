@@ -1,6 +1,5 @@
 //! The parts of an object, which may not be there.
 
-use lariat_apimachinery::cause::StatusCause;
 use lariat_apimachinery::object::Object;
 use serde_json::Value;
 
@@ -20,12 +19,4 @@ pub(super) fn is_void(value: Option<&Value>) -> bool {
         Some(Value::Object(map)) => map.is_empty(),
         Some(_) => false,
     }
-}
-
-/// Refuses a number below zero.
-pub(super) fn not_negative(object: &Object, path: &[&str]) -> Option<StatusCause> {
-    let number = at(object, path)?;
-    let negative = number.as_i64().is_some_and(|number| number < 0);
-    let message = "must be greater than or equal to 0";
-    negative.then(|| StatusCause::invalid(&path.join("."), number, message))
 }

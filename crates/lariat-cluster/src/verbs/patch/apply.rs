@@ -14,7 +14,7 @@ use crate::verbs::creation::Creation;
 use crate::verbs::form::{self, Origin, Validation};
 use crate::verbs::ownership::{self, Writer};
 use crate::verbs::{create, update};
-use crate::wire::document::Document;
+use crate::wire::document::{Document, Duplicates};
 use crate::wire::verb::Verb;
 
 pub(super) fn apply(call: &Call) -> Result<Answer, ApiError> {
@@ -43,7 +43,7 @@ pub(super) fn apply(call: &Call) -> Result<Answer, ApiError> {
             .map_err(|refused| ownership::refusal(call, &applied, &refused))?;
         merged.insert("kind".into(), call.resource.kind.clone().into());
         merged.insert("apiVersion".into(), call.resource.api_version().into());
-        form::normalize(call, &mut merged, Origin::Patch, Vec::new())?;
+        form::normalize(call, &mut merged, Origin::Patch, &Duplicates::none())?;
         let (Some(current), Some(live)) = (current, live) else {
             match create_applied(call, merged, dry_run) {
                 // Another client was faster, so there is something to merge into.
@@ -85,19 +85,19 @@ pub(in crate::verbs) fn read(
         return Err(refuse("the patch is no object"));
     };
     check_type(&applied, api_version, kind)?;
-    let problems = document
-        .duplicates
-        .iter()
-        .map(|path| format!("duplicate field {path:?}"));
+    let duplicates = document.duplicates;
     match Validation::of(call) {
         Validation::Ignore => {}
-        Validation::Warn => problems.for_each(|text| call.warnings.add(text)),
+        Validation::Warn => duplicates
+            .warnings()
+            .into_iter()
+            .for_each(|text| call.warnings.add(text)),
         Validation::Strict => {
-            let problems: Vec<String> = problems.collect();
+            let problems = duplicates.errors();
             if !problems.is_empty() {
-                let reason = format!("strict decoding error: {}", problems.join(", "));
                 return Err(ApiError::bad_request(format!(
-                    "error strict decoding YAML: {reason}"
+                    "error strict decoding YAML: error converting YAML to JSON: {}",
+                    problems.join(", ")
                 )));
             }
         }

@@ -14,7 +14,7 @@ use crate::verbs::answer::Answer;
 use crate::verbs::call::Call;
 use crate::verbs::form::{self, Origin};
 use crate::verbs::{ownership, update};
-use crate::wire::document::Document;
+use crate::wire::document::{Document, Duplicates};
 
 /// Refuses a patch whose outcome cannot be read.
 pub(crate) fn invalid(call: &Call, reason: &str) -> ApiError {
@@ -27,7 +27,7 @@ pub(crate) fn invalid(call: &Call, reason: &str) -> ApiError {
 pub(crate) struct Change {
     patch: Patch,
     /// The members that are in it twice.
-    duplicates: Vec<String>,
+    duplicates: Duplicates,
 }
 
 const JSON: &str = "application/json-patch+json";
@@ -52,7 +52,7 @@ pub(crate) fn patch(call: &Call) -> Result<Answer, ApiError> {
         call.resource.set_type(&mut object);
         let mut patched = change.apply(call, object)?;
         check_identity(call, &patched, &current)?;
-        form::normalize(call, &mut patched, Origin::Patch, change.duplicates.clone())?;
+        form::normalize(call, &mut patched, Origin::Patch, &change.duplicates)?;
         if let Some(answer) = update::finish(call, &current, patched, dry_run)? {
             return Ok(answer);
         }
@@ -74,7 +74,7 @@ impl Change {
         match media_type {
             JSON => Ok(Some(Self {
                 patch: Patch::json(body)?,
-                duplicates: Vec::new(),
+                duplicates: Duplicates::none(),
             })),
             kind @ (MERGE | STRATEGIC) => {
                 let document = Document::json(body).map_err(malformed)?;

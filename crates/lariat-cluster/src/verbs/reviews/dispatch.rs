@@ -2,10 +2,10 @@
 
 use serde_json::json;
 
-use super::question::{created, read};
+use super::question::read;
 use super::{access, token};
 use crate::status::ApiError;
-use crate::verbs::answer::Answer;
+use crate::verbs::answer::{Answer, Success};
 use crate::verbs::call::Call;
 use crate::wire::verb::Verb;
 
@@ -39,6 +39,13 @@ fn is_token_request(call: &Call) -> bool {
 }
 
 fn whoami(call: &Call) -> Result<Answer, ApiError> {
-    let object = read(call)?;
-    Ok(created(object, json!({"userInfo": call.user.info()})))
+    let mut object = read(call)?;
+    object.remove("spec");
+    let metadata = json!({"creationTimestamp": call.server.clock.now()});
+    object.insert("metadata".into(), metadata);
+    object.insert("status".into(), json!({"userInfo": call.user.info()}));
+    Ok(Answer::Document {
+        document: object,
+        success: Success::Created,
+    })
 }

@@ -16,11 +16,9 @@ pub(super) fn read(call: &Call) -> Result<Object, ApiError> {
 
 /// Answers the question with a status.
 pub(super) fn created(mut object: Object, status: Value) -> Answer {
-    let metadata = object
-        .entry("metadata")
-        .or_insert_with(|| json!({"creationTimestamp": null}));
+    let metadata = object.entry("metadata").or_insert_with(|| json!({}));
     if metadata.is_null() {
-        *metadata = json!({"creationTimestamp": null});
+        *metadata = json!({});
     }
     object.entry("spec").or_insert_with(|| json!({}));
     object.insert("status".into(), status);

@@ -30,6 +30,11 @@ const KIND: Expected<'static> = Expected {
     custom: false,
 };
 
+/// The replicas that a patch of a custom resource finds where none are set.
+///
+/// Source: `scaleUpdatedObjectInfo`, by which it knows whether the patch sets them.
+const UNSET: i64 = i32::MIN as i64;
+
 /// The path of the replicas in built-in kinds.
 const SPEC_REPLICAS: [&str; 2] = ["spec", "replicas"];
 
@@ -84,6 +89,10 @@ fn change(call: &Call) -> Result<Answer, ApiError> {
     call.query.check_write("PatchOptions", !applies)?;
     ownership::check_manager(call, "PatchOptions")?;
     let dry_run = call.query.dry_run("PatchOptions")?;
+    if applies && call.resource.rules.custom {
+        current(call)?;
+        return Err(unapplicable(call));
+    }
     if applies {
         return apply(call, dry_run);
     }
@@ -92,13 +101,24 @@ fn change(call: &Call) -> Result<Answer, ApiError> {
         schema::builtin(KIND.api_version, KIND.kind).unwrap_or_else(|| schema::custom(None));
     loop {
         let current = current(call)?;
-        let before = scale_of(call, &view::present(&call.resource, &current), &current)?;
+        let live = view::present(&call.resource, &current);
+        let replicas = replicas_of(call, &live).unwrap_or(UNSET);
+        let before = scale_of(call, &live, replicas, &current);
         let mut scale = change.apply_as(types.root(), before)?;
         read(&mut scale).map_err(|reason| patch::invalid(call, &reason))?;
         if let Some(answer) = store(call, &current, &scale, dry_run)? {
             return Ok(answer);
         }
     }
+}
+
+/// A real server cannot apply the scale of a custom resource, which it takes for one.
+fn unapplicable(call: &Call) -> ApiError {
+    let (namespace, name) = (call.namespace().unwrap_or_default(), call.name());
+    ApiError::internal(format!(
+        "failed to convert new object ({namespace}/{name}; autoscaling/v1, Kind=Scale) to proper version: request \
+         to convert CR to an invalid group/version: autoscaling/v1"
+    ))
 }
 
 /// Applies the replicas as an object that has nothing else.
@@ -185,15 +205,25 @@ fn store(
     check_preconditions(call, scale, current)?;
     let given = scale.get("spec").and_then(|spec| spec.get("replicas"));
     let replicas = given.and_then(Value::as_i64).unwrap_or(0);
+    if replicas == UNSET && call.resource.rules.custom {
+        let path = path(call).join(".");
+        return Err(ApiError::bad_request(format!(
+            "the spec replicas field \".{path}\" cannot be empty"
+        )));
+    }
     check(call, replicas)?;
     let mut live = view::present(&call.resource, current);
     call.resource.set_type(&mut live);
     let mut new = live.clone();
     let path = path(call);
     set(&mut new, &path, replicas);
-    let writer = Writer::of(call);
     let scaled = Scaled { path: &path };
-    scaled.update(&writer.write(&call.resource), &live, &mut new);
+    if call.resource.rules.custom {
+        scaled.disown(&mut new);
+    } else {
+        let writer = Writer::of(call);
+        scaled.update(&writer.write(&call.resource), &live, &mut new);
+    }
     finish(call, current, &live, new, dry_run)
 }
 
@@ -260,41 +290,54 @@ fn set(object: &mut Object, path: &[&str], replicas: i64) {
 }
 
 fn shown(call: &Call, object: &Object, stored: &Stored) -> Result<Answer, ApiError> {
+    let replicas = replicas_of(call, object).ok_or_else(|| {
+        let path = path(call).join(".");
+        ApiError::internal(format!(
+            "the spec replicas field \".{path}\" does not exist"
+        ))
+    })?;
     Ok(Answer::Document {
-        document: scale_of(call, object, stored)?,
+        document: scale_of(call, object, replicas, stored),
         success: Success::Done,
     })
 }
 
-/// Makes the scale of an object.
-fn scale_of(call: &Call, object: &Object, stored: &Stored) -> Result<Object, ApiError> {
-    let whole = Value::Object(object.clone());
-    let (replicas, present, selector) = match &call.resource.rules.scale {
+/// Returns the wanted replicas of an object; a custom resource may have none.
+fn replicas_of(call: &Call, object: &Object) -> Option<i64> {
+    let found = at(object, &path(call)).and_then(Value::as_i64);
+    match call.resource.rules.scale {
+        Some(_) => found,
+        None => Some(found.unwrap_or(0)),
+    }
+}
+
+fn at<'a>(object: &'a Object, path: &[&str]) -> Option<&'a Value> {
+    let (first, rest) = path.split_first()?;
+    rest.iter()
+        .try_fold(object.get(*first)?, |value, name| value.get(*name))
+}
+
+/// Returns the present replicas of an object and the selector of its Pods.
+fn status_of(call: &Call, object: &Object) -> (i64, String) {
+    let (replicas, selector) = match &call.resource.rules.scale {
         Some(paths) => {
-            let number = |path: &lariat_apimachinery::structural::json_path::JsonPath| {
-                path.first(&whole).and_then(Value::as_i64)
-            };
+            let whole = Value::Object(object.clone());
+            let replicas = paths.status_path.first(&whole).and_then(Value::as_i64);
             let selector = paths.selector_path.as_ref();
             let selector =
                 selector.and_then(|path| path.first(&whole)?.as_str().map(str::to_owned));
-            let Some(replicas) = number(&paths.spec_path) else {
-                let path = path(call).join(".");
-                return Err(ApiError::internal(format!(
-                    "the spec replicas field \".{path}\" does not exist"
-                )));
-            };
-            (replicas, number(&paths.status_path), selector)
+            (replicas, selector)
         }
-        None => {
-            let number = |pointer: &str| whole.pointer(pointer).and_then(Value::as_i64);
-            let selector = whole.pointer("/spec/selector").and_then(selector_text);
-            (
-                number("/spec/replicas").unwrap_or(0),
-                number("/status/replicas"),
-                selector,
-            )
-        }
+        None => (
+            at(object, &["status", "replicas"]).and_then(Value::as_i64),
+            at(object, &["spec", "selector"]).and_then(selector_text),
+        ),
     };
+    (replicas.unwrap_or(0), selector.unwrap_or_default())
+}
+
+/// Makes the scale of an object.
+fn scale_of(call: &Call, object: &Object, replicas: i64, stored: &Stored) -> Object {
     let mut metadata = Map::new();
     for member in ["name", "namespace", "uid", "creationTimestamp"] {
         let value = object
@@ -308,15 +351,22 @@ fn scale_of(call: &Call, object: &Object, stored: &Stored) -> Result<Object, Api
         "resourceVersion".into(),
         stored.revision().to_string().into(),
     );
-    let mut status = json!({"replicas": present.unwrap_or(0)});
-    if let Some(selector) = selector.filter(|selector| !selector.is_empty()) {
+    let (present, selector) = status_of(call, object);
+    let mut status = json!({"replicas": present});
+    if !selector.is_empty() {
         status["selector"] = selector.into();
     }
     let mut scale = Object::new();
     scale.insert("kind".into(), KIND.kind.into());
     scale.insert("apiVersion".into(), KIND.api_version.into());
     scale.insert("metadata".into(), metadata.into());
-    scale.insert("spec".into(), json!({ "replicas": replicas }));
+    // Go leaves out a number that is 0.
+    let spec = if replicas == 0 {
+        json!({})
+    } else {
+        json!({"replicas": replicas})
+    };
+    scale.insert("spec".into(), spec);
     scale.insert("status".into(), status);
-    Ok(scale)
+    scale
 }

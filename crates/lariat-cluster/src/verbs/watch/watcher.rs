@@ -17,13 +17,16 @@ use crate::fault::Action;
 use crate::open_watches::{OpenWatch, WatchEntry};
 use crate::server::Server;
 use crate::status::ApiError;
-use crate::store::{Ending, Event, EventType, Range, Signal, Stored};
+use crate::store::{Ending, Event, EventType, Portion, Range, Signal, Stored};
 use crate::verbs::call::Call;
 use crate::verbs::fields::Filter;
 use crate::wire::query::ListQuery;
 
-/// How many events a watcher reads at a time.
-const BATCH: usize = 256;
+/// How much a watcher reads at a time, and keeps in memory while its client does not read on.
+const BATCH: Portion = Portion {
+    changes: 256,
+    bytes: 1 << 20,
+};
 
 /// One open watch: a cursor into the history, which it does not own.
 #[derive(Debug)]
@@ -97,7 +100,10 @@ impl Watcher {
             frozen: call.frozen(),
             doubles: call.fault() == Some(&Action::DuplicateEvents),
             client: Client::of(call),
-            entry: call.server.watches.enter(described(call)),
+            entry: call
+                .server
+                .watches
+                .enter(call.resource.table, described(call)),
             finished: false,
             broken: false,
         }
@@ -116,7 +122,7 @@ impl Watcher {
         let Ok(page) = self.server.store.range(self.table, &range) else {
             return self.finish();
         };
-        self.cursor = page.revision;
+        self.move_to(page.revision);
         self.state = page.objects.into();
         self.state.retain(|stored| self.filter.matches(stored));
         if self.state.is_empty() && marks_end {
@@ -127,7 +133,7 @@ impl Watcher {
 
     /// Sends what happened after a revision, if that is still known.
     pub(super) fn begin_at(&mut self, revision: u64) {
-        self.cursor = revision;
+        self.move_to(revision);
         if !self.server.store.reaches(self.table, revision) {
             self.expire(revision);
         }
@@ -139,20 +145,26 @@ impl Watcher {
         if self.finished {
             return;
         }
-        let events = self.server.store.events(self.table, revision, usize::MAX);
+        let events = self.server.store.events(self.table, revision, Portion::ALL);
         let Ok((events, complete_to)) = events else {
             return;
         };
         for event in condensed(&events) {
             self.ready.extend(self.seen(&event));
         }
-        self.cursor = complete_to;
+        self.move_to(complete_to);
     }
 
     /// Sends also the last so many events up to a revision, which the client has seen.
     pub(super) fn begin_before(&mut self, revision: u64, events: usize) {
         self.begin_at(revision);
-        self.cursor = self.server.store.rewind(self.table, revision, events);
+        self.move_to(self.server.store.rewind(self.table, revision, events));
+    }
+
+    /// Moves behind what has been read.
+    fn move_to(&mut self, revision: u64) {
+        self.cursor = revision;
+        self.entry.read_up_to(revision);
     }
 
     /// Ends the watch because what happened after a revision is no longer known.
@@ -268,8 +280,12 @@ impl Watcher {
             event: EventType::Added,
             stored,
         });
-        if self.state.is_empty() && self.marks_end {
-            self.push_bookmark(true);
+        if self.state.is_empty() {
+            // A watch is open for long, and its initial state may have been large.
+            self.state = VecDeque::new();
+            if self.marks_end {
+                self.push_bookmark(true);
+            }
         }
     }
 
@@ -293,12 +309,7 @@ impl Watcher {
                     self.ready.extend(seen.clone().filter(|_| self.doubles));
                     self.ready.extend(seen);
                 }
-                let last = events.last().map(|event| event.revision);
-                self.cursor = if events.len() < BATCH {
-                    complete_to
-                } else {
-                    last.unwrap_or(complete_to)
-                };
+                self.move_to(complete_to);
                 !events.is_empty()
             }
             // The history has moved on past this watcher, as past a slow one on a real server: it has

@@ -1,0 +1,55 @@
+//! Members that say the same twice: one value, and a list that begins with it.
+//!
+//! Source: `k8s.io/kubernetes/pkg/apis/core/v1/conversion.go`.
+
+use serde_json::{Value, json};
+
+use super::members::{inner, set, text};
+use crate::object::Object;
+
+/// Keeps the networks of a node's Pods in line, lets Pods have all of its capacity, and drops where it once took its
+/// configuration from.
+pub(super) fn node(object: &mut Object) {
+    if let Some(spec) = inner(object, "spec") {
+        align(
+            spec,
+            ("podCIDR", "podCIDRs"),
+            |network| json!(network),
+            |first| first.as_str(),
+        );
+        spec.remove("configSource");
+    }
+    if let Some(status) = inner(object, "status") {
+        status.remove("config");
+        if let Some(capacity) = status.get("capacity").cloned() {
+            set(status, "allocatable", capacity);
+        }
+    }
+}
+
+/// Keeps the addresses of a Pod in line.
+pub(super) fn pod(object: &mut Object) {
+    if let Some(status) = inner(object, "status") {
+        let item = |address: &str| json!({"ip": address});
+        align(status, ("podIP", "podIPs"), item, |first| {
+            first["ip"].as_str()
+        });
+    }
+}
+
+/// The one value wins over a list that does not begin with it, and is the first of a list where it is missing.
+fn align(
+    object: &mut Object,
+    (one, list): (&str, &str),
+    item: impl Fn(&str) -> Value,
+    read: impl Fn(&Value) -> Option<&str>,
+) {
+    let value = text(object, one).to_owned();
+    let first = object.get(list).and_then(|list| read(list.get(0)?));
+    let first = first.unwrap_or_default().to_owned();
+    if !value.is_empty() && value != first {
+        object.insert(list.to_owned(), json!([item(&value)]));
+    } else if value.is_empty() && !first.is_empty() {
+        object.insert(one.to_owned(), first.into());
+    }
+}

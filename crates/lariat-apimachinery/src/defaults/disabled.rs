@@ -1,0 +1,31 @@
+//! What belongs to features that are off, and is dropped.
+//!
+//! Source: `dropDisabledFields` in `k8s.io/kubernetes/pkg/api/pod`, with the feature gates as they are by default.
+
+use super::members::{each, inner};
+use crate::object::Object;
+
+/// Drops from the spec of a Pod what the server would not keep.
+pub(super) fn drop_from_pod(spec: &mut Object) {
+    spec.remove("schedulingGroup");
+    each(spec, "volumes", |volume| {
+        if let Some(projected) = inner(volume, "projected") {
+            each(projected, "sources", |source| {
+                source.remove("clusterTrustBundle");
+                source.remove("podCertificate");
+            });
+        }
+    });
+    for containers in ["containers", "initContainers", "ephemeralContainers"] {
+        each(spec, containers, |container| {
+            let lifecycle = inner(container, "lifecycle");
+            let dropped = lifecycle.and_then(|lifecycle| {
+                lifecycle.remove("stopSignal")?;
+                Some(lifecycle.is_empty())
+            });
+            if dropped == Some(true) {
+                container.remove("lifecycle");
+            }
+        });
+    }
+}

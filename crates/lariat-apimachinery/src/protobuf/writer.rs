@@ -1,0 +1,67 @@
+//! Messages as they are written.
+
+/// Writes one field behind the other.
+#[derive(Debug, Default)]
+pub(super) struct Writer {
+    bytes: Vec<u8>,
+}
+
+impl Writer {
+    /// Begins with some bytes.
+    pub(super) fn behind(prefix: &[u8]) -> Self {
+        Self {
+            bytes: prefix.to_vec(),
+        }
+    }
+
+    pub(super) fn into_bytes(self) -> Vec<u8> {
+        self.bytes
+    }
+
+    fn tag(&mut self, number: u32, wire_type: u64) {
+        put_varint(&mut self.bytes, u64::from(number) << 3 | wire_type);
+    }
+
+    pub(super) fn varint(&mut self, number: u32, value: i64) {
+        self.tag(number, 0);
+        put_varint(&mut self.bytes, value.cast_unsigned());
+    }
+
+    pub(super) fn double(&mut self, number: u32, value: f64) {
+        self.tag(number, 1);
+        self.bytes.extend_from_slice(&value.to_le_bytes());
+    }
+
+    pub(super) fn payload(&mut self, number: u32, payload: &[u8]) {
+        self.tag(number, 2);
+        put_varint(&mut self.bytes, payload.len() as u64);
+        self.bytes.extend_from_slice(payload);
+    }
+
+    /// Writes a field that is a message itself.
+    ///
+    /// Its length stands in front of it and is known at its end. Most take one byte, for which there is room.
+    pub(super) fn message(&mut self, number: u32, write: impl FnOnce(&mut Self)) {
+        self.tag(number, 2);
+        let at = self.bytes.len();
+        self.bytes.push(0);
+        write(self);
+        let length = self.bytes.len() - at - 1;
+        match u8::try_from(length) {
+            Ok(short @ ..0x80) => self.bytes[at] = short,
+            _ => {
+                let mut long = Vec::with_capacity(5);
+                put_varint(&mut long, length as u64);
+                self.bytes.splice(at..=at, long);
+            }
+        }
+    }
+}
+
+fn put_varint(bytes: &mut Vec<u8>, mut value: u64) {
+    while value >= 0x80 {
+        bytes.push((value & 0x7f) as u8 | 0x80);
+        value >>= 7;
+    }
+    bytes.push(value as u8);
+}

@@ -1,0 +1,96 @@
+//! Where a webhook is.
+
+use crate::validation::causes::Causes;
+use crate::validation::field::Field;
+use crate::validation::formats;
+
+pub(in crate::validation) fn check(config: &Field<'_>, causes: &mut Causes) {
+    let (url, service) = (config.get("url"), config.get("service"));
+    if url.is_set() == service.is_set() {
+        causes.required(config, "exactly one of url or service is required");
+    } else if url.is_set() {
+        check_url(&url, causes);
+    } else {
+        check_service(&service, causes);
+    }
+}
+
+const FORM: &str = "; desired format: https://host[/path]";
+
+fn check_url(at: &Field<'_>, causes: &mut Causes) {
+    let text = at.text();
+    if text.bytes().any(|byte| byte < b' ' || byte == 0x7f) {
+        let error = format!("parse {text:?}: net/url: invalid control character in URL");
+        causes.required(at, &format!("url must be a valid URL: {error}{FORM}"));
+        return;
+    }
+    let (before, fragment) = text.split_once('#').unwrap_or((text, ""));
+    let (before, query) = before.split_once('?').unwrap_or((before, ""));
+    let (scheme, rest) = before.split_once(':').unwrap_or(("", before));
+    let authority = rest.strip_prefix("//").unwrap_or_default();
+    let authority = authority.split('/').next().unwrap_or_default();
+    let (user, host) = match authority.rsplit_once('@') {
+        Some((user, host)) => (Some(user), host),
+        None => (None, authority),
+    };
+    let scheme = scheme.to_lowercase();
+    let mut wrong = |is_wrong: bool, shown: &str, detail: String| {
+        if is_wrong {
+            causes.invalid_as(at, shown, &detail);
+        }
+    };
+    let only = format!("'https' is the only allowed URL scheme{FORM}");
+    wrong(scheme != "https", &scheme, only);
+    wrong(
+        host.is_empty(),
+        host,
+        format!("host must be specified{FORM}"),
+    );
+    let part = |what: &str| format!("{what} not permitted in the URL");
+    wrong(
+        user.is_some(),
+        user.unwrap_or_default(),
+        part("user information is"),
+    );
+    wrong(!fragment.is_empty(), fragment, part("fragments are"));
+    wrong(!query.is_empty(), query, part("query parameters are"));
+}
+
+fn check_service(service: &Field<'_>, causes: &mut Causes) {
+    causes.check_given(&service.get("name"), "");
+    causes.check_given(&service.get("namespace"), "");
+    let port = service.get("port");
+    let number = port.int().unwrap_or(0);
+    if !(1..=65535).contains(&number) {
+        let detail = "port is not valid: must be between 1 and 65535, inclusive";
+        causes.invalid_as(&port, number, detail);
+    }
+    check_path(&service.get("path"), causes);
+}
+
+fn check_path(at: &Field<'_>, causes: &mut Causes) {
+    let path = at.text();
+    if path.is_empty() || path == "/" {
+        return;
+    }
+    if path == "//" {
+        causes.invalid(at, "segment[0] may not be empty");
+        return;
+    }
+    if !path.starts_with('/') {
+        causes.invalid(at, "must start with a '/'");
+    }
+    let mut characters = path.chars();
+    characters.next();
+    let inner = characters.as_str();
+    let inner = inner.strip_suffix('/').unwrap_or(inner);
+    for (number, step) in inner.split('/').enumerate() {
+        if step.is_empty() {
+            causes.invalid(at, &format!("segment[{number}] may not be empty"));
+            continue;
+        }
+        for message in formats::dns_subdomain(step) {
+            causes.invalid(at, &format!("segment[{number}]: {message}"));
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! ReplicaSets.
+
+use super::template;
+use crate::validation::causes::Causes;
+use crate::validation::context::{Context, Part};
+use crate::validation::labels;
+use crate::validation::pod;
+use crate::validation::rule::{self, Rule, Rules};
+
+pub(in crate::validation) fn replica_set(context: &Context<'_>, causes: &mut Causes) {
+    if context.updates(Part::Status) {
+        check_status(context, causes);
+        return;
+    }
+    let spec = context.get("spec");
+    causes.check_not_negative(&spec.get("minReadySeconds"));
+    check_pods(context, causes);
+    if let Some(old) = context.old("spec") {
+        causes.check_immutable(&spec.get("selector"), &old.get("selector"));
+    }
+}
+
+/// Checks how many Pods there are to be, how they are found, and their template.
+pub(super) fn check_pods(context: &Context<'_>, causes: &mut Causes) {
+    let spec = context.get("spec");
+    causes.check_not_negative(&spec.get("replicas"));
+    let (selector, pods) = (spec.get("selector"), spec.get("template"));
+    template::check_selector(&selector, "deployment", causes);
+    if !labels::is_selector(&selector) {
+        causes.invalid(&selector, "invalid label selector");
+        return;
+    }
+    template::check_found(&selector, &pods, causes);
+    let old = context.old("spec").map(|old| old.get("template"));
+    pod::check_template(&pods, old.as_ref(), causes);
+    template::check_runs_on(&pods, "ReplicaSet", causes);
+}
+
+const STATUS: Rules = &[(
+    "replicas fullyLabeledReplicas readyReplicas availableReplicas observedGeneration \
+     terminatingReplicas",
+    Rule::NotNegative,
+)];
+
+fn check_status(context: &Context<'_>, causes: &mut Causes) {
+    let status = context.get("status");
+    rule::check(&status, STATUS, causes);
+    let counts = ["fullyLabeledReplicas", "readyReplicas", "availableReplicas"];
+    template::check_counts(&status, &counts, causes);
+    template::check_available(&status, "readyReplicas", causes);
+}

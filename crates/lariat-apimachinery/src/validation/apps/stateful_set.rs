@@ -1,0 +1,206 @@
+//! StatefulSets.
+
+use serde_json::{Map, Value, json};
+
+use super::{share, template};
+use crate::validation::causes::Causes;
+use crate::validation::claims;
+use crate::validation::context::{Context, Part};
+use crate::validation::field::Field;
+use crate::validation::formats;
+use crate::validation::labels;
+use crate::validation::pod;
+use crate::validation::rule::{self, Rule, Rules};
+
+const SPEC: Rules = &[("replicas minReadySeconds", Rule::NotNegative)];
+
+const RETENTION: Rules = &[("whenDeleted whenScaled", Rule::Supported(&["Retain", "Delete"]))];
+
+pub(in crate::validation) fn stateful_set(context: &Context<'_>, causes: &mut Causes) {
+    if context.updates(Part::Status) {
+        check_status(context, causes);
+        return;
+    }
+    let (spec, old) = (context.get("spec"), context.old("spec"));
+    let mut before = Causes::default();
+    if let Some(old) = &old {
+        check_spec(old, Some(old), true, &mut before);
+    }
+    check_spec(&spec, old.as_ref(), before.count() == 0, causes);
+    if let Some(old) = old.filter(|old| fixed(old) != fixed(&spec)) {
+        let detail = "updates to statefulset spec for fields other than 'replicas', 'ordinals', \
+            'template', 'updateStrategy', 'revisionHistoryLimit', \
+            'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden";
+        causes.forbidden(&old, detail);
+    }
+}
+
+const FREE: &[&str] = &[
+    "replicas",
+    "ordinals",
+    "template",
+    "updateStrategy",
+    "revisionHistoryLimit",
+    "persistentVolumeClaimRetentionPolicy",
+    "minReadySeconds",
+];
+
+/// Returns what cannot be changed.
+fn fixed(spec: &Field<'_>) -> Map<String, Value> {
+    let members = spec.value().as_object().into_iter().flatten();
+    let fixed = members.filter(|(name, value)| {
+        !FREE.contains(&name.as_str()) && !value.as_array().is_some_and(Vec::is_empty)
+    });
+    fixed
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect()
+}
+
+/// Checks a spec that may replace another, with or without what its template says of Pods.
+fn check_spec(spec: &Field<'_>, old: Option<&Field<'_>>, with_pods: bool, causes: &mut Causes) {
+    let policy = spec.get("podManagementPolicy");
+    match policy.text() {
+        "" => causes.required(&policy, ""),
+        "OrderedReady" | "Parallel" => {}
+        _ => causes.invalid(&policy, "must be 'OrderedReady' or 'Parallel'"),
+    }
+    check_strategy(&spec.get("updateStrategy"), causes);
+    let retention = spec.get("persistentVolumeClaimRetentionPolicy");
+    if retention.is_set() {
+        rule::check(&retention, RETENTION, causes);
+    }
+    if old.is_none() {
+        check_names(spec, causes);
+    }
+    rule::check(spec, SPEC, causes);
+    let ordinals = spec.get("ordinals");
+    if ordinals.is_set() {
+        causes.check_not_negative(&ordinals.get("start"));
+    }
+    let selector = spec.get("selector");
+    template::check_selector(&selector, "statefulset", causes);
+    if !labels::is_selector(&selector) {
+        causes.invalid(&selector, "");
+    } else {
+        check_template(spec, old, with_pods, causes);
+    }
+    template::check_runs_on(&spec.get("template"), "StatefulSet", causes);
+}
+
+/// Checks what cannot change, so that it may stay as it was.
+fn check_names(spec: &Field<'_>, causes: &mut Causes) {
+    for claim in spec.get("volumeClaimTemplates").items() {
+        claims::check_spec(&claim.get("spec"), claims::Options::default(), causes);
+    }
+    let service = spec.get("serviceName");
+    if !service.is_void() {
+        causes.check_format(&service, formats::dns_label);
+    }
+}
+
+fn check_template(spec: &Field<'_>, old: Option<&Field<'_>>, with_pods: bool, causes: &mut Causes) {
+    let pods = spec.get("template");
+    template::check_found(&spec.get("selector"), &pods, causes);
+    if with_pods {
+        let run = as_run(spec);
+        let was = old.map(|old| old.get("template"));
+        pod::check_template(&pods.with(&run), was.as_ref(), causes);
+    }
+    let metadata = pods.get("metadata");
+    let moved = |name| pods.get(name).with(metadata.member(name));
+    labels::check_labels(&moved("labels"), causes);
+    labels::check_annotations(&moved("annotations"), causes);
+}
+
+/// Returns the template as the controller uses it: it names the Pods, and adds a volume for each claim.
+fn as_run(spec: &Field<'_>) -> Value {
+    let mut template = spec.member("template").clone();
+    let Some(pod) = template.get_mut("spec").and_then(Value::as_object_mut) else {
+        return template;
+    };
+    pod.remove("subdomain");
+    pod.remove("hostname");
+    let claims = spec.get("volumeClaimTemplates");
+    let names: Vec<&str> = claims
+        .items()
+        .map(|claim| claim.get("metadata").text_of("name"))
+        .collect();
+    if names.is_empty() {
+        return template;
+    }
+    let mut volumes: Vec<Value> = Vec::new();
+    for name in &names {
+        let source = json!({"claimName": name});
+        let volume = json!({"name": name, "persistentVolumeClaim": source});
+        if !volumes.contains(&volume) {
+            volumes.push(volume);
+        }
+    }
+    let own = pod
+        .get("volumes")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten();
+    let is_own = |volume: &&Value| !names.contains(&volume["name"].as_str().unwrap_or_default());
+    volumes.extend(own.filter(is_own).cloned());
+    pod.insert("volumes".into(), volumes.into());
+    template
+}
+
+fn check_strategy(strategy: &Field<'_>, causes: &mut Causes) {
+    let rolling = strategy.get("rollingUpdate");
+    match strategy.text_of("type") {
+        "" => causes.required(strategy, ""),
+        "OnDelete" if rolling.is_set() => {
+            let detail = "only allowed for updateStrategy 'RollingUpdate'";
+            let (partition, missing) = (
+                rolling.member("partition"),
+                rolling.member("maxUnavailable"),
+            );
+            let shown = format!("{{\"Partition\":{partition},\"MaxUnavailable\":{missing}}}");
+            causes.invalid_struct(&rolling, &shown, detail);
+        }
+        "OnDelete" => {}
+        "RollingUpdate" if rolling.is_set() => check_rolling(&rolling, causes),
+        "RollingUpdate" => {}
+        _ => {
+            let members = [
+                ("partition", "Partition"),
+                ("maxUnavailable", "MaxUnavailable"),
+            ];
+            let shown = share::shown(strategy, members);
+            causes.invalid_struct(strategy, &shown, "must be 'RollingUpdate' or 'OnDelete'");
+        }
+    }
+}
+
+fn check_rolling(rolling: &Field<'_>, causes: &mut Causes) {
+    causes.check_not_negative(&rolling.get("partition"));
+    let missing = rolling.get("maxUnavailable");
+    if missing.is_set() {
+        share::check_share(&missing, causes);
+        if share::is_zero(&missing) {
+            causes.invalid(&missing, "cannot be 0");
+        }
+    }
+}
+
+const STATUS: Rules = &[(
+    "replicas readyReplicas currentReplicas updatedReplicas availableReplicas observedGeneration \
+     collisionCount",
+    Rule::NotNegative,
+)];
+
+fn check_status(context: &Context<'_>, causes: &mut Causes) {
+    let status = context.get("status");
+    rule::check(&status, STATUS, causes);
+    let counts = [
+        "readyReplicas",
+        "currentReplicas",
+        "updatedReplicas",
+        "availableReplicas",
+    ];
+    template::check_counts(&status, &counts, causes);
+    template::check_available(&status, "status.readyReplicas", causes);
+    template::check_collisions(context, causes);
+}

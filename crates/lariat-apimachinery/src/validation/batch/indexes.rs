@@ -1,0 +1,85 @@
+//! Indexes of Pods, written as in `1,3-5,7`.
+
+/// Counts the indexes, which are below the count of completions, or says what is wrong with them.
+pub(super) fn count(indexes: &str, completions: i64) -> Result<i64, String> {
+    let mut total = 0;
+    let mut last = None;
+    for part in indexes.split(',').filter(|_| !indexes.is_empty()) {
+        let (first, end) = interval(part, completions)?;
+        if let Some(last) = last.filter(|last| *last >= first) {
+            return Err(format!(
+                "non-increasing order, previous: {last}, current: {first}"
+            ));
+        }
+        total += end - first + 1;
+        last = Some(end);
+    }
+    Ok(total)
+}
+
+fn interval(text: &str, completions: i64) -> Result<(i64, i64), String> {
+    let limits: Vec<&str> = text.split('-').collect();
+    if limits.len() > 2 {
+        return Err(format!(
+            "the fragment {text:?} violates the requirement that an index interval can have at most \
+             two parts separated by '-'"
+        ));
+    }
+    let read = |text: &str| match text.parse::<i64>() {
+        Err(_) => Err(format!(
+            "cannot convert string to integer for index: {text:?}"
+        )),
+        Ok(index) if index >= completions => Err(format!("too large index: {text:?}")),
+        Ok(index) => Ok(index),
+    };
+    let first = read(limits[0])?;
+    let Some(end) = limits.get(1) else {
+        return Ok((first, first));
+    };
+    let end = read(end)?;
+    if first >= end {
+        return Err(format!(
+            "non-increasing order, previous: {first}, current: {end}"
+        ));
+    }
+    Ok((first, end))
+}
+
+/// Finds an index that is in two lists; what cannot be read counts for nothing.
+pub(super) fn overlap(ones: &str, others: &str, completions: i64) -> Option<i64> {
+    let read = |text: &str| -> Vec<(i64, i64)> {
+        let parts = text.split(',').map(|part| interval(part, completions));
+        parts.filter_map(Result::ok).collect()
+    };
+    let (ones, others) = (read(ones), read(others));
+    ones.iter().find_map(|(from, to)| {
+        let both = others
+            .iter()
+            .find(|(first, end)| from <= end && first <= to);
+        both.map(|(first, _)| *from.max(first))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn intervals_increase_and_end_below_the_count() {
+        for (text, expected) in [
+            ("", Ok(0)),
+            ("1,3-5,7", Ok(5)),
+            ("8", Err("too large index: \"8\"")),
+            (
+                "1-",
+                Err("cannot convert string to integer for index: \"\""),
+            ),
+            ("3,2", Err("non-increasing order, previous: 3, current: 2")),
+            ("4-2", Err("non-increasing order, previous: 4, current: 2")),
+        ] {
+            assert_eq!(count(text, 8), expected.map_err(str::to_owned), "{text}");
+        }
+        assert_eq!(overlap("1,3-5", "2,4", 8), Some(4));
+        assert_eq!(overlap("1,3-5", "2,x", 8), None);
+    }
+}

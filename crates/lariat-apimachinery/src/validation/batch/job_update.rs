@@ -1,0 +1,119 @@
+//! What may change in a Job.
+
+use serde_json::Value;
+
+use crate::validation::causes::Causes;
+use crate::validation::context::Context;
+use crate::validation::field::Field;
+
+const FIXED: [&str; 6] = [
+    "selector",
+    "completionMode",
+    "podFailurePolicy",
+    "backoffLimitPerIndex",
+    "managedBy",
+    "successPolicy",
+];
+
+pub(super) fn check(context: &Context<'_>, causes: &mut Causes) {
+    let Some(old) = context.old("spec") else {
+        return;
+    };
+    let spec = context.get("spec");
+    check_completions(&spec, &old, causes);
+    for name in FIXED {
+        causes.check_immutable(&spec.get(name), &old.get(name));
+    }
+    check_template(context, &spec, &old, causes);
+}
+
+fn check_completions(spec: &Field<'_>, old: &Field<'_>, causes: &mut Causes) {
+    let (new, old) = (spec.get("completions"), old.get("completions"));
+    if spec.text_of("completionMode") != "Indexed" {
+        causes.check_immutable(&new, &old);
+    } else if new.is_set() && new.value() != old.value() && new.int() != spec.int_of("parallelism")
+    {
+        let detail = "can only be modified in tandem with spec.parallelism";
+        causes.invalid(&new, detail);
+    }
+}
+
+/// Checks the template, of which only a Job that stands still can change some.
+fn check_template(context: &Context<'_>, spec: &Field<'_>, old: &Field<'_>, causes: &mut Causes) {
+    let status = context.old("status");
+    let conditions = status.map(|status| status.get("conditions"));
+    let mut conditions = conditions.iter().flat_map(Field::items);
+    let stands = conditions
+        .any(|each| each.text_of("type") == "Suspended" && each.text_of("status") == "True");
+    let suspended = old.is_true("suspend");
+    let new = spec.get("template");
+    let mut before = old.member("template").clone();
+    if suspended && stands {
+        free_scheduling(&mut before, new.value());
+        free_resources(&mut before, new.value());
+        if before["spec"] != *new.member("spec") {
+            causes.invalid(&spec.get("template.spec"), "field is immutable");
+        }
+    } else if before != *new.value() {
+        causes.invalid(&new, "field is immutable");
+    }
+}
+
+/// Takes over what says where Pods may run.
+fn free_scheduling(old: &mut Value, new: &Value) {
+    take(old, new, "/spec/affinity", &["nodeAffinity"]);
+    if old["spec"]["affinity"]
+        .as_object()
+        .is_some_and(serde_json::Map::is_empty)
+        && new["spec"]["affinity"].is_null()
+    {
+        take(old, new, "/spec", &["affinity"]);
+    }
+    take(
+        old,
+        new,
+        "/spec",
+        &["nodeSelector", "tolerations", "schedulingGates"],
+    );
+    take(old, new, "/metadata", &["annotations", "labels"]);
+}
+
+/// Takes over what containers with the same names may use.
+fn free_resources(old: &mut Value, new: &Value) {
+    for list in ["containers", "initContainers"] {
+        let (old, new) = (
+            old["spec"][list].as_array_mut(),
+            new["spec"][list].as_array(),
+        );
+        let (Some(old), Some(new)) = (old, new) else {
+            continue;
+        };
+        if old.len() != new.len() {
+            continue;
+        }
+        for (old, new) in old.iter_mut().zip(new) {
+            if old["name"] == new["name"] {
+                take(old, new, "", &["resources"]);
+            }
+        }
+    }
+}
+
+/// Takes over members of an object within another.
+fn take(old: &mut Value, new: &Value, within: &str, names: &[&str]) {
+    if old.pointer(within).is_none() && new.pointer(within).is_some_and(Value::is_object) {
+        let (above, name) = within.rsplit_once('/').unwrap_or_default();
+        if let Some(above) = old.pointer_mut(above).and_then(Value::as_object_mut) {
+            above.insert(name.to_owned(), serde_json::Map::new().into());
+        }
+    }
+    let Some(old) = old.pointer_mut(within).and_then(Value::as_object_mut) else {
+        return;
+    };
+    for name in names {
+        match new.pointer(within).and_then(|new| new.get(name)) {
+            Some(value) => old.insert((*name).to_owned(), value.clone()),
+            None => old.remove(*name),
+        };
+    }
+}

@@ -1,0 +1,58 @@
+//! When a Job with indexes has succeeded.
+
+use super::indexes;
+use crate::validation::causes::Causes;
+use crate::validation::field::Field;
+
+const MOST_BYTES: usize = 64 * 1024;
+
+pub(super) fn check(spec: &Field<'_>, causes: &mut Causes) {
+    let policy = spec.get("successPolicy");
+    if !policy.is_set() {
+        return;
+    }
+    if spec.text_of("completionMode") != "Indexed" {
+        causes.invalid(&policy, "requires indexed completion mode");
+        return;
+    }
+    let rules = policy.get("rules");
+    let detail = "at least one rules must be specified when the successPolicy is specified";
+    causes.check_given(&rules, detail);
+    causes.check_count(&rules, 20);
+    let completions = spec.int_of("completions").unwrap_or(0);
+    for rule in rules.items() {
+        check_rule(&rule, completions, causes);
+    }
+}
+
+fn check_rule(rule: &Field<'_>, completions: i64, causes: &mut Causes) {
+    let (count, listed) = (rule.get("succeededCount"), rule.get("succeededIndexes"));
+    if !count.is_set() && !listed.is_set() {
+        let detail = "at least one of succeededCount or succeededIndexes must be specified";
+        causes.required(rule, detail);
+    }
+    let mut total = 0;
+    if listed.is_set() {
+        if listed.text().len() > MOST_BYTES {
+            causes.too_long(&listed, MOST_BYTES);
+        }
+        match indexes::count(listed.text(), completions) {
+            Ok(count) => total = count,
+            Err(error) => {
+                causes.invalid(&listed, &format!("error parsing succeededIndexes: {error}"));
+            }
+        }
+    }
+    causes.check_not_negative(&count);
+    let mut below = |is_limit: bool, most: i64, what: &str| {
+        if is_limit && count.int().is_some_and(|count| count > most) {
+            causes.invalid(
+                &count,
+                &format!("must be less than or equal to {most} ({what})"),
+            );
+        }
+    };
+    below(true, completions, "the number of specified completions");
+    let what = "the number of indexes in the specified succeededIndexes field";
+    below(listed.is_set(), total, what);
+}

@@ -1,0 +1,98 @@
+//! What was decided about a request for a certificate.
+
+use crate::validation::causes::Causes;
+use crate::validation::context::{Context, Part};
+use crate::validation::field::Field;
+
+const DECISIONS: [&str; 2] = ["Approved", "Denied"];
+
+pub(super) fn check(context: &Context<'_>, causes: &mut Causes) {
+    let conditions = context.get("status").get("conditions");
+    let old = context.old("status").map(|old| old.get("conditions"));
+    let tolerates = |test: fn(&Field<'_>) -> bool| old.as_ref().is_some_and(test);
+    let (any_empty, any_double) = (tolerates(has_empty), tolerates(has_double));
+    let both_before = tolerates(has_both);
+    let mut seen: Vec<&str> = Vec::new();
+    for condition in conditions.items() {
+        let kind = condition.get("type");
+        if kind.is_void() && !any_empty {
+            causes.required(&kind, "");
+        }
+        check_status(&condition, causes);
+        let other = DECISIONS.iter().find(|each| **each != kind.text());
+        let is_decision = DECISIONS.contains(&kind.text());
+        if is_decision && !both_before && other.is_some_and(|other| seen.contains(other)) {
+            let detail = "Approved and Denied conditions are mutually exclusive";
+            causes.invalid_as(&conditions, kind.text(), detail);
+        }
+        if seen.contains(&kind.text()) && !any_double {
+            causes.duplicate_as(&kind, kind.text());
+        }
+        seen.push(kind.text());
+    }
+    if let Some(old) = old {
+        check_changes(&conditions, &old, context.part == Part::Approval, causes);
+    }
+}
+
+fn check_status(condition: &Field<'_>, causes: &mut Causes) {
+    let is_final = matches!(condition.text_of("type"), "Approved" | "Denied" | "Failed");
+    let supported: &[&str] = if is_final {
+        &["True"]
+    } else {
+        &["False", "True", "Unknown"]
+    };
+    causes.check_one_of(&condition.get("status"), supported);
+}
+
+fn has_empty(conditions: &Field<'_>) -> bool {
+    conditions
+        .items()
+        .any(|each| each.text_of("type").is_empty())
+}
+
+fn has_double(conditions: &Field<'_>) -> bool {
+    let mut kinds: Vec<String> = conditions
+        .items()
+        .map(|each| each.text_of("type").to_owned())
+        .collect();
+    let count = kinds.len();
+    kinds.sort();
+    kinds.dedup();
+    kinds.len() < count
+}
+
+fn has_both(conditions: &Field<'_>) -> bool {
+    DECISIONS.iter().all(|kind| count(conditions, kind) > 0)
+}
+
+fn count(conditions: &Field<'_>, kind: &str) -> usize {
+    conditions
+        .items()
+        .filter(|each| each.text_of("type") == kind)
+        .count()
+}
+
+/// Checks that decisions stay, and are taken where they may be.
+fn check_changes(new: &Field<'_>, old: &Field<'_>, decides: bool, causes: &mut Causes) {
+    for kind in ["Approved", "Denied", "Failed"] {
+        if count(new, kind) < count(old, kind) {
+            let detail = format!("updates may not remove a condition of type {kind:?}");
+            causes.forbidden(new, &detail);
+        }
+    }
+    for kind in DECISIONS.iter().filter(|_| !decides) {
+        let of = |list: &Field<'_>| -> Vec<serde_json::Value> {
+            let items = list.items().filter(|each| each.text_of("type") == *kind);
+            items.map(|each| each.value().clone()).collect()
+        };
+        let what = match count(new, kind).cmp(&count(old, kind)) {
+            std::cmp::Ordering::Less => continue,
+            std::cmp::Ordering::Greater => "add",
+            std::cmp::Ordering::Equal if of(new) == of(old) => continue,
+            std::cmp::Ordering::Equal => "modify",
+        };
+        let detail = format!("updates may not {what} a condition of type {kind:?}");
+        causes.forbidden(new, &detail);
+    }
+}

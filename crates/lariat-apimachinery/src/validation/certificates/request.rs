@@ -1,0 +1,140 @@
+//! CertificateSigningRequests.
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD as BASE64;
+
+use super::{conditions, pem};
+use crate::validation::causes::Causes;
+use crate::validation::context::{Context, Part};
+use crate::validation::field::Field;
+use crate::validation::signers;
+
+const USAGES: &[&str] = &[
+    "any",
+    "cert sign",
+    "client auth",
+    "code signing",
+    "content commitment",
+    "crl sign",
+    "data encipherment",
+    "decipher only",
+    "digital signature",
+    "email protection",
+    "encipher only",
+    "ipsec end system",
+    "ipsec tunnel",
+    "ipsec user",
+    "key agreement",
+    "key encipherment",
+    "microsoft sgc",
+    "netscape sgc",
+    "ocsp signing",
+    "s/mime",
+    "server auth",
+    "signing",
+    "timestamping",
+];
+
+const LEGACY: &str = "kubernetes.io/legacy-unknown";
+
+pub(in crate::validation) fn signing_request(context: &Context<'_>, causes: &mut Causes) {
+    let (spec, old) = (context.get("spec"), context.old("spec"));
+    check_request(&spec.get("request"), causes);
+    check_usages(
+        &spec.get("usages"),
+        old.as_ref().map(|old| old.get("usages")),
+        causes,
+    );
+    let signer = spec.get("signerName");
+    let was_legacy = old.is_some_and(|old| old.text_of("signerName") == LEGACY);
+    if signer.text() == LEGACY && !was_legacy {
+        let detail = "the legacy signerName is not allowed via this API version";
+        causes.invalid(&signer, detail);
+    } else {
+        signers::check_signer(&signer, causes);
+    }
+    let span = spec.get("expirationSeconds");
+    if span.int().is_some_and(|seconds| seconds < 600) {
+        let detail = "may not specify a duration less than 600 seconds (10 minutes)";
+        causes.invalid(&span, detail);
+    }
+    conditions::check(context, causes);
+    check_certificate(context, causes);
+}
+
+fn check_request(at: &Field<'_>, causes: &mut Causes) {
+    let text = decoded(at);
+    let block = pem::first(&text).filter(|(block, _)| block.kind == "CERTIFICATE REQUEST");
+    if block.is_none() {
+        causes.invalid(at, "PEM block type must be CERTIFICATE REQUEST");
+    }
+}
+
+fn decoded(at: &Field<'_>) -> String {
+    let bytes = BASE64.decode(at.text()).unwrap_or_default();
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+fn check_usages(usages: &Field<'_>, old: Option<Field<'_>>, causes: &mut Causes) {
+    causes.check_given(usages, "");
+    let (mut any, mut any_double) = (false, false);
+    if let Some(old) = old {
+        let texts: Vec<&str> = old.items().map(|each| each.text()).collect();
+        any = texts.iter().any(|usage| !USAGES.contains(usage));
+        any_double = (1..texts.len()).any(|at| texts[..at].contains(&texts[at]));
+    }
+    let mut seen = Vec::new();
+    for usage in usages.items() {
+        if !any {
+            causes.check_supported(&usage, USAGES);
+        }
+        if !any_double && seen.contains(&usage.text()) {
+            causes.duplicate(&usage);
+        }
+        seen.push(usage.text());
+    }
+}
+
+/// Checks what was issued.
+fn check_certificate(context: &Context<'_>, causes: &mut Causes) {
+    let at = context.get("status").get("certificate");
+    let old = context.old("status").map(|old| old.get("certificate"));
+    let has_changed = old.as_ref().is_none_or(|old| old.text() != at.text());
+    if has_changed && let Err(error) = certificate_wrong(&decoded(&at)) {
+        causes.invalid_as(&at, "<certificate data>", &error);
+    }
+    let Some(old) = old.filter(|_| has_changed) else {
+        return;
+    };
+    if context.part != Part::Status {
+        causes.forbidden(&at, "updates may not set certificate content");
+    } else if !old.is_void() {
+        let detail = "updates may not modify existing certificate content";
+        causes.forbidden(&at, detail);
+    }
+}
+
+fn certificate_wrong(text: &str) -> Result<(), String> {
+    let mut rest = text;
+    let mut count = 0;
+    while let Some((block, behind)) = pem::first(rest) {
+        if block.kind != "CERTIFICATE" {
+            let kind = block.kind;
+            return Err(format!(
+                "only CERTIFICATE PEM blocks are allowed, found {kind:?}"
+            ));
+        }
+        if block.has_headers {
+            return Err("no PEM block headers are permitted".into());
+        }
+        if block.data.first() != Some(&0x30) {
+            return Err("x509: malformed certificate".into());
+        }
+        count += 1;
+        rest = behind;
+    }
+    if count == 0 && !text.is_empty() {
+        return Err("must contain at least one CERTIFICATE PEM block".into());
+    }
+    Ok(())
+}

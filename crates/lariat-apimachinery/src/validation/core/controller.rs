@@ -1,0 +1,96 @@
+//! ReplicationControllers.
+
+use crate::validation::causes::Causes;
+use crate::validation::context::{Context, Part};
+use crate::validation::field::Field;
+use crate::validation::pod;
+use crate::validation::rule::{self, Rule, Rules};
+
+pub(in crate::validation) fn replication_controller(context: &Context<'_>, causes: &mut Causes) {
+    if context.updates(Part::Status) {
+        check_status(&context.get("status"), causes);
+        return;
+    }
+    let spec = context.get("spec");
+    rule::check(
+        &spec,
+        &[("minReadySeconds replicas", Rule::NotNegative)],
+        causes,
+    );
+    causes.check_given(&spec.get("selector"), "");
+    if !spec.has("replicas") {
+        causes.required(&spec.get("replicas"), "");
+    }
+    let template = spec.get("template");
+    if !template.is_set() {
+        causes.required(&template, "");
+        return;
+    }
+    check_labels(&spec.get("selector"), &template, causes);
+    let old = context.old("spec").map(|old| old.get("template"));
+    pod::check_template(&template, old.as_ref(), causes);
+    let policy = template.get("spec").get("restartPolicy");
+    if policy.text() != "Always" {
+        causes.unsupported(&policy, &["Always"]);
+    }
+    let deadline = template.get("spec").get("activeDeadlineSeconds");
+    if deadline.is_set() {
+        let detail = "activeDeadlineSeconds in ReplicationController is not Supported";
+        causes.forbidden(&deadline, detail);
+    }
+}
+
+/// Checks that the selector finds the Pods of the template.
+fn check_labels(selector: &Field<'_>, template: &Field<'_>, causes: &mut Causes) {
+    let labels = template.get("metadata").get("labels");
+    if selector
+        .entries()
+        .any(|(key, value)| labels.member(key) != value.value())
+    {
+        causes.invalid(&labels, "`selector` does not match template `labels`");
+    }
+}
+
+const STATUS: Rules = &[(
+    "replicas fullyLabeledReplicas readyReplicas availableReplicas observedGeneration",
+    Rule::NotNegative,
+)];
+
+fn check_status(status: &Field<'_>, causes: &mut Causes) {
+    rule::check(status, STATUS, causes);
+    let count = |member: &str| status.int_of(member).unwrap_or(0);
+    for member in ["fullyLabeledReplicas", "readyReplicas", "availableReplicas"] {
+        if count(member) > count("replicas") {
+            let detail = "cannot be greater than status.replicas";
+            causes.invalid_as(&status.get(member), count(member), detail);
+        }
+    }
+    if count("availableReplicas") > count("readyReplicas") {
+        let detail = "cannot be greater than readyReplicas";
+        causes.invalid(&status.get("availableReplicas"), detail);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use crate::validation::Part;
+    use crate::validation::testing::check_part;
+
+    #[test]
+    fn a_status_counts_no_more_replicas_than_there_are() {
+        let status =
+            json!({"status": {"replicas": 1, "readyReplicas": 2, "observedGeneration": -1}});
+        let old = json!({});
+        check_part(
+            ("v1", "ReplicationController", Part::Status),
+            &old,
+            status,
+            &[
+                "status.observedGeneration: Invalid value: -1: must be greater than or equal to 0",
+                "status.readyReplicas: Invalid value: 2: cannot be greater than status.replicas",
+            ],
+        );
+    }
+}

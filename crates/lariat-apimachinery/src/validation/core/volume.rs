@@ -1,0 +1,215 @@
+//! PersistentVolumes.
+
+use serde_json::Value;
+
+use crate::object::Object;
+use crate::validation::causes::Causes;
+use crate::validation::claims::check_access_modes;
+use crate::validation::context::{Context, Part};
+use crate::validation::field::Field;
+use crate::validation::formats;
+use crate::validation::pod::check_node_selector;
+use crate::validation::resources;
+use crate::validation::rule::{self, Rule, Rules};
+use crate::validation::volumes;
+
+pub(in crate::validation) fn persistent_volume(context: &Context<'_>, causes: &mut Causes) {
+    if context.updates(Part::Status) {
+        return;
+    }
+    let spec = context.get("spec");
+    let old = context.old("spec");
+    check_access_modes(&spec.get("accessModes"), "", causes);
+    check_capacity(&spec.get("capacity"), causes);
+    rule::check(&spec, SPEC, causes);
+    check_affinity(&spec, old.as_ref(), causes);
+    check_source(context, &spec, causes);
+    let attributes = spec.get("volumeAttributesClassName");
+    if attributes.is_set() {
+        if causes.check_given(&attributes, "an empty string is disallowed") {
+            causes.check_format(&attributes, formats::dns_subdomain);
+        }
+        if !spec.has("csi") {
+            let detail = "has to be specified when using volumeAttributesClassName";
+            causes.required(&spec.get("csi"), detail);
+        }
+    }
+    if let Some(old) = old {
+        check_fixed(context, &spec, &old, causes);
+    }
+}
+
+const SPEC: Rules = &[
+    (
+        "persistentVolumeReclaimPolicy",
+        Rule::MaybeOneOf(&["Delete", "Recycle", "Retain"]),
+    ),
+    ("storageClassName", Rule::Text(formats::dns_subdomain)),
+    ("volumeMode", Rule::SupportedIfSet(&["Block", "Filesystem"])),
+];
+
+const INLINE: Rules = &[SPEC[1], SPEC[2]];
+
+fn check_capacity(capacity: &Field<'_>, causes: &mut Causes) {
+    causes.check_given(capacity, "");
+    let count = capacity.entries().count();
+    if !capacity.has("storage") || count > 1 {
+        causes.unsupported_as(capacity, capacity.value().clone(), &["storage"]);
+    }
+    for (_, at) in capacity.entries() {
+        resources::check_basic(&at, causes);
+        resources::check_positive(&at, causes);
+    }
+}
+
+fn check_affinity(spec: &Field<'_>, old: Option<&Field<'_>>, causes: &mut Causes) {
+    let affinity = spec.get("nodeAffinity");
+    if !affinity.is_set() {
+        return;
+    }
+    let required = affinity.get("required");
+    if !required.is_set() {
+        causes.required(&required, "must specify required node constraints");
+        return;
+    }
+    let odd = |value: Field<'_>| !formats::label_value(value.text()).is_empty();
+    let any_values = old.is_some_and(|old| {
+        let terms = old
+            .get("nodeAffinity")
+            .get("required")
+            .get("nodeSelectorTerms");
+        terms.items().any(|term| {
+            let expressions = term.get("matchExpressions");
+            expressions
+                .items()
+                .any(|each| each.get("values").items().any(odd))
+        })
+    });
+    check_node_selector(&required, any_values, causes);
+}
+
+fn check_source(context: &Context<'_>, spec: &Field<'_>, causes: &mut Causes) {
+    volumes::check_persistent(spec, causes);
+    let iscsi = spec.get("iscsi");
+    let portal = iscsi.text_of("targetPortal");
+    let name = context.get("metadata");
+    if iscsi.has("initiatorName") && name.text_of("name").len() + 1 + portal.len() > 64 {
+        let detail = "Total length of <volume name>:<iscsi.targetPortal> must be under 64 \
+            characters if iscsi.initiatorName is specified.";
+        causes.invalid_as(&iscsi.get("targetportal"), portal, detail);
+    }
+    let first = volumes::persistent_members().find(|member| spec.has(member));
+    if first == Some("local") && !spec.has("nodeAffinity") {
+        causes.required(
+            &spec.get("nodeAffinity"),
+            "Local volume requires node affinity",
+        );
+    }
+    let policy = spec.get("persistentVolumeReclaimPolicy");
+    let path = spec.get("hostPath").text_of("path");
+    let is_root = path.starts_with('/') && path.split('/').all(|part| matches!(part, "" | "."));
+    if policy.text() == "Recycle" && is_root {
+        let detail = "may not be 'recycle' for a hostPath mount of '/'";
+        causes.forbidden(&policy, detail);
+    }
+}
+
+/// Checks what stays as it was created.
+fn check_fixed(context: &Context<'_>, spec: &Field<'_>, old: &Field<'_>, causes: &mut Causes) {
+    let changed = |member: &'static str| {
+        let mut now = spec.member(member).clone();
+        let secret = "controllerExpandSecretRef";
+        if member == "csi" && old.get("csi").is_set() && !old.get("csi").has(secret) {
+            now.as_object_mut().map(|source| source.remove(secret));
+        }
+        now != *old.member(member)
+    };
+    if volumes::persistent_members().any(changed) {
+        let detail = "spec.persistentvolumesource is immutable after creation\n";
+        causes.forbidden(&spec.get("persistentvolumesource"), detail);
+    }
+    let mode = context.get("volumeMode");
+    causes.check_immutable(
+        &mode.with(spec.member("volumeMode")),
+        &old.get("volumeMode"),
+    );
+    let (now, was) = (spec.get("nodeAffinity"), old.get("nodeAffinity"));
+    if was.is_set() && !is_renamed(now.value(), was.value()) {
+        let at = context.get("nodeAffinity").with(now.value());
+        let detail = "field is immutable, except for updating from beta label to GA";
+        causes.invalid(&at, detail);
+    }
+    let attributes = "volumeAttributesClassName";
+    if old.has(attributes) && !spec.has(attributes) {
+        let detail = "update from non-nil value to nil is forbidden";
+        causes.forbidden(&spec.get(attributes), detail);
+    }
+}
+
+/// Labels that had other names once.
+const RENAMED: [(&str, &str); 5] = [
+    (
+        "failure-domain.beta.kubernetes.io/zone",
+        "topology.kubernetes.io/zone",
+    ),
+    (
+        "failure-domain.beta.kubernetes.io/region",
+        "topology.kubernetes.io/region",
+    ),
+    ("beta.kubernetes.io/os", "kubernetes.io/os"),
+    ("beta.kubernetes.io/arch", "kubernetes.io/arch"),
+    (
+        "beta.kubernetes.io/instance-type",
+        "node.kubernetes.io/instance-type",
+    ),
+];
+
+/// Returns whether a value is another one in which labels may have their new names.
+fn is_renamed(now: &Value, was: &Value) -> bool {
+    match (now, was) {
+        (Value::Object(now), Value::Object(was)) => {
+            let names = now.keys().chain(was.keys()).filter(|name| *name != "key");
+            let mut pairs = names.map(|name| (now.get(name), was.get(name)));
+            is_key(now, was)
+                && pairs.all(|pair| match pair {
+                    (Some(now), Some(was)) => is_renamed(now, was),
+                    (now, was) => now == was,
+                })
+        }
+        (Value::Array(now), Value::Array(was)) => {
+            now.len() == was.len() && now.iter().zip(was).all(|(now, was)| is_renamed(now, was))
+        }
+        _ => now == was,
+    }
+}
+
+/// Checks the spec of a volume that is attached without being an object of its own.
+pub(in crate::validation) fn check_inline_volume(spec: &Field<'_>, causes: &mut Causes) {
+    for name in ["claimRef", "capacity", "nodeAffinity"] {
+        if !spec.get(name).is_void() {
+            let detail = "may not be specified in the context of inline volumes";
+            causes.forbidden(&spec.get(name), detail);
+        }
+    }
+    if !spec.has("csi") {
+        let detail = "has to be specified in the context of inline volumes";
+        causes.required(&spec.get("csi"), detail);
+    }
+    check_access_modes(&spec.get("accessModes"), "", causes);
+    let policy = spec.get("persistentVolumeReclaimPolicy");
+    if !matches!(policy.text(), "" | "Retain") {
+        let detail = "may only be Retain in the context of inline volumes";
+        causes.forbidden(&policy, detail);
+    }
+    volumes::check_persistent(spec, causes);
+    rule::check(spec, INLINE, causes);
+}
+
+/// Returns whether a requirement is about the same label, perhaps under its new name.
+fn is_key(now: &Object, was: &Object) -> bool {
+    let key = |of: &Object| of.get("key").and_then(Value::as_str).map(str::to_owned);
+    let (now, was) = (key(now).unwrap_or_default(), key(was).unwrap_or_default());
+    let new = RENAMED.iter().find(|(old, _)| *old == was);
+    // In Go the new name of a label that has none is empty.
+    now == was || now == new.map_or("", |(_, new)| new)
+}

@@ -1,0 +1,119 @@
+//! Which kind has which rules.
+
+use super::causes::Causes;
+use super::context::{Check, Context, Part};
+use super::field::Field;
+use super::{
+    admission, apps, autoscaling, batch, certificates, coordination, core, discovery, networking,
+    node, pod, policy, rbac, scheduling, storage,
+};
+use crate::cause::StatusCause;
+use crate::kinds::Resource;
+use crate::object::Object;
+
+/// Finds what is wrong with an object of a built-in kind, other than its metadata.
+///
+/// `old` is the state it replaces, of which `part` is written; at a creation there is none, and the part is
+/// [`Part::Main`]. Defaults have been filled in. Custom resources have no causes here.
+#[must_use]
+pub fn validate(
+    resource: &Resource,
+    object: &Object,
+    old: Option<&Object>,
+    part: Part,
+) -> Vec<StatusCause> {
+    let mut causes = Causes::default();
+    if !resource.rules.custom
+        && let Some(check) = check_of(&resource.group, &resource.kind)
+    {
+        check(&Context { object, old, part }, &mut causes);
+    }
+    causes.into_list()
+}
+
+/// Finds what is wrong with the addresses and families of a Service, which are checked before they are allocated.
+#[must_use]
+pub fn validate_service_addresses(service: &Object, old: Option<&Object>) -> Vec<StatusCause> {
+    let mut causes = Causes::default();
+    let spec = Field::of(service, "spec");
+    let old = old.map(|old| Field::of(old, "spec"));
+    core::check_addresses(&spec, old.as_ref(), &mut causes);
+    causes.into_list()
+}
+
+pub(super) fn check_of(group: &str, kind: &str) -> Option<Check> {
+    of_core(kind)
+        .filter(|_| group.is_empty())
+        .or_else(|| of_workloads(group, kind))
+        .or_else(|| of_cluster(group, kind))
+}
+
+fn of_core(kind: &str) -> Option<Check> {
+    Some(match kind {
+        "Binding" => core::binding,
+        "ConfigMap" => core::config_map,
+        "Endpoints" => core::endpoints,
+        "Event" => core::core_event,
+        "LimitRange" => core::limit_range,
+        "Namespace" => core::namespace,
+        "Node" => core::node,
+        "PersistentVolume" => core::persistent_volume,
+        "PersistentVolumeClaim" => core::persistent_volume_claim,
+        "Pod" => pod::pod,
+        "PodTemplate" => pod::pod_template,
+        "ReplicationController" => core::replication_controller,
+        "ResourceQuota" => core::resource_quota,
+        "Secret" => core::secret,
+        "Service" => core::service,
+        _ => return None,
+    })
+}
+
+fn of_workloads(group: &str, kind: &str) -> Option<Check> {
+    Some(match (group, kind) {
+        ("apps", "ControllerRevision") => apps::controller_revision,
+        ("apps", "DaemonSet") => apps::daemon_set,
+        ("apps", "Deployment") => apps::deployment,
+        ("apps", "ReplicaSet") => apps::replica_set,
+        ("apps", "StatefulSet") => apps::stateful_set,
+        ("autoscaling", "HorizontalPodAutoscaler") => autoscaling::autoscaler,
+        ("batch", "CronJob") => batch::cron_job,
+        ("batch", "Job") => batch::job,
+        ("coordination.k8s.io", "Lease") => coordination::lease,
+        ("coordination.k8s.io", "LeaseCandidate") => coordination::lease_candidate,
+        ("discovery.k8s.io", "EndpointSlice") => discovery::endpoint_slice,
+        ("events.k8s.io", "Event") => core::event,
+        ("networking.k8s.io", "IPAddress") => networking::ip_address,
+        ("networking.k8s.io", "Ingress") => networking::ingress,
+        ("networking.k8s.io", "IngressClass") => networking::ingress_class,
+        ("networking.k8s.io", "NetworkPolicy") => networking::network_policy,
+        ("networking.k8s.io", "ServiceCIDR") => networking::service_cidr,
+        ("node.k8s.io", "RuntimeClass") => node::runtime_class,
+        ("policy", "PodDisruptionBudget") => policy::disruption_budget,
+        ("scheduling.k8s.io", "PriorityClass") => scheduling::priority_class,
+        _ => return None,
+    })
+}
+
+fn of_cluster(group: &str, kind: &str) -> Option<Check> {
+    Some(match (group, kind) {
+        ("admissionregistration.k8s.io", "MutatingWebhookConfiguration") => {
+            admission::mutating_webhooks
+        }
+        ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration") => {
+            admission::validating_webhooks
+        }
+        ("certificates.k8s.io", "CertificateSigningRequest") => certificates::signing_request,
+        ("rbac.authorization.k8s.io", "ClusterRole") => rbac::cluster_role,
+        ("rbac.authorization.k8s.io", "ClusterRoleBinding") => rbac::cluster_role_binding,
+        ("rbac.authorization.k8s.io", "Role") => rbac::role,
+        ("rbac.authorization.k8s.io", "RoleBinding") => rbac::role_binding,
+        ("storage.k8s.io", "CSIDriver") => storage::csi_driver,
+        ("storage.k8s.io", "CSINode") => storage::csi_node,
+        ("storage.k8s.io", "CSIStorageCapacity") => storage::storage_capacity,
+        ("storage.k8s.io", "StorageClass") => storage::storage_class,
+        ("storage.k8s.io", "VolumeAttachment") => storage::volume_attachment,
+        ("storage.k8s.io", "VolumeAttributesClass") => storage::volume_attributes_class,
+        _ => return None,
+    })
+}

@@ -1,0 +1,104 @@
+//! Labels, annotations and label selectors.
+
+use super::causes::Causes;
+use super::field::Field;
+use super::formats;
+
+/// Checks the keys and values of labels.
+pub(crate) fn check_labels(labels: &Field<'_>, causes: &mut Causes) {
+    for (key, value) in labels.entries() {
+        causes.check_format_of(labels, key, formats::qualified_name);
+        causes.check_format_of(labels, value.text(), formats::label_value);
+    }
+}
+
+/// How long all keys and values of annotations may be together, in bytes.
+const MOST_BYTES: usize = 256 << 10;
+
+/// Checks the keys of annotations, and how large they are.
+pub(crate) fn check_annotations(annotations: &Field<'_>, causes: &mut Causes) {
+    let mut size = 0;
+    for (key, value) in annotations.entries() {
+        size += key.len() + value.text().len();
+        for message in formats::annotation_key(key) {
+            causes.invalid_as(annotations, key, &message);
+        }
+    }
+    if size > MOST_BYTES {
+        causes.too_long(annotations, MOST_BYTES);
+    }
+}
+
+/// How strict label selectors are: what was let in once may stay.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct SelectorOptions {
+    /// Whether values in expressions may be no values of labels.
+    pub(crate) any_values: bool,
+}
+
+/// Checks a label selector.
+pub(crate) fn check_selector(selector: &Field<'_>, options: SelectorOptions, causes: &mut Causes) {
+    check_labels(&selector.get("matchLabels"), causes);
+    for requirement in selector.get("matchExpressions").items() {
+        let values = requirement.get("values");
+        match requirement.text_of("operator") {
+            "In" | "NotIn" => {
+                let detail = "must be specified when `operator` is 'In' or 'NotIn'";
+                causes.check_given(&values, detail);
+            }
+            "Exists" | "DoesNotExist" if !values.is_void() => {
+                let detail = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'";
+                causes.forbidden(&values, detail);
+            }
+            "Exists" | "DoesNotExist" => {}
+            operator => {
+                let detail = "not a valid selector operator";
+                causes.invalid_as(&requirement.get("operator"), operator, detail);
+            }
+        }
+        causes.check_format(&requirement.get("key"), formats::qualified_name);
+        for value in values.items().filter(|_| !options.any_values) {
+            causes.check_format(&value, formats::label_value);
+        }
+    }
+}
+
+/// Checks that what was read as a label selector selects by rules that can be applied, and returns whether it does.
+pub(crate) fn is_selector(selector: &Field<'_>) -> bool {
+    let mut causes = Causes::default();
+    check_selector(selector, SelectorOptions::default(), &mut causes);
+    causes.count() == 0
+}
+
+/// Returns whether a label selector finds an object with some labels; a missing selector finds none.
+pub(crate) fn selects(selector: &Field<'_>, labels: &Field<'_>) -> bool {
+    let equal = |(key, value): (&str, Field<'_>)| labels.member(key) == value.value();
+    let meets = |requirement: Field<'_>| {
+        let value = labels.member(requirement.text_of("key"));
+        let listed = requirement.get("values").list().contains(value);
+        match requirement.text_of("operator") {
+            "In" => listed,
+            "NotIn" => !listed,
+            "Exists" => !value.is_null(),
+            _ => value.is_null(),
+        }
+    };
+    selector.is_set()
+        && selector.get("matchLabels").entries().all(equal)
+        && selector.get("matchExpressions").items().all(meets)
+}
+
+/// Returns whether a selector has values that are no values of labels.
+pub(crate) fn has_odd_values(selector: &Field<'_>) -> bool {
+    let expressions = selector.get("matchExpressions");
+    let odd = |value: Field<'_>| !formats::label_value(value.text()).is_empty();
+    expressions
+        .items()
+        .any(|each| each.get("values").items().any(odd))
+}
+
+/// Returns whether a label selector selects nothing in particular: it has no requirement.
+#[allow(dead_code, reason = "kinds of other groups need it")]
+pub(crate) fn is_empty_selector(selector: &Field<'_>) -> bool {
+    selector.get("matchLabels").is_void() && selector.get("matchExpressions").is_void()
+}

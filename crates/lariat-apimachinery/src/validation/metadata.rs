@@ -1,0 +1,158 @@
+//! The metadata of all kinds.
+//!
+//! Source: `ValidateObjectMeta` in `k8s.io/apimachinery/pkg/api/validation` and `k8s.io/kubernetes/pkg/apis/core/validation`.
+
+use serde_json::Value;
+
+use super::causes::Causes;
+use super::field::Field;
+use super::{formats, labels};
+use crate::cause::StatusCause;
+use crate::kinds::Resource;
+use crate::names::NameRule;
+use crate::object::Object;
+
+/// Finds what is wrong with the metadata of an object, which may replace an old one.
+#[must_use]
+pub fn validate_metadata(
+    resource: &Resource,
+    object: &Object,
+    old: Option<&Object>,
+) -> Vec<StatusCause> {
+    let metadata = Field::of(object, "metadata");
+    let mut causes = Causes::default();
+    if old.is_none() || revalidates(resource) {
+        let needs_prefix = resource.kind != "ReplicationController";
+        check_name(&metadata, resource.rules.names, needs_prefix, &mut causes);
+    }
+    if old.is_some() {
+        let prefix = metadata.get("generateName");
+        causes.check_format(&prefix, formats::path_segment_prefix);
+    }
+    labels::check_labels(&metadata.get("labels"), &mut causes);
+    labels::check_annotations(&metadata.get("annotations"), &mut causes);
+    check_owners(&metadata.get("ownerReferences"), &mut causes);
+    let finalizers = metadata.get("finalizers");
+    check_finalizers(&finalizers, &mut causes);
+    // Servers of their own check only the rules above, and so do Events of the core group.
+    let foreign = ["apiextensions.k8s.io", "apiregistration.k8s.io"];
+    let old_event = resource.group.is_empty() && resource.kind == "Event";
+    let own = !resource.rules.custom && !foreign.contains(&resource.group.as_str());
+    if own && !old_event {
+        check_plain(&finalizers, &mut causes);
+    }
+    causes.into_list()
+}
+
+/// Returns whether an update of a kind is checked like a creation, and not only for what it changes.
+fn revalidates(resource: &Resource) -> bool {
+    let kinds = [
+        "ConfigMap",
+        "LimitRange",
+        "Namespace",
+        "Node",
+        "Secret",
+        "ServiceAccount",
+        "Endpoints",
+        "PersistentVolume",
+        "PersistentVolumeClaim",
+        "Pod",
+    ];
+    resource.group.is_empty() && kinds.contains(&resource.kind.as_str())
+}
+
+/// Checks a name, and the beginning that it may have been generated from.
+fn check_name(metadata: &Field<'_>, rule: NameRule, needs_prefix: bool, causes: &mut Causes) {
+    let (name, prefix) = (metadata.get("name"), metadata.get("generateName"));
+    if needs_prefix && !prefix.is_void() {
+        let text = prefix.text();
+        let broken = match rule {
+            NameRule::PathSegment => formats::path_segment_prefix(text),
+            NameRule::Label => formats::dns_label(&formats::masked(text)),
+            NameRule::Subdomain => formats::dns_subdomain(&formats::masked(text)),
+        };
+        for message in broken {
+            causes.invalid(&prefix, &message);
+        }
+    }
+    if causes.check_given(&name, "name or generateName is required") {
+        let format = match rule {
+            NameRule::PathSegment => formats::path_segment,
+            NameRule::Label => formats::dns_label,
+            NameRule::Subdomain => formats::dns_subdomain,
+        };
+        causes.check_format(&name, format);
+    }
+}
+
+/// Checks who owns an object; the paths of causes do not have the index.
+fn check_owners(owners: &Field<'_>, causes: &mut Causes) {
+    let mut controller: Option<Field<'_>> = None;
+    for owner in owners.items() {
+        check_owner(&owners.with(owner.value()), causes);
+        if !owner.is_true("controller") {
+            continue;
+        }
+        let Some(first) = &controller else {
+            controller = Some(owner);
+            continue;
+        };
+        let name =
+            |owner: &Field<'_>| format!("{}/{}", owner.text_of("kind"), owner.text_of("name"));
+        let detail = format!(
+            "Only one reference can have Controller set to true. Found \"true\" in references for \
+             {} and {}",
+            name(first),
+            name(&owner)
+        );
+        causes.invalid(owners, &detail);
+    }
+}
+
+fn check_owner(owner: &Field<'_>, causes: &mut Causes) {
+    let api_version = owner.text_of("apiVersion");
+    let (group, version) = match api_version.split_once('/') {
+        Some((_, version)) if version.contains('/') => ("", ""),
+        Some((group, version)) => (group, version),
+        None => ("", api_version),
+    };
+    if version.is_empty() {
+        let at = owner.get("apiVersion");
+        causes.invalid_as(&at, api_version, "version must not be empty");
+    }
+    for member in ["kind", "name", "uid"] {
+        let at = owner.get(member);
+        if at.is_void() {
+            causes.invalid_as(&at, "", "must not be empty");
+        }
+    }
+    // An Event ends by time, so what it owned would end with it.
+    if (group, version, owner.text_of("kind")) == ("", "v1", "Event") {
+        causes.invalid(owner, "/v1, Kind=Event is disallowed from being an owner");
+    }
+}
+
+const ORPHAN: &str = "orphan";
+const FOREGROUND: &str = "foregroundDeletion";
+
+fn check_finalizers(finalizers: &Field<'_>, causes: &mut Causes) {
+    for name in finalizers.items() {
+        causes.check_format_of(finalizers, name.text(), formats::qualified_name);
+    }
+    let has = |name: &str| finalizers.list().contains(&Value::from(name));
+    if has(ORPHAN) && has(FOREGROUND) {
+        let detail = format!("finalizer {ORPHAN} and {FOREGROUND} cannot be both set");
+        causes.invalid(finalizers, &detail);
+    }
+}
+
+/// Checks that a finalizer has a domain, unless built-in kinds know it.
+fn check_plain(finalizers: &Field<'_>, causes: &mut Causes) {
+    for name in finalizers.items() {
+        let text = name.text();
+        if !text.contains('/') && !matches!(text, "kubernetes" | ORPHAN | FOREGROUND) {
+            let detail = "name is neither a standard finalizer name nor is it fully qualified";
+            causes.invalid(&name, detail);
+        }
+    }
+}

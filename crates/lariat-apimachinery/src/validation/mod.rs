@@ -1,0 +1,52 @@
+//! What a genuine API server refuses, kind by kind.
+//!
+//! [`validate`] finds what is wrong with an object of a built-in kind, as a list of causes: the field, what is the
+//! matter, and the API server's message. [`validate_metadata`] does so with the metadata of objects of any kind.
+//!
+//! How a kind is written: a function of type `Check` in the module of its group, and a line in `decide`. It gets a
+//! `Context` (the object, the state it replaces, the part that is written) and adds to `Causes`. Values are read through
+//! `Field`, which knows its path, and reads as the zero of its type where nothing is. Rules about single members are
+//! tables (`rule`), the forms of texts are functions (`formats`); rules about several members are functions beside the
+//! kind. What held before and is merely kept is let through where the API server does: functions that are stricter with
+//! new values get the replaced value too.
+//!
+//! Source: `k8s.io/kubernetes/pkg/apis/*/validation` and the strategies in `pkg/registry`.
+
+mod addresses;
+mod causes;
+mod claims;
+mod conditions;
+mod context;
+mod decide;
+mod durations;
+mod field;
+mod formats;
+mod labels;
+mod metadata;
+mod paths;
+mod resources;
+mod rule;
+mod signers;
+#[cfg(test)]
+mod testing;
+
+mod admission;
+mod apps;
+mod autoscaling;
+mod batch;
+mod certificates;
+mod coordination;
+mod core;
+mod discovery;
+mod networking;
+mod node;
+mod pod;
+mod policy;
+mod rbac;
+mod scheduling;
+mod storage;
+mod volumes;
+
+pub use context::Part;
+pub use decide::{validate, validate_service_addresses};
+pub use metadata::validate_metadata;

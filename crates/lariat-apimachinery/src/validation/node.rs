@@ -1,0 +1,47 @@
+//! RuntimeClasses.
+
+use super::causes::Causes;
+use super::context::Context;
+use super::field::Field;
+use super::{formats, labels, pod, resources};
+
+pub(super) fn runtime_class(context: &Context<'_>, causes: &mut Causes) {
+    let handler = context.get("handler");
+    if let Some(old) = context.old("handler") {
+        causes.check_immutable(&handler, &old);
+        return;
+    }
+    causes.check_name(&handler, formats::dns_label);
+    let limits = context.get("overhead").get("podFixed");
+    let at = context.get("overhead").get("limits");
+    for (name, amount) in limits.entries() {
+        let at = at.key(name).with(amount.value());
+        resources::check_container_name(&at, name, causes);
+        resources::check_amount(&at, name, causes);
+    }
+    let scheduling = context.get("scheduling");
+    labels::check_labels(&scheduling.get("nodeSelector"), causes);
+    check_tolerations(&scheduling.get("tolerations"), causes);
+}
+
+fn check_tolerations(list: &Field<'_>, causes: &mut Causes) {
+    pod::check_tolerations(list, causes);
+    let members = ["key", "operator", "value", "effect"];
+    let key = |toleration: &Field<'_>| members.map(|name| toleration.member(name).clone());
+    let mut seen = Vec::new();
+    for toleration in list.items() {
+        if seen.contains(&key(&toleration)) {
+            let member = |name| toleration.text_of(name);
+            let shown = format!(
+                "{{\"Key\":{:?},\"Operator\":{:?},\"Value\":{:?},\"Effect\":{:?},\"TolerationSeconds\":{}}}",
+                member("key"),
+                member("operator"),
+                member("value"),
+                member("effect"),
+                toleration.member("tolerationSeconds"),
+            );
+            causes.duplicate_struct(&toleration, &shown, "");
+        }
+        seen.push(key(&toleration));
+    }
+}

@@ -1,0 +1,165 @@
+//! Annotations of Pods that mean something to the server.
+
+use super::scheduling::check_tolerations;
+use super::surroundings;
+use crate::validation::causes::Causes;
+use crate::validation::field::Field;
+use crate::validation::paths;
+
+const MIRROR: &str = "kubernetes.io/config.mirror";
+const DELETION_COST: &str = "controller.kubernetes.io/pod-deletion-cost";
+const TOLERATIONS: &str = "scheduler.alpha.kubernetes.io/tolerations";
+const APP_ARMOR: &str = "container.apparmor.security.beta.kubernetes.io/";
+const SECCOMP: &str = "seccomp.security.alpha.kubernetes.io/pod";
+const SECCOMP_OF: &str = "container.seccomp.security.alpha.kubernetes.io/";
+
+/// Returns whether a Pod only shows one that a node runs by itself.
+pub(super) fn is_mirror(annotations: &Field<'_>) -> bool {
+    annotations.has(MIRROR)
+}
+
+/// Checks the annotations of a Pod or a template.
+///
+/// `old` are those before, if the Pod is changed: what was wrong there may stay.
+pub(super) fn check(
+    annotations: &Field<'_>,
+    old: Option<&Field<'_>>,
+    spec: &Field<'_>,
+    causes: &mut Causes,
+) {
+    let mirror = annotations.get(MIRROR);
+    if mirror.is_set() && spec.text_of("nodeName").is_empty() {
+        let detail = "must set spec.nodeName if mirror pod annotation is set";
+        causes.invalid(&annotations.key(MIRROR).with(mirror.value()), detail);
+    }
+    let list = annotations.text_of(TOLERATIONS);
+    if !list.is_empty() {
+        match serde_json::from_str(list) {
+            Ok(list) => {
+                let list = &list;
+                check_tolerations(&annotations.get(TOLERATIONS).with(list), causes);
+            }
+            Err(error) => causes.invalid_as(annotations, TOLERATIONS, &error.to_string()),
+        }
+    }
+    let cost = |of: &Field<'_>| of.has(DELETION_COST) && !is_cost(of.text_of(DELETION_COST));
+    if cost(annotations) && !old.is_some_and(cost) {
+        let at = annotations.key(DELETION_COST);
+        let at = at.with(annotations.member(DELETION_COST));
+        causes.invalid(&at, "must be a 32bit integer");
+    }
+    for (key, value) in annotations.entries() {
+        if key == SECCOMP || key.starts_with(SECCOMP_OF) {
+            check_profile(&annotations.get(key), causes);
+        }
+        if let Some(name) = key.strip_prefix(APP_ARMOR) {
+            check_app_armor(&value, name, spec, causes);
+        }
+    }
+}
+
+fn is_cost(text: &str) -> bool {
+    let zeros = text.starts_with('0') && text != "0";
+    !zeros && !text.starts_with('+') && text.parse::<i32>().is_ok()
+}
+
+fn check_profile(at: &Field<'_>, causes: &mut Causes) {
+    match at.text() {
+        "runtime/default" | "docker/default" | "unconfined" => {}
+        text => match text.strip_prefix("localhost/") {
+            Some(path) if path.starts_with('/') => {
+                causes.invalid_as(at, path, "must be a relative path");
+            }
+            Some(path) if paths::has_backsteps(path) => {
+                causes.invalid_as(at, path, "must not contain '..'");
+            }
+            Some(_) => {}
+            None => causes.invalid(at, "must be a valid seccomp profile"),
+        },
+    }
+}
+
+fn check_app_armor(at: &Field<'_>, name: &str, spec: &Field<'_>, causes: &mut Causes) {
+    let all = surroundings::all(spec);
+    if !all
+        .iter()
+        .any(|container| container.text_of("name") == name)
+    {
+        causes.invalid_as(at, name, "container not found");
+    }
+    let profile = at.text();
+    let known = matches!(profile, "" | "runtime/default" | "unconfined");
+    if !known && !profile.starts_with("localhost/") {
+        causes.invalid(at, &format!("invalid AppArmor profile name: {profile:?}"));
+    }
+}
+
+/// Refuses changes of annotations that are fixed with the Pod.
+pub(super) fn check_update(annotations: &Field<'_>, old: &Field<'_>, causes: &mut Causes) {
+    let is_fixed = |key: &str| key == MIRROR || key.starts_with(APP_ARMOR);
+    let what = |key: &str| match key {
+        MIRROR => "mirror pod annotation",
+        _ => "AppArmor annotations",
+    };
+    for (key, was) in old.entries().filter(|(key, _)| is_fixed(key)) {
+        if annotations.member(key) != was.value() {
+            let detail = format!("may not remove or update {}", what(key));
+            causes.forbidden(&annotations.key(key), &detail);
+        }
+    }
+    for (key, _) in annotations.entries().filter(|(key, _)| is_fixed(key)) {
+        if !old.has(key) {
+            causes.forbidden(&annotations.key(key), &format!("may not add {}", what(key)));
+        }
+    }
+}
+
+/// Checks that profiles in annotations are those in the fields.
+pub(super) fn check_profiles(annotations: &Field<'_>, spec: &Field<'_>, causes: &mut Causes) {
+    let context = spec.get("securityContext");
+    let seccomp = ("seccomp", "seccompProfile");
+    check_match(annotations, SECCOMP, (&context, &context, seccomp), causes);
+    for container in surroundings::all(spec) {
+        let own = container.get("securityContext");
+        let key = format!("{SECCOMP_OF}{}", container.text_of("name"));
+        check_match(annotations, &key, (&own, &own, seccomp), causes);
+        let app_armor = ("apparmor", "appArmorProfile");
+        let effective = if own.has(app_armor.1) { &own } else { &context };
+        let key = format!("{APP_ARMOR}{}", container.text_of("name"));
+        if spec.get("os").text_of("name") != "windows" {
+            check_match(annotations, &key, (effective, &own, app_armor), causes);
+        }
+    }
+}
+
+/// Checks one annotation against the profile in a context; causes are at another context.
+fn check_match<'a>(
+    annotations: &Field<'_>,
+    key: &str,
+    (context, shown, (what, member)): (&Field<'a>, &Field<'a>, (&str, &'static str)),
+    causes: &mut Causes,
+) {
+    let profile = context.get(member);
+    if !annotations.has(key) || !profile.is_set() {
+        return;
+    }
+    let text = annotations.text_of(key);
+    let shown = shown.get(member);
+    let kind = format!("{what} type in annotation and field must match");
+    let fits = match profile.text_of("type") {
+        "Unconfined" => text == "unconfined",
+        "RuntimeDefault" => {
+            text == "runtime/default" || (what == "seccomp" && text == "docker/default")
+        }
+        "Localhost" => text.starts_with("localhost/"),
+        _ => return,
+    };
+    if !fits {
+        causes.forbidden(&shown.get("type"), &kind);
+    } else if let Some(path) = text.strip_prefix("localhost/")
+        && path != profile.text_of("localhostProfile")
+    {
+        let detail = format!("{what} profile in annotation and field must match");
+        causes.forbidden(&shown.get("localhostProfile"), &detail);
+    }
+}

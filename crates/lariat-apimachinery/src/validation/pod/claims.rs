@@ -1,0 +1,243 @@
+//! Resources: amounts of a node's, and claims.
+
+use std::collections::HashSet;
+
+use super::options::Options;
+use super::surroundings::Surroundings;
+use crate::quantity::Quantity;
+use crate::validation::causes::Causes;
+use crate::validation::field::Field;
+use crate::validation::formats;
+use crate::validation::resources::{self, amount};
+
+/// Checks which claims of resources a Pod has.
+pub(super) fn check_claims(claims: &Field<'_>, causes: &mut Causes) {
+    let mut names = HashSet::new();
+    for claim in claims.items() {
+        let name = claim.get("name");
+        if causes.check_given(&name, "") {
+            if names.insert(name.text()) {
+                causes.check_format(&name, formats::dns_label);
+            } else {
+                causes.duplicate(&name);
+            }
+        }
+        let given = claim.given(&["resourceClaimName", "resourceClaimTemplateName"]);
+        let detail = match given.len() {
+            0 => "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`",
+            1 => "",
+            _ => {
+                "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified"
+            }
+        };
+        if !detail.is_empty() {
+            let shown = format!(
+                "{{\"Name\":{:?},\"ResourceClaimName\":{},\"ResourceClaimTemplateName\":{}}}",
+                name.text(),
+                claim.member("resourceClaimName"),
+                claim.member("resourceClaimTemplateName")
+            );
+            causes.invalid_struct(&claim, &shown, detail);
+        }
+        for member in given {
+            causes.check_format(&claim.get(member), formats::dns_subdomain);
+        }
+    }
+}
+
+/// Checks what a name of a resource must be.
+type NameCheck = fn(&Field<'_>, &str, &mut Causes);
+
+/// Checks what a container requests.
+pub(super) fn check_requirements(at: &Field<'_>, pod: &Surroundings<'_>, causes: &mut Causes) {
+    check_amounts(at, resources::check_container_name, pod.options, causes);
+    check_claim_names(&at.get("claims"), &pod.claims, causes);
+}
+
+/// Checks what running the Pod costs.
+pub(super) fn check_overhead(pod: &Surroundings<'_>, causes: &mut Causes) {
+    let overhead = pod.spec.get("overhead");
+    let limits = overhead.get("limits").with(overhead.value());
+    let mut pages = false;
+    for (name, at) in limits.entries() {
+        check_amount(
+            &at,
+            name,
+            resources::check_container_name,
+            pod.options,
+            causes,
+        );
+        pages |= resources::is_huge_page(name);
+    }
+    if pages && !overhead.has("cpu") && !overhead.has("memory") {
+        causes.forbidden(&overhead, "HugePages require cpu or memory");
+    }
+}
+
+fn check_amount(
+    at: &Field<'_>,
+    name: &str,
+    check_name: NameCheck,
+    options: Options,
+    causes: &mut Causes,
+) {
+    check_name(at, name, causes);
+    resources::check_amount(at, name, causes);
+    let amount = amount(at);
+    let whole = options.any_huge_pages || resources::is_whole_pages(name, amount);
+    if resources::is_huge_page(name) && !whole {
+        let detail = format!("{amount} is not positive integer multiple of {name}");
+        causes.invalid_as(at, amount.to_string(), &detail);
+    }
+}
+
+fn check_amounts(at: &Field<'_>, check_name: NameCheck, options: Options, causes: &mut Causes) {
+    let (limits, requests) = (at.get("limits"), at.get("requests"));
+    for (name, limit) in limits.entries() {
+        check_amount(&limit, name, check_name, options, causes);
+    }
+    for (name, request) in requests.entries() {
+        check_amount(&request, name, check_name, options, causes);
+        let requested = amount(&request);
+        let limit = limits.get(name);
+        let overcommit = resources::may_overcommit(name);
+        if !limit.is_set() {
+            if !overcommit {
+                causes.required(
+                    &limits,
+                    "Limit must be set for non overcommitable resources",
+                );
+            }
+            continue;
+        }
+        let limit = amount(&limit);
+        let rule = if requested != limit && !overcommit {
+            "equal to"
+        } else if requested > limit {
+            "less than or equal to"
+        } else {
+            continue;
+        };
+        let detail = format!("must be {rule} {name} limit of {limit}");
+        causes.invalid_as(&requests, requested.to_string(), &detail);
+    }
+    let has = |name: &str| limits.has(name) || requests.has(name);
+    let mut names = limits.entries().chain(requests.entries());
+    let pages = names.any(|(name, _)| resources::is_huge_page(name));
+    if pages && !has("cpu") && !has("memory") {
+        causes.forbidden(at, "HugePages require cpu or memory");
+    }
+}
+
+fn check_claim_names(claims: &Field<'_>, of_pod: &[&str], causes: &mut Causes) {
+    let mut names: HashSet<String> = HashSet::new();
+    for claim in claims.items() {
+        let (name, request) = (claim.text_of("name"), claim.text_of("request"));
+        if name.is_empty() {
+            causes.required(&claim, "");
+            continue;
+        }
+        if names.contains(name) {
+            causes.duplicate_as(&claim, name);
+        } else {
+            let mut key = name.to_owned();
+            if !request.is_empty() {
+                causes.check_format(&claim.get("request"), formats::dns_label);
+                key = format!("{name}/{request}");
+            }
+            let part = format!("{name}/");
+            if names.contains(&key) {
+                causes.duplicate_as(&claim, key.as_str());
+            } else if request.is_empty() {
+                for _ in names.iter().filter(|other| other.starts_with(&part)) {
+                    causes.duplicate_as(&claim, name);
+                }
+            }
+            names.insert(key);
+        }
+        if !of_pod.contains(&name) {
+            let mut known = of_pod.to_vec();
+            known.sort_unstable();
+            known.dedup();
+            let known = if known.is_empty() {
+                " which is empty".to_owned()
+            } else {
+                format!(": {}", known.join(", "))
+            };
+            let detail = format!("must be one of the names in pod.spec.resourceClaims{known}");
+            causes.not_found_because(&claim, name, &detail);
+        }
+    }
+}
+
+/// Checks the resources of the Pod as a whole.
+pub(super) fn check_resources(pod: &Surroundings<'_>, causes: &mut Causes) {
+    let at = pod.spec.get("resources");
+    if !at.is_set() {
+        return;
+    }
+    if pod.spec.get("os").text_of("name") == "windows" {
+        causes.forbidden(&at, "may not be set for a windows pod");
+        return;
+    }
+    if at.has("claims") {
+        let detail = "claims may not be set for Resources at pod-level";
+        causes.forbidden(&at.get("claims"), detail);
+    }
+    check_amounts(&at, resources::check_pod_name, pod.options, causes);
+    check_claim_names(&at.get("claims"), &pod.claims, causes);
+    check_sums(pod, &at, causes);
+}
+
+/// Checks that containers do not need more than their Pod.
+fn check_sums(pod: &Surroundings<'_>, at: &Field<'_>, causes: &mut Causes) {
+    for (name, request) in at.get("requests").entries() {
+        let needed = needed(&pod.spec, "requests", name);
+        if needed > amount(&request) {
+            let detail = format!(
+                "must be greater than or equal to aggregate container requests of {needed}"
+            );
+            causes.invalid_as(&request, amount(&request).to_string(), &detail);
+        }
+    }
+    for (name, limit) in at.get("limits").entries() {
+        let needed = needed(&pod.spec, "limits", name);
+        if resources::is_huge_page(name) && needed > amount(&limit) {
+            let detail =
+                format!("must be greater than or equal to aggregate container limits of {needed}");
+            let shown = at.get("requests").get("limits").key(name);
+            causes.invalid_as(&shown, amount(&limit).to_string(), &detail);
+        }
+        for container in pod.spec.get("containers").items() {
+            let own = container.get("resources").get("limits").get(name);
+            if own.is_set() && amount(&own) > amount(&limit) {
+                let at = at.get("containers").item_of(&container).key(name);
+                let detail = format!(
+                    "must be less than or equal to pod limits of {}",
+                    amount(&limit)
+                );
+                causes.invalid_as(&at.get("limits"), amount(&own).to_string(), &detail);
+            }
+        }
+    }
+}
+
+/// Returns how much of a resource containers need at most at the same time.
+fn needed(spec: &Field<'_>, kind: &'static str, name: &str) -> Quantity {
+    let of = |container: &Field<'_>| {
+        let amounts = container.get("resources").get(kind);
+        amount(&amounts.with(amounts.member(name)))
+    };
+    let containers = spec.get("containers").items();
+    let running = containers.fold(Quantity::ZERO, |sum, each| sum.plus(of(&each)));
+    let (mut sidecars, mut most) = (Quantity::ZERO, Quantity::ZERO);
+    for init in spec.get("initContainers").items() {
+        if init.text_of("restartPolicy") == "Always" {
+            sidecars = sidecars.plus(of(&init));
+            most = most.max(sidecars);
+        } else {
+            most = most.max(sidecars.plus(of(&init)));
+        }
+    }
+    running.plus(sidecars).max(most)
+}

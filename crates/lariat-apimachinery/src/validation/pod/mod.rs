@@ -1,0 +1,29 @@
+//! Pods, and templates of them.
+
+mod affinity;
+mod annotations;
+mod claims;
+mod container;
+mod create;
+mod env;
+mod handlers;
+mod mounts;
+mod network;
+mod options;
+mod ratchet;
+mod resize;
+mod scheduling;
+mod security;
+mod spec;
+mod status;
+mod surroundings;
+mod system;
+mod template;
+mod update;
+mod whole;
+
+pub(super) use affinity::check_node_selector;
+pub(super) use create::pod;
+pub(super) use handlers::check_port;
+pub(super) use scheduling::{check_effect, check_tolerations};
+pub(super) use template::{check_template, pod_template};

@@ -1,0 +1,147 @@
+//! Names and amounts of resources.
+
+use super::causes::Causes;
+use super::field::Field;
+use super::formats;
+use crate::quantity::Quantity;
+
+const STANDARD: &str = "cpu memory ephemeral-storage requests.cpu requests.memory \
+    requests.ephemeral-storage limits.cpu limits.memory limits.ephemeral-storage pods \
+    resourcequotas services replicationcontrollers secrets configmaps persistentvolumeclaims storage \
+    requests.storage services.nodeports services.loadbalancers";
+
+const QUOTA: &str = "cpu memory ephemeral-storage requests.cpu requests.memory requests.storage \
+    requests.ephemeral-storage limits.cpu limits.memory limits.ephemeral-storage pods \
+    resourcequotas services replicationcontrollers secrets persistentvolumeclaims configmaps \
+    services.nodeports services.loadbalancers";
+
+const WHOLE: &str = "pods resourcequotas services replicationcontrollers secrets configmaps \
+    persistentvolumeclaims services.nodeports services.loadbalancers";
+
+fn is_in(names: &str, name: &str) -> bool {
+    names.split(' ').any(|each| each == name)
+}
+
+fn is_quota_huge_page(name: &str) -> bool {
+    name.starts_with("hugepages-") || name.starts_with("requests.hugepages-")
+}
+
+/// Returns whether a resource is memory in pages of a certain size.
+pub(crate) fn is_huge_page(name: &str) -> bool {
+    name.starts_with("hugepages-")
+}
+
+/// Returns whether a resource is one of Kubernetes itself.
+pub(crate) fn is_native(name: &str) -> bool {
+    !name.contains('/') || name.contains("kubernetes.io/")
+}
+
+/// Returns whether a limit of a resource may be above what is requested.
+pub(crate) fn may_overcommit(name: &str) -> bool {
+    is_native(name) && !is_huge_page(name)
+}
+
+/// Returns whether a quota may be about a resource of Kubernetes itself.
+pub(crate) fn is_quota_resource(name: &str) -> bool {
+    is_in(QUOTA, name) || is_quota_huge_page(name)
+}
+
+fn is_extended(name: &str) -> bool {
+    !is_native(name)
+        && !name.starts_with("requests.")
+        && formats::qualified_name(&format!("requests.{name}")).is_empty()
+}
+
+/// Checks the name of any resource, and returns whether it is one.
+pub(crate) fn check_name(at: &Field<'_>, name: &str, causes: &mut Causes) -> bool {
+    let before = causes.count();
+    causes.check_format_of(at, name, formats::qualified_name);
+    let standard = name.contains('/') || is_in(STANDARD, name) || is_quota_huge_page(name);
+    if causes.count() == before && !standard {
+        let detail = "must be a standard resource type or fully qualified";
+        causes.invalid_as(at, name, detail);
+    }
+    causes.count() == before
+}
+
+/// Checks the name of a resource of containers.
+pub(crate) fn check_container_name(at: &Field<'_>, name: &str, causes: &mut Causes) {
+    check_name(at, name, causes);
+    if !name.contains('/') {
+        let standard = matches!(name, "cpu" | "memory" | "ephemeral-storage") || is_huge_page(name);
+        if !standard {
+            causes.invalid_as(at, name, "must be a standard resource for containers");
+        }
+    } else if !is_native(name) && !is_extended(name) {
+        causes.invalid_as(at, name, "doesn't follow extended resource name standard");
+    }
+}
+
+/// Checks the name of a resource of whole Pods.
+pub(crate) fn check_pod_name(at: &Field<'_>, name: &str, causes: &mut Causes) {
+    let supported = matches!(name, "cpu" | "memory") || is_huge_page(name);
+    if check_name(at, name, causes) && !supported {
+        causes.unsupported_as(at, name, &["cpu", "hugepages-", "memory"]);
+    }
+}
+
+/// Checks the name of a resource that is limited by a quota.
+pub(crate) fn check_quota_name(at: &Field<'_>, name: &str, causes: &mut Causes) {
+    check_name(at, name, causes);
+    if !name.contains('/') && !is_quota_resource(name) {
+        causes.invalid_as(at, name, "must be a standard resource for quota");
+    }
+}
+
+/// Reads an amount; a missing one is zero.
+pub(crate) fn amount(at: &Field<'_>) -> Quantity {
+    let text = match at.value() {
+        serde_json::Value::String(text) => text.clone(),
+        serde_json::Value::Number(number) => number.to_string(),
+        _ => String::new(),
+    };
+    Quantity::parse(&text).unwrap_or(Quantity::ZERO)
+}
+
+/// Checks an amount of a resource.
+pub(crate) fn check_amount(at: &Field<'_>, name: &str, causes: &mut Causes) {
+    let amount = amount(at);
+    check_not_negative(at, causes);
+    if (is_in(WHOLE, name) || is_extended(name)) && !amount.has_whole_thousandths() {
+        causes.invalid_as(at, amount.to_string(), "must be an integer");
+    }
+}
+
+/// Checks that an amount is not below zero.
+pub(crate) fn check_not_negative(at: &Field<'_>, causes: &mut Causes) {
+    let amount = amount(at);
+    if amount < Quantity::ZERO {
+        let detail = "must be greater than or equal to 0";
+        causes.invalid_as(at, amount.to_string(), detail);
+    }
+}
+
+/// Checks that an amount is above zero, and returns whether it is.
+pub(crate) fn check_positive(at: &Field<'_>, causes: &mut Causes) -> bool {
+    let amount = amount(at);
+    if amount <= Quantity::ZERO {
+        causes.invalid_as(at, amount.to_string(), "must be greater than zero");
+    }
+    amount > Quantity::ZERO
+}
+
+/// Checks that an amount, rounded up to a whole number, is not below zero.
+pub(crate) fn check_basic(at: &Field<'_>, causes: &mut Causes) -> bool {
+    let whole = amount(at).rounded_up();
+    if whole < 0 {
+        causes.invalid_as(at, whole, "must be a valid resource quantity");
+    }
+    whole >= 0
+}
+
+/// Returns whether an amount is made of whole pages of the size in its resource's name.
+pub(crate) fn is_whole_pages(name: &str, amount: Quantity) -> bool {
+    let size = name.strip_prefix("hugepages-").and_then(Quantity::parse);
+    let size = size.filter(|size| *size > Quantity::ZERO && size.has_whole_thousandths());
+    size.is_some_and(|size| amount.rounded_up() % size.rounded_up() == 0)
+}

@@ -1,0 +1,69 @@
+//! VolumeAttachments.
+
+use super::driver;
+use crate::validation::causes::Causes;
+use crate::validation::context::{Context, Part};
+use crate::validation::core::check_inline_volume;
+use crate::validation::field::Field;
+use crate::validation::formats;
+
+const MOST_METADATA: usize = 256 << 10;
+const MOST_MESSAGE: usize = 1024;
+
+pub(in crate::validation) fn volume_attachment(context: &Context<'_>, causes: &mut Causes) {
+    let (spec, status) = (context.get("spec"), context.get("status"));
+    if !context.updates(Part::Status) {
+        driver::check_name(&spec.get("attacher"), causes);
+        check_source(&spec.get("source"), causes);
+        causes.check_format(&spec.get("nodeName"), formats::dns_subdomain);
+        let volume = spec.get("source").get("persistentVolumeName");
+        if volume.is_set() {
+            causes.check_format(&volume, formats::dns_subdomain);
+        }
+    }
+    let metadata = status.get("attachmentMetadata");
+    let size: usize = metadata
+        .entries()
+        .map(|(key, value)| key.len() + value.text().len())
+        .sum();
+    if size > MOST_METADATA {
+        causes.too_long(&metadata, MOST_METADATA);
+    }
+    for name in ["attachError", "detachError"] {
+        check_error(&status.get(name), causes);
+    }
+    if let Some(old) = context
+        .old("spec")
+        .filter(|_| !context.updates(Part::Status))
+    {
+        causes.check_immutable(&spec, &old);
+    }
+}
+
+fn check_source(source: &Field<'_>, causes: &mut Causes) {
+    let (inline, volume) = (
+        source.get("inlineVolumeSpec"),
+        source.get("persistentVolumeName"),
+    );
+    let detail = "must specify exactly one of inlineVolumeSpec and persistentVolumeName";
+    match (inline.is_set(), volume.is_set()) {
+        (false, false) => causes.required(source, detail),
+        (true, true) => causes.forbidden(source, detail),
+        (false, true) if volume.is_void() => {
+            causes.required(&volume, "must specify non empty persistentVolumeName");
+        }
+        (false, true) => {}
+        (true, false) => check_inline_volume(&inline, causes),
+    }
+}
+
+fn check_error(error: &Field<'_>, causes: &mut Causes) {
+    if error.text_of("message").len() > MOST_MESSAGE {
+        // The bound that is named is another one.
+        causes.too_long(&error.get("message"), MOST_METADATA);
+    }
+    let code = error.get("errorCode");
+    if code.int().is_some_and(|code| code < 0) {
+        causes.invalid(&code, "must be between 0 and 2147483647, inclusive");
+    }
+}

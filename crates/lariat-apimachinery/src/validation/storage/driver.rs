@@ -1,0 +1,82 @@
+//! CSIDrivers, and the names of such drivers.
+
+use crate::validation::causes::Causes;
+use crate::validation::context::Context;
+use crate::validation::field::Field;
+use crate::validation::formats;
+use crate::validation::rule::{self, Rule, Rules};
+
+const POLICIES: &[&str] = &["File", "None", "ReadWriteOnceWithFSType"];
+
+const SPEC: Rules = &[("fsGroupPolicy", Rule::SupportedIfSet(POLICIES))];
+
+pub(in crate::validation) fn csi_driver(context: &Context<'_>, causes: &mut Causes) {
+    let (spec, old) = (context.get("spec"), context.old("spec"));
+    let attach = spec
+        .get("attachedRequired")
+        .with(spec.member("attachRequired"));
+    let others = ["podInfoOnMount", "storageCapacity", "seLinuxMount"];
+    let needed = others.map(|name| spec.get(name));
+    for at in needed.iter().chain([&attach]).filter(|at| !at.is_set()) {
+        causes.required(at, "");
+    }
+    rule::check(&spec, SPEC, causes);
+    let modes = spec.get("volumeLifecycleModes");
+    for mode in modes.items() {
+        causes.check_supported(&modes.with(mode.value()), &["Persistent", "Ephemeral"]);
+    }
+    let period = spec.get("nodeAllocatableUpdatePeriodSeconds");
+    if period.int().is_some_and(|seconds| seconds < 10) {
+        causes.invalid(&period, "must be greater than or equal to 10 seconds");
+    }
+    check_tokens(&spec, causes);
+    if let Some(old) = old {
+        causes.check_immutable(&attach, &old.get("attachRequired"));
+        causes.check_immutable(&modes, &old.get("volumeLifecycleModes"));
+    }
+}
+
+fn check_tokens(spec: &Field<'_>, causes: &mut Causes) {
+    let requests = spec.get("tokenRequests");
+    let in_secrets = spec.get("serviceAccountTokenInSecrets");
+    if in_secrets.is_set() && requests.is_void() {
+        let detail = "serviceAccountTokenInSecrets is set but no tokenRequests are specified";
+        causes.invalid(&in_secrets, detail);
+    }
+    let mut seen = Vec::new();
+    for request in requests.items() {
+        let audience = request.get("audience");
+        if seen.contains(&audience.text()) {
+            causes.duplicate_as(&audience, audience.text());
+            continue;
+        }
+        seen.push(audience.text());
+        check_lifetime(&request.get("expirationSeconds"), causes);
+    }
+}
+
+/// Checks how long a token is good for, if that is given.
+pub(in crate::validation) fn check_lifetime(seconds: &Field<'_>, causes: &mut Causes) {
+    if seconds.int().is_some_and(|number| number < 600) {
+        causes.invalid(seconds, "may not specify a duration less than 10 minutes");
+    }
+    if seconds.int().is_some_and(|number| number > 1 << 32) {
+        causes.invalid(
+            seconds,
+            "may not specify a duration larger than 2^32 seconds",
+        );
+    }
+}
+
+/// Checks the name of a driver.
+pub(super) fn check_name(at: &Field<'_>, causes: &mut Causes) {
+    if !causes.check_given(at, "") {
+        return;
+    }
+    if at.text().len() > 63 {
+        causes.too_long(at, 63);
+    }
+    for message in formats::dns_subdomain(&at.text().to_lowercase()) {
+        causes.invalid(at, &message);
+    }
+}

@@ -1,0 +1,71 @@
+//! CSINodes.
+
+use serde_json::Value;
+
+use super::driver;
+use crate::validation::causes::Causes;
+use crate::validation::context::Context;
+use crate::validation::field::Field;
+use crate::validation::formats;
+
+pub(in crate::validation) fn csi_node(context: &Context<'_>, causes: &mut Causes) {
+    let drivers = context.get("spec").get("drivers");
+    let mut seen = Vec::new();
+    for each in drivers.items() {
+        check_driver(&each, causes);
+        let name = each.get("name");
+        if seen.contains(&name.text()) {
+            causes.duplicate_as(&name, name.text());
+        }
+        seen.push(name.text());
+    }
+    let Some(old) = context.old("spec").map(|old| old.get("drivers")) else {
+        return;
+    };
+    for before in old.items() {
+        let same = drivers
+            .items()
+            .filter(|new| new.text_of("name") == before.text_of("name"));
+        for new in same.filter(|new| fixed(new) != fixed(&before)) {
+            causes.invalid_struct(&drivers, &shown(&new), "field is immutable");
+        }
+    }
+}
+
+/// Returns what of a driver cannot change.
+fn fixed(driver: &Field<'_>) -> [Value; 2] {
+    ["nodeID", "topologyKeys"].map(|name| driver.member(name).clone())
+}
+
+/// Returns how a driver is shown: as Go's own type for it, without what may change.
+fn shown(driver: &Field<'_>) -> String {
+    format!(
+        "{{\"Name\":{},\"NodeID\":{},\"TopologyKeys\":{},\"Allocatable\":null}}",
+        driver.member("name"),
+        driver.member("nodeID"),
+        driver.member("topologyKeys"),
+    )
+}
+
+const MOST_ID: usize = 256;
+
+fn check_driver(at: &Field<'_>, causes: &mut Causes) {
+    driver::check_name(&at.get("name"), causes);
+    let id = at.get("nodeID");
+    causes.check_given(&id, "");
+    if id.text().len() > MOST_ID {
+        causes.invalid(&id, &format!("must be {MOST_ID} characters or less"));
+    }
+    causes.check_not_negative(&at.get("allocatable").get("count"));
+    let mut seen = Vec::new();
+    for key in at.get("topologyKeys").items() {
+        if key.text().is_empty() {
+            causes.required(at, "");
+        }
+        if seen.contains(&key.text()) {
+            causes.duplicate_as(at, key.text());
+        }
+        seen.push(key.text());
+        causes.check_format_of(at, key.text(), formats::qualified_name);
+    }
+}

@@ -1,0 +1,10 @@
+//! How strict volumes are checked.
+
+/// What was let in once may stay, and what only Pods themselves need.
+#[derive(Debug, Clone, Copy, Default)]
+pub(in crate::validation) struct Options {
+    /// Whether the volumes are those of a Pod, and not of a template.
+    pub(in crate::validation) is_pod: bool,
+    /// Whether the path of a projected token may lead anywhere.
+    pub(in crate::validation) any_token_path: bool,
+}

@@ -1,0 +1,115 @@
+//! What is refused, as a genuine API server refused it.
+//!
+//! The files in `validation/` have one case a line. A line that starts with a version is an object; what follows changes
+//! it. `+` creates the changed object, `~` replaces the object by it: JSON pointers with their new values, `null` to
+//! remove, separated by ` ; `. Indented lines are the causes, in the order of their texts.
+
+use std::sync::Arc;
+
+use lariat_apimachinery::cause::StatusCause;
+use lariat_apimachinery::kinds::{Kinds, Resource, TableId};
+use lariat_apimachinery::object::Object;
+use lariat_apimachinery::validation::{Part, validate, validate_metadata};
+use lariat_apimachinery::{defaults, schema};
+use serde_json::Value;
+
+/// Sets a value by its pointer; objects and items that are missing are made.
+fn set(at: &mut Value, pointer: &str, value: Value) {
+    let Some((name, rest)) = pointer[1..].split_once('/').map_or(
+        (!pointer.is_empty()).then_some((&pointer[1..], "")),
+        |(name, _)| Some((name, &pointer[1 + name.len()..])),
+    ) else {
+        return;
+    };
+    let name = name.replace("~1", "/");
+    let below = match at {
+        Value::Array(items) => {
+            let index: usize = name.parse().expect("an index");
+            if index == items.len() {
+                items.push(Value::Null);
+            }
+            &mut items[index]
+        }
+        at => &mut at[name.as_str()],
+    };
+    if rest.is_empty() {
+        *below = value;
+    } else {
+        set(below, rest, value);
+    }
+}
+
+fn changed(base: &Value, changes: &str) -> Object {
+    let mut object = base.clone();
+    for change in changes.split(" ; ") {
+        let (pointer, value) = change.split_once(' ').expect("a pointer and a value");
+        let value = serde_json::from_str(value).unwrap_or_else(|_| panic!("{value}"));
+        set(&mut object, pointer, value);
+    }
+    object.as_object().expect("an object").clone()
+}
+
+/// Reads an object as the server does: by its type, with defaults.
+fn read(resource: &Resource, mut object: Object) -> Object {
+    schema::decode(resource.types().root(), &mut object).expect("it has the form of its type");
+    defaults::fill(resource, &mut object);
+    object
+}
+
+fn causes(resource: &Resource, new: Object, old: Option<Object>) -> Vec<String> {
+    let new = read(resource, new);
+    let old = old.map(|old| read(resource, old));
+    let mut found = validate_metadata(resource, &new, old.as_ref());
+    found.extend(validate(resource, &new, old.as_ref(), Part::Main));
+    let mut texts: Vec<String> = found.iter().map(StatusCause::text).collect();
+    texts.sort();
+    texts
+}
+
+fn check(file: &str) {
+    let kinds = Kinds::new(|_| TableId(0));
+    let catalog = kinds.catalog();
+    let (mut resource, mut base): (Option<&Arc<Resource>>, Value) = (None, Value::Null);
+    let mut lines = file.lines().peekable();
+    let mut wrong = Vec::new();
+    while let Some(line) = lines.next() {
+        let Some((sign, rest)) = line.split_once(' ').filter(|_| !line.starts_with('#')) else {
+            continue;
+        };
+        if !matches!(sign, "+" | "~") {
+            let (kind, json) = rest.split_once(' ').expect("a kind and an object");
+            let all = &mut catalog.all();
+            resource = all.find(|each| each.api_version() == sign && each.kind == kind);
+            base = serde_json::from_str(json).expect("an object");
+            continue;
+        }
+        let mut expected = Vec::new();
+        while let Some(cause) = lines.next_if(|line| line.starts_with(' ')) {
+            expected.push(cause[1..].to_owned());
+        }
+        let old = (sign == "~").then(|| base.as_object().expect("an object").clone());
+        let resource = resource.expect("the kind is built in");
+        let found = causes(resource, changed(&base, rest), old);
+        // What Go says about differences of structures is not repeated here.
+        let found: Vec<&str> = found
+            .iter()
+            .filter_map(|text| text.lines().next())
+            .collect();
+        if found != expected {
+            wrong.push(format!(
+                "{line}\n  found    {found:#?}\n  expected {expected:#?}"
+            ));
+        }
+    }
+    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn pods_are_refused_as_by_a_genuine_server() {
+    check(include_str!("validation/pods.txt"));
+}
+
+#[test]
+fn kinds_of_the_core_group_are_refused_as_by_a_genuine_server() {
+    check(include_str!("validation/core.txt"));
+}

@@ -1,0 +1,77 @@
+//! The options of `lariat cluster` that bound what it keeps, and for how long it waits.
+
+use std::time::Duration;
+
+use lariat_cluster::ClusterBuilder;
+
+/// What bounds the memory of a cluster; what is not given is as the builder has it.
+#[derive(Debug, Default, PartialEq, clap::Args)]
+pub(super) struct Bounds {
+    /// Keep so many changes of each resource for watches and older lists; default 100000.
+    #[arg(long, value_name = "CHANGES", help_heading = "Bounds")]
+    history: Option<usize>,
+    /// Keep changes in so many MiB of memory, for all resources together; default 256.
+    ///
+    /// Objects as they are at present do not count. The last change of each resource stays, with 0 only that.
+    #[arg(long, value_name = "MIB", help_heading = "Bounds")]
+    history_size: Option<usize>,
+    /// Keep changes for so many seconds; default 300, and with 0 for ever.
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, help_heading = "Bounds")]
+    history_age: Option<Duration>,
+    /// Cut clients off that take nothing for so many seconds; default 30, and with 0 never.
+    ///
+    /// These are clients for which something is ready to be sent, such as an event of a watch they do not read.
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, help_heading = "Bounds")]
+    write_timeout: Option<Duration>,
+    /// Answer 504 if the body of a request takes more seconds; default 60, and with 0 never.
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, help_heading = "Bounds")]
+    body_timeout: Option<Duration>,
+}
+
+impl Bounds {
+    /// Sets what was given.
+    pub(super) fn apply(&self, mut builder: ClusterBuilder) -> ClusterBuilder {
+        if let Some(changes) = self.history {
+            builder = builder.history(changes);
+        }
+        if let Some(mib) = self.history_size {
+            builder = builder.history_bytes(mib.saturating_mul(1 << 20));
+        }
+        if let Some(age) = self.history_age {
+            builder = builder.history_age(age);
+        }
+        if let Some(timeout) = self.write_timeout {
+            builder = builder.write_timeout(timeout);
+        }
+        if let Some(timeout) = self.body_timeout {
+            builder = builder.body_timeout(timeout);
+        }
+        builder
+    }
+}
+
+fn seconds(text: &str) -> Result<Duration, &'static str> {
+    let seconds = text.parse().map(Duration::from_secs);
+    seconds.map_err(|_| "it is no number of seconds")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::parsed;
+
+    #[test]
+    fn bounds_have_units_and_may_be_zero() {
+        let all = "--history 5 --history-size 1 --history-age 0 --write-timeout 2 --body-timeout 3";
+        let words: Vec<&str> = all.split_whitespace().collect();
+        let expected = Bounds {
+            history: Some(5),
+            history_size: Some(1),
+            history_age: Some(Duration::ZERO),
+            write_timeout: Some(Duration::from_secs(2)),
+            body_timeout: Some(Duration::from_secs(3)),
+        };
+        assert_eq!(parsed::<Bounds>(&words).unwrap(), expected);
+        assert!(parsed::<Bounds>(&["--body-timeout", "1s"]).is_err());
+    }
+}

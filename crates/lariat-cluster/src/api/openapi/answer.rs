@@ -1,0 +1,58 @@
+//! Answers requests for documents.
+
+use http::StatusCode;
+use http::header::{CACHE_CONTROL, EXPIRES, LOCATION};
+use lariat_apimachinery::kinds::Catalog;
+
+use super::form::Form;
+use super::{document, v2};
+use crate::api::arrival::Arrival;
+use crate::api::etag;
+use crate::server::Server;
+use crate::status::ApiError;
+use crate::wire::reply::Reply;
+
+/// For how long a document under its digest is good.
+const YEAR: u64 = 365 * 24 * 3600;
+
+/// Answers a document of v3.
+///
+/// Its URL in the index has its digest; under another one the client is sent to the right one.
+pub(crate) fn answer(
+    server: &Server,
+    catalog: &Catalog,
+    arrival: &Arrival,
+    path: &str,
+) -> Result<Reply, ApiError> {
+    let digest = document::digest_of(catalog, path).ok_or_else(ApiError::page_not_found)?;
+    let Some(form) = Form::negotiate(arrival.accept(), &[Form::Json]) else {
+        return Ok(Reply::empty(StatusCode::NOT_ACCEPTABLE));
+    };
+    let wanted = arrival.query.text("hash").unwrap_or_default();
+    if !wanted.is_empty() && wanted != digest {
+        let url = document::url(path, &digest);
+        let reply = Reply::empty(StatusCode::MOVED_PERMANENTLY);
+        return Ok(reply.header(LOCATION, &url).tag(&digest));
+    }
+    let reply = etag::tagged_as(&digest, arrival.known_tags(), || {
+        let bytes = document::document(catalog, path).unwrap_or_default();
+        Reply::compressed(form.content_type(), bytes, arrival.accepts_gzip())
+    });
+    if wanted.is_empty() {
+        return Ok(reply);
+    }
+    let reply = reply.header(CACHE_CONTROL, "public, immutable");
+    Ok(reply.header(EXPIRES, &server.clock.later_in_http(YEAR)))
+}
+
+/// Answers the document of v2.
+pub(crate) fn answer_v2(catalog: &Catalog, arrival: &Arrival) -> Reply {
+    let both = [Form::Json, Form::Protobuf];
+    let Some(form) = Form::negotiate(arrival.accept(), &both) else {
+        return Reply::empty(StatusCode::NOT_ACCEPTABLE);
+    };
+    etag::tagged_as(v2::digest(catalog), arrival.known_tags(), || {
+        let bytes = v2::document(catalog, form);
+        Reply::compressed(form.content_type(), bytes, arrival.accepts_gzip())
+    })
+}

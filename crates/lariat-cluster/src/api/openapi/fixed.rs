@@ -1,0 +1,118 @@
+//! Paths that say what there is: versions, groups, resources, and the version of the server.
+
+use lariat_apimachinery::kinds::Catalog;
+use lariat_apimachinery::schema::describe::Describer;
+use serde_json::{Map, Value};
+
+use super::document::{frame, info};
+use super::names::{camel_case, shared_name};
+use super::operations::{Operation, Path, Sends};
+use super::paths;
+use crate::descriptions;
+
+/// Returns whether there is a document at a path, beside those of versions.
+pub(super) fn has(catalog: &Catalog, path: &str) -> bool {
+    match path.strip_prefix("apis/") {
+        Some(group) => groups(catalog).any(|each| each == group),
+        None => matches!(path, "api" | "apis" | "version"),
+    }
+}
+
+/// Iterates over the groups with a document: those of CRDs have none.
+pub(super) fn groups(catalog: &Catalog) -> impl Iterator<Item = &str> {
+    let groups = catalog.groups().into_iter();
+    groups.filter(move |group| {
+        let versions = catalog.versions(group).into_iter();
+        let mut resources = versions.flat_map(|version| catalog.resources(group, version));
+        resources.any(|resource| !resource.rules.custom)
+    })
+}
+
+/// Returns the document at a path.
+pub(super) fn document(path: &str) -> Value {
+    let (found, kind) = of_path(path);
+    let mut describer = Describer::new();
+    describer.types(&[kind]);
+    let mut schemas = describer.finish();
+    descriptions::add(&mut schemas);
+    let mut paths = Map::new();
+    paths.insert(found.path.clone(), paths::describe(&found));
+    frame(&info(), paths, schemas)
+}
+
+/// Returns all paths, and the types of their answers.
+pub(super) fn all(catalog: &Catalog) -> Vec<(Path, &'static str)> {
+    let groups = groups(catalog).map(|group| of_path(&format!("apis/{group}")));
+    let others = ["api", "apis", "version"].into_iter().map(of_path);
+    others.chain(groups).collect()
+}
+
+fn of_path(path: &str) -> (Path, &'static str) {
+    let (kind, id, tag, description) = match path.strip_prefix("apis/") {
+        Some(group) => {
+            let group = group.trim_end_matches(".k8s.io");
+            (
+                "meta.v1.APIGroup",
+                format!("get{}APIGroup", camel_case(group, true)),
+                camel_case(group, false),
+                "get information of a group",
+            )
+        }
+        None => match path {
+            "api" => (
+                "meta.v1.APIVersions",
+                "getCoreAPIVersions".to_owned(),
+                "core".to_owned(),
+                "get available API versions",
+            ),
+            "apis" => (
+                "meta.v1.APIGroupList",
+                "getAPIVersions".to_owned(),
+                "apis".to_owned(),
+                "get available API versions",
+            ),
+            _ => (
+                "version.Info",
+                "getCodeVersion".to_owned(),
+                "version".to_owned(),
+                "get the version information for this server",
+            ),
+        },
+    };
+    let answers = match kind.strip_prefix("meta.v1.") {
+        Some(kind) => shared_name(kind),
+        None => format!("io.k8s.apimachinery.pkg.{kind}"),
+    };
+    let operation = operation(id, tag, description, answers);
+    (Path::new(format!("/{path}/"), vec![operation]), kind)
+}
+
+/// Returns the path that lists the resources of a version.
+pub(super) fn of_version(group: &str, version: &str) -> Path {
+    let (path, name) = match group {
+        "" => (format!("/api/{version}/"), "core"),
+        group => (
+            format!("/apis/{group}/{version}/"),
+            group.trim_end_matches(".k8s.io"),
+        ),
+    };
+    let (upper, lower) = (camel_case(name, true), camel_case(name, false));
+    let id = format!("get{upper}{}APIResources", camel_case(version, true));
+    let tag = format!("{lower}_{version}");
+    let answers = shared_name("APIResourceList");
+    let operation = operation(id, tag, "get available resources", answers);
+    Path::new(path, vec![operation])
+}
+
+fn operation(id: String, tag: String, description: &str, answers: String) -> Operation {
+    Operation {
+        method: "get",
+        about: None,
+        id,
+        tag,
+        description: description.to_owned(),
+        sends: Sends::Nothing,
+        answers,
+        parameters: Vec::new(),
+    }
+}

@@ -1,0 +1,59 @@
+//! The end of history: changes are forgotten once they are old.
+//!
+//! It goes as in kube-apiserver, which compacts etcd: from time to time the revision is noted, and
+//! everything up to it is forgotten when the note is old enough.
+
+use std::collections::VecDeque;
+
+use tokio::time::Instant;
+
+use super::plane::{Controller, Plane};
+use crate::store::Change;
+
+/// How many notes are made while a change grows old.
+const NOTES: u32 = 8;
+
+/// Forgets changes that are old.
+#[derive(Debug, Default)]
+pub(super) struct Ageing {
+    /// Revisions and when each was noted, oldest first.
+    notes: VecDeque<(Instant, u64)>,
+    /// There are changes after the last note.
+    has_changed: bool,
+    /// When to look again; `None` while there is nothing to forget.
+    next: Option<Instant>,
+}
+
+impl Controller for Ageing {
+    fn observe(&mut self, plane: &Plane, _: &Change) {
+        let age = plane.server.time.history_age;
+        if age.is_zero() {
+            return;
+        }
+        self.has_changed = true;
+        if self.next.is_none() {
+            self.next = Some(Instant::now() + age / NOTES);
+        }
+    }
+
+    fn work(&mut self, plane: &Plane) -> bool {
+        let now = Instant::now();
+        if self.next.is_none_or(|next| next > now) {
+            return false;
+        }
+        let (store, age) = (&plane.server.store, plane.server.time.history_age);
+        if std::mem::take(&mut self.has_changed) {
+            self.notes.push_back((now, store.revision()));
+        }
+        let old = self.notes.partition_point(|(noted, _)| *noted + age <= now);
+        if let Some((_, revision)) = self.notes.drain(..old).next_back() {
+            store.age_out(revision, &plane.server.watches.read_up_to());
+        }
+        self.next = (!self.notes.is_empty()).then(|| now + age / NOTES);
+        false
+    }
+
+    fn due(&self, _: &Plane) -> Option<Instant> {
+        self.next
+    }
+}

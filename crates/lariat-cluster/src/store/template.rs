@@ -1,0 +1,126 @@
+//! Objects that many clusters have, encoded once.
+
+use std::sync::Arc;
+
+use lariat_apimachinery::object::{Object, metadata_mut};
+use lariat_core::{Labels, ObjectKey};
+
+use super::object::Draft;
+
+/// Where the uid of an object will be.
+const UID: &str = "00000000-0000-0000-0000-000000000000";
+
+/// An encoded object without its uid and its time.
+#[derive(Debug)]
+pub(crate) struct Template {
+    key: ObjectKey,
+    labels: Labels,
+    head: Vec<u8>,
+    /// What is around the uid.
+    before: Vec<Vec<u8>>,
+    /// What is around each time, up to the end of the metadata.
+    metadata: Vec<Vec<u8>>,
+    /// What is around each time behind the metadata.
+    content: Vec<Vec<u8>>,
+}
+
+impl Template {
+    /// A text in an object that stands for the time at which it is created.
+    pub(crate) const TIME: &str = "0000-00-00T00:00:00Z";
+
+    /// Encodes an object; its uid and its time of creation are set.
+    pub(crate) fn new(mut object: Object) -> Self {
+        let metadata = metadata_mut(&mut object);
+        metadata.insert("uid".into(), UID.into());
+        metadata.insert("creationTimestamp".into(), Self::TIME.into());
+        let draft = Draft::new(&object);
+        let (metadata, content) = draft.after.split_at(draft.metadata_after);
+        Self {
+            before: split(&draft.before, UID),
+            metadata: split(metadata, Self::TIME),
+            content: split(content, Self::TIME),
+            key: draft.key,
+            labels: draft.labels,
+            head: draft.head,
+        }
+    }
+
+    /// Returns the key of the object.
+    pub(crate) fn key(&self) -> &ObjectKey {
+        &self.key
+    }
+
+    /// Makes an object of the template.
+    pub(crate) fn draft(&self, uid: &str, now: &str) -> Draft {
+        let mut after = self.metadata.join(now.as_bytes());
+        let metadata_after = after.len();
+        after.extend(self.content.join(now.as_bytes()));
+        Draft {
+            key: self.key.clone(),
+            uid: Arc::from(uid),
+            labels: self.labels.clone(),
+            deleting: false,
+            head: self.head.clone(),
+            before: self.before.join(uid.as_bytes()),
+            after,
+            metadata_after,
+        }
+    }
+}
+
+/// Splits bytes at each place where a text is.
+fn split(bytes: &[u8], at: &str) -> Vec<Vec<u8>> {
+    let mut parts = vec![Vec::new()];
+    let mut rest = bytes;
+    while let Some((first, others)) = rest.split_first() {
+        if let Some(behind) = rest.strip_prefix(at.as_bytes()) {
+            parts.push(Vec::new());
+            rest = behind;
+            continue;
+        }
+        if let Some(part) = parts.last_mut() {
+            part.push(*first);
+        }
+        rest = others;
+    }
+    parts
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::store::EventType;
+
+    #[test]
+    fn a_template_makes_what_encoding_the_object_makes() {
+        let (uid, now) = (
+            "d6e2c1c2-7c1a-4a5e-9a51-1c1a0f0e7d11",
+            "2026-01-02T03:04:05Z",
+        );
+        let object = |time: &str| {
+            let object = json!({
+                "kind": "Thing", "apiVersion": "v1",
+                "metadata": {"name": "a", "namespace": "b", "labels": {"x": "y"}},
+                "status": {"since": time, "until": [time]},
+            });
+            object.as_object().unwrap().clone()
+        };
+        let template = Template::new(object(Template::TIME));
+        let mut expected = object(now);
+        let metadata = metadata_mut(&mut expected);
+        metadata.insert("uid".into(), uid.into());
+        metadata.insert("creationTimestamp".into(), now.into());
+        let stamp = |draft: Draft| draft.stamp(7, EventType::Added);
+        let (made, expected) = (
+            stamp(template.draft(uid, now)),
+            stamp(Draft::new(&expected)),
+        );
+        assert_eq!(made.json(), expected.json());
+        assert_eq!(made.metadata(), expected.metadata());
+        assert_eq!(made.uid(), uid);
+        assert_eq!(made.labels(), expected.labels());
+        assert_eq!(made.key(), expected.key());
+    }
+}

@@ -1,0 +1,72 @@
+//! Addresses inside the cluster.
+
+use std::net::Ipv4Addr;
+
+use lariat_apimachinery::cause::StatusCause;
+use lariat_apimachinery::object::{Object, metadata_text};
+use serde_json::{Value, json};
+
+use super::allocation::Allocation;
+use super::spec::is_external;
+use crate::status::ApiError;
+use crate::strategy::builtin::parts::at;
+
+/// The addresses of Services.
+const RANGE: &str = "10.96.0.0/12";
+
+/// How many addresses of the range are given out: without the first and the last.
+const ADDRESSES: usize = 1 << 20;
+
+/// Gives a Service the address it asks for, or a free one.
+pub(super) fn allocate(allocation: &Allocation<'_>, object: &mut Object) -> Result<(), ApiError> {
+    let asked = at(object, &["spec", "clusterIP"]).and_then(Value::as_str);
+    let asked = asked.unwrap_or_default().to_owned();
+    if is_external(object) || asked == "None" {
+        return Ok(());
+    }
+    let taken = &allocation.others.addresses;
+    if !asked.is_empty() {
+        let problem = if !is_in_range(&asked) {
+            format!(
+                "the provided IP ({asked}) is not in the valid range. The range of valid IPs is \
+                 {RANGE}"
+            )
+        } else if taken.contains(&asked) && !allocation.dry_run {
+            "provided IP is already allocated".to_owned()
+        } else {
+            return Ok(());
+        };
+        let shown = at(object, &["spec", "clusterIPs"])
+            .cloned()
+            .unwrap_or_default();
+        let detail = format!("failed to allocate IP {asked}: {problem}");
+        let cause = StatusCause::invalid("spec.clusterIPs", &shown, &detail);
+        let name = metadata_text(object, "name");
+        return Err(ApiError::invalid(allocation.resource, name, &[cause]));
+    }
+    let address = free(allocation);
+    if let Some(spec) = object.get_mut("spec").and_then(Value::as_object_mut) {
+        spec.insert("clusterIPs".into(), json!([address]));
+        spec.insert("clusterIP".into(), address.into());
+    }
+    Ok(())
+}
+
+fn is_in_range(address: &str) -> bool {
+    let first = u32::from(Ipv4Addr::new(10, 96, 0, 0)) as usize;
+    let number = address
+        .parse::<Ipv4Addr>()
+        .map(|address| u32::from(address) as usize);
+    number.is_ok_and(|number| (first + 1..first + ADDRESSES - 1).contains(&number))
+}
+
+fn free(allocation: &Allocation<'_>) -> String {
+    loop {
+        let number = 1 + allocation.server.random.number(ADDRESSES - 2);
+        let [_, high, middle, low] = (number as u32).to_be_bytes();
+        let address = format!("10.{}.{middle}.{low}", 96 + high);
+        if !allocation.others.addresses.contains(&address) {
+            return address;
+        }
+    }
+}

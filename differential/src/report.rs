@@ -1,0 +1,115 @@
+//! What is written about differences.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use crate::compare::Difference;
+use crate::step::{Body, Sequence, Step};
+
+/// Differences by class.
+#[derive(Debug, Default)]
+pub struct Report {
+    /// Requests on each server.
+    pub requests: usize,
+    /// Sequences whose difference was not met a second time.
+    pub unsteady: usize,
+    /// The classes.
+    pub classes: BTreeMap<String, Class>,
+}
+
+/// A class of differences.
+#[derive(Debug, Clone)]
+pub struct Class {
+    /// How often it was met.
+    pub count: usize,
+    /// One of the sequences that show it.
+    pub sequence: Sequence,
+    /// The difference there.
+    pub difference: Difference,
+}
+
+impl Report {
+    /// Adds the differences of a sequence.
+    pub fn add(&mut self, sequence: &Sequence, differences: Vec<Difference>) {
+        for difference in differences {
+            let class = self
+                .classes
+                .entry(difference.class.clone())
+                .or_insert_with(|| Class {
+                    count: 0,
+                    sequence: sequence.clone(),
+                    difference: difference.clone(),
+                });
+            class.count += 1;
+            let is_earlier = sequence.number < class.sequence.number;
+            if is_earlier {
+                class.sequence = sequence.clone();
+                class.difference = difference;
+            }
+        }
+    }
+
+    /// Returns the classes, the most frequent first.
+    #[must_use]
+    pub fn by_count(&self) -> Vec<(&String, &Class)> {
+        let mut classes: Vec<_> = self.classes.iter().collect();
+        classes.sort_by_key(|(name, class)| (std::cmp::Reverse(class.count), *name));
+        classes
+    }
+}
+
+/// Writes a class with its example.
+#[must_use]
+pub fn example(class: &Class) -> String {
+    let difference = &class.difference;
+    let mut written = format!(
+        "## {} × {}\n\nsequence {}",
+        class.count, difference.class, class.sequence.number
+    );
+    let _ = writeln!(written, ", step {}\n", difference.step);
+    for step in &class.sequence.steps {
+        if step.id <= difference.step || step.how == crate::step::How::Live {
+            let _ = writeln!(written, "    {}", request(step));
+        }
+    }
+    let _ = writeln!(written, "\n    genuine: {}", short(&difference.genuine));
+    let _ = writeln!(written, "    lariat:  {}\n", short(&difference.lariat));
+    written
+}
+
+fn short(text: &str) -> String {
+    text.chars().take(1200).collect()
+}
+
+/// Writes a request as the arguments of curl, after the address.
+fn request(step: &Step) -> String {
+    let query: Vec<String> = step
+        .query
+        .iter()
+        .map(|(name, value)| format!("{name}={value}"))
+        .collect();
+    let query = if query.is_empty() {
+        String::new()
+    } else {
+        format!("?{}", query.join("&"))
+    };
+    let mut written = format!(
+        "[{}] curl -X{} '$URL{}{query}'",
+        step.id, step.method, step.path
+    );
+    for (name, value) in &step.headers {
+        if value != "application/json" {
+            let _ = write!(written, " -H '{name}: {value}'");
+        }
+    }
+    match &step.body {
+        Body::None => {}
+        Body::Json(value) => drop(write!(written, " -d '{value}'")),
+        Body::Text(text) => drop(write!(written, " -d '{text}'")),
+        Body::Edited { of, edits } => {
+            let edits = serde_json::to_string(edits).unwrap_or_default();
+            let _ = write!(written, " -d 'the answer of [{of}] with {edits}'");
+        }
+    }
+    written
+}

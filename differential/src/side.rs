@@ -1,0 +1,382 @@
+//! One of the two servers, and what it answers.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use futures::StreamExt;
+use http::{Request, Response};
+use http_body_util::BodyExt;
+use kube::client::Body as HttpBody;
+use kube::{Client, Config};
+use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep, timeout};
+
+use crate::fill::Fill;
+use crate::step::{Cleanup, How, Sequence, Step};
+
+/// How long any answer may take.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// How long a watch is silent after the last request until its events count as complete.
+const QUIET: Duration = Duration::from_millis(600);
+
+/// One of the two servers.
+#[derive(Clone)]
+pub struct Side {
+    client: Client,
+}
+
+impl fmt::Debug for Side {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Side").finish_non_exhaustive()
+    }
+}
+
+/// The names a sequence uses, the same on both servers.
+#[derive(Debug, Clone)]
+pub struct Names {
+    /// The namespace.
+    pub namespace: String,
+    /// What names outside of namespaces begin with.
+    pub id: String,
+}
+
+/// What a server answered to a step.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct Answer {
+    /// The status; 0 if there was no answer.
+    pub status: u16,
+    /// The content type.
+    pub content_type: String,
+    /// The warnings, sorted.
+    pub warnings: Vec<String>,
+    /// The body.
+    pub content: Content,
+}
+
+/// The body of an answer.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Content {
+    /// A document.
+    Json(Value),
+    /// Another text.
+    Text(String),
+    /// The events of a watch.
+    Events(Vec<Value>),
+}
+
+impl Default for Content {
+    fn default() -> Self {
+        Self::Text(String::new())
+    }
+}
+
+impl Answer {
+    /// Returns the document, if it is one.
+    #[must_use]
+    pub fn json(&self) -> Option<&Value> {
+        match &self.content {
+            Content::Json(value) => Some(value),
+            _ => None,
+        }
+    }
+}
+
+impl From<anyhow::Error> for Answer {
+    /// What stands for the answer that did not come.
+    fn from(error: anyhow::Error) -> Self {
+        Self {
+            content: Content::Text(format!("{error:#}")),
+            ..Self::default()
+        }
+    }
+}
+
+/// A watch that stays open while other requests are made.
+struct Open {
+    place: usize,
+    events: Arc<Mutex<Vec<u8>>>,
+    last: Arc<Mutex<Instant>>,
+}
+
+impl Side {
+    /// Makes the client of a server.
+    ///
+    /// # Errors
+    ///
+    /// The configuration is not complete.
+    pub fn new(mut config: Config) -> Result<Self> {
+        config.default_retry = false;
+        config.read_timeout = None;
+        let client = Client::try_from(config)?;
+        Ok(Self { client })
+    }
+
+    /// Asks for a document.
+    ///
+    /// # Errors
+    ///
+    /// The server does not answer.
+    pub async fn get(&self, path: &str) -> Result<Value> {
+        let answer = self.ask("GET", path, None).await?;
+        Ok(answer.json().cloned().unwrap_or_default())
+    }
+
+    /// Makes a simple request.
+    ///
+    /// # Errors
+    ///
+    /// The server does not answer.
+    pub async fn ask(&self, method: &str, path: &str, body: Option<&Value>) -> Result<Answer> {
+        let request = Request::builder().method(method).uri(path);
+        let request = request.header("content-type", "application/json");
+        let bytes = body.map(|body| body.to_string().into_bytes());
+        let request = request.body(HttpBody::from(bytes.unwrap_or_default()))?;
+        let response = timeout(PATIENCE, self.client.send(request)).await;
+        let response = response.context("no answer in time")??;
+        read(response).await
+    }
+
+    /// Makes the requests of a sequence, and returns the answers in their order.
+    pub async fn run(&self, sequence: &Sequence, names: &Names) -> Vec<Answer> {
+        let mut fill = Fill::new(names);
+        let mut answers: Vec<Answer> = Vec::new();
+        let (mut open, mut readers) = (Vec::new(), JoinSet::new());
+        for (place, step) in sequence.steps.iter().enumerate() {
+            self.settle(step, &fill).await;
+            let answer = match step.how {
+                How::Live => match self.open(step, &fill).await {
+                    Ok(response) if response.status().is_success() => {
+                        open.push(follow(&mut readers, place, response));
+                        Answer::default()
+                    }
+                    Ok(response) => read(response).await.unwrap_or_else(Answer::from),
+                    Err(error) => Answer::from(error),
+                },
+                How::UntilGone => self.until_gone(step, &fill).await,
+                How::Answer | How::Watch => self.answer(step, &fill).await,
+            };
+            fill.learn(step.id, &answer);
+            answers.push(answer);
+        }
+        for watch in open {
+            let place = watch.place;
+            answers[place] = quiet(watch).await;
+        }
+        answers
+    }
+
+    /// Removes what a sequence left; returns whether all is gone.
+    pub async fn clean(&self, sequence: &Sequence, names: &Names) -> bool {
+        let fill = Fill::new(names);
+        let mut clean = true;
+        for cleanup in &sequence.cleanup {
+            let (path, is_collection) = match cleanup {
+                Cleanup::Collection(path) => (fill.text(path), true),
+                Cleanup::Object(path) => (fill.text(path), false),
+            };
+            clean &= self.remove(&path, is_collection).await.unwrap_or(false);
+        }
+        clean
+    }
+
+    async fn remove(&self, path: &str, is_collection: bool) -> Result<bool> {
+        let options = json!({"kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": 0});
+        self.ask("DELETE", path, Some(&options)).await?;
+        let left = self.get(path).await?;
+        if left["kind"] == "Status" {
+            return Ok(true);
+        }
+        let items = if is_collection {
+            left["items"].as_array().cloned()
+        } else {
+            Some(vec![left])
+        };
+        let items = items.unwrap_or_default();
+        for item in &items {
+            let name = item["metadata"]["name"].as_str().unwrap_or_default();
+            let one = if is_collection {
+                format!("{path}/{name}")
+            } else {
+                path.to_owned()
+            };
+            let request =
+                Request::patch(one).header("content-type", "application/merge-patch+json");
+            let patch = json!({"metadata": {"finalizers": null}})
+                .to_string()
+                .into_bytes();
+            let response = self
+                .client
+                .send(request.body(HttpBody::from(patch))?)
+                .await?;
+            response.into_body().collect().await?;
+        }
+        if items.is_empty() {
+            return Ok(true);
+        }
+        let left = self.get(path).await?;
+        Ok(left["kind"] == "Status" || left["items"].as_array().is_some_and(Vec::is_empty))
+    }
+
+    /// Waits until reads of any state show what was written before.
+    async fn settle(&self, step: &Step, fill: &Fill) {
+        let is_any = |(name, value): &(String, String)| name == "resourceVersion" && value == "0";
+        if !step.query.iter().any(is_any) {
+            return;
+        }
+        let query = format!(
+            "limit=1&resourceVersionMatch=NotOlderThan&resourceVersion={}",
+            fill.newest()
+        );
+        let path = format!("{}?{query}", fill.text(&step.path));
+        // It is only for the wait; whatever it answers, the step itself is judged.
+        drop(self.get(&path).await);
+    }
+
+    async fn open(&self, step: &Step, fill: &Fill) -> Result<Response<HttpBody>> {
+        let request = fill.request(step)?;
+        let response = timeout(PATIENCE, self.client.send(request)).await;
+        Ok(response.context("no answer in time")??)
+    }
+
+    async fn answer(&self, step: &Step, fill: &Fill) -> Answer {
+        let answer = async {
+            let response = self.open(step, fill).await?;
+            let is_watch = step.how == How::Watch && response.status().is_success();
+            let answer = read(response).await?;
+            Ok(if is_watch { events(answer) } else { answer })
+        };
+        let answer = timeout(PATIENCE, answer).await;
+        answer
+            .unwrap_or_else(|_| Err(anyhow::anyhow!("no end in time")))
+            .unwrap_or_else(Answer::from)
+    }
+
+    async fn until_gone(&self, step: &Step, fill: &Fill) -> Answer {
+        let end = Instant::now() + Duration::from_secs(5);
+        loop {
+            let answer = self.answer(step, fill).await;
+            let items = answer.json().and_then(|list| list["items"].as_array());
+            if answer.status == 404 || items.is_some_and(Vec::is_empty) || Instant::now() > end {
+                return answer;
+            }
+            sleep(Duration::from_millis(100)).await;
+        }
+    }
+}
+
+/// Creates a CRD, and waits until its kind is served.
+pub(crate) async fn install(side: &Side, definition: &Value) -> Result<()> {
+    let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+    let answer = side.ask("POST", path, Some(definition)).await?;
+    if answer.status != 201 && answer.status != 409 {
+        bail!("a CRD is not created: {answer:?}");
+    }
+    let spec = &definition["spec"];
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let served = format!(
+        "/apis/{}/v1/{}",
+        text(&spec["group"]),
+        text(&spec["names"]["plural"])
+    );
+    let end = Instant::now() + Duration::from_secs(20);
+    while side.ask("GET", &served, None).await?.status != 200 {
+        if Instant::now() > end {
+            bail!("{served} is not served");
+        }
+        sleep(Duration::from_millis(100)).await;
+    }
+    Ok(())
+}
+
+async fn read(response: Response<HttpBody>) -> Result<Answer> {
+    let (head, body) = response.into_parts();
+    let bytes = body.collect().await?.to_bytes();
+    let header = |name: &str| {
+        let values = head.headers.get_all(name).iter();
+        let mut values: Vec<String> = values
+            .map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned())
+            .collect();
+        values.sort();
+        values
+    };
+    let text = String::from_utf8_lossy(&bytes);
+    let content_type = header("content-type").join(", ").replace(' ', "");
+    // In what way a YAML document is written does not matter.
+    let document = if content_type.starts_with("application/yaml") {
+        serde_saphyr::from_str(&text).ok()
+    } else {
+        serde_json::from_str(&text).ok()
+    };
+    let content = document.map_or_else(|| Content::Text(text.into_owned()), Content::Json);
+    Ok(Answer {
+        status: head.status.as_u16(),
+        content_type,
+        warnings: header("warning"),
+        content,
+    })
+}
+
+/// Takes the body for the lines of a watch.
+fn events(answer: Answer) -> Answer {
+    let text = match &answer.content {
+        Content::Json(event) => event.to_string(),
+        Content::Text(text) => text.clone(),
+        Content::Events(_) => return answer,
+    };
+    let events = lines(text.as_bytes());
+    Answer {
+        content: Content::Events(events),
+        ..answer
+    }
+}
+
+fn lines(bytes: &[u8]) -> Vec<Value> {
+    let lines = bytes
+        .split(|byte| *byte == b'\n')
+        .filter(|line| !line.is_empty());
+    let event = |line| {
+        serde_json::from_slice(line).unwrap_or_else(|_| json!(String::from_utf8_lossy(line)))
+    };
+    lines.map(event).collect()
+}
+
+fn follow(readers: &mut JoinSet<()>, place: usize, response: Response<HttpBody>) -> Open {
+    let events: Arc<Mutex<Vec<u8>>> = Arc::default();
+    let last = Arc::new(Mutex::new(Instant::now()));
+    let (to, at) = (Arc::clone(&events), Arc::clone(&last));
+    let mut stream = response.into_body().into_data_stream();
+    readers.spawn(async move {
+        while let Some(Ok(bytes)) = stream.next().await {
+            to.lock().extend_from_slice(&bytes);
+            *at.lock() = Instant::now();
+        }
+    });
+    Open {
+        place,
+        events,
+        last,
+    }
+}
+
+/// Waits until a watch is silent.
+async fn quiet(watch: Open) -> Answer {
+    let begun = Instant::now();
+    loop {
+        let silent_since = (*watch.last.lock()).max(begun);
+        if silent_since.elapsed() >= QUIET || begun.elapsed() > 5 * QUIET {
+            break;
+        }
+        sleep(QUIET / 6).await;
+    }
+    Answer {
+        status: 200,
+        content: Content::Events(lines(&watch.events.lock())),
+        ..Answer::default()
+    }
+}
