@@ -46,14 +46,12 @@ impl StatusCause {
         Self::new("FieldValueRequired", field, message)
     }
 
-    /// A field whose value is not allowed.
+    /// A field whose value is not allowed; the message may be empty.
     #[must_use]
     pub fn invalid(field: &str, value: &Value, message: &str) -> Self {
-        Self::new(
-            "FieldValueInvalid",
-            field,
-            format!("Invalid value: {value}: {message}"),
-        )
+        let colon = if message.is_empty() { "" } else { ": " };
+        let text = format!("Invalid value: {value}{colon}{message}");
+        Self::new("FieldValueInvalid", field, text)
     }
 
     /// A field that must not be there, or must not change.

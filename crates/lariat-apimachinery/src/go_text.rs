@@ -3,7 +3,8 @@
 use serde_json::Value;
 
 /// Prints a value.
-pub(crate) fn value(value: &Value) -> String {
+#[must_use]
+pub fn value(value: &Value) -> String {
     match value {
         Value::Null => "<nil>".to_owned(),
         Value::Bool(flag) => flag.to_string(),

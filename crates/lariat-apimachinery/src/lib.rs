@@ -44,6 +44,7 @@
 //! | `protobuf` | bodies in protobuf, read by the same table of types; with the feature `protobuf` |
 //! | [`names`], [`quantity`], [`nesting`] | names, amounts, and how deep documents are |
 //! | [`object`], [`cause`] | an object, and what is wrong with one of its fields |
+//! | [`go_json`], [`go_text`] | errors of Go's JSON reader, and values as Go prints them |
 //!
 //! Answers and texts are those of kube-apiserver 1.36, checked against recordings of it; see `docs/conformance.md` in the
 //! repository.
@@ -69,7 +70,8 @@ pub mod nesting;
 pub mod object;
 pub mod quantity;
 
-mod go_text;
+pub mod go_json;
+pub mod go_text;
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

@@ -142,5 +142,6 @@ pub fn conform(
     object: &mut Map<String, Value>,
 ) -> Result<(), String> {
     let schema = builtin(api_version, kind).expect("the kind is a built-in one");
-    lariat_apimachinery::schema::decode(schema.root(), object).map(drop)
+    let read = lariat_apimachinery::schema::decode(schema.root(), object);
+    read.map(drop).map_err(|misfit| misfit.to_string())
 }

@@ -89,7 +89,7 @@ pub(super) fn limit_range(object: &mut Object) {
 const RBAC: &str = "rbac.authorization.k8s.io";
 
 pub(super) fn role_binding(object: &mut Object) {
-    if let Some(role) = inner(object, "roleRef") {
+    if let Some(role) = made(object, "roleRef") {
         set(role, "apiGroup", RBAC);
     }
     each(object, "subjects", |subject| {

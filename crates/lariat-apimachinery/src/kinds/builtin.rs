@@ -130,6 +130,7 @@ fn workloads() -> Vec<Row> {
             .generation()
             .status(),
         ns("apps/v1", "StatefulSet", "statefulsets")
+            .names(NameRule::Label)
             .short(&["sts"])
             .all()
             .generation()
@@ -189,6 +190,7 @@ fn policy() -> Vec<Row> {
     let rbac = "rbac.authorization.k8s.io/v1";
     vec![
         ns("policy/v1", "PodDisruptionBudget", "poddisruptionbudgets")
+            .names(NameRule::PathSegment)
             .short(&["pdb"])
             .generation()
             .status()
@@ -216,6 +218,7 @@ fn policy() -> Vec<Row> {
             "CertificateSigningRequest",
             "certificatesigningrequests",
         )
+        .names(NameRule::PathSegment)
         .short(&["csr"])
         .status()
         .fields(&["spec.signerName"]),

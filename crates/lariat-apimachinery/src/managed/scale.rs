@@ -40,22 +40,20 @@ impl Scaled<'_> {
     pub fn update(&self, write: &Write<'_>, live: &Object, new: &mut Object) {
         if self.is_owned(live) {
             write.update(Some(live), new);
+            self.forget_times(new);
         }
     }
 
-    /// Takes the replicas from their owners.
-    ///
-    /// A real server does so when the scale of a custom resource is written, which it cannot account for.
-    pub fn disown(&self, new: &mut Object) {
+    /// Drops the times of what was written through the scale subresource, as a real server does.
+    pub fn forget_times(&self, new: &mut Object) {
         let Some(mut managed) = Managed::of(new) else {
             return;
         };
-        let mut replicas = Set::default();
-        replicas.insert_path(&self.elements());
-        for owned in managed.owners.values_mut() {
-            owned.set = owned.set.difference(&replicas);
+        for (manager, owned) in &mut managed.owners {
+            if manager.subresource == "scale" {
+                owned.time = None;
+            }
         }
-        managed.owners.retain(|_, owned| !owned.set.is_empty());
         managed.write(metadata_mut(new));
     }
 

@@ -7,6 +7,7 @@ mod strategic;
 
 use serde_json::Value;
 
+use crate::go_json;
 use crate::object::Object;
 use crate::schema::TypeRef;
 
@@ -33,8 +34,16 @@ impl Patch {
     ///
     /// [`PatchError::Unreadable`] and [`PatchError::TooManyOperations`].
     pub fn json(text: &[u8]) -> Result<Self, PatchError> {
-        let operations: Vec<Operation> = serde_json::from_slice(text)
-            .map_err(|error| PatchError::Unreadable(error.to_string()))?;
+        let unreadable = |error: serde_json::Error| {
+            let syntax = go_json::syntax_error(text);
+            PatchError::Unreadable(
+                syntax.unwrap_or_else(|| match serde_json::from_slice(text) {
+                    Ok(Value::Array(_)) | Err(_) => error.to_string(),
+                    Ok(other) => go_json::type_error(&other, "[]handlers.jsonPatchOp"),
+                }),
+            )
+        };
+        let operations: Vec<Operation> = serde_json::from_slice(text).map_err(unreadable)?;
         if operations.len() > json::MOST_OPERATIONS {
             return Err(PatchError::TooManyOperations {
                 limit: json::MOST_OPERATIONS,

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, LazyLock, OnceLock};
 
-use super::resolve::Schema;
+use super::resolve::{Schema, TypeRef};
 use super::types::{
     Field, List, ListKind, Map, Or, PatchStrategy, Scalar, Struct, Type, TypeId, Types, Wire, Zero,
 };
@@ -101,8 +101,13 @@ impl Builtin {
     }
 }
 
+/// Returns the name of a built-in type, if it has one.
+pub(super) fn name_of(typed: TypeRef<'_>) -> Option<&'static str> {
+    BUILTIN.name(typed.id_in(&BUILTIN.types)?)
+}
+
 /// Returns the version and name of each kind.
-#[cfg(test)]
+#[cfg(all(test, feature = "protobuf"))]
 pub(crate) fn kinds() -> impl Iterator<Item = (&'static str, &'static str)> {
     BUILTIN.kinds.keys().copied()
 }

@@ -2,14 +2,15 @@
 //!
 //! Wrong types are refused, unknown fields are dropped, and values are written in Go's form.
 
-use base64::Engine;
 use base64::alphabet::STANDARD;
 use base64::engine::{GeneralPurpose, GeneralPurposeConfig};
 use base64::prelude::BASE64_STANDARD as BASE64;
+use base64::{DecodeError, Engine};
 use jiff::{Timestamp, Unit};
 use serde_json::{Map, Value};
 
 use super::field_path;
+use super::misfit::Misfit;
 use super::resolve::{Resolved, TypeRef};
 use super::types::{Scalar, Type, Zero};
 use crate::quantity::Quantity;
@@ -23,8 +24,8 @@ const LENIENT: GeneralPurpose = GeneralPurpose::new(
 ///
 /// # Errors
 ///
-/// The first value of a wrong type, as Go's decoder words it behind `json: `.
-pub fn decode(typed: TypeRef<'_>, object: &mut Map<String, Value>) -> Result<Vec<String>, String> {
+/// The first value of a wrong type, by the names of members.
+pub fn decode(typed: TypeRef<'_>, object: &mut Map<String, Value>) -> Result<Vec<String>, Misfit> {
     let mut unknown = Vec::new();
     members(typed, object, "", &mut unknown)?;
     Ok(unknown)
@@ -35,7 +36,7 @@ fn members(
     object: &mut Map<String, Value>,
     path: &str,
     unknown: &mut Vec<String>,
-) -> Result<(), String> {
+) -> Result<(), Misfit> {
     let mut dropped = Vec::new();
     for (name, value) in object.iter_mut() {
         let path = field_path::member(path, name);
@@ -44,7 +45,7 @@ fn members(
             dropped.push(name.clone());
             continue;
         };
-        walk(below, value, &path, unknown)?;
+        walk(below, value, &path, unknown).map_err(|misfit| misfit.below(typed, name))?;
         if typed.field(name).is_none() {
             fill_null(below, value);
         }
@@ -100,16 +101,11 @@ fn walk(
     value: &mut Value,
     path: &str,
     unknown: &mut Vec<String>,
-) -> Result<(), String> {
+) -> Result<(), Misfit> {
     if value.is_null() {
         return Ok(());
     }
-    let wrong = |value: &Value, wanted: &str| {
-        let found = found(value);
-        Err(format!(
-            "json: cannot unmarshal {found} into Go struct field {path} of type {wanted}"
-        ))
-    };
+    let wrong = |value: &Value| Err(Misfit::new(value, typed));
     match typed.resolve(value) {
         Resolved::Scalar(None) | Resolved::AnyList | Resolved::AnyMap => Ok(()),
         Resolved::Scalar(Some(scalar)) => match fit(scalar, value) {
@@ -118,8 +114,8 @@ fn walk(
                 *value = new;
                 Ok(())
             }
-            Fit::Wrong => wrong(value, scalar_type(scalar)),
-            Fit::Unreadable(error) => Err(error),
+            Fit::Wrong => wrong(value),
+            Fit::Unreadable(error) => Err(Misfit::unreadable(error)),
         },
         Resolved::List(_) => match value {
             Value::Array(items) => items.iter_mut().enumerate().try_for_each(|(at, item)| {
@@ -131,38 +127,12 @@ fn walk(
                     unknown,
                 )
             }),
-            other => wrong(other, &go_type(typed)),
+            other => wrong(other),
         },
         Resolved::Map | Resolved::Struct => match value {
             Value::Object(object) => members(typed, object, path, unknown),
-            other => wrong(other, &go_type(typed)),
+            other => wrong(other),
         },
-    }
-}
-
-/// Names a type as Go does, as far as it is known.
-fn go_type(typed: TypeRef<'_>) -> String {
-    match typed.get() {
-        Some(Type::List(_)) => format!("[]{}", go_type(typed.item())),
-        Some(Type::Map(map)) => format!("map[string]{}", go_type(typed.at(map.value))),
-        Some(Type::Scalar(scalar)) => scalar_type(*scalar).to_owned(),
-        Some(Type::Struct(_)) => "struct".to_owned(),
-        Some(Type::Any) | None => "interface {}".to_owned(),
-    }
-}
-
-fn scalar_type(scalar: Scalar) -> &'static str {
-    match scalar {
-        Scalar::String => "string",
-        Scalar::Bool => "bool",
-        Scalar::Number => "float64",
-        Scalar::Int32 => "int32",
-        Scalar::Int64 => "int64",
-        Scalar::IntOrString => "intstr.IntOrString",
-        Scalar::Bytes => "[]uint8",
-        Scalar::Time => "v1.Time",
-        Scalar::MicroTime => "v1.MicroTime",
-        Scalar::Quantity => "resource.Quantity",
     }
 }
 
@@ -196,7 +166,7 @@ fn fit(scalar: Scalar, value: &Value) -> Fit {
         (Scalar::Time, Value::String(text)) => time(text),
         (Scalar::MicroTime, Value::String(text)) => micro_time(text),
         (Scalar::Quantity, Value::String(text)) => quantity(text, value),
-        (Scalar::Quantity, Value::Number(number)) => quantity(&number.to_string(), value),
+        (Scalar::Quantity, other) => quantity(&other.to_string(), value),
         _ => Fit::Wrong,
     }
 }
@@ -238,7 +208,14 @@ fn bytes(text: &str) -> Fit {
     let on_one_line = text.replace(['\r', '\n'], "");
     match LENIENT.decode(on_one_line) {
         Ok(bytes) => written(text, BASE64.encode(bytes)),
-        Err(error) => Fit::Unreadable(format!("illegal base64 data: {error}")),
+        Err(error) => {
+            let at = match error {
+                DecodeError::InvalidByte(at, _) => at,
+                // Go names the first of the four bytes.
+                _ => text.len() / 4 * 4,
+            };
+            Fit::Unreadable(format!("illegal base64 data at input byte {at}"))
+        }
     }
 }
 
@@ -305,17 +282,6 @@ fn written(text: &str, canonical: String) -> Fit {
     }
 }
 
-fn found(value: &Value) -> String {
-    match value {
-        Value::Null => "null".to_owned(),
-        Value::Bool(_) => "bool".to_owned(),
-        Value::Number(number) => format!("number {number}"),
-        Value::String(_) => "string".to_owned(),
-        Value::Array(_) => "array".to_owned(),
-        Value::Object(_) => "object".to_owned(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -336,7 +302,7 @@ mod tests {
                     )
                 );
             }
-            (Err(error), Err(part)) => assert!(error.contains(part), "{error}"),
+            (Err(error), Err(part)) => assert!(error.to_string().contains(part), "{error}"),
             (got, expected) => panic!("{got:?}, expected {expected:?}"),
         }
     }
@@ -424,12 +390,21 @@ mod tests {
         check(
             ("v1", "ConfigMap"),
             &json!({"data": {"a": 1}}),
-            Err("data.a of type string"),
+            Err("json: cannot unmarshal number into Go struct field ConfigMap.data of type string"),
         );
         check(
             ("v1", "ConfigMap"),
             &json!({"data": ["a"]}),
-            Err("cannot unmarshal array"),
+            Err(
+                "cannot unmarshal array into Go struct field ConfigMap.data of type map[string]string",
+            ),
+        );
+        check(
+            ("apps/v1", "Deployment"),
+            &json!({"spec": {"template": {"spec": {"containers": [{"ports": 1}]}}}}),
+            Err(
+                "into Go struct field Container.spec.template.spec.containers.ports of type []v1.ContainerPort",
+            ),
         );
         check(
             ("v1", "Secret"),

@@ -8,17 +8,19 @@ mod custom;
 mod decode;
 pub mod describe;
 pub mod field_path;
+mod misfit;
 mod resolve;
 mod types;
 mod zeros;
 
 pub use builtin::builtin;
-#[cfg(test)]
+#[cfg(all(test, feature = "protobuf"))]
 pub(crate) use builtin::kinds;
 #[cfg(feature = "protobuf")]
 pub(crate) use builtin::of_every_group;
 pub use custom::custom;
 pub use decode::{decode, write_whole_numbers};
+pub use misfit::Misfit;
 pub(crate) use resolve::Resolved;
 pub use resolve::{Schema, TypeRef};
 #[cfg(feature = "protobuf")]

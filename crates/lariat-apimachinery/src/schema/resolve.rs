@@ -51,6 +51,11 @@ impl<'a> TypeRef<'a> {
         }
     }
 
+    /// Returns the id of the type, if it is one of `types`.
+    pub(super) fn id_in(self, types: &Types) -> Option<TypeId> {
+        self.id.filter(|_| std::ptr::eq(self.types, types))
+    }
+
     pub(crate) fn get(self) -> Option<&'a Type> {
         Some(self.types.get(self.id?))
     }

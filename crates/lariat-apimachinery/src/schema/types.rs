@@ -89,6 +89,10 @@ pub(crate) struct Field {
     pub(crate) patch: PatchStrategy,
     pub(crate) zero: Zero,
     /// How it is written in protobuf, if it can be.
+    #[cfg_attr(
+        not(feature = "protobuf"),
+        allow(dead_code, reason = "it is read there alone")
+    )]
     pub(crate) wire: Option<Wire>,
 }
 

@@ -75,7 +75,6 @@ pub(crate) fn check_ip(at: &Field<'_>, causes: &mut Causes) -> bool {
 }
 
 /// Checks an address that must also be written in its one form.
-#[allow(dead_code, reason = "kinds of other groups need it")]
 pub(crate) fn check_canonical_ip(at: &Field<'_>, causes: &mut Causes) {
     if !check_ip(at, causes) {
         return;

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::field::Field;
 use super::formats::Format;
+use super::structs::{self, Members};
 use crate::cause::StatusCause;
 
 /// Collects what is wrong with an object.
@@ -69,7 +70,6 @@ impl Causes {
         let message = format!("Duplicate value: {shown}{colon}{detail}");
         self.add("FieldValueDuplicate", at, message);
     }
-
 
     /// Adds a structure that is not allowed, as Go shows it.
     pub(crate) fn invalid_struct(&mut self, at: &Field<'_>, shown: &str, detail: &str) {
@@ -222,6 +222,27 @@ impl Causes {
             _ => at.value().clone(),
         };
         self.invalid_as(at, shown, "field is immutable");
+    }
+
+    /// Checks that a structure is the same as it was, and shows it as Go does.
+    pub(crate) fn check_immutable_struct(
+        &mut self,
+        at: &Field<'_>,
+        old: &Field<'_>,
+        members: Members,
+    ) {
+        if at.value() != old.value() {
+            let shown = structs::shown(at.value(), members);
+            self.invalid_struct(at, &shown, "field is immutable");
+        }
+    }
+
+    /// Checks that a selector of labels is the same as it was.
+    pub(crate) fn check_immutable_selector(&mut self, at: &Field<'_>, old: &Field<'_>) {
+        if at.value() != old.value() {
+            let shown = structs::selector(at.value());
+            self.invalid_struct(at, &shown, "field is immutable");
+        }
     }
 
     /// Checks that a list has at most so many items.

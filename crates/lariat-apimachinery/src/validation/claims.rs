@@ -118,7 +118,11 @@ pub(crate) fn check_ephemeral(at: &Field<'_>, causes: &mut Causes) {
         let allowed = allowed || !metadata.has(member);
         if !allowed {
             // Go's name of the member, with a small letter.
-            let shown = if member == "uid" { "uID" } else { member.as_str() };
+            let shown = if member == "uid" {
+                "uID"
+            } else {
+                member.as_str()
+            };
             causes.forbidden(&metadata.get(shown), "cannot be set");
         }
     }

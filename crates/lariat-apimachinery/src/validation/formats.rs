@@ -80,7 +80,7 @@ pub(crate) fn dns_subdomain(text: &str) -> Vec<String> {
 
 /// A DNS label of RFC 1035, which starts with a letter.
 pub(crate) fn dns_1035_label(text: &str) -> Vec<String> {
-    let mut broken: Vec<String> = too_long(text, 63, "bytes").into_iter().collect();
+    let mut broken: Vec<String> = too_long(text, 63, "characters").into_iter().collect();
     if !is_dns_part(text) || !text.starts_with(|c: char| c.is_ascii_lowercase()) {
         let rule = "a DNS-1035 label must consist of lower case alphanumeric characters or '-', \
             start with an alphabetic character, and end with an alphanumeric character";
@@ -91,7 +91,6 @@ pub(crate) fn dns_1035_label(text: &str) -> Vec<String> {
 }
 
 /// A DNS subdomain behind `*.`.
-#[allow(dead_code, reason = "kinds of other groups need it")]
 pub(crate) fn wildcard_subdomain(text: &str) -> Vec<String> {
     let mut broken: Vec<String> = too_long(text, 253, "characters").into_iter().collect();
     if !text.strip_prefix("*.").is_some_and(is_subdomain) {
@@ -313,7 +312,6 @@ pub(crate) fn condition_reason(text: &str) -> Vec<String> {
 }
 
 /// A share such as `25%`.
-#[allow(dead_code, reason = "kinds of other groups need it")]
 pub(crate) fn percent(text: &str) -> Vec<String> {
     let digits = text.strip_suffix('%').unwrap_or_default();
     if !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()) {

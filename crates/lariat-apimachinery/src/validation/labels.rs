@@ -98,7 +98,6 @@ pub(crate) fn has_odd_values(selector: &Field<'_>) -> bool {
 }
 
 /// Returns whether a label selector selects nothing in particular: it has no requirement.
-#[allow(dead_code, reason = "kinds of other groups need it")]
 pub(crate) fn is_empty_selector(selector: &Field<'_>) -> bool {
     selector.get("matchLabels").is_void() && selector.get("matchExpressions").is_void()
 }

@@ -34,31 +34,52 @@ pub fn validate_metadata(
     check_owners(&metadata.get("ownerReferences"), &mut causes);
     let finalizers = metadata.get("finalizers");
     check_finalizers(&finalizers, &mut causes);
-    // Servers of their own check only the rules above, and so do Events of the core group.
-    let foreign = ["apiextensions.k8s.io", "apiregistration.k8s.io"];
     let old_event = resource.group.is_empty() && resource.kind == "Event";
-    let own = !resource.rules.custom && !foreign.contains(&resource.group.as_str());
-    if own && !old_event {
+    let is_generic = GENERIC.contains(&resource.group.as_str()) || old_event;
+    if !resource.rules.custom && !is_generic {
         check_plain(&finalizers, &mut causes);
     }
     causes.into_list()
 }
 
+/// Groups whose kinds are checked by the rules of all objects alone, not by those of `k8s.io/kubernetes`.
+const GENERIC: [&str; 6] = [
+    "admissionregistration.k8s.io",
+    "apiextensions.k8s.io",
+    "apiregistration.k8s.io",
+    "coordination.k8s.io",
+    "node.k8s.io",
+    "policy",
+];
+
 /// Returns whether an update of a kind is checked like a creation, and not only for what it changes.
 fn revalidates(resource: &Resource) -> bool {
-    let kinds = [
-        "ConfigMap",
-        "LimitRange",
-        "Namespace",
-        "Node",
-        "Secret",
-        "ServiceAccount",
-        "Endpoints",
-        "PersistentVolume",
-        "PersistentVolumeClaim",
-        "Pod",
-    ];
-    resource.group.is_empty() && kinds.contains(&resource.kind.as_str())
+    let kind = resource.kind.as_str();
+    match resource.group.as_str() {
+        "" => matches!(
+            kind,
+            "ConfigMap"
+                | "LimitRange"
+                | "Namespace"
+                | "Node"
+                | "Secret"
+                | "ServiceAccount"
+                | "Endpoints"
+                | "PersistentVolume"
+                | "PersistentVolumeClaim"
+                | "Pod"
+        ),
+        "apps" => kind == "ControllerRevision",
+        "batch" => kind == "Job",
+        "networking.k8s.io" => matches!(kind, "Ingress" | "IngressClass" | "IPAddress"),
+        "storage.k8s.io" => kind != "CSIDriver",
+        "admissionregistration.k8s.io"
+        | "certificates.k8s.io"
+        | "discovery.k8s.io"
+        | "node.k8s.io"
+        | "rbac.authorization.k8s.io" => true,
+        _ => false,
+    }
 }
 
 /// Checks a name, and the beginning that it may have been generated from.

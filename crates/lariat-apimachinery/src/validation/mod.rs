@@ -27,6 +27,7 @@ mod paths;
 mod resources;
 mod rule;
 mod signers;
+mod structs;
 #[cfg(test)]
 mod testing;
 

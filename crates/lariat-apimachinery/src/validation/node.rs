@@ -3,13 +3,13 @@
 use super::causes::Causes;
 use super::context::Context;
 use super::field::Field;
+use super::structs::{self, Members, Shape};
 use super::{formats, labels, pod, resources};
 
 pub(super) fn runtime_class(context: &Context<'_>, causes: &mut Causes) {
     let handler = context.get("handler");
     if let Some(old) = context.old("handler") {
         causes.check_immutable(&handler, &old);
-        return;
     }
     causes.check_name(&handler, formats::dns_label);
     let limits = context.get("overhead").get("podFixed");
@@ -24,6 +24,14 @@ pub(super) fn runtime_class(context: &Context<'_>, causes: &mut Causes) {
     check_tolerations(&scheduling.get("tolerations"), causes);
 }
 
+const TOLERATION: Members = &[
+    ("key", "Key", Shape::Text),
+    ("operator", "Operator", Shape::Text),
+    ("value", "Value", Shape::Text),
+    ("effect", "Effect", Shape::Text),
+    ("tolerationSeconds", "TolerationSeconds", Shape::Value),
+];
+
 fn check_tolerations(list: &Field<'_>, causes: &mut Causes) {
     pod::check_tolerations(list, causes);
     let members = ["key", "operator", "value", "effect"];
@@ -31,15 +39,7 @@ fn check_tolerations(list: &Field<'_>, causes: &mut Causes) {
     let mut seen = Vec::new();
     for toleration in list.items() {
         if seen.contains(&key(&toleration)) {
-            let member = |name| toleration.text_of(name);
-            let shown = format!(
-                "{{\"Key\":{:?},\"Operator\":{:?},\"Value\":{:?},\"Effect\":{:?},\"TolerationSeconds\":{}}}",
-                member("key"),
-                member("operator"),
-                member("value"),
-                member("effect"),
-                toleration.member("tolerationSeconds"),
-            );
+            let shown = structs::shown(toleration.value(), TOLERATION);
             causes.duplicate_struct(&toleration, &shown, "");
         }
         seen.push(key(&toleration));

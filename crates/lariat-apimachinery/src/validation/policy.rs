@@ -7,6 +7,7 @@ use super::context::{Context, Part};
 use super::field::Field;
 use super::labels::{self, SelectorOptions};
 use super::rule::{self, Rule, Rules};
+use super::structs::{self, Members, Shape};
 
 const STATUS: Rules = &[(
     "disruptionsAllowed currentHealthy desiredHealthy expectedPods",
@@ -24,7 +25,7 @@ pub(super) fn disruption_budget(context: &Context<'_>, causes: &mut Causes) {
     let shares = ["minAvailable", "maxUnavailable"];
     if spec.given(&shares).len() == 2 {
         let detail = "minAvailable and maxUnavailable cannot be both set";
-        causes.invalid_struct(&spec, &shown(&spec), detail);
+        causes.invalid_struct(&spec, &structs::shown(spec.value(), SPEC), detail);
     }
     for share in shares.map(|name| spec.get(name)) {
         if share.is_set() {
@@ -42,13 +43,14 @@ pub(super) fn disruption_budget(context: &Context<'_>, causes: &mut Causes) {
     }
 }
 
-/// Returns how a spec is shown: as Go's own type for it.
-fn shown(spec: &Field<'_>) -> String {
-    format!(
-        "{{\"MinAvailable\":{},\"Selector\":{},\"MaxUnavailable\":{},\"UnhealthyPodEvictionPolicy\":{}}}",
-        spec.member("minAvailable"),
-        spec.member("selector"),
-        spec.member("maxUnavailable"),
-        spec.member("unhealthyPodEvictionPolicy"),
-    )
-}
+/// How messages show a spec.
+const SPEC: Members = &[
+    ("minAvailable", "MinAvailable", Shape::Value),
+    ("selector", "Selector", Shape::Selector),
+    ("maxUnavailable", "MaxUnavailable", Shape::Value),
+    (
+        "unhealthyPodEvictionPolicy",
+        "UnhealthyPodEvictionPolicy",
+        Shape::Value,
+    ),
+];

@@ -5,6 +5,7 @@ use super::context::Context;
 use super::field::Field;
 use super::formats;
 use super::labels::{self, SelectorOptions};
+use super::structs::{self, Members, Shape};
 
 const GROUP: &str = "rbac.authorization.k8s.io";
 
@@ -68,6 +69,13 @@ pub(super) fn cluster_role_binding(context: &Context<'_>, causes: &mut Causes) {
     check_binding(context, &["ClusterRole"], false, causes);
 }
 
+/// How messages show a reference to a role.
+const ROLE: Members = &[
+    ("apiGroup", "APIGroup", Shape::Text),
+    ("kind", "Kind", Shape::Text),
+    ("name", "Name", Shape::Text),
+];
+
 fn check_binding(context: &Context<'_>, kinds: &[&str], is_namespaced: bool, causes: &mut Causes) {
     let role = context.get("roleRef");
     let (group, name) = (role.get("apiGroup"), role.get("name"));
@@ -80,13 +88,9 @@ fn check_binding(context: &Context<'_>, kinds: &[&str], is_namespaced: bool, cau
     let Some(old) = context.old("roleRef") else {
         return;
     };
-    let members = [("apiGroup", "APIGroup"), ("kind", "Kind"), ("name", "Name")];
-    if members
-        .iter()
-        .any(|(name, _)| old.text_of(name) != role.text_of(name))
-    {
-        let shown = members.map(|(name, go)| format!("\"{go}\":{:?}", role.text_of(name)));
-        let shown = format!("{{{}}}", shown.join(","));
+    let differs = |(name, ..): &(&str, &str, Shape)| old.text_of(name) != role.text_of(name);
+    if ROLE.iter().any(differs) {
+        let shown = structs::shown(role.value(), ROLE);
         causes.invalid_struct(&role, &shown, "cannot change roleRef");
     }
 }

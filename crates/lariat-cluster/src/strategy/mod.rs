@@ -31,7 +31,7 @@ pub(crate) use finalizers::{FOREGROUND, ORPHAN, finalizers_in_spec};
 pub(crate) use metadata::{SERVER_METADATA, fill_nulls, raise_generation, tidy};
 pub(crate) use owners::deduplicate as deduplicate_owners;
 pub(crate) use part::Part;
-pub(crate) use prepare::{allocate, prepare_create};
+pub(crate) use prepare::{allocate, prepare_create, stamp};
 pub(crate) use replacement::{Replacement, keeps_metadata, replacement};
 pub(crate) use selector::selector_text;
 pub(crate) use shape::check as check_shape;

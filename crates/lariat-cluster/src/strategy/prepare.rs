@@ -3,6 +3,7 @@
 use lariat_apimachinery::kinds::Resource;
 use lariat_apimachinery::object::Object;
 
+use super::builtin::certificates;
 use super::{builtin, special};
 use crate::server::Server;
 use crate::status::ApiError;
@@ -35,4 +36,11 @@ pub(crate) fn allocate(
     dry_run: bool,
 ) -> Result<(), ApiError> {
     builtin::prepare_update(server, resource, (old, new), dry_run)
+}
+
+/// Fills in the times of what a client wrote into a status.
+pub(crate) fn stamp(server: &Server, resource: &Resource, old: &Object, new: &mut Object) {
+    if resource.group == "certificates.k8s.io" && resource.plural == "certificatesigningrequests" {
+        certificates::stamp(&server.clock.now(), old, new);
+    }
 }

@@ -6,7 +6,7 @@ use lariat_apimachinery::kinds::Resource;
 use lariat_apimachinery::object::{Object, finalizers, metadata_mut, metadata_text};
 use serde_json::{Value, json};
 
-use super::builtin::{claims, pods, workloads};
+use super::builtin::{certificates, claims, pods, workloads};
 use super::finalizers::finalizers_in_spec;
 use super::part::Part;
 use crate::status::ApiError;
@@ -19,6 +19,7 @@ enum Special {
     Pod,
     DaemonSet,
     Claim,
+    SigningRequest,
 }
 
 fn special(resource: &Resource) -> Option<Special> {
@@ -26,6 +27,7 @@ fn special(resource: &Resource) -> Option<Special> {
         ("", "namespaces") => Some(Special::Namespace),
         ("", "pods") => Some(Special::Pod),
         ("", "persistentvolumeclaims") => Some(Special::Claim),
+        ("certificates.k8s.io", "certificatesigningrequests") => Some(Special::SigningRequest),
         ("apps", "daemonsets") => Some(Special::DaemonSet),
         ("apiextensions.k8s.io", "customresourcedefinitions") => Some(Special::Definition),
         _ => None,
@@ -46,7 +48,7 @@ pub(crate) fn prepare_create(resource: &Resource, object: &mut Object) {
         }
         Some(Special::DaemonSet) => workloads::count_templates(None, object),
         Some(Special::Claim) => claims::prepare(object, None),
-        None => {}
+        Some(Special::SigningRequest) | None => {}
     }
 }
 
@@ -63,6 +65,7 @@ pub(crate) fn prepare_update(resource: &Resource, part: Part, old: &Object, new:
         Some(Special::Definition) => crd::prepare_update(new),
         Some(Special::DaemonSet) => workloads::count_templates(Some(old), new),
         Some(Special::Claim) => claims::prepare(new, Some(old)),
+        Some(Special::SigningRequest) => certificates::keep(part, old, new),
         Some(Special::Pod) if part == Part::Status => pods::keep_class(old, new),
         Some(Special::Pod) | None => {}
     }

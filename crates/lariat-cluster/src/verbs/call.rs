@@ -33,7 +33,20 @@ pub(crate) struct Call {
     pub(crate) body: Bytes,
 }
 
+/// The media type of strategic merge patches.
+pub(super) const STRATEGIC: &str = "application/strategic-merge-patch+json";
+
 impl Call {
+    /// Returns the content type without its parameters.
+    pub(super) fn media_type(&self) -> &str {
+        let media_type = self.content_type.split(';').next();
+        media_type.unwrap_or_default().trim()
+    }
+
+    pub(super) fn is_strategic(&self) -> bool {
+        self.media_type() == STRATEGIC
+    }
+
     /// Returns what the fault of the request does, if it has one.
     pub(crate) fn fault(&self) -> Option<&Action> {
         self.fault.as_ref().map(|fault| &fault.action)

@@ -56,7 +56,7 @@ impl Creation<'_> {
     pub(crate) fn create_as(&self, manager: &str, mut object: Object) -> Result<(), ApiError> {
         self.resource.set_type(&mut object);
         let read = form::read(self.resource, &mut object);
-        read.map_err(|reason| form::refuse_body(self.resource, &reason))?;
+        read.map_err(|reason| form::refuse_body(self.resource, &reason.to_string()))?;
         strategy::deduplicate_owners(&mut object);
         let part = Part::Main;
         ownership::account_as(self.server, self.resource, part, manager, None, &mut object);

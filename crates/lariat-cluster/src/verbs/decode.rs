@@ -1,6 +1,7 @@
 //! Reading the object in a request.
 
 use lariat_apimachinery::cause::StatusCause;
+use lariat_apimachinery::go_json;
 use lariat_apimachinery::object::Object;
 use serde_json::Value;
 
@@ -23,12 +24,6 @@ pub(super) struct Expected<'a> {
 }
 
 impl Call {
-    /// Returns the content type without its parameters.
-    pub(super) fn media_type(&self) -> &str {
-        let media_type = self.content_type.split(';').next();
-        media_type.unwrap_or_default().trim()
-    }
-
     /// Reads the object of a create or an update in the form of its kind.
     pub(crate) fn decode(&self) -> Result<Object, ApiError> {
         let api_version = self.resource.api_version();
@@ -48,12 +43,10 @@ impl Call {
         let document = self.document(wanted)?;
         let mut object = match document.value {
             Value::Object(object) => object,
-            _ => {
-                let kind = wanted.kind;
-                return Err(ApiError::bad_request(format!(
-                    "{kind} cannot be handled as a {kind}: json: cannot unmarshal into Go value of \
-                     type map[string]interface {{}}"
-                )));
+            other => {
+                let error = go_json::type_error(&other, ENVELOPE);
+                let error = format!("json parse error: {error}");
+                return Err(self.unrecognized(wanted, &error));
             }
         };
         check_type(self, wanted, &object)?;
@@ -64,13 +57,7 @@ impl Call {
 
     /// Reads the body; protobuf is read as the type that it names.
     pub(super) fn document(&self, wanted: Expected<'_>) -> Result<Document, ApiError> {
-        let unreadable = |error: String| {
-            let kind = wanted.kind;
-            ApiError::bad_request(format!(
-                "the object provided is unrecognized (must be of type {kind}): couldn't get \
-                 version/kind; {error}"
-            ))
-        };
+        let unreadable = |error: String| self.unrecognized(wanted, &error);
         match self.media_type() {
             "" | JSON => Document::json(&self.body)
                 .map_err(|error| unreadable(format!("json parse error: {error}"))),
@@ -84,6 +71,34 @@ impl Call {
                 Err(ApiError::unsupported_media_type(&accepted))
             }
             _ => Err(ApiError::unsupported_media_type(protobuf::ACCEPTED)),
+        }
+    }
+
+    /// Refuses a body of which not even the type can be read.
+    fn unrecognized(&self, wanted: Expected<'_>, error: &str) -> ApiError {
+        let (kind, summary) = (wanted.kind, summary(&self.body));
+        ApiError::bad_request(format!(
+            "the object provided is unrecognized (must be of type {kind}): couldn't get \
+             version/kind; {error} ({summary})"
+        ))
+    }
+}
+
+/// What Go reads of a body first.
+const ENVELOPE: &str = "struct { APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \
+    \"json:\\\"kind,omitempty\\\"\" }";
+
+/// Returns the beginning of a body, in hexadecimal if it does not look like JSON.
+fn summary(body: &[u8]) -> String {
+    const MOST: usize = 30;
+    let beginning = &body[..body.len().min(MOST)];
+    let dots = if body.len() > MOST { " ..." } else { "" };
+    match beginning {
+        [] => "<empty>".to_owned(),
+        [b'{', ..] => format!("{}{dots}", String::from_utf8_lossy(beginning)),
+        bytes => {
+            let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+            digits + dots
         }
     }
 }

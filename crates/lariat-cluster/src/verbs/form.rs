@@ -3,7 +3,8 @@
 use lariat_apimachinery::cause::StatusCause;
 use lariat_apimachinery::kinds::Resource;
 use lariat_apimachinery::object::Object;
-use lariat_apimachinery::{crd, defaults, schema};
+use lariat_apimachinery::schema::{self, Misfit};
+use lariat_apimachinery::{crd, defaults, go_text};
 use serde_json::Value;
 
 use crate::status::ApiError;
@@ -51,7 +52,10 @@ pub(super) fn normalize(
     origin: Origin,
     duplicates: &Duplicates,
 ) -> Result<(), ApiError> {
-    let unknown = read(&call.resource, object).map_err(|reason| refuse(call, origin, &reason))?;
+    let unknown = read(&call.resource, object).map_err(|misfit| match origin {
+        Origin::Body => refuse_body(&call.resource, &misfit.to_string()),
+        Origin::Patch => refuse_patch(call, &misfit),
+    })?;
     let unknown = unknown
         .into_iter()
         .map(|path| format!("unknown field {path:?}"));
@@ -82,7 +86,7 @@ pub(super) fn normalize(
 }
 
 /// Decodes an object as its kind; returns the members the kind does not have.
-pub(super) fn read(resource: &Resource, object: &mut Object) -> Result<Vec<String>, String> {
+pub(super) fn read(resource: &Resource, object: &mut Object) -> Result<Vec<String>, Misfit> {
     if resource.rules.custom {
         strategy::fill_nulls(object);
         let unknown = strategy::conform(resource, object);
@@ -111,6 +115,22 @@ fn refuse(call: &Call, origin: Origin, reason: &str) -> ApiError {
             ApiError::invalid_patch(cause)
         }
     }
+}
+
+/// Refuses a patch that makes something else of an object than one of its kind.
+///
+/// The value of the cause is the patch; for patches in JSON a real server has the whole object there.
+pub(super) fn refuse_patch(call: &Call, misfit: &Misfit) -> ApiError {
+    let patch = match serde_json::from_slice::<Value>(&call.body) {
+        Ok(patch) if call.is_strategic() => go_text::value(&patch),
+        _ => String::from_utf8_lossy(&call.body).into_owned(),
+    };
+    let reason = if call.is_strategic() {
+        misfit.as_conversion()
+    } else {
+        misfit.to_string()
+    };
+    ApiError::invalid_patch(StatusCause::invalid("patch", &Value::from(patch), &reason))
 }
 
 /// Refuses an object that is none of its kind.

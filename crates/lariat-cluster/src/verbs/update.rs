@@ -115,8 +115,7 @@ pub(super) fn finish(
 
 /// Stores a new state whose fields have owners.
 ///
-/// `old` is the present state as an object. `None` if that state is no longer the present one. `None` if that state is
-/// no longer the present one.
+/// `old` is the present state as an object. `None` if that state is no longer the present one.
 pub(super) fn store_changed(
     call: &Call,
     current: &Arc<Stored>,
@@ -128,6 +127,8 @@ pub(super) fn store_changed(
     if part == Part::Main {
         strategy::admit_update(&call.server, &call.resource, old, &mut sent)?;
         strategy::allocate(&call.server, &call.resource, old, &mut sent, dry_run)?;
+    } else {
+        strategy::stamp(&call.server, &call.resource, old, &mut sent);
     }
     let replacement = strategy::replacement(&call.resource, part, old, sent)?;
     if let Replacement::Changed(object) = &replacement {

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use lariat_apimachinery::go_json;
 use lariat_apimachinery::nesting::{DEEPEST, is_deeper};
 use lariat_apimachinery::schema::field_path;
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
@@ -58,10 +59,10 @@ impl Document {
             path: "",
             duplicates: &mut duplicates,
         };
-        let value = seed
-            .deserialize(&mut reader)
-            .map_err(|error| error.to_string())?;
-        reader.end().map_err(|error| error.to_string())?;
+        let value = seed.deserialize(&mut reader);
+        let value = value.and_then(|value| reader.end().map(|()| value));
+        let value = value
+            .map_err(|error| go_json::syntax_error(bytes).unwrap_or_else(|| error.to_string()))?;
         if is_deeper(&value, DEEPEST) {
             return Err("exceeded max depth".to_owned());
         }

@@ -1,5 +1,7 @@
 //! What the server adds to new objects, warns of and refuses as admission plugins do.
 
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD as BASE64;
 use http::Method;
 use lariat_cluster::{Cluster, User};
 use serde_json::{Value, json};
@@ -8,7 +10,6 @@ use tokio::time::{Duration, sleep};
 use crate::bench::{Answer, Bench, text};
 use crate::own_objects::{becomes, json};
 
-const RBAC: &str = "/apis/rbac.authorization.k8s.io/v1";
 const PODS: &str = "/api/v1/namespaces/default/pods";
 const CLAIMS: &str = "/api/v1/namespaces/default/persistentvolumeclaims";
 
@@ -164,10 +165,8 @@ async fn a_request_for_a_certificate_names_who_asks() {
         ("impersonate-extra-example.com%2fscopes", "a"),
         ("impersonate-extra-example.com%2fscopes", "b"),
     ];
-    let request = json!({"metadata": {"name": "r"}, "spec": {"username": "eve", "groups": ["x"],
-        "signerName": "a.dev/b", "usages": ["client auth"], "request": "eA=="}});
-    let path = "/apis/certificates.k8s.io/v1/certificatesigningrequests";
-    let created = send_as(&bench, &bob, path, &request).await.json();
+    let request = signing_request();
+    let created = send_as(&bench, &bob, REQUESTS, &request).await.json();
     let spec = &created["spec"];
     assert_eq!(
         (&spec["username"], &spec["uid"]),
@@ -179,73 +178,99 @@ async fn a_request_for_a_certificate_names_who_asks() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_user_grants_only_what_they_may_do() {
+async fn what_was_requested_and_decided_of_a_certificate_stays() {
+    let bench = Bench::new().await;
+    let created = bench.post(REQUESTS, &signing_request()).await.json();
+    let path = format!("{REQUESTS}/r");
+    let mut changed = created.clone();
+    changed["spec"]["usages"] = json!(["server auth"]);
+    changed["metadata"]["labels"] = json!({"a": "b"});
+    let put = bench.put(&path, &changed).await.json();
+    assert_eq!(put["metadata"]["labels"], json!({"a": "b"}), "{put:#}");
+    assert_eq!(put["spec"], created["spec"]);
+
+    let approval = |reason: &str, time: Value| {
+        json!({"status": {"conditions": [{
+            "type": "Approved", "status": "True", "reason": reason, "lastUpdateTime": time,
+        }]}})
+    };
+    let approved = approval("First", Value::Null);
+    let approved = bench
+        .merge(&format!("{path}/approval"), approved)
+        .await
+        .json();
+    let first = &approved["status"]["conditions"][0];
+    assert!(first["lastUpdateTime"].is_string(), "{approved:#}");
+    assert_eq!(first["lastTransitionTime"], first["lastUpdateTime"]);
+    let other = approval("Second", json!("2026-01-01T00:00:00Z"));
+    let status = bench.merge(&format!("{path}/status"), other).await.json();
+    assert_eq!(status["status"]["conditions"][0], *first, "{status:#}");
+}
+
+const REQUESTS: &str = "/apis/certificates.k8s.io/v1/certificatesigningrequests";
+
+/// Bob's request for a certificate, in which Eve claims to be the one who asks.
+fn signing_request() -> Value {
+    let block = "-----BEGIN CERTIFICATE REQUEST-----\neA==\n-----END CERTIFICATE REQUEST-----\n";
+    json!({"metadata": {"name": "r"}, "spec": {"username": "eve", "groups": ["x"],
+        "signerName": "a.dev/b", "usages": ["client auth"], "request": BASE64.encode(block)}})
+}
+
+/// A cluster with authorisation, in which Jane may create roles and bindings, and create and get pods.
+async fn with_jane() -> Bench {
     let builder = Cluster::builder().rbac().token("root");
     let builder = builder.token_of("jane", User::new("jane"));
     let cluster = builder.start().await.expect("it does not listen");
     let bench = Bench { cluster };
-    let jane = [("authorization", "Bearer jane")];
-    let role = |name: &str, rules: Value| json!({"metadata": {"name": name}, "rules": rules});
-    let rule = |resources: Value, verbs: Value| {
-        json!([{"apiGroups": ["", "rbac.authorization.k8s.io"],
-        "resources": resources, "verbs": verbs}])
-    };
-    let bind = |name: &str, role: &str| {
-        json!({"metadata": {"name": name},
+    let rules = json!([{"apiGroups": ["", "rbac.authorization.k8s.io"],
+        "resources": ["pods", "clusterroles", "clusterrolebindings"], "verbs": ["create", "get"]}]);
+    bench.post(ROLES, &role("writer", &rules)).await;
+    bench.post(BINDINGS, &binding("writer", "writer")).await;
+    bench
+}
+
+fn role(name: &str, rules: &Value) -> Value {
+    json!({"metadata": {"name": name}, "rules": rules})
+}
+
+/// Binds Jane to a role.
+fn binding(name: &str, role: &str) -> Value {
+    json!({"metadata": {"name": name},
         "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role},
         "subjects": [{"kind": "User", "name": "jane"}]})
-    };
-    let (roles, bindings) = (
-        format!("{RBAC}/clusterroles"),
-        format!("{RBAC}/clusterrolebindings"),
-    );
-    let resources = json!(["pods", "clusterroles", "clusterrolebindings"]);
-    bench
-        .post(
-            &roles,
-            &role("writer", rule(resources, json!(["create", "get"]))),
-        )
-        .await;
-    bench.post(&bindings, &bind("writer", "writer")).await;
+}
 
-    let within = role(
-        "a",
-        json!([{"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}]),
-    );
-    assert_eq!(send_as(&bench, &jane, &roles, &within).await.code, 201);
-    let beyond = role(
-        "b",
-        json!([{"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "delete"]}]),
-    );
-    let status = send_as(&bench, &jane, &roles, &beyond)
-        .await
-        .fails(403, "Forbidden");
+const ROLES: &str = "/apis/rbac.authorization.k8s.io/v1/clusterroles";
+const BINDINGS: &str = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings";
+const JANE: [(&str, &str); 1] = [("authorization", "Bearer jane")];
+
+#[tokio::test(start_paused = true)]
+async fn a_user_grants_only_the_permissions_they_have() {
+    let bench = with_jane().await;
+    let rule = |verbs: Value| json!([{"apiGroups": [""], "resources": ["pods"], "verbs": verbs}]);
+    let within = role("a", &rule(json!(["get"])));
+    assert_eq!(send_as(&bench, &JANE, ROLES, &within).await.code, 201);
+    let beyond = role("b", &rule(json!(["get", "delete"])));
+    let answer = send_as(&bench, &JANE, ROLES, &beyond).await;
     assert_eq!(
-        status["message"],
+        answer.fails(403, "Forbidden")["message"],
         "clusterroles.rbac.authorization.k8s.io \"b\" is forbidden: user \"jane\" (groups=[\"system:authenticated\"]) \
          is attempting to grant RBAC permissions not currently held:\n{APIGroups:[\"\"], Resources:[\"pods\"], \
          Verbs:[\"delete\"]}"
     );
-    assert_eq!(
-        send_as(&bench, &jane, &bindings, &bind("a", "a"))
-            .await
-            .code,
-        201
-    );
-    send_as(&bench, &jane, &bindings, &bind("c", "cluster-admin"))
-        .await
-        .fails(403, "Forbidden");
-    send_as(&bench, &jane, &bindings, &bind("d", "none"))
-        .await
-        .fails(404, "NotFound");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_user_binds_only_roles_they_have_or_may_bind() {
+    let bench = with_jane().await;
+    let bind =
+        async |name: &str, role: &str| send_as(&bench, &JANE, BINDINGS, &binding(name, role)).await;
+    assert_eq!(bind("a", "writer").await.code, 201);
+    bind("b", "cluster-admin").await.fails(403, "Forbidden");
+    bind("c", "none").await.fails(404, "NotFound");
     let rules = json!([{"apiGroups": ["rbac.authorization.k8s.io"], "resources": ["clusterroles"],
         "verbs": ["bind", "escalate"]}]);
-    bench.post(&roles, &role("granter", rules)).await;
-    bench.post(&bindings, &bind("granter", "granter")).await;
-    assert_eq!(
-        send_as(&bench, &jane, &bindings, &bind("e", "cluster-admin"))
-            .await
-            .code,
-        201
-    );
+    bench.post(ROLES, &role("granter", &rules)).await;
+    bench.post(BINDINGS, &binding("granter", "granter")).await;
+    assert_eq!(bind("d", "cluster-admin").await.code, 201);
 }

@@ -11,7 +11,8 @@ const SECOND: &str = "/apis/autoscaling/v2/namespaces/default/horizontalpodautos
 fn scaler(spec: &Value) -> Value {
     let mut object = json!({"metadata": {"name": "a"}, "spec": spec});
     object["spec"]["maxReplicas"] = json!(3);
-    object["spec"]["scaleTargetRef"] = json!({"kind": "Deployment", "name": "d"});
+    object["spec"]["scaleTargetRef"] =
+        json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": "d"});
     object
 }
 

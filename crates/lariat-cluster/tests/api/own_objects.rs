@@ -117,59 +117,7 @@ async fn the_scale_of_a_custom_resource_without_replicas_can_be_set() {
     });
     bench.define(&scaled).await;
     let path = format!("{WIDGETS}/a/scale");
-    let (json_patch, merge) = (
-        "application/json-patch+json",
-        "application/merge-patch+json",
-    );
-    let strategic = "application/strategic-merge-patch+json";
-    let whole = r#"{"kind":"Scale","apiVersion":"autoscaling/v1","metadata":{"name":"a"},"spec":{"replicas":3}}"#;
-    for (method, media, body, code, replicas) in [
-        (Method::GET, "", "", 500, json!(null)),
-        (Method::PUT, "application/json", whole, 200, json!(3)),
-        (
-            Method::PATCH,
-            merge,
-            r#"{"spec":{"replicas":3}}"#,
-            200,
-            json!(3),
-        ),
-        (
-            Method::PATCH,
-            merge,
-            r#"{"spec":{"replicas":0}}"#,
-            200,
-            json!(0),
-        ),
-        (Method::PATCH, merge, "{}", 400, json!(null)),
-        (
-            Method::PATCH,
-            json_patch,
-            r#"[{"op":"add","path":"/spec/replicas","value":4}]"#,
-            200,
-            json!(4),
-        ),
-        (
-            Method::PATCH,
-            json_patch,
-            r#"[{"op":"replace","path":"/spec/replicas","value":4}]"#,
-            200,
-            json!(4),
-        ),
-        (
-            Method::PATCH,
-            strategic,
-            r#"{"spec":{"replicas":3}}"#,
-            415,
-            json!(null),
-        ),
-        (
-            Method::PATCH,
-            "application/apply-patch+yaml",
-            whole,
-            500,
-            json!(null),
-        ),
-    ] {
+    for (method, media, body, code, replicas) in writes_of_scale() {
         bench.delete(&format!("{WIDGETS}/a")).await;
         bench.post(WIDGETS, &widget("a")).await;
         let path = format!("{path}?fieldManager=m");
@@ -196,6 +144,29 @@ async fn the_scale_of_a_custom_resource_without_replicas_can_be_set() {
             );
         }
     }
+}
+
+/// Method, media type and body of a write to `/scale`; the code of its answer, and the replicas that are stored then.
+fn writes_of_scale() -> [(Method, &'static str, &'static str, u16, Value); 9] {
+    let json_patch = "application/json-patch+json";
+    let merge = "application/merge-patch+json";
+    let strategic = "application/strategic-merge-patch+json";
+    let apply = "application/apply-patch+yaml";
+    let whole = r#"{"kind":"Scale","apiVersion":"autoscaling/v1","metadata":{"name":"a"},"spec":{"replicas":3}}"#;
+    let add = r#"[{"op":"add","path":"/spec/replicas","value":4}]"#;
+    let replace = r#"[{"op":"replace","path":"/spec/replicas","value":4}]"#;
+    let (three, none) = (r#"{"spec":{"replicas":3}}"#, r#"{"spec":{"replicas":0}}"#);
+    [
+        (Method::GET, "", "", 500, json!(null)),
+        (Method::PUT, "application/json", whole, 200, json!(3)),
+        (Method::PATCH, merge, three, 200, json!(3)),
+        (Method::PATCH, merge, none, 200, json!(0)),
+        (Method::PATCH, merge, "{}", 400, json!(null)),
+        (Method::PATCH, json_patch, add, 200, json!(4)),
+        (Method::PATCH, json_patch, replace, 200, json!(4)),
+        (Method::PATCH, strategic, three, 415, json!(null)),
+        (Method::PATCH, apply, whole, 500, json!(null)),
+    ]
 }
 
 #[tokio::test(start_paused = true)]

@@ -100,6 +100,14 @@ async fn answers_are_in_protobuf_where_it_is_preferred() {
             let (mut got, mut expected) = (read(&answer), same.json());
             without_zeros(&mut got);
             without_zeros(&mut expected);
+            if accept == list {
+                // The items of such a list have no types in protobuf.
+                for item in expected["items"].as_array_mut().into_iter().flatten() {
+                    item.as_object_mut()
+                        .unwrap()
+                        .retain(|name, _| name == "metadata");
+                }
+            }
             assert_eq!(got, expected, "{path} {accept}");
         }
     }

@@ -334,7 +334,8 @@ async fn numbers_beyond_all_measure_do_not_end_the_simulation() {
     let huge = i32::MAX;
     let rolling = json!({"maxSurge": huge, "maxUnavailable": huge});
     let spec = json!({
-        "replicas": huge, "strategy": {"rollingUpdate": rolling}, "minReadySeconds": huge,
+        "replicas": huge, "strategy": {"rollingUpdate": rolling}, "minReadySeconds": huge - 1,
+        "progressDeadlineSeconds": huge,
         "podManagementPolicy": "Parallel", "ordinals": {"start": huge - 300},
         "parallelism": huge, "completions": huge, "activeDeadlineSeconds": i64::MAX,
     });

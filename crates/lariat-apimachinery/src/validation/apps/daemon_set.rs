@@ -7,6 +7,7 @@ use crate::validation::field::Field;
 use crate::validation::labels::{self, SelectorOptions};
 use crate::validation::pod;
 use crate::validation::rule::{self, Rule, Rules};
+use crate::validation::structs;
 
 const SPEC: Rules = &[("minReadySeconds revisionHistoryLimit", Rule::NotNegative)];
 
@@ -35,7 +36,7 @@ pub(in crate::validation) fn daemon_set(context: &Context<'_>, causes: &mut Caus
     rule::check(&spec, SPEC, causes);
     check_strategy(&spec.get("updateStrategy"), causes);
     if let Some(old) = old {
-        causes.check_immutable(&selector, &old.get("selector"));
+        causes.check_immutable_selector(&selector, &old.get("selector"));
     }
 }
 
@@ -46,11 +47,7 @@ fn check_strategy(strategy: &Field<'_>, causes: &mut Causes) {
         "RollingUpdate" if !rolling.is_set() => causes.required(&rolling, ""),
         "RollingUpdate" => check_rolling(&rolling, causes),
         _ => {
-            let members = [
-                ("maxUnavailable", "MaxUnavailable"),
-                ("maxSurge", "MaxSurge"),
-            ];
-            let shown = share::shown(strategy, members);
+            let shown = structs::shown(strategy.value(), share::STRATEGY);
             causes.unsupported_text(strategy, &shown, &["RollingUpdate", "OnDelete"]);
         }
     }

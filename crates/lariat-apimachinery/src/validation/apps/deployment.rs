@@ -6,6 +6,7 @@ use crate::validation::causes::Causes;
 use crate::validation::context::{Context, Part};
 use crate::validation::field::Field;
 use crate::validation::rule::{self, Rule, Rules};
+use crate::validation::structs;
 
 const SPEC: Rules = &[(
     "minReadySeconds revisionHistoryLimit progressDeadlineSeconds",
@@ -27,7 +28,7 @@ pub(in crate::validation) fn deployment(context: &Context<'_>, causes: &mut Caus
         causes.invalid(&deadline, "must be greater than minReadySeconds");
     }
     if let Some(old) = context.old("spec") {
-        causes.check_immutable(&spec.get("selector"), &old.get("selector"));
+        causes.check_immutable_selector(&spec.get("selector"), &old.get("selector"));
     }
 }
 
@@ -44,11 +45,7 @@ fn check_strategy(strategy: &Field<'_>, causes: &mut Causes) {
         }
         "RollingUpdate" => check_rolling(&rolling, causes),
         _ => {
-            let members = [
-                ("maxUnavailable", "MaxUnavailable"),
-                ("maxSurge", "MaxSurge"),
-            ];
-            let shown = share::shown(strategy, members);
+            let shown = structs::shown(strategy.value(), share::STRATEGY);
             causes.unsupported_text(strategy, &shown, &["Recreate", "RollingUpdate"]);
         }
     }

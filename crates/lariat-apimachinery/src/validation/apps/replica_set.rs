@@ -16,7 +16,7 @@ pub(in crate::validation) fn replica_set(context: &Context<'_>, causes: &mut Cau
     causes.check_not_negative(&spec.get("minReadySeconds"));
     check_pods(context, causes);
     if let Some(old) = context.old("spec") {
-        causes.check_immutable(&spec.get("selector"), &old.get("selector"));
+        causes.check_immutable_selector(&spec.get("selector"), &old.get("selector"));
     }
 }
 

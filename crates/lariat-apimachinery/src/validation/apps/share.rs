@@ -5,6 +5,7 @@ use serde_json::Value;
 use crate::validation::causes::Causes;
 use crate::validation::field::Field;
 use crate::validation::formats;
+use crate::validation::structs::{Members, Shape};
 
 /// Checks a number that is not below zero, or a share that is at most 100 %.
 pub(in crate::validation) fn check_share(at: &Field<'_>, causes: &mut Causes) {
@@ -42,17 +43,15 @@ pub(super) fn is_zero(at: &Field<'_>) -> bool {
     number.unwrap_or(0) == 0
 }
 
-/// Returns how a way of replacing Pods is shown: as Go's own type for it, which has the given members.
-pub(super) fn shown(strategy: &Field<'_>, members: [(&str, &str); 2]) -> String {
-    let kind = Value::from(strategy.text_of("type"));
-    let rolling = strategy.get("rollingUpdate");
-    if !rolling.is_set() {
-        return format!("{{\"Type\":{kind},\"RollingUpdate\":null}}");
-    }
-    let value = |name: &str| rolling.member(name).clone();
-    let [(first, first_name), (second, second_name)] = members;
-    let (one, other) = (value(first), value(second));
-    format!(
-        "{{\"Type\":{kind},\"RollingUpdate\":{{\"{first_name}\":{one},\"{second_name}\":{other}}}}}"
-    )
-}
+/// How messages show the way in which Deployments and DaemonSets replace Pods.
+pub(super) const STRATEGY: Members = &[
+    ("type", "Type", Shape::Text),
+    (
+        "rollingUpdate",
+        "RollingUpdate",
+        Shape::Struct(&[
+            ("maxUnavailable", "MaxUnavailable", Shape::Number),
+            ("maxSurge", "MaxSurge", Shape::Number),
+        ]),
+    ),
+];

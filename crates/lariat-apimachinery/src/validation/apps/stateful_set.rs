@@ -11,10 +11,14 @@ use crate::validation::formats;
 use crate::validation::labels;
 use crate::validation::pod;
 use crate::validation::rule::{self, Rule, Rules};
+use crate::validation::structs::{self, Members, Shape};
 
 const SPEC: Rules = &[("replicas minReadySeconds", Rule::NotNegative)];
 
-const RETENTION: Rules = &[("whenDeleted whenScaled", Rule::Supported(&["Retain", "Delete"]))];
+const RETENTION: Rules = &[(
+    "whenDeleted whenScaled",
+    Rule::Supported(&["Retain", "Delete"]),
+)];
 
 pub(in crate::validation) fn stateful_set(context: &Context<'_>, causes: &mut Causes) {
     if context.updates(Part::Status) {
@@ -52,8 +56,22 @@ fn fixed(spec: &Field<'_>) -> Map<String, Value> {
         !FREE.contains(&name.as_str()) && !value.as_array().is_some_and(Vec::is_empty)
     });
     fixed
-        .map(|(name, value)| (name.clone(), value.clone()))
+        .map(|(name, value)| match name.as_str() {
+            "volumeClaimTemplates" => (name.clone(), without_types(value)),
+            _ => (name.clone(), value.clone()),
+        })
         .collect()
+}
+
+/// Returns claims without `apiVersion` and `kind`, which Go's type for them does not keep.
+fn without_types(claims: &Value) -> Value {
+    let mut claims = claims.clone();
+    for claim in claims.as_array_mut().into_iter().flatten() {
+        if let Some(claim) = claim.as_object_mut() {
+            claim.retain(|name, _| name != "apiVersion" && name != "kind");
+        }
+    }
+    claims
 }
 
 /// Checks a spec that may replace another, with or without what its template says of Pods.
@@ -147,28 +165,30 @@ fn as_run(spec: &Field<'_>) -> Value {
     template
 }
 
+const ROLLING: Members = &[
+    ("partition", "Partition", Shape::Number),
+    ("maxUnavailable", "MaxUnavailable", Shape::Value),
+];
+
+const STRATEGY: Members = &[
+    ("type", "Type", Shape::Text),
+    ("rollingUpdate", "RollingUpdate", Shape::Struct(ROLLING)),
+];
+
 fn check_strategy(strategy: &Field<'_>, causes: &mut Causes) {
     let rolling = strategy.get("rollingUpdate");
     match strategy.text_of("type") {
         "" => causes.required(strategy, ""),
         "OnDelete" if rolling.is_set() => {
             let detail = "only allowed for updateStrategy 'RollingUpdate'";
-            let (partition, missing) = (
-                rolling.member("partition"),
-                rolling.member("maxUnavailable"),
-            );
-            let shown = format!("{{\"Partition\":{partition},\"MaxUnavailable\":{missing}}}");
+            let shown = structs::shown(rolling.value(), ROLLING);
             causes.invalid_struct(&rolling, &shown, detail);
         }
         "OnDelete" => {}
         "RollingUpdate" if rolling.is_set() => check_rolling(&rolling, causes),
         "RollingUpdate" => {}
         _ => {
-            let members = [
-                ("partition", "Partition"),
-                ("maxUnavailable", "MaxUnavailable"),
-            ];
-            let shown = share::shown(strategy, members);
+            let shown = structs::shown(strategy.value(), STRATEGY);
             causes.invalid_struct(strategy, &shown, "must be 'RollingUpdate' or 'OnDelete'");
         }
     }

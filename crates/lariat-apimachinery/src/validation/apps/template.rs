@@ -55,7 +55,7 @@ pub(super) fn check_counts(status: &Field<'_>, counts: &[&'static str], causes: 
         .filter(|member| count(member) > count("replicas"))
     {
         let detail = "cannot be greater than status.replicas";
-        causes.invalid(&status.get(member), detail);
+        causes.invalid_as(&status.get(member), count(member), detail);
     }
 }
 
@@ -64,7 +64,8 @@ pub(super) fn check_available(status: &Field<'_>, ready: &str, causes: &mut Caus
     let count = |member: &str| status.int_of(member).unwrap_or(0);
     if count("availableReplicas") > count("readyReplicas") {
         let detail = format!("cannot be greater than {ready}");
-        causes.invalid(&status.get("availableReplicas"), &detail);
+        let at = status.get("availableReplicas");
+        causes.invalid_as(&at, count("availableReplicas"), &detail);
     }
 }
 

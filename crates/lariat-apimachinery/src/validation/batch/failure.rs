@@ -3,6 +3,33 @@
 use crate::validation::causes::Causes;
 use crate::validation::field::Field;
 use crate::validation::formats;
+use crate::validation::structs::{Members, Shape};
+
+/// How messages show a policy.
+pub(super) const POLICY: Members = &[(
+    "rules",
+    "Rules",
+    Shape::List(&[
+        ("action", "Action", Shape::Text),
+        ("onExitCodes", "OnExitCodes", Shape::Struct(EXIT_CODES)),
+        (
+            "onPodConditions",
+            "OnPodConditions",
+            Shape::List(CONDITIONS),
+        ),
+    ]),
+)];
+
+const EXIT_CODES: Members = &[
+    ("containerName", "ContainerName", Shape::Value),
+    ("operator", "Operator", Shape::Text),
+    ("values", "Values", Shape::Value),
+];
+
+const CONDITIONS: Members = &[
+    ("type", "Type", Shape::Text),
+    ("status", "Status", Shape::Text),
+];
 
 pub(super) fn check(spec: &Field<'_>, causes: &mut Causes) {
     let policy = spec.get("podFailurePolicy");

@@ -2,17 +2,17 @@
 
 use serde_json::Value;
 
+use super::{failure, success};
 use crate::validation::causes::Causes;
 use crate::validation::context::Context;
 use crate::validation::field::Field;
+use crate::validation::structs::Members;
 
-const FIXED: [&str; 6] = [
-    "selector",
-    "completionMode",
-    "podFailurePolicy",
-    "backoffLimitPerIndex",
-    "managedBy",
-    "successPolicy",
+const FIXED: [&str; 3] = ["completionMode", "backoffLimitPerIndex", "managedBy"];
+
+const FIXED_STRUCTS: [(&str, Members); 2] = [
+    ("podFailurePolicy", failure::POLICY),
+    ("successPolicy", success::POLICY),
 ];
 
 pub(super) fn check(context: &Context<'_>, causes: &mut Causes) {
@@ -24,6 +24,10 @@ pub(super) fn check(context: &Context<'_>, causes: &mut Causes) {
     for name in FIXED {
         causes.check_immutable(&spec.get(name), &old.get(name));
     }
+    for (name, members) in FIXED_STRUCTS {
+        causes.check_immutable_struct(&spec.get(name), &old.get(name), members);
+    }
+    causes.check_immutable_selector(&spec.get("selector"), &old.get("selector"));
     check_template(context, &spec, &old, causes);
 }
 
@@ -41,29 +45,35 @@ fn check_completions(spec: &Field<'_>, old: &Field<'_>, causes: &mut Causes) {
 /// Checks the template, of which only a Job that stands still can change some.
 fn check_template(context: &Context<'_>, spec: &Field<'_>, old: &Field<'_>, causes: &mut Causes) {
     let status = context.old("status");
-    let conditions = status.map(|status| status.get("conditions"));
-    let mut conditions = conditions.iter().flat_map(Field::items);
-    let stands = conditions
-        .any(|each| each.text_of("type") == "Suspended" && each.text_of("status") == "True");
-    let suspended = old.is_true("suspend");
+    let stands = old.is_true("suspend") && status.is_none_or(|status| has_no_pods(&status));
     let new = spec.get("template");
     let mut before = old.member("template").clone();
-    if suspended && stands {
+    if stands {
         free_scheduling(&mut before, new.value());
         free_resources(&mut before, new.value());
         if before["spec"] != *new.member("spec") {
-            causes.invalid(&spec.get("template.spec"), "field is immutable");
+            let at = spec.get("template.spec").with(new.member("spec"));
+            causes.invalid(&at, "field is immutable");
         }
     } else if before != *new.value() {
         causes.invalid(&new, "field is immutable");
     }
 }
 
+/// Returns whether a suspended Job never started, or has ended all its Pods.
+fn has_no_pods(status: &Field<'_>) -> bool {
+    let is_suspended =
+        |each: Field<'_>| each.text_of("type") == "Suspended" && each.text_of("status") == "True";
+    let stopped = !status.has("startTime") || status.get("conditions").items().any(is_suspended);
+    stopped && status.int_of("active").unwrap_or(0) == 0
+}
+
 /// Takes over what says where Pods may run.
 fn free_scheduling(old: &mut Value, new: &Value) {
     take(old, new, "/spec/affinity", &["nodeAffinity"]);
-    if old["spec"]["affinity"]
-        .as_object()
+    if old["spec"]
+        .get("affinity")
+        .and_then(Value::as_object)
         .is_some_and(serde_json::Map::is_empty)
         && new["spec"]["affinity"].is_null()
     {
@@ -82,7 +92,7 @@ fn free_scheduling(old: &mut Value, new: &Value) {
 fn free_resources(old: &mut Value, new: &Value) {
     for list in ["containers", "initContainers"] {
         let (old, new) = (
-            old["spec"][list].as_array_mut(),
+            old["spec"].get_mut(list).and_then(Value::as_array_mut),
             new["spec"][list].as_array(),
         );
         let (Some(old), Some(new)) = (old, new) else {

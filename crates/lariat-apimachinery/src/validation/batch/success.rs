@@ -3,8 +3,19 @@
 use super::indexes;
 use crate::validation::causes::Causes;
 use crate::validation::field::Field;
+use crate::validation::structs::{self, Members, Shape};
 
 const MOST_BYTES: usize = 64 * 1024;
+
+/// How messages show a policy.
+pub(super) const POLICY: Members = &[(
+    "rules",
+    "Rules",
+    Shape::List(&[
+        ("succeededIndexes", "SucceededIndexes", Shape::Value),
+        ("succeededCount", "SucceededCount", Shape::Value),
+    ]),
+)];
 
 pub(super) fn check(spec: &Field<'_>, causes: &mut Causes) {
     let policy = spec.get("successPolicy");
@@ -12,7 +23,8 @@ pub(super) fn check(spec: &Field<'_>, causes: &mut Causes) {
         return;
     }
     if spec.text_of("completionMode") != "Indexed" {
-        causes.invalid(&policy, "requires indexed completion mode");
+        let shown = structs::shown(policy.value(), POLICY);
+        causes.invalid_struct(&policy, &shown, "requires indexed completion mode");
         return;
     }
     let rules = policy.get("rules");

@@ -4,6 +4,7 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD as BASE64;
 use serde_json::Value;
 
+use crate::go_json;
 use crate::object::Object;
 use crate::validation::causes::Causes;
 use crate::validation::context::{Context, Part};
@@ -102,12 +103,8 @@ fn check_json<'a>(data: &Field<'a>, key: &'a str, causes: &mut Causes) {
     if !data.has(key) {
         causes.required(&at, "");
     } else if let Err(error) = serde_json::from_slice::<Object>(&bytes(&data.get(key))) {
-        // Go's decoder words it otherwise.
-        let detail = if error.is_eof() {
-            "unexpected end of JSON input".to_owned()
-        } else {
-            error.to_string()
-        };
+        let syntax = go_json::syntax_error(&bytes(&data.get(key)));
+        let detail = syntax.unwrap_or_else(|| error.to_string());
         causes.invalid_as(&at, "<secret contents redacted>", &detail);
     }
 }

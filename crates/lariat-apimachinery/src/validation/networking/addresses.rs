@@ -6,6 +6,7 @@ use crate::validation::context::{Context, Part};
 use crate::validation::field::Field;
 use crate::validation::formats;
 use crate::validation::rule::{self, Rule, Rules};
+use crate::validation::structs::{Members, Shape};
 
 const PARENT: Rules = &[
     ("group", Rule::Text(formats::dns_subdomain)),
@@ -13,11 +14,20 @@ const PARENT: Rules = &[
     ("namespace", Rule::Text(formats::path_segment)),
 ];
 
+/// How messages show a parent.
+const SHOWN_PARENT: Members = &[
+    ("group", "Group", Shape::Text),
+    ("resource", "Resource", Shape::Text),
+    ("namespace", "Namespace", Shape::Text),
+    ("name", "Name", Shape::Text),
+];
+
 pub(in crate::validation) fn ip_address(context: &Context<'_>, causes: &mut Causes) {
     let parent = context.get("spec").get("parentRef");
     if let Some(old) = context.old("spec") {
-        causes.check_immutable(&parent, &old.get("parentRef"));
-    } else if parent.is_set() {
+        causes.check_immutable_struct(&parent, &old.get("parentRef"), SHOWN_PARENT);
+    }
+    if parent.is_set() {
         rule::check(&parent, PARENT, causes);
     } else {
         causes.required(&parent, "");
@@ -47,7 +57,7 @@ pub(in crate::validation) fn service_cidr(context: &Context<'_>, causes: &mut Ca
                 check_networks(&networks, causes);
             }
         }
-        _ => causes.invalid(&networks, "field is immutable"),
+        _ => causes.invalid_as(&networks, networks.list(), "field is immutable"),
     }
 }
 

@@ -6,6 +6,7 @@ use crate::validation::context::{Context, Part};
 use crate::validation::core::check_inline_volume;
 use crate::validation::field::Field;
 use crate::validation::formats;
+use crate::validation::structs::{Members, Shape};
 
 const MOST_METADATA: usize = 256 << 10;
 const MOST_MESSAGE: usize = 1024;
@@ -36,9 +37,23 @@ pub(in crate::validation) fn volume_attachment(context: &Context<'_>, causes: &m
         .old("spec")
         .filter(|_| !context.updates(Part::Status))
     {
-        causes.check_immutable(&spec, &old);
+        causes.check_immutable_struct(&spec, &old, SPEC);
     }
 }
+
+/// How messages show a spec.
+const SPEC: Members = &[
+    ("attacher", "Attacher", Shape::Text),
+    (
+        "source",
+        "Source",
+        Shape::Struct(&[
+            ("persistentVolumeName", "PersistentVolumeName", Shape::Value),
+            ("inlineVolumeSpec", "InlineVolumeSpec", Shape::Value),
+        ]),
+    ),
+    ("nodeName", "NodeName", Shape::Text),
+];
 
 fn check_source(source: &Field<'_>, causes: &mut Causes) {
     let (inline, volume) = (

@@ -13,9 +13,13 @@ pub(in crate::validation) fn storage_capacity(context: &Context<'_>, causes: &mu
     {
         causes.check_immutable(&topology, &old_topology);
         causes.check_immutable(&class, &old_class);
-        return;
     }
-    labels::check_selector(&topology, SelectorOptions::default(), causes);
+    let options = SelectorOptions {
+        any_values: context
+            .old("nodeTopology")
+            .is_some_and(|old| labels::has_odd_values(&old)),
+    };
+    labels::check_selector(&topology, options, causes);
     causes.check_format(&class, formats::dns_subdomain);
     let capacity = context.get("capacity");
     if capacity.is_set() {

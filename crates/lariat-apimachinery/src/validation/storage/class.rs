@@ -22,7 +22,6 @@ pub(in crate::validation) fn storage_class(context: &Context<'_>, causes: &mut C
                 causes.check_immutable(&context.get(name), &old);
             }
         }
-        return;
     }
     check_provisioner(&provisioner, causes);
     check_parameters(&parameters, causes);
@@ -83,7 +82,8 @@ fn check_parameters(parameters: &Field<'_>, causes: &mut Causes) {
 
 /// Checks which topologies volumes may have.
 fn check_topologies(terms: &Field<'_>, causes: &mut Causes) {
-    let mut seen = Vec::new();
+    // The Go code starts with an empty term for each, so that a term without expressions is a duplicate.
+    let mut seen = vec![std::collections::BTreeMap::new(); terms.list().len()];
     for term in terms.items() {
         let expressions = term.get("matchLabelExpressions");
         let mut keys = std::collections::BTreeMap::new();

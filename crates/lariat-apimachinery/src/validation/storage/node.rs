@@ -7,6 +7,7 @@ use crate::validation::causes::Causes;
 use crate::validation::context::Context;
 use crate::validation::field::Field;
 use crate::validation::formats;
+use crate::validation::structs::{self, Members, Shape};
 
 pub(in crate::validation) fn csi_node(context: &Context<'_>, causes: &mut Causes) {
     let drivers = context.get("spec").get("drivers");
@@ -27,7 +28,8 @@ pub(in crate::validation) fn csi_node(context: &Context<'_>, causes: &mut Causes
             .items()
             .filter(|new| new.text_of("name") == before.text_of("name"));
         for new in same.filter(|new| fixed(new) != fixed(&before)) {
-            causes.invalid_struct(&drivers, &shown(&new), "field is immutable");
+            let shown = structs::shown(new.value(), DRIVER);
+            causes.invalid_struct(&drivers, &shown, "field is immutable");
         }
     }
 }
@@ -37,15 +39,13 @@ fn fixed(driver: &Field<'_>) -> [Value; 2] {
     ["nodeID", "topologyKeys"].map(|name| driver.member(name).clone())
 }
 
-/// Returns how a driver is shown: as Go's own type for it, without what may change.
-fn shown(driver: &Field<'_>) -> String {
-    format!(
-        "{{\"Name\":{},\"NodeID\":{},\"TopologyKeys\":{},\"Allocatable\":null}}",
-        driver.member("name"),
-        driver.member("nodeID"),
-        driver.member("topologyKeys"),
-    )
-}
+/// How messages show a driver, without what may change.
+const DRIVER: Members = &[
+    ("name", "Name", Shape::Text),
+    ("nodeID", "NodeID", Shape::Text),
+    ("topologyKeys", "TopologyKeys", Shape::Value),
+    ("", "Allocatable", Shape::Value),
+];
 
 const MOST_ID: usize = 256;
 

@@ -40,9 +40,9 @@ pub(super) fn pieces(renderer: Renderer, page: ListPage) -> impl Iterator<Item =
 }
 
 /// Writes a list in protobuf, whose length comes first, in one piece.
-pub(super) fn protobuf(renderer: Renderer, page: ListPage) -> Reply {
+pub(super) fn protobuf(renderer: Renderer, page: &ListPage) -> Reply {
     let items = Items::new(renderer);
-    let mut list = items.opening(&page);
+    let mut list = items.opening(page);
     list.extend_from_slice(END);
     let objects = page.objects.iter().map(|stored| {
         let mut item = vec![b'['];

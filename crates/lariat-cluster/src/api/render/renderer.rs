@@ -83,7 +83,7 @@ impl Renderer {
                 Reply::json(StatusCode::CREATED, status.to_string())
             }
             Answer::List(page) if self.form.encoding == Encoding::Protobuf => {
-                list::protobuf(self, page)
+                list::protobuf(self, &page)
             }
             Answer::List(page) => Reply::pieces(ResponseBody::pieces(list::pieces(self, page))),
             Answer::Watch(watcher) => self.watch(watcher),

@@ -2,6 +2,7 @@
 //!
 //! Source: `k8s.io/kubernetes/pkg/apis/*/validation` and the strategies in `pkg/registry`.
 
+pub(super) mod certificates;
 pub(super) mod claims;
 mod decide;
 mod machinery;

@@ -1,6 +1,6 @@
 //! Patches that change an object.
 
-use lariat_apimachinery::cause::StatusCause;
+use lariat_apimachinery::go_json;
 use lariat_apimachinery::object::Object;
 use lariat_apimachinery::patch::{Patch, PatchError};
 use lariat_apimachinery::schema::TypeRef;
@@ -11,16 +11,10 @@ use super::identity::check_identity;
 use crate::status::ApiError;
 use crate::strategy::view;
 use crate::verbs::answer::Answer;
-use crate::verbs::call::Call;
+use crate::verbs::call::{Call, STRATEGIC};
 use crate::verbs::form::{self, Origin};
 use crate::verbs::{ownership, update};
 use crate::wire::document::{Document, Duplicates};
-
-/// Refuses a patch whose outcome cannot be read.
-pub(crate) fn invalid(call: &Call, reason: &str) -> ApiError {
-    let patch = String::from_utf8_lossy(&call.body).into_owned();
-    ApiError::invalid_patch(StatusCause::invalid("patch", &Value::from(patch), reason))
-}
 
 /// A patch as it was sent.
 #[derive(Debug)]
@@ -32,7 +26,6 @@ pub(crate) struct Change {
 
 const JSON: &str = "application/json-patch+json";
 const MERGE: &str = "application/merge-patch+json";
-const STRATEGIC: &str = "application/strategic-merge-patch+json";
 pub(crate) const APPLY: &str = "application/apply-patch+yaml";
 
 pub(crate) fn patch(call: &Call) -> Result<Answer, ApiError> {
@@ -76,17 +69,26 @@ impl Change {
                 patch: Patch::json(body)?,
                 duplicates: Duplicates::none(),
             })),
-            kind @ (MERGE | STRATEGIC) => {
+            MERGE => {
                 let document = Document::json(body).map_err(malformed)?;
-                let Value::Object(patch) = document.value else {
-                    return Err(malformed("expected an object".to_owned()));
+                let patch = match document.value {
+                    Value::Null => return Err(ApiError::bad_request("Invalid JSON Patch")),
+                    value => members_of(value).map_err(malformed)?,
                 };
                 Ok(Some(Self {
-                    patch: if kind == MERGE {
-                        Patch::Merge(Value::Object(patch))
-                    } else {
-                        Patch::Strategic(patch)
-                    },
+                    patch: Patch::Merge(Value::Object(patch)),
+                    duplicates: document.duplicates,
+                }))
+            }
+            STRATEGIC => {
+                let document = Document::json(body).map_err(ApiError::bad_request)?;
+                let patch = match document.value {
+                    // It changes nothing.
+                    Value::Null => Object::new(),
+                    value => members_of(value).map_err(ApiError::bad_request)?,
+                };
+                Ok(Some(Self {
+                    patch: Patch::Strategic(patch),
                     duplicates: document.duplicates,
                 }))
             }
@@ -101,6 +103,13 @@ impl Change {
     /// Changes an object of some type.
     pub(crate) fn apply_as(&self, typed: TypeRef<'_>, object: Object) -> Result<Object, ApiError> {
         Ok(self.patch.apply(typed, object)?)
+    }
+}
+
+fn members_of(patch: Value) -> Result<Object, String> {
+    match patch {
+        Value::Object(members) => Ok(members),
+        other => Err(go_json::type_error(&other, "map[string]interface {}")),
     }
 }
 
@@ -120,7 +129,7 @@ pub(crate) fn patched(
 
 impl Call {
     fn is_strategic_on_custom(&self) -> bool {
-        self.resource.rules.custom && self.media_type() == STRATEGIC
+        self.resource.rules.custom && self.is_strategic()
     }
 
     fn accepted_patches(&self) -> String {

@@ -9,7 +9,7 @@ use lariat_apimachinery::cause::StatusCause;
 use lariat_apimachinery::kinds::Resource;
 use lariat_apimachinery::managed::{self, Scaled};
 use lariat_apimachinery::object::{Object, metadata_text};
-use lariat_apimachinery::schema;
+use lariat_apimachinery::schema::{self, Misfit};
 use serde_json::{Map, Value, json};
 
 use super::body::read_body;
@@ -19,6 +19,7 @@ use crate::strategy::{Part, Replacement, replacement, selector_text, view};
 use crate::verbs::answer::{Answer, Success};
 use crate::verbs::call::Call;
 use crate::verbs::decode::Expected;
+use crate::verbs::form;
 use crate::verbs::ownership::{self, Writer};
 use crate::verbs::patch::{self, Change};
 use crate::verbs::update;
@@ -105,7 +106,7 @@ fn change(call: &Call) -> Result<Answer, ApiError> {
         let replicas = replicas_of(call, &live).unwrap_or(UNSET);
         let before = scale_of(call, &live, replicas, &current);
         let mut scale = change.apply_as(types.root(), before)?;
-        read(&mut scale).map_err(|reason| patch::invalid(call, &reason))?;
+        read(&mut scale).map_err(|misfit| form::refuse_patch(call, &misfit))?;
         if let Some(answer) = store(call, &current, &scale, dry_run)? {
             return Ok(answer);
         }
@@ -132,7 +133,7 @@ fn apply(call: &Call, dry_run: bool) -> Result<Answer, ApiError> {
         .and_then(|spec| spec.get("replicas"))
         .filter(|replicas| !replicas.is_null())
         .cloned();
-    read(&mut sent).map_err(|reason| patch::invalid(call, &reason))?;
+    read(&mut sent).map_err(|misfit| form::refuse_patch(call, &misfit))?;
     if let Some(replicas) = given.as_ref().and_then(Value::as_i64) {
         check(call, replicas)?;
     }
@@ -147,10 +148,11 @@ fn apply(call: &Call, dry_run: bool) -> Result<Answer, ApiError> {
             return shown(call, &live, &current);
         };
         let applied = scaled.applied(replicas, &live);
-        let merged = writer
+        let mut merged = writer
             .write(&call.resource)
             .apply(Some(&live), &applied, force)
             .map_err(|refused| ownership::refusal(call, &applied, &refused))?;
+        scaled.forget_times(&mut merged);
         if let Some(answer) = finish(call, &current, &live, merged, dry_run)? {
             return Ok(answer);
         }
@@ -188,7 +190,7 @@ fn check_preconditions(call: &Call, scale: &Object, current: &Stored) -> Result<
 }
 
 /// Puts a scale into the form of its type.
-fn read(scale: &mut Object) -> Result<(), String> {
+fn read(scale: &mut Object) -> Result<(), Misfit> {
     match schema::builtin(KIND.api_version, KIND.kind) {
         Some(types) => schema::decode(types.root(), scale).map(drop),
         None => Ok(()),
@@ -218,12 +220,8 @@ fn store(
     let path = path(call);
     set(&mut new, &path, replicas);
     let scaled = Scaled { path: &path };
-    if call.resource.rules.custom {
-        scaled.disown(&mut new);
-    } else {
-        let writer = Writer::of(call);
-        scaled.update(&writer.write(&call.resource), &live, &mut new);
-    }
+    let writer = Writer::of(call);
+    scaled.update(&writer.write(&call.resource), &live, &mut new);
     finish(call, current, &live, new, dry_run)
 }
 

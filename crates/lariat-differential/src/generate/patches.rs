@@ -41,7 +41,7 @@ fn document(script: &mut Script<'_>, which: usize, suffix: &str) -> Value {
 
 fn merge(script: &mut Script<'_>, which: usize, path: &str, suffix: &str) {
     let document = document(script, which, suffix);
-    let edit = mutate::edit(script.random, &document, &[document.clone()]);
+    let edit = mutate::edit(script.random, &document, std::slice::from_ref(&document));
     let mut body = edit.as_merge(&document);
     if script.chance(10) {
         let last = script.last[which].unwrap_or(999);

@@ -1,0 +1,310 @@
+//! What is wrong with a text that is no JSON, in the words of Go's reader.
+//!
+//! Source: the states of `scanner` in Go's `encoding/json`.
+
+use serde_json::Value;
+
+/// Returns why a text is no JSON; `None` if it is.
+///
+/// Bytes that are not UTF-8 are no reason: Go replaces them.
+///
+/// ```
+/// use lariat_apimachinery::go_json::syntax_error;
+///
+/// let error = syntax_error(br#"{"a": tru}"#);
+/// assert_eq!(error.unwrap(), "invalid character '}' in literal true (expecting 'e')");
+/// assert_eq!(syntax_error(b"[1, 2]"), None);
+/// ```
+#[must_use]
+pub fn syntax_error(text: &[u8]) -> Option<String> {
+    Scanner { text, at: 0 }.document().err()
+}
+
+/// Returns why a value cannot be read where Go wants another type.
+#[must_use]
+pub fn type_error(value: &Value, wanted: &str) -> String {
+    let found = match value {
+        Value::Null => "null",
+        Value::Bool(_) => "bool",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    };
+    format!("json: cannot unmarshal {found} into Go value of type {wanted}")
+}
+
+struct Scanner<'a> {
+    text: &'a [u8],
+    at: usize,
+}
+
+impl Scanner<'_> {
+    /// Reads values; a stack of their opening brackets takes the place of recursion.
+    fn document(&mut self) -> Result<(), String> {
+        let mut open = Vec::new();
+        loop {
+            let opened = self.value()?;
+            if opened.is_some() {
+                open.extend(opened);
+                continue;
+            }
+            if !self.behind_value(&mut open)? {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Reads a value without members, or the beginning of one: its bracket, and the key of its first member.
+    fn value(&mut self) -> Result<Option<u8>, String> {
+        match self.token()? {
+            b'{' => match self.token()? {
+                b'}' => return Ok(None),
+                first => self.key(first).map(|()| Some(b'{')),
+            },
+            b'[' => {
+                let start = self.at;
+                if self.token()? == b']' {
+                    return Ok(None);
+                }
+                self.at = start;
+                Ok(Some(b'['))
+            }
+            b'"' => self.string().map(|()| None),
+            first @ (b'-' | b'0'..=b'9') => self.number(first).map(|()| None),
+            b't' => self.literal("true").map(|()| None),
+            b'f' => self.literal("false").map(|()| None),
+            b'n' => self.literal("null").map(|()| None),
+            other => wrong(other, "looking for beginning of value"),
+        }
+    }
+
+    /// Reads on behind a value; returns whether another one has to follow.
+    fn behind_value(&mut self, open: &mut Vec<u8>) -> Result<bool, String> {
+        loop {
+            let Some(bracket) = open.last() else {
+                return match self.skip_space() {
+                    None => Ok(false),
+                    Some(other) => wrong(other, "after top-level value"),
+                };
+            };
+            match (bracket, self.token()?) {
+                (b'{', b'}') | (b'[', b']') => drop(open.pop()),
+                (b'[', b',') => return Ok(true),
+                (b'{', b',') => {
+                    let first = self.token()?;
+                    self.key(first)?;
+                    return Ok(true);
+                }
+                (b'{', other) => return wrong(other, "after object key:value pair"),
+                (_, other) => return wrong(other, "after array element"),
+            }
+        }
+    }
+
+    /// Reads the key of a member, whose first byte was read, and the colon.
+    fn key(&mut self, first: u8) -> Result<(), String> {
+        if first != b'"' {
+            return wrong(first, "looking for beginning of object key string");
+        }
+        self.string()?;
+        match self.token()? {
+            b':' => Ok(()),
+            other => wrong(other, "after object key"),
+        }
+    }
+
+    /// Reads a text behind its opening quote.
+    fn string(&mut self) -> Result<(), String> {
+        loop {
+            match self.byte()? {
+                b'"' => return Ok(()),
+                b'\\' => self.escape()?,
+                other @ 0..0x20 => return wrong(other, "in string literal"),
+                _ => {}
+            }
+        }
+    }
+
+    fn escape(&mut self) -> Result<(), String> {
+        match self.byte()? {
+            b'b' | b'f' | b'n' | b'r' | b't' | b'\\' | b'/' | b'"' => Ok(()),
+            b'u' => (0..4).try_for_each(|_| match self.byte()? {
+                digit if digit.is_ascii_hexdigit() => Ok(()),
+                other => wrong(other, "in \\u hexadecimal character escape"),
+            }),
+            other => wrong(other, "in string escape code"),
+        }
+    }
+
+    fn number(&mut self, first: u8) -> Result<(), String> {
+        let mut digit = first;
+        if first == b'-' {
+            digit = self.byte()?;
+            if !digit.is_ascii_digit() {
+                return wrong(digit, "in numeric literal");
+            }
+        }
+        // Nothing but a point or an exponent follows a zero.
+        if digit != b'0' {
+            self.digits();
+        }
+        if self.next_if(b".") {
+            self.one_digit("after decimal point in numeric literal")?;
+        }
+        if self.next_if(b"eE") {
+            self.next_if(b"+-");
+            self.one_digit("in exponent of numeric literal")?;
+        }
+        Ok(())
+    }
+
+    fn one_digit(&mut self, place: &str) -> Result<(), String> {
+        let digit = self.byte()?;
+        if !digit.is_ascii_digit() {
+            return wrong(digit, place);
+        }
+        self.digits();
+        Ok(())
+    }
+
+    fn digits(&mut self) {
+        while self.next_if(b"0123456789") {}
+    }
+
+    fn literal(&mut self, name: &str) -> Result<(), String> {
+        for expected in name.bytes().skip(1) {
+            let byte = self.byte()?;
+            if byte != expected {
+                let place = format!("in literal {name} (expecting '{}')", expected as char);
+                return wrong(byte, &place);
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads the next byte that is no space.
+    fn token(&mut self) -> Result<u8, String> {
+        self.skip_space();
+        self.byte()
+    }
+
+    /// Goes on to the next byte that is no space, and returns it.
+    fn skip_space(&mut self) -> Option<u8> {
+        while self.next_if(b" \t\r\n") {}
+        self.text.get(self.at).copied()
+    }
+
+    fn byte(&mut self) -> Result<u8, String> {
+        let byte = self.text.get(self.at).copied();
+        self.at += 1;
+        byte.ok_or_else(|| "unexpected end of JSON input".to_owned())
+    }
+
+    fn next_if(&mut self, wanted: &[u8]) -> bool {
+        let fits = self
+            .text
+            .get(self.at)
+            .is_some_and(|byte| wanted.contains(byte));
+        self.at += usize::from(fits);
+        fits
+    }
+}
+
+fn wrong<T>(byte: u8, place: &str) -> Result<T, String> {
+    let shown = match byte {
+        b'\'' => "\\'".to_owned(),
+        b'"' => "\"".to_owned(),
+        b'\\' => "\\\\".to_owned(),
+        0x07 => "\\a".to_owned(),
+        0x08 => "\\b".to_owned(),
+        0x0c => "\\f".to_owned(),
+        b'\n' => "\\n".to_owned(),
+        b'\r' => "\\r".to_owned(),
+        b'\t' => "\\t".to_owned(),
+        0x0b => "\\v".to_owned(),
+        0..0x20 | 0x7f => format!("\\x{byte:02x}"),
+        0x80..0xa0 => format!("\\u{byte:04x}"),
+        other => char::from(other).to_string(),
+    };
+    Err(format!("invalid character '{shown}' {place}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::syntax_error;
+
+    #[test]
+    fn errors_are_worded_as_a_genuine_server_words_them() {
+        for (text, error) in [
+            (
+                "{x",
+                "invalid character 'x' looking for beginning of object key string",
+            ),
+            ("{\"a\" 1}", "invalid character '1' after object key"),
+            (
+                "{\"a\":1,}",
+                "invalid character '}' looking for beginning of object key string",
+            ),
+            (
+                "[1,]",
+                "invalid character ']' looking for beginning of value",
+            ),
+            ("[1 2]", "invalid character '2' after array element"),
+            (
+                "nonsense",
+                "invalid character 'o' in literal null (expecting 'u')",
+            ),
+            (
+                "{\"a\":\"\\x\"}",
+                "invalid character 'x' in string escape code",
+            ),
+            ("{\"a\":1", "unexpected end of JSON input"),
+            ("", "unexpected end of JSON input"),
+            ("  [", "unexpected end of JSON input"),
+            (
+                "{\"a\":01}",
+                "invalid character '1' after object key:value pair",
+            ),
+            ("{\"a\":1}x", "invalid character 'x' after top-level value"),
+            ("{\"a\":-}", "invalid character '}' in numeric literal"),
+            (
+                "[1.]",
+                "invalid character ']' after decimal point in numeric literal",
+            ),
+            (
+                "[1e]",
+                "invalid character ']' in exponent of numeric literal",
+            ),
+            (
+                "{\"a\":\"\u{1}\"}",
+                "invalid character '\\x01' in string literal",
+            ),
+            (
+                "[\"\\u12g4\"]",
+                "invalid character 'g' in \\u hexadecimal character escape",
+            ),
+        ] {
+            assert_eq!(
+                syntax_error(text.as_bytes()).as_deref(),
+                Some(error),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn nothing_is_wrong_where_serde_reads() {
+        for text in [
+            "{}",
+            "[[],{}]",
+            "-0.5e+7",
+            "\"\\u00e9\"",
+            " null ",
+            "{\"a\":[{\"b\":1}]}",
+        ] {
+            serde_json::from_str::<serde_json::Value>(text).unwrap();
+            assert_eq!(syntax_error(text.as_bytes()), None, "{text}");
+        }
+    }
+}
