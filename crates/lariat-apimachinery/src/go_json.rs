@@ -59,7 +59,7 @@ impl Scanner<'_> {
     fn value(&mut self) -> Result<Option<u8>, String> {
         match self.token()? {
             b'{' => match self.token()? {
-                b'}' => return Ok(None),
+                b'}' => Ok(None),
                 first => self.key(first).map(|()| Some(b'{')),
             },
             b'[' => {

@@ -240,6 +240,7 @@ fn storage() -> Vec<Row> {
             .short(&["sc"])
             .answers_object(),
         cluster(storage, "CSIDriver", "csidrivers")
+            .generation_of_changes()
             .version_required()
             .answers_object(),
         cluster(storage, "CSINode", "csinodes")

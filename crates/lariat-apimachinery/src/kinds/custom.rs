@@ -158,6 +158,13 @@ pub fn resources_of(
         always: schemas().any(|schema| Some(schema) != schemas().next()),
         up_to: changed_at,
     };
+    let stored = spec.versions.iter().find(|version| version.storage);
+    let storage_schema =
+        stored.map(|version| Arc::new(Structural::compile(&version.schema.schema)));
+    let storage_schema_of = |version: &Version| {
+        let stored = stored.filter(|stored| stored.schema.schema != version.schema.schema);
+        storage_schema.clone().filter(|_| stored.is_some())
+    };
     let served = spec.versions.iter().filter(|version| version.served);
     let resource = |version: &Version| {
         // Checked first because it costs least, and a CRD that cannot be served is checked repeatedly.
@@ -178,6 +185,7 @@ pub fn resources_of(
             terminating: Arc::clone(terminating),
             types: OnceLock::new(),
             schema: Some(Arc::new(Structural::compile(&version.schema.schema))),
+            storage_schema: storage_schema_of(version),
             outdated,
             columns,
             deprecation: deprecation_of(spec, version),

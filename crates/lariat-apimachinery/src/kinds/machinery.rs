@@ -1,6 +1,7 @@
 //! The built-in kinds the cluster itself works with, a row each.
 
 use super::row::{Row, cluster, ns};
+use crate::names::NameRule;
 
 const EVENT_FIELDS: [&str; 10] = [
     "regarding.kind",
@@ -41,6 +42,7 @@ fn machinery() -> Vec<Row> {
         .answers_object(),
         cluster("apiregistration.k8s.io/v1", "APIService", "apiservices")
             .extends()
+            .names(NameRule::PathSegment)
             .status()
             .version_required(),
         cluster(

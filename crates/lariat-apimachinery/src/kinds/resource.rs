@@ -42,6 +42,8 @@ pub struct Resource {
     pub terminating: Arc<AtomicBool>,
     /// What a CRD says about the content of the objects.
     pub schema: Option<Arc<Structural>>,
+    /// The schema of the version in which objects are stored, if that is another one.
+    pub storage_schema: Option<Arc<Structural>>,
     /// The types of the fields, computed at the first use.
     pub types: OnceLock<Schema>,
     /// What is stored may not be as the schema wants it.
@@ -130,6 +132,8 @@ pub enum Generation {
     None,
     /// Changes outside metadata and status.
     Content,
+    /// The same, but new objects have none: CSIDrivers.
+    ContentChanged,
     /// Also changes of annotations, as for Deployments.
     ContentAndAnnotations,
     /// Changes outside metadata: custom resources without a status subresource.

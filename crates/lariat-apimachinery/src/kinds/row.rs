@@ -71,6 +71,11 @@ impl Row {
         self
     }
 
+    pub(super) fn generation_of_changes(mut self) -> Self {
+        self.rules.generation = Generation::ContentChanged;
+        self
+    }
+
     pub(super) fn status(mut self) -> Self {
         self.rules.status = true;
         self
@@ -152,6 +157,7 @@ impl Row {
             terminating: Arc::default(),
             types: OnceLock::new(),
             schema: None,
+            storage_schema: None,
             outdated: Outdated::default(),
             columns: Vec::new(),
             deprecation: self.deprecation.map(str::to_owned),

@@ -207,6 +207,8 @@ impl Write<'_> {
         self.drop_unserved(&mut managed);
         let manager = self.manager(true);
         let before = managed.clone();
+        let owned_before = managed.owners.get(&manager);
+        let time_before = owned_before.and_then(|owned| owned.time.clone());
         let attempt = |managed: &mut Managed, force| {
             let writer = self.writer(&manager);
             writer.apply(managed, &present, &untyped, force)
@@ -224,7 +226,13 @@ impl Write<'_> {
             outcome => outcome,
         };
         let merged = merged.map_err(ApplyError::Conflicts)?;
-        let mut object = self.finish_apply(&mut managed, &manager, merged);
+        // What changes nothing keeps the time of the last apply, and has none if it is the first.
+        let time = if live.is_some() && merged == present {
+            time_before
+        } else {
+            Some(self.now.to_owned())
+        };
+        let mut object = self.finish_apply(&mut managed, &manager, merged, time);
         if self.manager == KUBECTL {
             last_applied::renew(live, applied, &mut object);
         }
@@ -232,10 +240,16 @@ impl Write<'_> {
         Ok(object)
     }
 
-    fn finish_apply(&self, managed: &mut Managed, manager: &Manager, merged: Value) -> Object {
+    fn finish_apply(
+        &self,
+        managed: &mut Managed,
+        manager: &Manager,
+        merged: Value,
+        time: Option<String>,
+    ) -> Object {
         strip(managed, manager);
         if let Some(owned) = managed.owners.get_mut(manager) {
-            owned.time = Some(self.now.to_owned());
+            owned.time = time;
         }
         match merged {
             Value::Object(object) => object,

@@ -5,7 +5,7 @@ use super::context::{Check, Context, Part};
 use super::field::Field;
 use super::{
     admission, apps, autoscaling, batch, certificates, coordination, core, discovery, networking,
-    node, pod, policy, rbac, scheduling, storage,
+    node, pod, policy, rbac, registration, scheduling, storage,
 };
 use crate::cause::StatusCause;
 use crate::kinds::Resource;
@@ -103,6 +103,13 @@ fn of_cluster(group: &str, kind: &str) -> Option<Check> {
         ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration") => {
             admission::validating_webhooks
         }
+        ("admissionregistration.k8s.io", "MutatingAdmissionPolicyBinding") => {
+            admission::mutating_policy_binding
+        }
+        ("admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding") => {
+            admission::validating_policy_binding
+        }
+        ("apiregistration.k8s.io", "APIService") => registration::api_service,
         ("certificates.k8s.io", "CertificateSigningRequest") => certificates::signing_request,
         ("rbac.authorization.k8s.io", "ClusterRole") => rbac::cluster_role,
         ("rbac.authorization.k8s.io", "ClusterRoleBinding") => rbac::cluster_role_binding,

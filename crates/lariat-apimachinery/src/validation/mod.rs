@@ -44,6 +44,7 @@ mod node;
 mod pod;
 mod policy;
 mod rbac;
+mod registration;
 mod scheduling;
 mod storage;
 mod volumes;

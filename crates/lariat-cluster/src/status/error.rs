@@ -309,7 +309,7 @@ impl ApiError {
 
     pub(crate) fn rejected_patch() -> Self {
         let message = "the server rejected our request due to an error in our request";
-        Self::new(StatusCode::UNPROCESSABLE_ENTITY, "Invalid", message)
+        Self::new(StatusCode::UNPROCESSABLE_ENTITY, "Invalid", message).about("", "", "")
     }
 
     pub(crate) fn forbidden(resource: &Resource, name: &str, detail: &str) -> Self {
@@ -344,7 +344,7 @@ impl ApiError {
 
     pub(crate) fn not_acceptable(available: &str) -> Self {
         let message = format!("406: Not Acceptable\n\nAvailable representations: {available}");
-        Self::new(StatusCode::NOT_ACCEPTABLE, "NotAcceptable", message).about("", "", "")
+        Self::new(StatusCode::NOT_ACCEPTABLE, "NotAcceptable", message)
     }
 
     pub(crate) fn unsupported_media_type(accepted: &str) -> Self {

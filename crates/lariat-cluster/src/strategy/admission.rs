@@ -26,6 +26,10 @@ const TAINTS: [&str; 2] = [
 pub(crate) const CLAIM_PROTECTION: &str = "kubernetes.io/pvc-protection";
 /// The finalizer of volumes, which stay while a claim has them.
 pub(crate) const VOLUME_PROTECTION: &str = "kubernetes.io/pv-protection";
+/// The finalizer of VolumeAttributesClasses.
+const CLASS_PROTECTION: &str = "kubernetes.io/vac-protection";
+/// The taint of new nodes, which a kubelet that is ready has taken off.
+const NOT_READY: &str = TAINTS[0];
 
 /// What a PriorityClass gives to Pods.
 #[derive(Debug)]
@@ -74,7 +78,29 @@ pub(crate) fn admit_create(
             protect(object, VOLUME_PROTECTION);
             Ok(())
         }
+        ("storage.k8s.io", "volumeattributesclasses") => {
+            protect(object, CLASS_PROTECTION);
+            Ok(())
+        }
+        ("", "nodes") => {
+            taint(object);
+            Ok(())
+        }
         _ => Ok(()),
+    }
+}
+
+/// Keeps Pods off a new node.
+fn taint(node: &mut Object) {
+    let spec = node.entry("spec").or_insert_with(|| json!({}));
+    let Some(spec) = spec.as_object_mut() else {
+        return;
+    };
+    let taints = spec.entry("taints").or_insert_with(|| json!([]));
+    if let Some(taints) = taints.as_array_mut()
+        && !taints.iter().any(|taint| taint["key"] == NOT_READY)
+    {
+        taints.push(json!({"key": NOT_READY, "effect": "NoSchedule"}));
     }
 }
 

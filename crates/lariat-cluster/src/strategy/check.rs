@@ -5,7 +5,7 @@ use lariat_apimachinery::object::{Object, metadata_text};
 use lariat_apimachinery::validation;
 
 use super::part::{Part, Replaced};
-use super::{builtin, custom, special};
+use super::{custom, special};
 use crate::status::ApiError;
 
 /// Checks the metadata, and what the kind's own rules say.
@@ -19,7 +19,6 @@ pub(crate) fn check(
     let mut causes = validation::validate_metadata(resource, object, old);
     causes.extend(special::validate(resource, object, old));
     causes.extend(validation::validate(resource, object, old, part));
-    causes.extend(builtin::validate(resource, object, replaced));
     causes.extend(custom::validate(resource, object, replaced));
     if causes.is_empty() {
         return Ok(());

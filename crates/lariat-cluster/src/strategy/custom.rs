@@ -55,8 +55,16 @@ pub(crate) fn complete(resource: &Resource, object: &mut Object) {
     }
 }
 
-/// Finds what is wrong with a custom resource by its schema.
+/// Puts an object into the form in which it is stored, once it was found valid.
 ///
+/// The version it was written in may have other members and defaults.
+pub(crate) fn store(resource: &Resource, object: &mut Object) {
+    if let Some(schema) = &resource.storage_schema {
+        with_value(object, |object| refine(schema, object));
+    }
+}
+
+/// Finds what is wrong with a custom resource by its schema.
 pub(crate) fn validate(
     resource: &Resource,
     object: &Object,

@@ -26,7 +26,7 @@ pub(crate) use admission::{CLAIM_PROTECTION, VOLUME_PROTECTION, admit_create, ad
 pub(crate) use aggregation::{AGGREGATION_RULE, RolePart, aggregated};
 pub(crate) use check::check;
 pub(crate) use conditions::{set_condition, status_mut};
-pub(crate) use custom::{complete, conform};
+pub(crate) use custom::{complete, conform, store};
 pub(crate) use finalizers::{FOREGROUND, ORPHAN, finalizers_in_spec};
 pub(crate) use metadata::{SERVER_METADATA, fill_nulls, raise_generation, tidy};
 pub(crate) use owners::deduplicate as deduplicate_owners;

@@ -52,6 +52,7 @@ pub(crate) fn replacement(
     if special::may_go(resource, &new) {
         return Ok(Replacement::Deleted(new));
     }
+    custom::store(resource, &mut new);
     Ok(Replacement::Changed(new))
 }
 

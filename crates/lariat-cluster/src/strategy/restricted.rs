@@ -1,11 +1,9 @@
 //! Parts of built-in objects that are written on their own.
 
-use std::collections::HashMap;
-
-use lariat_apimachinery::cause::StatusCause;
 use lariat_apimachinery::object::Object;
 use serde_json::Value;
 
+use super::metadata::{COLLECTIONS, copy_metadata};
 use super::part::Part;
 
 /// Takes from `sent` only the written part.
@@ -13,7 +11,12 @@ pub(super) fn restrict(part: Part, old: &Object, sent: &Object) -> Object {
     let mut new = old.clone();
     match part {
         Part::Ephemeral => copy(sent, &mut new, ["spec", "ephemeralContainers"]),
-        Part::Approval => copy(sent, &mut new, ["status", "conditions"]),
+        Part::Approval => {
+            copy(sent, &mut new, ["status", "conditions"]);
+            COLLECTIONS
+                .iter()
+                .for_each(|member| copy_metadata(sent, &mut new, member));
+        }
         Part::Resize => resize(sent, &mut new),
         Part::Main | Part::Status | Part::Finalize => {}
     }
@@ -69,47 +72,9 @@ fn resize(sent: &Object, new: &mut Object) {
     }
 }
 
-/// Finds what is wrong with the change of a part.
-pub(super) fn check(part: Part, old: &Object, new: &Object) -> Vec<StatusCause> {
-    match part {
-        Part::Approval => approval(old, new),
-        _ => Vec::new(),
-    }
-}
-
-/// Returns the first item of a list for each value of a member.
-fn by_member<'a>(items: &'a [Value], member: &str) -> HashMap<&'a Value, &'a Value> {
-    let mut first = HashMap::with_capacity(items.len());
-    for item in items {
-        first.entry(&item[member]).or_insert(item);
-    }
-    first
-}
-
 fn list<'a>(object: &'a Object, part: &str, member: &str) -> &'a [Value] {
     let list = object
         .get(part)
         .and_then(|part| part.get(member)?.as_array());
     list.map_or(&[], Vec::as_slice)
-}
-
-/// What was approved or denied stays so.
-fn approval(old: &Object, new: &Object) -> Vec<StatusCause> {
-    let conditions = |object| list(object, "status", "conditions");
-    let now = by_member(conditions(new), "type");
-    let mut causes = Vec::new();
-    for condition in conditions(old) {
-        let kind = &condition["type"];
-        if !now.contains_key(kind) {
-            let message = format!("updates may not remove a condition of type {kind}");
-            causes.push(StatusCause::forbidden("status.conditions", &message));
-        }
-    }
-    let has = |kind: &str| now.contains_key(&Value::from(kind));
-    if has("Approved") && has("Denied") {
-        let message = "Approved and Denied conditions are mutually exclusive";
-        let value = Value::from("Denied");
-        causes.push(StatusCause::invalid("status.conditions", &value, message));
-    }
-    causes
 }

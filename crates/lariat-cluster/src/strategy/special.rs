@@ -20,12 +20,14 @@ enum Special {
     DaemonSet,
     Claim,
     SigningRequest,
+    Account,
 }
 
 fn special(resource: &Resource) -> Option<Special> {
     match (&*resource.group, &*resource.plural) {
         ("", "namespaces") => Some(Special::Namespace),
         ("", "pods") => Some(Special::Pod),
+        ("", "serviceaccounts") => Some(Special::Account),
         ("", "persistentvolumeclaims") => Some(Special::Claim),
         ("certificates.k8s.io", "certificatesigningrequests") => Some(Special::SigningRequest),
         ("apps", "daemonsets") => Some(Special::DaemonSet),
@@ -48,6 +50,7 @@ pub(crate) fn prepare_create(resource: &Resource, object: &mut Object) {
         }
         Some(Special::DaemonSet) => workloads::count_templates(None, object),
         Some(Special::Claim) => claims::prepare(object, None),
+        Some(Special::Account) => name_secrets(object),
         Some(Special::SigningRequest) | None => {}
     }
 }
@@ -65,6 +68,7 @@ pub(crate) fn prepare_update(resource: &Resource, part: Part, old: &Object, new:
         Some(Special::Definition) => crd::prepare_update(new),
         Some(Special::DaemonSet) => workloads::count_templates(Some(old), new),
         Some(Special::Claim) => claims::prepare(new, Some(old)),
+        Some(Special::Account) => name_secrets(new),
         Some(Special::SigningRequest) => certificates::keep(part, old, new),
         Some(Special::Pod) if part == Part::Status => pods::keep_class(old, new),
         Some(Special::Pod) | None => {}
@@ -123,6 +127,16 @@ pub(crate) fn may_go(resource: &Resource, object: &Object) -> bool {
         && finalizers(object).is_empty()
         && grace.and_then(Value::as_u64).unwrap_or(0) == 0
         && finalizers_in_spec(resource, object).is_empty()
+}
+
+/// Drops all but the names of the secrets that a ServiceAccount refers to.
+fn name_secrets(account: &mut Object) {
+    let secrets = account.get_mut("secrets").and_then(Value::as_array_mut);
+    for secret in secrets.into_iter().flatten() {
+        if let Some(secret) = secret.as_object_mut() {
+            secret.retain(|member, _| member == "name");
+        }
+    }
 }
 
 /// Adds the finalizer of the server itself.

@@ -29,7 +29,8 @@ pub(super) fn create(
     metadata.insert("uid".into(), creation.server.random.uid().into());
     let now = creation.server.clock.now();
     metadata.insert("creationTimestamp".into(), now.clone().into());
-    if resource.rules.generation != Generation::None {
+    let generation = resource.rules.generation;
+    if !matches!(generation, Generation::None | Generation::ContentChanged) {
         metadata.insert("generation".into(), json!(1));
     }
     if resource.rules.status && !keeps_status(resource) {
@@ -48,6 +49,7 @@ pub(super) fn create(
     if let Some(user) = creation.user {
         escalation::check(creation.server, resource, user, &object)?;
     }
+    strategy::store(resource, &mut object);
     Ok(object)
 }
 

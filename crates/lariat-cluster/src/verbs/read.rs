@@ -15,7 +15,7 @@ pub(super) async fn get(call: &Call) -> Result<Answer, ApiError> {
     let version = query
         .version
         .as_deref()
-        .map(|text| list::parse_version(call, text))
+        .map(list::parse_version)
         .transpose()?;
     list::wait_for(call, version).await?;
     let key = call.resource.key(call.namespace(), call.name());

@@ -164,7 +164,7 @@ impl Query {
         if let Some(validation) = self.text("fieldValidation")
             && !matches!(validation, "Ignore" | "Warn" | "Strict")
         {
-            let supported = r#""Ignore", "Strict", "Warn""#;
+            let supported = r#""", "Ignore", "Strict", "Warn""#;
             let cause = StatusCause::unsupported("fieldValidation", validation, supported);
             return Err(ApiError::invalid_options(options, cause));
         }
@@ -177,10 +177,9 @@ impl Query {
 }
 
 pub(crate) fn bad_dry_run(options: &str, value: &str) -> ApiError {
-    ApiError::invalid_options(
-        options,
-        StatusCause::unsupported("dryRun", value, r#""All""#),
-    )
+    let message = format!("Unsupported value: [{value:?}]: supported values: \"All\"");
+    let cause = StatusCause::new("FieldValueNotSupported", "dryRun", message);
+    ApiError::invalid_options(options, cause)
 }
 
 /// The answer of a server that knows no initial events.

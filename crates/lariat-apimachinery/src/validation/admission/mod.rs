@@ -1,8 +1,10 @@
 //! The kinds of the group `admissionregistration.k8s.io`.
 
 mod address;
+mod bindings;
 mod conditions;
 mod rules;
 mod webhooks;
 
+pub(super) use bindings::{mutating_policy_binding, validating_policy_binding};
 pub(super) use webhooks::{mutating_webhooks, validating_webhooks};

@@ -1,6 +1,8 @@
 //! The lines of a watch.
 
 use bytes::Bytes;
+use lariat_apimachinery::object::Object;
+use lariat_apimachinery::schema;
 
 use super::renderer::Renderer;
 use crate::printers::Table;
@@ -16,6 +18,8 @@ pub(super) struct Lines {
     /// `"kind":…,"apiVersion":…` of the watched version, or of bare metadata.
     head: String,
     only_metadata: bool,
+    /// What Go writes of an object of the kind that has nothing but metadata, behind a comma.
+    zeros: String,
     /// Whether a table was sent; only the first defines the columns.
     columns_sent: bool,
 }
@@ -28,6 +32,11 @@ impl Lines {
                 renderer.metadata_head()
             } else {
                 renderer.resource.head()
+            },
+            zeros: if only_metadata {
+                String::new()
+            } else {
+                zeros(&renderer)
             },
             only_metadata,
             columns_sent: false,
@@ -89,11 +98,26 @@ impl Lines {
         } else {
             ""
         };
-        let head = &self.head;
-        let metadata =
-            format!(r#"{{"resourceVersion":"{revision}","creationTimestamp":null{annotations}}}"#);
-        format!("{{\"type\":\"BOOKMARK\",\"object\":{{{head},\"metadata\":{metadata}}}}}\n").into()
+        let Self { head, zeros, .. } = self;
+        let metadata = format!(r#"{{"resourceVersion":"{revision}"{annotations}}}"#);
+        format!("{{\"type\":\"BOOKMARK\",\"object\":{{{head},\"metadata\":{metadata}{zeros}}}}}\n")
+            .into()
     }
+}
+
+/// Writes the members beside metadata that Go writes of an empty object.
+fn zeros(renderer: &Renderer) -> String {
+    let resource = &renderer.resource;
+    if resource.rules.custom {
+        return String::new();
+    }
+    let mut empty = Object::new();
+    schema::fill_zeros(resource.types().root(), &mut empty);
+    empty.remove("metadata");
+    let members = empty.iter();
+    members
+        .map(|(name, value)| format!(",\"{name}\":{value}"))
+        .collect()
 }
 
 /// Writes an object as a table with one row.

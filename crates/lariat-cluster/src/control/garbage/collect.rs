@@ -178,10 +178,14 @@ impl Look<'_> {
         let uids: HashSet<&str> = uids.iter().copied().collect();
         self.writer()
             .update(resource, Part::Main, current, |object| {
-                references_mut(object).retain(|reference| {
+                let references = references_mut(object);
+                references.retain(|reference| {
                     let uid = reference["uid"].as_str().unwrap_or_default();
                     !uids.contains(uid)
                 });
+                if references.is_empty() {
+                    metadata_mut(object).remove("ownerReferences");
+                }
             })
     }
 

@@ -1,14 +1,11 @@
 //! Which kind has which rules.
 
-use lariat_apimachinery::cause::StatusCause;
 use lariat_apimachinery::kinds::Resource;
 use lariat_apimachinery::object::Object;
 
 use super::{machinery, pods, services, workloads};
 use crate::server::Server;
 use crate::status::ApiError;
-use crate::strategy::part::Replaced;
-use crate::strategy::restricted;
 
 /// Fills in what the server decides about a new object.
 pub(in crate::strategy) fn prepare_create(
@@ -37,19 +34,5 @@ pub(in crate::strategy) fn prepare_update(
     match (resource.group.as_str(), resource.plural.as_str()) {
         ("", "services") => services::prepare_update(server, resource, (old, new), dry_run),
         _ => Ok(()),
-    }
-}
-
-/// Finds what is wrong with an object.
-pub(in crate::strategy) fn validate(
-    resource: &Resource,
-    object: &Object,
-    replaced: Option<Replaced<'_>>,
-) -> Vec<StatusCause> {
-    match replaced {
-        Some(Replaced { part, old }) if !resource.rules.custom => {
-            restricted::check(part, old, object)
-        }
-        _ => Vec::new(),
     }
 }

@@ -1,6 +1,6 @@
-//! Checks and defaults of single built-in kinds, as far as users meet them.
+//! What the server decides about objects of single built-in kinds.
 //!
-//! Source: `k8s.io/kubernetes/pkg/apis/*/validation` and the strategies in `pkg/registry`.
+//! Source: the strategies in `k8s.io/kubernetes/pkg/registry`.
 
 pub(super) mod certificates;
 pub(super) mod claims;
@@ -11,4 +11,4 @@ pub(super) mod pods;
 mod services;
 pub(super) mod workloads;
 
-pub(super) use decide::{prepare_create, prepare_update, validate};
+pub(super) use decide::{prepare_create, prepare_update};

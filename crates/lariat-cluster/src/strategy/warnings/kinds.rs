@@ -21,6 +21,7 @@ pub(crate) fn warnings(resource: &Resource, object: &Object, old: Option<&Object
     let path = match (resource.group.as_str(), resource.plural.as_str()) {
         ("", "services") => return service(object),
         ("", "pods") => "",
+        ("storage.k8s.io", "csidrivers") => return driver(object),
         ("discovery.k8s.io", "endpointslices") if old.is_none() => return slice(object),
         ("", "podtemplates") => "template.",
         ("", "replicationcontrollers")
@@ -119,6 +120,20 @@ fn service(object: &Object) -> Vec<String> {
         "spec.trafficDistribution: \"PreferClose\" is deprecated; use \"PreferSameZone\"",
     );
     warnings
+}
+
+fn driver(object: &Object) -> Vec<String> {
+    let spec = object.get("spec").unwrap_or(&Value::Null);
+    let has_requests = spec["tokenRequests"]
+        .as_array()
+        .is_some_and(|list| !list.is_empty());
+    let is_unset = spec["serviceAccountTokenInSecrets"].is_null();
+    let text = "spec.serviceAccountTokenInSecrets is unset; if supported by this CSI driver, set to true to prevent \
+        possible logging of tokens in volume attributes";
+    (has_requests && is_unset)
+        .then(|| text.to_owned())
+        .into_iter()
+        .collect()
 }
 
 fn slice(object: &Object) -> Vec<String> {

@@ -67,11 +67,7 @@ impl Plan {
                 ..Self::default()
             });
         }
-        let version = query
-            .version
-            .as_deref()
-            .map(|text| parse_version(call, text))
-            .transpose()?;
+        let version = query.version.as_deref().map(parse_version).transpose()?;
         let plan = Self {
             limit,
             ..Self::default()
@@ -118,11 +114,11 @@ impl Plan {
     }
 }
 
-pub(crate) fn parse_version(call: &Call, text: &str) -> Result<u64, ApiError> {
+pub(crate) fn parse_version(text: &str) -> Result<u64, ApiError> {
     text.parse().map_err(|_| {
-        let kind = &call.resource.kind;
         ApiError::bad_request(format!(
-            "invalid resource version {text:?} for {kind}: not a number"
+            "invalid resource version: resourceVersion: Invalid value: {text:?}: strconv.ParseUint: parsing {text:?}: \
+             invalid syntax"
         ))
     })
 }

@@ -1,0 +1,69 @@
+//! APIServices.
+//!
+//! Source: `k8s.io/kube-aggregator/pkg/apis/apiregistration/validation`.
+
+use super::causes::Causes;
+use super::context::Context;
+use super::field::Field;
+use super::formats;
+
+pub(super) fn api_service(context: &Context<'_>, causes: &mut Causes) {
+    let spec = context.get("spec");
+    let (group, version) = (spec.get("group"), spec.get("version"));
+    let required = format!("{}.{}", version.text(), group.text());
+    let name = context.get("metadata").get("name");
+    if name.text() != required && formats::path_segment(name.text()).is_empty() {
+        let detail = format!("must be `spec.version+\".\"+spec.group`: {required:?}");
+        causes.invalid(&name, &detail);
+    }
+    if !group.is_void() {
+        causes.check_format(&group, formats::dns_subdomain);
+    } else if version.text() != "v1" {
+        let detail = "only v1 may have an empty group and it better be legacy kube";
+        causes.required(&group, detail);
+    }
+    causes.check_format(&version, formats::dns_1035_label);
+    check_priority(&spec.get("groupPriorityMinimum"), 20000, causes);
+    check_priority(&spec.get("versionPriority"), 1000, causes);
+    check_server(&spec, causes);
+}
+
+fn check_priority(at: &Field<'_>, most: i64, causes: &mut Causes) {
+    let number = at.int().unwrap_or(0);
+    if !(1..=most).contains(&number) {
+        let detail = format!("must be positive and less than {most}");
+        causes.invalid_as(at, number, &detail);
+    }
+}
+
+/// Checks where the server of the service is; without one it is the API server itself.
+fn check_server(spec: &Field<'_>, causes: &mut Causes) {
+    let service = spec.get("service");
+    let (bundle, insecure) = (spec.get("caBundle"), spec.get("insecureSkipTLSVerify"));
+    let is_insecure = spec.is_true("insecureSkipTLSVerify");
+    if !service.is_set() {
+        if !bundle.is_void() {
+            let shown = format!(
+                "{} bytes",
+                bundle.text().trim_end_matches('=').len() * 3 / 4
+            );
+            causes.invalid_as(&bundle, shown, "local APIServices may not have a caBundle");
+        }
+        if is_insecure {
+            let detail = "local APIServices may not have insecureSkipTLSVerify";
+            causes.invalid(&insecure, detail);
+        }
+        return;
+    }
+    causes.check_given(&service.get("namespace"), "");
+    causes.check_given(&service.get("name"), "");
+    let port = service.get("port");
+    let number = port.int().unwrap_or(0);
+    if !(1..=65535).contains(&number) {
+        let detail = "port is not valid: must be between 1 and 65535, inclusive";
+        causes.invalid_as(&port, number, detail);
+    }
+    if is_insecure && !bundle.is_void() {
+        causes.invalid(&insecure, "may not be true if caBundle is present");
+    }
+}
