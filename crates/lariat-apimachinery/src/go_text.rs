@@ -32,6 +32,30 @@ pub fn value(value: &Value) -> String {
     }
 }
 
+/// Returns a text as Go's `%q` prints it.
+#[must_use]
+pub fn quoted(text: &str) -> String {
+    let mut quoted = String::with_capacity(text.len() + 2);
+    quoted.push('"');
+    for character in text.chars() {
+        match character {
+            '\u{7}' => quoted.push_str("\\a"),
+            '\u{8}' => quoted.push_str("\\b"),
+            '\u{c}' => quoted.push_str("\\f"),
+            '\u{b}' => quoted.push_str("\\v"),
+            '\n' => quoted.push_str("\\n"),
+            '\r' => quoted.push_str("\\r"),
+            '\t' => quoted.push_str("\\t"),
+            '"' | '\\' => quoted.extend(['\\', character]),
+            '\0'..' ' | '\u{7f}' => quoted += &format!("\\x{:02x}", character as u32),
+            '\u{80}'..'\u{a0}' => quoted += &format!("\\u{:04x}", character as u32),
+            _ => quoted.push(character),
+        }
+    }
+    quoted.push('"');
+    quoted
+}
+
 /// Returns a number as Go's `%v` prints it.
 pub(crate) fn float(number: f64) -> String {
     let size = number.abs();
@@ -65,6 +89,17 @@ mod tests {
             (json!([0.5, 1e21, 1.5e-7]), "[0.5 1e+21 1.5e-07]"),
         ] {
             assert_eq!(super::value(&value), expected);
+        }
+    }
+
+    #[test]
+    fn texts_are_quoted_as_go_quotes_them() {
+        for (text, expected) in [
+            ("a b", r#""a b""#),
+            ("bad\u{7}\n\u{1}", r#""bad\a\n\x01""#),
+            ("\"\\é", r#""\"\\é""#),
+        ] {
+            assert_eq!(quoted(text), expected);
         }
     }
 

@@ -305,7 +305,10 @@ fn causes_of(status: &Value) -> Vec<String> {
             text(cause, "message")
         )
     };
-    causes.into_iter().flatten().map(written).collect()
+    // Where the Go code checks something twice, a cause is there twice.
+    let mut seen = BTreeSet::new();
+    let texts = causes.into_iter().flatten().map(written);
+    texts.filter(|text| seen.insert(text.clone())).collect()
 }
 
 fn message(answer: &Answer) -> String {

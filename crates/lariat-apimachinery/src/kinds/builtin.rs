@@ -209,7 +209,7 @@ fn policy() -> Vec<Row> {
             .names(NameRule::PathSegment),
         cluster("scheduling.k8s.io/v1", "PriorityClass", "priorityclasses")
             .short(&["pc"])
-            .generation(),
+            .generation_of_creation(),
         cluster("node.k8s.io/v1", "RuntimeClass", "runtimeclasses")
             .put_creates()
             .version_required(),

@@ -134,6 +134,8 @@ pub enum Generation {
     Content,
     /// The same, but new objects have none: CSIDrivers.
     ContentChanged,
+    /// Nothing: it is that of the creation, as for PriorityClasses.
+    Created,
     /// Also changes of annotations, as for Deployments.
     ContentAndAnnotations,
     /// Changes outside metadata: custom resources without a status subresource.

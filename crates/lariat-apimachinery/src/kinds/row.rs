@@ -76,6 +76,11 @@ impl Row {
         self
     }
 
+    pub(super) fn generation_of_creation(mut self) -> Self {
+        self.rules.generation = Generation::Created;
+        self
+    }
+
     pub(super) fn status(mut self) -> Self {
         self.rules.status = true;
         self

@@ -71,7 +71,8 @@ fn is_empty(typed: TypeRef<'_>, name: &str, below: TypeRef<'_>, value: &Value) -
         Value::Null => field.is_some() || below.get().is_some(),
         Value::Array(items) => {
             let is_list = matches!(below.get(), Some(Type::List(_)));
-            is_omitted && is_list && items.is_empty()
+            // An empty list of managed fields is a request to forget the managers.
+            is_omitted && is_list && items.is_empty() && name != "managedFields"
         }
         Value::Object(map) => is_omitted && map.is_empty() && is_map(below),
         value => match (field, below.get()) {

@@ -344,7 +344,7 @@ impl ApiError {
 
     pub(crate) fn not_acceptable(available: &str) -> Self {
         let message = format!("406: Not Acceptable\n\nAvailable representations: {available}");
-        Self::new(StatusCode::NOT_ACCEPTABLE, "NotAcceptable", message)
+        Self::new(StatusCode::NOT_ACCEPTABLE, "NotAcceptable", message).about("", "", "")
     }
 
     pub(crate) fn unsupported_media_type(accepted: &str) -> Self {

@@ -176,7 +176,7 @@ fn raises_generation(rule: Generation, part: Part, old: &Object, new: &Object) -
         _ => &["metadata", "status"],
     };
     match rule {
-        Generation::None => false,
+        Generation::None | Generation::Created => false,
         Generation::ContentAndAnnotations
             if part != Part::Status && annotations(old) != annotations(new) =>
         {

@@ -15,6 +15,7 @@ use crate::verbs::call::Call;
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct DeleteOptions {
+    api_version: Option<String>,
     kind: Option<String>,
     grace_period_seconds: Option<i64>,
     propagation_policy: Option<String>,
@@ -76,9 +77,13 @@ impl DeleteOptions {
             })?;
         match options.kind.as_deref() {
             None | Some("" | "DeleteOptions") => Ok(options),
-            Some(_) => Err(ApiError::bad_request(
-                "decoded object cannot be converted to DeleteOptions",
-            )),
+            Some(kind) => {
+                let version = options.api_version.as_deref().unwrap_or_default();
+                Err(ApiError::bad_request(format!(
+                    "no kind {kind:?} is registered for version {version:?} in scheme \
+                     \"k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme/register.go:27\""
+                )))
+            }
         }
     }
 
@@ -87,6 +92,7 @@ impl DeleteOptions {
         let flag = |name: &str| text(name).map(parse_flag).transpose();
         let grace = text("gracePeriodSeconds").map(parse_number).transpose()?;
         Ok(Self {
+            api_version: None,
             kind: None,
             grace_period_seconds: grace,
             propagation_policy: text("propagationPolicy").map(str::to_owned),

@@ -1,6 +1,7 @@
 //! The owners of fields, for `metadata.managedFields`.
 
 use lariat_apimachinery::cause::StatusCause;
+use lariat_apimachinery::go_text;
 use lariat_apimachinery::kinds::Resource;
 use lariat_apimachinery::managed::{self, ApplyError, Set};
 use lariat_apimachinery::object::{Object, metadata_text};
@@ -108,9 +109,15 @@ pub(super) fn check_manager(call: &Call, options: &str) -> Result<(), ApiError> 
         );
         return refuse(cause);
     }
-    if name.chars().any(char::is_control) {
-        let message = "should only contain printable characters";
-        return refuse(StatusCause::invalid("fieldManager", &name.into(), message));
+    let odd = name
+        .char_indices()
+        .find(|(_, character)| character.is_control());
+    if let Some((at, character)) = odd {
+        let (shown, code) = (go_text::quoted(name), character as u32);
+        let message =
+            format!("Invalid value: {shown}: invalid character U+{code:04X} (at position {at})");
+        let cause = StatusCause::new("FieldValueInvalid", "fieldManager", message);
+        return refuse(cause);
     }
     Ok(())
 }

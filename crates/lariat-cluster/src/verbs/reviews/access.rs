@@ -20,7 +20,7 @@ pub(super) fn review(call: &Call) -> Result<Answer, ApiError> {
     let is_self = call.resource.kind == "SelfSubjectAccessReview";
     let causes = validate(&spec, is_self, is_local);
     if !causes.is_empty() {
-        return Err(ApiError::invalid(&call.resource, "", &causes));
+        return Err(ApiError::invalid_as("", &call.resource.group, "", &causes));
     }
     if is_local {
         check_namespace(call, &spec)?;
@@ -64,11 +64,15 @@ fn validate(spec: &Value, is_self: bool, is_local: bool) -> Vec<StatusCause> {
     let mut causes = Vec::new();
     let (resource, path) = (&spec["resourceAttributes"], &spec["nonResourceAttributes"]);
     if !resource.is_null() && !path.is_null() {
-        let detail = "cannot be specified in combination with resourceAttributes";
-        causes.push(StatusCause::invalid(
+        let (address, verb) = (text(path, "path"), text(path, "verb"));
+        let message = format!(
+            "Invalid value: {{\"Path\":{address:?},\"Verb\":{verb:?}}}: cannot be specified in combination with \
+             resourceAttributes"
+        );
+        causes.push(StatusCause::new(
+            "FieldValueInvalid",
             "spec.nonResourceAttributes",
-            path,
-            detail,
+            message,
         ));
     }
     if resource.is_null() && path.is_null() {

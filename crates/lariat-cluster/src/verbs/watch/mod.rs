@@ -50,7 +50,7 @@ pub(super) async fn watch(call: &Call) -> Result<Answer, ApiError> {
 fn parse_version(text: &str) -> Result<u64, ApiError> {
     text.parse().map_err(|_| {
         ApiError::internal(format!(
-            "strconv.ParseUint: parsing {text:?}: invalid syntax"
+            "resourceVersion: Invalid value: {text:?}: strconv.ParseUint: parsing {text:?}: invalid syntax"
         ))
     })
 }
