@@ -33,7 +33,7 @@ async fn what_no_client_could_read_is_refused_by_field() {
         (
             "ownerReferences",
             json!(["a"]),
-            "metadata.ownerReferences[0] of type",
+            "metadata.ownerReferences of type v1.OwnerReference",
         ),
         (
             "generateName",
