@@ -179,13 +179,17 @@ fn read(entry: &Value) -> Option<(Manager, Owned)> {
     Some((manager, owned))
 }
 
-/// Returns whether the entries request a reset: one empty entry.
+/// Returns whether the entries request a reset: an empty list, or one empty entry.
 pub(super) fn is_reset(object: &Object) -> bool {
     let entries = object
         .get("metadata")
         .and_then(|m| m.get("managedFields"))
         .and_then(Value::as_array);
-    matches!(entries.map(Vec::as_slice), Some([one]) if one.as_object().is_some_and(Object::is_empty))
+    match entries.map(Vec::as_slice) {
+        Some([]) => true,
+        Some([one]) => one.as_object().is_some_and(Object::is_empty),
+        _ => false,
+    }
 }
 
 /// Returns the name of a manager.
@@ -246,7 +250,7 @@ mod tests {
             assert!(Managed::of(&object(&json!([entry]))).is_none(), "{entry}");
         }
         assert!(is_reset(&object(&json!([{}]))));
-        assert!(!is_reset(&object(&json!([]))));
+        assert!(is_reset(&object(&json!([]))));
     }
 
     #[test]
