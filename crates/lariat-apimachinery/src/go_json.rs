@@ -23,15 +23,21 @@ pub fn syntax_error(text: &[u8]) -> Option<String> {
 /// Returns why a value cannot be read where Go wants another type.
 #[must_use]
 pub fn type_error(value: &Value, wanted: &str) -> String {
-    let found = match value {
+    let found = type_name(value);
+    format!("json: cannot unmarshal {found} into Go value of type {wanted}")
+}
+
+/// Returns the name of a value's JSON type in errors of Go.
+#[must_use]
+pub fn type_name(value: &Value) -> &'static str {
+    match value {
         Value::Null => "null",
         Value::Bool(_) => "bool",
         Value::Number(_) => "number",
         Value::String(_) => "string",
         Value::Array(_) => "array",
         Value::Object(_) => "object",
-    };
-    format!("json: cannot unmarshal {found} into Go value of type {wanted}")
+    }
 }
 
 struct Scanner<'a> {
@@ -55,7 +61,9 @@ impl Scanner<'_> {
         }
     }
 
-    /// Reads a value without members, or the beginning of one: its bracket, and the key of its first member.
+    /// Reads a scalar, or the opening bracket of a list or an object.
+    ///
+    /// Of an object the key of its first member is read too. Returns the bracket if members follow.
     fn value(&mut self) -> Result<Option<u8>, String> {
         match self.token()? {
             b'{' => match self.token()? {

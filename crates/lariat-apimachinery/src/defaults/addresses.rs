@@ -7,8 +7,9 @@ use serde_json::{Value, json};
 use super::members::{inner, set, text};
 use crate::object::Object;
 
-/// Keeps the networks of a node's Pods in line, lets Pods have all of its capacity, and drops where it once took its
-/// configuration from.
+/// Sets the defaults of a Node: `podCIDRs` from `podCIDR`, and `allocatable` from `capacity`.
+///
+/// The deprecated `configSource` is removed.
 pub(super) fn node(object: &mut Object) {
     if let Some(spec) = inner(object, "spec") {
         align(
@@ -37,7 +38,9 @@ pub(super) fn pod(object: &mut Object) {
     }
 }
 
-/// The one value wins over a list that does not begin with it, and is the first of a list where it is missing.
+/// Makes a single member and the first item of a list equal.
+///
+/// The single member wins; if it is missing, it becomes the first item.
 fn align(
     object: &mut Object,
     (one, list): (&str, &str),

@@ -51,7 +51,9 @@ pub(super) fn field_reference(holder: &mut Object) {
     }
 }
 
-/// Returns whether a text can be the name of an image: behind a host it has no capitals.
+/// Returns whether a text is a valid image name.
+///
+/// Behind the host it has no upper-case letters.
 fn is_image(image: &str) -> bool {
     let is_host = |part: &str| {
         part.contains(['.', ':']) || part == "localhost" || part.to_lowercase() != part

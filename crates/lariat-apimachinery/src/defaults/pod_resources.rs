@@ -27,7 +27,11 @@ pub(super) fn fill(spec: &mut Object) {
         let requested = resources.get("requests").cloned().unwrap_or_default();
         let huge = limits.into_iter().filter(|(name, _)| is_huge(name));
         let huge = huge.filter(|(name, _)| requested.get(name).is_none());
-        add(resources, "limits", huge.map(written));
+        add(
+            resources,
+            "limits",
+            huge.map(|(name, amount)| written(name, &amount)),
+        );
     }
     if !has(resources, "limits") {
         return;
@@ -35,7 +39,11 @@ pub(super) fn fill(spec: &mut Object) {
     let of_containers = requests
         .into_iter()
         .filter(|(name, _)| matches!(name.as_str(), "cpu" | "memory"));
-    add(resources, "requests", of_containers.map(written));
+    add(
+        resources,
+        "requests",
+        of_containers.map(|(name, amount)| written(name, &amount)),
+    );
     let limits = resources.get("limits").and_then(Value::as_object).cloned();
     let supported = limits
         .into_iter()
@@ -48,7 +56,7 @@ fn is_huge(name: &str) -> bool {
     name.starts_with("hugepages-")
 }
 
-fn written((name, amount): (String, Quantity)) -> (String, Value) {
+fn written(name: String, amount: &Quantity) -> (String, Value) {
     (name, amount.to_string().into())
 }
 
@@ -61,7 +69,9 @@ fn add(resources: &mut Object, member: &str, amounts: impl Iterator<Item = (Stri
     }
 }
 
-/// Returns what the containers need at most at any time: while one of the first of them starts, or when all run.
+/// Returns the maximum the containers need at once.
+///
+/// It is reached while an init container runs, or when all containers run.
 fn aggregate(spec: &Object, member: &str) -> Amounts {
     let mut running = Amounts::new();
     for container in containers(spec, "containers") {

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::kinds::Resource;
 
-/// Returns the status of a new object of a built-in kind, if it begins with more than zeros.
+/// Returns the initial status of a built-in kind; `None` if it is empty.
 pub fn initial(resource: &Resource, now: &str) -> Option<Value> {
     match (resource.group.as_str(), resource.kind.as_str()) {
         ("", "PersistentVolumeClaim") => Some(json!({"phase": "Pending"})),

@@ -128,7 +128,7 @@ impl Row {
         self
     }
 
-    /// Returns the version in which a real server stores the objects, which is another for some kinds.
+    /// Returns the version in which a real server stores the objects.
     fn storage_version(&self) -> String {
         let stored = match (self.group, self.kind) {
             ("events.k8s.io", "Event") => "v1",

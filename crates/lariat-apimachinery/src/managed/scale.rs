@@ -44,7 +44,7 @@ impl Scaled<'_> {
         }
     }
 
-    /// Drops the times of what was written through the scale subresource, as a real server does.
+    /// Removes the times of entries of the scale subresource, as kube-apiserver does.
     pub fn forget_times(&self, new: &mut Object) {
         let Some(mut managed) = Managed::of(new) else {
             return;

@@ -40,7 +40,7 @@ impl Writer {
 
     /// Writes a field that is a message itself.
     ///
-    /// Its length stands in front of it and is known at its end. Most take one byte, for which there is room.
+    /// The length comes first and is known last; one byte is reserved for it, which most need.
     pub(super) fn message(&mut self, number: u32, write: impl FnOnce(&mut Self)) {
         self.tag(number, 2);
         let at = self.bytes.len();

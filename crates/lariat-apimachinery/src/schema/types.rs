@@ -91,7 +91,7 @@ pub(crate) struct Field {
     /// How it is written in protobuf, if it can be.
     #[cfg_attr(
         not(feature = "protobuf"),
-        allow(dead_code, reason = "it is read there alone")
+        allow(dead_code, reason = "only the feature `protobuf` reads it")
     )]
     pub(crate) wire: Option<Wire>,
 }

@@ -3,6 +3,7 @@
 //! A real server decodes built-in kinds into Go structs, and the metadata of every kind; this checks
 //! what the rest of the server relies on.
 
+use lariat_apimachinery::go_json::type_name;
 use lariat_apimachinery::kinds::Resource;
 use lariat_apimachinery::object::Object;
 use serde_json::{Map, Value};
@@ -29,7 +30,7 @@ pub(crate) fn check(resource: &Resource, object: &Object) -> Result<(), ApiError
             Some(other) => {
                 return wrong(format!(
                     "{} into Go struct field {kind}.{part}",
-                    name(other),
+                    type_name(other),
                     kind = resource.kind
                 ));
             }
@@ -61,7 +62,7 @@ fn misfit(metadata: &Map<String, Value>) -> Option<(&str, &'static str, &'static
         };
         // A member that is null as a whole is as good as absent.
         let found = found.filter(|_| !value.is_null())?;
-        Some((&**member, name(found), wanted))
+        Some((&**member, type_name(found), wanted))
     })
 }
 
@@ -88,16 +89,5 @@ fn in_array(value: &Value, fits: fn(&Value) -> bool) -> Option<&Value> {
     match value.as_array() {
         Some(array) => array.iter().find(|each| !fits(each)),
         None => Some(value),
-    }
-}
-
-fn name(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "bool",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
     }
 }

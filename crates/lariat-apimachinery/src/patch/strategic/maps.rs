@@ -103,7 +103,7 @@ fn retain_keys(original: &mut Object, patch: &mut Object) -> Outcome<()> {
     Ok(())
 }
 
-/// Returns what a patch adds to an absent value: itself without nulls, and without what has a directive.
+/// Returns a patch as a new value: without nulls and directives.
 pub(super) fn taken(value: Value) -> Option<Value> {
     Some(match value {
         // Whatever a directive says, there is nothing that it is about.

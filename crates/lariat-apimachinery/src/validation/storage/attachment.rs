@@ -1,12 +1,12 @@
 //! VolumeAttachments.
 
-use super::driver;
 use crate::validation::causes::Causes;
 use crate::validation::context::{Context, Part};
 use crate::validation::core::check_inline_volume;
 use crate::validation::field::Field;
 use crate::validation::formats;
 use crate::validation::structs::{Members, Shape};
+use crate::validation::volumes;
 
 const MOST_METADATA: usize = 256 << 10;
 const MOST_MESSAGE: usize = 1024;
@@ -14,7 +14,7 @@ const MOST_MESSAGE: usize = 1024;
 pub(in crate::validation) fn volume_attachment(context: &Context<'_>, causes: &mut Causes) {
     let (spec, status) = (context.get("spec"), context.get("status"));
     if !context.updates(Part::Status) {
-        driver::check_name(&spec.get("attacher"), causes);
+        volumes::check_driver(&spec.get("attacher"), causes);
         check_source(&spec.get("source"), causes);
         causes.check_format(&spec.get("nodeName"), formats::dns_subdomain);
         let volume = spec.get("source").get("persistentVolumeName");

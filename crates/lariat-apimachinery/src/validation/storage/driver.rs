@@ -3,7 +3,6 @@
 use crate::validation::causes::Causes;
 use crate::validation::context::Context;
 use crate::validation::field::Field;
-use crate::validation::formats;
 use crate::validation::rule::{self, Rule, Rules};
 
 const POLICIES: &[&str] = &["File", "None", "ReadWriteOnceWithFSType"];
@@ -65,18 +64,5 @@ pub(in crate::validation) fn check_lifetime(seconds: &Field<'_>, causes: &mut Ca
             seconds,
             "may not specify a duration larger than 2^32 seconds",
         );
-    }
-}
-
-/// Checks the name of a driver.
-pub(super) fn check_name(at: &Field<'_>, causes: &mut Causes) {
-    if !causes.check_given(at, "") {
-        return;
-    }
-    if at.text().len() > 63 {
-        causes.too_long(at, 63);
-    }
-    for message in formats::dns_subdomain(&at.text().to_lowercase()) {
-        causes.invalid(at, &message);
     }
 }

@@ -2,12 +2,12 @@
 
 use serde_json::Value;
 
-use super::driver;
 use crate::validation::causes::Causes;
 use crate::validation::context::Context;
 use crate::validation::field::Field;
 use crate::validation::formats;
 use crate::validation::structs::{self, Members, Shape};
+use crate::validation::volumes;
 
 pub(in crate::validation) fn csi_node(context: &Context<'_>, causes: &mut Causes) {
     let drivers = context.get("spec").get("drivers");
@@ -50,7 +50,7 @@ const DRIVER: Members = &[
 const MOST_ID: usize = 256;
 
 fn check_driver(at: &Field<'_>, causes: &mut Causes) {
-    driver::check_name(&at.get("name"), causes);
+    volumes::check_driver(&at.get("name"), causes);
     let id = at.get("nodeID");
     causes.check_given(&id, "");
     if id.text().len() > MOST_ID {
