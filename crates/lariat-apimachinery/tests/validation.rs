@@ -1,15 +1,16 @@
-//! What is refused, as a genuine API server refused it.
+//! What is refused, and what is warned of, as by a genuine API server.
 //!
 //! The files in `validation/` have one case a line. A line that starts with a version is an object; what follows changes
 //! it. `+` creates the changed object, `~` replaces the object by it: JSON pointers with their new values, `null` to
-//! remove, separated by ` ; `. Indented lines are the causes, in the order of their texts.
+//! remove, separated by ` ; `. Indented lines are the causes, in the order of their texts, or in `warnings.txt` the warnings in
+//! the order of the API server.
 
 use std::sync::Arc;
 
 use lariat_apimachinery::cause::StatusCause;
 use lariat_apimachinery::kinds::{Kinds, Resource, TableId};
 use lariat_apimachinery::object::Object;
-use lariat_apimachinery::validation::{Part, validate, validate_metadata};
+use lariat_apimachinery::validation::{Part, validate, validate_metadata, warnings};
 use lariat_apimachinery::{defaults, schema};
 use serde_json::Value;
 
@@ -56,18 +57,19 @@ fn read(resource: &Resource, mut object: Object) -> Object {
     object
 }
 
-fn causes(resource: &Resource, new: Object, old: Option<Object>) -> Vec<String> {
-    let new = read(resource, new);
-    let old = old.map(|old| read(resource, old));
-    let mut found = validate_metadata(resource, &new, old.as_ref());
-    found.extend(validate(resource, &new, old.as_ref(), Part::Main));
+fn causes(resource: &Resource, new: &Object, old: Option<&Object>) -> Vec<String> {
+    let mut found = validate_metadata(resource, new, old);
+    found.extend(validate(resource, new, old, Part::Main));
     let mut texts: Vec<String> = found.iter().map(StatusCause::text).collect();
     texts.sort();
     texts.dedup();
-    texts
+    // What Go says about differences of structures is not repeated here.
+    let lines = texts.iter().filter_map(|text| text.lines().next());
+    lines.map(str::to_owned).collect()
 }
 
-fn check(file: &str) {
+/// Compares what is found in each case with what the server said.
+fn check(file: &str, find: fn(&Resource, &Object, Option<&Object>) -> Vec<String>) {
     let kinds = Kinds::new(|_| TableId(0));
     let catalog = kinds.catalog();
     let (mut resource, mut base): (Option<&Arc<Resource>>, Value) = (None, Value::Null);
@@ -85,19 +87,16 @@ fn check(file: &str) {
             continue;
         }
         let mut expected = Vec::new();
-        while let Some(cause) = lines.next_if(|line| line.starts_with(' ')) {
-            expected.push(cause[1..].to_owned());
+        while let Some(text) = lines.next_if(|line| line.starts_with(' ')) {
+            expected.push(text[1..].to_owned());
         }
         // Where the Go code checks something twice, the causes are there twice.
         expected.dedup();
-        let old = (sign == "~").then(|| base.as_object().expect("an object").clone());
         let resource = resource.expect("the kind is built in");
-        let found = causes(resource, changed(&base, rest), old);
-        // What Go says about differences of structures is not repeated here.
-        let found: Vec<&str> = found
-            .iter()
-            .filter_map(|text| text.lines().next())
-            .collect();
+        let new = read(resource, changed(&base, rest));
+        let old = (sign == "~").then(|| base.as_object().expect("an object").clone());
+        let old = old.map(|old| read(resource, old));
+        let found = find(resource, &new, old.as_ref());
         if found != expected {
             wrong.push(format!(
                 "{line}\n  found    {found:#?}\n  expected {expected:#?}"
@@ -109,15 +108,20 @@ fn check(file: &str) {
 
 #[test]
 fn pods_are_refused_as_by_a_genuine_server() {
-    check(include_str!("validation/pods.txt"));
+    check(include_str!("validation/pods.txt"), causes);
 }
 
 #[test]
 fn kinds_of_the_core_group_are_refused_as_by_a_genuine_server() {
-    check(include_str!("validation/core.txt"));
+    check(include_str!("validation/core.txt"), causes);
 }
 
 #[test]
 fn kinds_of_named_groups_are_refused_as_by_a_genuine_server() {
-    check(include_str!("validation/others.txt"));
+    check(include_str!("validation/others.txt"), causes);
+}
+
+#[test]
+fn clients_are_warned_as_by_a_genuine_server() {
+    check(include_str!("validation/warnings.txt"), warnings);
 }

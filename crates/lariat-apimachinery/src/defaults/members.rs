@@ -11,6 +11,16 @@ pub(super) fn set(object: &mut Object, name: &str, value: impl Into<Value>) {
     }
 }
 
+/// Sets a number unless it is there and not zero, for members that in Go are no pointers.
+pub(super) fn set_number(object: &mut Object, name: &str, value: i64) {
+    if object
+        .get(name)
+        .is_none_or(|value| value.is_null() || *value == 0)
+    {
+        object.insert(name.to_owned(), value.into());
+    }
+}
+
 /// Returns a member that is an object, which is made if it is not there.
 pub(super) fn made<'a>(object: &'a mut Object, name: &str) -> Option<&'a mut Object> {
     set(object, name, Object::new());

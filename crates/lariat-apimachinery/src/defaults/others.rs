@@ -4,7 +4,7 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD as BASE64;
 use serde_json::Value;
 
-use super::members::{each, inner, made, set, text};
+use super::members::{each, inner, made, set, set_number, text};
 use super::pod;
 use crate::object::{Object, metadata_mut, metadata_text};
 
@@ -130,7 +130,7 @@ pub(super) fn api_service(object: &mut Object) {
 
 pub(super) fn flow_schema(object: &mut Object) {
     if let Some(spec) = made(object, "spec") {
-        set(spec, "matchingPrecedence", 1000);
+        set_number(spec, "matchingPrecedence", 1000);
     }
 }
 
@@ -146,9 +146,9 @@ pub(super) fn priority_level(object: &mut Object) {
     }
     let response = inner(spec, "limited").and_then(|level| inner(level, "limitResponse"));
     if let Some(queuing) = response.and_then(|response| inner(response, "queuing")) {
-        set(queuing, "handSize", 8);
-        set(queuing, "queues", 64);
-        set(queuing, "queueLengthLimit", 50);
+        set_number(queuing, "handSize", 8);
+        set_number(queuing, "queues", 64);
+        set_number(queuing, "queueLengthLimit", 50);
     }
 }
 

@@ -126,6 +126,10 @@ impl Write<'_> {
 
     /// Gives the writer what differs.
     fn take_over(&self, managed: &mut Managed, live: &Value, new: &Value) {
+        let typed = self.schema.root();
+        if !typed::fits(typed, live) || !typed::fits(typed, new) {
+            return;
+        }
         self.drop_unserved(managed);
         let manager = self.manager(false);
         let takes = self.writer(&manager).update(managed, live, new);

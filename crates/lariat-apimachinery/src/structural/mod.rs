@@ -27,4 +27,5 @@ mod validate;
 
 pub use compiled::Structural;
 pub(crate) use fault::{duplicate, too_many};
+pub(crate) use rules::check_expression;
 pub use rules::{RuleFault, check_rules};

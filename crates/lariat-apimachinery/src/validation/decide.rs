@@ -4,8 +4,8 @@ use super::causes::Causes;
 use super::context::{Check, Context, Part};
 use super::field::Field;
 use super::{
-    admission, apps, autoscaling, batch, certificates, coordination, core, discovery, networking,
-    node, pod, policy, rbac, registration, scheduling, storage,
+    admission, apps, autoscaling, batch, certificates, coordination, core, discovery, flow_control,
+    networking, node, pod, policy, rbac, registration, scheduling, storage,
 };
 use crate::cause::StatusCause;
 use crate::kinds::Resource;
@@ -103,6 +103,10 @@ fn of_cluster(group: &str, kind: &str) -> Option<Check> {
         ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration") => {
             admission::validating_webhooks
         }
+        ("admissionregistration.k8s.io", "MutatingAdmissionPolicy") => admission::mutating_policy,
+        ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy") => {
+            admission::validating_policy
+        }
         ("admissionregistration.k8s.io", "MutatingAdmissionPolicyBinding") => {
             admission::mutating_policy_binding
         }
@@ -111,6 +115,10 @@ fn of_cluster(group: &str, kind: &str) -> Option<Check> {
         }
         ("apiregistration.k8s.io", "APIService") => registration::api_service,
         ("certificates.k8s.io", "CertificateSigningRequest") => certificates::signing_request,
+        ("flowcontrol.apiserver.k8s.io", "FlowSchema") => flow_control::flow_schema,
+        ("flowcontrol.apiserver.k8s.io", "PriorityLevelConfiguration") => {
+            flow_control::priority_level
+        }
         ("rbac.authorization.k8s.io", "ClusterRole") => rbac::cluster_role,
         ("rbac.authorization.k8s.io", "ClusterRoleBinding") => rbac::cluster_role_binding,
         ("rbac.authorization.k8s.io", "Role") => rbac::role,

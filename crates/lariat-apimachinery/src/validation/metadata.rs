@@ -156,6 +156,9 @@ fn check_owner(owner: &Field<'_>, causes: &mut Causes) {
 const ORPHAN: &str = "orphan";
 const FOREGROUND: &str = "foregroundDeletion";
 
+/// The finalizers without a domain that the API server itself knows.
+pub(super) const STANDARD_FINALIZERS: &[&str] = &["kubernetes", ORPHAN, FOREGROUND];
+
 fn check_finalizers(finalizers: &Field<'_>, causes: &mut Causes) {
     for name in finalizers.items() {
         causes.check_format_of(finalizers, name.text(), formats::qualified_name);
@@ -171,7 +174,7 @@ fn check_finalizers(finalizers: &Field<'_>, causes: &mut Causes) {
 fn check_plain(finalizers: &Field<'_>, causes: &mut Causes) {
     for name in finalizers.items() {
         let text = name.text();
-        if !text.contains('/') && !matches!(text, "kubernetes" | ORPHAN | FOREGROUND) {
+        if !text.contains('/') && !STANDARD_FINALIZERS.contains(&text) {
             let detail = "name is neither a standard finalizer name nor is it fully qualified";
             causes.invalid(&name, detail);
         }

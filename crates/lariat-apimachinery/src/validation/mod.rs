@@ -39,6 +39,7 @@ mod certificates;
 mod coordination;
 mod core;
 mod discovery;
+mod flow_control;
 mod networking;
 mod node;
 mod pod;
@@ -48,7 +49,9 @@ mod registration;
 mod scheduling;
 mod storage;
 mod volumes;
+mod warnings;
 
 pub use context::Part;
 pub use decide::{validate, validate_service_addresses};
 pub use metadata::validate_metadata;
+pub use warnings::{deletion_warning, warnings};

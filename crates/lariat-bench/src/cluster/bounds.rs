@@ -11,9 +11,8 @@ use super::objects;
 use super::program::Program;
 use super::sizes::sizes;
 use super::wire::{Ask, Wire};
-use super::writes::{HANDS, Make, send};
+use super::writes::{HANDS, Make, timed};
 use crate::bench::Run;
-use crate::meter::Meter;
 use crate::report::Row;
 
 /// How many objects are changed, one after the other.
@@ -94,13 +93,10 @@ async fn change(run: &Run, server: &Program, connections: usize, n: usize) -> Re
             ..Ask::new(Method::PATCH, path, patch.to_string())
         }
     });
-    let mut row = run.row();
-    row.before_rss_mb = Some(server.memory_mb().0);
-    let (meter, cpu) = (Meter::begin(), server.cpu_seconds());
-    let times = send(server.address, connections, n, make).await?;
-    (row.wall_s, _) = meter.seconds();
-    row.cpu_s = server.cpu_seconds() - cpu;
-    row.ops_per_s = n as f64 / row.wall_s;
-    row.spread(times);
-    Ok(row)
+    let before = server.memory_mb().0;
+    let row = timed(run, server, connections, n, make).await?;
+    Ok(Row {
+        before_rss_mb: Some(before),
+        ..row
+    })
 }

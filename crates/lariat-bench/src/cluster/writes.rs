@@ -28,6 +28,20 @@ pub(super) async fn measure(run: &Run) -> Result<Row> {
     if let Some(before) = before {
         send(server.address, HANDS, n, before).await?;
     }
+    let mut row = timed(run, &server, connections, n, make).await?;
+    let (held, peak) = server.memory_mb();
+    (row.steady_rss_mb, row.peak_rss_mb) = (Some(held), Some(peak));
+    Ok(row)
+}
+
+/// Sends requests, and returns how long they took and what the server spent on them.
+pub(super) async fn timed(
+    run: &Run,
+    server: &Program,
+    connections: usize,
+    n: usize,
+    make: Make,
+) -> Result<Row> {
     let mut row = run.row();
     let (meter, cpu) = (Meter::begin(), server.cpu_seconds());
     let times = send(server.address, connections, n, make).await?;
@@ -35,8 +49,6 @@ pub(super) async fn measure(run: &Run) -> Result<Row> {
     row.cpu_s = server.cpu_seconds() - cpu;
     row.ops_per_s = n as f64 / row.wall_s;
     row.spread(times);
-    let (held, peak) = server.memory_mb();
-    (row.steady_rss_mb, row.peak_rss_mb) = (Some(held), Some(peak));
     Ok(row)
 }
 

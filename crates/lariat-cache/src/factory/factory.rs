@@ -338,6 +338,8 @@ impl SharedCacheFactory {
     /// Zero is the default, and a smaller number than before drops the oldest. With them
     /// [`changed_fields`](Self::changed_fields) says what an update was about. An update counts with the
     /// [`bytes`](crate::CachedObject::bytes) of the states before and after it, and costs two links and a place in a list.
+    /// In ten seconds about as many bytes are added as are kept, so updates that come faster are remembered in part, and
+    /// those that are can still be seen some seconds later.
     ///
     /// ```no_run
     /// # fn example(factory: lariat_cache::SharedCacheFactory) {

@@ -3,15 +3,23 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use lariat_core::{Gvk, ObjectKey, ResourceVersion, changed_fields};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
 use crate::store::{CachedObject, Change};
 
 /// How many paths a comparison returns.
 const MOST_FIELDS: usize = 20;
+
+/// The time in which as many bytes as fit may be added, after a first burst of as many.
+///
+/// Without it thousands of changes a second would push each other out within milliseconds, before a person can look, and
+/// every replaced object would be freed long after it has left the processor's caches.
+const KEPT: Duration = Duration::from_secs(10);
 
 /// The last updates of objects of all kinds, within a number of bytes.
 #[derive(Debug, Default)]
@@ -26,6 +34,8 @@ struct Updates {
     limit: usize,
     /// The sum of the bytes in `list`; at most `limit`.
     bytes: usize,
+    /// When the bytes that were added so far are paid for, at `limit` bytes in `KEPT`.
+    paid: Option<Instant>,
     /// The oldest first.
     list: VecDeque<Update>,
 }
@@ -45,22 +55,30 @@ impl LastUpdates {
     pub(crate) fn set_limit(&self, bytes: usize) {
         let mut updates = self.updates.lock();
         updates.limit = bytes;
+        updates.paid = None;
         self.limit.store(bytes, Ordering::Relaxed);
-        let dropped = updates.shrink();
+        let mut dropped = Vec::new();
+        updates.shrink(&mut dropped);
         drop(updates);
         // Freed after unlocking.
         drop(dropped);
     }
 
-    /// Keeps the updates among some changes.
+    /// Keeps the updates among some changes, as far as the rate allows.
     pub(super) fn note(&self, gvk: &Gvk, changes: &[Change]) {
         if self.limit.load(Ordering::Relaxed) == 0 {
             return;
         }
+        let now = Instant::now();
+        let mut dropped = Vec::new();
+        let mut updates = self.updates.lock();
         for change in changes {
             let Change::Updated { old, new } = change else {
                 continue;
             };
+            if !updates.allows(now) {
+                break;
+            }
             // Decoded values would not count, and nothing reads them here.
             old.retain(false);
             let update = Update {
@@ -69,13 +87,11 @@ impl LastUpdates {
                 new: Arc::clone(new),
                 bytes: old.bytes() + new.bytes(),
             };
-            let mut updates = self.updates.lock();
-            updates.bytes += update.bytes;
-            updates.list.push_back(update);
-            let dropped = updates.shrink();
-            drop(updates);
-            drop(dropped);
+            updates.add(update, now);
+            updates.shrink(&mut dropped);
         }
+        drop(updates);
+        drop(dropped);
     }
 
     /// Returns the paths of the fields that differ between two versions, if updates from the one and to the other are kept.
@@ -106,9 +122,22 @@ impl LastUpdates {
 }
 
 impl Updates {
+    /// Returns whether fewer than `limit` bytes are to be paid for.
+    fn allows(&self, now: Instant) -> bool {
+        self.paid.is_none_or(|paid| paid < now + KEPT)
+    }
+
+    fn add(&mut self, update: Update, now: Instant) {
+        let share = update.bytes as f64 / self.limit.max(1) as f64;
+        let paid = self.paid.map_or(now, |paid| paid.max(now));
+        // An update above the limit is not kept; another one is tried after at most as long.
+        self.paid = Some(paid + KEPT.mul_f64(share.min(1.0)));
+        self.bytes += update.bytes;
+        self.list.push_back(update);
+    }
+
     /// Removes the oldest updates that are above the limit.
-    fn shrink(&mut self) -> Vec<Update> {
-        let mut dropped = Vec::new();
+    fn shrink(&mut self, dropped: &mut Vec<Update>) {
         while self.bytes > self.limit {
             let Some(oldest) = self.list.pop_front() else {
                 break;
@@ -116,7 +145,6 @@ impl Updates {
             self.bytes -= oldest.bytes;
             dropped.push(oldest);
         }
-        dropped
     }
 }
 

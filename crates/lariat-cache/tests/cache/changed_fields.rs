@@ -21,6 +21,21 @@ struct Changed {
 impl Changed {
     /// Plays versions of an object, the first by a list, and remembers the given number of bytes.
     async fn play(remembered: usize, content: bool, versions: Vec<Value>) -> Self {
+        Self::play_with(None, remembered, content, versions).await
+    }
+
+    /// Plays versions of an object at intervals, and remembers the given number of bytes.
+    async fn play_at(every: Duration, remembered: usize, versions: Vec<Value>) -> Self {
+        Self::play_with(Some(every), remembered, true, versions).await
+    }
+
+    async fn play_with(
+        every: Option<Duration>,
+        remembered: usize,
+        content: bool,
+        versions: Vec<Value>,
+    ) -> Self {
+        let length = every.unwrap_or_default() * u32::try_from(versions.len()).unwrap();
         let script = Script::new(move |ask| match (ask.watch, ask.number) {
             (false, 0) => whole(&versions[..1], 10),
             (false, _) => whole(&versions[versions.len() - 1..], 100),
@@ -31,7 +46,10 @@ impl Changed {
                     format!("{}\n", json!({"type": change, "object": object}))
                 };
                 let lines = versions[1..].iter().map(event);
-                Answer::Pieces(lines.collect(), Ending::Silence)
+                match every {
+                    Some(every) => Answer::Slow(lines.collect(), every),
+                    None => Answer::Pieces(lines.collect(), Ending::Silence),
+                }
             }
             (true, _) => quiet(),
         });
@@ -44,7 +62,7 @@ impl Changed {
             informer.need::<ConfigMap>();
         }
         factory.start();
-        time::sleep(Duration::from_secs(1)).await;
+        time::sleep(length + Duration::from_secs(1)).await;
         Self { factory, informer }
     }
 
@@ -107,9 +125,7 @@ async fn nothing_is_remembered_by_default() {
 
 #[tokio::test(start_paused = true)]
 async fn of_many_changes_the_last_are_remembered_within_the_bytes() {
-    let long = "x".repeat(1000);
-    let versions = (10..110).map(|each| version(each, &json!({"x": format!("{each}{long}")})));
-    let test = Changed::play(20_000, true, versions.collect()).await;
+    let test = Changed::play_at(Duration::from_secs(2), 20_000, many()).await;
     let (updates, bound) = test.remembered();
     assert!(
         (3..10).contains(&updates) && updates <= bound,
@@ -121,6 +137,35 @@ async fn of_many_changes_the_last_are_remembered_within_the_bytes() {
     assert!((1..3).contains(&test.remembered().0));
     test.factory.remember_changes(10);
     assert_eq!((test.remembered().0, test.between(108, 109)), (0, None));
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_changes_at_once_the_first_are_remembered_for_some_seconds() {
+    let test = Changed::play(20_000, true, many()).await;
+    let updates = test.remembered().0;
+    assert!((3..10).contains(&updates), "{updates}");
+    assert_eq!(test.between(11, 12).unwrap(), ["data.x", LABEL]);
+    assert_eq!(test.between(108, 109), None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_frequent_changes_a_part_is_remembered() {
+    let test = Changed::play_at(Duration::from_millis(100), 20_000, many()).await;
+    let versions: Vec<_> = (10..109)
+        .filter(|each| test.between(*each, each + 1).is_some())
+        .collect();
+    // At 20,000 bytes in ten seconds, an update of about 3,000 bytes is remembered every second and a half.
+    assert_eq!(versions.len(), test.remembered().0);
+    let (first, last) = (versions[0], versions[versions.len() - 1]);
+    assert!(last > 90, "{versions:?}");
+    assert!(last - first > 40, "{versions:?}");
+}
+
+/// A hundred versions with a kilobyte each.
+fn many() -> Vec<Value> {
+    let long = "x".repeat(1000);
+    let versions = (10..110).map(|each| version(each, &json!({"x": format!("{each}{long}")})));
+    versions.collect()
 }
 
 #[tokio::test(start_paused = true)]

@@ -20,7 +20,6 @@ mod selector;
 mod shape;
 mod special;
 pub(crate) mod view;
-mod warnings;
 
 pub(crate) use admission::{CLAIM_PROTECTION, VOLUME_PROTECTION, admit_create, admit_update};
 pub(crate) use aggregation::{AGGREGATION_RULE, RolePart, aggregated};
@@ -36,4 +35,3 @@ pub(crate) use replacement::{Replacement, keeps_metadata, replacement};
 pub(crate) use selector::selector_text;
 pub(crate) use shape::check as check_shape;
 pub(crate) use special::check_delete;
-pub(crate) use warnings::{deletion_warning, warnings};

@@ -21,6 +21,7 @@ pub(super) fn create(
     strategy::check_shape(resource, &object)?;
     place(creation, &mut object)?;
     let metadata = metadata_mut(&mut object);
+    let sent_generation = metadata.get("generation").cloned();
     for member in SERVER_METADATA {
         metadata.remove(member);
     }
@@ -29,9 +30,13 @@ pub(super) fn create(
     metadata.insert("uid".into(), creation.server.random.uid().into());
     let now = creation.server.clock.now();
     metadata.insert("creationTimestamp".into(), now.clone().into());
-    let generation = resource.rules.generation;
-    if !matches!(generation, Generation::None | Generation::ContentChanged) {
-        metadata.insert("generation".into(), json!(1));
+    // Where the server counts no changes, Go keeps what was sent.
+    let generation = match resource.rules.generation {
+        Generation::None | Generation::ContentChanged => sent_generation,
+        _ => Some(json!(1)),
+    };
+    if let Some(generation) = generation.filter(|count| *count != json!(0)) {
+        metadata.insert("generation".into(), generation);
     }
     if resource.rules.status && !keeps_status(resource) {
         object.remove("status");

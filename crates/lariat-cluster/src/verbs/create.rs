@@ -1,12 +1,12 @@
 //! POST to a collection.
 
 use lariat_apimachinery::object::Object;
+use lariat_apimachinery::validation;
 
 use super::answer::{Answer, Success};
 use super::creation::{Created, Creation};
 use super::ownership;
 use crate::status::ApiError;
-use crate::strategy;
 use crate::verbs::call::Call;
 
 pub(super) fn create(call: &Call) -> Result<Answer, ApiError> {
@@ -29,12 +29,18 @@ pub(super) fn store_accounted(
     sent: Object,
     dry_run: bool,
 ) -> Result<Answer, ApiError> {
-    let warnings = strategy::warnings(&call.resource, &sent, None);
-    let created = Creation::of(call).store(sent, dry_run)?;
-    warnings
-        .into_iter()
-        .for_each(|text| call.warnings.add(text));
-    Ok(match created {
+    let warnings = validation::warnings(&call.resource, &sent, None);
+    let created = Creation::of(call).store(sent, dry_run);
+    // They are given as soon as the object is valid, although its name may be taken.
+    if created
+        .as_ref()
+        .map_or_else(ApiError::is_already_exists, |_| true)
+    {
+        warnings
+            .into_iter()
+            .for_each(|text| call.warnings.add(text));
+    }
+    Ok(match created? {
         Created::Stored(stored) => Answer::Object {
             stored,
             success: Success::Created,

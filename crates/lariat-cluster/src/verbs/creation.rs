@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use lariat_apimachinery::kinds::Resource;
-use lariat_apimachinery::object::{Object, metadata_text};
+use lariat_apimachinery::object::{Object, metadata_mut, metadata_text};
 use lariat_core::ObjectKey;
 
 use super::{admit, form, ownership};
@@ -75,7 +75,7 @@ impl Creation<'_> {
             } else {
                 std::mem::take(&mut sent)
             };
-            let object = admit::create(self, candidate, dry_run)?;
+            let mut object = admit::create(self, candidate, dry_run)?;
             let name = metadata_text(&object, "name");
             let key = self.resource.key(self.namespace, name);
             // The storage refuses it, which a dry run does not get to.
@@ -95,6 +95,10 @@ impl Creation<'_> {
                 ));
             }
             if dry_run {
+                // No storage has given it another one.
+                if !version.is_empty() {
+                    metadata_mut(&mut object).insert("resourceVersion".into(), version.into());
+                }
                 return Ok(Created::DryRun(object));
             }
             match self.commit(&key, &object) {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use lariat_apimachinery::kinds::Resource;
 use lariat_apimachinery::object::Object;
+use lariat_apimachinery::validation;
 
 use super::answer::{Answer, Success, stamped};
 use super::delete_options::DeleteOptions;
@@ -37,7 +38,7 @@ pub(super) fn delete(call: &Call) -> Result<Answer, ApiError> {
 
 fn warn(call: &Call, options: &DeleteOptions) {
     if options.deletion().propagation.is_none()
-        && let Some(warning) = strategy::deletion_warning(&call.resource)
+        && let Some(warning) = validation::deletion_warning(&call.resource)
     {
         call.warnings.add(warning);
     }

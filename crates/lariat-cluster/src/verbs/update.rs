@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use lariat_apimachinery::kinds::Resource;
 use lariat_apimachinery::object::{Object, metadata_mut, metadata_text};
+use lariat_apimachinery::validation;
 use lariat_core::ObjectKey;
 
 use super::answer::Answer;
@@ -139,12 +140,16 @@ pub(super) fn store_changed(
     let replacement = strategy::replacement(&call.resource, part, old, sent)?;
     if let Replacement::Changed(object) = &replacement {
         escalation::check(&call.server, &call.resource, &call.user, object)?;
-        if part == Part::Main {
-            let warnings = strategy::warnings(&call.resource, object, Some(old));
-            warnings
-                .into_iter()
-                .for_each(|text| call.warnings.add(text));
-        }
+    }
+    if part == Part::Main {
+        let object = match &replacement {
+            Replacement::Unchanged => old,
+            Replacement::Changed(object) | Replacement::Deleted(object) => object,
+        };
+        let warnings = validation::warnings(&call.resource, object, Some(old));
+        warnings
+            .into_iter()
+            .for_each(|text| call.warnings.add(text));
     }
     if dry_run {
         let object = match &replacement {

@@ -85,6 +85,10 @@ async fn a_list_is_one_of_metadata_with_selectors_and_pages() {
     assert_eq!(names(&next.json()), ["c"]);
     let selected = format!("{CONFIG_MAPS}?labelSelector=name%3Db");
     assert_eq!(names(&get(&bench, &selected, LIST).await.json()), ["b"]);
+    // As in Go, which makes the list item by item.
+    let none = format!("{CONFIG_MAPS}?labelSelector=name%3Dz");
+    let none = get(&bench, &none, LIST).await;
+    assert!(none.text.contains(r#""items":null"#), "{}", none.text);
 }
 
 #[tokio::test(start_paused = true)]
@@ -201,6 +205,29 @@ async fn annotations_are_checked_and_owners_are_there_once() {
         warning.contains("duplicate UID(s) observed: u-1"),
         "{warning}"
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn warnings_are_given_once_an_object_is_valid() {
+    let bench = Bench::new().await;
+    let path = "/api/v1/namespaces/default/services";
+    let service = |port: i64| {
+        json!({"metadata": {"name": "a"},
+            "spec": {"ports": [{"port": port}], "externalIPs": ["1.2.3.4"]}})
+    };
+    let warned = |answer: &Answer| {
+        let warnings = answer.headers.get_all("warning").iter();
+        let mut texts = warnings.filter_map(|text| text.to_str().ok());
+        texts.any(|text| text.contains("spec.externalIPs is deprecated"))
+    };
+    let invalid = bench.post(path, &service(0)).await;
+    assert!(invalid.code == 422 && !warned(&invalid));
+    let created = bench.post(path, &service(80)).await;
+    assert!(created.code == 201 && warned(&created));
+    let exists = bench.post(path, &service(80)).await;
+    assert!(exists.code == 409 && warned(&exists));
+    let unchanged = bench.put(&format!("{path}/a"), &created.json()).await;
+    assert!(unchanged.code == 200 && warned(&unchanged));
 }
 
 #[tokio::test(start_paused = true)]

@@ -30,6 +30,19 @@ async fn a_created_object_gets_what_only_the_server_sets() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_generation_is_kept_where_the_server_counts_none() {
+    let bench = Bench::new().await;
+    let object = json!({"metadata": {"name": "a", "generation": 5}});
+    let created = bench.post(CONFIG_MAPS, &object).await.json();
+    assert_eq!(created["metadata"]["generation"], 5);
+    let mut changed = created.clone();
+    changed["metadata"]["generation"] = 7.into();
+    changed["data"] = json!({"k": "v"});
+    let updated = bench.put(ONE, &changed).await.json();
+    assert_eq!(updated["metadata"]["generation"], 5);
+}
+
+#[tokio::test(start_paused = true)]
 async fn generated_names_differ() {
     let bench = Bench::new().await;
     let sent = json!({"metadata": {"generateName": "job-"}});
@@ -367,6 +380,10 @@ async fn a_dry_run_answers_and_stores_nothing() {
     let answer = bench.post(&path, &object).await;
     assert_eq!(answer.code, StatusCode::CREATED);
     assert!(answer.json()["metadata"]["resourceVersion"].is_null());
+    let mut versioned = object.clone();
+    versioned["metadata"]["resourceVersion"] = "7".into();
+    let answer = bench.post(&path, &versioned).await.json();
+    assert_eq!(answer["metadata"]["resourceVersion"], "7");
     bench.get(ONE).await.fails(404, "NotFound");
     bench
         .post(&format!("{CONFIG_MAPS}?dryRun=Bad"), &object)

@@ -188,7 +188,8 @@ impl Console {
 
     /// Sets how many bytes of changed objects each factory remembers (default 4 MiB; zero remembers none).
     ///
-    /// Of a change that is remembered, the page of a key shows which fields differ. Their values are not shown.
+    /// Of a change that is remembered, the page of a key shows which fields differ. Their values are not shown. When more
+    /// than that changes within ten seconds, a part of the changes is remembered.
     pub fn remember_changes(mut self, bytes: usize) -> Self {
         self.settings.changes = bytes;
         self

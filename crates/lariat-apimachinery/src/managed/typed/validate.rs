@@ -16,6 +16,29 @@ pub(in crate::managed) fn validate(typed: TypeRef<'_>, value: &Value) -> Vec<Str
     errors
 }
 
+/// Returns whether a value has its type, where items of lists may be there twice.
+///
+/// Where the old or the new object does not, a write leaves the owners as they are, as in Go.
+pub(in crate::managed) fn fits(typed: TypeRef<'_>, value: &Value) -> bool {
+    match (typed.resolve(value), value) {
+        (_, Value::Null) | (Resolved::Scalar(None) | Resolved::AnyList, _) => true,
+        (Resolved::Scalar(Some(scalar)), value) => misfit(scalar, value).is_none(),
+        (Resolved::List(list), Value::Array(values)) => values.iter().all(|value| {
+            let has_place = list.kind == ListKind::Atomic
+                || element_of(&list.kind, typed.item(), value).is_ok();
+            has_place && fits(typed.item(), value)
+        }),
+        (Resolved::Map | Resolved::Struct | Resolved::AnyMap, Value::Object(members)) => {
+            let fits = |(name, value): (&String, &Value)| {
+                let below = typed.member(name);
+                below.is_some_and(|below| fits(below, value))
+            };
+            members.iter().all(fits)
+        }
+        (Resolved::List(_) | Resolved::Map | Resolved::Struct | Resolved::AnyMap, _) => false,
+    }
+}
+
 fn walk(typed: TypeRef<'_>, value: &Value, path: &str, errors: &mut Vec<String>) {
     if value.is_null() {
         return;

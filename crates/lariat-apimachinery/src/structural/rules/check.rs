@@ -9,7 +9,7 @@ use kube_cel::cel::common::ast::{CallExpr, Expr, LiteralValue};
 use kube_cel::cel::{IdedExpr, Program};
 use serde_json::Value;
 
-use super::rule::Rule;
+use super::rule::{Rule, compile};
 use super::values::escape;
 use crate::structural::node::Node;
 use crate::structural::prune::META;
@@ -106,19 +106,85 @@ fn check_message(program: &Result<Program, String>, node: &Node, root: bool) -> 
     }
 }
 
+/// Compiles an expression in which only some names are declared.
+///
+/// Returns the type of its value in CEL's words, as far as that is known.
+///
+/// # Errors
+///
+/// The compiler's sentence about it, which names the place.
+pub(crate) fn check_expression(text: &str, names: &[&'static str]) -> Result<&'static str, String> {
+    let program = compile(text)?;
+    let names = names.iter().map(|name| (*name, Kind::Unknown)).collect();
+    Ok(
+        match walk_in(&program, &names).map_err(|fault| fault.shown(text))? {
+            Kind::Named("boolean") => "bool",
+            Kind::Named("integer") => "int",
+            Kind::Named("number") => "double",
+            Kind::Named("string") => "string",
+            _ => "",
+        },
+    )
+}
+
 /// Walks an expression; returns the types of its value as far as they are known.
 fn walk(program: &Program, node: &Node, root: bool) -> Result<Option<Vec<String>>, String> {
-    let walker = Walker { node, root };
-    // The tree comes from a parser that is generated; what it holds is not ours to vouch for.
-    let walked = catch_unwind(std::panic::AssertUnwindSafe(|| {
-        walker.visit(program.expression(), &Vec::new())
-    }));
-    let found = walked.unwrap_or(Ok(Kind::Unknown))?;
+    // What was before may be an optional, whose members are other ones.
+    let names = vec![("self", Kind::Of(node, root)), ("oldSelf", Kind::Unknown)];
+    let found = walk_in(program, &names).map_err(|fault| fault.shown(""))?;
     Ok(match found {
         Kind::Of(node, _) => Some(node.types.clone()),
         Kind::Named(name) => Some(vec![name.to_owned()]),
         Kind::Unknown => None,
     })
+}
+
+fn walk_in<'a>(program: &'a Program, names: &Scope<'a>) -> Result<Kind<'a>, Fault> {
+    // The tree comes from a parser that is generated; what it holds is not ours to vouch for.
+    let walked = catch_unwind(std::panic::AssertUnwindSafe(|| {
+        visit(program.expression(), names)
+    }));
+    walked.unwrap_or(Ok(Kind::Unknown))
+}
+
+/// What is wrong with an expression.
+#[derive(Debug)]
+enum Fault {
+    Undeclared(String),
+    NoField(String),
+}
+
+impl Fault {
+    /// Returns the compiler's sentence, with the place in a text.
+    fn shown(&self, text: &str) -> String {
+        let name = match self {
+            Self::Undeclared(name) => name,
+            Self::NoField(name) => return format!("ERROR: <input>:1:1: undefined field '{name}'"),
+        };
+        let (line, column, snippet) = place(name, text);
+        let what = format!("undeclared reference to '{name}' (in container '')");
+        let dots = ".".repeat(column);
+        let snippet = snippet.map_or_else(String::new, |text| format!("\n | {text}\n | {dots}^"));
+        format!(
+            "ERROR: <input>:{}:{}: {what}{snippet}",
+            line + 1,
+            column + 1
+        )
+    }
+}
+
+/// Returns where a name is in a text: line, column, and the line itself.
+fn place<'t>(name: &str, text: &'t str) -> (usize, usize, Option<&'t str>) {
+    let is_part = |c: char| c == '_' || c.is_alphanumeric();
+    for (number, line) in text.lines().enumerate() {
+        for (at, _) in line.match_indices(name) {
+            let (before, behind) = (&line[..at], &line[at + name.len()..]);
+            if !before.ends_with(is_part) && !behind.starts_with(is_part) {
+                return (number, before.chars().count(), Some(line));
+            }
+        }
+    }
+    (0, 0, None)
 }
 
 /// What is known of the value of an expression.
@@ -133,88 +199,76 @@ enum Kind<'a> {
 /// The variables of comprehensions around an expression.
 type Scope<'a> = Vec<(&'a str, Kind<'a>)>;
 
-struct Walker<'a> {
-    node: &'a Node,
-    root: bool,
+fn visit<'a>(expression: &'a IdedExpr, scope: &Scope<'a>) -> Result<Kind<'a>, Fault> {
+    match &expression.expr {
+        Expr::Ident(name) => identify(name, scope),
+        Expr::Select(select) => {
+            let operand = visit(&select.operand, scope)?;
+            let found = member(operand, &select.field)?;
+            Ok(if select.test {
+                Kind::Named("boolean")
+            } else {
+                found
+            })
+        }
+        Expr::Call(call) => visit_call(call, scope),
+        Expr::Comprehension(comprehension) => {
+            let range = visit(&comprehension.iter_range, scope)?;
+            let mut inner = scope.clone();
+            inner.push((&comprehension.iter_var, element(range)));
+            if let Some(second) = &comprehension.iter_var2 {
+                inner.push((second, Kind::Unknown));
+            }
+            inner.push((&comprehension.accu_var, Kind::Unknown));
+            visit(&comprehension.accu_init, scope)?;
+            visit(&comprehension.loop_cond, &inner)?;
+            visit(&comprehension.loop_step, &inner)?;
+            visit(&comprehension.result, &inner)
+        }
+        Expr::List(list) => {
+            for element in &list.elements {
+                visit(element, scope)?;
+            }
+            Ok(Kind::Named("array"))
+        }
+        Expr::Literal(literal) => Ok(match literal {
+            LiteralValue::Boolean(_) => Kind::Named("boolean"),
+            LiteralValue::String(_) => Kind::Named("string"),
+            LiteralValue::Int(_) | LiteralValue::UInt(_) => Kind::Named("integer"),
+            LiteralValue::Double(_) => Kind::Named("number"),
+            _ => Kind::Unknown,
+        }),
+        _ => Ok(Kind::Unknown),
+    }
 }
 
-impl<'a> Walker<'a> {
-    fn visit(&self, expression: &'a IdedExpr, scope: &Scope<'a>) -> Result<Kind<'a>, String> {
-        match &expression.expr {
-            Expr::Ident(name) => self.identify(name, scope),
-            Expr::Select(select) => {
-                let operand = self.visit(&select.operand, scope)?;
-                let found = member(operand, &select.field)?;
-                Ok(if select.test {
-                    Kind::Named("boolean")
-                } else {
-                    found
-                })
-            }
-            Expr::Call(call) => self.visit_call(call, scope),
-            Expr::Comprehension(comprehension) => {
-                let range = self.visit(&comprehension.iter_range, scope)?;
-                let mut inner = scope.clone();
-                inner.push((&comprehension.iter_var, element(range)));
-                if let Some(second) = &comprehension.iter_var2 {
-                    inner.push((second, Kind::Unknown));
-                }
-                inner.push((&comprehension.accu_var, Kind::Unknown));
-                self.visit(&comprehension.accu_init, scope)?;
-                self.visit(&comprehension.loop_cond, &inner)?;
-                self.visit(&comprehension.loop_step, &inner)?;
-                self.visit(&comprehension.result, &inner)
-            }
-            Expr::List(list) => {
-                for element in &list.elements {
-                    self.visit(element, scope)?;
-                }
-                Ok(Kind::Named("array"))
-            }
-            Expr::Literal(literal) => Ok(match literal {
-                LiteralValue::Boolean(_) => Kind::Named("boolean"),
-                LiteralValue::String(_) => Kind::Named("string"),
-                LiteralValue::Int(_) | LiteralValue::UInt(_) => Kind::Named("integer"),
-                LiteralValue::Double(_) => Kind::Named("number"),
-                _ => Kind::Unknown,
-            }),
-            _ => Ok(Kind::Unknown),
-        }
+fn identify<'a>(name: &'a str, scope: &Scope<'a>) -> Result<Kind<'a>, Fault> {
+    if let Some((_, kind)) = scope.iter().rev().find(|(each, _)| *each == name) {
+        return Ok(*kind);
     }
+    if name.starts_with('@') || KNOWN.contains(&name) {
+        return Ok(Kind::Unknown);
+    }
+    Err(Fault::Undeclared(name.to_owned()))
+}
 
-    fn identify(&self, name: &'a str, scope: &Scope<'a>) -> Result<Kind<'a>, String> {
-        if let Some((_, kind)) = scope.iter().rev().find(|(each, _)| *each == name) {
-            return Ok(*kind);
-        }
-        match name {
-            "self" => Ok(Kind::Of(self.node, self.root)),
-            // It may be an optional, whose members are other ones.
-            "oldSelf" => Ok(Kind::Unknown),
-            name if name.starts_with('@') || KNOWN.contains(&name) => Ok(Kind::Unknown),
-            name => Err(format!(
-                "ERROR: <input>:1:1: undeclared reference to '{name}' (in container '')"
-            )),
-        }
+fn visit_call<'a>(call: &'a CallExpr, scope: &Scope<'a>) -> Result<Kind<'a>, Fault> {
+    if let Some(target) = &call.target {
+        visit(target, scope)?;
     }
-
-    fn visit_call(&self, call: &'a CallExpr, scope: &Scope<'a>) -> Result<Kind<'a>, String> {
-        if let Some(target) = &call.target {
-            self.visit(target, scope)?;
-        }
-        for argument in &call.args {
-            self.visit(argument, scope)?;
-        }
-        Ok(match call.func_name.as_str() {
-            "_&&_" | "_||_" | "!_" | "_==_" | "_!=_" | "_<_" | "_<=_" | "_>_" | "_>=_" | "@in"
-            | "startsWith" | "endsWith" | "contains" | "matches" => Kind::Named("boolean"),
-            "size" => Kind::Named("integer"),
-            _ => Kind::Unknown,
-        })
+    for argument in &call.args {
+        visit(argument, scope)?;
     }
+    Ok(match call.func_name.as_str() {
+        "_&&_" | "_||_" | "!_" | "_==_" | "_!=_" | "_<_" | "_<=_" | "_>_" | "_>=_" | "@in"
+        | "startsWith" | "endsWith" | "contains" | "matches" => Kind::Named("boolean"),
+        "size" => Kind::Named("integer"),
+        _ => Kind::Unknown,
+    })
 }
 
 /// Returns the member of a value; an error if its schema has none of this name.
-fn member<'a>(operand: Kind<'a>, name: &str) -> Result<Kind<'a>, String> {
+fn member<'a>(operand: Kind<'a>, name: &str) -> Result<Kind<'a>, Fault> {
     let Kind::Of(node, root) = operand else {
         return Ok(Kind::Unknown);
     };
@@ -243,7 +297,7 @@ fn member<'a>(operand: Kind<'a>, name: &str) -> Result<Kind<'a>, String> {
     if is_meta || is_open || !node.is_type("object") {
         return Ok(Kind::Unknown);
     }
-    Err(format!("ERROR: <input>:1:1: undefined field '{name}'"))
+    Err(Fault::NoField(name.to_owned()))
 }
 
 fn element(range: Kind<'_>) -> Kind<'_> {

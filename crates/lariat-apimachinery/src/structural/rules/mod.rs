@@ -7,6 +7,7 @@ mod evaluate;
 mod rule;
 mod values;
 
+pub(crate) use check::check_expression;
 pub use check::{RuleFault, check_rules};
 pub(super) use evaluate::evaluate;
 pub(super) use rule::Rule;

@@ -1,17 +1,23 @@
 //! On which conditions a request is looked at.
 
+use crate::structural::check_expression;
 use crate::validation::causes::Causes;
 use crate::validation::field::Field;
 use crate::validation::formats;
 
 const MOST: usize = 64;
 
-pub(super) fn check(list: &Field<'_>, causes: &mut Causes) {
+pub(super) fn check(list: &Field<'_>, parameters: bool, causes: &mut Causes) {
+    let rule = Expression {
+        parameters,
+        variables: false,
+        wanted: Some("bool"),
+    };
     causes.check_count(list, MOST);
     let mut seen = Vec::new();
     for condition in list.items() {
         let (name, expression) = (condition.get("name"), condition.get("expression"));
-        check_expression(&expression, "", causes);
+        rule.check(&expression, "", causes);
         causes.check_name(&name, formats::qualified_name);
         if !name.is_void() && seen.contains(&name.text()) {
             causes.duplicate(&name);
@@ -20,11 +26,39 @@ pub(super) fn check(list: &Field<'_>, causes: &mut Causes) {
     }
 }
 
-/// Checks that an expression is there, and can be read.
-pub(super) fn check_expression(at: &Field<'_>, detail: &str, causes: &mut Causes) {
-    if at.text().trim().is_empty() {
-        causes.required(at, detail);
-    } else if let Err(error) = kube_cel::cel::Program::compile(at.text()) {
-        causes.invalid(at, &format!("compilation failed: {error}"));
+/// What an expression of admission may name, and what it is to be.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Expression<'a> {
+    /// Whether a policy has parameters.
+    pub(super) parameters: bool,
+    /// Whether a policy has variables.
+    pub(super) variables: bool,
+    /// The type it must have, if that matters.
+    pub(super) wanted: Option<&'a str>,
+}
+
+impl Expression<'_> {
+    /// Checks that an expression is there, and can be compiled.
+    pub(super) fn check(&self, at: &Field<'_>, detail: &str, causes: &mut Causes) {
+        if at.text().trim().is_empty() {
+            causes.required(at, detail);
+            return;
+        }
+        let mut names = vec![
+            "object",
+            "oldObject",
+            "request",
+            "namespaceObject",
+            "authorizer",
+        ];
+        names.extend(self.parameters.then_some("params"));
+        names.extend(self.variables.then_some("variables"));
+        match (check_expression(at.text(), &names), self.wanted) {
+            (Err(wrong), _) => causes.invalid(at, &format!("compilation failed: {wrong}")),
+            (Ok(found), Some(wanted)) if !found.is_empty() && found != wanted => {
+                causes.invalid(at, &format!("must evaluate to {wanted} but got {found}"));
+            }
+            (Ok(_), _) => {}
+        }
     }
 }

@@ -3,8 +3,11 @@
 mod address;
 mod bindings;
 mod conditions;
+mod matching;
+mod policies;
 mod rules;
 mod webhooks;
 
 pub(super) use bindings::{mutating_policy_binding, validating_policy_binding};
+pub(super) use policies::{mutating_policy, validating_policy};
 pub(super) use webhooks::{mutating_webhooks, validating_webhooks};

@@ -111,7 +111,7 @@ fn check_hook(hook: &Field<'_>, members: Rules, options: Options, causes: &mut C
     }
     address::check(&hook.get("clientConfig"), causes);
     if !options.same_conditions {
-        conditions::check(&hook.get("matchConditions"), causes);
+        conditions::check(&hook.get("matchConditions"), false, causes);
     }
     check_reviews(&hook.get("admissionReviewVersions"), options, causes);
 }

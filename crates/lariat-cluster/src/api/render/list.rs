@@ -19,7 +19,14 @@ const END: &[u8] = b"]}\n";
 /// Writes a list piece by piece.
 pub(super) fn pieces(renderer: Renderer, page: ListPage) -> impl Iterator<Item = Bytes> + use<> {
     let items = Items::new(renderer);
-    let mut opening = Some(items.opening(&page));
+    let mut opening = items.opening(&page);
+    let mut end = END;
+    if page.objects.is_empty() && items.only_metadata && items.renderer.table.is_none() {
+        // Go makes this list item by item, so without items there is none.
+        opening.pop();
+        end = b"null}\n";
+    }
+    let mut opening = Some(opening);
     let mut objects = page.objects.into_iter().peekable();
     std::iter::from_fn(move || {
         let is_first = opening.is_some();
@@ -33,7 +40,7 @@ pub(super) fn pieces(renderer: Renderer, page: ListPage) -> impl Iterator<Item =
             items.write(&mut piece, &stored);
         }
         if objects.peek().is_none() {
-            piece.extend_from_slice(END);
+            piece.extend_from_slice(end);
         }
         Some(Bytes::from(piece))
     })

@@ -1,0 +1,273 @@
+//! Admission policies: which requests they are about, and their expressions.
+
+use super::conditions::{self, Expression};
+use super::matching;
+use crate::object::metadata_text;
+use crate::validation::causes::Causes;
+use crate::validation::conditions::check_conditions;
+use crate::validation::context::{Context, Part};
+use crate::validation::field::Field;
+use crate::validation::formats;
+
+const MOST_ANNOTATIONS: usize = 20;
+const MOST_ANNOTATION_BYTES: usize = 5 * 1024;
+
+/// What CEL does not allow as the name of a variable.
+const RESERVED: &[&str] = &[
+    "as",
+    "break",
+    "const",
+    "continue",
+    "else",
+    "false",
+    "for",
+    "function",
+    "if",
+    "import",
+    "in",
+    "let",
+    "loop",
+    "namespace",
+    "null",
+    "package",
+    "return",
+    "true",
+    "var",
+    "void",
+    "while",
+];
+
+pub(in crate::validation) fn validating_policy(context: &Context<'_>, causes: &mut Causes) {
+    if context.updates(Part::Status) {
+        check_status(&context.get("status"), causes);
+        return;
+    }
+    let spec = context.get("spec");
+    let rule = Expression {
+        parameters: spec.has("paramKind"),
+        variables: !spec.get("variables").is_void(),
+        wanted: None,
+    };
+    check_requests(context, causes);
+    check_variables(&spec, rule, causes);
+    let (validations, annotations) = (spec.get("validations"), spec.get("auditAnnotations"));
+    if validations.is_void() && annotations.is_void() {
+        let detail = "validations or auditAnnotations must contain at least one item";
+        causes.required(&validations, detail);
+        causes.required(&annotations, detail);
+    }
+    for validation in validations.items() {
+        check_validation(&validation, rule, causes);
+    }
+    if annotations.list().len() > MOST_ANNOTATIONS {
+        let detail = format!("must not have more than {MOST_ANNOTATIONS} auditAnnotations");
+        causes.invalid(&annotations, &detail);
+    }
+    let mut seen = Vec::new();
+    for annotation in annotations.items() {
+        let policy = metadata_text(context.object, "name");
+        check_annotation(&annotation, policy, rule, causes);
+        let key = annotation.get("key");
+        if seen.contains(&key.text()) {
+            causes.duplicate_as(&key, key.text());
+        }
+        seen.push(key.text());
+    }
+}
+
+pub(in crate::validation) fn mutating_policy(context: &Context<'_>, causes: &mut Causes) {
+    let spec = context.get("spec");
+    check_requests(context, causes);
+    matching::check_mutable(&spec.get("matchConstraints"), causes);
+    let rule = Expression {
+        parameters: spec.has("paramKind"),
+        variables: true,
+        wanted: None,
+    };
+    check_variables(&spec, rule, causes);
+    let mutations = spec.get("mutations");
+    causes.check_given(&mutations, "mutations must contain at least one item");
+    for mutation in mutations.items() {
+        check_mutation(&mutation, rule, causes);
+    }
+    let reinvocation = spec.get("reinvocationPolicy");
+    causes.check_one_of(&reinvocation, &["IfNeeded", "Never"]);
+}
+
+/// Checks which requests a policy is about, and what happens if it fails.
+fn check_requests(context: &Context<'_>, causes: &mut Causes) {
+    let (spec, old) = (context.get("spec"), context.old("spec"));
+    let failure = spec.get("failurePolicy");
+    if failure.is_set() {
+        causes.check_supported(&failure, &["Fail", "Ignore"]);
+    } else {
+        causes.required(&failure, "");
+    }
+    let parameters = spec.get("paramKind");
+    if parameters.is_set() {
+        check_parameters(&parameters, causes);
+    }
+    let constraints = spec.get("matchConstraints");
+    if constraints.is_set() {
+        matching::check(&constraints, causes);
+        causes.check_given(&constraints.get("resourceRules"), "");
+    } else {
+        causes.required(&constraints, "");
+    }
+    let keeps = |old: &Field<'_>| {
+        let keeps = |name| spec.member(name) == old.member(name);
+        keeps("paramKind") && keeps("matchConditions")
+    };
+    if !old.as_ref().is_some_and(keeps) {
+        let conditions = spec.get("matchConditions");
+        conditions::check(&conditions, parameters.is_set(), causes);
+    }
+}
+
+/// Checks of which kind the parameters of a policy are.
+fn check_parameters(parameters: &Field<'_>, causes: &mut Causes) {
+    let version = parameters.get("apiVersion");
+    let text = version.text();
+    match text.split_once('/') {
+        _ if text.is_empty() => causes.required(&version, ""),
+        Some((_, rest)) if rest.contains('/') => {
+            let detail = format!("unexpected GroupVersion string: {text}");
+            causes.invalid(&version, &detail);
+        }
+        parts => {
+            let (group, name) = parts.unwrap_or(("", text));
+            let check = |part: &str, wrong: Vec<String>, causes: &mut Causes| {
+                if !wrong.is_empty() {
+                    causes.invalid_as(&version, part, &wrong.join(","));
+                }
+            };
+            if !group.is_empty() {
+                check(group, formats::dns_subdomain(group), causes);
+            }
+            if name.is_empty() {
+                causes.invalid(&version, "version must be specified");
+            } else {
+                check(name, formats::dns_1035_label(name), causes);
+            }
+        }
+    }
+    let kind = parameters.get("kind");
+    let wrong = formats::dns_1035_label(&kind.text().to_lowercase());
+    if causes.check_given(&kind, "") && !wrong.is_empty() {
+        let wrong = wrong.join(",");
+        let detail = format!("may have mixed case, but should otherwise match: {wrong}");
+        causes.invalid(&kind, &detail);
+    }
+}
+
+fn check_variables(spec: &Field<'_>, rule: Expression<'_>, causes: &mut Causes) {
+    for variable in spec.get("variables").items() {
+        let name = variable.get("name");
+        if name.text().trim().is_empty() {
+            causes.required(&name, "name is not specified");
+        } else if !is_identifier(name.text()) {
+            causes.invalid(&name, "must be a valid CEL identifier");
+        }
+        let expression = variable.get("expression");
+        rule.check(&expression, "expression is not specified", causes);
+    }
+}
+
+fn is_identifier(name: &str) -> bool {
+    let is_part = |byte: u8| byte == b'_' || byte.is_ascii_alphanumeric();
+    name.bytes().all(is_part)
+        && !name.starts_with(|first: char| first.is_ascii_digit())
+        && !RESERVED.contains(&name)
+}
+
+fn check_validation(validation: &Field<'_>, rule: Expression<'_>, causes: &mut Causes) {
+    let wanted = |wanted| Expression {
+        wanted: Some(wanted),
+        ..rule
+    };
+    let expression = validation.get("expression");
+    let missing = "expression is not specified";
+    wanted("bool").check(&expression, missing, causes);
+    let empty = "must be non-empty if specified";
+    let (message, made) = (
+        validation.get("message"),
+        validation.get("messageExpression"),
+    );
+    if !made.text().is_empty() {
+        if made.text().trim().is_empty() {
+            causes.invalid(&made, empty);
+        } else {
+            wanted("string").check(&made, "", causes);
+        }
+    }
+    if !message.text().is_empty() && message.text().trim().is_empty() {
+        causes.invalid(&message, empty);
+    } else if message.text().trim().contains(['\n', '\r']) {
+        causes.invalid(&message, "must not contain line breaks");
+    }
+    let reason = validation.get("reason");
+    if reason.is_set() {
+        let supported = ["Forbidden", "Invalid", "RequestEntityTooLarge"];
+        causes.check_supported(&reason, &supported);
+    }
+}
+
+fn check_annotation(
+    annotation: &Field<'_>,
+    policy: &str,
+    rule: Expression<'_>,
+    causes: &mut Causes,
+) {
+    let key = annotation.get("key");
+    if policy.is_empty() {
+        causes.invalid_as(&key, key.text(), "requires metadata.name be non-empty");
+    } else {
+        let whole = format!("{policy}/{}", key.text());
+        causes.check_format_of(&key, &whole, formats::qualified_name);
+    }
+    let value = annotation.get("valueExpression");
+    if value.text().trim().len() > MOST_ANNOTATION_BYTES {
+        let detail = format!("must not exceed {MOST_ANNOTATION_BYTES} bytes in length");
+        causes.required(&value, &detail);
+    } else {
+        rule.check(&value, "valueExpression is not specified", causes);
+    }
+}
+
+fn check_mutation(mutation: &Field<'_>, rule: Expression<'_>, causes: &mut Causes) {
+    const WAYS: [(&str, &str); 2] = [
+        ("JSONPatch", "jsonPatch"),
+        ("ApplyConfiguration", "applyConfiguration"),
+    ];
+    let way = mutation.get("patchType");
+    if !causes.check_given(&way, "") {
+        return;
+    }
+    let Some(at) = WAYS.iter().position(|(name, _)| *name == way.text()) else {
+        causes.unsupported(&way, &["ApplyConfiguration", "JSONPatch"]);
+        return;
+    };
+    let ((name, used), (_, other)) = (WAYS[at], WAYS[1 - at]);
+    let (used, unused) = (mutation.get(used), mutation.get(other));
+    if used.is_set() {
+        rule.check(&used.get("expression"), "", causes);
+    } else {
+        let detail = format!("must be specified when patchType is {name}");
+        causes.required(&used, &detail);
+    }
+    if unused.is_set() {
+        let detail = format!("must not be specified when patchType is {name}");
+        causes.invalid_as(&unused, format!("{{{other}}}"), &detail);
+    }
+}
+
+fn check_status(status: &Field<'_>, causes: &mut Causes) {
+    for warning in status.get("typeChecking").get("expressionWarnings").items() {
+        causes.check_given(&warning.get("warning"), "");
+        let reference = warning.get("fieldRef");
+        if reference.text().trim().is_empty() {
+            causes.required(&reference, "");
+        }
+    }
+    check_conditions(&status.get("conditions"), causes);
+}

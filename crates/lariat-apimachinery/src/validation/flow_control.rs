@@ -1,0 +1,463 @@
+//! Flow control: which requests are of a flow, and how many of a priority are answered at a time.
+
+use super::causes::Causes;
+use super::context::{Context, Part};
+use super::field::Field;
+use super::formats;
+use super::structs::{self, Members, Shape};
+use crate::object::metadata_text;
+
+const LOWEST_PRECEDENCE: i64 = 10_000;
+const MOST_QUEUES: i64 = 10_000_000;
+/// How many bits of a hash choose the queues of a flow.
+const HASH_BITS: i64 = 60;
+
+const VERBS: &[&str] = &[
+    "create",
+    "delete",
+    "deletecollection",
+    "get",
+    "list",
+    "patch",
+    "proxy",
+    "update",
+    "watch",
+];
+
+/// The objects that the API server itself relies on: their specs do not change.
+const MANDATORY: &[&str] = &["exempt", "catch-all"];
+
+pub(super) fn flow_schema(context: &Context<'_>, causes: &mut Causes) {
+    if !context.updates(Part::Status) {
+        let (spec, name) = (context.get("spec"), metadata_text(context.object, "name"));
+        check_flow(&spec, name, causes);
+        if changes_mandatory(context, name, &[]) {
+            let detail = format!("spec of '{name}' must equal the fixed value");
+            causes.invalid_struct(&spec, &structs::shown(spec.value(), FLOW), &detail);
+        }
+    }
+    check_status(&context.get("status"), causes);
+}
+
+pub(super) fn priority_level(context: &Context<'_>, causes: &mut Causes) {
+    if !context.updates(Part::Status) {
+        let (spec, name) = (context.get("spec"), metadata_text(context.object, "name"));
+        check_level(&spec, name, causes);
+        let free: &[&str] = if name == "exempt" { &["exempt"] } else { &[] };
+        if changes_mandatory(context, name, free) {
+            let except = match free {
+                [] => "",
+                _ => " except the 'spec.exempt' field",
+            };
+            let detail = format!("spec of '{name}'{except} must equal the fixed value");
+            causes.invalid_struct(&spec, &structs::shown(spec.value(), LEVEL), &detail);
+        }
+    }
+    check_status(&context.get("status"), causes);
+}
+
+/// Returns whether a spec differs from the one that it must have, which the replaced state has.
+fn changes_mandatory(context: &Context<'_>, name: &str, free: &[&str]) -> bool {
+    let Some(old) = context.old("spec").filter(|_| MANDATORY.contains(&name)) else {
+        return false;
+    };
+    let spec = context.get("spec");
+    let names = [&spec, &old].into_iter().flat_map(|each| each.entries());
+    let mut names = names.map(|(name, _)| name);
+    names.any(|name| !free.contains(&name) && spec.member(name) != old.member(name))
+}
+
+fn check_flow(spec: &Field<'_>, name: &str, causes: &mut Causes) {
+    let precedence = spec.get("matchingPrecedence");
+    let number = precedence.int().unwrap_or(0);
+    if number <= 0 {
+        causes.invalid_as(&precedence, number, "must be a positive value");
+    }
+    if number > LOWEST_PRECEDENCE {
+        let detail = format!("must not be greater than {LOWEST_PRECEDENCE}");
+        causes.invalid(&precedence, &detail);
+    }
+    if number == 1 && name != "exempt" {
+        let detail = "only the schema named 'exempt' may have matchingPrecedence 1";
+        causes.invalid(&precedence, detail);
+    }
+    let method = spec.get("distinguisherMethod");
+    let methods = ["ByNamespace", "ByUser"];
+    if method.is_set() && !methods.contains(&method.text_of("type")) {
+        let shown = structs::shown(method.value(), METHOD);
+        causes.unsupported_text(&method.get("type"), &shown, &methods);
+    }
+    let level = spec.get("priorityLevelConfiguration").get("name");
+    if causes.check_given(&level, "must reference a priority level") {
+        causes.check_format(&level, formats::dns_subdomain);
+    }
+    for rule in spec.get("rules").items() {
+        check_rule(&rule, causes);
+    }
+}
+
+fn check_rule(rule: &Field<'_>, causes: &mut Causes) {
+    let subjects = rule.get("subjects");
+    causes.check_given(&subjects, "subjects must contain at least one value");
+    for subject in subjects.items() {
+        check_subject(&subject, causes);
+    }
+    let (resources, urls) = (rule.get("resourceRules"), rule.get("nonResourceRules"));
+    if resources.is_void() && urls.is_void() {
+        let detail = "at least one of resourceRules and nonResourceRules has to be non-empty";
+        causes.required(rule, detail);
+    }
+    for rule in resources.items() {
+        check_resources(&rule, causes);
+    }
+    for rule in urls.items() {
+        check_urls(&rule, causes);
+    }
+}
+
+fn check_subject(subject: &Field<'_>, causes: &mut Causes) {
+    const KINDS: [(&str, &str); 3] = [
+        ("Group", "group"),
+        ("ServiceAccount", "serviceAccount"),
+        ("User", "user"),
+    ];
+    let kind = subject.get("kind");
+    if !KINDS.iter().any(|(name, _)| *name == kind.text()) {
+        causes.unsupported(&kind, &KINDS.map(|(name, _)| name));
+        return;
+    }
+    for (name, member) in KINDS {
+        let at = subject.get(member);
+        match (name == kind.text(), at.is_set()) {
+            (true, true) => check_identity(&at, member, causes),
+            (true, false) => {
+                let detail = format!("{member} is required when subject kind is '{name}'");
+                causes.required(&at, &detail);
+            }
+            (false, true) => {
+                let detail = format!("{member} is forbidden when subject kind is not '{name}'");
+                causes.forbidden(&at, &detail);
+            }
+            (false, false) => {}
+        }
+    }
+}
+
+fn check_identity(identity: &Field<'_>, member: &str, causes: &mut Causes) {
+    let name = identity.get("name");
+    let is_account = member == "serviceAccount";
+    if causes.check_given(&name, "") && is_account && name.text() != "*" {
+        causes.check_format(&name, formats::dns_subdomain);
+    }
+    if is_account {
+        let namespace = identity.get("namespace");
+        if causes.check_given(&namespace, "must specify namespace for service account") {
+            causes.check_format(&namespace, formats::dns_label);
+        }
+    }
+}
+
+fn check_resources(rule: &Field<'_>, causes: &mut Causes) {
+    check_verbs(rule, causes);
+    for (list, one, others) in [
+        ("apiGroups", "api group", "api groups"),
+        ("resources", "resource", "resources"),
+    ] {
+        let list = rule.get(list);
+        let detail = format!("resource rules must supply at least one {one}");
+        causes.check_given(&list, &detail);
+        check_alone(&list, others, causes);
+    }
+    let namespaces = rule.get("namespaces");
+    if namespaces.is_void() {
+        if !rule.is_true("clusterScope") {
+            let detail =
+                "resource rules that are not cluster scoped must supply at least one namespace";
+            causes.required(&namespaces, detail);
+        }
+    } else if !check_alone(&namespaces, "namespaces", causes) {
+        for namespace in namespaces.items() {
+            for wrong in formats::dns_label(namespace.text()) {
+                let detail =
+                    format!("each member of this list must be '*' or a DNS-1123 label; {wrong}");
+                causes.invalid(&namespace, &detail);
+            }
+        }
+    }
+}
+
+fn check_urls(rule: &Field<'_>, causes: &mut Causes) {
+    check_verbs(rule, causes);
+    let urls = rule.get("nonResourceURLs");
+    causes.check_given(&urls, "nonResourceURLs must contain at least one value");
+    if !check_alone(&urls, "non-resource URLs", causes) {
+        for url in urls.items() {
+            if let Some(wrong) = wrong_url(url.text()) {
+                causes.invalid(&url, wrong);
+            }
+        }
+    }
+}
+
+fn wrong_url(url: &str) -> Option<&'static str> {
+    Some(match url {
+        "" => "must not be empty",
+        "/" => return None,
+        _ if !url.starts_with('/') => "must start with slash",
+        _ if url.contains(' ') => "must not contain white-space",
+        _ if url.contains("//") => "must not contain double slash",
+        _ => {
+            let stars = url.matches('*').count();
+            if stars == 0 || (stars == 1 && url.ends_with("/*")) {
+                return None;
+            }
+            "wildcard can only do suffix matching"
+        }
+    })
+}
+
+fn check_verbs(rule: &Field<'_>, causes: &mut Causes) {
+    let verbs = rule.get("verbs");
+    if causes.check_given(&verbs, "verbs must contain at least one value")
+        && !check_alone(&verbs, "verbs", causes)
+        && verbs.items().any(|verb| !VERBS.contains(&verb.text()))
+    {
+        causes.unsupported_as(&verbs, verbs.value().clone(), VERBS);
+    }
+}
+
+/// Checks that nothing stands beside a wildcard, and returns whether there is one.
+fn check_alone(list: &Field<'_>, what: &str, causes: &mut Causes) -> bool {
+    let any = list.items().any(|each| each.text() == "*");
+    if any && list.list().len() > 1 {
+        let detail = format!("if '*' is present, must not specify other {what}");
+        causes.invalid(list, &detail);
+    }
+    any
+}
+
+fn check_level(spec: &Field<'_>, name: &str, causes: &mut Causes) {
+    let kind = spec.get("type");
+    if (name == "exempt") != (kind.text() == "Exempt") {
+        let detail = "must be 'Exempt' if and only if `name` is 'exempt'";
+        causes.invalid_as(&kind, kind.text(), detail);
+    }
+    let (exempt, limited) = (spec.get("exempt"), spec.get("limited"));
+    match kind.text() {
+        "Exempt" => {
+            if limited.is_set() {
+                causes.forbidden(&limited, "must be nil if the type is not Limited");
+            }
+            check_shares(&exempt, causes);
+        }
+        "Limited" => {
+            if exempt.is_set() {
+                causes.forbidden(&exempt, "must be nil if the type is Limited");
+            }
+            if limited.is_set() {
+                check_limited(&limited, causes);
+            } else {
+                causes.required(&limited, "must not be empty when type is Limited");
+            }
+        }
+        _ => causes.unsupported(&kind, &["Exempt", "Limited"]),
+    }
+}
+
+/// Checks how much of the server a level may use, and lend.
+fn check_shares(level: &Field<'_>, causes: &mut Causes) {
+    check_number(&level.get("nominalConcurrencyShares"), NOT_NEGATIVE, causes);
+    let lendable = level.get("lendablePercent");
+    if lendable
+        .int()
+        .is_some_and(|percent| !(0..=100).contains(&percent))
+    {
+        causes.invalid(&lendable, "must be between 0 and 100, inclusive");
+    }
+}
+
+fn check_limited(limited: &Field<'_>, causes: &mut Causes) {
+    check_shares(limited, causes);
+    let response = limited.get("limitResponse");
+    let (kind, queuing) = (response.get("type"), response.get("queuing"));
+    match kind.text() {
+        "Reject" if queuing.is_set() => {
+            let detail = "must be nil if limited.limitResponse.type is not Limited";
+            causes.forbidden(&queuing, detail);
+        }
+        "Reject" => {}
+        "Queue" if queuing.is_set() => check_queuing(&queuing, causes),
+        "Queue" => {
+            let detail = "must not be empty if limited.limitResponse.type is Limited";
+            causes.required(&queuing, detail);
+        }
+        _ => causes.unsupported(&kind, &["Queue", "Reject"]),
+    }
+    let borrowing = limited.get("borrowingLimitPercent");
+    let detail = "if specified, must be a non-negative integer";
+    check_number(&borrowing, detail, causes);
+}
+
+const NOT_NEGATIVE: &str = "must be a non-negative integer";
+
+fn check_number(at: &Field<'_>, detail: &str, causes: &mut Causes) {
+    if at.int().is_some_and(|number| number < 0) {
+        causes.invalid(at, detail);
+    }
+}
+
+fn check_queuing(queuing: &Field<'_>, causes: &mut Causes) {
+    let positive = "must be positive";
+    let [length, queues, hand] = ["queueLengthLimit", "queues", "handSize"].map(|name| {
+        let at = queuing.get(name);
+        let number = at.int().unwrap_or(0);
+        (at, number)
+    });
+    if length.1 <= 0 {
+        causes.invalid_as(&length.0, length.1, positive);
+    }
+    if queues.1 <= 0 {
+        causes.invalid_as(&queues.0, queues.1, positive);
+    } else if queues.1 > MOST_QUEUES {
+        let detail = format!("must not be greater than {MOST_QUEUES}");
+        causes.invalid(&queues.0, &detail);
+    }
+    let bits = ((queues.1.max(1) as f64).log2() * hand.1 as f64).ceil() as i64;
+    if hand.1 <= 0 {
+        causes.invalid_as(&hand.0, hand.1, positive);
+    } else if hand.1 > queues.1 {
+        let detail = format!("should not be greater than queues ({})", queues.1);
+        causes.invalid(&hand.0, &detail);
+    } else if bits > HASH_BITS {
+        let detail = format!(
+            "required entropy bits of deckSize {} and handSize {} should not be greater than {HASH_BITS}",
+            queues.1, hand.1
+        );
+        causes.invalid(&hand.0, &detail);
+    }
+}
+
+fn check_status(status: &Field<'_>, causes: &mut Causes) {
+    let mut seen = Vec::new();
+    for condition in status.get("conditions").items() {
+        let kind = condition.get("type");
+        if seen.contains(&kind.text()) {
+            causes.duplicate_as(&kind, kind.text());
+        }
+        seen.push(kind.text());
+        causes.check_given(&kind, "");
+    }
+}
+
+/// How messages show the spec of a FlowSchema.
+const FLOW: Members = &[
+    ("matchingPrecedence", "MatchingPrecedence", Shape::Number),
+    (
+        "priorityLevelConfiguration",
+        "PriorityLevelConfiguration",
+        Shape::Struct(&[("name", "Name", Shape::Text)]),
+    ),
+    (
+        "distinguisherMethod",
+        "DistinguisherMethod",
+        Shape::Struct(METHOD),
+    ),
+    ("rules", "Rules", Shape::List(RULE)),
+];
+
+const METHOD: Members = &[("type", "Type", Shape::Text)];
+
+const RULE: Members = &[
+    ("subjects", "Subjects", Shape::List(SUBJECT)),
+    (
+        "resourceRules",
+        "ResourceRules",
+        Shape::List(&[
+            ("verbs", "Verbs", Shape::Value),
+            ("apiGroups", "APIGroups", Shape::Value),
+            ("resources", "Resources", Shape::Value),
+            ("clusterScope", "ClusterScope", Shape::Value),
+            ("namespaces", "Namespaces", Shape::Value),
+        ]),
+    ),
+    (
+        "nonResourceRules",
+        "NonResourceRules",
+        Shape::List(&[
+            ("verbs", "Verbs", Shape::Value),
+            ("nonResourceURLs", "NonResourceURLs", Shape::Value),
+        ]),
+    ),
+];
+
+const SUBJECT: Members = &[
+    ("kind", "Kind", Shape::Text),
+    (
+        "user",
+        "User",
+        Shape::Struct(&[("name", "Name", Shape::Text)]),
+    ),
+    (
+        "group",
+        "Group",
+        Shape::Struct(&[("name", "Name", Shape::Text)]),
+    ),
+    (
+        "serviceAccount",
+        "ServiceAccount",
+        Shape::Struct(&[
+            ("namespace", "Namespace", Shape::Text),
+            ("name", "Name", Shape::Text),
+        ]),
+    ),
+];
+
+/// How messages show the spec of a PriorityLevelConfiguration.
+const LEVEL: Members = &[
+    ("type", "Type", Shape::Text),
+    (
+        "limited",
+        "Limited",
+        Shape::Struct(&[
+            (
+                "nominalConcurrencyShares",
+                "NominalConcurrencyShares",
+                Shape::Number,
+            ),
+            (
+                "limitResponse",
+                "LimitResponse",
+                Shape::Struct(&[
+                    ("type", "Type", Shape::Text),
+                    (
+                        "queuing",
+                        "Queuing",
+                        Shape::Struct(&[
+                            ("queues", "Queues", Shape::Number),
+                            ("handSize", "HandSize", Shape::Number),
+                            ("queueLengthLimit", "QueueLengthLimit", Shape::Number),
+                        ]),
+                    ),
+                ]),
+            ),
+            ("lendablePercent", "LendablePercent", Shape::Value),
+            (
+                "borrowingLimitPercent",
+                "BorrowingLimitPercent",
+                Shape::Value,
+            ),
+        ]),
+    ),
+    (
+        "exempt",
+        "Exempt",
+        Shape::Struct(&[
+            (
+                "nominalConcurrencyShares",
+                "NominalConcurrencyShares",
+                Shape::Value,
+            ),
+            ("lendablePercent", "LendablePercent", Shape::Value),
+        ]),
+    ),
+];

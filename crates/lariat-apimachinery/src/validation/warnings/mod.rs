@@ -1,0 +1,16 @@
+//! What clients are warned of although it is accepted.
+//!
+//! Source: `warnings.go` in the folders of `k8s.io/kubernetes/pkg/api`, and the strategies in `pkg/registry`.
+
+mod addresses;
+mod certificates;
+mod collected;
+mod finalizers;
+mod kinds;
+mod labels;
+mod paths;
+mod pods;
+mod services;
+mod storage;
+
+pub use kinds::{deletion_warning, warnings};
