@@ -3,6 +3,8 @@
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::go_text;
+
 /// One field that is wrong: a cause in the details of a `Status`.
 ///
 /// It is called `field.Error` in the API server, and has its texts. Serialized it is a `StatusCause`.
@@ -50,7 +52,7 @@ impl StatusCause {
     #[must_use]
     pub fn invalid(field: &str, value: &Value, message: &str) -> Self {
         let colon = if message.is_empty() { "" } else { ": " };
-        let text = format!("Invalid value: {value}{colon}{message}");
+        let text = format!("Invalid value: {}{colon}{message}", go_text::shown(value));
         Self::new("FieldValueInvalid", field, text)
     }
 
@@ -70,20 +72,22 @@ impl StatusCause {
         Self::new(
             "FieldValueDuplicate",
             field,
-            format!("Duplicate value: {value:?}"),
+            format!("Duplicate value: {}", go_text::quoted(value)),
         )
     }
 
     /// A name of something that does not exist.
     #[must_use]
     pub fn not_found(field: &str, value: &str) -> Self {
-        Self::new("FieldValueNotFound", field, format!("Not found: {value:?}"))
+        let message = format!("Not found: {}", go_text::quoted(value));
+        Self::new("FieldValueNotFound", field, message)
     }
 
     /// A value that is none of the supported ones, which are given as one text.
     #[must_use]
     pub fn unsupported(field: &str, value: &str, supported: &str) -> Self {
-        let message = format!("Unsupported value: {value:?}: supported values: {supported}");
+        let value = go_text::quoted(value);
+        let message = format!("Unsupported value: {value}: supported values: {supported}");
         Self::new("FieldValueNotSupported", field, message)
     }
 }

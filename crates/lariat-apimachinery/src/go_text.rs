@@ -48,12 +48,44 @@ pub fn quoted(text: &str) -> String {
             '\t' => quoted.push_str("\\t"),
             '"' | '\\' => quoted.extend(['\\', character]),
             '\0'..' ' | '\u{7f}' => quoted += &format!("\\x{:02x}", character as u32),
-            '\u{80}'..'\u{a0}' => quoted += &format!("\\u{:04x}", character as u32),
-            _ => quoted.push(character),
+            _ if is_printed(character) => quoted.push(character),
+            '\0'..='\u{ffff}' => quoted += &format!("\\u{:04x}", character as u32),
+            _ => quoted += &format!("\\U{:08x}", character as u32),
         }
     }
     quoted.push('"');
     quoted
+}
+
+/// Returns a value as messages about fields show it: a text quoted, anything else as JSON.
+///
+/// Go's JSON has no characters that HTML gives a meaning.
+pub(crate) fn shown(value: &Value) -> String {
+    const ESCAPED: [(char, &str); 5] = [
+        ('<', "\\u003c"),
+        ('>', "\\u003e"),
+        ('&', "\\u0026"),
+        ('\u{2028}', "\\u2028"),
+        ('\u{2029}', "\\u2029"),
+    ];
+    let mut json = match value {
+        Value::String(text) => return quoted(text),
+        other => other.to_string(),
+    };
+    for (character, escaped) in ESCAPED {
+        if json.contains(character) {
+            json = json.replace(character, escaped);
+        }
+    }
+    json
+}
+
+/// Returns whether a character is printed as it is, and not by its number.
+fn is_printed(character: char) -> bool {
+    // Behind another character, a mark that combines with it is printed as well.
+    let pair = ['a', character].iter().collect::<String>();
+    let mut escaped = pair.escape_debug().skip(1);
+    escaped.next() == Some(character) || matches!(character, '\'' | '"' | '\\')
 }
 
 /// Returns a number as Go's `%v` prints it.
@@ -116,5 +148,19 @@ mod tests {
         ] {
             assert_eq!(float(number), text);
         }
+    }
+
+    #[test]
+    fn what_go_does_not_print_is_shown_by_its_number() {
+        assert_eq!(
+            quoted("<\u{1}\u{200b}é'\"e\u{301}"),
+            "\"<\\x01\\u200bé'\\\"e\u{301}\""
+        );
+        assert_eq!(
+            quoted("\u{35c29}\u{a0}\u{2028}"),
+            r#""\U00035c29\u00a0\u2028""#
+        );
+        let list = shown(&json!(["a<b>&\u{1}\u{200b}"]));
+        assert_eq!(list, "[\"a\\u003cb\\u003e\\u0026\\u0001\u{200b}\"]");
     }
 }

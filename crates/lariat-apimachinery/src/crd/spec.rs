@@ -26,7 +26,8 @@ pub fn validate(object: &Object, old: Option<&Object>) -> Vec<StatusCause> {
     let mut causes = Vec::new();
     let name = metadata_text(object, "name");
     let wanted = format!("{}.{}", text(&spec["names"], "plural"), text(spec, "group"));
-    if name != wanted {
+    // A missing name is required elsewhere.
+    if !name.is_empty() && name != wanted {
         let rule = "must be spec.names.plural+\".\"+spec.group";
         causes.push(StatusCause::invalid("metadata.name", &name.into(), rule));
     }
@@ -65,6 +66,15 @@ fn check_spec(spec: &Value) -> Vec<StatusCause> {
         }
     }
     let versions = array(spec, "versions");
+    causes.extend(check_schemas(versions));
+    let mut schemas = versions
+        .iter()
+        .map(|each| &each["schema"]["openAPIV3Schema"]);
+    if flag(spec, "preserveUnknownFields") && schemas.any(has_defaults) {
+        let rule = "must be false in order to use defaults in the schema";
+        let field = "spec.preserveUnknownFields";
+        causes.push(StatusCause::invalid(field, &true.into(), rule));
+    }
     causes.extend(check_versions(versions));
     let (own, common) = version::check(versions);
     causes.extend(own);
@@ -88,15 +98,37 @@ fn check_group(group: &str) -> Option<StatusCause> {
     Some(StatusCause::invalid(field, &group.into(), rule))
 }
 
-/// Checks that every version has a name and a schema.
-fn check_versions(versions: &[Value]) -> Vec<StatusCause> {
+/// Checks that every version has a schema.
+fn check_schemas(versions: &[Value]) -> Vec<StatusCause> {
     let mut causes = Vec::new();
     for (at, version) in versions.iter().enumerate() {
         if !version["schema"]["openAPIV3Schema"].is_object() {
             let field = format!("spec.versions[{at}].schema.openAPIV3Schema");
-            causes.push(StatusCause::required(&field, "schemas are required"));
+            causes.push(StatusCause::required(&field, ""));
         }
     }
+    causes
+}
+
+/// Returns whether a schema, or one inside of it, has a default.
+fn has_defaults(schema: &Value) -> bool {
+    let lists = ["allOf", "anyOf", "oneOf", "items"].map(|name| &schema[name]);
+    let of_lists = lists.into_iter().filter_map(Value::as_array).flatten();
+    let maps = ["properties", "patternProperties", "definitions"].map(|name| &schema[name]);
+    let of_maps = maps.into_iter().filter_map(Value::as_object);
+    let single = ["items", "not", "additionalProperties", "additionalItems"];
+    let mut inner = of_lists.chain(of_maps.flat_map(|map| map.values())).chain(
+        single
+            .map(|name| &schema[name])
+            .into_iter()
+            .filter(|each| each.is_object()),
+    );
+    !schema["default"].is_null() || inner.any(has_defaults)
+}
+
+/// Checks that every version has a name, and says whether it is served and stored.
+fn check_versions(versions: &[Value]) -> Vec<StatusCause> {
+    let mut causes = Vec::new();
     for (at, version) in versions.iter().enumerate() {
         let name = text(version, "name");
         if let Err(rule) = check_dns_1035(name) {
@@ -128,8 +160,17 @@ fn check_choice(versions: &[Value]) -> Vec<StatusCause> {
     if stored != 1 {
         rules.push("must have exactly one version marked as storage version");
     }
-    let cause = |rule| StatusCause::invalid("spec.versions", &versions.into(), rule);
+    let cause = |rule| StatusCause::invalid("spec.versions", &list(versions), rule);
     rules.into_iter().map(cause).collect()
+}
+
+/// Returns a list as messages show it: one without items is none.
+fn list(items: &[Value]) -> Value {
+    if items.is_empty() {
+        Value::Null
+    } else {
+        items.into()
+    }
 }
 
 fn check_stored_versions(spec: &Value, status: &Value) -> Vec<StatusCause> {
@@ -139,13 +180,18 @@ fn check_stored_versions(spec: &Value, status: &Value) -> Vec<StatusCause> {
     // status may be written that has none, which the server does not mind until the next change.
     if stored.is_empty() && !versions.iter().any(|each| flag(each, "storage")) {
         let rule = "must have at least one stored version";
-        return vec![StatusCause::invalid(field, &stored.into(), rule)];
+        return vec![StatusCause::invalid(field, &list(stored), rule)];
     }
     let mut causes = Vec::new();
     for (at, name) in stored.iter().enumerate() {
         if versions.iter().all(|version| version["name"] != *name) {
-            let rule = "must appear in spec.versions";
-            causes.push(StatusCause::invalid(&format!("{field}[{at}]"), name, rule));
+            let version = name.as_str().unwrap_or_default();
+            let rule = format!(
+                "missing from spec.versions; {version} was previously a storage version, and must remain in \
+                 spec.versions until a storage migration ensures no data remains persisted in {version} and removes \
+                 {version} from status.storedVersions"
+            );
+            causes.push(StatusCause::invalid(&format!("{field}[{at}]"), name, &rule));
         }
     }
     causes

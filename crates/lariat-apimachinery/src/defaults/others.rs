@@ -36,12 +36,21 @@ pub(super) fn volume(object: &mut Object) {
         set(spec, "volumeMode", "Filesystem");
         pod::source(spec);
     }
+    pending(object);
+}
+
+/// A volume or a claim waits for the other, until a controller says otherwise.
+fn pending(object: &mut Object) {
+    if let Some(status) = made(object, "status") {
+        set(status, "phase", "Pending");
+    }
 }
 
 pub(super) fn claim(object: &mut Object) {
     if let Some(spec) = made(object, "spec") {
         set(spec, "volumeMode", "Filesystem");
     }
+    pending(object);
 }
 
 /// A namespace is active, and labelled with its name as soon as it has one.

@@ -117,18 +117,22 @@ impl Write<'_> {
         }
         let live = self.live(live);
         let sent = Value::Object(std::mem::take(new));
-        self.take_over(&mut managed, &live, &sent);
+        let is_known = self.take_over(&mut managed, &live, &sent);
         if let Value::Object(object) = sent {
             *new = object;
         }
-        managed.write(metadata_mut(new));
+        if is_known {
+            managed.write(metadata_mut(new));
+        }
     }
 
-    /// Gives the writer what differs.
-    fn take_over(&self, managed: &mut Managed, live: &Value, new: &Value) {
+    /// Gives the writer what differs; returns whether that is known.
+    ///
+    /// It is not if one of the objects does not fit its types. Then it is stored without owners, as by the API server.
+    fn take_over(&self, managed: &mut Managed, live: &Value, new: &Value) -> bool {
         let typed = self.schema.root();
         if !typed::fits(typed, live) || !typed::fits(typed, new) {
-            return;
+            return false;
         }
         self.drop_unserved(managed);
         let manager = self.manager(false);
@@ -138,6 +142,7 @@ impl Write<'_> {
             owned.time = Some(self.now.to_owned());
         }
         managed.cap();
+        true
     }
 
     /// Returns the owners before a write: those that the client sent, or those of the live object.

@@ -82,14 +82,15 @@ fn is_empty(typed: TypeRef<'_>, name: &str, below: TypeRef<'_>, value: &Value) -
     }
 }
 
-/// Puts an empty text where a map or a list of texts has a null.
+/// Puts an empty text or structure where a map or a list of them has a null.
 fn fill_null(typed: TypeRef<'_>, value: &mut Value) {
-    let is_text = matches!(
-        typed.get(),
-        Some(Type::Scalar(Scalar::String | Scalar::Bytes))
-    );
-    if value.is_null() && is_text {
-        *value = "".into();
+    if !value.is_null() {
+        return;
+    }
+    match typed.get() {
+        Some(Type::Scalar(Scalar::String | Scalar::Bytes)) => *value = "".into(),
+        Some(Type::Struct(_)) => *value = Value::Object(Map::new()),
+        _ => {}
     }
 }
 

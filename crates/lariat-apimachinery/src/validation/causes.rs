@@ -6,6 +6,7 @@ use super::field::Field;
 use super::formats::Format;
 use super::structs::{self, Members};
 use crate::cause::StatusCause;
+use crate::go_text;
 
 /// Collects what is wrong with an object.
 ///
@@ -61,7 +62,7 @@ impl Causes {
 
     /// Adds a value that is there twice, and is shown in another form.
     pub(crate) fn duplicate_as(&mut self, at: &Field<'_>, shown: impl Into<Value>) {
-        self.duplicate_struct(at, &shown.into().to_string(), "");
+        self.duplicate_struct(at, &go_text::shown(&shown.into()), "");
     }
 
     /// Adds a structure that is there twice, as Go shows it; the detail may be empty.
@@ -79,7 +80,7 @@ impl Causes {
 
     /// Adds a name of something that is not there.
     pub(crate) fn not_found(&mut self, at: &Field<'_>, shown: impl Into<Value>) {
-        let message = format!("Not found: {}", shown.into());
+        let message = format!("Not found: {}", go_text::shown(&shown.into()));
         self.add("FieldValueNotFound", at, message);
     }
 
@@ -88,7 +89,7 @@ impl Causes {
         self.add(
             "FieldValueNotFound",
             at,
-            format!("Not found: {shown:?}: {detail}"),
+            format!("Not found: {}: {detail}", go_text::quoted(shown)),
         );
     }
 
@@ -104,7 +105,7 @@ impl Causes {
         shown: impl Into<Value>,
         supported: &[&str],
     ) {
-        self.unsupported_text(at, &shown.into().to_string(), supported);
+        self.unsupported_text(at, &go_text::shown(&shown.into()), supported);
     }
 
     /// Adds a value that is none of the supported ones, and is shown as the given JSON.

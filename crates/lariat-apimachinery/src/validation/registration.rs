@@ -6,6 +6,7 @@ use super::causes::Causes;
 use super::context::Context;
 use super::field::Field;
 use super::formats;
+use crate::go_text;
 
 pub(super) fn api_service(context: &Context<'_>, causes: &mut Causes) {
     let spec = context.get("spec");
@@ -13,7 +14,8 @@ pub(super) fn api_service(context: &Context<'_>, causes: &mut Causes) {
     let required = format!("{}.{}", version.text(), group.text());
     let name = context.get("metadata").get("name");
     if name.text() != required && formats::path_segment(name.text()).is_empty() {
-        let detail = format!("must be `spec.version+\".\"+spec.group`: {required:?}");
+        let required = go_text::quoted(&required);
+        let detail = format!("must be `spec.version+\".\"+spec.group`: {required}");
         causes.invalid(&name, &detail);
     }
     if !group.is_void() {

@@ -27,5 +27,6 @@ async fn carry_out(call: &Call, verb: Verb, form: Form) -> Result<Reply, ApiErro
         faults::before_verb(call)?;
     }
     let answer = call.run(verb).await?;
+    render::check_shape(form, call, &answer)?;
     Ok(Renderer::new(call, form).reply(answer))
 }

@@ -162,7 +162,9 @@ where
         .resource(&target.group, &target.version, &target.plural)
         .filter(|resource| resource.namespaced || target.namespace.is_none())
         .ok_or_else(|| discovery::unserved(&catalog, &target.group))?;
-    let verb = verb.ok_or_else(ApiError::method_not_allowed)?;
+    let Some(verb) = verb.or_else(|| custom_verb(resource, &arrival, &target)) else {
+        return Ok(unsupported(resource));
+    };
     check_verb(resource, &target, verb)?;
     let call = Call {
         body: read(&server, &arrival, body).await?,
@@ -179,6 +181,20 @@ where
     Ok(objects::answer(call, verb, form).await)
 }
 
+fn custom_verb(resource: &Resource, arrival: &Arrival, target: &Target) -> Option<Verb> {
+    let verb = Verb::of_custom(arrival.method(), target);
+    verb.filter(|_| resource.rules.custom)
+}
+
+/// Refuses a method that has no meaning.
+fn unsupported(resource: &Resource) -> Reply {
+    if !resource.rules.custom {
+        return ApiError::method_not_allowed().into();
+    }
+    let deprecation: Vec<String> = resource.deprecation.iter().cloned().collect();
+    Reply::from(ApiError::verb_not_supported("", resource)).warnings(&deprecation)
+}
+
 /// Refuses verbs that a resource does not have, and those that need a namespace.
 fn check_verb(resource: &Resource, target: &Target, verb: Verb) -> Result<(), ApiError> {
     if resource.rules.read_only && verb == Verb::Watch {
@@ -192,6 +208,8 @@ fn check_verb(resource: &Resource, target: &Target, verb: Verb) -> Result<(), Ap
     let has_scope = !resource.namespaced || target.namespace.is_some() || spans_namespaces(verb);
     if is_served && has_scope {
         Ok(())
+    } else if is_served && target.name.is_some() {
+        Err(ApiError::unknown_resource())
     } else {
         Err(ApiError::method_not_allowed())
     }

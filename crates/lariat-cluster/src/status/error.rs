@@ -335,6 +335,19 @@ impl ApiError {
         Self::new(StatusCode::METHOD_NOT_ALLOWED, "MethodNotAllowed", message).about("", "", "")
     }
 
+    /// A verb that custom resources or their subresources do not have; empty for an unknown method.
+    pub(crate) fn verb_not_supported(verb: &str, resource: &Resource) -> Self {
+        let message = format!(
+            "{verb} is not supported on resources of kind {:?}",
+            resource.qualified()
+        );
+        Self::new(StatusCode::METHOD_NOT_ALLOWED, "MethodNotAllowed", message).about(
+            &resource.plural,
+            &resource.group,
+            "",
+        )
+    }
+
     /// A watch of what can only be read.
     pub(crate) fn watch_not_supported(plural: &str) -> Self {
         let message = format!("watch is not supported on resources of kind {plural:?}");
@@ -345,6 +358,24 @@ impl ApiError {
     pub(crate) fn not_acceptable(available: &str) -> Self {
         let message = format!("406: Not Acceptable\n\nAvailable representations: {available}");
         Self::new(StatusCode::NOT_ACCEPTABLE, "NotAcceptable", message).about("", "", "")
+    }
+
+    /// A form of objects that is not served.
+    pub(crate) fn only_acceptable(accepted: &str) -> Self {
+        let message = format!("only the following media types are accepted: {accepted}");
+        Self::new(StatusCode::NOT_ACCEPTABLE, "NotAcceptable", message)
+    }
+
+    /// A form for lists where there is one object, or the other way round; `go_type` is that of the answer.
+    pub(crate) fn wrong_shape(answers_list: bool, go_type: &str) -> Self {
+        let (requested, found) = if answers_list {
+            ("PartialObjectMetadata", "a list")
+        } else {
+            ("PartialObjectMetadataList", "not a list")
+        };
+        let message =
+            format!("you requested {requested}, but the requested object is {found} ({go_type})");
+        Self::new(StatusCode::NOT_ACCEPTABLE, "NotAcceptable", message)
     }
 
     pub(crate) fn unsupported_media_type(accepted: &str) -> Self {

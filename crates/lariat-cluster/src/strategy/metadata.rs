@@ -22,23 +22,17 @@ pub(crate) fn tidy(metadata: &mut Object) {
         metadata.remove(member);
     }
     for member in COLLECTIONS {
-        let is_empty = metadata.get(member).is_some_and(|value| match value {
-            Value::Null => true,
-            Value::Array(array) => array.is_empty(),
-            Value::Object(map) => map.is_empty(),
-            _ => false,
-        });
-        if is_empty {
+        if metadata.get(member).is_some_and(is_empty) {
             metadata.remove(member);
         }
     }
     metadata.retain(|_, value| !value.is_null());
 }
 
-/// Puts what Go reads from a null where metadata have one: an empty text, or an empty reference.
+/// Puts metadata into the form in which Go writes them: nothing that is empty, and no nulls.
 ///
 /// The schemas of custom resources leave metadata alone.
-pub(crate) fn fill_nulls(object: &mut Object) {
+pub(crate) fn as_go_writes(object: &mut Object) {
     let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) else {
         return;
     };
@@ -58,6 +52,31 @@ pub(crate) fn fill_nulls(object: &mut Object) {
                 _ => {}
             }
         }
+    }
+    metadata.retain(|name, value| !OMITTED.contains(&name.as_str()) || !is_empty(value));
+}
+
+/// Members of metadata that Go does not write if they are empty.
+const OMITTED: [&str; 10] = [
+    "name",
+    "generateName",
+    "namespace",
+    "uid",
+    "resourceVersion",
+    "labels",
+    "annotations",
+    "ownerReferences",
+    "finalizers",
+    "managedFields",
+];
+
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::String(text) => text.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        Value::Object(members) => members.is_empty(),
+        Value::Bool(_) | Value::Number(_) => false,
     }
 }
 

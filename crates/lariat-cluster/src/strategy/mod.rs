@@ -27,7 +27,7 @@ pub(crate) use check::check;
 pub(crate) use conditions::{set_condition, status_mut};
 pub(crate) use custom::{complete, conform, store};
 pub(crate) use finalizers::{FOREGROUND, ORPHAN, finalizers_in_spec};
-pub(crate) use metadata::{SERVER_METADATA, fill_nulls, raise_generation, tidy};
+pub(crate) use metadata::{SERVER_METADATA, as_go_writes, raise_generation, tidy};
 pub(crate) use owners::deduplicate as deduplicate_owners;
 pub(crate) use part::Part;
 pub(crate) use prepare::{allocate, prepare_create, stamp};

@@ -74,6 +74,14 @@ impl Call {
         self.target.name.as_deref().unwrap_or_default()
     }
 
+    /// Refuses a path without a name, which handlers of custom resources find out late.
+    pub(super) fn check_named(&self) -> Result<(), ApiError> {
+        if self.name().is_empty() {
+            return Err(ApiError::bad_request("name must be provided"));
+        }
+        Ok(())
+    }
+
     pub(crate) fn not_found(&self) -> ApiError {
         ApiError::not_found(&self.resource, self.name())
     }

@@ -112,17 +112,16 @@ fn check_type(call: &Call, wanted: Expected<'_>, object: &Object) -> Result<(), 
             .unwrap_or_default()
     };
     let (kind, api_version) = (text("kind"), text("apiVersion"));
-    if wanted.custom && (kind.is_empty() || api_version.is_empty()) {
-        let what = if kind.is_empty() {
-            "kind"
-        } else {
-            "apiVersion"
-        };
+    if wanted.custom && kind.is_empty() {
+        let body = String::from_utf8_lossy(&call.body);
         return Err(ApiError::bad_request(format!(
-            "Object '{what}' is missing in the body"
+            "the object provided is unrecognized (must be of type {}): Object 'Kind' is missing in '{body}' ({})",
+            wanted.kind,
+            summary(&call.body)
         )));
     }
-    if !api_version.is_empty() && api_version != wanted.api_version {
+    let is_left_out = api_version.is_empty() && !wanted.custom;
+    if !is_left_out && api_version != wanted.api_version {
         return Err(ApiError::bad_request(format!(
             "the API version in the data ({api_version}) does not match the expected API version ({})",
             wanted.api_version

@@ -84,11 +84,7 @@ impl Filter {
 }
 
 fn unsupported(resource: &Resource, path: &str) -> ApiError {
-    let known = if resource.namespaced {
-        r#""metadata.name", "metadata.namespace""#
-    } else {
-        r#""metadata.name""#
-    };
+    let known = r#""metadata.name", "metadata.namespace""#;
     ApiError::bad_request(if resource.rules.field_labels.is_empty() {
         format!("{path:?} is not a known field selector: only {known}")
     } else {

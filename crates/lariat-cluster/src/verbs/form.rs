@@ -88,7 +88,7 @@ pub(super) fn normalize(
 /// Decodes an object as its kind; returns the members the kind does not have.
 pub(super) fn read(resource: &Resource, object: &mut Object) -> Result<Vec<String>, Misfit> {
     if resource.rules.custom {
-        strategy::fill_nulls(object);
+        strategy::as_go_writes(object);
         let unknown = strategy::conform(resource, object);
         object.values_mut().for_each(schema::write_whole_numbers);
         return Ok(unknown);

@@ -16,6 +16,7 @@ use crate::strategy::{self, Part, Replacement, view};
 use crate::verbs::call::Call;
 
 pub(super) fn update(call: &Call) -> Result<Answer, ApiError> {
+    call.check_named()?;
     call.query.check_write("UpdateOptions", false)?;
     ownership::check_manager(call, "UpdateOptions")?;
     let dry_run = call.query.dry_run("UpdateOptions")?;

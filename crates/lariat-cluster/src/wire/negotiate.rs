@@ -41,6 +41,7 @@ pub(crate) enum Encoding {
 /// The encodings there are for an answer, besides JSON and YAML.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Offers {
+    builtin: bool,
     protobuf: bool,
 }
 
@@ -48,12 +49,24 @@ impl Offers {
     /// Returns the encodings of built-in kinds and what belongs to them, or of all else.
     pub(crate) fn of(builtin: bool) -> Self {
         Self {
+            builtin,
             protobuf: builtin && protobuf::IS_BUILT,
         }
     }
 
     fn has(self, encoding: Encoding) -> bool {
         encoding != Encoding::Protobuf || self.protobuf
+    }
+
+    /// Refuses a header of which no alternative can be served.
+    ///
+    /// For what is built in, a real server looks at the media types before it looks at anything else.
+    fn refuse(self, has_media_type: bool) -> ApiError {
+        if self.builtin && !has_media_type {
+            ApiError::not_acceptable(self.listed())
+        } else {
+            ApiError::only_acceptable(self.listed())
+        }
     }
 
     /// Lists the media types of objects.
@@ -99,7 +112,7 @@ impl Form {
     /// Takes the first alternative of an `Accept` header that this server knows.
     ///
     /// Without a header it is the whole object. A shape that does not suit the request is taken all the same, and
-    /// refused later: a real server does not go on to the next alternative either.
+    /// refused when the answer is there: a real server does not go on to the next alternative either.
     pub(crate) fn negotiate(accept: &str, offers: Offers) -> Result<Self, ApiError> {
         let (encoding, (shape, meta)) = choose(accept, offers, |encoding, conversion| {
             let Some((kind, group, version)) = conversion else {
@@ -126,16 +139,6 @@ impl Form {
     }
 }
 
-impl Shape {
-    /// Returns whether it is not the shape of a list for a single object, or the other way round.
-    pub(crate) fn suits(self, answers_list: bool) -> bool {
-        !matches!(
-            (self, answers_list),
-            (Self::Metadata, true) | (Self::MetadataList, false)
-        )
-    }
-}
-
 /// Returns the best alternative that has a known encoding and that is served.
 ///
 /// `serves` is given the encoding and what the answer is to be converted to. Of equal qualities the first alternative is taken.
@@ -151,11 +154,14 @@ pub(crate) fn choose<T>(
     let mut alternatives: Vec<Alternative<'_>> =
         accept.split(',').filter_map(Alternative::parse).collect();
     alternatives.sort_by_key(|each| (Reverse(each.quality), each.wildcards));
-    let chosen = alternatives
+    let mut known = alternatives
         .iter()
         .filter(|each| offers.has(each.encoding))
-        .find_map(|each| Some((each.encoding, serves(each.encoding, each.conversion())?)));
-    chosen.ok_or_else(|| ApiError::not_acceptable(offers.listed()))
+        .peekable();
+    let has_media_type = known.peek().is_some();
+    let chosen =
+        known.find_map(|each| Some((each.encoding, serves(each.encoding, each.conversion())?)));
+    chosen.ok_or_else(|| offers.refuse(has_media_type))
 }
 
 /// One alternative of an `Accept` header, of an encoding this server has.
@@ -304,7 +310,10 @@ mod tests {
                 Encoding::Json,
             ),
         ] {
-            let offers = Offers { protobuf: true };
+            let offers = Offers {
+                builtin: true,
+                protobuf: true,
+            };
             let form = Form::negotiate(accept, offers).unwrap();
             assert_eq!(form.encoding, expected, "{accept}");
         }

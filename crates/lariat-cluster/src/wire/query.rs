@@ -109,6 +109,8 @@ impl Query {
     pub(crate) fn list(&self) -> Result<ListQuery, ApiError> {
         let selector_error =
             |error: lariat_core::SelectorError| ApiError::bad_request(error.to_string());
+        // Numbers are read first, and only then what texts mean.
+        let (timeout, limit) = (self.number("timeoutSeconds")?, self.number("limit")?);
         let query = ListQuery {
             labels: self
                 .text("labelSelector")
@@ -120,17 +122,13 @@ impl Query {
                 .unwrap_or_default()
                 .parse()
                 .map_err(selector_error)?,
-            limit: self
-                .number("limit")?
-                .filter(|limit| *limit > 0)
-                .map(|limit| limit as usize),
+            limit: limit.filter(|limit| *limit > 0).map(|limit| limit as usize),
             continue_token: self.text("continue").map(str::to_owned),
             version: self.text("resourceVersion").map(str::to_owned),
             version_match: self.version_match(),
             bookmarks: self.flag("allowWatchBookmarks").unwrap_or(false),
             initial_events: self.initial_events(),
-            timeout: self
-                .number("timeoutSeconds")?
+            timeout: timeout
                 .filter(|seconds| *seconds > 0)
                 .map(|seconds| Duration::from_secs(seconds).min(LONGEST_TIMEOUT)),
         };

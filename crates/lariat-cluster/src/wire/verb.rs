@@ -36,6 +36,17 @@ impl Verb {
         })
     }
 
+    /// Returns the verb of a method that is left to the handlers of custom resources, which name the object themselves.
+    pub(crate) fn of_custom(method: &Method, target: &Target) -> Option<Self> {
+        let is_named = target.name.is_some();
+        match *method {
+            Method::POST if is_named => Some(Self::Create),
+            Method::PUT if !is_named => Some(Self::Update),
+            Method::PATCH if !is_named => Some(Self::Patch),
+            _ => None,
+        }
+    }
+
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Get => "get",

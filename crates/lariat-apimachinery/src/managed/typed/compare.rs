@@ -1,9 +1,11 @@
 //! What differs between two values.
 
+use std::mem::discriminant;
+
 use serde_json::Value;
 
 use super::items::Items;
-use super::parts::{is_void, items_of, names};
+use super::parts::{items_of, names};
 use crate::managed::path::PathElement;
 use crate::managed::set::Set;
 use crate::schema::{List, ListKind, Resolved, TypeRef};
@@ -51,6 +53,17 @@ impl Difference {
         put(&mut self.removed, Own::Removed, below.removed);
     }
 
+    fn add(&mut self, more: Self) {
+        let Self {
+            added,
+            modified,
+            removed,
+        } = std::mem::take(self);
+        self.added = added.union(&more.added);
+        self.modified = modified.union(&more.modified);
+        self.removed = removed.union(&more.removed);
+    }
+
     fn is_empty(&self) -> bool {
         self.added.is_empty() && self.modified.is_empty() && self.removed.is_empty()
     }
@@ -61,36 +74,56 @@ fn walk(typed: TypeRef<'_>, old: Option<&Value>, new: Option<&Value>) -> (Own, D
     if old == new {
         return (Own::Same, Difference::default());
     }
-    let Some(value) = new.or(old) else {
-        return (Own::Same, Difference::default());
-    };
-    let resolved = typed.resolve(value);
-    let below = match resolved {
-        Resolved::Scalar(_) | Resolved::AnyList => return (leaf(old, new), Difference::default()),
-        _ if typed.is_atomic() || (is_void(old) && is_void(new)) => {
-            return (leaf(old, new), Difference::default());
+    let [before, after] = [old, new].map(|value| value.map(|value| form(typed, value)));
+    let (is_leaf, below) = match (before, after) {
+        // What may be anything was of one form and is of another: it is both.
+        (Some(before), Some(after)) if discriminant(&before) != discriminant(&after) => {
+            let (was_leaf, mut below) = walk_as(before, typed, old, new);
+            let (is_leaf, more) = walk_as(after, typed, old, new);
+            below.add(more);
+            (was_leaf || is_leaf, below)
         }
-        Resolved::List(List {
-            kind: ListKind::Atomic,
-            ..
-        }) => return (leaf(old, new), Difference::default()),
-        Resolved::List(list) => items(typed, list, old, new),
-        Resolved::Map | Resolved::Struct | Resolved::AnyMap => members(typed, old, new),
+        (_, Some(form)) | (Some(form), None) => walk_as(form, typed, old, new),
+        (None, None) => return (Own::Same, Difference::default()),
     };
     let own = match (old, new) {
         (None, _) => Own::Added,
         (_, None) => Own::Removed,
-        // Of what may be anything, one side may be a map and the other not.
-        (Some(old), Some(new)) if old.is_object() != new.is_object() && !old.is_array() => {
-            if is_void(Some(old)) || is_void(Some(new)) {
-                Own::Same
-            } else {
-                Own::Modified
-            }
-        }
+        _ if is_leaf => leaf(old, new),
         _ => Own::Same,
     };
     (own, below)
+}
+
+/// Returns how a value is compared; a null that may be anything is an empty map.
+fn form<'a>(typed: TypeRef<'a>, value: &Value) -> Resolved<'a> {
+    match typed.resolve(value) {
+        Resolved::Scalar(None) if value.is_null() => Resolved::AnyMap,
+        form => form,
+    }
+}
+
+/// Compares what two values have of one form; returns whether they are compared as a whole.
+fn walk_as(
+    form: Resolved<'_>,
+    typed: TypeRef<'_>,
+    old: Option<&Value>,
+    new: Option<&Value>,
+) -> (bool, Difference) {
+    let is_list = matches!(form, Resolved::List(_) | Resolved::AnyList);
+    let is_empty = |value: Option<&Value>| match value {
+        Some(Value::Array(items)) if is_list => items.is_empty(),
+        Some(Value::Object(members)) if !is_list => members.is_empty(),
+        _ => true,
+    };
+    let are_empty = is_empty(old) && is_empty(new);
+    match form {
+        Resolved::Scalar(_) | Resolved::AnyList => (true, Difference::default()),
+        _ if typed.is_atomic() || are_empty => (true, Difference::default()),
+        Resolved::List(list) if list.kind == ListKind::Atomic => (true, Difference::default()),
+        Resolved::List(list) => (false, items(typed, list, old, new)),
+        Resolved::Map | Resolved::Struct | Resolved::AnyMap => (false, members(typed, old, new)),
+    }
 }
 
 fn leaf(old: Option<&Value>, new: Option<&Value>) -> Own {

@@ -10,25 +10,20 @@ use crate::schema::{List, ListKind, Resolved, TypeRef};
 
 /// Returns the value without the fields of a set.
 ///
-/// Maps and lists that become empty are removed too.
+/// Maps and lists that become empty stay, unless they are in the set themselves.
 pub(in crate::managed) fn remove(typed: TypeRef<'_>, value: &Value, fields: &Set) -> Value {
-    walk(typed, value, fields).unwrap_or(Value::Null)
-}
-
-fn walk(typed: TypeRef<'_>, value: &Value, fields: &Set) -> Option<Value> {
     if is_void(Some(value)) || typed.is_atomic() {
-        return Some(value.clone());
+        return value.clone();
     }
-    let rest = match typed.resolve(value) {
-        Resolved::Scalar(_) | Resolved::AnyList => return Some(value.clone()),
+    match typed.resolve(value) {
+        Resolved::Scalar(_) | Resolved::AnyList => value.clone(),
         Resolved::List(List {
             kind: ListKind::Atomic,
             ..
-        }) => return Some(value.clone()),
+        }) => value.clone(),
         Resolved::List(list) => items(typed, list, value, fields),
         Resolved::Map | Resolved::Struct | Resolved::AnyMap => members(typed, value, fields),
-    };
-    (!is_void(Some(&rest))).then_some(rest)
+    }
 }
 
 fn items(typed: TypeRef<'_>, list: &List, value: &Value, fields: &Set) -> Value {
@@ -56,7 +51,7 @@ fn keep(typed: TypeRef<'_>, element: &PathElement, value: &Value, fields: &Set) 
         return None;
     }
     match fields.below(element) {
-        Some(below) => walk(typed, value, below),
+        Some(below) => Some(remove(typed, value, below)),
         None => Some(value.clone()),
     }
 }

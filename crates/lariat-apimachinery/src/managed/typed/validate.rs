@@ -17,8 +17,6 @@ pub(in crate::managed) fn validate(typed: TypeRef<'_>, value: &Value) -> Vec<Str
 }
 
 /// Returns whether a value has its type, where items of lists may be there twice.
-///
-/// Where the old or the new object does not, a write leaves the owners as they are, as in Go.
 pub(in crate::managed) fn fits(typed: TypeRef<'_>, value: &Value) -> bool {
     match (typed.resolve(value), value) {
         (_, Value::Null) | (Resolved::Scalar(None) | Resolved::AnyList, _) => true,

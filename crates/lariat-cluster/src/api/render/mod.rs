@@ -5,4 +5,4 @@ mod object;
 mod renderer;
 mod watch;
 
-pub(super) use renderer::{Renderer, check};
+pub(super) use renderer::{Renderer, check, check_shape};

@@ -24,10 +24,6 @@ use crate::wire::verb::Verb;
 /// Source of the media types: `negotiateOutputMediaTypeStream` in `k8s.io/apiserver/pkg/endpoints/handlers`.
 pub(in crate::api) fn check(form: Form, call: &Call, verb: Verb) -> Result<(), ApiError> {
     let offers = Offers::of(!call.resource.rules.custom);
-    let answers_list = matches!(verb, Verb::List | Verb::DeleteCollection);
-    if !form.shape.suits(answers_list) {
-        return Err(ApiError::not_acceptable(offers.listed()));
-    }
     if verb == Verb::Watch && form.encoding == Encoding::Yaml {
         return Err(ApiError::not_acceptable(offers.streams()));
     }
@@ -35,6 +31,45 @@ pub(in crate::api) fn check(form: Form, call: &Call, verb: Verb) -> Result<(), A
         Include::of(&call.query)?;
     }
     Ok(())
+}
+
+/// Refuses the shape of a list for a single object, or the other way round.
+///
+/// A real server finds that out when it has the answer, so what was asked for has been done.
+pub(in crate::api) fn check_shape(
+    form: Form,
+    call: &Call,
+    answer: &Answer,
+) -> Result<(), ApiError> {
+    let answers_list = match answer {
+        Answer::List(_) => true,
+        Answer::Object { .. } | Answer::DryRunCreation(_) => false,
+        // Events have objects of their own, and a status is answered as it is.
+        _ => return Ok(()),
+    };
+    let is_wrong = match form.shape {
+        Shape::Metadata => answers_list,
+        Shape::MetadataList => !answers_list,
+        Shape::Whole | Shape::Table => false,
+    };
+    if is_wrong {
+        let go_type = go_type(&call.resource, answers_list);
+        return Err(ApiError::wrong_shape(answers_list, &go_type));
+    }
+    Ok(())
+}
+
+/// Returns the type that Go has for a kind or for its lists.
+fn go_type(resource: &Resource, is_list: bool) -> String {
+    let list = if is_list { "List" } else { "" };
+    if resource.rules.custom {
+        return format!("*unstructured.Unstructured{list}");
+    }
+    let package = match resource.group.split('.').next().unwrap_or_default() {
+        "" | "events" => "core",
+        package => package,
+    };
+    format!("*{package}.{}{list}", resource.kind)
 }
 
 /// Writes the answers of one call in the shape its client asked for.

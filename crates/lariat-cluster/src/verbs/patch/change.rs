@@ -29,6 +29,8 @@ const MERGE: &str = "application/merge-patch+json";
 pub(crate) const APPLY: &str = "application/apply-patch+yaml";
 
 pub(crate) fn patch(call: &Call) -> Result<Answer, ApiError> {
+    call.check_patch_type()?;
+    call.check_named()?;
     let applies = call.media_type() == APPLY;
     call.query.check_write("PatchOptions", !applies)?;
     ownership::check_manager(call, "PatchOptions")?;
@@ -128,6 +130,15 @@ pub(crate) fn patched(
 }
 
 impl Call {
+    /// Refuses types of patches that are not served, which is looked at first.
+    fn check_patch_type(&self) -> Result<(), ApiError> {
+        let is_known = matches!(self.media_type(), JSON | MERGE | STRATEGIC | APPLY);
+        if is_known && !self.is_strategic_on_custom() {
+            return Ok(());
+        }
+        Err(ApiError::unsupported_media_type(&self.accepted_patches()))
+    }
+
     fn is_strategic_on_custom(&self) -> bool {
         self.resource.rules.custom && self.is_strategic()
     }

@@ -39,7 +39,11 @@ pub(in crate::verbs) fn check(call: &Call, verb: Verb) -> Result<(), ApiError> {
         return Ok(());
     }
     if !verbs.is_empty() {
-        return Err(ApiError::method_not_allowed());
+        return Err(if call.resource.rules.custom {
+            ApiError::verb_not_supported(verb.as_str(), &call.resource)
+        } else {
+            ApiError::method_not_allowed()
+        });
     }
     let of_pods = call.resource.group.is_empty() && call.resource.plural == "pods";
     if of_pods && OF_CONTAINERS.contains(&subresource.as_str()) {
