@@ -32,6 +32,19 @@ pub fn value(value: &Value) -> String {
     }
 }
 
+/// Returns the type that Go reads a value of JSON as.
+#[must_use]
+pub fn type_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "<nil>",
+        Value::Bool(_) => "bool",
+        Value::Number(_) => "float64",
+        Value::String(_) => "string",
+        Value::Array(_) => "[]interface {}",
+        Value::Object(_) => "map[string]interface {}",
+    }
+}
+
 /// Returns a text as Go's `%q` prints it.
 #[must_use]
 pub fn quoted(text: &str) -> String {
@@ -58,9 +71,15 @@ pub fn quoted(text: &str) -> String {
 }
 
 /// Returns a value as messages about fields show it: a text quoted, anything else as JSON.
-///
-/// Go's JSON has no characters that HTML gives a meaning.
 pub(crate) fn shown(value: &Value) -> String {
+    match value {
+        Value::String(text) => quoted(text),
+        other => json(other),
+    }
+}
+
+/// Returns Go's JSON of a value, in which no character has a meaning in HTML.
+pub(crate) fn json(value: &Value) -> String {
     const ESCAPED: [(char, &str); 5] = [
         ('<', "\\u003c"),
         ('>', "\\u003e"),
@@ -68,10 +87,7 @@ pub(crate) fn shown(value: &Value) -> String {
         ('\u{2028}', "\\u2028"),
         ('\u{2029}', "\\u2029"),
     ];
-    let mut json = match value {
-        Value::String(text) => return quoted(text),
-        other => other.to_string(),
-    };
+    let mut json = value.to_string();
     for (character, escaped) in ESCAPED {
         if json.contains(character) {
             json = json.replace(character, escaped);

@@ -20,8 +20,11 @@ static TIME: LazyLock<Regex> = LazyLock::new(|| {
 });
 static GENERATED: LazyLock<Regex> =
     LazyLock::new(|| pattern(r"\bgen-[bcdfghjklmnpqrstvwxz2456789]{5}\b"));
-static VERSION: LazyLock<Regex> =
-    LazyLock::new(|| pattern(r"(?i)(resource ?version:? )\d+( \(\d+\))?(, current: \d+)?"));
+static VERSION: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(
+        r"(?i)(resource ?version:? |resourceversion in (?:the )?(?:precondition|record) \()\d+( \(\d+\))?(, current: \d+)?",
+    )
+});
 static ADDRESS: LazyLock<Regex> = LazyLock::new(|| pattern(r"\b10\.(0\.0|96\.\d+)\.[1-9]\d*\b"));
 static TOKEN: LazyLock<Regex> = LazyLock::new(|| pattern(r"eyJ[\w-]+\.[\w-]+\.[\w-]+"));
 static AGE: LazyLock<Regex> = LazyLock::new(|| pattern(r"^\d+s$"));

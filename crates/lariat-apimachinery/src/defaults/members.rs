@@ -11,6 +11,13 @@ pub(super) fn set(object: &mut Object, name: &str, value: impl Into<Value>) {
     }
 }
 
+/// Sets a text unless it is there and not empty, for members that in Go are no pointers.
+pub(super) fn set_text(object: &mut Object, name: &str, value: &str) {
+    if text(object, name).is_empty() {
+        object.insert(name.to_owned(), value.into());
+    }
+}
+
 /// Sets a number unless it is there and not zero, for members that in Go are no pointers.
 pub(super) fn set_number(object: &mut Object, name: &str, value: i64) {
     if object

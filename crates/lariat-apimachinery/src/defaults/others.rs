@@ -4,7 +4,7 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD as BASE64;
 use serde_json::Value;
 
-use super::members::{each, inner, made, set, set_number, text};
+use super::members::{each, inner, made, set, set_number, set_text, text};
 use super::pod;
 use crate::object::{Object, metadata_mut, metadata_text};
 
@@ -99,7 +99,7 @@ const RBAC: &str = "rbac.authorization.k8s.io";
 
 pub(super) fn role_binding(object: &mut Object) {
     if let Some(role) = made(object, "roleRef") {
-        set(role, "apiGroup", RBAC);
+        set_text(role, "apiGroup", RBAC);
     }
     each(object, "subjects", |subject| {
         if matches!(text(subject, "kind"), "User" | "Group") {

@@ -68,6 +68,15 @@ impl Outcome {
         });
     }
 
+    /// Adds a fault of a field, with its whole text.
+    pub(super) fn fail_with(&mut self, field: &str, kind: FaultKind, text: String) {
+        self.add(Fault {
+            field: Some(field.to_owned()),
+            kind,
+            text,
+        });
+    }
+
     /// Adds a fault that is not about one field.
     pub(super) fn fail_as_a_whole(&mut self, text: String) {
         self.add(Fault {

@@ -51,19 +51,19 @@ pub(super) fn check_number(bounds: &Bounds, number: &Number, path: &str, outcome
             limit.trunc()
         }
     };
+    let factor = bounds.multiple_of.map(limit);
+    if let Some(factor) = factor.filter(|factor| *factor <= 0.0) {
+        let shown = float(factor);
+        let kind = FaultKind::Invalid(serde_json::from_str(&shown).unwrap_or_default());
+        let text = format!("factor MultipleOf declared for {path} must be positive: {shown}");
+        outcome.fail_with(path, kind, text);
+    }
     let mut fail = |rest: String| {
         let kind = FaultKind::Invalid(Value::Number(number.clone()));
         outcome.fail(path, kind, &rest);
     };
-    if let Some(factor) = bounds.multiple_of.map(limit) {
-        if factor < 0.0 {
-            fail(format!(
-                "factor MultipleOf declared for {path} must be positive: {}",
-                float(factor)
-            ));
-        } else if !is_multiple(value, factor) {
-            fail(format!("should be a multiple of {}", float(factor)));
-        }
+    if let Some(factor) = factor.filter(|factor| *factor > 0.0 && !is_multiple(value, *factor)) {
+        fail(format!("should be a multiple of {}", float(factor)));
     }
     if let Some(most) = bounds.maximum.map(limit) {
         match bounds.exclusive_maximum {

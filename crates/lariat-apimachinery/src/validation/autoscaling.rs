@@ -38,6 +38,16 @@ pub(super) fn autoscaler(context: &Context<'_>, causes: &mut Causes) {
             replicas";
         causes.forbidden(&metrics, detail);
     }
+    let target = spec.get("targetCPUUtilizationPercentage");
+    if target.int().is_some_and(|percent| percent < 1) {
+        // In version 1, which is checked as the metric that it stands for.
+        let of_metric = metrics
+            .item_as(0, target.value())
+            .get("resource")
+            .get("target");
+        let at = of_metric.get("averageUtilization").with(target.value());
+        causes.invalid(&at, "must be greater than 0");
+    }
     let behavior = spec.get("behavior");
     for name in ["scaleUp", "scaleDown"] {
         check_rules(&behavior.get(name), causes);

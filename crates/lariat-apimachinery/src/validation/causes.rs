@@ -94,8 +94,11 @@ impl Causes {
     }
 
     /// Adds a text that is none of the supported ones, which the message has in the given order.
+    ///
+    /// In Go such texts have types of their own, which are not quoted but shown as JSON.
     pub(crate) fn unsupported(&mut self, at: &Field<'_>, supported: &[&str]) {
-        self.unsupported_as(at, at.text(), supported);
+        let json = go_text::json(&at.text().into());
+        self.unsupported_text(at, &json, supported);
     }
 
     /// Adds a value that is none of the supported ones, and is shown in another form.

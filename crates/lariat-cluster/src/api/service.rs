@@ -156,7 +156,7 @@ where
         return endpoints::answer(&server, &arrival);
     };
     let target = target.clone();
-    let form = arrival.form()?;
+    let form = arrival.form();
     let catalog = server.kinds.catalog();
     let resource = catalog
         .resource(&target.group, &target.version, &target.plural)
@@ -166,6 +166,10 @@ where
         return Ok(unsupported(resource));
     };
     check_verb(resource, &target, verb)?;
+    let form = match form {
+        Ok(form) => form,
+        Err(error) => return Ok(refused(resource, error)),
+    };
     let call = Call {
         body: read(&server, &arrival, body).await?,
         content_type,
@@ -191,8 +195,13 @@ fn unsupported(resource: &Resource) -> Reply {
     if !resource.rules.custom {
         return ApiError::method_not_allowed().into();
     }
+    refused(resource, ApiError::verb_not_supported("", resource))
+}
+
+/// Answers an error of the handlers of a resource, which warn first.
+fn refused(resource: &Resource, error: ApiError) -> Reply {
     let deprecation: Vec<String> = resource.deprecation.iter().cloned().collect();
-    Reply::from(ApiError::verb_not_supported("", resource)).warnings(&deprecation)
+    Reply::from(error).warnings(&deprecation)
 }
 
 /// Refuses verbs that a resource does not have, and those that need a namespace.

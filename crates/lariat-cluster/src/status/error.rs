@@ -213,13 +213,21 @@ impl ApiError {
         sent: &str,
         is: &str,
     ) -> Self {
-        let name = key.name();
+        let (name, plural) = (key.name(), resource.plural.as_str());
+        // Where etcd has objects of the kind, which once had other names.
+        let folder = match (resource.group.as_str(), plural) {
+            ("", "services") => "services/specs".to_owned(),
+            ("", "endpoints") => "services/endpoints".to_owned(),
+            ("", "nodes") => "minions".to_owned(),
+            ("networking.k8s.io", "ingresses") => "ingress".to_owned(),
+            (group, plural) if resource.rules.custom => format!("{group}/{plural}"),
+            (_, plural) => plural.to_owned(),
+        };
         let message = format!(
             "Operation cannot be fulfilled on {} {name:?}: StorageError: invalid object, Code: 4, \
-             Key: /registry/{}/{key}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: \
+             Key: /registry/{folder}/{key}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: \
              {what} in precondition: {sent}, {what} in object meta: {is}",
             resource.qualified(),
-            resource.plural,
         );
         Self::new(StatusCode::CONFLICT, "Conflict", message).about(
             &resource.plural,
@@ -376,6 +384,17 @@ impl ApiError {
         let message =
             format!("you requested {requested}, but the requested object is {found} ({go_type})");
         Self::new(StatusCode::NOT_ACCEPTABLE, "NotAcceptable", message)
+    }
+
+    /// A type of patch that built-in kinds do not have.
+    pub(crate) fn unsupported_patch_type() -> Self {
+        let message = "415: Unsupported Media Type";
+        Self::new(
+            StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            "UnsupportedMediaType",
+            message,
+        )
+        .about("", "", "")
     }
 
     pub(crate) fn unsupported_media_type(accepted: &str) -> Self {

@@ -3,9 +3,9 @@
 use lariat_apimachinery::cause::StatusCause;
 use lariat_apimachinery::kinds::{Resource, Scale};
 use lariat_apimachinery::object::Object;
-use lariat_apimachinery::schema;
 use lariat_apimachinery::structural::Structural;
 use lariat_apimachinery::structural::json_path::JsonPath;
+use lariat_apimachinery::{go_text, schema};
 use serde_json::Value;
 
 use super::part::{Part, Replaced};
@@ -105,7 +105,11 @@ fn with_value<T>(object: &mut Object, work: impl FnOnce(&mut Value) -> T) -> T {
 /// Checks the numbers of replicas that the scale subresource shows.
 fn validate_scale(scale: &Scale, object: &Value) -> Vec<StatusCause> {
     let check = |path: &JsonPath| {
-        let replicas = path.first(object)?.as_i64()?;
+        let field = format!(".{}", path.members()?.join("."));
+        let replicas = match number_at(object, &path.members()?) {
+            Ok(number) => number?,
+            Err(wrong) => return Some(StatusCause::invalid(&field, &0.into(), &wrong)),
+        };
         let rule = match replicas {
             ..0 => "should be a non-negative integer".to_owned(),
             count if count > i64::from(i32::MAX) => {
@@ -113,11 +117,35 @@ fn validate_scale(scale: &Scale, object: &Value) -> Vec<StatusCause> {
             }
             _ => return None,
         };
-        let field = format!(".{}", path.members()?.join("."));
         Some(StatusCause::invalid(&field, &replicas.into(), &rule))
     };
     [&scale.spec_path, &scale.status_path]
         .into_iter()
         .filter_map(check)
         .collect()
+}
+
+/// Returns a whole number by its path; an error in Go's words if something on the way is of another type.
+fn number_at(object: &Value, path: &[impl AsRef<str>]) -> Result<Option<i64>, String> {
+    let wrong = |upto: usize, found: &Value, wanted: &str| {
+        let names: Vec<&str> = path[..upto].iter().map(AsRef::as_ref).collect();
+        let (names, shown) = (names.join("."), go_text::value(found));
+        let found = go_text::type_of(found);
+        format!(".{names} accessor error: {shown} is of the type {found}, expected {wanted}")
+    };
+    let mut at = object;
+    for (depth, name) in path.iter().enumerate() {
+        at = match at {
+            Value::Null => return Ok(None),
+            Value::Object(members) => match members.get(name.as_ref()) {
+                Some(value) => value,
+                None => return Ok(None),
+            },
+            other => return Err(wrong(depth + 1, other, "map[string]interface{}")),
+        };
+    }
+    let number = at.as_i64();
+    number
+        .map(Some)
+        .ok_or_else(|| wrong(path.len(), at, "int64"))
 }

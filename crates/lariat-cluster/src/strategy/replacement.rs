@@ -96,10 +96,8 @@ fn restrict(resource: &Resource, part: Part, old: &Object, mut sent: Object) -> 
             new
         }
         Part::Finalize => {
-            let mut new = old.clone();
-            copy_member(&sent, &mut new, "spec");
-            copy_metadata(&sent, &mut new, "managedFields");
-            new
+            copy_member(old, &mut sent, "status");
+            sent
         }
     }
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use lariat_apimachinery::kinds::Resource;
+use lariat_apimachinery::object::{Object, metadata_text};
 
 use super::warnings::Warnings;
 use crate::access::User;
@@ -80,6 +81,23 @@ impl Call {
             return Err(ApiError::bad_request("name must be provided"));
         }
         Ok(())
+    }
+
+    /// Refuses an object of another name than that of the path.
+    pub(super) fn check_same_name(&self, object: &Object) -> Result<(), ApiError> {
+        let (given, wanted) = (metadata_text(object, "name"), self.name());
+        if given == wanted {
+            return Ok(());
+        }
+        Err(ApiError::bad_request(if given.is_empty() {
+            format!(
+                "the name of the object ({wanted} based on URL) was undeterminable: name must be provided"
+            )
+        } else {
+            format!(
+                "the name of the object ({given}) does not match the name on the URL ({wanted})"
+            )
+        }))
     }
 
     pub(crate) fn not_found(&self) -> ApiError {

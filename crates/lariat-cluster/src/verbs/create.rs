@@ -1,6 +1,6 @@
 //! POST to a collection.
 
-use lariat_apimachinery::object::Object;
+use lariat_apimachinery::object::{Object, metadata_mut};
 use lariat_apimachinery::validation;
 
 use super::answer::{Answer, Success};
@@ -19,6 +19,10 @@ pub(super) fn create(call: &Call) -> Result<Answer, ApiError> {
 
 /// Creates an object whose fields will be those of the client that sent it.
 pub(super) fn store_new(call: &Call, mut sent: Object, dry_run: bool) -> Result<Answer, ApiError> {
+    // No one owns what the server writes.
+    for member in ["deletionTimestamp", "deletionGracePeriodSeconds"] {
+        metadata_mut(&mut sent).remove(member);
+    }
     ownership::account(call, None, &mut sent);
     store_accounted(call, sent, dry_run)
 }

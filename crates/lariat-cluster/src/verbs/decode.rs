@@ -36,6 +36,12 @@ impl Call {
         Ok(object)
     }
 
+    /// Returns whether the body says that it is of a version.
+    pub(super) fn has_version(&self, api_version: &str) -> bool {
+        let body: Value = serde_json::from_slice(&self.body).unwrap_or_default();
+        body["apiVersion"] == api_version
+    }
+
     /// Reads an object of any kind, and its duplicate members.
     ///
     /// Its type is set.

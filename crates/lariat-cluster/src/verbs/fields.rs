@@ -34,8 +34,12 @@ impl Filter {
     ) -> Result<Self, ApiError> {
         let in_metadata = |path: &str| matches!(path, "metadata.name" | "metadata.namespace");
         let supported = &resource.rules.field_labels;
-        let unknown =
-            |path: &&str| !in_metadata(path) && !supported.iter().any(|each| each == path);
+        let has_namespace = resource.namespaced || !names_its_labels(resource);
+        let unknown = |path: &&str| match *path {
+            "metadata.name" => false,
+            "metadata.namespace" => !has_namespace,
+            path => !supported.iter().any(|each| each == path),
+        };
         if let Some(path) = query.fields.paths().find(unknown) {
             return Err(unsupported(resource, path));
         }
@@ -83,12 +87,17 @@ impl Filter {
     }
 }
 
+/// Returns whether a kind has a list of its own of what can be selected.
+fn names_its_labels(resource: &Resource) -> bool {
+    resource.rules.custom || !resource.rules.field_labels.is_empty()
+}
+
 fn unsupported(resource: &Resource, path: &str) -> ApiError {
     let known = r#""metadata.name", "metadata.namespace""#;
-    ApiError::bad_request(if resource.rules.field_labels.is_empty() {
-        format!("{path:?} is not a known field selector: only {known}")
-    } else {
+    ApiError::bad_request(if names_its_labels(resource) {
         format!("field label not supported: {path}")
+    } else {
+        format!("{path:?} is not a known field selector: only {known}")
     })
 }
 

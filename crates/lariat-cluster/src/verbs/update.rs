@@ -50,19 +50,7 @@ pub(super) fn update(call: &Call) -> Result<Answer, ApiError> {
 
 /// Checks the name in the body against the one in the path.
 fn check_name(call: &Call, sent: &mut Object) -> Result<(), ApiError> {
-    let given = metadata_text(sent, "name");
-    if given.is_empty() {
-        return Err(ApiError::bad_request(format!(
-            "the name of the object ({} based on URL) was undeterminable: name must be provided",
-            call.name()
-        )));
-    }
-    if given != call.name() {
-        return Err(ApiError::bad_request(format!(
-            "the name of the object ({given}) does not match the name on the URL ({})",
-            call.name()
-        )));
-    }
+    call.check_same_name(sent)?;
     let given = metadata_text(sent, "namespace");
     if let Some(namespace) = call.namespace()
         && !given.is_empty()

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use serde_json::Value;
 
 use super::items::element_of;
+use crate::go_text;
 use crate::schema::{List, ListKind, Resolved, Scalar, TypeRef};
 
 /// Returns the errors of an applied object, each with its path, in the API server's words.
@@ -77,28 +78,19 @@ fn misfit(scalar: Scalar, value: &Value) -> Option<String> {
         }
     };
     let got = match (scalar, value) {
-        (Scalar::Int32 | Scalar::Int64 | Scalar::Number, other) => go_type(other).to_owned(),
+        (Scalar::Int32 | Scalar::Int64 | Scalar::Number, other) => {
+            go_text::type_of(other).to_owned()
+        }
         (_, other) => shown(other),
     };
     (!fits).then(|| format!("expected {wanted}, got {got}"))
-}
-
-fn go_type(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "<nil>",
-        Value::Bool(_) => "bool",
-        Value::Number(_) => "float64",
-        Value::String(_) => "string",
-        Value::Array(_) => "[]interface {}",
-        Value::Object(_) => "map[string]interface {}",
-    }
 }
 
 /// Shows a value as far as a message needs it; contents of texts may be secrets.
 fn shown(value: &Value) -> String {
     match value {
         Value::Bool(_) | Value::Number(_) | Value::Null => format!("&{{{value}}}"),
-        other => format!("&{{{}}}", go_type(other)),
+        other => format!("&{{{}}}", go_text::type_of(other)),
     }
 }
 

@@ -19,7 +19,7 @@ pub(super) fn merge(
 ) -> Outcome<Vec<Value>> {
     let strategy = typed.patch(name);
     if !strategy.merge {
-        return Ok(patch.into_iter().filter_map(taken).collect());
+        return Ok(patch);
     }
     let item = typed.member(name).unwrap_or(typed.any()).item();
     let are_maps = original.iter().chain(&patch).any(Value::is_object);

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use serde_json::Value;
 
 use super::lists;
+use crate::go_text;
 use crate::object::Object;
 use crate::patch::PatchError;
 use crate::schema::{PatchStrategy, TypeRef};
@@ -42,7 +43,14 @@ pub(super) fn merge_map(
         return match directive.as_str() {
             Some("replace") => Ok(patch),
             Some("delete") => Ok(Object::new()),
-            _ => malformed(format!("unknown patch type {directive} in {DIRECTIVE}")),
+            _ => {
+                patch.insert(DIRECTIVE.to_owned(), directive.clone());
+                Err(PatchError::Unmergeable(format!(
+                    "unknown patch type: {} in map: {}",
+                    go_text::value(&directive),
+                    go_text::value(&Value::Object(patch))
+                )))
+            }
         };
     }
     retain_keys(&mut original, &mut patch)?;
@@ -88,16 +96,16 @@ fn retain_keys(original: &mut Object, patch: &mut Object) -> Outcome<()> {
         return Ok(());
     };
     let Value::Array(keys) = keys else {
-        return malformed(format!("{RETAIN_KEYS} must be a list"));
+        return malformed("invalid patch format of retainKeys");
     };
     let keys: HashSet<&str> = keys.iter().filter_map(Value::as_str).collect();
     let is_kept = |name: &String| keys.contains(name.as_str());
     let is_directive = |name: &String| name.starts_with('$');
-    if let Some(name) = patch
+    if patch
         .keys()
-        .find(|name| !is_kept(name) && !is_directive(name))
+        .any(|name| !is_kept(name) && !is_directive(name))
     {
-        return malformed(format!("{name:?} is in the patch but not in {RETAIN_KEYS}"));
+        return malformed("invalid patch format of retainKeys");
     }
     original.retain(|name, _| is_kept(name));
     Ok(())

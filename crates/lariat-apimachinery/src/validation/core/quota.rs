@@ -8,6 +8,7 @@ use crate::validation::causes::Causes;
 use crate::validation::context::{Context, Part};
 use crate::validation::field::Field;
 use crate::validation::resources;
+use crate::validation::structs::{self, Members, Shape};
 
 pub(in crate::validation) fn resource_quota(context: &Context<'_>, causes: &mut Causes) {
     let status = context.get("status");
@@ -77,10 +78,10 @@ fn covers(scope: &str, resource: &str) -> bool {
 }
 
 /// Adds a cause for each limited resource that a scope does not cover.
-fn check_covers(spec: &Field<'_>, scope: &str, at: &Field<'_>, causes: &mut Causes) {
+fn check_covers(spec: &Field<'_>, scope: &str, at: &Field<'_>, shown: &str, causes: &mut Causes) {
     for (resource, _) in spec.get("hard").entries() {
         if resources::is_quota_resource(resource) && !covers(scope, resource) {
-            causes.invalid(at, "unsupported scope applied to resource");
+            causes.invalid_struct(at, shown, "unsupported scope applied to resource");
         }
     }
 }
@@ -104,10 +105,21 @@ fn check_scopes(spec: &Field<'_>, causes: &mut Causes) {
         if !is_scope(scope) {
             causes.invalid(&at, "unsupported scope");
         }
-        check_covers(spec, scope, &at, causes);
+        check_covers(spec, scope, &at, &at.value().to_string(), causes);
     }
     check_pairs(&scopes, spec, &at, causes);
 }
+
+/// How messages show a selector of scopes.
+const SELECTOR: Members = &[(
+    "matchExpressions",
+    "MatchExpressions",
+    Shape::List(&[
+        ("scopeName", "ScopeName", Shape::Text),
+        ("operator", "Operator", Shape::Text),
+        ("values", "Values", Shape::Value),
+    ]),
+)];
 
 fn check_selector(spec: &Field<'_>, causes: &mut Causes) {
     let selector = spec.get("scopeSelector");
@@ -119,8 +131,8 @@ fn check_selector(spec: &Field<'_>, causes: &mut Causes) {
         if !is_scope(scope) {
             causes.invalid_as(&at.get("scopeName"), scope, "unsupported scope");
         }
-        let shown = at.with(selector.value());
-        check_covers(spec, scope, &shown, causes);
+        let shown = structs::shown(selector.value(), SELECTOR);
+        check_covers(spec, scope, &at, &shown, causes);
         check_requirement(&at, &requirement, causes);
     }
     check_pairs(&scopes, spec, &at, causes);

@@ -25,7 +25,7 @@ use crate::wire::verb::Verb;
 pub(in crate::api) fn check(form: Form, call: &Call, verb: Verb) -> Result<(), ApiError> {
     let offers = Offers::of(!call.resource.rules.custom);
     if verb == Verb::Watch && form.encoding == Encoding::Yaml {
-        return Err(ApiError::not_acceptable(offers.streams()));
+        return Err(ApiError::only_acceptable(offers.streams()));
     }
     if form.shape == Shape::Table {
         Include::of(&call.query)?;

@@ -2,6 +2,7 @@
 
 use lariat_apimachinery::cause::StatusCause;
 use lariat_apimachinery::object::{Object, metadata_mut, metadata_text};
+use lariat_apimachinery::schema;
 use serde_json::Value;
 
 use super::identity::check_identity;
@@ -85,6 +86,8 @@ pub(in crate::verbs) fn read(
         return Err(refuse("the patch is no object"));
     };
     check_type(&applied, api_version, kind)?;
+    // Of what is applied, Go knows no type yet, and takes a whole number for an integer.
+    applied.values_mut().for_each(schema::write_whole_numbers);
     let duplicates = document.duplicates;
     match Validation::of(call) {
         Validation::Ignore => {}

@@ -136,7 +136,11 @@ impl Call {
         if is_known && !self.is_strategic_on_custom() {
             return Ok(());
         }
-        Err(ApiError::unsupported_media_type(&self.accepted_patches()))
+        Err(if self.resource.rules.custom {
+            ApiError::unsupported_media_type(&self.accepted_patches())
+        } else {
+            ApiError::unsupported_patch_type()
+        })
     }
 
     fn is_strategic_on_custom(&self) -> bool {

@@ -20,18 +20,19 @@ pub(super) fn check_identity(
             .and_then(Value::as_str)
             .unwrap_or_default()
     };
-    if text("kind") != call.resource.kind || text("apiVersion") != call.resource.api_version() {
+    let (kind, api_version) = (text("kind"), text("apiVersion"));
+    // Built-in kinds are read without a type, too.
+    let is_left_out = |text: &str| text.is_empty() && !call.resource.rules.custom;
+    let keeps_kind = kind == call.resource.kind || is_left_out(kind);
+    let keeps_version = api_version == call.resource.api_version() || is_left_out(api_version);
+    if !keeps_kind || !keeps_version {
         return Err(ApiError::bad_request(format!(
             "the patch changes the type of the object to {} {}",
             text("apiVersion"),
             text("kind")
         )));
     }
-    if metadata_text(patched, "name") != call.name() {
-        return Err(ApiError::bad_request(
-            "the name of the object does not match the name on the URL",
-        ));
-    }
+    call.check_same_name(patched)?;
     // What a patch removes is put back.
     let differs = |member: &str, is: &str| {
         let given = metadata_text(patched, member);

@@ -21,11 +21,18 @@ use crate::verbs::{delete, update};
 pub(super) fn evict(call: &Call) -> Result<Answer, ApiError> {
     call.query.check_write("CreateOptions", false)?;
     let mut dry_run = call.query.dry_run("CreateOptions")?;
+    // Both versions are the same.
+    let is_older = call.has_version("policy/v1beta1");
+    let api_version = if is_older {
+        "policy/v1beta1"
+    } else {
+        "policy/v1"
+    };
     let mut eviction = read_body(
         call,
         Expected {
             kind: "Eviction",
-            api_version: "policy/v1",
+            api_version,
             custom: false,
         },
     )?;

@@ -247,16 +247,12 @@ fn finish(
 }
 
 fn check(call: &Call, replicas: i64) -> Result<(), ApiError> {
-    if replicas >= 0 {
+    // What is wrong with a custom resource says its schema.
+    if replicas >= 0 || call.resource.rules.custom {
         return Ok(());
     }
     let message = "must be greater than or equal to 0";
     let value = Value::from(replicas);
-    if call.resource.rules.custom {
-        let field = format!(".{}", path(call).join("."));
-        let cause = StatusCause::invalid(&field, &value, "should be a non-negative integer");
-        return Err(ApiError::invalid(&call.resource, call.name(), &[cause]));
-    }
     let cause = StatusCause::invalid("spec.replicas", &value, message);
     Err(ApiError::invalid_as(
         "Scale",
