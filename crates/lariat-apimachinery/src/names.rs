@@ -68,7 +68,7 @@ const DNS_1035: &str = "a DNS-1035 label must consist of lower case alphanumeric
 pub fn check_dns_1035(text: &str) -> Result<(), String> {
     let mut rules = Vec::new();
     if text.len() > MOST {
-        rules.push(format!("must be no more than {MOST} bytes"));
+        rules.push(format!("must be no more than {MOST} characters"));
     }
     let bytes = text.as_bytes();
     let alphanumeric = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();

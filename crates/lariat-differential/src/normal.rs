@@ -38,6 +38,11 @@ pub(crate) struct Normal<'a> {
     versions: Numbers,
 }
 
+/// Returns whether a list is one of the kinds of a group.
+fn is_discovery(list: &[Value]) -> bool {
+    list.iter().all(|each| each["verbs"].is_array())
+}
+
 /// Names for texts that a server makes up.
 #[derive(Debug)]
 struct Numbers {
@@ -113,6 +118,12 @@ impl<'a> Normal<'a> {
                 }
             }
             Value::Array(list) if name == "managedFields" => self.managers(list),
+            // In which order the kinds of a group are listed is up to chance.
+            Value::Array(list) if name == "resources" && is_discovery(list) => {
+                let mut list: Vec<Value> = list.iter().map(|each| self.value(each, name)).collect();
+                list.sort_by_key(|each| each["name"].to_string());
+                list.into()
+            }
             Value::Array(list) => list.iter().map(|item| self.value(item, name)).collect(),
             Value::Object(object) => self.object(object),
             other => other.clone(),

@@ -51,9 +51,11 @@ pub(super) fn field_reference(holder: &mut Object) {
     }
 }
 
+const LONGEST_IMAGE: usize = 255;
+
 /// Returns whether a text is a valid image name.
 ///
-/// Behind the host it has no upper-case letters.
+/// Behind the host it has no upper-case letters, and at most 255 characters.
 fn is_image(image: &str) -> bool {
     let is_host = |part: &str| {
         part.contains(['.', ':']) || part == "localhost" || part.to_lowercase() != part
@@ -66,7 +68,10 @@ fn is_image(image: &str) -> bool {
     let fits =
         |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"._-/".contains(&byte);
     let edge = |byte: Option<u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric());
-    name.bytes().all(fits) && edge(name.bytes().next()) && edge(name.bytes().last())
+    name.len() <= LONGEST_IMAGE
+        && name.bytes().all(fits)
+        && edge(name.bytes().next())
+        && edge(name.bytes().last())
 }
 
 /// Images that may change under their name are always pulled.
@@ -112,6 +117,7 @@ mod tests {
             ("Host/i", "Always"),
             ("NoImage", "IfNotPresent"),
             ("", "IfNotPresent"),
+            (&"i".repeat(256), "IfNotPresent"),
         ] {
             assert_eq!(pull_policy(image), policy, "{image}");
         }

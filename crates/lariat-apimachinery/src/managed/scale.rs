@@ -25,23 +25,87 @@ impl Scaled<'_> {
             .collect()
     }
 
+    fn set(&self) -> Set {
+        let mut replicas = Set::default();
+        replicas.insert_path(&self.elements());
+        replicas
+    }
+
     /// Returns whether a manager owns the replicas.
     ///
     /// Replicas without an owner do not get one by a scale.
     fn is_owned(&self, live: &Object) -> bool {
-        let mut replicas = Set::default();
-        replicas.insert_path(&self.elements());
-        let managed = Managed::of(live).unwrap_or_default();
+        let (replicas, managed) = (self.set(), Managed::of(live).unwrap_or_default());
         let owns = |set: &Set| !set.intersection(&replicas).is_empty();
         managed.owners.values().any(|owned| owns(&owned.set))
     }
 
     /// Records an update through the scale subresource in the new object.
+    ///
+    /// A scale has no replicas where they are zero, so these have no owner. The owner of replicas that stay gets an entry
+    /// of its own for them, without a time.
     pub fn update(&self, write: &Write<'_>, live: &Object, new: &mut Object) {
-        if self.is_owned(live) {
+        if !self.is_owned(live) {
+            return;
+        }
+        let replicas = self.replicas(new);
+        if replicas == self.replicas(live) {
+            self.split(new);
+        } else if replicas == Some(0) {
+            self.disown(new);
+        } else {
             write.update(Some(live), new);
             self.forget_times(new);
         }
+    }
+
+    fn replicas(&self, object: &Object) -> Option<i64> {
+        let (first, rest) = self.path.split_first()?;
+        let at = rest
+            .iter()
+            .try_fold(object.get(*first)?, |at, name| at.get(name));
+        at?.as_i64()
+    }
+
+    /// Takes the replicas from all who own them.
+    fn disown(&self, new: &mut Object) {
+        let Some(mut managed) = Managed::of(new) else {
+            return;
+        };
+        let replicas = self.set();
+        for owned in managed.owners.values_mut() {
+            owned.set = owned.set.difference(&replicas);
+        }
+        managed.retain();
+        managed.write(metadata_mut(new));
+    }
+
+    /// Writes the owner of the replicas apart from what else it owns.
+    fn split(&self, new: &mut Object) {
+        let replicas = self.set();
+        let entries = metadata_mut(new).get_mut("managedFields");
+        let Some(Value::Array(entries)) = entries else {
+            return;
+        };
+        let mut apart = Vec::new();
+        for entry in entries.iter_mut() {
+            let Ok(set) = Set::from_json(&entry["fieldsV1"]) else {
+                continue;
+            };
+            let rest = set.difference(&replicas);
+            let is_owner = !set.intersection(&replicas).is_empty();
+            if !is_owner || rest.is_empty() || entry["operation"] != "Update" {
+                continue;
+            }
+            let mut own = entry.clone();
+            own["fieldsV1"] = replicas.to_json();
+            if let Value::Object(own) = &mut own {
+                own.remove("time");
+            }
+            entry["fieldsV1"] = rest.to_json();
+            apart.push(own);
+        }
+        entries.splice(0..0, apart);
     }
 
     /// Removes the times of entries of the scale subresource, as kube-apiserver does.

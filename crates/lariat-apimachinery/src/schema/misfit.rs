@@ -195,6 +195,12 @@ impl fmt::Display for Misfit {
     }
 }
 
+/// Returns Go's name of a structure that has no member of a name; `None` if it has one, or is no structure.
+pub(crate) fn struct_without(typed: TypeRef<'_>, member: &str) -> Option<String> {
+    let is_struct = matches!(typed.get(), Some(Type::Struct(_)));
+    (is_struct && typed.field(member).is_none()).then(|| go_name(typed))
+}
+
 /// Names a structure as Go does, without its package.
 fn go_name(typed: TypeRef<'_>) -> String {
     let name = builtin::name_of(typed).unwrap_or_default();

@@ -21,6 +21,7 @@ pub(crate) use builtin::of_every_group;
 pub use custom::custom;
 pub use decode::{decode, write_whole_numbers};
 pub use misfit::Misfit;
+pub(crate) use misfit::struct_without;
 pub(crate) use resolve::Resolved;
 pub use resolve::{Schema, TypeRef};
 #[cfg(feature = "protobuf")]

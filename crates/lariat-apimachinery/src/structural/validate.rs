@@ -66,6 +66,12 @@ impl Node {
         }
         let (found, format) = type_of(subject.value);
         if let Some(wanted) = self.misfit(subject.value, found, format) {
+            if let (Value::Number(_), Some(format)) = (subject.value, &wanted) {
+                let path = subject.path;
+                outcome.fail_as_a_whole(format!(
+                    "Checked value must be of type integer with format {format} in {path}"
+                ));
+            }
             let found = wanted.as_ref().map_or(found, |_| format);
             let wanted = wanted.unwrap_or_else(|| self.types.join(","));
             let rest = format!("must be of type {wanted}: {found:?}");

@@ -193,6 +193,14 @@ impl Causes {
     }
 
     /// Checks that a number is not below zero.
+    /// Checks a text that has no type of its own in Go, and is therefore quoted.
+    pub(crate) fn check_plain(&mut self, at: &Field<'_>, supported: &[&str]) {
+        if !supported.contains(&at.text()) {
+            self.unsupported_as(at, at.text(), supported);
+        }
+    }
+
+    /// Checks a number that may be missing, but not be below zero.
     pub(crate) fn check_not_negative(&mut self, at: &Field<'_>) {
         if at.int().is_some_and(|number| number < 0) {
             self.invalid(at, "must be greater than or equal to 0");

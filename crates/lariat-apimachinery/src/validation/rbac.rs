@@ -79,8 +79,8 @@ const ROLE: Members = &[
 fn check_binding(context: &Context<'_>, kinds: &[&str], is_namespaced: bool, causes: &mut Causes) {
     let role = context.get("roleRef");
     let (group, name) = (role.get("apiGroup"), role.get("name"));
-    causes.check_supported(&group, &[GROUP]);
-    causes.check_supported(&role.get("kind"), kinds);
+    causes.check_plain(&group, &[GROUP]);
+    causes.check_plain(&role.get("kind"), kinds);
     causes.check_name(&name, formats::path_segment);
     for subject in context.get("subjects").items() {
         check_subject(&subject, is_namespaced, causes);
@@ -104,16 +104,16 @@ fn check_subject(subject: &Field<'_>, is_namespaced: bool, causes: &mut Causes) 
                 causes.check_format(&name, formats::dns_subdomain);
             }
             if !group.is_void() {
-                causes.unsupported(&group, &[""]);
+                causes.check_plain(&group, &[""]);
             }
             if !is_namespaced {
                 causes.check_given(&subject.get("namespace"), "");
             }
         }
-        "User" | "Group" => causes.check_supported(&group, &[GROUP]),
+        "User" | "Group" => causes.check_plain(&group, &[GROUP]),
         _ => {
             let kinds = ["ServiceAccount", "User", "Group"];
-            causes.unsupported(&subject.get("kind"), &kinds);
+            causes.check_plain(&subject.get("kind"), &kinds);
         }
     }
 }

@@ -33,5 +33,5 @@ pub(crate) use part::Part;
 pub(crate) use prepare::{allocate, prepare_create, stamp};
 pub(crate) use replacement::{Replacement, keeps_metadata, replacement};
 pub(crate) use selector::selector_text;
-pub(crate) use shape::check as check_shape;
+pub(crate) use shape::{check as check_shape, misshapen};
 pub(crate) use special::check_delete;

@@ -12,13 +12,18 @@ use crate::status::ApiError;
 
 /// Refuses an object with a member of a type that no client could read.
 pub(crate) fn check(resource: &Resource, object: &Object) -> Result<(), ApiError> {
-    let wrong = |what: String| {
-        let (kind, version) = (&resource.kind, &resource.version);
-        Err(ApiError::bad_request(format!(
-            "{kind} in version {version:?} cannot be handled as a {kind}: json: cannot unmarshal \
-             {what}"
-        )))
+    let Some(reason) = misshapen(resource, object) else {
+        return Ok(());
     };
+    let (kind, version) = (&resource.kind, &resource.version);
+    Err(ApiError::bad_request(format!(
+        "{kind} in version {version:?} cannot be handled as a {kind}: {reason}"
+    )))
+}
+
+/// Returns what is wrong with the shape of an object, in Go's words.
+pub(crate) fn misshapen(resource: &Resource, object: &Object) -> Option<String> {
+    let wrong = |what: String| Some(format!("json: cannot unmarshal {what}"));
     let parts: &[&str] = if resource.rules.custom {
         &["metadata"]
     } else {
@@ -36,15 +41,11 @@ pub(crate) fn check(resource: &Resource, object: &Object) -> Result<(), ApiError
             }
         }
     }
-    let Some(metadata) = object.get("metadata").and_then(Value::as_object) else {
-        return Ok(());
-    };
-    match misfit(metadata) {
-        None => Ok(()),
-        Some((member, found, wanted)) => wrong(format!(
-            "{found} into Go struct field ObjectMeta.metadata.{member} of type {wanted}"
-        )),
-    }
+    let metadata = object.get("metadata").and_then(Value::as_object)?;
+    let (member, found, wanted) = misfit(metadata)?;
+    wrong(format!(
+        "{found} into Go struct field ObjectMeta.metadata.{member} of type {wanted}"
+    ))
 }
 
 /// Finds metadata of a wrong type: its name, what it is, what it should be.

@@ -126,6 +126,13 @@ fn check_type(call: &Call, wanted: Expected<'_>, object: &Object) -> Result<(), 
             summary(&call.body)
         )));
     }
+    if api_version.matches('/').count() > 1 {
+        return Err(ApiError::bad_request(format!(
+            "the object provided is unrecognized (must be of type {}): unexpected GroupVersion string: {api_version} ({})",
+            wanted.kind,
+            summary(&call.body)
+        )));
+    }
     let is_left_out = api_version.is_empty() && !wanted.custom;
     if !is_left_out && api_version != wanted.api_version {
         return Err(ApiError::bad_request(format!(

@@ -41,6 +41,8 @@ pub(super) enum Origin {
     Body,
     /// It is what a patch made of the present state.
     Patch,
+    /// It is what an apply made of it.
+    Apply,
 }
 
 /// Puts an object into the form of its kind.
@@ -55,6 +57,7 @@ pub(super) fn normalize(
     let unknown = read(&call.resource, object).map_err(|misfit| match origin {
         Origin::Body => refuse_body(&call.resource, &misfit.to_string()),
         Origin::Patch => refuse_patch(call, &misfit),
+        Origin::Apply => refuse_applied(&call.resource, &misfit.to_string()),
     })?;
     let unknown = unknown
         .into_iter()
@@ -106,7 +109,7 @@ pub(super) fn read(resource: &Resource, object: &mut Object) -> Result<Vec<Strin
     Ok(unknown)
 }
 
-fn refuse(call: &Call, origin: Origin, reason: &str) -> ApiError {
+pub(super) fn refuse(call: &Call, origin: Origin, reason: &str) -> ApiError {
     match origin {
         Origin::Body => refuse_body(&call.resource, reason),
         Origin::Patch => {
@@ -114,7 +117,23 @@ fn refuse(call: &Call, origin: Origin, reason: &str) -> ApiError {
             let cause = StatusCause::invalid("patch", &Value::from(patch), reason);
             ApiError::invalid_patch(cause)
         }
+        Origin::Apply => refuse_applied(&call.resource, reason),
     }
+}
+
+/// Refuses an apply that makes something else of an object than one of its kind, which a real server takes for its fault.
+fn refuse_applied(resource: &Resource, reason: &str) -> ApiError {
+    let Resource {
+        group,
+        version,
+        kind,
+        ..
+    } = resource;
+    let kind = format!("{group}/{version}, Kind={kind}");
+    ApiError::internal(format!(
+        "failed to convert new object (/; {kind}) to proper version: unable to convert unstructured object to {kind}: \
+         {reason}"
+    ))
 }
 
 /// Refuses a patch that makes something else of an object than one of its kind.

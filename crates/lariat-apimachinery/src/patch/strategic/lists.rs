@@ -8,7 +8,7 @@ use super::maps::{DELETE_FROM, DIRECTIVE, Outcome, SET_ORDER, malformed, merge_m
 use crate::go_text::value as go;
 use crate::object::Object;
 use crate::patch::PatchError;
-use crate::schema::TypeRef;
+use crate::schema::{self, TypeRef};
 
 /// Merges a list of a patch into the present list.
 pub(super) fn merge(
@@ -135,6 +135,11 @@ pub(super) fn set_orders(
         let Some(Value::Array(order)) = patch.remove(&directive) else {
             return malformed(format!("{directive} must be a list"));
         };
+        if let Some(structure) = schema::struct_without(typed, &name) {
+            return Err(PatchError::Unmergeable(format!(
+                "unable to find api field in struct {structure} for the json field {name:?}"
+            )));
+        }
         let key = typed.patch(&name).key;
         check_order(&order, patch.get(&name), key.as_deref(), &name)?;
         let old = match original.remove(&name) {

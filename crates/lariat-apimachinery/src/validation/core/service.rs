@@ -238,7 +238,7 @@ fn check_traffic(spec: &Field<'_>, causes: &mut Causes) {
     let distribution = spec.get("trafficDistribution");
     if distribution.is_set() {
         let supported = &["PreferClose", "PreferSameZone", "PreferSameNode"];
-        causes.check_supported(&distribution, supported);
+        causes.check_plain(&distribution, supported);
     }
 }
 

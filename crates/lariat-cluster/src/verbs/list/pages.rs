@@ -178,10 +178,14 @@ fn cut(page: Page, limit: Option<usize>, namespace: Option<&str>, filter: &Filte
         mut remaining,
     } = page;
     if !filter.is_empty() {
+        // Whether more is selected behind the last one is not known yet, only whether more is there.
+        let (all, most) = (objects.len(), limit.unwrap_or(usize::MAX));
+        let selected = objects.iter().enumerate();
+        let mut selected = selected.filter(|(_, stored)| filter.matches(stored));
+        let end = selected.nth(most - 1).map_or(all, |(at, _)| at + 1);
+        objects.truncate(end);
+        remaining = all - end;
         objects.retain(|stored| filter.matches(stored));
-        let limit = limit.unwrap_or(objects.len()).min(objects.len());
-        remaining = objects.len() - limit;
-        objects.truncate(limit);
     }
     let last = objects.last().filter(|_| remaining > 0);
     let continue_token = last.map(|stored| {

@@ -44,7 +44,7 @@ pub(super) fn apply(call: &Call) -> Result<Answer, ApiError> {
             .map_err(|refused| ownership::refusal(call, &applied, &refused))?;
         merged.insert("kind".into(), call.resource.kind.clone().into());
         merged.insert("apiVersion".into(), call.resource.api_version().into());
-        form::normalize(call, &mut merged, Origin::Patch, &Duplicates::none())?;
+        form::normalize(call, &mut merged, Origin::Apply, &Duplicates::none())?;
         let (Some(current), Some(live)) = (current, live) else {
             match create_applied(call, merged, dry_run) {
                 // Another client was faster, so there is something to merge into.

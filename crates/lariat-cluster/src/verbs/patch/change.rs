@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::apply;
 use super::identity::check_identity;
 use crate::status::ApiError;
-use crate::strategy::view;
+use crate::strategy::{self, view};
 use crate::verbs::answer::Answer;
 use crate::verbs::call::{Call, STRATEGIC};
 use crate::verbs::form::{self, Origin};
@@ -46,6 +46,9 @@ pub(crate) fn patch(call: &Call) -> Result<Answer, ApiError> {
         let mut object = view::present(&call.resource, &current);
         call.resource.set_type(&mut object);
         let mut patched = change.apply(call, object)?;
+        if let Some(reason) = strategy::misshapen(&call.resource, &patched) {
+            return Err(form::refuse(call, Origin::Patch, &reason));
+        }
         check_identity(call, &patched, &current)?;
         form::normalize(call, &mut patched, Origin::Patch, &change.duplicates)?;
         if let Some(answer) = update::finish(call, &current, patched, dry_run)? {

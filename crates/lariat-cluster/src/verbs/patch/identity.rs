@@ -7,6 +7,7 @@ use serde_json::Value;
 use crate::status::ApiError;
 use crate::store::Stored;
 use crate::verbs::call::Call;
+use crate::verbs::form::{self, Origin};
 
 /// Checks that a patch kept the identity of its object, and its version.
 pub(super) fn check_identity(
@@ -25,6 +26,19 @@ pub(super) fn check_identity(
     let is_left_out = |text: &str| text.is_empty() && !call.resource.rules.custom;
     let keeps_kind = kind == call.resource.kind || is_left_out(kind);
     let keeps_version = api_version == call.resource.api_version() || is_left_out(api_version);
+    if kind.is_empty() && !keeps_kind {
+        let reason = "Object 'Kind' is missing in the patched object";
+        return Err(form::refuse(call, Origin::Patch, reason));
+    }
+    if call.resource.rules.custom && (!keeps_kind || !keeps_version) {
+        let (at, given, wanted) = if keeps_kind {
+            ("apiVersion", api_version, call.resource.api_version())
+        } else {
+            ("kind", kind, call.resource.kind.clone())
+        };
+        let cause = StatusCause::invalid(at, &given.into(), &format!("must be {wanted}"));
+        return Err(ApiError::invalid(&call.resource, call.name(), &[cause]));
+    }
     if !keeps_kind || !keeps_version {
         return Err(ApiError::bad_request(format!(
             "the patch changes the type of the object to {} {}",

@@ -80,15 +80,12 @@ fn target(binding: &Object) -> Result<&str, ApiError> {
     if text("name").is_empty() {
         causes.push(StatusCause::required("target.name", ""));
     }
-    if causes.is_empty() {
-        Ok(text("name"))
-    } else {
-        Err(ApiError::invalid_as(
-            "Binding",
-            "",
-            metadata_text(binding, "name"),
-            &causes,
-        ))
+    // They are no error of the API in Go, but one of the server.
+    let texts: Vec<String> = causes.iter().map(StatusCause::text).collect();
+    match &texts[..] {
+        [] => Ok(text("name")),
+        [one] => Err(ApiError::internal(one.clone())),
+        more => Err(ApiError::internal(format!("[{}]", more.join(", ")))),
     }
 }
 

@@ -7,11 +7,12 @@ use std::sync::Arc;
 use lariat_apimachinery::kinds::Resource;
 use lariat_apimachinery::object::{Object, metadata_text};
 use lariat_core::LabelSelector;
+use serde_json::json;
 
 use super::body::read_body;
 use crate::status::ApiError;
 use crate::store::{Range, Stored};
-use crate::strategy::{Part, replacement, selector_text};
+use crate::strategy::{self, Part, Replacement, replacement, selector_text};
 use crate::verbs::answer::Answer;
 use crate::verbs::call::Call;
 use crate::verbs::decode::Expected;
@@ -45,11 +46,16 @@ pub(super) fn evict(call: &Call) -> Result<Answer, ApiError> {
     let options = DeleteOptions::of_value(eviction.remove("deleteOptions"))?;
     dry_run |= options.is_dry_run();
     let key = call.resource.key(call.namespace(), call.name());
-    let mut is_allowed = false;
+    let (mut is_allowed, mut marked) = (false, None);
     loop {
         let found = call.server.store.get(call.resource.table, &key);
         let current = found.ok_or_else(|| call.not_found())?;
-        options.check_preconditions(call, &current)?;
+        match &marked {
+            // What is written in between has another version.
+            None => options.check_preconditions(call, &current)?,
+            Some(uid) if *uid != current.uid() => return Err(call.not_found()),
+            Some(_) => {}
+        }
         // What was taken from the budget stays taken if the Pod changes before it goes.
         if !is_allowed && counts(&current) {
             is_allowed = use_budget(call, &current, dry_run)?;
@@ -57,11 +63,28 @@ pub(super) fn evict(call: &Call) -> Result<Answer, ApiError> {
                 continue;
             }
         }
+        // The reason is in the last state that watchers see; it has no owner.
+        if !dry_run && marked.is_none() {
+            marked = mark(call, &current).then(|| current.uid().to_owned());
+            continue;
+        }
         let deletion = options.deletion();
         if dry_run || delete::delete_once(&call.server, &call.resource, &current, deletion) {
             return Ok(Answer::ActionDone);
         }
     }
+}
+
+/// Writes into a Pod's status why it goes; returns whether it is written.
+fn mark(call: &Call, current: &Arc<Stored>) -> bool {
+    let mut pod = current.object();
+    let condition = json!({
+        "type": "DisruptionTarget", "status": "True", "reason": "EvictionByEvictionAPI",
+        "message": "Eviction API: evicting", "lastProbeTime": null,
+    });
+    strategy::set_condition(&mut pod, condition, &call.server.clock.now());
+    let replacement = Replacement::Changed(pod);
+    update::replace(&call.server, &call.resource, current, &replacement).is_some()
 }
 
 /// Returns whether a Pod counts for its budget: it runs and is not deleted.
