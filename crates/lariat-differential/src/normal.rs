@@ -121,6 +121,11 @@ impl<'a> Normal<'a> {
             // In which order the kinds of a group are listed is up to chance.
             Value::Array(list) if name == "resources" && is_discovery(list) => {
                 let mut list: Vec<Value> = list.iter().map(|each| self.value(each, name)).collect();
+                for each in &mut list {
+                    if let Some(Value::Array(verbs)) = each.get_mut("verbs") {
+                        verbs.sort_by_key(Value::to_string);
+                    }
+                }
                 list.sort_by_key(|each| each["name"].to_string());
                 list.into()
             }

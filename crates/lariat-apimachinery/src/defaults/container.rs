@@ -68,7 +68,13 @@ fn is_image(image: &str) -> bool {
     let fits =
         |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"._-/".contains(&byte);
     let edge = |byte: Option<u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric());
-    name.len() <= LONGEST_IMAGE
+    // What has no folder is in that of the official images.
+    let folder = if image.contains('/') {
+        0
+    } else {
+        "library/".len()
+    };
+    folder + name.len() <= LONGEST_IMAGE
         && name.bytes().all(fits)
         && edge(name.bytes().next())
         && edge(name.bytes().last())
@@ -117,7 +123,9 @@ mod tests {
             ("Host/i", "Always"),
             ("NoImage", "IfNotPresent"),
             ("", "IfNotPresent"),
-            (&"i".repeat(256), "IfNotPresent"),
+            (&"i".repeat(247), "Always"),
+            (&"i".repeat(248), "IfNotPresent"),
+            (&format!("r.io/{}", "i".repeat(255)), "Always"),
         ] {
             assert_eq!(pull_policy(image), policy, "{image}");
         }

@@ -48,7 +48,12 @@ impl Operation {
                 add(document, &self.path, moved)
             }
             "copy" => {
-                let copy = look_up(document, self.from()?)?.ok_or(MISSING)?.clone();
+                // What an object does not have is copied as a null.
+                let copy = match look_up(document, self.from()?)? {
+                    Some(found) => found.clone(),
+                    None if is_member(document, self.from()?) => Value::Null,
+                    None => return Err(MISSING),
+                };
                 *copied += copy.to_string().len();
                 if *copied > MOST_COPIED {
                     return Err("the patch copies too much");
@@ -145,6 +150,12 @@ fn index(text: &str, length: usize) -> Result<usize, &'static str> {
         _ => length.checked_sub(usize::try_from(signed.unsigned_abs()).unwrap_or(usize::MAX)),
     };
     at.ok_or("the index is out of bounds")
+}
+
+/// Returns whether a path leads to a member of an object that is there.
+fn is_member(document: &Value, path: &str) -> bool {
+    let above = path.rsplit_once('/').map(|(above, _)| above);
+    above.is_some_and(|above| document.pointer(above).is_some_and(Value::is_object))
 }
 
 /// Refuses operations that would nest the document too deep.

@@ -15,15 +15,16 @@ fn length(count: usize) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }
 
+/// Checks a text, up to the first rule that it breaks.
 pub(super) fn check_text(bounds: &Bounds, text: &str, path: &str, outcome: &mut Outcome) {
     let count = length(text.chars().count());
     if let Some(most) = bounds.max_length.filter(|most| count > *most) {
         let rest = format!("should be at most {most} chars long");
-        outcome.fail(path, FaultKind::TooLong(most), &rest);
+        return outcome.fail(path, FaultKind::TooLong(most), &rest);
     }
     if let Some(least) = bounds.min_length.filter(|least| count < *least) {
         let rest = format!("should be at least {least} chars long");
-        outcome.fail(path, FaultKind::Invalid(text.into()), &rest);
+        return outcome.fail(path, FaultKind::Invalid(text.into()), &rest);
     }
     let Some(pattern) = &bounds.pattern else {
         return;

@@ -48,6 +48,13 @@ impl Node {
                 }
             }
             Value::Number(number) => {
+                let is_wide = |number: i64| i32::try_from(number).is_err();
+                if self.format.as_deref() == Some("int32") && number.as_i64().is_some_and(is_wide) {
+                    outcome.fail_as_a_whole(format!(
+                        "Checked value must be of type integer with format int32 in {}",
+                        subject.path
+                    ));
+                }
                 scalars::check_number(&self.bounds, number, subject.path, outcome);
             }
             Value::Array(elements) => self.check_elements(elements, subject, outcome),

@@ -72,6 +72,11 @@ impl Causes {
         self.add("FieldValueDuplicate", at, message);
     }
 
+    /// Adds a value that is not allowed, which Go has a pointer to, and shows as JSON.
+    pub(crate) fn invalid_json(&mut self, at: &Field<'_>, detail: &str) {
+        self.invalid_struct(at, &go_text::json(at.value()), detail);
+    }
+
     /// Adds a structure that is not allowed, as Go shows it.
     pub(crate) fn invalid_struct(&mut self, at: &Field<'_>, shown: &str, detail: &str) {
         let message = format!("Invalid value: {shown}: {detail}");

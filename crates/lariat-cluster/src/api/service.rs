@@ -198,9 +198,10 @@ fn unsupported(resource: &Resource) -> Reply {
     refused(resource, ApiError::verb_not_supported("", resource))
 }
 
-/// Answers an error of the handlers of a resource, which warn first.
+/// Answers an error of the handlers of custom resources, which warn first.
 fn refused(resource: &Resource, error: ApiError) -> Reply {
-    let deprecation: Vec<String> = resource.deprecation.iter().cloned().collect();
+    let deprecation = resource.deprecation.iter().cloned();
+    let deprecation: Vec<String> = deprecation.filter(|_| resource.rules.custom).collect();
     Reply::from(error).warnings(&deprecation)
 }
 
@@ -217,6 +218,8 @@ fn check_verb(resource: &Resource, target: &Target, verb: Verb) -> Result<(), Ap
     let has_scope = !resource.namespaced || target.namespace.is_some() || spans_namespaces(verb);
     if is_served && has_scope {
         Ok(())
+    } else if is_served && resource.rules.custom {
+        Err(ApiError::page_not_found())
     } else if is_served && target.name.is_some() {
         Err(ApiError::unknown_resource())
     } else {

@@ -101,10 +101,10 @@ fn retain_keys(original: &mut Object, patch: &mut Object) -> Outcome<()> {
     let keys: HashSet<&str> = keys.iter().filter_map(Value::as_str).collect();
     let is_kept = |name: &String| keys.contains(name.as_str());
     let is_directive = |name: &String| name.starts_with('$');
-    if patch
-        .keys()
-        .any(|name| !is_kept(name) && !is_directive(name))
-    {
+    let strays = |(name, value): (&String, &Value)| {
+        !value.is_null() && !is_kept(name) && !is_directive(name)
+    };
+    if patch.iter().any(strays) {
         return malformed("invalid patch format of retainKeys");
     }
     original.retain(|name, _| is_kept(name));

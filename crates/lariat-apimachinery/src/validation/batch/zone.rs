@@ -9,21 +9,21 @@ use crate::validation::field::Field;
 pub(super) fn check(at: &Field<'_>, causes: &mut Causes) {
     let name = at.text();
     if name.is_empty() {
-        causes.invalid(at, "timeZone must be nil or non-empty string");
+        causes.invalid_json(at, "timeZone must be nil or non-empty string");
         return;
     }
     let unknown = format!("unknown time zone {name}");
     if !name.split('/').all(is_part) {
-        causes.invalid(at, &unknown);
+        causes.invalid_json(at, &unknown);
         return;
     }
     if name.eq_ignore_ascii_case("Local") {
         let detail =
             "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones";
-        causes.invalid(at, detail);
+        causes.invalid_json(at, detail);
     }
     if name != "Local" && !is_known(name) {
-        causes.invalid(at, &unknown);
+        causes.invalid_json(at, &unknown);
     }
 }
 

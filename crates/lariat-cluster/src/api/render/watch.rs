@@ -93,6 +93,9 @@ impl Lines {
 
     /// Writes that everything up to a revision was sent.
     fn bookmark(&mut self, revision: u64, ends_initial: bool) -> Bytes {
+        if self.renderer.form.shape == Shape::MetadataList {
+            return Bytes::new();
+        }
         if let Some(table) = &self.renderer.table {
             let stored = table.bookmark(revision, ends_initial);
             return table_line(table, &mut self.columns_sent, &stored, "BOOKMARK");
@@ -118,6 +121,14 @@ fn zeros(renderer: &Renderer) -> String {
     let mut empty = Object::new();
     schema::fill_zeros(resource.types().root(), &mut empty);
     empty.remove("metadata");
+    // Within Go these replicas are numbers, and not pointers that may be nil.
+    if matches!(
+        resource.kind.as_str(),
+        "Deployment" | "ReplicaSet" | "StatefulSet"
+    ) && let Some(serde_json::Value::Object(spec)) = empty.get_mut("spec")
+    {
+        spec.insert("replicas".into(), 0.into());
+    }
     let members = empty.iter();
     members
         .map(|(name, value)| format!(",\"{name}\":{value}"))

@@ -7,7 +7,7 @@ use lariat_apimachinery::schema::TypeRef;
 use serde_json::Value;
 
 use super::apply;
-use super::identity::check_identity;
+use super::identity::{check_identity, check_type};
 use crate::status::ApiError;
 use crate::strategy::{self, view};
 use crate::verbs::answer::Answer;
@@ -49,8 +49,9 @@ pub(crate) fn patch(call: &Call) -> Result<Answer, ApiError> {
         if let Some(reason) = strategy::misshapen(&call.resource, &patched) {
             return Err(form::refuse(call, Origin::Patch, &reason));
         }
-        check_identity(call, &patched, &current)?;
+        check_type(call, &patched)?;
         form::normalize(call, &mut patched, Origin::Patch, &change.duplicates)?;
+        check_identity(call, &patched, &current)?;
         if let Some(answer) = update::finish(call, &current, patched, dry_run)? {
             return Ok(answer);
         }

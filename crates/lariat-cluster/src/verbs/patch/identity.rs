@@ -9,12 +9,8 @@ use crate::store::Stored;
 use crate::verbs::call::Call;
 use crate::verbs::form::{self, Origin};
 
-/// Checks that a patch kept the identity of its object, and its version.
-pub(super) fn check_identity(
-    call: &Call,
-    patched: &Object,
-    current: &Stored,
-) -> Result<(), ApiError> {
+/// Checks that a patch kept the type of its object.
+pub(super) fn check_type(call: &Call, patched: &Object) -> Result<(), ApiError> {
     let text = |member| {
         patched
             .get(member)
@@ -46,6 +42,15 @@ pub(super) fn check_identity(
             text("kind")
         )));
     }
+    Ok(())
+}
+
+/// Checks that a patch kept the identity of its object, and its version.
+pub(super) fn check_identity(
+    call: &Call,
+    patched: &Object,
+    current: &Stored,
+) -> Result<(), ApiError> {
     call.check_same_name(patched)?;
     // What a patch removes is put back.
     let differs = |member: &str, is: &str| {

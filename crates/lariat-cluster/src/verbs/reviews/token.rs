@@ -27,6 +27,7 @@ pub(super) fn request(call: &Call) -> Result<Answer, ApiError> {
     let found = call.server.store.get(call.resource.table, &key);
     let account = found.ok_or_else(|| call.not_found())?;
     let spec = object.get("spec").cloned().unwrap_or_default();
+    check_bound(call, &spec["boundObjectRef"])?;
     let seconds = match &spec["expirationSeconds"] {
         Value::Null => DEFAULT_SECONDS,
         seconds => seconds.as_i64().unwrap_or_default(),
@@ -61,6 +62,38 @@ pub(super) fn request(call: &Call) -> Result<Answer, ApiError> {
     let expires = call.server.clock.later(seconds);
     let status = json!({"token": token, "expirationTimestamp": expires});
     Ok(created(object, status))
+}
+
+/// Checks that the object is there that a token is to end with.
+fn check_bound(call: &Call, reference: &Value) -> Result<(), ApiError> {
+    let text = |member: &str| reference[member].as_str().unwrap_or_default();
+    let (plural, namespace) = match (text("apiVersion"), text("kind")) {
+        _ if reference.is_null() => return Ok(()),
+        ("v1" | "", "Pod") => ("pods", call.namespace()),
+        ("v1" | "", "Secret") => ("secrets", call.namespace()),
+        ("v1" | "", "Node") => ("nodes", None),
+        (version, kind) => {
+            let group = if version.contains('/') { "" } else { "/" };
+            return Err(ApiError::bad_request(format!(
+                "cannot bind token to object of type {group}{version}, Kind={kind}"
+            )));
+        }
+    };
+    let catalog = call.server.kinds.catalog();
+    let resource = catalog.resource("", "v1", plural);
+    let resource = resource.ok_or_else(ApiError::unknown_resource)?;
+    let (name, uid) = (text("name"), text("uid"));
+    let key = resource.key(namespace, name);
+    let found = call.server.store.get(resource.table, &key);
+    let bound = found.ok_or_else(|| ApiError::not_found(resource, name))?;
+    if !uid.is_empty() && uid != bound.uid() {
+        let reason = format!(
+            "the UID in the bound object reference ({uid}) does not match the UID in record. The object might have been \
+             deleted and then recreated"
+        );
+        return Err(ApiError::conflict_about(text("kind"), name, &reason));
+    }
+    Ok(())
 }
 
 /// Reads a `TokenRequest`, whose kind is not that of its resource.

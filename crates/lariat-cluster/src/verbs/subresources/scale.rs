@@ -128,11 +128,14 @@ fn apply(call: &Call, dry_run: bool) -> Result<Answer, ApiError> {
     let writer = Writer::of(call);
     let force = call.query.flag("force").unwrap_or(false);
     check_type(call, &writer, &sent)?;
-    let given = sent
-        .get("spec")
-        .and_then(|spec| spec.get("replicas"))
-        .filter(|replicas| !replicas.is_null())
-        .cloned();
+    let given =
+        sent.get("spec")
+            .and_then(|spec| spec.get("replicas"))
+            .map(|replicas| match replicas {
+                // It is given, and means nothing else.
+                Value::Null => Value::from(0),
+                given => given.clone(),
+            });
     read(&mut sent).map_err(|misfit| form::refuse_patch(call, &misfit))?;
     if let Some(replicas) = given.as_ref().and_then(Value::as_i64) {
         check(call, replicas)?;
