@@ -5,6 +5,14 @@
 use super::members::{each, inner};
 use crate::object::Object;
 
+/// Drops from a Lease what chooses a leader for others.
+pub(super) fn drop_from_lease(lease: &mut Object) {
+    if let Some(spec) = inner(lease, "spec") {
+        spec.remove("strategy");
+        spec.remove("preferredHolder");
+    }
+}
+
 /// Drops from the spec of a Pod what the server would not keep.
 pub(super) fn drop_from_pod(spec: &mut Object) {
     spec.remove("schedulingGroup");

@@ -57,6 +57,7 @@ pub fn fill(resource: &Resource, object: &mut Object) {
         ("flowcontrol.apiserver.k8s.io", "PriorityLevelConfiguration") => {
             others::priority_level(object);
         }
+        ("coordination.k8s.io", "Lease") => disabled::drop_from_lease(object),
         ("discovery.k8s.io", "EndpointSlice") => network::slice(object),
         ("rbac.authorization.k8s.io", "RoleBinding" | "ClusterRoleBinding") => {
             others::role_binding(object);

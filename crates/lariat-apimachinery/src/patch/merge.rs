@@ -2,12 +2,28 @@
 
 use serde_json::{Map, Value};
 
+/// Removes the nulls of objects in lists, as the API server's library does where nothing was that they could be about.
+fn prune(value: &mut Value) {
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(prune),
+        Value::Object(members) => {
+            members.retain(|_, value| !value.is_null());
+            members.values_mut().for_each(prune);
+        }
+        _ => {}
+    }
+}
+
 /// Merges a patch into a document.
 ///
 /// Null removes, objects merge, everything else replaces.
 pub(super) fn apply(document: &mut Value, patch: &Value) {
     let Value::Object(members) = patch else {
+        let is_new = !document.is_object();
         *document = patch.clone();
+        if is_new {
+            prune(document);
+        }
         return;
     };
     if !document.is_object() {

@@ -73,7 +73,9 @@ impl Node {
         }
         let (found, format) = type_of(subject.value);
         if let Some(wanted) = self.misfit(subject.value, found, format) {
-            if let (Value::Number(_), Some(format)) = (subject.value, &wanted) {
+            if let (Value::Number(_), Some(format @ ("int32" | "int64"))) =
+                (subject.value, wanted.as_deref())
+            {
                 let path = subject.path;
                 outcome.fail_as_a_whole(format!(
                     "Checked value must be of type integer with format {format} in {path}"

@@ -49,6 +49,7 @@ impl Call {
         let document = self.document(wanted)?;
         let mut object = match document.value {
             Value::Object(object) => object,
+            Value::Null if wanted.custom => Object::new(),
             other => {
                 let error = go_json::type_error(&other, ENVELOPE);
                 let error = format!("json parse error: {error}");

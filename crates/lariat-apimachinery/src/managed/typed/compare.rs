@@ -5,7 +5,7 @@ use std::mem::discriminant;
 use serde_json::Value;
 
 use super::items::Items;
-use super::parts::{items_of, names};
+use super::parts::{form, items_of, names};
 use crate::managed::path::PathElement;
 use crate::managed::set::Set;
 use crate::schema::{List, ListKind, Resolved, TypeRef};
@@ -93,14 +93,6 @@ fn walk(typed: TypeRef<'_>, old: Option<&Value>, new: Option<&Value>) -> (Own, D
         _ => Own::Same,
     };
     (own, below)
-}
-
-/// Returns how a value is compared; a null that may be anything is an empty map.
-fn form<'a>(typed: TypeRef<'a>, value: &Value) -> Resolved<'a> {
-    match typed.resolve(value) {
-        Resolved::Scalar(None) if value.is_null() => Resolved::AnyMap,
-        form => form,
-    }
 }
 
 /// Compares what two values have of one form; returns whether they are compared as a whole.

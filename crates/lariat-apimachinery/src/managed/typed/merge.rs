@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use serde_json::{Map, Value};
 
 use super::items::Items;
-use super::parts::{is_void, items_of, names};
+use super::parts::{form, is_void, items_of, names};
 use crate::managed::path::PathElement;
 use crate::schema::{List, ListKind, Resolved, TypeRef};
 
@@ -18,7 +18,7 @@ fn walk(typed: TypeRef<'_>, live: Option<&Value>, applied: Option<&Value>) -> Op
     let (Some(_), Some(value)) = (live, applied) else {
         return applied.or(live).cloned();
     };
-    let merged = match typed.resolve(value) {
+    let merged = match form(typed, value) {
         Resolved::Scalar(_) | Resolved::AnyList => return applied.cloned(),
         _ if typed.is_atomic() || (has_none(value, live) && is_void(applied)) => {
             return applied.cloned();

@@ -2,6 +2,16 @@
 
 use serde_json::Value;
 
+use crate::schema::{Resolved, TypeRef};
+
+/// Returns what a value is taken for; a null that may be anything is an empty map.
+pub(super) fn form<'a>(typed: TypeRef<'a>, value: &Value) -> Resolved<'a> {
+    match typed.resolve(value) {
+        Resolved::Scalar(None) if value.is_null() => Resolved::AnyMap,
+        form => form,
+    }
+}
+
 /// Returns whether a value is absent, null, or an empty map or list.
 pub(super) fn is_void(value: Option<&Value>) -> bool {
     match value {

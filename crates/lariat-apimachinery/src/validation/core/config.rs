@@ -36,7 +36,10 @@ pub(in crate::validation) fn config_map(context: &Context<'_>, causes: &mut Caus
 
 pub(in crate::validation) fn secret(context: &Context<'_>, causes: &mut Causes) {
     if let Some(old) = context.old("type").filter(|_| context.updates(Part::Main)) {
-        causes.check_immutable(&context.get("type"), &old);
+        let kind = context.get("type");
+        if kind.value() != old.value() {
+            causes.invalid_json(&kind, "field is immutable");
+        }
     }
     check_frozen(context, &["data"], causes);
     let data = context.get("data");

@@ -25,9 +25,10 @@ use crate::wire::verb::Verb;
 pub(in crate::api) fn check(form: Form, call: &Call, verb: Verb) -> Result<(), ApiError> {
     let offers = Offers::of(!call.resource.rules.custom);
     if verb == Verb::Watch && form.encoding == Encoding::Yaml {
+        call.query.list()?;
         return Err(ApiError::only_acceptable(offers.streams()));
     }
-    if form.shape == Shape::Table {
+    if verb == Verb::Watch && form.shape == Shape::Table {
         Include::of(&call.query)?;
     }
     Ok(())
@@ -52,6 +53,9 @@ pub(in crate::api) fn check_shape(
         Shape::MetadataList => !answers_list,
         Shape::Whole | Shape::Table => false,
     };
+    if form.shape == Shape::Table {
+        Include::of(&call.query)?;
+    }
     if is_wrong {
         let go_type = go_type(&call.resource, answers_list);
         return Err(ApiError::wrong_shape(answers_list, &go_type));

@@ -145,6 +145,8 @@ fn assign(pod: &mut Object, binding: &Object, node: &str, now: &str) {
         .into_iter()
         .filter(|condition| condition["type"] != "PodScheduled")
         .collect();
-    conditions.push(json!({"type": "PodScheduled", "status": "True", "lastTransitionTime": now}));
+    conditions.push(json!({
+        "type": "PodScheduled", "status": "True", "lastProbeTime": null, "lastTransitionTime": now,
+    }));
     status["conditions"] = conditions.into();
 }

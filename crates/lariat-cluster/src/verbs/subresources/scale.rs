@@ -151,9 +151,14 @@ fn apply(call: &Call, dry_run: bool) -> Result<Answer, ApiError> {
             return shown(call, &live, &current);
         };
         let applied = scaled.applied(replicas, &live);
+        // A scale has no replicas where they are zero.
+        let mut shown = live.clone();
+        if replicas_of(call, &live) == Some(0) {
+            unset(&mut shown, &path);
+        }
         let mut merged = writer
             .write(&call.resource)
-            .apply(Some(&live), &applied, force)
+            .apply(Some(&shown), &applied, force)
             .map_err(|refused| ownership::refusal(call, &applied, &refused))?;
         scaled.forget_times(&mut merged);
         if let Some(answer) = finish(call, &current, &live, merged, dry_run)? {
@@ -270,6 +275,18 @@ fn path(call: &Call) -> Vec<&str> {
     let paths = call.resource.rules.scale.as_ref();
     let custom = paths.and_then(|paths| paths.spec_path.members());
     custom.unwrap_or_else(|| SPEC_REPLICAS.to_vec())
+}
+
+fn unset(object: &mut Object, path: &[&str]) {
+    match path {
+        [] => {}
+        [last] => drop(object.remove(*last)),
+        [first, rest @ ..] => {
+            if let Some(Value::Object(inner)) = object.get_mut(*first) {
+                unset(inner, rest);
+            }
+        }
+    }
 }
 
 fn set(object: &mut Object, path: &[&str], replicas: i64) {
