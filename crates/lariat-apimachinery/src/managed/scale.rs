@@ -46,6 +46,10 @@ impl Scaled<'_> {
     /// of its own for them, without a time.
     pub fn update(&self, write: &Write<'_>, live: &Object, new: &mut Object) {
         if !self.is_owned(live) {
+            // An owner whose entries were written apart is read as that of the last.
+            if let Some(managed) = Managed::of(new) {
+                managed.write(metadata_mut(new));
+            }
             return;
         }
         let replicas = self.replicas(new);

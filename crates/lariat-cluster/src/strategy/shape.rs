@@ -81,14 +81,14 @@ fn is_owner(value: &Value) -> bool {
 /// Returns what does not fit: the value itself, or one of its members.
 fn in_map(value: &Value, fits: fn(&Value) -> bool) -> Option<&Value> {
     match value.as_object() {
-        Some(map) => map.values().find(|each| !fits(each)),
+        Some(map) => map.values().find(|each| !each.is_null() && !fits(each)),
         None => Some(value),
     }
 }
 
 fn in_array(value: &Value, fits: fn(&Value) -> bool) -> Option<&Value> {
     match value.as_array() {
-        Some(array) => array.iter().find(|each| !fits(each)),
+        Some(array) => array.iter().find(|each| !each.is_null() && !fits(each)),
         None => Some(value),
     }
 }

@@ -131,6 +131,47 @@ async fn a_changed_budget_allows_nothing_until_it_is_observed() {
     bench
         .merge(&format!("{budgets}/b/status"), observe(1))
         .await;
+    let mut watch = bench.watch(&format!("{PODS}?watch=1")).await;
+    watch.event().await;
     let evicted = bench.post(&path, &eviction).await;
     assert_eq!(evicted.code, StatusCode::CREATED, "{}", evicted.text);
+    let (event, pod) = watch.event().await;
+    let conditions = pod["status"]["conditions"].as_array().unwrap();
+    let reasons: Vec<&Value> = conditions.iter().map(|each| &each["reason"]).collect();
+    assert!(
+        reasons.contains(&&json!("EvictionByEvictionAPI")),
+        "{event} {pod:#}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn replicas_have_the_owners_that_a_scale_leaves_them() {
+    let bench = Bench::new().await;
+    bench.post(DEPLOYMENTS, &deployment()).await;
+    let path = format!("{DEPLOYMENTS}/a");
+    // Who owns the replicas: subresource, and whether with a time.
+    let owners = || async {
+        let deployment = bench.get(&path).await.json();
+        let entries = deployment["metadata"]["managedFields"].as_array().unwrap();
+        let owns = |entry: &&Value| !entry["fieldsV1"]["f:spec"]["f:replicas"].is_null();
+        let shown = |entry: &Value| (entry["subresource"].clone(), entry["time"].is_string());
+        entries.iter().filter(owns).map(shown).collect::<Vec<_>>()
+    };
+    let scale = |replicas: Value| {
+        bench.merge(
+            "/apis/apps/v1/namespaces/default/deployments/a/scale",
+            json!({"spec": replicas}),
+        )
+    };
+    assert_eq!(owners().await, [(Value::Null, true)]);
+    scale(json!({"replicas": 3})).await;
+    assert_eq!(owners().await, [(json!("scale"), false)]);
+    scale(json!({"replicas": 0})).await;
+    assert_eq!(owners().await, []);
+    bench.delete(&path).await;
+    bench.post(DEPLOYMENTS, &deployment()).await;
+    scale(json!({})).await;
+    assert_eq!(owners().await, [(Value::Null, false)]);
+    scale(json!({"replicas": 3})).await;
+    assert_eq!(owners().await, []);
 }

@@ -168,18 +168,20 @@ async fn the_shape_of_something_else_is_not_acceptable() {
     let bench = Bench::new().await;
     bench.config_map("a", json!({})).await;
     let path = format!("{CONFIG_MAPS}/a");
-    let watch = format!("{CONFIG_MAPS}?watch=1");
+    let watch = format!("{CONFIG_MAPS}?watch=1&timeoutSeconds=1");
     let alternative = format!("{LIST},application/json");
     for (path, accept) in [
         (CONFIG_MAPS, ONE),
         (&*path, LIST),
         (&*path, &*alternative),
-        (&*watch, LIST),
         ("/apis", ONE),
     ] {
         let answer = get(&bench, path, accept).await;
         answer.fails(406, "NotAcceptable");
     }
+    // An event has no list, so nothing comes.
+    let answer = get(&bench, &watch, LIST).await;
+    assert_eq!((answer.code.as_u16(), answer.text.as_str()), (200, ""));
     let first = format!("{ONE},application/json");
     assert_eq!(name_of(&get(&bench, &path, &first).await.json()), "a");
     let unknown = format!("application/vnd.kubernetes.protobuf;as=PartialObjectMetadata,{ONE}");

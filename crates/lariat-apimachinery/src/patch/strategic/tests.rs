@@ -84,7 +84,7 @@ fn retained_keys_drop_the_others() {
     check(
         json!({}),
         json!({"$retainKeys": ["a"], "b": 1}),
-        Err("not in $retainKeys"),
+        Err("invalid patch format of retainKeys"),
     );
 }
 
