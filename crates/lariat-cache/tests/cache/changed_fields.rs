@@ -35,7 +35,8 @@ impl Changed {
         content: bool,
         versions: Vec<Value>,
     ) -> Self {
-        let length = every.unwrap_or_default() * u32::try_from(versions.len()).unwrap();
+        let length =
+            every.unwrap_or_default() * u32::try_from(versions.len()).expect("there are few");
         let script = Script::new(move |ask| match (ask.watch, ask.number) {
             (false, 0) => whole(&versions[..1], 10),
             (false, _) => whole(&versions[versions.len() - 1..], 100),

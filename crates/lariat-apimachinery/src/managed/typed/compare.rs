@@ -53,7 +53,7 @@ impl Difference {
         put(&mut self.removed, Own::Removed, below.removed);
     }
 
-    fn add(&mut self, more: Self) {
+    fn add(&mut self, more: &Self) {
         let Self {
             added,
             modified,
@@ -80,7 +80,7 @@ fn walk(typed: TypeRef<'_>, old: Option<&Value>, new: Option<&Value>) -> (Own, D
         (Some(before), Some(after)) if discriminant(&before) != discriminant(&after) => {
             let (was_leaf, mut below) = walk_as(before, typed, old, new);
             let (is_leaf, more) = walk_as(after, typed, old, new);
-            below.add(more);
+            below.add(&more);
             (was_leaf || is_leaf, below)
         }
         (_, Some(form)) | (Some(form), None) => walk_as(form, typed, old, new),

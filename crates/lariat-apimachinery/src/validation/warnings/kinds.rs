@@ -35,10 +35,8 @@ pub fn warnings(resource: &Resource, object: &Object, old: Option<&Object>) -> V
             check_name(object, "this is used in the Pod's hostname", all);
             pods::pod(object, all);
         }
-        ("", "PodTemplate") => {
-            if is_changed(object, old) {
-                pods::template(&Field::of(object, "template"), all);
-            }
+        ("", "PodTemplate") if is_changed(object, old) => {
+            pods::template(&Field::of(object, "template"), all);
         }
         ("", "ReplicationController") | ("apps", "Deployment" | "ReplicaSet") => {
             workload(object, old, &spec.get("template"), all);
