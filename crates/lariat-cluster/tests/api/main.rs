@@ -11,6 +11,7 @@ mod autoscaling;
 mod bindings;
 mod bodies;
 mod compression;
+mod custom_handlers;
 mod customs;
 mod cut_off;
 #[cfg(feature = "sqlite")]

@@ -1,16 +1,14 @@
-//! Flow control: which requests are of a flow, and how many of a priority are answered at a time.
+//! FlowSchemas.
 
-use super::causes::Causes;
-use super::context::{Context, Part};
-use super::field::Field;
-use super::formats;
-use super::structs::{self, Members, Shape};
+use super::{changes_mandatory, check_status};
 use crate::object::metadata_text;
+use crate::validation::causes::Causes;
+use crate::validation::context::{Context, Part};
+use crate::validation::field::Field;
+use crate::validation::formats;
+use crate::validation::structs::{self, Members, Shape};
 
 const LOWEST_PRECEDENCE: i64 = 10_000;
-const MOST_QUEUES: i64 = 10_000_000;
-/// How many bits of a hash choose the queues of a flow.
-const HASH_BITS: i64 = 60;
 
 const VERBS: &[&str] = &[
     "create",
@@ -24,10 +22,7 @@ const VERBS: &[&str] = &[
     "watch",
 ];
 
-/// The objects that the API server itself relies on: their specs do not change.
-const MANDATORY: &[&str] = &["exempt", "catch-all"];
-
-pub(super) fn flow_schema(context: &Context<'_>, causes: &mut Causes) {
+pub(in crate::validation) fn flow_schema(context: &Context<'_>, causes: &mut Causes) {
     if !context.updates(Part::Status) {
         let (spec, name) = (context.get("spec"), metadata_text(context.object, "name"));
         check_flow(&spec, name, causes);
@@ -37,34 +32,6 @@ pub(super) fn flow_schema(context: &Context<'_>, causes: &mut Causes) {
         }
     }
     check_status(&context.get("status"), causes);
-}
-
-pub(super) fn priority_level(context: &Context<'_>, causes: &mut Causes) {
-    if !context.updates(Part::Status) {
-        let (spec, name) = (context.get("spec"), metadata_text(context.object, "name"));
-        check_level(&spec, name, causes);
-        let free: &[&str] = if name == "exempt" { &["exempt"] } else { &[] };
-        if changes_mandatory(context, name, free) {
-            let except = match free {
-                [] => "",
-                _ => " except the 'spec.exempt' field",
-            };
-            let detail = format!("spec of '{name}'{except} must equal the fixed value");
-            causes.invalid_struct(&spec, &structs::shown(spec.value(), LEVEL), &detail);
-        }
-    }
-    check_status(&context.get("status"), causes);
-}
-
-/// Returns whether a spec differs from the one that it must have, which the replaced state has.
-fn changes_mandatory(context: &Context<'_>, name: &str, free: &[&str]) -> bool {
-    let Some(old) = context.old("spec").filter(|_| MANDATORY.contains(&name)) else {
-        return false;
-    };
-    let spec = context.get("spec");
-    let names = [&spec, &old].into_iter().flat_map(|each| each.entries());
-    let mut names = names.map(|(name, _)| name);
-    names.any(|name| !free.contains(&name) && spec.member(name) != old.member(name))
 }
 
 fn check_flow(spec: &Field<'_>, name: &str, causes: &mut Causes) {
@@ -236,119 +203,6 @@ fn check_alone(list: &Field<'_>, what: &str, causes: &mut Causes) -> bool {
     any
 }
 
-fn check_level(spec: &Field<'_>, name: &str, causes: &mut Causes) {
-    let kind = spec.get("type");
-    if (name == "exempt") != (kind.text() == "Exempt") {
-        let detail = "must be 'Exempt' if and only if `name` is 'exempt'";
-        causes.invalid_as(&kind, kind.text(), detail);
-    }
-    let (exempt, limited) = (spec.get("exempt"), spec.get("limited"));
-    match kind.text() {
-        "Exempt" => {
-            if limited.is_set() {
-                causes.forbidden(&limited, "must be nil if the type is not Limited");
-            }
-            check_shares(&exempt, causes);
-        }
-        "Limited" => {
-            if exempt.is_set() {
-                causes.forbidden(&exempt, "must be nil if the type is Limited");
-            }
-            if limited.is_set() {
-                check_limited(&limited, causes);
-            } else {
-                causes.required(&limited, "must not be empty when type is Limited");
-            }
-        }
-        _ => causes.unsupported(&kind, &["Exempt", "Limited"]),
-    }
-}
-
-/// Checks how much of the server a level may use, and lend.
-fn check_shares(level: &Field<'_>, causes: &mut Causes) {
-    check_number(&level.get("nominalConcurrencyShares"), NOT_NEGATIVE, causes);
-    let lendable = level.get("lendablePercent");
-    if lendable
-        .int()
-        .is_some_and(|percent| !(0..=100).contains(&percent))
-    {
-        causes.invalid(&lendable, "must be between 0 and 100, inclusive");
-    }
-}
-
-fn check_limited(limited: &Field<'_>, causes: &mut Causes) {
-    check_shares(limited, causes);
-    let response = limited.get("limitResponse");
-    let (kind, queuing) = (response.get("type"), response.get("queuing"));
-    match kind.text() {
-        "Reject" if queuing.is_set() => {
-            let detail = "must be nil if limited.limitResponse.type is not Limited";
-            causes.forbidden(&queuing, detail);
-        }
-        "Reject" => {}
-        "Queue" if queuing.is_set() => check_queuing(&queuing, causes),
-        "Queue" => {
-            let detail = "must not be empty if limited.limitResponse.type is Limited";
-            causes.required(&queuing, detail);
-        }
-        _ => causes.unsupported(&kind, &["Queue", "Reject"]),
-    }
-    let borrowing = limited.get("borrowingLimitPercent");
-    let detail = "if specified, must be a non-negative integer";
-    check_number(&borrowing, detail, causes);
-}
-
-const NOT_NEGATIVE: &str = "must be a non-negative integer";
-
-fn check_number(at: &Field<'_>, detail: &str, causes: &mut Causes) {
-    if at.int().is_some_and(|number| number < 0) {
-        causes.invalid(at, detail);
-    }
-}
-
-fn check_queuing(queuing: &Field<'_>, causes: &mut Causes) {
-    let positive = "must be positive";
-    let [length, queues, hand] = ["queueLengthLimit", "queues", "handSize"].map(|name| {
-        let at = queuing.get(name);
-        let number = at.int().unwrap_or(0);
-        (at, number)
-    });
-    if length.1 <= 0 {
-        causes.invalid_as(&length.0, length.1, positive);
-    }
-    if queues.1 <= 0 {
-        causes.invalid_as(&queues.0, queues.1, positive);
-    } else if queues.1 > MOST_QUEUES {
-        let detail = format!("must not be greater than {MOST_QUEUES}");
-        causes.invalid(&queues.0, &detail);
-    }
-    let bits = ((queues.1.max(1) as f64).log2() * hand.1 as f64).ceil() as i64;
-    if hand.1 <= 0 {
-        causes.invalid_as(&hand.0, hand.1, positive);
-    } else if hand.1 > queues.1 {
-        let detail = format!("should not be greater than queues ({})", queues.1);
-        causes.invalid(&hand.0, &detail);
-    } else if bits > HASH_BITS {
-        let detail = format!(
-            "required entropy bits of deckSize {} and handSize {} should not be greater than {HASH_BITS}",
-            queues.1, hand.1
-        );
-        causes.invalid(&hand.0, &detail);
-    }
-}
-
-fn check_status(status: &Field<'_>, causes: &mut Causes) {
-    let mut seen = Vec::new();
-    for condition in status.get("conditions").items() {
-        let kind = condition.get("type");
-        if seen.contains(&kind.text()) {
-            causes.duplicate_as(&kind, kind.text());
-        }
-        seen.push(kind.text());
-        causes.check_given(&kind, "");
-    }
-}
-
 /// How messages show the spec of a FlowSchema.
 const FLOW: Members = &[
     ("matchingPrecedence", "MatchingPrecedence", Shape::Number),
@@ -408,56 +262,6 @@ const SUBJECT: Members = &[
         Shape::Struct(&[
             ("namespace", "Namespace", Shape::Text),
             ("name", "Name", Shape::Text),
-        ]),
-    ),
-];
-
-/// How messages show the spec of a PriorityLevelConfiguration.
-const LEVEL: Members = &[
-    ("type", "Type", Shape::Text),
-    (
-        "limited",
-        "Limited",
-        Shape::Struct(&[
-            (
-                "nominalConcurrencyShares",
-                "NominalConcurrencyShares",
-                Shape::Number,
-            ),
-            (
-                "limitResponse",
-                "LimitResponse",
-                Shape::Struct(&[
-                    ("type", "Type", Shape::Text),
-                    (
-                        "queuing",
-                        "Queuing",
-                        Shape::Struct(&[
-                            ("queues", "Queues", Shape::Number),
-                            ("handSize", "HandSize", Shape::Number),
-                            ("queueLengthLimit", "QueueLengthLimit", Shape::Number),
-                        ]),
-                    ),
-                ]),
-            ),
-            ("lendablePercent", "LendablePercent", Shape::Value),
-            (
-                "borrowingLimitPercent",
-                "BorrowingLimitPercent",
-                Shape::Value,
-            ),
-        ]),
-    ),
-    (
-        "exempt",
-        "Exempt",
-        Shape::Struct(&[
-            (
-                "nominalConcurrencyShares",
-                "NominalConcurrencyShares",
-                Shape::Value,
-            ),
-            ("lendablePercent", "LendablePercent", Shape::Value),
         ]),
     ),
 ];
