@@ -70,7 +70,7 @@ pub fn quoted(text: &str) -> String {
     quoted
 }
 
-/// Returns a value as messages about fields show it: a text quoted, anything else as JSON.
+/// Formats a value for a cause: a text as by `%q`, anything else as JSON.
 pub(crate) fn shown(value: &Value) -> String {
     match value {
         Value::String(text) => quoted(text),
@@ -78,7 +78,7 @@ pub(crate) fn shown(value: &Value) -> String {
     }
 }
 
-/// Returns Go's JSON of a value, in which no character has a meaning in HTML.
+/// Formats a value as Go's `encoding/json` does, with HTML characters escaped.
 pub(crate) fn json(value: &Value) -> String {
     const ESCAPED: [(char, &str); 5] = [
         ('<', "\\u003c"),
@@ -96,9 +96,9 @@ pub(crate) fn json(value: &Value) -> String {
     json
 }
 
-/// Returns whether a character is printed as it is, and not by its number.
+/// Returns whether `%q` prints a character unescaped.
 fn is_printed(character: char) -> bool {
-    // Behind another character, a mark that combines with it is printed as well.
+    // A combining mark is printed as well.
     let pair = ['a', character].iter().collect::<String>();
     let mut escaped = pair.escape_debug().skip(1);
     escaped.next() == Some(character) || matches!(character, '\'' | '"' | '\\')

@@ -118,7 +118,7 @@ impl<'a> Normal<'a> {
                 }
             }
             Value::Array(list) if name == "managedFields" => self.managers(list),
-            // In which order the kinds of a group are listed is up to chance.
+            // A genuine server lists the kinds of a group in random order.
             Value::Array(list) if name == "resources" && is_discovery(list) => {
                 let mut list: Vec<Value> = list.iter().map(|each| self.value(each, name)).collect();
                 for each in &mut list {

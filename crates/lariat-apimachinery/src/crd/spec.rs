@@ -164,7 +164,7 @@ fn check_choice(versions: &[Value]) -> Vec<StatusCause> {
     rules.into_iter().map(cause).collect()
 }
 
-/// Returns a list as messages show it: one without items is none.
+/// Returns a list as causes show it: null if it is empty.
 fn list(items: &[Value]) -> Value {
     if items.is_empty() {
         Value::Null

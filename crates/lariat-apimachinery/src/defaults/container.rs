@@ -68,7 +68,7 @@ fn is_image(image: &str) -> bool {
     let fits =
         |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"._-/".contains(&byte);
     let edge = |byte: Option<u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric());
-    // What has no folder is in that of the official images.
+    // An image without a folder is in `library/`.
     let folder = if image.contains('/') {
         0
     } else {

@@ -5,7 +5,7 @@
 use super::members::{each, inner};
 use crate::object::Object;
 
-/// Drops from a Lease what chooses a leader for others.
+/// Drops the members for coordinated leader election from a Lease.
 pub(super) fn drop_from_lease(lease: &mut Object) {
     if let Some(spec) = inner(lease, "spec") {
         spec.remove("strategy");

@@ -11,14 +11,14 @@ pub(super) fn set(object: &mut Object, name: &str, value: impl Into<Value>) {
     }
 }
 
-/// Sets a text unless it is there and not empty, for members that in Go are no pointers.
+/// Sets a text that is missing or empty: a member that is no pointer in Go.
 pub(super) fn set_text(object: &mut Object, name: &str, value: &str) {
     if text(object, name).is_empty() {
         object.insert(name.to_owned(), value.into());
     }
 }
 
-/// Sets a number unless it is there and not zero, for members that in Go are no pointers.
+/// Sets a number that is missing or zero: a member that is no pointer in Go.
 pub(super) fn set_number(object: &mut Object, name: &str, value: i64) {
     if object
         .get(name)

@@ -39,7 +39,7 @@ pub(super) fn volume(object: &mut Object) {
     pending(object);
 }
 
-/// A volume or a claim waits for the other, until a controller says otherwise.
+/// Sets the phase of a volume or a claim that has none to `Pending`.
 fn pending(object: &mut Object) {
     if let Some(status) = made(object, "status") {
         set(status, "phase", "Pending");

@@ -42,11 +42,11 @@ impl Scaled<'_> {
 
     /// Records an update through the scale subresource in the new object.
     ///
-    /// A scale has no replicas where they are zero, so these have no owner. The owner of replicas that stay gets an entry
-    /// of its own for them, without a time.
+    /// Zero replicas have no owner, since `replicas` of a Scale is omitted if zero. If the number stays the same, its owner
+    /// gets a separate entry for it, without a time.
     pub fn update(&self, write: &Write<'_>, live: &Object, new: &mut Object) {
         if !self.is_owned(live) {
-            // An owner whose entries were written apart is read as that of the last.
+            // Entries of one owner that were written apart are merged when they are read.
             if let Some(managed) = Managed::of(new) {
                 managed.write(metadata_mut(new));
             }
@@ -71,7 +71,7 @@ impl Scaled<'_> {
         at?.as_i64()
     }
 
-    /// Takes the replicas from all who own them.
+    /// Removes the replicas from the fields of every owner.
     fn disown(&self, new: &mut Object) {
         let Some(mut managed) = Managed::of(new) else {
             return;
@@ -84,7 +84,7 @@ impl Scaled<'_> {
         managed.write(metadata_mut(new));
     }
 
-    /// Writes the owner of the replicas apart from what else it owns.
+    /// Moves the replicas of an owner into an entry of their own.
     fn split(&self, new: &mut Object) {
         let replicas = self.set();
         let entries = metadata_mut(new).get_mut("managedFields");

@@ -126,9 +126,9 @@ impl Write<'_> {
         }
     }
 
-    /// Gives the writer what differs; returns whether that is known.
+    /// Makes the writer own what differs; returns whether both objects fit their types.
     ///
-    /// It is not if one of the objects does not fit its types. Then it is stored without owners, as by the API server.
+    /// If one does not, nothing is compared and the object is stored without managed fields, as by the API server.
     fn take_over(&self, managed: &mut Managed, live: &Value, new: &Value) -> bool {
         let typed = self.schema.root();
         if !typed::fits(typed, live) || !typed::fits(typed, new) {

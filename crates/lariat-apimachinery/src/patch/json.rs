@@ -48,7 +48,7 @@ impl Operation {
                 add(document, &self.path, moved)
             }
             "copy" => {
-                // What an object does not have is copied as a null.
+                // A missing member is copied as null.
                 let copy = match look_up(document, self.from()?)? {
                     Some(found) => found.clone(),
                     None if is_member(document, self.from()?) => Value::Null,

@@ -2,18 +2,6 @@
 
 use serde_json::{Map, Value};
 
-/// Removes the nulls of objects in lists, as the API server's library does where nothing was that they could be about.
-fn prune(value: &mut Value) {
-    match value {
-        Value::Array(items) => items.iter_mut().for_each(prune),
-        Value::Object(members) => {
-            members.retain(|_, value| !value.is_null());
-            members.values_mut().for_each(prune);
-        }
-        _ => {}
-    }
-}
-
 /// Merges a patch into a document.
 ///
 /// Null removes, objects merge, everything else replaces.
@@ -36,5 +24,19 @@ pub(super) fn apply(document: &mut Value, patch: &Value) {
                 value => apply(object.entry(name.clone()).or_insert(Value::Null), value),
             }
         }
+    }
+}
+
+/// Removes the nulls of all objects in a value, those in lists too.
+///
+/// Source: `pruneNils` of `gopkg.in/evanphx/json-patch.v4`.
+fn prune(value: &mut Value) {
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(prune),
+        Value::Object(members) => {
+            members.retain(|_, value| !value.is_null());
+            members.values_mut().for_each(prune);
+        }
+        _ => {}
     }
 }

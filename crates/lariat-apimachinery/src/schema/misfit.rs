@@ -195,7 +195,7 @@ impl fmt::Display for Misfit {
     }
 }
 
-/// Returns Go's name of a structure that has no member of a name; `None` if it has one, or is no structure.
+/// Returns the Go name of a struct that lacks a member; `None` for other types.
 pub(crate) fn struct_without(typed: TypeRef<'_>, member: &str) -> Option<String> {
     let is_struct = matches!(typed.get(), Some(Type::Struct(_)));
     (is_struct && typed.field(member).is_none()).then(|| go_name(typed))

@@ -1,5 +1,7 @@
 //! What was found wrong with an object.
 
+use std::collections::HashSet;
+
 use serde_json::Value;
 
 use super::field::Field;
@@ -65,6 +67,15 @@ impl Causes {
         self.duplicate_struct(at, &go_text::shown(&shown.into()), "");
     }
 
+    /// Adds a text that is in `seen`; returns whether it was new, and puts it there.
+    pub(crate) fn check_unique<'a>(&mut self, at: &Field<'a>, seen: &mut HashSet<&'a str>) -> bool {
+        let is_new = seen.insert(at.text());
+        if !is_new {
+            self.duplicate_as(at, at.text());
+        }
+        is_new
+    }
+
     /// Adds a structure that is there twice, as Go shows it; the detail may be empty.
     pub(crate) fn duplicate_struct(&mut self, at: &Field<'_>, shown: &str, detail: &str) {
         let colon = if detail.is_empty() { "" } else { ": " };
@@ -72,7 +83,7 @@ impl Causes {
         self.add("FieldValueDuplicate", at, message);
     }
 
-    /// Adds a value that is not allowed, which Go has a pointer to, and shows as JSON.
+    /// Adds a value that is not allowed, and is shown as JSON: a pointer in Go.
     pub(crate) fn invalid_json(&mut self, at: &Field<'_>, detail: &str) {
         self.invalid_struct(at, &go_text::json(at.value()), detail);
     }
@@ -100,7 +111,7 @@ impl Causes {
 
     /// Adds a text that is none of the supported ones, which the message has in the given order.
     ///
-    /// In Go such texts have types of their own, which are not quoted but shown as JSON.
+    /// The message has the text as JSON: Go's `field.Error` quotes only plain strings, and these have named types.
     pub(crate) fn unsupported(&mut self, at: &Field<'_>, supported: &[&str]) {
         let json = go_text::json(&at.text().into());
         self.unsupported_text(at, &json, supported);

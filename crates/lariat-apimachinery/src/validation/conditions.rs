@@ -1,5 +1,7 @@
 //! Conditions of the form that all kinds may use.
 
+use std::collections::HashSet;
+
 use super::causes::Causes;
 use super::field::Field;
 use super::formats;
@@ -9,13 +11,10 @@ const MOST_MESSAGE: usize = 32 * 1024;
 
 /// Checks a list of conditions.
 pub(crate) fn check_conditions(conditions: &Field<'_>, causes: &mut Causes) {
-    let mut seen = Vec::new();
+    let mut seen = HashSet::new();
     for condition in conditions.items() {
         let kind = condition.get("type");
-        if seen.contains(&kind.text()) {
-            causes.duplicate_as(&kind, kind.text());
-        }
-        seen.push(kind.text());
+        causes.check_unique(&kind, &mut seen);
         check_condition(&condition, causes);
     }
 }

@@ -1,5 +1,7 @@
 //! EndpointSlices.
 
+use std::collections::HashSet;
+
 use std::net::IpAddr;
 
 use super::causes::Causes;
@@ -31,16 +33,13 @@ fn check_ports(ports: &Field<'_>, causes: &mut Causes) {
     if !is_short(ports, 20_000, causes) {
         return;
     }
-    let mut seen = Vec::new();
+    let mut seen = HashSet::new();
     for port in ports.items() {
         let (name, protocol) = (port.get("name"), port.get("protocol"));
         if !name.is_void() {
             causes.check_format(&name, formats::dns_label);
         }
-        if seen.contains(&name.text()) {
-            causes.duplicate_as(&name, name.text());
-        }
-        seen.push(name.text());
+        causes.check_unique(&name, &mut seen);
         if protocol.is_set() {
             causes.check_supported(&protocol, &["SCTP", "TCP", "UDP"]);
         } else {
@@ -115,13 +114,10 @@ fn check_hints(hints: &Field<'_>, causes: &mut Causes) {
         if !is_short(&list, 8, causes) {
             return;
         }
-        let mut seen = Vec::new();
+        let mut seen = HashSet::new();
         for hint in list.items() {
             let at = hint.get("name");
-            if seen.contains(&at.text()) {
-                causes.duplicate_as(&at, at.text());
-            }
-            seen.push(at.text());
+            causes.check_unique(&at, &mut seen);
             causes.check_format(&at, format);
         }
     }

@@ -34,7 +34,7 @@ struct Updates {
     limit: usize,
     /// The sum of the bytes in `list`; at most `limit`.
     bytes: usize,
-    /// When the bytes that were added so far are paid for, at `limit` bytes in `KEPT`.
+    /// Until when the added bytes use up the rate of `limit` bytes in `KEPT` (GCRA).
     paid: Option<Instant>,
     /// The oldest first.
     list: VecDeque<Update>,

@@ -198,7 +198,7 @@ fn unsupported(resource: &Resource) -> Reply {
     refused(resource, ApiError::verb_not_supported("", resource))
 }
 
-/// Answers an error of the handlers of custom resources, which warn first.
+/// Answers an error; for a custom resource with its deprecation as a warning.
 fn refused(resource: &Resource, error: ApiError) -> Reply {
     let deprecation = resource.deprecation.iter().cloned();
     let deprecation: Vec<String> = deprecation.filter(|_| resource.rules.custom).collect();

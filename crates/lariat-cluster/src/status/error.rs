@@ -3,9 +3,7 @@
 use http::StatusCode;
 use lariat_apimachinery::cause::StatusCause;
 use lariat_apimachinery::kinds::{Resource, qualified};
-use lariat_core::ObjectKey;
 use serde::Serialize;
-use serde_json::json;
 
 use super::codes;
 
@@ -83,7 +81,12 @@ impl ApiError {
         self
     }
 
-    fn causes(mut self, causes: &[StatusCause]) -> Self {
+    /// Puts the resource and the name of an object into the details.
+    pub(super) fn about_object(self, resource: &Resource, name: &str) -> Self {
+        self.about(&resource.plural, &resource.group, name)
+    }
+
+    pub(super) fn causes(mut self, causes: &[StatusCause]) -> Self {
         self.status.details.get_or_insert_default().causes = causes.to_vec();
         self
     }
@@ -103,137 +106,12 @@ impl ApiError {
 
     pub(crate) fn not_found(resource: &Resource, name: &str) -> Self {
         let message = format!("{} {name:?} not found", resource.qualified());
-        Self::new(StatusCode::NOT_FOUND, "NotFound", message).about(
-            &resource.plural,
-            &resource.group,
-            name,
-        )
+        Self::new(StatusCode::NOT_FOUND, "NotFound", message).about_object(resource, name)
     }
 
     pub(crate) fn namespace_not_found(name: &str) -> Self {
         let message = format!("namespaces {name:?} not found");
         Self::new(StatusCode::NOT_FOUND, "NotFound", message).about("namespaces", "", name)
-    }
-
-    pub(crate) fn already_exists(resource: &Resource, name: &str, deleting: bool) -> Self {
-        let prefix = if deleting {
-            "object is being deleted: "
-        } else {
-            ""
-        };
-        let message = format!("{prefix}{} {name:?} already exists", resource.qualified());
-        Self::new(StatusCode::CONFLICT, "AlreadyExists", message).about(
-            &resource.plural,
-            &resource.group,
-            name,
-        )
-    }
-
-    pub(crate) fn is_already_exists(&self) -> bool {
-        self.status.reason == "AlreadyExists"
-    }
-
-    pub(crate) fn conflict(resource: &Resource, name: &str) -> Self {
-        let message = format!(
-            "Operation cannot be fulfilled on {} {name:?}: the object has been modified; please \
-             apply your changes to the latest version and try again",
-            resource.qualified()
-        );
-        Self::new(StatusCode::CONFLICT, "Conflict", message).about(
-            &resource.plural,
-            &resource.group,
-            name,
-        )
-    }
-
-    /// A conflict about something that is no object of its own.
-    pub(crate) fn conflict_about(kind: &str, name: &str, detail: &str) -> Self {
-        let message = format!("Operation cannot be fulfilled on {kind} {name:?}: {detail}");
-        Self::new(StatusCode::CONFLICT, "Conflict", message).about(kind, "", name)
-    }
-
-    /// An eviction for which a budget has no disruption left.
-    pub(crate) fn budget_exhausted(budget: &str) -> Self {
-        let message = "Cannot evict pod as it would violate the pod's disruption budget.";
-        let detail =
-            format!("The disruption budget {budget} does not allow another disruption now");
-        let cause = StatusCause::new("DisruptionBudget", "", detail);
-        let code = StatusCode::TOO_MANY_REQUESTS;
-        Self::new(code, "TooManyRequests", message).causes(&[cause])
-    }
-
-    /// An eviction whose budget changed, and was not looked at since.
-    pub(crate) fn budget_unobserved(budget: &str) -> Self {
-        let message = "Cannot evict pod as it would violate the pod's disruption budget.";
-        let cause =
-            format!("The disruption budget {budget} is still being processed by the server.");
-        let cause = StatusCause::new("DisruptionBudget", "", cause);
-        let code = StatusCode::TOO_MANY_REQUESTS;
-        let error = Self::new(code, "TooManyRequests", message).causes(&[cause]);
-        error.after(Some(10))
-    }
-
-    /// A scale that was meant for an object with another uid.
-    pub(crate) fn scale_uid_mismatch(
-        resource: &Resource,
-        name: &str,
-        sent: &str,
-        is: &str,
-    ) -> Self {
-        let part = format!("{}/scale", resource.plural);
-        let message = format!(
-            "Operation cannot be fulfilled on {} {name:?}: Precondition failed: UID in \
-             precondition: {sent}, UID in object meta: {is}",
-            qualified(&part, &resource.group)
-        );
-        Self::new(StatusCode::CONFLICT, "Conflict", message).about(&part, &resource.group, name)
-    }
-
-    /// A failed precondition of an update or a deletion. It names the kind.
-    pub(crate) fn precondition(resource: &Resource, name: &str, what: &str) -> Self {
-        let kind = resource.qualified_kind();
-        let message = format!("Operation cannot be fulfilled on {kind} {name:?}: {what}");
-        Self::new(StatusCode::CONFLICT, "Conflict", message).about(
-            &resource.kind,
-            &resource.group,
-            name,
-        )
-    }
-
-    /// An update of an object with another uid, as a real server's storage words it.
-    pub(crate) fn uid_mismatch(resource: &Resource, key: &ObjectKey, sent: &str, is: &str) -> Self {
-        Self::unmet(resource, key, "UID", sent, is)
-    }
-
-    /// A precondition that does not hold, as the storage of a real server words it.
-    pub(crate) fn unmet(
-        resource: &Resource,
-        key: &ObjectKey,
-        what: &str,
-        sent: &str,
-        is: &str,
-    ) -> Self {
-        let (name, plural) = (key.name(), resource.plural.as_str());
-        // Where etcd has objects of the kind, which once had other names.
-        let folder = match (resource.group.as_str(), plural) {
-            ("", "services") => "services/specs".to_owned(),
-            ("", "endpoints") => "services/endpoints".to_owned(),
-            ("", "nodes") => "minions".to_owned(),
-            ("networking.k8s.io", "ingresses") => "ingress".to_owned(),
-            (group, plural) if resource.rules.custom => format!("{group}/{plural}"),
-            (_, plural) => plural.to_owned(),
-        };
-        let message = format!(
-            "Operation cannot be fulfilled on {} {name:?}: StorageError: invalid object, Code: 4, \
-             Key: /registry/{folder}/{key}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: \
-             {what} in precondition: {sent}, {what} in object meta: {is}",
-            resource.qualified(),
-        );
-        Self::new(StatusCode::CONFLICT, "Conflict", message).about(
-            &resource.plural,
-            &resource.group,
-            name,
-        )
     }
 
     pub(crate) fn namespace_mismatch() -> Self {
@@ -248,13 +126,6 @@ impl ApiError {
 
     pub(crate) fn invalid(resource: &Resource, name: &str, causes: &[StatusCause]) -> Self {
         Self::invalid_as(&resource.kind, &resource.group, name, causes)
-    }
-
-    /// An update without the version this kind requires. It names the resource.
-    pub(crate) fn version_required(resource: &Resource, name: &str) -> Self {
-        let message = "must be specified for an update";
-        let cause = StatusCause::invalid("metadata.resourceVersion", &json!(0), message);
-        Self::invalid_as(&resource.plural, &resource.group, name, &[cause])
     }
 
     /// Query parameters that are wrong.
@@ -284,25 +155,6 @@ impl ApiError {
         Self::invalid_as("", "", "", &[cause])
     }
 
-    /// An apply that would change what others own; it names no object.
-    pub(crate) fn apply_conflict(message: String, causes: &[StatusCause]) -> Self {
-        Self::new(StatusCode::CONFLICT, "Conflict", message).causes(causes)
-    }
-
-    /// An object that is applied under the uid of one that is gone.
-    pub(crate) fn precondition_uid(resource: &Resource, name: &str) -> Self {
-        let message = format!(
-            "Operation cannot be fulfilled on {} {name:?}: uid mismatch: the provided object \
-             specified a uid, and no existing object was found",
-            resource.qualified()
-        );
-        Self::new(StatusCode::CONFLICT, "Conflict", message).about(
-            &resource.plural,
-            &resource.group,
-            name,
-        )
-    }
-
     pub(crate) fn too_many_operations(limit: usize, sent: usize) -> Self {
         let message = format!(
             "Request entity too large: The allowed maximum operations in a JSON patch is {limit}, \
@@ -322,11 +174,7 @@ impl ApiError {
 
     pub(crate) fn forbidden(resource: &Resource, name: &str, detail: &str) -> Self {
         let message = format!("{} {name:?} is forbidden: {detail}", resource.qualified());
-        Self::new(StatusCode::FORBIDDEN, "Forbidden", message).about(
-            &resource.plural,
-            &resource.group,
-            name,
-        )
+        Self::new(StatusCode::FORBIDDEN, "Forbidden", message).about_object(resource, name)
     }
 
     pub(crate) fn namespace_terminating(resource: &Resource, name: &str, namespace: &str) -> Self {
@@ -374,7 +222,7 @@ impl ApiError {
         Self::new(StatusCode::NOT_ACCEPTABLE, "NotAcceptable", message)
     }
 
-    /// A form for lists where there is one object, or the other way round; `go_type` is that of the answer.
+    /// The shape of a list for an object, or of an object for a list; `go_type` is that of the answer.
     pub(crate) fn wrong_shape(answers_list: bool, go_type: &str) -> Self {
         let (requested, found) = if answers_list {
             ("PartialObjectMetadata", "a list")
@@ -459,7 +307,7 @@ impl ApiError {
     }
 
     /// Asks the client to come again after some seconds.
-    fn after(mut self, seconds: Option<u64>) -> Self {
+    pub(super) fn after(mut self, seconds: Option<u64>) -> Self {
         let details = self.status.details.get_or_insert_default();
         details.retry_after_seconds = seconds;
         self
@@ -486,6 +334,10 @@ impl ApiError {
     pub(crate) fn shut_down() -> Self {
         let (code, reason) = (StatusCode::SERVICE_UNAVAILABLE, "ServiceUnavailable");
         Self::new(code, reason, "the cluster has been shut down")
+    }
+
+    pub(crate) fn is_already_exists(&self) -> bool {
+        self.status.reason == "AlreadyExists"
     }
 
     /// Returns the seconds of the `Retry-After` header, where there is one.

@@ -3,6 +3,7 @@
 //! Texts are those of the API server where clients or people read them.
 
 mod codes;
+mod conflicts;
 mod error;
 mod refusals;
 

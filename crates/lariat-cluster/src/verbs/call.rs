@@ -75,7 +75,7 @@ impl Call {
         self.target.name.as_deref().unwrap_or_default()
     }
 
-    /// Refuses a path without a name, which handlers of custom resources find out late.
+    /// Refuses a path without a name; handlers of custom resources check it late.
     pub(super) fn check_named(&self) -> Result<(), ApiError> {
         if self.name().is_empty() {
             return Err(ApiError::bad_request("name must be provided"));

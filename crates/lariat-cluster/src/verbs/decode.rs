@@ -36,7 +36,7 @@ impl Call {
         Ok(object)
     }
 
-    /// Returns whether the body says that it is of a version.
+    /// Returns whether `apiVersion` of the body is the given one.
     pub(super) fn has_version(&self, api_version: &str) -> bool {
         let body: Value = serde_json::from_slice(&self.body).unwrap_or_default();
         body["apiVersion"] == api_version

@@ -87,7 +87,7 @@ impl Filter {
     }
 }
 
-/// Returns whether a kind has a list of its own of what can be selected.
+/// Returns whether a kind declares which of its fields can be selected.
 fn names_its_labels(resource: &Resource) -> bool {
     resource.rules.custom || !resource.rules.field_labels.is_empty()
 }

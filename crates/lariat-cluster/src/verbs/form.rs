@@ -121,7 +121,7 @@ pub(super) fn refuse(call: &Call, origin: Origin, reason: &str) -> ApiError {
     }
 }
 
-/// Refuses an apply that makes something else of an object than one of its kind, which a real server takes for its fault.
+/// Refuses an apply whose outcome is of no known form, with 500 as a genuine server.
 fn refuse_applied(resource: &Resource, reason: &str) -> ApiError {
     let Resource {
         group,

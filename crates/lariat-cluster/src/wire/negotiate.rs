@@ -60,7 +60,7 @@ impl Offers {
 
     /// Refuses a header of which no alternative can be served.
     ///
-    /// For what is built in, a real server looks at the media types before it looks at anything else.
+    /// A genuine server checks the media types of built-in kinds before anything else.
     fn refuse(self, has_media_type: bool) -> ApiError {
         if self.builtin && !has_media_type {
             ApiError::not_acceptable(self.listed())

@@ -76,7 +76,7 @@ fn walk(typed: TypeRef<'_>, old: Option<&Value>, new: Option<&Value>) -> (Own, D
     }
     let [before, after] = [old, new].map(|value| value.map(|value| form(typed, value)));
     let (is_leaf, below) = match (before, after) {
-        // What may be anything was of one form and is of another: it is both.
+        // An untyped value changed its form: one form is removed, the other added.
         (Some(before), Some(after)) if discriminant(&before) != discriminant(&after) => {
             let (was_leaf, mut below) = walk_as(before, typed, old, new);
             let (is_leaf, more) = walk_as(after, typed, old, new);
@@ -95,7 +95,7 @@ fn walk(typed: TypeRef<'_>, old: Option<&Value>, new: Option<&Value>) -> (Own, D
     (own, below)
 }
 
-/// Compares what two values have of one form; returns whether they are compared as a whole.
+/// Compares two values as lists, maps or scalars; returns whether as a whole.
 fn walk_as(
     form: Resolved<'_>,
     typed: TypeRef<'_>,

@@ -20,7 +20,7 @@ fn walk(typed: TypeRef<'_>, live: Option<&Value>, applied: Option<&Value>) -> Op
     };
     let merged = match form(typed, value) {
         Resolved::Scalar(_) | Resolved::AnyList => return applied.cloned(),
-        _ if typed.is_atomic() || (has_none(value, live) && is_void(applied)) => {
+        _ if typed.is_atomic() || (cannot_merge(value, live) && is_void(applied)) => {
             return applied.cloned();
         }
         Resolved::List(List {
@@ -35,8 +35,8 @@ fn walk(typed: TypeRef<'_>, live: Option<&Value>, applied: Option<&Value>) -> Op
     (!is_void(Some(&merged))).then_some(merged)
 }
 
-/// Returns whether a value has nothing to merge with another: it is empty, or of another form.
-fn has_none(other: &Value, value: Option<&Value>) -> bool {
+/// Returns whether a value is empty, or not a list or map like another.
+fn cannot_merge(other: &Value, value: Option<&Value>) -> bool {
     let is_form = value.is_some_and(|value| value.is_array() == other.is_array());
     let is_scalar = value.is_some_and(|value| !value.is_array() && !value.is_object());
     is_void(value) || is_scalar || !is_form

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::schema::{Resolved, TypeRef};
 
-/// Returns what a value is taken for; a null that may be anything is an empty map.
+/// Returns the form of a value; an untyped null counts as an empty map.
 pub(super) fn form<'a>(typed: TypeRef<'a>, value: &Value) -> Resolved<'a> {
     match typed.resolve(value) {
         Resolved::Scalar(None) if value.is_null() => Resolved::AnyMap,

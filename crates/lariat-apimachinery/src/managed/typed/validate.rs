@@ -17,7 +17,7 @@ pub(in crate::managed) fn validate(typed: TypeRef<'_>, value: &Value) -> Vec<Str
     errors
 }
 
-/// Returns whether a value has its type, where items of lists may be there twice.
+/// Returns whether a value fits its type; lists may have duplicate items.
 pub(in crate::managed) fn fits(typed: TypeRef<'_>, value: &Value) -> bool {
     match (typed.resolve(value), value) {
         (_, Value::Null) | (Resolved::Scalar(None) | Resolved::AnyList, _) => true,

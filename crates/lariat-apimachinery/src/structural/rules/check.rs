@@ -140,14 +140,14 @@ fn walk(program: &Program, node: &Node, root: bool) -> Result<Option<Vec<String>
 }
 
 fn walk_in<'a>(program: &'a Program, names: &Scope<'a>) -> Result<Kind<'a>, Fault> {
-    // The tree comes from a parser that is generated; what it holds is not ours to vouch for.
+    // The generated parser may make a tree on which the visitor panics.
     let walked = catch_unwind(std::panic::AssertUnwindSafe(|| {
         visit(program.expression(), names)
     }));
     walked.unwrap_or(Ok(Kind::Unknown))
 }
 
-/// What is wrong with an expression.
+/// An error of an expression.
 #[derive(Debug)]
 enum Fault {
     Undeclared(String),

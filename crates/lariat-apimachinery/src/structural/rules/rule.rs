@@ -59,7 +59,7 @@ impl Rule {
 
 /// Compiles an expression.
 pub(super) fn compile(text: &str) -> Result<Program, String> {
-    // The parser is generated, and what it makes of any text is not ours to vouch for.
+    // The generated parser may panic on some texts.
     match catch_unwind(|| Program::compile(text)) {
         Ok(Ok(program)) => Ok(program),
         Ok(Err(error)) => Err(error.to_string()),

@@ -1,5 +1,7 @@
 //! Bindings of admission policies: which parameters they have, and for which requests they hold.
 
+use std::collections::HashSet;
+
 use super::matching;
 use crate::validation::causes::Causes;
 use crate::validation::context::Context;
@@ -55,15 +57,12 @@ fn check_parameters(reference: &Field<'_>, causes: &mut Causes) {
 }
 
 fn check_actions(actions: &Field<'_>, causes: &mut Causes) {
-    let mut seen = Vec::new();
+    let mut seen = HashSet::new();
     for action in actions.items() {
         causes.check_supported(&action, &["Audit", "Deny", "Warn"]);
-        if seen.contains(&action.text()) {
-            causes.duplicate(&action);
-        }
-        seen.push(action.text());
+        causes.check_unique(&action, &mut seen);
     }
-    if seen.contains(&"Deny") && seen.contains(&"Warn") {
+    if seen.contains("Deny") && seen.contains("Warn") {
         let detail = "must not contain both Deny and Warn (repeating the same validation failure information in the \
             API response and headers serves no purpose)";
         causes.invalid(actions, detail);

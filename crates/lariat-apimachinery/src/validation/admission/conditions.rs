@@ -1,4 +1,6 @@
-//! On which conditions a request is looked at.
+//! Match conditions, and the CEL expressions of admission.
+
+use std::collections::HashSet;
 
 use crate::structural::check_expression;
 use crate::validation::causes::Causes;
@@ -14,26 +16,25 @@ pub(super) fn check(list: &Field<'_>, parameters: bool, causes: &mut Causes) {
         wanted: Some("bool"),
     };
     causes.check_count(list, MOST);
-    let mut seen = Vec::new();
+    let mut seen = HashSet::new();
     for condition in list.items() {
         let (name, expression) = (condition.get("name"), condition.get("expression"));
         rule.check(&expression, "", causes);
         causes.check_name(&name, formats::qualified_name);
-        if !name.is_void() && seen.contains(&name.text()) {
-            causes.duplicate(&name);
+        if !name.is_void() {
+            causes.check_unique(&name, &mut seen);
         }
-        seen.push(name.text());
     }
 }
 
-/// What an expression of admission may name, and what it is to be.
+/// The names that an expression may use, and the type it must have.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Expression<'a> {
     /// Whether a policy has parameters.
     pub(super) parameters: bool,
     /// Whether a policy has variables.
     pub(super) variables: bool,
-    /// The type it must have, if that matters.
+    /// The required type; `None` for any.
     pub(super) wanted: Option<&'a str>,
 }
 

@@ -1,4 +1,6 @@
-//! Which requests a policy or a binding is about.
+//! Match constraints of policies and bindings.
+
+use std::collections::HashSet;
 
 use super::rules;
 use crate::validation::causes::Causes;
@@ -29,7 +31,7 @@ pub(super) fn check(resources: &Field<'_>, causes: &mut Causes) {
     }
 }
 
-/// Checks that only requests are meant that can be changed.
+/// Checks that no rule matches DELETE, which cannot be mutated.
 pub(super) fn check_mutable(resources: &Field<'_>, causes: &mut Causes) {
     let rules = resources.get("resourceRules");
     for operation in rules
@@ -43,12 +45,9 @@ pub(super) fn check_mutable(resources: &Field<'_>, causes: &mut Causes) {
 }
 
 fn check_names(names: &Field<'_>, causes: &mut Causes) {
-    let mut seen = Vec::new();
+    let mut seen = HashSet::new();
     for name in names.items() {
         causes.check_format(&name, formats::path_segment);
-        if seen.contains(&name.text()) {
-            causes.duplicate(&name);
-        }
-        seen.push(name.text());
+        causes.check_unique(&name, &mut seen);
     }
 }

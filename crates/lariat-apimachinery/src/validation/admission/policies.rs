@@ -1,4 +1,6 @@
-//! Admission policies: which requests they are about, and their expressions.
+//! ValidatingAdmissionPolicies and MutatingAdmissionPolicies.
+
+use std::collections::HashSet;
 
 use super::conditions::{self, Expression};
 use super::matching;
@@ -12,7 +14,7 @@ use crate::validation::formats;
 const MOST_ANNOTATIONS: usize = 20;
 const MOST_ANNOTATION_BYTES: usize = 5 * 1024;
 
-/// What CEL does not allow as the name of a variable.
+/// The reserved words of CEL.
 const RESERVED: &[&str] = &[
     "as",
     "break",
@@ -63,15 +65,12 @@ pub(in crate::validation) fn validating_policy(context: &Context<'_>, causes: &m
         let detail = format!("must not have more than {MOST_ANNOTATIONS} auditAnnotations");
         causes.invalid(&annotations, &detail);
     }
-    let mut seen = Vec::new();
+    let mut seen = HashSet::new();
     for annotation in annotations.items() {
         let policy = metadata_text(context.object, "name");
         check_annotation(&annotation, policy, rule, causes);
         let key = annotation.get("key");
-        if seen.contains(&key.text()) {
-            causes.duplicate_as(&key, key.text());
-        }
-        seen.push(key.text());
+        causes.check_unique(&key, &mut seen);
     }
 }
 
@@ -94,7 +93,7 @@ pub(in crate::validation) fn mutating_policy(context: &Context<'_>, causes: &mut
     causes.check_one_of(&reinvocation, &["IfNeeded", "Never"]);
 }
 
-/// Checks which requests a policy is about, and what happens if it fails.
+/// Checks the match constraints and conditions, the failure policy and `paramKind`.
 fn check_requests(context: &Context<'_>, causes: &mut Causes) {
     let (spec, old) = (context.get("spec"), context.old("spec"));
     let failure = spec.get("failurePolicy");
@@ -124,7 +123,7 @@ fn check_requests(context: &Context<'_>, causes: &mut Causes) {
     }
 }
 
-/// Checks of which kind the parameters of a policy are.
+/// Checks `paramKind`.
 fn check_parameters(parameters: &Field<'_>, causes: &mut Causes) {
     let version = parameters.get("apiVersion");
     let text = version.text();

@@ -1,5 +1,7 @@
 //! Webhooks that are asked about requests.
 
+use std::collections::HashSet;
+
 use super::{address, conditions, rules};
 use crate::validation::causes::Causes;
 use crate::validation::context::Context;
@@ -80,14 +82,13 @@ fn is_understood(versions: &Field<'_>) -> bool {
 fn check(context: &Context<'_>, rules: Rules, causes: &mut Causes) {
     let hooks = context.get("webhooks");
     let options = Options::new(&hooks, context.old("webhooks").as_ref());
-    let mut seen = Vec::new();
+    let mut seen = HashSet::new();
     for hook in hooks.items() {
         check_hook(&hook, rules, options, causes);
         let name = hook.get("name");
-        if !options.same_names && !name.is_void() && seen.contains(&name.text()) {
-            causes.duplicate(&name);
+        if !options.same_names && !name.is_void() {
+            causes.check_unique(&name, &mut seen);
         }
-        seen.push(name.text());
     }
 }
 

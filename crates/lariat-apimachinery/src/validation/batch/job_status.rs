@@ -1,5 +1,7 @@
 //! What may be written about a Job.
 
+use std::collections::HashSet;
+
 use serde_json::Value;
 
 use super::indexes;
@@ -41,15 +43,13 @@ pub(super) fn check(context: &Context<'_>, causes: &mut Causes) {
 /// Checks the Pods that have ended and are not counted yet.
 fn check_uncounted(status: &Field<'_>, causes: &mut Causes) {
     let pods = status.get("uncountedTerminatedPods");
-    let mut seen = Vec::new();
+    let mut seen = HashSet::new();
     let both = [pods.get("succeeded"), pods.get("failed")];
     for uid in both.iter().flat_map(Field::items) {
         if uid.text().is_empty() {
             causes.invalid(&uid, "must not be empty");
-        } else if seen.contains(&uid.text()) {
-            causes.duplicate(&uid);
         } else {
-            seen.push(uid.text());
+            causes.check_unique(&uid, &mut seen);
         }
     }
 }

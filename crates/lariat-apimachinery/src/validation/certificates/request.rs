@@ -1,5 +1,7 @@
 //! CertificateSigningRequests.
 
+use std::collections::HashSet;
+
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD as BASE64;
 
@@ -83,15 +85,14 @@ fn check_usages(usages: &Field<'_>, old: Option<Field<'_>>, causes: &mut Causes)
         any = texts.iter().any(|usage| !USAGES.contains(usage));
         any_double = (1..texts.len()).any(|at| texts[..at].contains(&texts[at]));
     }
-    let mut seen = Vec::new();
+    let mut seen = HashSet::new();
     for usage in usages.items() {
         if !any {
             causes.check_supported(&usage, USAGES);
         }
-        if !any_double && seen.contains(&usage.text()) {
-            causes.duplicate(&usage);
+        if !any_double {
+            causes.check_unique(&usage, &mut seen);
         }
-        seen.push(usage.text());
     }
 }
 

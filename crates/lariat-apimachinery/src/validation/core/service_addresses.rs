@@ -54,9 +54,7 @@ fn check_families(spec: &Field<'_>, causes: &mut Causes) {
     let mut seen = HashSet::new();
     for family in spec.get("ipFamilies").items() {
         causes.check_supported(&family, &["IPv4", "IPv6"]);
-        if !seen.insert(family.text()) {
-            causes.duplicate(&family);
-        }
+        causes.check_unique(&family, &mut seen);
     }
     let policy = spec.get("ipFamilyPolicy");
     if policy.is_set() {

@@ -193,7 +193,7 @@ fn check_verbs(rule: &Field<'_>, causes: &mut Causes) {
     }
 }
 
-/// Checks that nothing stands beside a wildcard, and returns whether there is one.
+/// Checks that a wildcard is the only item; returns whether there is one.
 fn check_alone(list: &Field<'_>, what: &str, causes: &mut Causes) -> bool {
     let any = list.items().any(|each| each.text() == "*");
     if any && list.list().len() > 1 {
@@ -203,13 +203,15 @@ fn check_alone(list: &Field<'_>, what: &str, causes: &mut Causes) -> bool {
     any
 }
 
+const NAMED: Shape = Shape::Struct(&[("name", "Name", Shape::Text)]);
+
 /// How messages show the spec of a FlowSchema.
 const FLOW: Members = &[
     ("matchingPrecedence", "MatchingPrecedence", Shape::Number),
     (
         "priorityLevelConfiguration",
         "PriorityLevelConfiguration",
-        Shape::Struct(&[("name", "Name", Shape::Text)]),
+        NAMED,
     ),
     (
         "distinguisherMethod",
@@ -246,16 +248,8 @@ const RULE: Members = &[
 
 const SUBJECT: Members = &[
     ("kind", "Kind", Shape::Text),
-    (
-        "user",
-        "User",
-        Shape::Struct(&[("name", "Name", Shape::Text)]),
-    ),
-    (
-        "group",
-        "Group",
-        Shape::Struct(&[("name", "Name", Shape::Text)]),
-    ),
+    ("user", "User", NAMED),
+    ("group", "Group", NAMED),
     (
         "serviceAccount",
         "ServiceAccount",

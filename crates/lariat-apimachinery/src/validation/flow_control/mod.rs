@@ -1,7 +1,9 @@
-//! Flow control: which requests are of a flow, and how many of a priority are answered at a time.
+//! FlowSchemas and PriorityLevelConfigurations.
 
 mod flow;
 mod level;
+
+use std::collections::HashSet;
 
 use super::causes::Causes;
 use super::context::Context;
@@ -10,10 +12,10 @@ use super::field::Field;
 pub(super) use flow::flow_schema;
 pub(super) use level::priority_level;
 
-/// The objects that the API server itself relies on: their specs do not change.
+/// The mandatory objects, whose specs are fixed.
 const MANDATORY: &[&str] = &["exempt", "catch-all"];
 
-/// Returns whether a spec differs from the one that it must have, which the replaced state has.
+/// Returns whether an update changes a mandatory object, apart from its `free` members.
 fn changes_mandatory(context: &Context<'_>, name: &str, free: &[&str]) -> bool {
     let Some(old) = context.old("spec").filter(|_| MANDATORY.contains(&name)) else {
         return false;
@@ -25,13 +27,10 @@ fn changes_mandatory(context: &Context<'_>, name: &str, free: &[&str]) -> bool {
 }
 
 fn check_status(status: &Field<'_>, causes: &mut Causes) {
-    let mut seen = Vec::new();
+    let mut seen = HashSet::new();
     for condition in status.get("conditions").items() {
         let kind = condition.get("type");
-        if seen.contains(&kind.text()) {
-            causes.duplicate_as(&kind, kind.text());
-        }
-        seen.push(kind.text());
+        causes.check_unique(&kind, &mut seen);
         causes.check_given(&kind, "");
     }
 }

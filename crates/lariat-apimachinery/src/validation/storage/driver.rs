@@ -1,5 +1,7 @@
 //! CSIDrivers, and the names of such drivers.
 
+use std::collections::HashSet;
+
 use crate::validation::causes::Causes;
 use crate::validation::context::Context;
 use crate::validation::field::Field;
@@ -42,15 +44,12 @@ fn check_tokens(spec: &Field<'_>, causes: &mut Causes) {
         let detail = "serviceAccountTokenInSecrets is set but no tokenRequests are specified";
         causes.invalid(&in_secrets, detail);
     }
-    let mut seen = Vec::new();
+    let mut seen = HashSet::new();
     for request in requests.items() {
         let audience = request.get("audience");
-        if seen.contains(&audience.text()) {
-            causes.duplicate_as(&audience, audience.text());
-            continue;
+        if causes.check_unique(&audience, &mut seen) {
+            check_lifetime(&request.get("expirationSeconds"), causes);
         }
-        seen.push(audience.text());
-        check_lifetime(&request.get("expirationSeconds"), causes);
     }
 }
 

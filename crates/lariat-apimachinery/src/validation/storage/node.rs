@@ -1,5 +1,7 @@
 //! CSINodes.
 
+use std::collections::HashSet;
+
 use serde_json::Value;
 
 use crate::validation::causes::Causes;
@@ -11,14 +13,11 @@ use crate::validation::volumes;
 
 pub(in crate::validation) fn csi_node(context: &Context<'_>, causes: &mut Causes) {
     let drivers = context.get("spec").get("drivers");
-    let mut seen = Vec::new();
+    let mut seen = HashSet::new();
     for each in drivers.items() {
         check_driver(&each, causes);
         let name = each.get("name");
-        if seen.contains(&name.text()) {
-            causes.duplicate_as(&name, name.text());
-        }
-        seen.push(name.text());
+        causes.check_unique(&name, &mut seen);
     }
     let Some(old) = context.old("spec").map(|old| old.get("drivers")) else {
         return;

@@ -10,7 +10,7 @@ use crate::validation::field::Field;
 const CERTIFICATE: &str = "CERTIFICATE";
 const KEY: &str = "PRIVATE KEY";
 
-/// Warns of a certificate or a key that is none; whether they belong together is not looked at.
+/// Warns of PEM data without a certificate or key; does not check that they match.
 ///
 /// Source: `X509KeyPair` of Go's `crypto/tls`.
 pub(super) fn check(secret: &Object, warnings: &mut Warnings) {

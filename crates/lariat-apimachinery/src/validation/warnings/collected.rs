@@ -1,4 +1,4 @@
-//! Warnings as they are found.
+//! The list of warnings.
 
 use std::fmt;
 
@@ -20,7 +20,7 @@ impl Warnings {
         self.list.push(text.into());
     }
 
-    /// Adds what is doubtful about a member.
+    /// Adds a warning about a member.
     pub(super) fn add_at(&mut self, at: &Field<'_>, text: impl fmt::Display) {
         self.list.push(format!("{at}: {text}"));
     }
@@ -38,7 +38,7 @@ impl Warnings {
         }
     }
 
-    /// Warns of a selector that is not there, and therefore selects nothing.
+    /// Warns of a null selector, which selects nothing.
     pub(super) fn check_selector(&mut self, selector: &Field<'_>) {
         if !selector.is_set() {
             self.add_at(selector, "a null labelSelector results in matching no pod");

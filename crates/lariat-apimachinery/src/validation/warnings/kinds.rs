@@ -1,4 +1,4 @@
-//! Which kind has which warnings.
+//! The warnings of each kind.
 
 use super::collected::Warnings;
 use super::{addresses, certificates, finalizers, labels, pods, services, storage};
@@ -9,17 +9,17 @@ use crate::validation::formats;
 
 const MOUNTABLE: &str = "kubernetes.io/enforce-mountable-secrets";
 
-/// The end of names that administrators use in files.
+/// The suffix of names that are reserved for static manifests.
 const STATIC: &str = ".static.k8s.io";
 
-/// How many indexes and Pods at a time a Job may have before the record of failed ones may not fit.
+/// The numbers of completions and parallel Pods above which a Job's failed indexes may not fit.
 const COMPLETIONS: i64 = 100_000;
 const PARALLELISM: i64 = 10_000;
 
 const JOB_DELETION: &str = "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background \
     to remove them or set propagationPolicy=Orphan to suppress this warning";
 
-/// Returns what is doubtful about an object that is valid; `old` is what it replaces.
+/// Returns the warnings about a valid object; `old` is the one that it replaces.
 #[must_use]
 pub fn warnings(resource: &Resource, object: &Object, old: Option<&Object>) -> Vec<String> {
     let mut warnings = Warnings::default();
@@ -73,20 +73,20 @@ pub fn warnings(resource: &Resource, object: &Object, old: Option<&Object>) -> V
     warnings.into_list()
 }
 
-/// Returns the warning for a deletion that does not say what becomes of dependents.
+/// Returns the warning for a deletion without a propagation policy.
 #[must_use]
 pub fn deletion_warning(resource: &Resource) -> Option<&'static str> {
     let is_job = (resource.group.as_str(), resource.plural.as_str()) == ("batch", "jobs");
     is_job.then_some(JOB_DELETION)
 }
 
-/// Returns whether an object is new or its content is, since templates are looked at only then.
+/// Returns whether an object is created, or its generation rises.
 fn is_changed(object: &Object, old: Option<&Object>) -> bool {
     let generation = |object| Field::of(object, "metadata").int_of("generation");
     old.is_none_or(|old| generation(old) != generation(object))
 }
 
-/// Warns of a name that is no part of a host name.
+/// Warns of a name that is no DNS label.
 fn check_name(object: &Object, used: &str, warnings: &mut Warnings) {
     let name = metadata_text(object, "name");
     let wrong = formats::dns_label(name);

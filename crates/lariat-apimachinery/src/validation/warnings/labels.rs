@@ -1,4 +1,4 @@
-//! Labels of nodes that were replaced by others.
+//! Deprecated labels of nodes.
 
 use super::collected::Warnings;
 use crate::validation::field::Field;

@@ -1,4 +1,4 @@
-//! What clients are warned of although it is accepted.
+//! Warnings about objects that are accepted.
 //!
 //! Source: `warnings.go` in the folders of `k8s.io/kubernetes/pkg/api`, and the strategies in `pkg/registry`.
 

@@ -8,7 +8,7 @@ use super::{addresses, paths, storage};
 use crate::object::Object;
 use crate::validation::field::Field;
 
-/// Annotations that became members, and since when they do nothing.
+/// Annotations that members replaced, and the version without support for them.
 const ANNOTATIONS: &[(&str, &str)] = &[
     (
         "scheduler.alpha.kubernetes.io/critical-pod",
@@ -31,7 +31,7 @@ const APP_ARMOR: &str = "container.apparmor.security.beta.kubernetes.io/";
 const APP_ARMOR_INSTEAD: &str =
     r#"deprecated since v1.30; use the "appArmorProfile" field instead"#;
 
-/// What is counted in bytes, of which there are no parts.
+/// Resources that are counted in whole bytes.
 const BYTES: [&str; 2] = ["memory", "ephemeral-storage"];
 
 const REQUIRED: &str = "requiredDuringSchedulingIgnoredDuringExecution";
@@ -155,7 +155,7 @@ fn check_repeated(list: &Field<'_>, member: &str, warnings: &mut Warnings) {
     }
 }
 
-/// Warns of annotations that became members of a container.
+/// Warns of annotations that members of a container replaced.
 fn check_annotations(
     container: &Field<'_>,
     pod: &Field<'_>,
@@ -169,7 +169,7 @@ fn check_annotations(
         warnings.add_at(&annotations.key(&seccomp), SECCOMP_INSTEAD);
     }
     let app_armor = format!("{APP_ARMOR}{name}");
-    // Annotations of Pods themselves become members.
+    // Annotations of Pods themselves are converted into members.
     if !is_template || context.has("appArmorProfile") || !annotations.has(&app_armor) {
         return;
     }

@@ -104,7 +104,7 @@ pub(super) fn slice(object: &Object, is_new: bool, warnings: &mut Warnings) {
     }
 }
 
-/// Returns whether a controller of Kubernetes made an object, which writes addresses as they should be.
+/// Returns whether a controller of Kubernetes manages an object.
 fn made_by(object: &Object, label: &str, controllers: &[&str]) -> bool {
     let labels = Field::of(object, "metadata").get("labels");
     controllers.contains(&labels.text_of(label))

@@ -6,7 +6,7 @@ use crate::object::Object;
 use crate::quantity::Quantity;
 use crate::validation::field::Field;
 
-/// The annotation of the storage class, before that was a member.
+/// The annotation that `storageClassName` replaced.
 const CLASS: &str = "volume.beta.kubernetes.io/storage-class";
 const CLASS_INSTEAD: &str = r#"deprecated since v1.8; use "storageClassName" attribute instead"#;
 const MOUNT_OPTIONS: &str = "volume.beta.kubernetes.io/mount-options";
@@ -34,7 +34,7 @@ const IN_VOLUMES: [&str; 6] = [
 ];
 const IN_PODS: [&str; 5] = ["scaleIO", "flocker", "storageOS", "quobyte", "glusterfs"];
 
-/// Warns of a plugin that does nothing any more.
+/// Warns of a volume plugin that has no function any more.
 fn check_plugins(source: &Field<'_>, names: &[&str], warnings: &mut Warnings) {
     for name in names {
         let mut known = PLUGINS.iter();

@@ -22,7 +22,7 @@ pub(super) fn pieces(renderer: Renderer, page: ListPage) -> impl Iterator<Item =
     let mut opening = items.opening(&page);
     let mut end = END;
     if page.objects.is_empty() && items.only_metadata && items.renderer.table.is_none() {
-        // Go makes this list item by item, so without items there is none.
+        // Go appends to a nil slice here, so an empty list is null.
         opening.pop();
         end = b"null}\n";
     }

@@ -34,9 +34,9 @@ pub(in crate::api) fn check(form: Form, call: &Call, verb: Verb) -> Result<(), A
     Ok(())
 }
 
-/// Refuses the shape of a list for a single object, or the other way round.
+/// Refuses the shape of a list for a single object, and that of an object for a list.
 ///
-/// A real server finds that out when it has the answer, so what was asked for has been done.
+/// A genuine server checks this when it writes the answer, so the request has taken effect.
 pub(in crate::api) fn check_shape(
     form: Form,
     call: &Call,

@@ -121,7 +121,7 @@ fn zeros(renderer: &Renderer) -> String {
     let mut empty = Object::new();
     schema::fill_zeros(resource.types().root(), &mut empty);
     empty.remove("metadata");
-    // Within Go these replicas are numbers, and not pointers that may be nil.
+    // The replicas of Go's internal types are numbers, not pointers.
     if matches!(
         resource.kind.as_str(),
         "Deployment" | "ReplicaSet" | "StatefulSet"

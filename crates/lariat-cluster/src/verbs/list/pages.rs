@@ -178,14 +178,11 @@ fn cut(page: Page, limit: Option<usize>, namespace: Option<&str>, filter: &Filte
         mut remaining,
     } = page;
     if !filter.is_empty() {
-        // Whether more is selected behind the last one is not known yet, only whether more is there.
-        let (all, most) = (objects.len(), limit.unwrap_or(usize::MAX));
-        let selected = objects.iter().enumerate();
-        let mut selected = selected.filter(|(_, stored)| filter.matches(stored));
-        let end = selected.nth(most - 1).map_or(all, |(at, _)| at + 1);
-        objects.truncate(end);
-        remaining = all - end;
-        objects.retain(|stored| filter.matches(stored));
+        let mut rest = objects.into_iter();
+        let selected = rest.by_ref().filter(|stored| filter.matches(stored));
+        objects = selected.take(limit.unwrap_or(usize::MAX)).collect();
+        // Objects that follow count although they may not be selected: a genuine server does not look ahead.
+        remaining = rest.len();
     }
     let last = objects.last().filter(|_| remaining > 0);
     let continue_token = last.map(|stored| {

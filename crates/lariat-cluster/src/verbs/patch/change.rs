@@ -134,7 +134,7 @@ pub(crate) fn patched(
 }
 
 impl Call {
-    /// Refuses types of patches that are not served, which is looked at first.
+    /// Refuses an unsupported patch type, before anything else is checked.
     fn check_patch_type(&self) -> Result<(), ApiError> {
         let is_known = matches!(self.media_type(), JSON | MERGE | STRATEGIC | APPLY);
         if is_known && !self.is_strategic_on_custom() {

@@ -64,7 +64,7 @@ pub(super) fn request(call: &Call) -> Result<Answer, ApiError> {
     Ok(created(object, status))
 }
 
-/// Checks that the object is there that a token is to end with.
+/// Checks that the bound object of a token exists.
 fn check_bound(call: &Call, reference: &Value) -> Result<(), ApiError> {
     let text = |member: &str| reference[member].as_str().unwrap_or_default();
     let (plural, namespace) = match (text("apiVersion"), text("kind")) {

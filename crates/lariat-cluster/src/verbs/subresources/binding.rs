@@ -80,7 +80,7 @@ fn target(binding: &Object) -> Result<&str, ApiError> {
     if text("name").is_empty() {
         causes.push(StatusCause::required("target.name", ""));
     }
-    // They are no error of the API in Go, but one of the server.
+    // In Go these errors have no status, so a genuine server answers 500.
     let texts: Vec<String> = causes.iter().map(StatusCause::text).collect();
     match &texts[..] {
         [] => Ok(text("name")),

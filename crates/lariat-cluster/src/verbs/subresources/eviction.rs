@@ -22,7 +22,7 @@ use crate::verbs::{delete, update};
 pub(super) fn evict(call: &Call) -> Result<Answer, ApiError> {
     call.query.check_write("CreateOptions", false)?;
     let mut dry_run = call.query.dry_run("CreateOptions")?;
-    // Both versions are the same.
+    // An Eviction has the same members in both versions.
     let is_older = call.has_version("policy/v1beta1");
     let api_version = if is_older {
         "policy/v1beta1"
@@ -51,7 +51,7 @@ pub(super) fn evict(call: &Call) -> Result<Answer, ApiError> {
         let found = call.server.store.get(call.resource.table, &key);
         let current = found.ok_or_else(|| call.not_found())?;
         match &marked {
-            // What is written in between has another version.
+            // The write of the condition has changed the version.
             None => options.check_preconditions(call, &current)?,
             Some(uid) if *uid != current.uid() => return Err(call.not_found()),
             Some(_) => {}
@@ -63,7 +63,7 @@ pub(super) fn evict(call: &Call) -> Result<Answer, ApiError> {
                 continue;
             }
         }
-        // The reason is in the last state that watchers see; it has no owner.
+        // Watchers see the reason in the last state; no manager owns it.
         if !dry_run && marked.is_none() {
             marked = mark(call, &current).then(|| current.uid().to_owned());
             continue;
@@ -75,7 +75,7 @@ pub(super) fn evict(call: &Call) -> Result<Answer, ApiError> {
     }
 }
 
-/// Writes into a Pod's status why it goes; returns whether it is written.
+/// Sets the condition `DisruptionTarget`; returns whether the write succeeded.
 fn mark(call: &Call, current: &Arc<Stored>) -> bool {
     let mut pod = current.object();
     let condition = json!({

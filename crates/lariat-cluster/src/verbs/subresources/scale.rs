@@ -132,7 +132,7 @@ fn apply(call: &Call, dry_run: bool) -> Result<Answer, ApiError> {
         sent.get("spec")
             .and_then(|spec| spec.get("replicas"))
             .map(|replicas| match replicas {
-                // It is given, and means nothing else.
+                // Null is read as zero, and counts as given.
                 Value::Null => Value::from(0),
                 given => given.clone(),
             });
@@ -255,7 +255,7 @@ fn finish(
 }
 
 fn check(call: &Call, replicas: i64) -> Result<(), ApiError> {
-    // What is wrong with a custom resource says its schema.
+    // Custom resources are validated by their schema.
     if replicas >= 0 || call.resource.rules.custom {
         return Ok(());
     }
