@@ -1,5 +1,7 @@
 //! The two Autoscalers.
 
+use std::collections::BTreeSet;
+
 use lariat_integration::{example, interrupted, run};
 
 #[tokio::test]
@@ -25,8 +27,19 @@ async fn the_autoscaler_that_is_interrupted_takes_its_pods_away() {
     let command = example("autoscaler", &[]);
     let (code, text) = interrupted(command, "TERM", &["created pod"]).await;
     assert_eq!(code, Some(0), "{text}");
-    let count = |what: &str| text.matches(what).count();
-    assert_eq!(count("created pod"), count("deleted pod"), "{text}");
+    let mut left = BTreeSet::new();
+    for line in text.lines() {
+        if let Some((_, pod)) = line.split_once("created pod ") {
+            left.insert(pod);
+        } else if let Some((_, pod)) = line.split_once("deleted pod ") {
+            left.remove(pod);
+        }
+    }
+    // On a busy machine the signal may come after the story has deleted a pod itself.
+    if text.contains("▸ one of them is deleted") {
+        left.retain(|pod| !pod.ends_with("-blue/web-1"));
+    }
+    assert!(left.is_empty(), "{left:?} stay after:\n{text}");
     assert!(text.ends_with("stopped\n"), "{text}");
 }
 
