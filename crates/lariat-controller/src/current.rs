@@ -4,7 +4,7 @@ use std::future::Future;
 use std::sync::Arc;
 
 use lariat_cache::{Admission, CachedObject, PendingWrite, WriteGate, Written};
-use lariat_core::{Gvk, ObjectKey, Subject};
+use lariat_core::{CausingRun, Gvk, ObjectKey, Subject};
 use lariat_lease::Leadership;
 
 use crate::gate::Gated;
@@ -20,6 +20,7 @@ pub(crate) struct Caller {
     gvk: Gvk,
     key: ObjectKey,
     handler: Arc<str>,
+    run: u64,
     /// The length of the chain of runs that led to this one, each caused by a write of the run before. Counted from the
     /// last run that made progress.
     pub(crate) chain: u32,
@@ -32,11 +33,13 @@ pub(crate) struct Caller {
 }
 
 impl Caller {
-    pub(crate) fn new(gvk: Gvk, key: ObjectKey, handler: Arc<str>) -> Self {
+    /// Describes the call of a handler in a run, which has a number.
+    pub(crate) fn new(gvk: Gvk, key: ObjectKey, handler: Arc<str>, run: u64) -> Self {
         Self {
             gvk,
             key,
             handler,
+            run,
             chain: 0,
             step: None,
             gated: None,
@@ -54,13 +57,17 @@ impl Caller {
         &self.gvk
     }
 
-    /// Returns the object that the handler was called for.
+    /// Returns the run as the cause of what it writes and enqueues.
     ///
     /// It is made for each write and each enqueue, so that a call without them allocates nothing.
-    pub(crate) fn subject(&self) -> Arc<Subject> {
-        Arc::new(Subject {
+    pub(crate) fn causing_run(&self) -> Arc<CausingRun> {
+        let object = Subject {
             gvk: self.gvk.clone(),
             key: self.key.clone(),
+        };
+        Arc::new(CausingRun {
+            object,
+            run: self.run,
         })
     }
 

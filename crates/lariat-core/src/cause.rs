@@ -49,8 +49,8 @@ pub enum Cause {
         ///
         /// A run causes another by what it writes or enqueues.
         chain: u32,
-        /// The object that the handler was called for.
-        during: Arc<Subject>,
+        /// The run in which the handler wrote it; of several merged writes, the run of the first.
+        during: Arc<CausingRun>,
     },
     /// A related object changed.
     Related {
@@ -71,8 +71,8 @@ pub enum Cause {
         at: &'static Location<'static>,
         /// As for [`Wrote`](Self::Wrote), if a handler enqueued it without a delay.
         chain: u32,
-        /// The object that this handler was called for.
-        during: Option<Arc<Subject>>,
+        /// The run of this handler; of several that enqueued the key in the same place, the first.
+        during: Option<Arc<CausingRun>>,
     },
     /// A handler failed and is retried.
     Retry {
@@ -104,6 +104,15 @@ pub struct Subject {
     pub gvk: Gvk,
     /// The key.
     pub key: ObjectKey,
+}
+
+/// A run of a handler that led to another run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CausingRun {
+    /// The object that the handler was called for.
+    pub object: Subject,
+    /// The number of the run, unique within the factory of the handler.
+    pub run: u64,
 }
 
 /// A change of a related object.
@@ -174,7 +183,8 @@ impl Cause {
 impl Cause {
     /// Returns whether a later cause adds nothing to this one.
     ///
-    /// Of two requests of a handler the earlier one counts.
+    /// Of two requests of a handler the earlier one counts, and of two runs that enqueued a key in the same place the
+    /// first: it is enough to explain why the key runs.
     fn covers(&self, later: &Cause) -> bool {
         match (self, later) {
             (
@@ -184,6 +194,25 @@ impl Cause {
                     due: later,
                 },
             ) => handler == again && due <= later,
+            (
+                Self::Enqueued {
+                    by,
+                    reason,
+                    at,
+                    chain,
+                    during: Some(during),
+                },
+                Self::Enqueued {
+                    by: again,
+                    reason: other,
+                    at: place,
+                    chain: length,
+                    during: Some(run),
+                },
+            ) => {
+                (by, reason, at, chain) == (again, other, place, length)
+                    && during.object == run.object
+            }
             _ => self == later,
         }
     }
@@ -505,6 +534,13 @@ mod tests {
         }
     }
 
+    fn in_run(run: u64) -> CausingRun {
+        CausingRun {
+            object: subject("a"),
+            run,
+        }
+    }
+
     fn updated(from: u64, to: u64) -> Cause {
         Cause::Updated {
             from: from.into(),
@@ -565,6 +601,23 @@ mod tests {
         check([retry(1), retry(2)], "retry 2 of h");
     }
 
+    #[test]
+    fn runs_that_enqueue_in_the_same_place_are_one_cause() {
+        let at = Location::caller();
+        let enqueued = |run| Cause::Enqueued {
+            by: Some("h".into()),
+            reason: None,
+            at,
+            chain: 1,
+            during: Some(Arc::new(in_run(run))),
+        };
+        let mut causes = Causes::from(enqueued(7));
+        causes.push(updated(1, 2));
+        causes.push(enqueued(8));
+        let first = causes.iter().next();
+        assert_eq!((causes.iter().count(), first), (2, Some(&enqueued(7))));
+    }
+
     #[allow(clippy::disallowed_methods, reason = "only differences count")]
     fn an_instant() -> Instant {
         Instant::now()
@@ -600,7 +653,7 @@ mod tests {
             from: Some(from.into()),
             to: to.into(),
             chain,
-            during: Arc::new(subject("a")),
+            during: Arc::new(in_run(1)),
         }
     }
 

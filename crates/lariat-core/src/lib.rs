@@ -39,7 +39,7 @@ mod text;
 
 pub mod clock;
 
-pub use cause::{Cause, Causes, RelatedChange, Subject};
+pub use cause::{Cause, Causes, CausingRun, RelatedChange, Subject};
 pub use credentials::without_credentials;
 pub use diff::{changed_fields, comparable, compare_fields, field_path};
 pub use json::{JsonCursor, Unclear};

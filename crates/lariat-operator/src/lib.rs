@@ -111,7 +111,7 @@ pub use operator::{Operator, OperatorError, WeakOperator};
 #[cfg(feature = "rbac")]
 pub use rbac::{AccessError, Manifests, Permission};
 pub use reconcile::Reconcile;
-pub use reconciler::{Reconciler, ReconcilerError, ReconcilerRegistration, Retry};
+pub use reconciler::{Poll, Polled, Reconciler, ReconcilerError, ReconcilerRegistration, Retry};
 pub use refusal::GuardError;
 pub use status::{ConditionError, ConditionUpdate, Conditions, StatusError, StatusWriter};
 pub use wire::ApiError;

@@ -7,6 +7,8 @@ pub(crate) const APPLIED: &str = "lariat.dev/applied";
 pub(crate) const NOTES: &str = "applied.lariat.dev/";
 
 const LONGEST_DOMAIN: usize = 253;
+/// The longest word of a qualified name, in bytes.
+pub(crate) const LONGEST_WORD: usize = 63;
 const LONGEST_MANAGER: usize = 128;
 
 /// Returns why a text cannot be a field manager, if it cannot.
@@ -81,6 +83,16 @@ pub(crate) fn is_word(text: &str) -> bool {
     let ends_well = |byte: Option<u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric());
     let taken = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
     ends_well(text.bytes().next()) && ends_well(text.bytes().next_back()) && text.bytes().all(taken)
+}
+
+/// Returns whether a text is a qualified name, as the keys of labels and annotations are: a word of at most 63 bytes,
+/// perhaps behind a domain and a slash.
+pub(crate) fn is_qualified(text: &str) -> bool {
+    let (domain, word) = match text.split_once('/') {
+        Some((domain, word)) => (Some(domain), word),
+        None => (None, text),
+    };
+    domain.is_none_or(is_domain) && is_word(word) && word.len() <= LONGEST_WORD
 }
 
 #[cfg(test)]

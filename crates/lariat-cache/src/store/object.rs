@@ -1,5 +1,6 @@
 //! One cached state of an object: its metadata, its content in some form, and decoded values.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
@@ -7,6 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use lariat_core::{Gvk, ObjectMetadata, RawObject};
 use parking_lot::Mutex;
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use super::body::{Body, Codec, Dictionary, ObjectJson, pack};
@@ -215,6 +217,34 @@ impl CachedObject {
 
     pub(super) fn seen_by(&self) -> u32 {
         self.seen_by.load(Ordering::Relaxed)
+    }
+
+    /// Returns the annotations; empty if they cannot be read.
+    ///
+    /// They are decoded from the JSON by each call, because caches keep nothing of them.
+    ///
+    /// ```
+    /// use lariat_cache::CachedObject;
+    ///
+    /// fn is_paused(object: &CachedObject) -> bool {
+    ///     object.annotations().contains_key("example.com/paused")
+    /// }
+    /// # let _ = is_paused;
+    /// ```
+    #[must_use]
+    pub fn annotations(&self) -> BTreeMap<String, String> {
+        #[derive(Deserialize)]
+        struct Object {
+            metadata: Metadata,
+        }
+        #[derive(Deserialize)]
+        struct Metadata {
+            annotations: Option<BTreeMap<String, String>>,
+        }
+        let json = self.json().unwrap_or_default();
+        let read = serde_json::from_slice::<Object>(&json).ok();
+        read.and_then(|object| object.metadata.annotations)
+            .unwrap_or_default()
     }
 
     /// Returns the object as a type; decodes it unless a decoded value is in use.

@@ -1,6 +1,6 @@
 //! Answers of a console, for tests.
 
-use lariat_console::api::{ControllerDetail, KeyDetail, Overview};
+use lariat_console::api::{ControllerDetail, KeyDetail, Link, Overview};
 use serde_json::{Value, json};
 
 /// Returns a controller; `kind` has its group behind a dot.
@@ -129,14 +129,16 @@ fn run(number: u64, at: &str, causes: &Value) -> Value {
 pub(crate) fn key() -> KeyDetail {
     let pod =
         json!({"context": "", "group": "", "version": "v1", "kind": "Pod", "key": "shop/web-1"});
+    let mut by_run = pod.clone();
+    by_run["run"] = 40.into();
     let causes = json!([
         {"what": "updated", "text": "updated 4700 → 4711", "fields": ["spec.replicas", "spec.template"],
-            "handler": null, "link": null, "chain": 0},
+            "handler": null, "link": null, "byRun": null, "chain": 0},
         {"what": "enqueued", "text": "enqueued at src/a.rs:7", "fields": [], "handler": "pods", "link": pod,
-            "chain": 3},
+            "byRun": by_run, "chain": 3},
     ]);
     let added = json!([{"what": "added", "text": "added at 4700", "fields": [], "handler": null, "link": null,
-        "chain": 0}]);
+        "byRun": null, "chain": 0}]);
     let in_progress = json!({"key": "shop/web", "handler": "status", "lasts": 4.2});
     read(json!({
         "context": "", "group": "apps", "version": "v1", "kind": "Deployment", "namespace": "shop", "name": "web",
@@ -146,10 +148,18 @@ pub(crate) fn key() -> KeyDetail {
     }))
 }
 
+/// Returns the link to a key.
+pub(crate) fn link(key: &KeyDetail) -> Link {
+    Link {
+        kind: key.kind.clone(),
+        key: format!("{}/{}", key.namespace, key.name),
+    }
+}
+
 /// Returns the Pod that caused a run of [`key`], with a run before that run and one behind it.
 pub(crate) fn cause() -> KeyDetail {
     let updated = json!([{"what": "updated", "text": "updated 4690 → 4699", "fields": ["status.phase"],
-        "handler": null, "link": null, "chain": 0}]);
+        "handler": null, "link": null, "byRun": null, "chain": 0}]);
     let mut runs = vec![
         run(43, "2026-11-24T12:01:36Z", &updated),
         run(40, "2026-11-24T12:01:34.9Z", &updated),

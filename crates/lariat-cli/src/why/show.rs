@@ -4,7 +4,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Result, anyhow};
-use lariat_console::api::{KeyDetail, KindRef, RunInfo};
+use lariat_console::api::{KeyDetail, KindRef, Link, RunInfo};
 use serde_json::Value;
 use tokio::time::sleep;
 
@@ -42,7 +42,11 @@ async fn show(options: &Options) -> Result<ExitCode> {
         }
         Err(error) => return Err(error.into()),
     };
-    let mut trace = Trace::new(&console, options.depth);
+    let of = Link {
+        kind: kind.clone(),
+        key: options.key.to_string(),
+    };
+    let mut trace = Trace::new(&console, options.depth, of);
     let mut runs = Vec::new();
     for run in newest(&key.runs, options.runs) {
         runs.push(trace.explain(run).await?);

@@ -31,11 +31,12 @@ pub(super) fn explained(run: &Explained) -> Vec<Line> {
 }
 
 fn origin(origin: &Origin) -> Vec<Line> {
-    let link = &origin.link;
+    let link = &origin.by.link;
     let name = format!("{} {}", full_name(&link.kind), link.key);
+    let number = origin.by.run;
     let line = |text: String| Line::new(text, Tone::Dim);
-    match (&origin.run, origin.shown_before) {
-        (Some(run), _) => {
+    match &origin.run {
+        Some(run) => {
             let indented = explained(run).into_iter().map(|line| Line {
                 text: format!("    {}", line.text),
                 ..line
@@ -43,11 +44,11 @@ fn origin(origin: &Origin) -> Vec<Line> {
             let head = line(format!("  caused by a run of {name}:"));
             std::iter::once(head).chain(indented).collect()
         }
-        (None, Some(number)) => vec![line(format!(
+        None if origin.is_shown_before => vec![line(format!(
             "  caused by run #{number} of {name}, as above"
         ))],
-        (None, None) => vec![line(format!(
-            "  no run of {name} before this one is remembered"
+        None => vec![line(format!(
+            "  caused by run #{number} of {name}, which is no longer remembered"
         ))],
     }
 }
@@ -85,17 +86,17 @@ mod tests {
     fn a_run_is_followed_by_the_run_that_caused_it() {
         let (key, cause) = (samples::key(), samples::cause());
         let mut run = alone(&key, 0);
-        let link = run.run.causes[1].link.clone().unwrap();
+        let by = run.run.causes[1].by_run.clone().unwrap();
         run.caused_by.push(Origin {
-            link: link.clone(),
+            by: by.clone(),
             run: Some(Box::new(alone(&cause, 1))),
-            shown_before: None,
+            is_shown_before: false,
         });
-        for shown_before in [Some(40), None] {
+        for is_shown_before in [true, false] {
             run.caused_by.push(Origin {
-                link: link.clone(),
+                by: by.clone(),
                 run: None,
-                shown_before,
+                is_shown_before,
             });
         }
         let mut quiet = key.clone();
@@ -113,7 +114,7 @@ Deployment.apps shop/web, cached at version 4711
       because  updated 4690 → 4699: status.phase
       pods     done, 3ms
   caused by run #40 of Pod shop/web-1, as above
-  no run of Pod shop/web-1 before this one is remembered";
+  caused by run #40 of Pod shop/web-1, which is no longer remembered";
         assert_eq!(text(&history(&quiet, &[run])), expected);
     }
 

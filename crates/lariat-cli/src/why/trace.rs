@@ -1,10 +1,9 @@
-//! Which run caused a run: found by what the causes name, and when it was.
+//! Which runs caused a run: causes name them by their numbers.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use futures::future::BoxFuture;
-use jiff::Timestamp;
-use lariat_console::api::{CauseInfo, KeyDetail, KindRef, Link, RunInfo};
+use lariat_console::api::{CauseInfo, KeyDetail, KindRef, Link, RunInfo, RunLink};
 use lariat_core::ObjectKey;
 use serde::Serialize;
 
@@ -22,17 +21,18 @@ pub(super) struct Explained {
     pub(super) caused_by: Vec<Origin>,
 }
 
-/// The run of another key that caused a run.
+/// A run that caused another run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Origin {
     #[serde(flatten)]
-    pub(super) link: Link,
+    pub(super) by: RunLink,
     /// The run, unless it was shown before or its history does not reach that far.
     #[serde(rename = "causingRun")]
     pub(super) run: Option<Box<Explained>>,
-    /// The number of the run, if it was shown before.
-    pub(super) shown_before: Option<u64>,
+    /// Whether the run was shown before.
+    #[serde(rename = "shownBefore")]
+    pub(super) is_shown_before: bool,
 }
 
 /// Where histories come from.
@@ -49,8 +49,9 @@ pub(super) trait Histories: Sync {
 pub(super) struct Trace<'a, H> {
     histories: &'a H,
     depth: u8,
+    of: Link,
     known: BTreeMap<(KindRef, String), Option<KeyDetail>>,
-    /// The runs of other keys that have been returned.
+    /// The runs that have been returned.
     shown: BTreeSet<(KindRef, String, u64)>,
 }
 
@@ -72,17 +73,18 @@ impl Histories for Console {
 }
 
 impl<'a, H: Histories> Trace<'a, H> {
-    /// Prepares to follow causes back by so many runs.
-    pub(super) fn new(histories: &'a H, depth: u8) -> Self {
+    /// Prepares to follow causes of the runs of a key back by so many runs.
+    pub(super) fn new(histories: &'a H, depth: u8, of: Link) -> Self {
         Self {
             histories,
             depth,
+            of,
             known: BTreeMap::new(),
             shown: BTreeSet::new(),
         }
     }
 
-    /// Adds to a run what caused it.
+    /// Adds to a run of the key what caused it.
     ///
     /// # Errors
     ///
@@ -90,6 +92,8 @@ impl<'a, H: Histories> Trace<'a, H> {
     pub(super) async fn explain(&mut self, run: RunInfo) -> Result<Explained, AskError> {
         // Histories grow: what was read for an earlier run may be too old for this one.
         self.known.clear();
+        let of = self.of.clone();
+        self.shown.insert((of.kind, of.key, run.run));
         let depth = self.depth;
         self.back(run, depth).await
     }
@@ -97,53 +101,55 @@ impl<'a, H: Histories> Trace<'a, H> {
     fn back(&mut self, run: RunInfo, depth: u8) -> BoxFuture<'_, Result<Explained, AskError>> {
         Box::pin(async move {
             let mut caused_by: Vec<Origin> = Vec::new();
-            let causes = run.causes.iter().filter(|_| depth > 0);
-            for (cause, link) in causes.filter_map(|cause| Some((cause, cause.link.as_ref()?))) {
-                let origin = self.origin(&run, cause, link, depth - 1).await?;
-                if !caused_by.contains(&origin) {
-                    caused_by.push(origin);
-                }
+            for by in causing(&run).filter(|_| depth > 0) {
+                let origin = self.origin(by, depth - 1).await?;
+                caused_by.push(origin);
             }
             Ok(Explained { run, caused_by })
         })
     }
 
-    /// Returns the run of another key that a cause is about.
-    async fn origin(
-        &mut self,
-        run: &RunInfo,
-        cause: &CauseInfo,
-        link: &Link,
-        depth: u8,
-    ) -> Result<Origin, AskError> {
+    /// Returns a run that caused another one, with what caused it in turn.
+    async fn origin(&mut self, by: &RunLink, depth: u8) -> Result<Origin, AskError> {
         let mut origin = Origin {
-            link: link.clone(),
+            by: by.clone(),
             run: None,
-            shown_before: None,
+            is_shown_before: false,
         };
-        let place = (link.kind.clone(), link.key.clone());
+        let place = (by.link.kind.clone(), by.link.key.clone());
+        let named = (place.0.clone(), place.1.clone(), by.run);
+        if self.shown.contains(&named) {
+            origin.is_shown_before = true;
+            return Ok(origin);
+        }
         if !self.known.contains_key(&place) {
             if self.known.len() >= KEYS {
                 return Ok(origin);
             }
-            let history = self
-                .histories
-                .history(&link.kind, &object_key(&link.key))
-                .await?;
+            let key = object_key(&by.link.key);
+            let history = self.histories.history(&by.link.kind, &key).await?;
             self.known.insert(place.clone(), history);
         }
         let history = self.known.get(&place).and_then(Option::as_ref);
-        let found = history.and_then(|history| causing(&history.runs, run, cause));
-        let Some(found) = found.cloned() else {
-            return Ok(origin);
-        };
-        if self.shown.insert((place.0, place.1, found.run)) {
+        let found = history.and_then(|history| history.runs.iter().find(|run| run.run == by.run));
+        if let Some(found) = found.cloned() {
+            self.shown.insert(named);
             origin.run = Some(Box::new(self.back(found, depth).await?));
-        } else {
-            origin.shown_before = Some(found.run);
         }
         Ok(origin)
     }
+}
+
+/// Returns the runs that caused a run, each once.
+fn causing(run: &RunInfo) -> impl Iterator<Item = &RunLink> {
+    let named = |cause: &CauseInfo| cause.by_run.as_ref();
+    let is_first = |(at, by): &(usize, &RunLink)| {
+        let before = run.causes[..*at].iter().filter_map(named);
+        !before.into_iter().any(|other| other == *by)
+    };
+    let all = run.causes.iter().enumerate();
+    let all = all.filter_map(move |(at, cause)| Some((at, named(cause)?)));
+    all.filter(is_first).map(|(_, by)| by)
 }
 
 /// Returns the key that a link writes as `namespace/name`.
@@ -152,24 +158,6 @@ fn object_key(text: &str) -> ObjectKey {
         Some((namespace, name)) => ObjectKey::namespaced(namespace, name),
         None => ObjectKey::cluster(text),
     }
-}
-
-/// Returns which of the runs of another key caused a run: the last that began before, with the handler of the cause.
-fn causing<'a>(runs: &'a [RunInfo], run: &RunInfo, cause: &CauseInfo) -> Option<&'a RunInfo> {
-    let began = |run: &RunInfo| run.at.parse::<Timestamp>().ok();
-    let limit = began(run)?;
-    let has_handler = |run: &&RunInfo| {
-        let named = cause.handler.as_ref();
-        named.is_none_or(|named| run.calls.iter().any(|call| call.handler == *named))
-    };
-    let earlier = runs.iter().filter(has_handler).filter_map(|each| {
-        let time = began(each).filter(|time| *time <= limit)?;
-        // A run is not its own cause, and of two at one time the later one came last.
-        (each.run != run.run).then_some((time, each.run, each))
-    });
-    earlier
-        .max_by_key(|(time, number, _)| (*time, *number))
-        .map(|(_, _, run)| run)
 }
 
 #[cfg(test)]
@@ -191,7 +179,8 @@ mod tests {
     }
 
     async fn explained(given: &Given, depth: u8) -> Vec<Explained> {
-        let mut trace = Trace::new(given, depth);
+        let of = samples::link(&samples::key());
+        let mut trace = Trace::new(given, depth, of);
         let mut all = Vec::new();
         for run in samples::key().runs {
             all.push(trace.explain(run).await.unwrap());
@@ -200,49 +189,58 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_last_run_that_began_before_is_the_cause() {
+    async fn the_run_that_a_cause_names_is_the_origin() {
         let given = Given(BTreeMap::from([("shop/web-1", samples::cause())]));
         let all = explained(&given, 3).await;
         let origin = &all[0].caused_by[0];
-        assert_eq!(origin.link.key, "shop/web-1");
+        assert_eq!((&origin.by.link.key[..], origin.by.run), ("shop/web-1", 40));
         assert_eq!(origin.run.as_ref().unwrap().run.run, 40);
-        assert_eq!(all[1].caused_by, []);
-        // Without a run of the handler that the cause names there is none.
+        assert_eq!(all[1].caused_by, [], "no handler caused it");
+    }
+
+    #[tokio::test]
+    async fn a_run_that_is_no_longer_kept_is_named() {
         let mut other = samples::cause();
-        other.runs.iter_mut().for_each(|run| run.calls.clear());
-        let given = Given(BTreeMap::from([("shop/web-1", other)]));
-        assert_eq!(explained(&given, 3).await[0].caused_by[0].run, None);
-    }
-
-    #[tokio::test]
-    async fn causes_are_followed_as_far_as_asked_for() {
+        other.runs.retain(|run| run.run != 40);
+        for given in [BTreeMap::new(), BTreeMap::from([("shop/web-1", other)])] {
+            let all = explained(&Given(given), 3).await;
+            let origin = &all[0].caused_by[0];
+            assert_eq!((origin.by.run, &origin.run), (40, &None));
+        }
         let given = Given(BTreeMap::from([("shop/web-1", samples::cause())]));
-        assert_eq!(explained(&given, 0).await[0].caused_by, []);
-        // A key without a history is named all the same.
-        let nothing = explained(&Given(BTreeMap::new()), 3).await;
-        assert_eq!(nothing[0].caused_by[0].run, None);
+        assert_eq!(
+            explained(&given, 0).await[0].caused_by,
+            [],
+            "none asked for"
+        );
     }
 
     #[tokio::test]
-    async fn keys_that_cause_each_other_end() {
+    async fn a_run_is_shown_once() {
         let mut pod = samples::cause();
-        let deployment = Link {
-            kind: samples::key().kind,
-            key: "shop/web".to_owned(),
+        let by = |number| RunLink {
+            link: samples::link(&samples::key()),
+            run: number,
         };
         for run in &mut pod.runs {
-            run.causes[0].link = Some(deployment.clone());
+            run.causes[0].by_run = Some(by(41));
         }
-        let mut web = samples::key();
-        web.runs
-            .iter_mut()
-            .for_each(|run| run.at = "2026-11-24T12:00:00Z".to_owned());
+        let web = samples::key();
         let given = Given(BTreeMap::from([("shop/web-1", pod), ("shop/web", web)]));
         let all = explained(&given, 20).await;
         let pod = all[0].caused_by[0].run.as_ref().unwrap();
         let web = pod.caused_by[0].run.as_ref().unwrap();
-        assert_eq!((pod.run.run, web.run.run), (40, 42));
-        // No run of the Pod began before that.
-        assert_eq!(web.caused_by[0].run, None);
+        assert_eq!((pod.run.run, web.run.run), (40, 41));
+
+        let mut trace = Trace::new(&given, 20, by(0).link);
+        let mut again = samples::key().runs[0].clone();
+        for number in [41, 42] {
+            again.run = number + 100;
+            again.causes[1].by_run = Some(by(number));
+            let all = trace.explain(again.clone()).await.unwrap();
+            assert!(all.caused_by[0].run.is_some() && !all.caused_by[0].is_shown_before);
+            let all = trace.explain(again.clone()).await.unwrap();
+            assert!(all.caused_by[0].run.is_none() && all.caused_by[0].is_shown_before);
+        }
     }
 }

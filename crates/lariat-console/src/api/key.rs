@@ -65,6 +65,8 @@ pub struct CauseInfo {
     pub handler: Option<String>,
     /// The object that the cause is about, if it is another one.
     pub link: Option<Link>,
+    /// The run in which that handler wrote or enqueued.
+    pub by_run: Option<RunLink>,
     /// How many runs in a row led to this one, each caused by the one before.
     pub chain: u32,
 }
@@ -79,6 +81,18 @@ pub struct Link {
     pub kind: KindRef,
     /// The key, as `namespace/name`.
     pub key: String,
+}
+
+/// A run of a key of some kind.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct RunLink {
+    /// The key.
+    #[serde(flatten)]
+    pub link: Link,
+    /// The number of the run.
+    pub run: u64,
 }
 
 /// One call of a run.

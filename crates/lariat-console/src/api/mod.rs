@@ -33,7 +33,7 @@ pub use controller::{
     Controller, ControllerDetail, Failing, Handler, HotLoop, InProgress, Quantiles, Queue,
     QueuedKey, QueuedLane, Sample, Slow,
 };
-pub use key::{CallInfo, CauseInfo, KeyDetail, Link, RunInfo};
+pub use key::{CallInfo, CauseInfo, KeyDetail, Link, RunInfo, RunLink};
 pub use overview::{Allowed, Overview, Program};
 pub use state::{Check, Guard, Health, Lease, Plan, PlannedWrite, Shards};
 

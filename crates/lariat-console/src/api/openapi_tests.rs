@@ -1,5 +1,6 @@
 //! Checks that `openapi.json` describes the types. `UPDATE_OPENAPI=1` writes it instead.
 
+use lariat_http::TOKEN_HEADER;
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value, json};
@@ -38,11 +39,17 @@ fn document() -> Value {
             "description": "What runs, what waits, and why. Durations are seconds, times are RFC 3339 in UTC. \
                 No answer has contents of objects.",
         },
-        "security": [{}, {"token": []}],
+        "security": [{}, {"bearer": []}, {"header": []}],
         "paths": paths,
         "components": {
             "schemas": schemas,
-            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+            "securitySchemes": {
+                "bearer": {"type": "http", "scheme": "bearer"},
+                "header": {
+                    "type": "apiKey", "in": "header", "name": TOKEN_HEADER,
+                    "description": "The token, where a proxy such as the API server's keeps `Authorization` for itself.",
+                },
+            },
         },
     })
 }

@@ -12,9 +12,9 @@ const LIMIT = 20;
 /** Whether another run, or another object, led to a run. */
 export const canTrace = run => originOf(run) !== null;
 
-/** The cause to follow: of those with an object or a handler behind them, the one with the longest chain. */
+/** The cause to follow: of those with a run or another object behind them, the one with the longest chain. */
 function originOf(run) {
-  const followed = run.causes.filter(cause => cause.link || (cause.chain > 0 && cause.handler));
+  const followed = run.causes.filter(cause => cause.byRun || cause.link);
   return followed.reduce((best, cause) => (best && best.chain >= cause.chain ? best : cause), null);
 }
 
@@ -48,9 +48,9 @@ async function follow(kind, key, run) {
   const steps = [stepOf(at, null)];
   const seen = new Set([nameOf(kind, key, run)]);
   for (let cause = originOf(run); cause && steps.length < LIMIT; cause = originOf(at.run)) {
-    const earlier = await before(at, cause);
+    const earlier = cause.byRun && await read(cause.byRun);
     if (!earlier || seen.has(nameOf(earlier.kind, earlier.key, earlier.run))) {
-      if (!earlier && cause.link) steps.unshift(firstStep(cause));
+      if (!earlier) steps.unshift(firstStep(cause));
       break;
     }
     at = earlier;
@@ -66,24 +66,18 @@ function stepOf({ kind, key, run }, handler) {
 }
 
 /** What is known of the beginning, where no run of it is kept. */
-function firstStep({ link, handler }) {
-  const note = handler ? 'Its run is no longer kept.' : 'It was changed by another program.';
-  return { kind: kindOnly(link), key: link.key, causes: [], note };
+function firstStep({ link, byRun }) {
+  const note = byRun ? `Its run ${byRun.run} is no longer kept.` : 'It was changed by another program.';
+  const at = byRun ?? link;
+  return { kind: kindOnly(at), key: at.key, causes: [], note };
 }
 
-/** Returns the run that led to a cause of one: the last one before it, of the handler that is named. */
-async function before({ kind, key, run }, cause) {
-  const own = { kind, key };
-  const linked = cause.link && { kind: kindOnly(cause.link), key: cause.link.key };
-  // Of a related object that changed, the handler was called for another object: mostly for this one.
-  const places = cause.what === 'related' ? [cause.handler && own, linked] : [linked ?? own];
-  for (const place of places.filter(Boolean)) {
-    const { runs } = await get(apiPath(place)).catch(() => ({ runs: [] }));
-    // Runs are numbered as they begin, in the whole factory.
-    const found = runs.find(it => it.run < run.run && (!cause.handler || it.calls.some(call => isIts(place.kind, call, cause.handler))));
-    if (found) return { ...place, run: found };
-  }
-  return null;
+/** Returns the run that a cause names, if it is still kept. */
+async function read(byRun) {
+  const place = { kind: kindOnly(byRun), key: byRun.key };
+  const { runs } = await get(apiPath(place)).catch(() => ({ runs: [] }));
+  const run = runs.find(it => it.run === byRun.run);
+  return run && { ...place, run };
 }
 
 /** Whether a call is of a handler, which causes name with its kind. */

@@ -193,3 +193,27 @@ fn described(action: &Action) -> String {
         Action::LogFilter { .. } => "the log filter was changed".to_owned(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+
+    use axum::response::IntoResponse;
+    use futures::stream;
+    use http::StatusCode;
+    use tokio::time::Instant;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_body_that_does_not_come_is_refused() {
+        let request = Request::post("/api/v1/actions").header("content-type", "application/json");
+        let (parts, ()) = request.body(()).expect("a request").into_parts();
+        let began = Instant::now();
+        let body = Body::from_stream(stream::pending::<Result<Bytes, Infallible>>());
+        let refused = read(&parts, body).await.err();
+        assert_eq!(began.elapsed(), SLOWEST);
+        let status = refused.map(|refusal| refusal.into_response().status());
+        assert_eq!(status, Some(StatusCode::REQUEST_TIMEOUT));
+    }
+}

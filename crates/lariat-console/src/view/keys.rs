@@ -1,15 +1,14 @@
 //! The history of a key: why it ran, and what its handlers did.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use lariat_controller::{CallRecord, RunRecord};
-use lariat_core::{Cause, Gvk, ObjectKey, Subject};
+use lariat_core::{Cause, CausingRun, Gvk, ObjectKey, Subject};
 
 use super::controllers::hot_loop;
 use super::queued::{in_progress, queued};
 use crate::api;
-use crate::api::{KindRef, Link};
+use crate::api::{KindRef, Link, RunLink};
 use crate::members::Member;
 use crate::text::{self, shown};
 
@@ -77,6 +76,7 @@ impl Reader<'_> {
             fields: self.fields(cause, &self.subject),
             handler: handler.map(str::to_owned),
             link: self.link(cause),
+            by_run: causing_run(cause).map(|it| self.run_link(it)),
             chain: cause.chain().unwrap_or_default(),
         }
     }
@@ -85,22 +85,28 @@ impl Reader<'_> {
     ///
     /// Objects of kinds without a controller have no history to link to.
     fn link(&self, cause: &Cause) -> Option<Link> {
-        let during = |cause: &Cause| match cause {
-            Cause::Wrote { during, .. } => Some(Arc::clone(during)),
-            Cause::Enqueued { during, .. } => during.clone(),
+        let related = match cause {
+            Cause::Related { of, .. } => Some(&of.object),
             _ => None,
         };
-        let (object, during) = match cause {
-            Cause::Related { of, .. } => (Some(of.object.clone()), during(&of.cause)),
-            cause => (None, during(cause)),
-        };
-        let during = during.map(|during| (*during).clone());
-        let has_history = |it: &Subject| *it != self.subject && self.kinds.contains(&it.gvk);
-        let found = object.into_iter().chain(during).find(has_history)?;
-        Some(Link {
-            kind: KindRef::new(&self.member.context, &found.gvk),
-            key: found.key.to_string(),
-        })
+        let during = causing_run(cause).map(|it| &it.object);
+        let has_history = |it: &&Subject| **it != self.subject && self.kinds.contains(&it.gvk);
+        let found = related.into_iter().chain(during).find(has_history)?;
+        Some(self.link_to(found))
+    }
+
+    fn run_link(&self, during: &CausingRun) -> RunLink {
+        RunLink {
+            link: self.link_to(&during.object),
+            run: during.run,
+        }
+    }
+
+    fn link_to(&self, object: &Subject) -> Link {
+        Link {
+            kind: KindRef::new(&self.member.context, &object.gvk),
+            key: object.key.to_string(),
+        }
     }
 
     /// Returns the paths of the fields that a change is about, if it is still remembered.
@@ -118,6 +124,16 @@ impl Reader<'_> {
         let caches = self.member.factory.caches();
         let fields = caches.changed_fields(&of.gvk, &of.key, from, to);
         fields.unwrap_or_default()
+    }
+}
+
+/// Returns the run of a handler of this process behind a cause.
+fn causing_run(cause: &Cause) -> Option<&CausingRun> {
+    match cause {
+        Cause::Wrote { during, .. } => Some(during),
+        Cause::Enqueued { during, .. } => during.as_deref(),
+        Cause::Related { of, .. } => causing_run(&of.cause),
+        _ => None,
     }
 }
 

@@ -9,6 +9,11 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{Api, Patch, PatchParams};
 use lariat_console::logging::{Logging, LoggingError, Otlp, OtlpError};
 use lariat_controller::{Context, Outcome};
+use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
+use opentelemetry_proto::tonic::common::v1::any_value::Value;
+use opentelemetry_proto::tonic::common::v1::{AnyValue, KeyValue};
+use opentelemetry_proto::tonic::trace::v1::Span;
+use prost::Message;
 use serde_json::json;
 
 use crate::support::{Log, Program, settle};
@@ -49,14 +54,49 @@ impl Collector {
         }
     }
 
-    /// Returns how often a text is in what was received.
-    fn count(&self, text: &str) -> usize {
+    /// Returns what was received, decoded.
+    fn exported(&self) -> Exported {
         let received = self.received.lock().expect("not poisoned");
-        let bodies = received.iter().map(|request| {
-            let windows = request.body.windows(text.len());
-            windows.filter(|window| *window == text.as_bytes()).count()
-        });
-        bodies.sum()
+        let mut exported = Exported::default();
+        for request in &*received {
+            let decoded = ExportTraceServiceRequest::decode(&request.body[..]);
+            for of_service in decoded.expect("a request of OTLP").resource_spans {
+                let resource = of_service.resource.expect("a resource");
+                let name = text(&resource.attributes, "service.name");
+                exported.services.push(name.expect("a name").to_owned());
+                let scopes = of_service.scope_spans.into_iter();
+                exported.spans.extend(scopes.flat_map(|it| it.spans));
+            }
+        }
+        exported
+    }
+}
+
+/// What a collector received.
+#[derive(Default)]
+struct Exported {
+    services: Vec<String>,
+    spans: Vec<Span>,
+}
+
+impl Exported {
+    /// Returns the spans of a name.
+    fn named(&self, name: &str) -> Vec<&Span> {
+        self.spans.iter().filter(|span| span.name == name).collect()
+    }
+}
+
+/// Returns an attribute.
+fn value<'a>(attributes: &'a [KeyValue], key: &str) -> Option<&'a Value> {
+    let found = attributes.iter().find(|it| it.key == key)?;
+    let AnyValue { value } = found.value.as_ref()?;
+    value.as_ref()
+}
+
+fn text<'a>(attributes: &'a [KeyValue], key: &str) -> Option<&'a str> {
+    match value(attributes, key)? {
+        Value::StringValue(text) => Some(text),
+        _ => None,
     }
 }
 
@@ -107,24 +147,30 @@ async fn spans_are_exported_by_conventional_names_when_logging_ends() {
     run_program().await;
     // In the only thread of the runtime, as at the end of `main`.
     log.logging.shutdown();
-    let runs = collector.count("run ConfigMap mark");
-    assert!(runs >= 3, "{runs} runs");
-    assert_eq!(
-        collector.count("PATCH ConfigMap"),
-        runs,
-        "each patches once"
-    );
-    assert!(collector.count("list ConfigMap") + collector.count("watch ConfigMap") >= 1);
-    for text in [
-        "shop-operator",
-        "k8s.namespace.name",
-        "http.request.method",
-        "http.response.status_code",
-        "lariat.handler",
-        "lariat.causes",
-    ] {
-        assert!(collector.count(text) >= 1, "{text}");
+    let exported = collector.exported();
+    assert!(exported.services.iter().all(|name| name == "shop-operator"));
+    let runs = exported.named("run ConfigMap mark");
+    assert!(runs.len() >= 3, "{} runs", runs.len());
+    for run in &runs {
+        let attributes = &run.attributes;
+        assert_eq!(text(attributes, "k8s.namespace.name"), Some("default"));
+        assert_eq!(text(attributes, "lariat.handler"), Some("mark"));
+        assert!(text(attributes, "lariat.causes").is_some(), "{run:?}");
+        assert!(run.end_time_unix_nano >= run.start_time_unix_nano);
     }
+    let patches = exported.named("PATCH ConfigMap");
+    assert_eq!(patches.len(), runs.len(), "each patches once");
+    for patch in patches {
+        let run = runs.iter().find(|run| run.span_id == patch.parent_span_id);
+        let run = run.expect("a write is a child of its run");
+        assert_eq!(patch.trace_id, run.trace_id);
+        let attributes = &patch.attributes;
+        assert_eq!(text(attributes, "http.request.method"), Some("PATCH"));
+        let status = value(attributes, "http.response.status_code");
+        assert_eq!(status, Some(&Value::IntValue(200)));
+    }
+    let reads = ["list ConfigMap", "watch ConfigMap"].map(|name| exported.named(name).len());
+    assert!(reads.iter().sum::<usize>() >= 1, "{reads:?}");
     let received = collector.received.lock().expect("not poisoned");
     let head = &received[0].head;
     assert!(head.starts_with("post /v1/traces http/1.1"), "{head}");
@@ -157,10 +203,9 @@ fn only_spans_that_pass_their_filter_are_exported() {
     tracing::info_span!(target: "mine", "wanted").in_scope(|| tracing::trace!("line"));
     tracing::info_span!(target: "other", "unwanted").in_scope(|| tracing::trace!("line"));
     log.logging.shutdown();
-    assert_eq!(
-        (collector.count("unwanted"), collector.count("wanted")),
-        (0, 1)
-    );
+    let exported = collector.exported();
+    let names = exported.spans.iter().map(|span| &span.name[..]);
+    assert_eq!(names.collect::<Vec<_>>(), ["wanted"]);
 }
 
 #[test]

@@ -226,7 +226,7 @@ impl ControllerCore {
             by: caller.map(|caller| caller.name(self.gvk())),
             reason: request.because.clone(),
             at: request.at,
-            during: caller.map(Caller::subject),
+            during: caller.map(Caller::causing_run),
         }
     }
 

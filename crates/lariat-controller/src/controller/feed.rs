@@ -32,6 +32,7 @@ impl Subscriber for Feed {
         let caller = current::caller();
         let ring = self.shards.as_ref();
         let own = ring.map(|shards| (shards, shards.share_of(&self.gvk)));
+        let mut later = Vec::new();
         // The whole batch is added under one lock of the queue.
         self.queue.add_all(changes.iter().filter_map(|change| {
             if let Some((shards, share)) = &own {
@@ -40,15 +41,22 @@ impl Subscriber for Feed {
                     return None;
                 }
             }
-            let (due, priority) = lanes.due(change);
+            let (mut due, priority) = lanes.due(change);
             if due.is_empty() {
                 return None;
             }
             let cause = cause(change, caller.as_ref(), &self.gvk, &self.gvk);
             let payload = Payload::of(change, cause, &due, number).led_by(caller.as_ref());
+            for (wait, lane) in lanes.take_debounced(&mut due, change) {
+                let add = Add::after(wait).lanes(lane).priority(priority);
+                later.push((change.key().clone(), add.payload(payload.clone())));
+            }
             let add = Add::now().lanes(due).priority(priority).payload(payload);
             Some((change.key().clone(), add))
         }));
+        if !later.is_empty() {
+            self.queue.add_all(later);
+        }
     }
 
     fn wrote(&self, written: &Written) {
@@ -80,7 +88,7 @@ pub(crate) fn cause(change: &Change, caller: Option<&Caller>, of: &Gvk, reader: 
         from: old.map(|old| old.version().clone()),
         to: new.version().clone(),
         chain: caller.leads_to(),
-        during: caller.subject(),
+        during: caller.causing_run(),
     }
 }
 

@@ -16,6 +16,7 @@ mod running;
 mod shards;
 mod shared;
 mod slot;
+mod sources;
 mod verdict;
 mod worker;
 

@@ -232,7 +232,7 @@ impl Runner<'_> {
                 let object = call.object.as_ref().or(call.deleted.as_ref());
                 let gated = lane.gated(&call.key, object);
                 let (gvk, key) = (self.core.gvk().clone(), call.key.clone());
-                let caller = Caller::new(gvk, key, Arc::clone(lane.name()))
+                let caller = Caller::new(gvk, key, Arc::clone(lane.name()), call.run)
                     .in_chain(self.chain, self.step.clone())
                     .gated(gated)
                     .led_by(self.core.leadership().cloned());

@@ -14,6 +14,7 @@ use super::core::ControllerCore;
 use super::feed::Feed;
 use super::shards::{Follower, Gain};
 use super::slot::Slot;
+use super::sources::Sources;
 use super::worker::{Stopping, work};
 use crate::lane::{Lane, LaneList, Limit};
 
@@ -66,7 +67,7 @@ impl RunningController {
 
     /// Supervises the workers and all periodic work of the controller.
     ///
-    /// That is: replacing workers that died, resyncs, keys that the shard gains, related content, keys that wait for
+    /// That is: replacing workers that died, resyncs, streams of keys, keys that the shard gains, related content, keys that wait for
     /// caches, handlers whose token is cancelled, and failure summaries.
     async fn supervise(&self, workers: &mut JoinSet<()>, follower: &mut Option<Follower>) {
         tokio::select! {
@@ -94,17 +95,21 @@ impl RunningController {
             self.spawn(workers);
         }
         let mut resyncs = Resyncs::default();
+        let mut sources = Sources::new(self.core.gvk());
         loop {
             // Created before the state is read, so that a change in between is not missed.
             let changed = self.core.lanes().changed();
             // Again, for relations that were added in the meantime.
             self.core.caches().place_owners();
             let unused: OptionFuture<_> = self.core.is_unused().then(|| time::sleep(UNUSED)).into();
-            let next = resyncs.follow(&self.core.lanes().list());
+            let lanes = self.core.lanes().list();
+            sources.follow(&lanes);
+            let next = resyncs.follow(&lanes);
             let timer: OptionFuture<_> = next.map(time::sleep_until).into();
             tokio::select! {
                 Some(ended) = workers.join_next() => self.replace_dead(&ended, workers),
                 Some(()) = timer => resyncs.replay(&self.core),
+                () = sources.enqueue_next(&self.core) => {}
                 () = enqueue_gains(&self.core, follower) => {}
                 () = self.core.caches().read_unread() => {}
                 () = self.core.caches().release_held() => {}

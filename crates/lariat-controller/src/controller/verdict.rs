@@ -140,9 +140,9 @@ impl EndedCall<'_> {
             lane.count_exhausted();
         }
         let next = if exhausted || is_terminal {
-            Next::Final(lane.after_final_failure(newest().as_deref()))
+            Next::Final(lane.after_final_failure(newest().as_ref()))
         } else {
-            Next::Retry(self.retry_in(&failure))
+            Next::Retry(self.retry_in(&failure, newest))
         };
         let text = self.log_failed(next, failure);
         let record = report.record(lane, Some(text), next.delay());
@@ -174,12 +174,21 @@ impl EndedCall<'_> {
 
     /// Returns the delay before the retry.
     ///
-    /// It is the error's own delay, or else the backoff, but at least what the API server asked for.
-    fn retry_in(&self, failure: &Failure) -> Duration {
-        failure.after.unwrap_or_else(|| {
-            let least = failure.not_before.unwrap_or_default();
-            self.backoff(self.report.attempt).max(least)
-        })
+    /// It is the error's own delay, or else the backoff, but at least what the API server asked for. The handler's
+    /// options may shorten it down to that.
+    fn retry_in(
+        &self,
+        failure: &Failure,
+        newest: impl FnOnce() -> Option<Arc<CachedObject>>,
+    ) -> Duration {
+        let least = failure.not_before.unwrap_or_default();
+        let wanted = failure
+            .after
+            .unwrap_or_else(|| self.backoff(self.report.attempt).max(least));
+        match self.lane.longest_retry(newest) {
+            Some(most) => wanted.min(most.max(least)),
+            None => wanted,
+        }
     }
 
     /// Returns the limiter's delay. The limiter may be the user's, so a panic is caught.

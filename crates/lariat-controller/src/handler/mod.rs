@@ -18,6 +18,7 @@ pub use error::{HandlerError, Ignore, RetryAfter, Terminal};
 pub use handler::Handler;
 pub(crate) use handler::Viewed;
 pub use middleware::{Middleware, Timeout};
+pub(crate) use options::{DelayOf, KeySource};
 pub use options::{HandlerOptions, Resync};
 pub use outcome::Outcome;
 pub(crate) use outcome::Updated;

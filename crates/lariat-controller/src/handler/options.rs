@@ -4,13 +4,16 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::stream::{BoxStream, Stream, StreamExt};
 use lariat_cache::{CachedObject, ClientIdentity};
+use lariat_core::ObjectKey;
 use lariat_queue::{Priority, RateLimiter};
 use tokio_util::sync::CancellationToken;
 
 use super::call::AnyMiddleware;
 use super::middleware::{Middleware, Timeout};
 use super::predicate::Predicate;
+use crate::enqueue::Enqueue;
 use crate::gate::Gate;
 
 /// Options of a handler, or defaults for all handlers of a kind or a factory.
@@ -33,11 +36,14 @@ use crate::gate::Gate;
 pub struct HandlerOptions {
     pub(crate) timeout: Option<Duration>,
     pub(crate) max_retries: Option<u32>,
-    pub(crate) requeue_final: Option<Arc<RequeueFinal>>,
+    pub(crate) requeue_final: Option<Arc<DelayOf>>,
+    pub(crate) retry_within: Option<Arc<DelayOf>>,
+    pub(crate) is_paused: bool,
     pub(crate) concurrency: Option<usize>,
     pub(crate) limiter: Option<Arc<MakeLimiter>>,
     pub(crate) predicate: Option<Predicate>,
     pub(crate) also: Option<Predicate>,
+    pub(crate) debounce: Option<Duration>,
     pub(crate) priority: Option<Priority>,
     pub(crate) resync: Option<Resync>,
     pub(crate) identity: Option<ClientIdentity>,
@@ -45,12 +51,33 @@ pub struct HandlerOptions {
     pub(crate) middleware: Vec<Arc<dyn AnyMiddleware>>,
     pub(crate) gates: Vec<Arc<dyn Gate>>,
     pub(crate) ends: Vec<Arc<End>>,
+    pub(crate) sources: Vec<KeySource>,
 }
 
 type End = dyn Fn() + Send + Sync;
 
-/// Returns the delay until the next call after a final failure; none to wait for a change.
-pub(crate) type RequeueFinal = dyn Fn(Option<&CachedObject>) -> Option<Duration> + Send + Sync;
+/// Returns a delay that depends on the newest state of an object; that state is none if it is deleted.
+pub(crate) type DelayOf = dyn Fn(Option<&Arc<CachedObject>>) -> Option<Duration> + Send + Sync;
+
+/// A stream of keys for a handler, and what they are enqueued with.
+#[derive(Clone)]
+pub(crate) struct KeySource {
+    request: Enqueue,
+    begin: Arc<BeginKeys>,
+}
+
+type BeginKeys = dyn Fn() -> BoxStream<'static, ObjectKey> + Send + Sync;
+
+impl KeySource {
+    pub(crate) fn request(&self) -> &Enqueue {
+        &self.request
+    }
+
+    /// Begins the stream.
+    pub(crate) fn begin(&self) -> BoxStream<'static, ObjectKey> {
+        (self.begin)()
+    }
+}
 
 type MakeLimiter = dyn Fn() -> Box<dyn RateLimiter> + Send + Sync;
 
@@ -122,11 +149,46 @@ impl HandlerOptions {
     /// ```
     pub fn requeue_final(
         self,
-        after: impl Fn(Option<&CachedObject>) -> Option<Duration> + Send + Sync + 'static,
+        after: impl Fn(Option<&Arc<CachedObject>>) -> Option<Duration> + Send + Sync + 'static,
     ) -> Self {
-        let requeue_final: Option<Arc<RequeueFinal>> = Some(Arc::new(after));
+        let requeue_final: Option<Arc<DelayOf>> = Some(Arc::new(after));
         Self {
             requeue_final,
+            ..self
+        }
+    }
+
+    /// Sets the longest delay of a retry (default: that of the rate limiter).
+    ///
+    /// It shortens the backoff and delays that errors set, also after panics and timeouts, but not a delay that the API
+    /// server asks for. The function is called after each failure that is retried with the newest state of the object,
+    /// or `None` if it is deleted. It returns the longest delay, or `None` for no limit. It must be fast.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use lariat_controller::HandlerOptions;
+    ///
+    /// let options = HandlerOptions::default().retry_within(|_| Some(Duration::from_secs(60)));
+    /// # let _ = options;
+    /// ```
+    pub fn retry_within(
+        self,
+        most: impl Fn(Option<&Arc<CachedObject>>) -> Option<Duration> + Send + Sync + 'static,
+    ) -> Self {
+        let retry_within: Option<Arc<DelayOf>> = Some(Arc::new(most));
+        Self {
+            retry_within,
+            ..self
+        }
+    }
+
+    /// Registers the handler paused (default: it is not).
+    ///
+    /// It is called for nothing until [`SharedController::resume`](crate::SharedController::resume); the keys that
+    /// become due for it wait meanwhile.
+    pub fn paused(self) -> Self {
+        Self {
+            is_paused: true,
             ..self
         }
     }
@@ -194,6 +256,29 @@ impl HandlerOptions {
     pub fn also(self, predicate: Predicate) -> Self {
         let also = Predicate::either(self.also, Some(predicate));
         Self { also, ..self }
+    }
+
+    /// Waits this long after a change before the handler is called for the key (default: not at all; zero: not at all).
+    ///
+    /// Changes in the meantime lead to the same call. The time counts from the first of them, so a key that changes
+    /// all the time is processed once in this period, and never later than that. It applies to changes of the kind and
+    /// of [related](crate::Relation) objects, but not to initial lists, resyncs, deletions, retries and keys that code
+    /// enqueues: they call the handler at once, and that call satisfies the changes that wait. Other handlers of the
+    /// kind are not delayed.
+    ///
+    /// Changes that wait when the factory stops are not handled any more; the next start begins with all objects.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use lariat_controller::HandlerOptions;
+    ///
+    /// // A Deployment whose Pods come and go is summed up twice a second.
+    /// let options = HandlerOptions::default().debounce(Duration::from_millis(500));
+    /// # let _ = options;
+    /// ```
+    pub fn debounce(self, period: Duration) -> Self {
+        let debounce = Some(period);
+        Self { debounce, ..self }
     }
 
     /// Sets the priority of changes for the handler.
@@ -281,6 +366,42 @@ impl HandlerOptions {
         self
     }
 
+    /// Calls the handler for the keys that a stream yields, such as those of a message queue.
+    ///
+    /// `keys` is called when the kind's workers start, and when the handler is registered while they run; the stream is
+    /// dropped when a stop begins, and with the handler. A stream that ends or panics is begun again at the next start
+    /// of the factory. It is polled on the task that supervises the kind, so it must not block. Nothing waits for a
+    /// slow handler: a key that comes again before it is processed is processed once.
+    ///
+    /// The request says when the keys are due, how urgent, and why; they are enqueued for this handler alone. Keys of
+    /// objects that do not exist call the handler, too. This is controller-runtime's `source.Channel`.
+    ///
+    /// ```
+    /// use futures::stream;
+    /// use lariat_controller::{Enqueue, HandlerOptions};
+    /// use lariat_core::ObjectKey;
+    ///
+    /// let because = Enqueue::now().because("the bucket was changed");
+    /// let options = HandlerOptions::default().enqueued_by(because, || {
+    ///     stream::iter([ObjectKey::namespaced("shop", "images")])
+    /// });
+    /// # let _ = options;
+    /// ```
+    pub fn enqueued_by<S>(
+        mut self,
+        request: Enqueue,
+        keys: impl Fn() -> S + Send + Sync + 'static,
+    ) -> Self
+    where
+        S: Stream<Item = ObjectKey> + Send + 'static,
+    {
+        self.sources.push(KeySource {
+            request,
+            begin: Arc::new(move || keys().boxed()),
+        });
+        self
+    }
+
     /// Wraps middleware around the handler, inside of middleware that was added before.
     ///
     /// ```
@@ -314,13 +435,17 @@ impl HandlerOptions {
             middleware: outer.chain(self.middleware).collect(),
             gates: others.gates.iter().cloned().chain(self.gates).collect(),
             ends: others.ends.iter().cloned().chain(self.ends).collect(),
+            sources: others.sources.iter().cloned().chain(self.sources).collect(),
             timeout: self.timeout.or(others.timeout),
             max_retries: self.max_retries.or(others.max_retries),
             requeue_final: self.requeue_final.or_else(|| others.requeue_final.clone()),
+            retry_within: self.retry_within.or_else(|| others.retry_within.clone()),
+            is_paused: self.is_paused || others.is_paused,
             concurrency: self.concurrency.or(others.concurrency),
             limiter: self.limiter.or_else(|| others.limiter.clone()),
             predicate: self.predicate.or_else(|| others.predicate.clone()),
             also: Predicate::either(self.also, others.also.clone()),
+            debounce: self.debounce.or(others.debounce),
             priority: self.priority.or(others.priority),
             resync: self.resync.or(others.resync),
             identity: self.identity.or_else(|| others.identity.clone()),
@@ -345,12 +470,15 @@ impl fmt::Debug for HandlerOptions {
             .field("concurrency", &self.concurrency)
             .field("predicate", &self.predicate)
             .field("also", &self.also)
+            .field("debounce", &self.debounce)
+            .field("is_paused", &self.is_paused)
             .field("priority", &self.priority)
             .field("resync", &self.resync)
             .field("identity", &self.identity)
             .field("middleware", &self.middleware.len())
             .field("gates", &self.gates.len())
             .field("ends", &self.ends.len())
+            .field("sources", &self.sources.len())
             .finish_non_exhaustive()
     }
 }

@@ -63,6 +63,17 @@ impl Outcome {
         }
     }
 
+    /// Calls the handler again after this delay at the latest.
+    ///
+    /// A shorter requeue delay of the outcome remains.
+    pub fn requeue_within(self, longest: Duration) -> Self {
+        let requeue_after = self.requeue_after.map_or(longest, |own| own.min(longest));
+        Self {
+            requeue_after: Some(requeue_after),
+            ..self
+        }
+    }
+
     /// Sets the priority of the next call (default: that of this call).
     pub fn at_priority(self, priority: Priority) -> Self {
         let priority = Some(priority);

@@ -1,13 +1,11 @@
 //! Predicates, which filter the changes a handler is called for.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use lariat_cache::{CachedObject, Change};
 use lariat_core::LabelSelector;
-use serde::Deserialize;
 
 /// Selects the changes of the cache for which a handler is called.
 ///
@@ -88,7 +86,7 @@ impl Predicate {
     /// They are decoded from the JSON of both states.
     pub fn annotations_changed() -> Self {
         Self::on_updates(|old, new| {
-            old.version() != new.version() && annotations(old) != annotations(new)
+            old.version() != new.version() && old.annotations() != new.annotations()
         })
     }
 
@@ -150,24 +148,6 @@ impl Predicate {
             true
         })
     }
-}
-
-/// Reads the annotations of an object; empty if they cannot be read.
-fn annotations(object: &CachedObject) -> BTreeMap<String, String> {
-    #[derive(Deserialize)]
-    struct Object {
-        metadata: Metadata,
-    }
-    #[derive(Deserialize)]
-    struct Metadata {
-        #[serde(default)]
-        annotations: Option<BTreeMap<String, String>>,
-    }
-    let json = object.json().unwrap_or_default();
-    let read = serde_json::from_slice::<Object>(&json);
-    read.ok()
-        .and_then(|object| object.metadata.annotations)
-        .unwrap_or_default()
 }
 
 impl fmt::Debug for Predicate {

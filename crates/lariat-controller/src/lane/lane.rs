@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::waiting::{Hold, Limit, WaitingKey};
 use crate::gate::{Gate, Gated};
-use crate::handler::{AnyHandler, Callee, HandlerOptions, Resync};
+use crate::handler::{AnyHandler, Callee, DelayOf, HandlerOptions, KeySource, Resync};
 use crate::status::HandlerStatus;
 use crate::totals::{Ended, Totals};
 
@@ -50,6 +50,10 @@ impl Lane {
         options: HandlerOptions,
         is_optional: bool,
     ) -> Arc<Self> {
+        let hold = Hold::default();
+        if options.is_paused {
+            hold.pause();
+        }
         Arc::new(Self {
             id: LaneId::new(LANES.fetch_add(1, Ordering::Relaxed)),
             is_optional,
@@ -63,7 +67,7 @@ impl Lane {
             limiter: options.limiter.as_ref().map(|make| Mutex::new(make())),
             limit: options.concurrency.map(Limit::new),
             options,
-            hold: Hold::default(),
+            hold,
             in_flight: InFlight::default(),
             totals: Mutex::default(),
             gone: OnceLock::new(),
@@ -168,11 +172,23 @@ impl Lane {
 
     /// Returns whether the handler is called for every change and every resync of the kind.
     pub(super) fn takes_all(&self) -> bool {
-        self.options.predicate.is_none() && self.resync() == Resync::OfKind
+        self.options.predicate.is_none()
+            && self.resync() == Resync::OfKind
+            && self.debounce().is_none()
+    }
+
+    /// Returns how long the handler waits after a change for further ones.
+    pub(super) fn debounce(&self) -> Option<Duration> {
+        self.options.debounce.filter(|period| !period.is_zero())
     }
 
     fn resync(&self) -> Resync {
         self.options.resync.unwrap_or_default()
+    }
+
+    /// Returns the streams of keys that call the handler.
+    pub(crate) fn sources(&self) -> &[KeySource] {
+        &self.options.sources
     }
 
     /// Returns the handler's own resync period, if it has one.
@@ -214,13 +230,37 @@ impl Lane {
     /// Returns the delay until the next call after a final failure.
     ///
     /// None to wait for a change.
-    pub(crate) fn after_final_failure(&self, object: Option<&CachedObject>) -> Option<Duration> {
-        let ask = self.options.requeue_final.as_ref()?;
-        // The function is the user's; its panic must not end the worker.
-        let answer = catch_unwind(AssertUnwindSafe(|| ask(object)));
+    pub(crate) fn after_final_failure(
+        &self,
+        object: Option<&Arc<CachedObject>>,
+    ) -> Option<Duration> {
+        self.ask(
+            "requeue_final",
+            self.options.requeue_final.as_deref()?,
+            object,
+        )
+    }
+
+    /// Returns the longest delay of a retry; `newest` is asked for only if that depends on it.
+    pub(crate) fn longest_retry(
+        &self,
+        newest: impl FnOnce() -> Option<Arc<CachedObject>>,
+    ) -> Option<Duration> {
+        let most = self.options.retry_within.as_deref()?;
+        self.ask("retry_within", most, newest().as_ref())
+    }
+
+    /// Calls a function of the options, whose panic must not end the worker.
+    fn ask(
+        &self,
+        option: &str,
+        delay: &DelayOf,
+        object: Option<&Arc<CachedObject>>,
+    ) -> Option<Duration> {
+        let answer = catch_unwind(AssertUnwindSafe(|| delay(object)));
         answer.unwrap_or_else(|_| {
             let handler = &self.callee.name;
-            tracing::error!(%handler, "requeue_final function panicked");
+            tracing::error!(%handler, "{option} function panicked");
             None
         })
     }

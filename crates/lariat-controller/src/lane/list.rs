@@ -2,10 +2,11 @@
 
 use std::ops::Deref;
 use std::sync::Arc;
+use std::time::Duration;
 
 use lariat_cache::Change;
 use lariat_core::Gvk;
-use lariat_queue::{Lanes as Due, Priority};
+use lariat_queue::{LaneId, Lanes as Due, Priority};
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::Notify;
 
@@ -34,13 +35,18 @@ pub(crate) struct LaneList {
     lanes: Arc<[Arc<Lane>]>,
     /// Whether all lanes take every change at the usual priority. Spares the check of each.
     alike: bool,
+    /// Whether some lane waits for further changes after a change.
+    debounces: bool,
 }
 
 impl LaneList {
     fn new(lanes: Arc<[Arc<Lane>]>) -> Self {
         let usual = |lane: &Arc<Lane>| lane.takes_all() && lane.options.priority.is_none();
-        let alike = lanes.iter().all(usual);
-        Self { lanes, alike }
+        Self {
+            alike: lanes.iter().all(usual),
+            debounces: lanes.iter().any(|lane| lane.debounce().is_some()),
+            lanes,
+        }
     }
 
     /// Returns the lanes that are due for a change, and the priority.
@@ -60,6 +66,23 @@ impl LaneList {
             .map(|lane| lane.id())
             .collect();
         (due, urgency.unwrap_or(usual))
+    }
+
+    /// Takes the lanes that wait for further changes from those that are due for a change, with the time they wait.
+    pub(crate) fn take_debounced(&self, due: &mut Due, change: &Change) -> Vec<(Duration, LaneId)> {
+        let is_urgent = match change {
+            Change::Added { initial, .. } => *initial,
+            Change::Updated { .. } => false,
+            _ => true,
+        };
+        if !self.debounces || is_urgent {
+            return Vec::new();
+        }
+        let of = |lane: &Arc<Lane>| Some((lane.debounce()?, lane.id()));
+        let named = self.lanes.iter().filter(|lane| due.contains(lane.id()));
+        let (waiting, rest): (Vec<_>, Vec<_>) = named.partition(|lane| lane.debounce().is_some());
+        *due = rest.into_iter().map(|lane| lane.id()).collect();
+        waiting.into_iter().filter_map(of).collect()
     }
 
     /// Returns whether no lane can be called any more.

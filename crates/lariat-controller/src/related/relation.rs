@@ -3,8 +3,10 @@
 use std::fmt;
 use std::sync::Arc;
 
-use lariat_cache::{CachedObject, Metadata, Store, View};
+use lariat_cache::{CachedObject, Change, Metadata, Store, View};
 use lariat_core::{Gvk, ObjectKey, Scope};
+
+use crate::handler::Predicate;
 
 /// Maps an object of one kind to keys of another.
 ///
@@ -23,6 +25,7 @@ use lariat_core::{Gvk, ObjectKey, Scope};
 pub struct Relation<V> {
     pub(super) map: Map<V>,
     pub(super) to: Option<Arc<str>>,
+    only: Option<Predicate>,
 }
 
 pub(super) enum Map<V> {
@@ -85,7 +88,11 @@ impl Relation<Metadata> {
 
 impl<V: View> Relation<V> {
     fn of(map: Map<V>) -> Self {
-        Self { map, to: None }
+        Self {
+            map,
+            to: None,
+            only: None,
+        }
     }
 
     /// Maps an object with a function.
@@ -114,6 +121,36 @@ impl<V: View> Relation<V> {
     pub fn to(self, handler: impl Into<Arc<str>>) -> Self {
         let to = Some(handler.into());
         Self { to, ..self }
+    }
+
+    /// Enqueues keys only for changes of the related object that a predicate selects (default: for all).
+    ///
+    /// The predicate judges the old and the new state of the related object, before it is mapped. It has to select
+    /// every change that may matter: the objects of the initial list are additions, which the ready-made predicates
+    /// pass. A second call narrows the relation further: both predicates have to select the change. This is
+    /// controller-runtime's `builder.WithPredicates`.
+    ///
+    /// ```
+    /// use lariat_controller::{Predicate, Relation};
+    ///
+    /// let spec_or_labels = Predicate::generation_changed().or(Predicate::labels_changed());
+    /// let owned = Relation::controllers().only(spec_or_labels);
+    /// # let _ = owned;
+    /// ```
+    pub fn only(self, predicate: Predicate) -> Self {
+        let only = match self.only {
+            Some(before) => before.and(predicate),
+            None => predicate,
+        };
+        Self {
+            only: Some(only),
+            ..self
+        }
+    }
+
+    /// Returns whether keys are enqueued for a change.
+    pub(super) fn wants(&self, change: &Change) -> bool {
+        self.only.as_ref().is_none_or(|only| only.wants(change))
     }
 
     /// Returns whether the keys are those of owners.
@@ -171,6 +208,7 @@ impl<V> fmt::Debug for Relation<V> {
         f.debug_struct("Relation")
             .field("map", &map)
             .field("to", &self.to)
+            .field("only", &self.only)
             .finish()
     }
 }

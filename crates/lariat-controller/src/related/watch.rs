@@ -15,6 +15,7 @@ use parking_lot::Mutex;
 use super::relation::{Relation, Target};
 use crate::controller::{AnyRelation, Enqueuer, Joined, SharedController, Slot, Unread, cause};
 use crate::current::{self, Caller};
+use crate::lane::LaneList;
 use crate::payload::Payload;
 
 /// The number of the next relation.
@@ -207,19 +208,22 @@ impl SetAside {
 
 impl<V: View> Subscriber for Feed<V> {
     fn changed(&self, changes: &[Change]) {
-        let Some(due) = self.due() else {
+        let lanes = self.target.lanes.list();
+        let Some(due) = self.due(&lanes) else {
             return;
         };
         let caller = current::caller();
         let scope = self.scope();
-        for change in changes {
+        for change in changes.iter().filter(|it| self.relation.wants(it)) {
             let mut keys = self.keys(change, scope);
             if keys.is_empty() {
                 continue;
             }
             let changed = cause(change, caller.as_ref(), &self.of, self.to());
             let cause = self.cause(changed, change.key());
-            let add = Aside {
+            let mut now = due.clone();
+            let debounced = lanes.take_debounced(&mut now, change);
+            let mut add = Aside {
                 lanes: due.clone(),
                 priority: match change {
                     Change::Added { initial: true, .. } | Change::Resynced { .. } => Priority::Low,
@@ -229,6 +233,13 @@ impl<V: View> Subscriber for Feed<V> {
             };
             if scope.is_none() && self.relation.names_owners() {
                 self.set_aside(&mut keys, &add);
+            }
+            add.lanes = now;
+            for (wait, lane) in debounced {
+                let later = Add::after(wait).lanes(lane).priority(add.priority);
+                let later =
+                    |key: &ObjectKey| (key.clone(), later.clone().payload(add.payload.clone()));
+                self.target.queue.add_all(keys.iter().map(later));
             }
             self.target.queue.add_all(keys.into_iter().map(|key| {
                 let now = Add::now().lanes(add.lanes.clone()).priority(add.priority);
@@ -248,7 +259,10 @@ impl<V: View> Feed<V> {
     /// Reports a write to the sentinel if it enqueues the key whose handler wrote.
     fn wrote_by(&self, written: &Written, caller: &Caller) {
         let is_own = |keys: Vec<ObjectKey>| keys.contains(caller.key());
-        if *caller.gvk() == *self.to() && is_own(self.keys_of(&written.after, self.scope())) {
+        if *caller.gvk() == *self.to()
+            && self.relation.wants(&change(written))
+            && is_own(self.keys_of(&written.after, self.scope()))
+        {
             let (watchman, name) = (&self.target.watchman, caller.name(self.to()));
             let write = caller.write(&name, written);
             watchman.wrote_related(caller.key(), &self.of, &write);
@@ -260,10 +274,10 @@ impl<V: View> Feed<V> {
     }
 
     /// Returns the lanes to enqueue for; none if the handler does not exist.
-    fn due(&self) -> Option<Due> {
+    fn due(&self, lanes: &LaneList) -> Option<Due> {
         match &self.relation.to {
             None => Some(Due::ALL),
-            Some(name) => Some(self.target.lanes.list().named(name)?.id().into()),
+            Some(name) => Some(lanes.named(name)?.id().into()),
         }
     }
 
@@ -358,6 +372,21 @@ impl<V: View> Feed<V> {
                 Vec::new()
             }
         }
+    }
+}
+
+/// Returns a write as the change that it publishes.
+fn change(written: &Written) -> Change {
+    let new = Arc::clone(&written.after);
+    match &written.before {
+        Some(old) => Change::Updated {
+            old: Arc::clone(old),
+            new,
+        },
+        None => Change::Added {
+            object: new,
+            initial: false,
+        },
     }
 }
 

@@ -1,11 +1,16 @@
 //! Keys that code enqueues.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
+use futures::StreamExt;
+use futures::stream;
 use k8s_openapi::api::core::v1::Secret;
 use lariat_controller::{Context, Enqueue, EnqueueError, HandlerOptions, Outcome};
+use lariat_core::ObjectKey;
 use lariat_queue::Priority;
 use parking_lot::Mutex;
+use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::time::{self, Instant};
 
 use crate::bench::{Bench, SECOND, key, recorder, settle};
@@ -179,4 +184,100 @@ async fn a_key_waits_over_a_stop_for_the_first_handler_of_its_kind() {
     let calls = bench.record("late");
     settle().await;
     assert_eq!(calls.names(), ["early"]);
+}
+
+/// Options with a stream of the keys that are sent.
+fn streamed(begun: &Arc<AtomicUsize>) -> (UnboundedSender<ObjectKey>, HandlerOptions) {
+    let (sender, receiver) = unbounded_channel();
+    let (receiver, begun) = (Arc::new(Mutex::new(receiver)), Arc::clone(begun));
+    let request = Enqueue::now().because("a message came");
+    let options = HandlerOptions::default().enqueued_by(request, move || {
+        begun.fetch_add(1, Ordering::Relaxed);
+        let receiver = Arc::clone(&receiver);
+        stream::poll_fn(move |cx| receiver.lock().poll_recv(cx))
+    });
+    (sender, options)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_of_keys_calls_its_handler_while_the_factory_runs() {
+    let bench = Bench::new().await;
+    let begun = Arc::new(AtomicUsize::new(0));
+    let (sender, options) = streamed(&begun);
+    let streamed = bench.record_with("streamed", options);
+    let other = bench.record("other");
+    sender.send(key("early")).unwrap();
+    settle().await;
+    assert_eq!((begun.load(Ordering::Relaxed), streamed.len()), (0, 0));
+    bench.start().await;
+    settle().await;
+    assert_eq!(
+        (begun.load(Ordering::Relaxed), streamed.names()),
+        (1, vec!["early".into()])
+    );
+    let causes = streamed.last().causes;
+    assert!(
+        causes.contains("enqueueing.rs") && causes.contains("(a message came)"),
+        "{causes}"
+    );
+    // More than the supervisor takes at a time, and none is lost.
+    streamed.clear();
+    for number in 0..500 {
+        sender.send(key(&format!("k{number}"))).unwrap();
+    }
+    settle().await;
+    assert_eq!((streamed.len(), other.len()), (500, 0));
+
+    bench.factory.stop().await.expect("stopped");
+    streamed.clear();
+    sender.send(key("meanwhile")).unwrap();
+    settle().await;
+    assert_eq!(streamed.len(), 0);
+    bench.start().await;
+    settle().await;
+    assert_eq!(
+        (begun.load(Ordering::Relaxed), streamed.names()),
+        (2, vec!["meanwhile".into()])
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn streams_that_end_or_panic_or_never_rest_disturb_no_other() {
+    let bench = Bench::new().await;
+    let because = Enqueue::now;
+    let ends = HandlerOptions::default().enqueued_by(because(), || stream::iter([key("a")]));
+    let ends = bench.record_with("ends", ends);
+    let panics = HandlerOptions::default().enqueued_by(because(), || {
+        stream::iter(0..2).map(|number| match number {
+            0 => key("b"),
+            _ => panic!("no such key"),
+        })
+    });
+    let panics = bench.record_with("panics", panics);
+    let never_made = HandlerOptions::default()
+        .enqueued_by(because(), || -> stream::Empty<ObjectKey> {
+            panic!("no stream")
+        });
+    bench.record_with("never made", never_made);
+    let busy =
+        HandlerOptions::default().enqueued_by(because(), || stream::repeat(key("c")).take(10_000));
+    let busy = bench.record_with("busy", busy);
+    bench.start().await;
+    settle().await;
+    assert_eq!((ends.len(), panics.len()), (1, 1));
+    assert!((1..10_000).contains(&busy.len()), "{} calls", busy.len());
+    // The supervisor is still there.
+    let begun = Arc::new(AtomicUsize::new(0));
+    let (sender, options) = streamed(&begun);
+    let (late, handler) = recorder(|_| async { Ok(Outcome::done()) });
+    let registration = bench
+        .config_maps
+        .register_handler("late", options.handler(handler));
+    settle().await;
+    sender.send(key("d")).unwrap();
+    settle().await;
+    assert_eq!(late.names(), ["d"]);
+    registration.expect("registered").deregister().await;
+    settle().await;
+    assert!(sender.is_closed(), "its stream is dropped with it");
 }

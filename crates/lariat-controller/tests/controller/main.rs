@@ -7,6 +7,7 @@ mod logs;
 
 mod content;
 mod content_filter;
+mod debouncing;
 mod electing;
 mod electing_bench;
 mod enqueueing;

@@ -6,7 +6,7 @@ use k8s_openapi::api::core::v1::{ConfigMap, Node, Secret};
 use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
 use lariat_cache::{KindOptions, Metadata, Storage};
 use lariat_cluster::faults::{Action as Fault, Rule};
-use lariat_controller::{Context, ControllerOptions, Outcome, Relation};
+use lariat_controller::{Context, ControllerOptions, Outcome, Predicate, Relation};
 use lariat_core::{Gvk, ObjectKey};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
@@ -108,6 +108,35 @@ async fn owners_and_controllers_are_found_by_group_and_kind_in_their_scope() {
         [ObjectKey::cluster("n")],
         "of whatever version, and without namespace"
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_predicate_chooses_the_changes_of_related_objects() {
+    let bench = Bench::new().await;
+    let calls = bench.record("log");
+    let others = bench.factory.for_object::<Secret>();
+    let labels = Predicate::labels_changed().or(Predicate::annotations_changed());
+    let not_ignored = Predicate::labels("ignored".parse().unwrap()).not();
+    let relation = Relation::label("of").only(labels).only(not_ignored);
+    bench.config_maps.watch_related(&others, relation);
+    let api = secrets(&bench);
+    let secret = json!({"metadata": {"name": "s", "labels": {"of": "a"}}});
+    create(&api, secret).await;
+    bench.start().await;
+    settle().await;
+    assert_eq!(take(&calls), ["a"], "the initial list passes");
+    patch(&api, "s", json!({"data": {"x": "eA=="}})).await;
+    assert_eq!(take(&calls), Vec::<String>::new());
+    let noted = json!({"metadata": {"annotations": {"note": "x"}}});
+    patch(&api, "s", noted).await;
+    assert_eq!(take(&calls), ["a"]);
+    patch(&api, "s", json!({"metadata": {"labels": {"of": "b"}}})).await;
+    assert_eq!(take(&calls), ["a", "b"], "the old state is mapped too");
+    let ignored = json!({"metadata": {"labels": {"ignored": "yes"}}});
+    patch(&api, "s", ignored).await;
+    api.delete("s", &DeleteParams::default()).await.unwrap();
+    settle().await;
+    assert_eq!(take(&calls), Vec::<String>::new());
 }
 
 #[tokio::test(start_paused = true)]

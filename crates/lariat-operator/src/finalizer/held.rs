@@ -40,6 +40,11 @@ impl<K: View> Held<K> {
         Arc::clone(&self.finalizer.name)
     }
 
+    /// Returns whether an object has the finalizer.
+    pub(crate) fn is_on(&self, object: &CachedObject) -> bool {
+        self.finalizer.is_on(object)
+    }
+
     /// Accepts the changes the reconciler must not miss.
     pub(crate) fn needed(&self) -> Predicate {
         self.finalizer.needed()

@@ -1,9 +1,7 @@
 //! Names of finalizers.
 
 use super::error::FinalizerNameError;
-use crate::names::{is_domain, is_word};
-
-const LONGEST_NAME: usize = 63;
+use crate::names::{LONGEST_WORD, is_domain, is_word};
 
 /// Checks that a name is valid for a finalizer of one's own: `domain/name`.
 pub(super) fn check(name: &str) -> Result<(), FinalizerNameError> {
@@ -16,7 +14,7 @@ pub(super) fn check(name: &str) -> Result<(), FinalizerNameError> {
     };
     match () {
         () if !is_domain(domain) => Err(invalid("what is before the slash is not a domain")),
-        () if !(is_word(rest) && rest.len() <= LONGEST_NAME) => Err(invalid(
+        () if !(is_word(rest) && rest.len() <= LONGEST_WORD) => Err(invalid(
             "what is after the slash is not up to 63 letters, digits, '-', '_' and '.'",
         )),
         () => Ok(()),

@@ -7,9 +7,13 @@ use std::time::Duration;
 
 use lariat_cache::View;
 use lariat_controller::{
-    HandlerError, HandlerOptions, HandlerResult, Related, Relation, SharedController,
+    HandlerError, HandlerOptions, HandlerResult, RegisterError, Registration, Related, Relation,
+    SharedController,
 };
 
+use tokio_util::sync::CancellationToken;
+
+use super::pause::Pause;
 use super::policy::Retry;
 use super::setup::Setup;
 use crate::needs::Rule;
@@ -47,6 +51,7 @@ pub struct Reconciler<K> {
     pub(super) name: String,
     pub(super) kind: SharedController<K>,
     pub(super) relate: Vec<Box<Relate<K>>>,
+    pub(super) polls: Vec<Box<BeginPoll<K>>>,
     pub(super) options: HandlerOptions,
     pub(super) setup: Setup<K>,
 }
@@ -56,6 +61,10 @@ const READS: [&str; 2] = ["list", "watch"];
 
 /// Adds a relation for the reconciler with the given name.
 pub(super) type Relate<K> = dyn FnOnce(&SharedController<K>) -> Related + Send;
+
+/// Registers a polling source of the reconciler with the given name, until a token is cancelled.
+pub(super) type BeginPoll<K> = dyn FnOnce(&SharedController<K>, &str, CancellationToken) -> Result<Registration, RegisterError>
+    + Send;
 
 impl<K: View> Reconciler<K> {
     pub(crate) fn new(
@@ -67,6 +76,7 @@ impl<K: View> Reconciler<K> {
             name: name.to_owned(),
             kind: kind.clone(),
             relate: Vec::new(),
+            polls: Vec::new(),
             options: HandlerOptions::default(),
             setup: Setup::new(operator, Rule::of(kind).verbs(READS)),
         }
@@ -115,6 +125,80 @@ impl<K: View> Reconciler<K> {
     /// It replaces [`HandlerOptions::requeue_final`].
     pub fn requeue_after(mut self, period: Duration) -> Self {
         self.setup.requeue_after = Some(period).filter(|period| !period.is_zero());
+        self
+    }
+
+    /// Reconciles an object again at the latest this long after its last call, however that ended (default: never).
+    ///
+    /// Zero means never. Use it for what no watch reports, such as the state of a system outside the cluster. It bounds
+    /// what [`requeue_after`](Self::requeue_after) does not: it shortens longer delays of outcomes, of errors and of the
+    /// backoff, also after panics and timeouts. After a terminal error, and once the retries are exhausted, the object
+    /// is reconciled again after the period. Only a delay that the API server asks for remains.
+    ///
+    /// An object that is being deleted is included while it has the finalizer of the reconciler.
+    pub fn at_least_every(self, period: Duration) -> Self {
+        self.at_least_every_with(move |_| Some(period))
+    }
+
+    /// Does the same with a period of each object's own, or none.
+    ///
+    /// The function is called after each call of the reconciler, and must be fast.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use k8s_openapi::api::core::v1::ConfigMap;
+    /// use lariat_operator::Reconciler;
+    ///
+    /// fn with_periods(reconciler: Reconciler<ConfigMap>) -> Reconciler<ConfigMap> {
+    ///     reconciler.at_least_every_with(|map: &ConfigMap| {
+    ///         let seconds = map.data.as_ref()?.get("poll-seconds")?.parse().ok()?;
+    ///         Some(Duration::from_secs(seconds))
+    ///     })
+    /// }
+    /// # let _ = with_periods;
+    /// ```
+    pub fn at_least_every_with(
+        mut self,
+        period: impl Fn(&K) -> Option<Duration> + Send + Sync + 'static,
+    ) -> Self {
+        self.setup.every = Some(Arc::new(period));
+        self
+    }
+
+    /// Does not reconcile objects that have this annotation (default: there is no such annotation).
+    ///
+    /// Any value pauses an object, except `false`. Nothing is written while it is paused: the reconciler is not called,
+    /// the finalizer is neither added nor is its cleanup called, so an object that is being deleted stays until the
+    /// annotation is removed. Then it is reconciled, whatever predicates [`options`](Self::options) have. The history of
+    /// the key shows calls that were left out as ignored, with the annotation, and so does the condition in which the
+    /// reconciler [reports](Self::report_errors): it is `Unknown` with the reason `Paused`.
+    ///
+    /// To pause a reconciler for all objects, see [`HandlerOptions::paused`] and [`SharedController::pause`].
+    ///
+    /// ```
+    /// use k8s_openapi::api::apps::v1::Deployment;
+    /// use lariat_operator::Reconciler;
+    ///
+    /// // kubectl annotate deployment web example.com/paused=true
+    /// fn pausable(reconciler: Reconciler<Deployment>) -> Reconciler<Deployment> {
+    ///     reconciler.paused_by("example.com/paused")
+    /// }
+    /// # let _ = pausable;
+    /// ```
+    pub fn paused_by(mut self, annotation: &str) -> Self {
+        self.setup.pause = Some(Pause::new(annotation));
+        self
+    }
+
+    /// Also reconciles objects that are being deleted (default: they are not).
+    ///
+    /// Use it where others' finalizers keep the object and the reconciler has to do something meanwhile, without a
+    /// finalizer of its own. It is called at the beginning of the deletion, whatever predicates
+    /// [`options`](Self::options) have, and for later changes; [`raw`](Reconcile::raw) says whether the object is being
+    /// deleted. The object may be gone before the call, so what must happen needs a [finalizer](Self::finalizer). While
+    /// the object has the finalizer of this reconciler, its cleanup is called instead.
+    pub fn with_deleting(mut self) -> Self {
+        self.setup.with_deleting = true;
         self
     }
 

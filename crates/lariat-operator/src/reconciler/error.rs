@@ -36,6 +36,19 @@ pub enum ReconcilerError {
         /// What is wrong with the name.
         source: FinalizerNameError,
     },
+    /// The annotation that pauses objects is not the key of an annotation.
+    #[error(
+        "reconciler {name:?} of {gvk} cannot be paused by {annotation:?}, which is not the key of an annotation; write it \
+         like \"example.com/paused\""
+    )]
+    PauseAnnotation {
+        /// The kind.
+        gvk: Gvk,
+        /// The name of the reconciler.
+        name: String,
+        /// The annotation.
+        annotation: String,
+    },
     /// The type of its condition is invalid.
     #[error("reconciler {name:?} of {gvk} cannot report errors: {source}")]
     Condition {

@@ -13,7 +13,9 @@ mod gate;
 #[cfg(feature = "guard")]
 mod guard;
 mod needs;
+mod pause;
 mod policy;
+mod poll;
 mod register;
 mod registration;
 mod remembered;
@@ -31,5 +33,6 @@ pub use error::ReconcilerError;
 #[cfg(feature = "guard")]
 pub(crate) use gate::guards;
 pub use policy::Retry;
+pub use poll::{Poll, Polled};
 pub use registration::ReconcilerRegistration;
 pub(crate) use remembered::remembered;

@@ -5,10 +5,12 @@ use std::sync::Arc;
 
 use lariat_cache::View;
 use lariat_controller::HandlerResult;
+use tokio_util::sync::CancellationToken;
 
 use super::builder::Reconciler;
 use super::claims::Claims;
 use super::error::ReconcilerError;
+use super::pause::Pause;
 use super::registration::ReconcilerRegistration;
 use super::run::Call;
 use crate::finalizer::Held;
@@ -42,12 +44,16 @@ impl<K: View> Reconciler<K> {
             name,
             kind,
             relate,
+            polls,
             mut options,
             mut setup,
         } = self;
         options = setup.guards.judge(&setup.operator, &name, options);
-        if let Some(after) = setup.after_final_failure() {
+        if let Some(after) = setup.after_final_failure(kind.gvk()) {
             options = options.requeue_final(after);
+        }
+        if let Some(most) = setup.longest_delay(kind.gvk()) {
+            options = options.retry_within(most);
         }
         // A reconciler whose token is cancelled no longer holds its claims, nor its name.
         kind.sweep();
@@ -58,13 +64,21 @@ impl<K: View> Reconciler<K> {
         claims.count(Arc::downgrade(&call) as _);
         // Before the registration, so that related caches are synced before the first call.
         claims.hold(relate.into_iter().map(|relate| relate(&kind)).collect());
-        let ended = Arc::clone(&claims);
-        options = options.on_end(move || ended.release());
+        let (ended, polling) = (Arc::clone(&claims), CancellationToken::new());
+        let polled = polling.clone();
+        options = options.on_end(move || {
+            polled.cancel();
+            ended.release();
+        });
+        // Registered before it too, so that a name that is taken is found first.
+        let begun = polls
+            .into_iter()
+            .try_for_each(|begin| begin(&kind, &name, polling.clone()).map(drop));
         let handler = move |cx| {
             let call = Arc::clone(&call);
             async move { call.run(cx).await }
         };
-        match kind.register_handler(&name, options.handler(handler)) {
+        match begun.and_then(|()| kind.register_handler(&name, options.handler(handler))) {
             Ok(registration) => {
                 let because = || format!("reconciler {name} of {}", kind.gvk());
                 let identity = registration.identity().map(impersonation);
@@ -73,6 +87,8 @@ impl<K: View> Reconciler<K> {
                 Ok(ReconcilerRegistration::new(registration, claims))
             }
             Err(error) => {
+                polling.cancel();
+                kind.sweep();
                 claims.release();
                 Err(error.into())
             }
@@ -103,6 +119,12 @@ impl<K: View> Reconciler<K> {
             gvk: gvk.clone(),
             name: name.clone(),
             source,
+        })?;
+        let pause = self.setup.pause.as_ref().map_or(Ok(()), Pause::check);
+        pause.map_err(|annotation| ReconcilerError::PauseAnnotation {
+            gvk: gvk.clone(),
+            name: name.clone(),
+            annotation,
         })?;
         let report = self.setup.report.as_ref().map_or(Ok(()), Report::check);
         report.map_err(|source| ReconcilerError::Condition {

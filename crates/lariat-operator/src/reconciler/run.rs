@@ -94,10 +94,16 @@ impl<K: View> Call<K> {
         let reported = self.setup.report.as_ref().map(Report::kind);
         let operator = Arc::clone(&self.setup.operator);
         let cx = Reconcile::new(Arc::clone(cx), object, raw, operator, reported);
-        let result = if cx.raw().is_deleting() {
-            self.goes(&cx).await
-        } else {
-            self.exists(cx.clone()).await
+        let paused = self.setup.pause.as_ref().and_then(|it| it.reason(cx.raw()));
+        let result = match paused {
+            Some(reason) => {
+                if let Some(report) = &self.setup.report {
+                    report.report_pause(&cx, &reason).await;
+                }
+                Err(HandlerError::ignore(reason))
+            }
+            None if cx.raw().is_deleting() => self.goes(&cx).await,
+            None => self.exists(cx.clone()).await,
         };
         result.map_err(|error| self.decide(error, &cx))
     }
@@ -116,21 +122,46 @@ impl<K: View> Call<K> {
         if let Some(report) = &self.setup.report {
             result = report.report(&cx, result).await;
         }
-        match (self.setup.requeue_after, result) {
-            (Some(period), Ok(outcome)) => Ok(outcome.or_requeue_after(period)),
-            (Some(period), Err(error)) if error.is_ignored() && error.delay().is_none() => {
-                Err(error.retry_after(period))
+        self.again(cx.object(), result)
+    }
+
+    /// Adds the periods of the reconciler to a result for an object that stays.
+    fn again(&self, object: &K, result: HandlerResult) -> HandlerResult {
+        let (usual, most) = (
+            self.setup.requeue_after,
+            self.setup.longest_delay_of(object),
+        );
+        match result {
+            Ok(mut outcome) => {
+                outcome = match usual {
+                    Some(period) => outcome.or_requeue_after(period),
+                    None => outcome,
+                };
+                Ok(match most {
+                    Some(most) => outcome.requeue_within(most),
+                    None => outcome,
+                })
             }
-            (_, result) => result,
+            Err(error) if error.is_ignored() => {
+                let delay = error.delay().or(usual);
+                match delay.into_iter().chain(most).min() {
+                    Some(delay) => Err(error.retry_after(delay)),
+                    None => Err(error),
+                }
+            }
+            // What is retried is bounded by the options of the handler.
+            result => result,
         }
     }
 
-    /// Cleans up an object that is being deleted.
+    /// Cleans up an object that is being deleted, or reconciles it if that is wanted.
     async fn goes(&self, cx: &Reconcile<K>) -> HandlerResult {
-        let Some(finalizer) = &self.setup.finalizer else {
-            return Ok(Outcome::done());
+        let finalizer = self.setup.finalizer.as_ref();
+        let result = match finalizer.filter(|it| it.is_on(cx.raw()) || !self.setup.with_deleting) {
+            Some(finalizer) => finalizer.take_off(cx).await,
+            None if self.setup.with_deleting => self.reconcile.call(cx.clone()).await,
+            None => return Ok(Outcome::done()),
         };
-        let result = finalizer.take_off(cx).await;
         match &self.setup.report {
             Some(report) => report.report(cx, result).await,
             None => result,

@@ -5,8 +5,10 @@ use std::time::Duration;
 
 use lariat_cache::{CachedObject, Change, View};
 use lariat_controller::Predicate;
+use lariat_core::Gvk;
 
 use super::gate::Guards;
+use super::pause::Pause;
 use super::policy::ErrorPolicy;
 use crate::finalizer::Held;
 use crate::needs::Rule;
@@ -16,10 +18,18 @@ use crate::status::Report;
 /// The delay of a cleanup after a final failure, if the reconciler has no period.
 const CLEANUP_PERIOD: Duration = Duration::from_secs(600);
 
+/// Returns a period of an object.
+pub(super) type Period<K> = dyn Fn(&K) -> Option<Duration> + Send + Sync;
+
 /// The settings of a reconciler, besides its function.
 pub(super) struct Setup<K> {
     pub(super) operator: Arc<OperatorState>,
     pub(super) requeue_after: Option<Duration>,
+    /// The longest time between calls for an object.
+    pub(super) every: Option<Arc<Period<K>>>,
+    pub(super) pause: Option<Pause>,
+    /// Whether the reconciler is also called for objects that are being deleted.
+    pub(super) with_deleting: bool,
     pub(super) on_error: Option<Box<ErrorPolicy<K>>>,
     pub(super) on_deleted: Option<Callback<K>>,
     pub(super) guards: Guards,
@@ -35,6 +45,9 @@ impl<K: View> Setup<K> {
         Self {
             operator: Arc::clone(operator),
             requeue_after: None,
+            every: None,
+            pause: None,
+            with_deleting: false,
             on_error: None,
             on_deleted: None,
             guards: Guards::default(),
@@ -58,26 +71,61 @@ impl<K: View> Setup<K> {
     /// its cleanup.
     pub(super) fn after_final_failure(
         &self,
-    ) -> Option<impl Fn(Option<&CachedObject>) -> Option<Duration> + Send + Sync + use<K>> {
+        gvk: &Gvk,
+    ) -> Option<impl Fn(Option<&Arc<CachedObject>>) -> Option<Duration> + Send + Sync + use<K>>
+    {
         let period = self.requeue_after;
+        let every = self.longest_delay(gvk);
         let finalizer = self.finalizer.as_ref().map(Held::name);
-        let after = move |object: Option<&CachedObject>| {
+        let is_needed = period.is_some() || every.is_some() || finalizer.is_some();
+        let after = move |object: Option<&Arc<CachedObject>>| {
+            let every = every.as_ref().and_then(|every| every(object));
             let object = object?;
             let finalizer = finalizer.as_deref().filter(|_| object.is_deleting());
             let waits =
                 finalizer.is_some_and(|name| object.finalizers().any(|each| *each == *name));
-            period.or(waits.then_some(CLEANUP_PERIOD))
+            let usual = period.or(waits.then_some(CLEANUP_PERIOD));
+            usual.into_iter().chain(every).min()
         };
-        (period.is_some() || self.finalizer.is_some()).then_some(after)
+        is_needed.then_some(after)
+    }
+
+    /// Returns the function for the longest delay until the next call, if there is a limit.
+    pub(super) fn longest_delay(
+        &self,
+        gvk: &Gvk,
+    ) -> Option<impl Fn(Option<&Arc<CachedObject>>) -> Option<Duration> + Send + Sync + use<K>>
+    {
+        let (every, gvk) = (Arc::clone(self.every.as_ref()?), gvk.clone());
+        Some(move |object: Option<&Arc<CachedObject>>| {
+            // Of an object that does not decode no period is known.
+            let object = K::view(object?, &gvk).ok()?;
+            limit(&*every, &object)
+        })
+    }
+
+    /// Returns the longest delay until the next call for an object, if there is a limit.
+    pub(super) fn longest_delay_of(&self, object: &K) -> Option<Duration> {
+        limit(&**self.every.as_ref()?, object)
     }
 
     /// Returns the predicate of changes that call the reconciler whatever its options are.
     pub(super) fn needed(&self) -> Predicate {
         // Without a function for deletions too: applied sets are forgotten then.
         let gone = Predicate::new(|change| matches!(change, Change::Deleted { .. }));
-        match &self.finalizer {
-            Some(finalizer) => gone.or(finalizer.needed()),
-            None => gone,
-        }
+        let finalizer = self.finalizer.as_ref().map(Held::needed);
+        let resumed = self.pause.as_ref().map(Pause::needed);
+        let begins = Predicate::new(|change| match change {
+            Change::Updated { old, new } => new.is_deleting() && !old.is_deleting(),
+            _ => false,
+        });
+        let begins = self.with_deleting.then_some(begins);
+        let all = [finalizer, resumed, begins].into_iter().flatten();
+        all.fold(gone, Predicate::or)
     }
+}
+
+/// Returns a period; zero is none.
+fn limit<K>(period: &Period<K>, object: &K) -> Option<Duration> {
+    period(object).filter(|period| !period.is_zero())
 }

@@ -19,6 +19,7 @@ use crate::reconcile::Reconcile;
 
 const FAILED: &str = "ReconcileError";
 const RECONCILED: &str = "Reconciled";
+const PAUSED: &str = "Paused";
 
 /// The minimum interval between reports that differ in the message only.
 ///
@@ -84,6 +85,12 @@ impl Report {
             }
             (result, None) => result,
         }
+    }
+
+    /// Reports that an object is not reconciled.
+    pub(crate) async fn report_pause<K: View>(&self, cx: &Reconcile<K>, why: &str) {
+        let update = ConditionUpdate::is_unknown(&self.kind, PAUSED).message(why);
+        self.note(cx, cx.status().condition(&update, |_| true).await);
     }
 
     fn note<K: View>(&self, cx: &Reconcile<K>, written: Result<bool, StatusError>) {
@@ -156,6 +163,7 @@ pub(super) fn is_ours(condition: &Value) -> bool {
     match condition["reason"].as_str() {
         Some(FAILED) => is_failure(condition),
         Some(RECONCILED) => condition["status"] == "True" && !has_message,
+        Some(PAUSED) => condition["status"] == "Unknown",
         _ => false,
     }
 }

@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use lariat_controller::{HandlerError, HandlerOptions, HandlerResult, Outcome};
 use lariat_operator::{Finalizer, Reconcile, Reconciler};
-use tokio::time;
+use lariat_queue::Exponential;
+use parking_lot::Mutex;
+use tokio::time::{self, Instant};
 
 use crate::bench::{Bench, SECOND, Widget, key, settle};
 use crate::reconciling::Log;
@@ -143,4 +145,68 @@ async fn a_cleanup_that_failed_finally_is_called_again() {
         time::sleep(period.unwrap_or(600) * SECOND).await;
         assert!(bench.get("a").await.is_none(), "{period:?}");
     }
+}
+
+/// Returns the times between the calls of a reconciler of one Widget, in seconds.
+async fn pauses(
+    build: impl Fn(Reconciler<Widget>) -> Reconciler<Widget>,
+    result: impl Fn(usize) -> HandlerResult + Send + Sync + 'static,
+) -> Vec<u64> {
+    let bench = Bench::new().await;
+    let calls: Arc<Mutex<Vec<Instant>>> = Arc::default();
+    let seen = Arc::clone(&calls);
+    let reconciler = build(bench.operator.reconciler("often", &bench.widgets));
+    let registered = reconciler.register(move |_| {
+        let mut calls = seen.lock();
+        calls.push(Instant::now());
+        std::future::ready(result(calls.len()))
+    });
+    registered.expect("registered");
+    bench.start().await;
+    bench.create("a", 1).await;
+    time::sleep(200 * SECOND).await;
+    let calls = calls.lock();
+    let pauses = calls.windows(2).map(|pair| pair[1] - pair[0]);
+    pauses.map(|pause| pause.as_secs()).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_object_is_reconciled_at_least_every_period_however_the_last_call_ended() {
+    let every = |reconciler: Reconciler<Widget>| reconciler.at_least_every(60 * SECOND);
+    let slowly =
+        || HandlerOptions::default().rate_limiter(|| Exponential::new(25 * SECOND, 3600 * SECOND));
+    let done = pauses(every, |_| Ok(Outcome::done())).await;
+    assert_eq!(done, [60, 60, 60]);
+    let later = pauses(every, |_| Ok(Outcome::requeue_after(3600 * SECOND))).await;
+    assert_eq!(later, [60, 60, 60]);
+    let sooner = pauses(every, |_| Ok(Outcome::requeue_after(50 * SECOND))).await;
+    assert_eq!(sooner, [50, 50, 50]);
+    let ignored = pauses(every, |_| Err(HandlerError::ignore("not mine"))).await;
+    assert_eq!(ignored, [60, 60, 60]);
+    let terminal = pauses(every, |_| Err(HandlerError::terminal("never"))).await;
+    assert_eq!(terminal, [60, 60, 60]);
+    let delayed = pauses(every, |_| {
+        Err(HandlerError::from("later").retry_after(3600 * SECOND))
+    })
+    .await;
+    assert_eq!(delayed, [60, 60, 60]);
+    // The backoff grows from 25 seconds by 50 to the period.
+    let failed = |reconciler| every(reconciler).options(slowly());
+    let fails = pauses(failed, |_| Err(HandlerError::from("down"))).await;
+    assert_eq!(fails, [25, 50, 60, 60]);
+    let exhausted = |reconciler| every(reconciler).options(slowly().max_retries(1));
+    let fails = pauses(exhausted, |_| Err(HandlerError::from("down"))).await;
+    assert_eq!(fails, [25, 60, 25, 60, 25]);
+    let usual = |reconciler| every(reconciler).requeue_after(40 * SECOND);
+    let done = pauses(usual, |_| Ok(Outcome::done())).await;
+    assert_eq!(done, [40, 40, 40, 40]);
+    let own = |reconciler: Reconciler<Widget>| {
+        reconciler.at_least_every_with(|widget| match widget.spec.size {
+            1 => Some(90 * SECOND),
+            _ => None,
+        })
+    };
+    assert_eq!(pauses(own, |_| Ok(Outcome::done())).await, [90, 90]);
+    let none = |reconciler: Reconciler<Widget>| reconciler.at_least_every(0 * SECOND);
+    assert_eq!(pauses(none, |_| Ok(Outcome::done())).await, [0_u64; 0]);
 }

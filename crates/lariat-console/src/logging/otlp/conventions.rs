@@ -152,9 +152,15 @@ fn attribute(field: KeyValue) -> Option<KeyValue> {
         // The name of the span begins with the target; the status of the span has the error.
         ("target" | "error", _) => None,
         ("method", value) => Some(KeyValue::new("http.request.method", value)),
-        ("status", value) => Some(KeyValue::new("http.response.status_code", value)),
+        ("status", value) => Some(KeyValue::new("http.response.status_code", number(value))),
         ("namespace", value) => Some(KeyValue::new("k8s.namespace.name", value)),
         (_, Value::String(text)) if text.as_str().is_empty() => None,
         (name, value) => Some(KeyValue::new(format!("lariat.{name}"), value)),
     }
+}
+
+/// Returns a value as a number, as the conventions have it, if it is the text of one.
+fn number(value: Value) -> Value {
+    let parsed = value.as_str().parse();
+    parsed.map_or(value, Value::I64)
 }

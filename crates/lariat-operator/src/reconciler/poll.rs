@@ -1,0 +1,275 @@
+//! Polling sources: what no watch reports, read again and again for each object.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use lariat_cache::{CachedObject, View};
+use lariat_controller::{
+    Context, Enqueue, HandlerError, HandlerOptions, HandlerResult, Outcome, Predicate,
+    RegisterError, Registration, Resync, SharedController,
+};
+use lariat_core::{Gvk, ObjectKey, Uid};
+use parking_lot::Mutex;
+use tokio_util::sync::CancellationToken;
+
+use super::builder::Reconciler;
+use super::setup::Period;
+
+/// The time limit of a poll, unless another is set.
+const TIMEOUT: Duration = Duration::from_secs(30);
+
+/// A polling source: a function that reads something of an object outside the cluster, and how often.
+///
+/// The function is called for each object that exists, with a period of its own. When its value differs from the one
+/// before, the reconciler is called. Polls are apart from retries: a failed poll keeps the last value, and is repeated
+/// with a backoff that does not exceed the period, whatever the reconciler does.
+///
+/// A source is a handler of its own, with the name of the reconciler and of the source, in metrics and history. It is
+/// also called when the generation of the object changes. Objects that are being deleted are polled until they are gone.
+///
+/// ```
+/// use std::time::Duration;
+/// use k8s_openapi::api::core::v1::Service;
+/// use lariat_controller::{HandlerError, HandlerResult, Outcome};
+/// use lariat_operator::{Operator, Poll, Reconcile};
+///
+/// # async fn ask(_: &str) -> Result<u16, HandlerError> { Ok(200) }
+/// # fn example(operator: &Operator) -> Result<(), Box<dyn std::error::Error>> {
+/// let health = Poll::new("health", Duration::from_secs(30), |service: std::sync::Arc<Service>| async move {
+///     let name = service.metadata.name.as_deref().unwrap_or_default();
+///     ask(&format!("http://{name}/healthz")).await
+/// });
+/// let last = health.values();
+/// operator
+///     .reconciler("services", &operator.factory().for_object::<Service>())
+///     .polls(health)
+///     .register(move |cx: Reconcile<Service>| {
+///         let code = last.get(cx.key());
+///         async move {
+///             println!("{} answers {code:?}", cx.key());
+///             HandlerResult::Ok(Outcome::done())
+///         }
+///     })?;
+/// # Ok(()) }
+/// ```
+#[must_use = "a source does nothing until a reconciler has it"]
+pub struct Poll<K, T> {
+    name: String,
+    period: Arc<Period<K>>,
+    poll: Arc<PollFn<K, T>>,
+    values: Polled<T>,
+    options: HandlerOptions,
+}
+
+type PollFn<K, T> = dyn Fn(Arc<K>) -> BoxFuture<'static, Result<T, HandlerError>> + Send + Sync;
+
+/// The last values of a polling source; clones are the same values.
+pub struct Polled<T>(Arc<Mutex<HashMap<ObjectKey, Last<T>>>>);
+
+/// The last value of an object.
+struct Last<T> {
+    uid: Uid,
+    value: Arc<T>,
+}
+
+impl<K: View, T: PartialEq + Send + Sync + 'static> Poll<K, T> {
+    /// Creates a source that is polled with the same period for all objects.
+    ///
+    /// The name is unique within the reconciler. A period of zero means never.
+    pub fn new<F, Fut>(name: &str, period: Duration, poll: F) -> Self
+    where
+        F: Fn(Arc<K>) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<T, HandlerError>> + Send + 'static,
+    {
+        Self::with_periods(name, move |_| Some(period), poll)
+    }
+
+    /// Creates a source with a period of each object's own.
+    ///
+    /// An object without a period, or with a period of zero, is not polled and has no value.
+    pub fn with_periods<F, Fut>(
+        name: &str,
+        period: impl Fn(&K) -> Option<Duration> + Send + Sync + 'static,
+        poll: F,
+    ) -> Self
+    where
+        F: Fn(Arc<K>) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<T, HandlerError>> + Send + 'static,
+    {
+        Self {
+            name: name.to_owned(),
+            period: Arc::new(move |object| period(object).filter(|period| !period.is_zero())),
+            poll: Arc::new(move |object| poll(object).boxed()),
+            values: Polled::default(),
+            options: HandlerOptions::default().timeout(TIMEOUT),
+        }
+    }
+
+    /// Returns a handle to the last values, for the reconciler.
+    #[must_use]
+    pub fn values(&self) -> Polled<T> {
+        self.values.clone()
+    }
+
+    /// Sets the options of the source, such as its concurrency and time limit (default: a time limit of 30 seconds).
+    ///
+    /// A key is processed by one worker at a time, so the reconciler waits for a poll of the same object. The source
+    /// replaces predicates, resyncs and the bounds of retries.
+    pub fn options(self, options: HandlerOptions) -> Self {
+        Self { options, ..self }
+    }
+
+    /// Registers the source as a handler that enqueues for a reconciler.
+    fn register(
+        self,
+        kind: &SharedController<K>,
+        reconciler: &str,
+        until: CancellationToken,
+    ) -> Result<Registration, RegisterError> {
+        let gvk = kind.gvk().clone();
+        let (period, longest) = (Arc::clone(&self.period), Arc::clone(&self.period));
+        let period_of = move |object: Option<&Arc<CachedObject>>| longest(&*view(object?, &gvk)?);
+        let options = self.options.clone();
+        let options = options
+            .only(Predicate::generation_changed())
+            .resync(Resync::Never)
+            .retry_within(period_of.clone())
+            .requeue_final(period_of)
+            .until(until);
+        let handler = format!("{reconciler}-{}", self.name);
+        let source = Arc::new(Source {
+            reconciler: reconciler.into(),
+            because: format!("{} changed", self.name).into(),
+            period,
+            poll: self.poll,
+            values: self.values,
+        });
+        let call = move |cx: Context<K>| {
+            let source = Arc::clone(&source);
+            async move { source.call(&cx).await }
+        };
+        kind.register_handler(&handler, options.handler(call))
+    }
+}
+
+fn view<K: View>(object: &Arc<CachedObject>, gvk: &Gvk) -> Option<Arc<K>> {
+    K::view(object, gvk).ok()
+}
+
+/// A registered source.
+struct Source<K, T> {
+    /// The handler to enqueue for.
+    reconciler: Arc<str>,
+    because: Arc<str>,
+    period: Arc<Period<K>>,
+    poll: Arc<PollFn<K, T>>,
+    values: Polled<T>,
+}
+
+impl<K: View, T: PartialEq + Send + Sync + 'static> Source<K, T> {
+    async fn call(&self, cx: &Context<K>) -> HandlerResult {
+        let raw = cx.raw().cloned();
+        let Some((object, raw)) = cx.object()?.zip(raw) else {
+            self.values.forget(cx.key());
+            return Ok(Outcome::done());
+        };
+        let Some(period) = (self.period)(&object) else {
+            self.values.forget(cx.key());
+            return Ok(Outcome::done());
+        };
+        let value = (self.poll)(object).await?;
+        if self.values.set(cx.key(), raw.uid(), value) {
+            let request = Enqueue::now().to(Arc::clone(&self.reconciler));
+            let request = request.because(Arc::clone(&self.because));
+            // The handler is unknown only if it was deregistered.
+            let _ = cx.enqueue_with(cx.key(), &request);
+        }
+        Ok(Outcome::requeue_after(period))
+    }
+}
+
+impl<T> Polled<T> {
+    /// Returns the last value of an object; `None` before its first successful poll, and once it is deleted.
+    #[must_use]
+    pub fn get(&self, key: &ObjectKey) -> Option<Arc<T>> {
+        let values = self.0.lock();
+        values.get(key).map(|last| Arc::clone(&last.value))
+    }
+
+    fn forget(&self, key: &ObjectKey) {
+        // The value is the user's, so it is dropped without the lock.
+        let forgotten = self.0.lock().remove(key);
+        drop(forgotten);
+    }
+}
+
+impl<T: PartialEq> Polled<T> {
+    /// Sets the value of an object; returns whether it differs from the last one.
+    fn set(&self, key: &ObjectKey, uid: &Uid, value: T) -> bool {
+        // Compared without the lock, because that is the user's code. No two calls are about the same key.
+        let last = self
+            .0
+            .lock()
+            .get(key)
+            .filter(|last| last.uid == *uid)
+            .map(|last| Arc::clone(&last.value));
+        if last.is_some_and(|last| *last == value) {
+            return false;
+        }
+        let new = Last {
+            uid: uid.clone(),
+            value: Arc::new(value),
+        };
+        let replaced = self.0.lock().insert(key.clone(), new);
+        drop(replaced);
+        true
+    }
+}
+
+impl<K: View> Reconciler<K> {
+    /// Also reconciles an object when what a source polls for it has changed.
+    ///
+    /// The first value of an object counts as a change.
+    pub fn polls<T>(mut self, source: Poll<K, T>) -> Self
+    where
+        T: PartialEq + Send + Sync + 'static,
+    {
+        let begin = move |kind: &SharedController<K>, reconciler: &str, until| {
+            source.register(kind, reconciler, until)
+        };
+        self.polls.push(Box::new(begin));
+        self
+    }
+}
+
+impl<T> Clone for Polled<T> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<T> Default for Polled<T> {
+    fn default() -> Self {
+        Self(Arc::default())
+    }
+}
+
+impl<T> fmt::Debug for Polled<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let values = self.0.lock().len();
+        f.debug_struct("Polled").field("values", &values).finish()
+    }
+}
+
+impl<K, T> fmt::Debug for Poll<K, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Poll")
+            .field("name", &self.name)
+            .finish_non_exhaustive()
+    }
+}
