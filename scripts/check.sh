@@ -15,7 +15,7 @@ cargo clippy --workspace --all-targets --all-features -- --deny warnings
 # may use what tokio has with `--cfg tokio_unstable` alone.
 step features
 export RUSTFLAGS=
-for features in "" operator rustls-tls cluster metrics console "console operator" logging otlp sim sql sql-http sql-postgres; do
+for features in "" operator fleet rustls-tls cluster metrics console "console operator" logging otlp sim sql sql-http sql-postgres; do
     cargo check --quiet --package lariat --no-default-features --features "$features"
 done
 for features in "" rustls-tls kube-runtime; do

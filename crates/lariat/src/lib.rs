@@ -25,6 +25,7 @@
 //! | feature | adds |
 //! |---|---|
 //! | `operator` (default) | `lariat::operator`: reconcilers, finalizers, status, apply, Events, permissions |
+//! | `fleet` | `lariat::fleet`: an operator over a set of clusters that come and go |
 //! | `rustls-tls` (default) | TLS by rustls and ring |
 //! | `kube-runtime` | shared informers as kube-rs streams and stores |
 //! | `cluster` | `lariat::cluster`, an in-memory Kubernetes API server, with simulated workloads and a load generator |
@@ -91,6 +92,12 @@ pub mod operator {
 #[cfg(feature = "operator")]
 #[doc(inline)]
 pub use lariat_operator::{CachedApi, Operator, Reconcile, Reconciler};
+
+/// Operators over a set of clusters that come and go while they run.
+#[cfg(feature = "fleet")]
+pub mod fleet {
+    pub use lariat_fleet::*;
+}
 
 pub use lariat_core::{
     Cause, Causes, Gvk, LabelSelector, Labels, ObjectKey, OwnerRef, RawObject, Remembered,

@@ -21,6 +21,12 @@ pub enum ConnectError {
         /// What is wrong, without the content of the file, which may be secret.
         detail: String,
     },
+    /// The text of a kubeconfig is malformed, or refers to something outside of it.
+    #[error("the kubeconfig cannot be used: {detail}")]
+    KubeconfigText {
+        /// What is wrong, without the content, which may be secret.
+        detail: String,
+    },
     /// There is no `KUBECONFIG`, no `~/.kube/config` and no service account.
     #[error(
         "no cluster is configured: KUBECONFIG is not set, there is no ~/.kube/config, and this is no \
@@ -134,6 +140,68 @@ pub async fn from_kubeconfig(paths: impl AsRef<OsStr>) -> Result<Client, Connect
     from_config(config, Http2::default()).await
 }
 
+/// Creates a client from the text of a kubeconfig that refers to nothing outside of it, for its current context.
+///
+/// Use it for kubeconfigs that others may write, such as those in Secrets: one with a command to run, an auth provider,
+/// or the path of a file is refused, because it would run or be read here.
+///
+/// ```no_run
+/// # async fn example(secret: k8s_openapi::api::core::v1::Secret) -> Result<(), lariat_cache::ConnectError> {
+/// let data = secret.data.unwrap_or_default();
+/// let client = lariat_cache::from_kubeconfig_text(&data["value"].0).await?;
+/// # drop(client);
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Errors
+///
+/// The text is malformed, refers to entries that it does not contain, or to something outside of it.
+///
+/// # Cancel safety
+///
+/// Dropping the future loses nothing.
+pub async fn from_kubeconfig_text(text: &[u8]) -> Result<Client, ConnectError> {
+    let unusable = |detail: String| ConnectError::KubeconfigText { detail };
+    let text = std::str::from_utf8(text).map_err(|error| unusable(error.to_string()))?;
+    let kubeconfig = Kubeconfig::from_yaml(text).map_err(|error| unusable(described(&error)))?;
+    if let Some(detail) = refers_outside(&kubeconfig) {
+        return Err(unusable(detail));
+    }
+    let options = KubeConfigOptions::default();
+    let config = Config::from_custom_kubeconfig(kubeconfig, &options).await;
+    let config = config.map_err(|error| unusable(described(&error)))?;
+    from_config(config, Http2::default()).await
+}
+
+/// Returns what a kubeconfig refers to outside of it, if there is anything.
+fn refers_outside(kubeconfig: &Kubeconfig) -> Option<String> {
+    let users = kubeconfig.auth_infos.iter();
+    let users = users.filter_map(|each| Some((&each.name, each.auth_info.as_ref()?)));
+    let of_user = users.into_iter().find_map(|(name, user)| {
+        let what = match () {
+            () if user.exec.is_some() => "a command to run",
+            () if user.auth_provider.is_some() => "an auth provider",
+            () if user.token_file.is_some() => "a file with a token",
+            () if user.client_certificate.is_some() => "a file with a certificate",
+            () if user.client_key.is_some() => "a file with a key",
+            () => return None,
+        };
+        Some(format!("user {name:?} has {what}, which is refused here"))
+    });
+    let mut clusters = kubeconfig.clusters.iter();
+    of_user.or_else(|| {
+        let named = clusters.find(|each| {
+            let cluster = each.cluster.as_ref();
+            cluster.is_some_and(|it| it.certificate_authority.is_some())
+        })?;
+        let name = &named.name;
+        Some(format!(
+            "cluster {name:?} has a file with a CA, which is refused here"
+        ))
+    })
+}
+
 /// Returns the CA file of the current cluster, if its certificates are in a file.
 ///
 /// kube drops the path after reading the file. With the path, the file is read again, because CA certificates are
@@ -150,8 +218,15 @@ fn root_cert_file(kubeconfig: &Kubeconfig) -> Option<PathBuf> {
     file.filter(|_| is_in_file).map(PathBuf::from)
 }
 
-/// Describes an error of a kubeconfig. Its parser quotes lines of the file, which are left out.
 fn unusable(path: &Path, error: &KubeconfigError) -> ConnectError {
+    ConnectError::Kubeconfig {
+        path: path.to_owned(),
+        detail: described(error),
+    }
+}
+
+/// Describes an error of a kubeconfig. Its parser quotes lines of the file, which are left out.
+fn described(error: &KubeconfigError) -> String {
     let detail = match error {
         // The other errors name the file, which `ConnectError` names already.
         KubeconfigError::ReadConfig(error, _) => error.to_string(),
@@ -159,10 +234,7 @@ fn unusable(path: &Path, error: &KubeconfigError) -> ConnectError {
         error => describe(error),
     };
     let first_line = detail.lines().next().unwrap_or_default();
-    ConnectError::Kubeconfig {
-        path: path.to_owned(),
-        detail: without_values(first_line),
-    }
+    without_values(first_line)
 }
 
 /// Creates a client from a configuration of kube.

@@ -99,6 +99,11 @@ impl<K: View> Reconciler<K> {
         relation: Relation<V>,
     ) -> Self {
         self.setup.needs.push(Rule::of(other).verbs(READS));
+        if !other.client().is_of(self.setup.operator.caches.clients()) {
+            self.setup
+                .foreign
+                .get_or_insert_with(|| other.gvk().clone());
+        }
         let (other, relation) = (other.clone(), relation.to(self.name.as_str()));
         let relate = move |kind: &SharedController<K>| kind.watch_related(&other, relation);
         self.relate.push(Box::new(relate));

@@ -99,9 +99,11 @@ impl<K: View> Reconciler<K> {
     fn check(&self) -> Result<(), ReconcilerError> {
         let (gvk, name) = (self.kind.gvk(), &self.name);
         let operator = &self.setup.operator;
-        if !self.kind.client().is_of(operator.caches.clients()) {
+        let is_own = self.kind.client().is_of(operator.caches.clients());
+        let foreign = self.setup.foreign.as_ref().or((!is_own).then_some(gvk));
+        if let Some(foreign) = foreign {
             return Err(ReconcilerError::OtherFactory {
-                gvk: gvk.clone(),
+                gvk: foreign.clone(),
                 name: name.clone(),
                 operator: operator.name.to_string(),
             });

@@ -24,6 +24,8 @@ pub(super) type Period<K> = dyn Fn(&K) -> Option<Duration> + Send + Sync;
 /// The settings of a reconciler, besides its function.
 pub(super) struct Setup<K> {
     pub(super) operator: Arc<OperatorState>,
+    /// A related kind of another factory, which is refused.
+    pub(super) foreign: Option<Gvk>,
     pub(super) requeue_after: Option<Duration>,
     /// The longest time between calls for an object.
     pub(super) every: Option<Arc<Period<K>>>,
@@ -44,6 +46,7 @@ impl<K: View> Setup<K> {
     pub(super) fn new(operator: &Arc<OperatorState>, reads: Rule) -> Self {
         Self {
             operator: Arc::clone(operator),
+            foreign: None,
             requeue_after: None,
             every: None,
             pause: None,

@@ -1,0 +1,6 @@
+//! Tests of fleets on embedded clusters.
+
+mod bench;
+mod joining;
+mod outages;
+mod sources;
