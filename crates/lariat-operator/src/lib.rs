@@ -71,6 +71,7 @@ mod events;
 mod finalizer;
 #[cfg(feature = "guard")]
 mod guard;
+mod owner;
 #[cfg(feature = "rbac")]
 mod rbac;
 mod status;
@@ -88,11 +89,11 @@ mod needs;
 mod refusal;
 mod yaml;
 
-pub use api::CachedApi;
+pub use api::{CachedApi, Mutated, Mutation};
 #[cfg(feature = "apply")]
 pub use apply::{
     Action, Applied, AppliedObject, Apply, ApplyError, Desired, FieldConflict, Immutable,
-    LeftAlone, ObjectError, ObjectFailure, OwnerError, PlanStep, PlannedAction, SetPlan,
+    LeftAlone, ObjectError, ObjectFailure, PlanStep, PlannedAction, SetPlan,
 };
 #[cfg(feature = "crd")]
 pub use crd::{
@@ -108,6 +109,7 @@ pub use finalizer::{Finalizer, FinalizerNameError, FinalizerRemoval, FinalizerRe
 pub use guard::{Budget, Guard, GuardState, Plan, PlannedWrite, Trip};
 pub use needs::Rule;
 pub use operator::{Operator, OperatorError, WeakOperator};
+pub use owner::{Owner, OwnerError};
 #[cfg(feature = "rbac")]
 pub use rbac::{AccessError, Manifests, Permission};
 pub use reconcile::Reconcile;

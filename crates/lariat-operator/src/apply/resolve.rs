@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use lariat_core::{Gvk, ObjectKey, ResourceKind, Scope};
 use serde_json::{Map, Value, json};
 
@@ -11,10 +10,10 @@ use super::drift;
 use super::error::{ObjectError, ObjectFailure};
 use super::memory::ObjectId;
 use super::order::rank;
-use super::owner::controller_reference;
 use super::run::Run;
 use super::set::Apply;
 use crate::names::APPLIED;
+use crate::owner::Owner;
 
 /// An object to apply.
 #[derive(Debug)]
@@ -166,7 +165,7 @@ impl Apply {
         let Some(references) = references.as_array_mut() else {
             return Err(malformed("`metadata.ownerReferences` is not a list"));
         };
-        let own: OwnerReference = controller_reference(&self.owner_gvk, &self.owner);
+        let own = Owner::cached(&self.owner_gvk, &self.owner).controller_reference();
         references.retain(|each| each["uid"] != own.uid);
         if references.iter().any(|each| each["controller"] == true) {
             return Err(malformed(

@@ -80,7 +80,7 @@ pub(super) struct Options {
 }
 
 /// The owner of a set.
-pub(super) struct Owner {
+pub(super) struct SetOwner {
     pub(super) gvk: Gvk,
     pub(super) object: Arc<CachedObject>,
     /// The reconcile call of the owner.
@@ -93,7 +93,7 @@ impl Apply {
     pub(super) fn new(
         client: Client,
         operator: Arc<OperatorState>,
-        owner: Owner,
+        owner: SetOwner,
         name: &str,
     ) -> Self {
         Self {
