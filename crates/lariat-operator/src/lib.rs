@@ -86,14 +86,16 @@ mod wire;
 mod clock;
 mod names;
 mod needs;
+mod readiness;
 mod refusal;
 mod yaml;
 
 pub use api::{CachedApi, Mutated, Mutation};
 #[cfg(feature = "apply")]
 pub use apply::{
-    Action, Applied, AppliedObject, Apply, ApplyError, Desired, FieldConflict, Immutable,
-    LeftAlone, ObjectError, ObjectFailure, PlanStep, PlannedAction, SetPlan,
+    Action, Applied, AppliedObject, Apply, ApplyError, Dependent, Desired, FieldConflict,
+    Immutable, LeftAlone, ObjectError, ObjectFailure, PlanStep, PlannedAction, SetPlan, Step,
+    Waiting,
 };
 #[cfg(feature = "crd")]
 pub use crd::{
@@ -112,6 +114,7 @@ pub use operator::{Operator, OperatorError, WeakOperator};
 pub use owner::{Owner, OwnerError};
 #[cfg(feature = "rbac")]
 pub use rbac::{AccessError, Manifests, Permission};
+pub use readiness::Readiness;
 pub use reconcile::Reconcile;
 pub use reconciler::{Reconciler, ReconcilerError, ReconcilerRegistration, Retry};
 pub use refusal::GuardError;

@@ -74,6 +74,7 @@ pub(super) struct Options {
     pub(super) adopts: bool,
     pub(super) owned: bool,
     pub(super) annotates: bool,
+    pub(super) reads_content: bool,
     pub(super) prunes: BTreeSet<Gvk>,
     /// The namespaces to search in addition.
     pub(super) places: BTreeSet<String>,
@@ -111,6 +112,7 @@ impl Apply {
                 adopts: false,
                 owned: true,
                 annotates: true,
+                reads_content: false,
                 prunes: BTreeSet::new(),
                 places: BTreeSet::new(),
             },
@@ -138,6 +140,15 @@ impl Apply {
     /// all others, by pruning or with the owner. Objects of another owner's set fail in any case.
     pub fn adopts(mut self, adopts: bool) -> Self {
         self.options.adopts = adopts;
+        self
+    }
+
+    /// Returns whole objects from an apply, whatever is cached (default: only those in [steps](crate::Step)).
+    ///
+    /// If the cache has only the metadata of an object, as that of a kind that is only [owned](crate::Reconciler::owns),
+    /// the object is read, and remembered until it changes.
+    pub fn reads_content(mut self) -> Self {
+        self.options.reads_content = true;
         self
     }
 

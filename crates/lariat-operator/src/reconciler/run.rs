@@ -14,14 +14,14 @@ use super::remembered::Remembers;
 use super::sets;
 use super::setup::Setup;
 use crate::finalizer::Held;
-use crate::reconcile::{Callback, Reconcile};
+use crate::reconcile::{Callback, OfReconciler, Reconcile};
 use crate::refusal::paced;
-use crate::status::Report;
 
 /// A registered reconciler.
 pub(crate) struct Call<K> {
     setup: Setup<K>,
     reconcile: Callback<K>,
+    of_reconciler: OfReconciler,
     ends: Ends,
 }
 
@@ -31,6 +31,7 @@ type Notified = Result<Result<(), HandlerError>, Box<dyn Any + Send>>;
 impl<K: View> Call<K> {
     pub(crate) fn new(setup: Setup<K>, reconcile: Callback<K>) -> Arc<Self> {
         Arc::new(Self {
+            of_reconciler: setup.of_reconciler(),
             setup,
             reconcile,
             ends: Ends::default(),
@@ -91,13 +92,22 @@ impl<K: View> Call<K> {
             self.forget_sets(cx);
             return Ok(Outcome::done());
         };
-        let reported = self.setup.report.as_ref().map(Report::kind);
         let operator = Arc::clone(&self.setup.operator);
-        let cx = Reconcile::new(Arc::clone(cx), object, raw, operator, reported);
+        let cx = Reconcile::new(
+            Arc::clone(cx),
+            object,
+            raw,
+            operator,
+            self.of_reconciler.clone(),
+        );
         let result = if cx.raw().is_deleting() {
             self.goes(&cx).await
         } else {
             self.exists(cx.clone()).await
+        };
+        let result = match cx.call().again() {
+            Some(delay) => result.map(|outcome| outcome.or_requeue_after(delay)),
+            None => result,
         };
         result.map_err(|error| self.decide(error, &cx))
     }
@@ -161,7 +171,7 @@ impl<K: View> Call<K> {
             Err(error) => return Err(error.into()),
         };
         let operator = Arc::clone(&self.setup.operator);
-        let cx = Reconcile::new(Arc::clone(cx), last, raw, operator, None);
+        let cx = Reconcile::new(Arc::clone(cx), last, raw, operator, OfReconciler::default());
         self.ends.begin(&uid);
         match gone.call(cx.clone()).await {
             Ok(_) => {

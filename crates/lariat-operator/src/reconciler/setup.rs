@@ -5,12 +5,13 @@ use std::time::Duration;
 
 use lariat_cache::{CachedObject, Change, View};
 use lariat_controller::Predicate;
+use lariat_core::Gvk;
 
 use super::gate::Guards;
 use super::policy::ErrorPolicy;
 use crate::finalizer::Held;
 use crate::needs::Rule;
-use crate::reconcile::{Callback, Claim, OperatorState};
+use crate::reconcile::{Callback, Claim, OfReconciler, OperatorState};
 use crate::status::Report;
 
 /// The delay of a cleanup after a final failure, if the reconciler has no period.
@@ -27,6 +28,8 @@ pub(super) struct Setup<K> {
     pub(super) needs: Vec<Rule>,
     pub(super) finalizer: Option<Held<K>>,
     pub(super) report: Option<Report>,
+    /// The kinds that the reconciled objects own.
+    pub(super) owned: Vec<Gvk>,
 }
 
 impl<K: View> Setup<K> {
@@ -41,6 +44,15 @@ impl<K: View> Setup<K> {
             needs: vec![reads],
             finalizer: None,
             report: None,
+            owned: Vec::new(),
+        }
+    }
+
+    /// Returns what calls know of the reconciler.
+    pub(super) fn of_reconciler(&self) -> OfReconciler {
+        OfReconciler {
+            reported: self.report.as_ref().map(Report::kind),
+            owned: self.owned.clone().into(),
         }
     }
 

@@ -3,6 +3,7 @@
 mod bench;
 
 mod apply_claims;
+mod apply_dependents;
 mod apply_faults;
 mod apply_places;
 mod apply_restart;
@@ -10,6 +11,8 @@ mod apply_rig;
 mod apply_rights;
 mod apply_sets;
 mod apply_stale;
+mod apply_steps;
+mod apply_steps_faults;
 mod cached_api;
 mod cached_api_faults;
 mod crd_faults;
