@@ -95,8 +95,12 @@ impl Run<'_> {
         }
     }
 
-    /// Asks for another call, if nothing else leads to it once what is waited for has happened.
+    /// Notes what is waited for, and asks for another call if nothing else leads to it once that has happened.
     pub(super) fn look_again(&self, applied: &Applied) {
+        let waits = applied.awaited();
+        if !waits.is_empty() {
+            self.set.call.waits_for(waits);
+        }
         let is_deleting = applied
             .waiting()
             .iter()

@@ -105,7 +105,19 @@ impl Applied {
         update.message(message)
     }
 
-    /// Returns what is waited for as text; empty if there is nothing.
+    /// Returns what is waited for, with objects of steps, as text; empty if there is nothing.
+    pub(super) fn awaited(&self) -> String {
+        let in_steps = self.wanted().filter(|object| object.is_in_step);
+        let mut all: Vec<String> = in_steps
+            .map(|object| (object, object.readiness()))
+            .filter(|(_, readiness)| !readiness.is_ready())
+            .map(|(object, readiness)| format!("{} {}: {readiness}", object.gvk, object.key))
+            .collect();
+        all.extend(self.waiting.iter().map(ToString::to_string));
+        joined(&all)
+    }
+
+    /// Returns what was left for a later call as text; empty if there is nothing.
     pub(super) fn waits(&self) -> String {
         let waiting: Vec<String> = self.waiting.iter().map(ToString::to_string).collect();
         joined(&waiting)

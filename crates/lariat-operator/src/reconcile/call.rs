@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lariat_cache::CachedObject;
+use lariat_controller::Outcome;
 use lariat_core::Gvk;
 use parking_lot::Mutex;
 
@@ -16,10 +17,17 @@ pub(crate) struct CallState {
     newest: Mutex<Arc<CachedObject>>,
     /// The reconciler that is called.
     reconciler: OfReconciler,
-    /// When to call again, if the call succeeds and names no other time.
-    again: Arc<Mutex<Option<Duration>>>,
+    /// When to call again, if the call succeeds and names no other time, and what it waits for.
+    next: Arc<Mutex<Next>>,
     /// The state that features keep for this call.
     features: Extensions,
+}
+
+/// What a call that succeeds leaves for the next one.
+#[derive(Default)]
+struct Next {
+    again: Option<Duration>,
+    waits: Option<String>,
 }
 
 /// What calls know of their reconciler.
@@ -36,7 +44,7 @@ impl CallState {
         Self {
             newest: Mutex::new(Arc::clone(state)),
             reconciler,
-            again: Arc::default(),
+            next: Arc::default(),
             features: Extensions::default(),
         }
     }
@@ -44,7 +52,7 @@ impl CallState {
     /// Returns the state of the same call with a newer state of the object.
     pub(super) fn with_state(&self, state: &Arc<CachedObject>) -> Self {
         Self {
-            again: Arc::clone(&self.again),
+            next: Arc::clone(&self.next),
             ..Self::new(state, self.reconciler.clone())
         }
     }
@@ -57,13 +65,25 @@ impl CallState {
 
     /// Calls again after a delay, unless the call asks for another.
     pub(crate) fn call_again_within(&self, delay: Duration) {
-        let mut again = self.again.lock();
+        let again = &mut self.next.lock().again;
         *again = Some(again.map_or(delay, |known| known.min(delay)));
     }
 
-    /// Returns the delay of the next call.
-    pub(crate) fn again(&self) -> Option<Duration> {
-        *self.again.lock()
+    /// Notes what the call waits for, for the history.
+    pub(crate) fn waits_for(&self, what: String) {
+        self.next.lock().waits = Some(what);
+    }
+
+    /// Adds to an outcome the delay of the next call, and what is waited for.
+    pub(crate) fn complete(&self, mut outcome: Outcome) -> Outcome {
+        let next = self.next.lock();
+        if let Some(delay) = next.again {
+            outcome = outcome.or_requeue_after(delay);
+        }
+        match &next.waits {
+            Some(what) => outcome.or_note(what.as_str()),
+            None => outcome,
+        }
     }
 
     /// Returns the newest state of the object that the call has seen.

@@ -105,10 +105,7 @@ impl<K: View> Call<K> {
         } else {
             self.exists(cx.clone()).await
         };
-        let result = match cx.call().again() {
-            Some(delay) => result.map(|outcome| outcome.or_requeue_after(delay)),
-            None => result,
-        };
+        let result = result.map(|outcome| cx.call().complete(outcome));
         result.map_err(|error| self.decide(error, &cx))
     }
 

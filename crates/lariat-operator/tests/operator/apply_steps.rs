@@ -88,6 +88,14 @@ async fn a_step_begins_once_those_before_it_are_ready() {
         "v1/ConfigMap",
         "noted before anything of it exists"
     );
+    let last = rig.bench.widgets.history_of(&key("a")).pop().unwrap();
+    let history = last.to_string();
+    for text in [
+        "applies done after",
+        ": v1 ConfigMap default/one: in progress: it is closed; step second waits for first",
+    ] {
+        assert!(history.contains(text), "{history}");
+    }
     // Its change calls the reconciler.
     open(&rig, "one", Some("yes")).await;
     assert_eq!(there(&rig).await, ["one", "two"]);
