@@ -13,6 +13,7 @@ use super::resolve::Target;
 use super::run::Run;
 use super::step::{Stage, Stages};
 use super::waiting::Waiting;
+use crate::readiness::Readiness;
 
 /// The delay of the next call, if something is waited for whose changes do not call the reconciler.
 const LOOK_AGAIN: Duration = Duration::from_secs(10);
@@ -111,14 +112,17 @@ impl Run<'_> {
         });
         let call = &self.set.call;
         let is_watched = |object: &AppliedObject| {
-            self.set.options.owned && !object.is_kept && call.owns(&object.gvk)
+            // What could not be read may not change any more.
+            let is_known =
+                object.action == Action::Pruned || object.readiness() != Readiness::Unknown;
+            self.set.options.owned && !object.is_kept && is_known && call.owns(&object.gvk)
         };
         let mut unwatched = awaited.filter(|object| !is_watched(object));
         if let Some(object) = unwatched.next() {
             let (kind, key, owner) = (&object.gvk, &object.key, self.set.owner.key());
             tracing::debug!(
                 %kind, %key, %owner,
-                "waited for, but the reconciler does not own the kind: it is looked at again after a delay"
+                "waited for, and nothing calls the reconciler when it changes: it is looked at again after a delay"
             );
             call.call_again_within(LOOK_AGAIN);
         }

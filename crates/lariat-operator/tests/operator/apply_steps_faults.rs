@@ -1,7 +1,9 @@
 //! Tests of steps with failing requests, stale caches and restarts.
 
-use kube::api::DeleteParams;
+use k8s_openapi::api::apps::v1::Deployment;
+use kube::api::{Api, DeleteParams, Patch, PatchParams};
 use lariat_cluster::faults::{Action, Refusal, Rule, StatusCode};
+use lariat_cluster::testing::deployment;
 use lariat_operator::{Desired, Step};
 use serde_json::json;
 use tokio::time;
@@ -175,6 +177,33 @@ async fn an_object_that_cannot_be_read_after_its_deletion_counts_as_there() {
     rig.cluster().faults().remove(rule);
     rig.kick().await;
     assert_eq!(there(&rig).await, [""; 0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_status_that_cannot_be_read_is_read_again_without_another_change() {
+    let rig = rig_with(
+        Desired::new()
+            .step(Step::new("server").with_value(deployment("db", 1).value().clone()))
+            .step(
+                Step::new("client")
+                    .after("server")
+                    .with_value(config("web", "1")),
+            ),
+    )
+    .await;
+    let refused = Rule::new(Action::Refuse(Refusal::new(StatusCode::FORBIDDEN)));
+    let rule = refused.resource("deployments").verb("get").times(1);
+    let rule = rig.cluster().faults().add(rule);
+    let api: Api<Deployment> = Api::namespaced(rig.cluster().client(), "default");
+    let status = Patch::Merge(json!({"status": {"observedGeneration": 1, "replicas": 1,
+        "updatedReplicas": 1, "readyReplicas": 1, "availableReplicas": 1}}));
+    let params = PatchParams::default();
+    api.patch_status("db", &params, &status).await.unwrap();
+    settle().await;
+    assert_eq!(rig.cluster().faults().hits(rule), 1);
+    assert!(rig.config_map("web").await.is_none());
+    time::sleep(11 * SECOND).await;
+    assert!(rig.config_map("web").await.is_some());
 }
 
 #[tokio::test(start_paused = true)]
