@@ -166,6 +166,12 @@ impl<K: View> Cache<K> {
         self.informer.load(key).await
     }
 
+    /// Returns the informer that fills the cache.
+    #[must_use]
+    pub fn informer(&self) -> &Informer {
+        &self.informer
+    }
+
     /// Iterates over a snapshot of all objects, in key order.
     ///
     /// Each object is decoded when it is reached; one that cannot be decoded as `K` is an error among the others.

@@ -67,7 +67,7 @@ pub use reflector::fuzzing;
 pub use content_filter::ContentFilter;
 pub use error::{SyncError, Unsynced};
 pub use factory::{CacheFactoryBuilder, SharedCacheFactory};
-pub use informer::{Changes, Informer, LoadError};
+pub use informer::{Changes, Informer, LoadError, RefreshError};
 pub use lariat_flight::FlightRecorder;
 pub use lariat_seal::Sealing;
 pub use mapper::{MapperError, RestMapper, Survey};

@@ -89,9 +89,13 @@ impl Transform {
 
     /// Returns whether the value at a JSON pointer is certainly unchanged.
     ///
-    /// This includes all below it.
+    /// This includes all below it; of the empty pointer, the whole object.
     pub(crate) fn spares(&self, pointer: &str) -> bool {
-        let wanted = parse(pointer);
+        let wanted = if pointer.is_empty() {
+            Path::new()
+        } else {
+            parse(pointer)
+        };
         let leads_to = |path: &Path| path.len() <= wanted.len() && is_on_one_way(path, &wanted);
         match &self.0 {
             Kind::Drop(paths) => !paths.iter().any(|path| is_on_one_way(path, &wanted)),

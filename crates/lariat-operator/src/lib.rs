@@ -71,6 +71,7 @@ mod events;
 mod finalizer;
 #[cfg(feature = "guard")]
 mod guard;
+mod owner;
 #[cfg(feature = "rbac")]
 mod rbac;
 mod status;
@@ -85,14 +86,16 @@ mod wire;
 mod clock;
 mod names;
 mod needs;
+mod readiness;
 mod refusal;
 mod yaml;
 
-pub use api::CachedApi;
+pub use api::{CachedApi, Mutated, Mutation};
 #[cfg(feature = "apply")]
 pub use apply::{
-    Action, Applied, AppliedObject, Apply, ApplyError, Desired, FieldConflict, Immutable,
-    LeftAlone, ObjectError, ObjectFailure, OwnerError, PlanStep, PlannedAction, SetPlan,
+    Action, Applied, AppliedObject, Apply, ApplyError, Dependent, Desired, FieldConflict,
+    Immutable, LeftAlone, ObjectError, ObjectFailure, PlanStep, PlannedAction, SetPlan, Step,
+    Waiting,
 };
 #[cfg(feature = "crd")]
 pub use crd::{
@@ -108,8 +111,10 @@ pub use finalizer::{Finalizer, FinalizerNameError, FinalizerRemoval, FinalizerRe
 pub use guard::{Budget, Guard, GuardState, Plan, PlannedWrite, Trip};
 pub use needs::Rule;
 pub use operator::{Operator, OperatorError, WeakOperator};
+pub use owner::{Owner, OwnerError};
 #[cfg(feature = "rbac")]
 pub use rbac::{AccessError, Manifests, Permission};
+pub use readiness::Readiness;
 pub use reconcile::Reconcile;
 pub use reconciler::{Poll, Polled, Reconciler, ReconcilerError, ReconcilerRegistration, Retry};
 pub use refusal::GuardError;

@@ -32,8 +32,13 @@ static WRITES: AtomicU64 = AtomicU64::new(0);
 impl Sent {
     pub(super) fn now(write: &Write, observer: &dyn WriteObserver) -> Self {
         let cache = observer.cache_of(write);
+        Self::next(cache.and_then(|cache| cache.store.get(&write.key())))
+    }
+
+    /// Returns what is known as a request is sent: the cached state, and the next number.
+    pub(crate) fn next(before: Option<Arc<CachedObject>>) -> Self {
         Self {
-            before: cache.and_then(|cache| cache.store.get(&write.key())),
+            before,
             number: WRITES.fetch_add(1, Ordering::Relaxed),
         }
     }

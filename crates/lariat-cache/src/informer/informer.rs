@@ -5,11 +5,12 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use lariat_core::{Gvk, LabelSelector, ObjectKey};
+use lariat_core::{Gvk, LabelSelector, ObjectKey, Uid};
 
 use super::changes::Changes;
 use super::core::{Core, Wanted};
 use super::load::{self, LoadError};
+use super::refresh::RefreshError;
 use crate::client::KindClient;
 use crate::publish::{KindStatus, Subscriber, Subscription, User};
 use crate::selection::Selection;
@@ -224,7 +225,7 @@ impl Informer {
 
     /// Returns whether the value at a JSON pointer (`/status`) is cached unchanged.
     ///
-    /// This includes everything below it. It is not, if the kind's [`Transform`](crate::Transform) may remove or change
+    /// This includes everything below it, and for the empty pointer the whole object. It is not, if the kind's [`Transform`](crate::Transform) may remove or change
     /// some of it, or if objects come from a source of the caller's. A write that depends on the value must then read
     /// the object from the API server first: the version of a cached object does not show that something is missing.
     ///
@@ -321,6 +322,54 @@ impl Informer {
         patience: Duration,
     ) -> Result<Option<Arc<CachedObject>>, LoadError> {
         self.core.load(key, patience).await
+    }
+
+    /// Reads an object from the API server and shows its state in the cache.
+    ///
+    /// It is for writes whose answers do not show the object, such as an eviction: like the answers of other writes, the
+    /// state is shown ahead of the watch. An object that is not there any more is removed. Nothing is shown before the
+    /// first start, nor if a field selector may leave the object out.
+    ///
+    /// ```no_run
+    /// use lariat_cache::{Informer, RefreshError};
+    /// use lariat_core::ObjectKey;
+    ///
+    /// # async fn example(pods: &Informer) -> Result<(), RefreshError> {
+    /// pods.refresh(&ObjectKey::namespaced("shop", "web-0")).await
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// The API server does not answer within 30 seconds, or refuses the read.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future cancels the request under way and loses nothing else.
+    pub async fn refresh(&self, key: &ObjectKey) -> Result<(), RefreshError> {
+        self.core.refresh(key).await
+    }
+
+    /// Reads objects from the API server and shows their states in the cache.
+    ///
+    /// As [`refresh`](Self::refresh), for the objects of a namespace, or of all, that have some labels. Of the objects
+    /// that are not there any more, those with a uid in `deleted` are removed; others may have other labels now, which
+    /// the watch shows.
+    ///
+    /// # Errors
+    ///
+    /// As for [`refresh`](Self::refresh).
+    ///
+    /// # Cancel safety
+    ///
+    /// As for [`refresh`](Self::refresh).
+    pub async fn refresh_all(
+        &self,
+        namespace: Option<&str>,
+        labels: &LabelSelector,
+        deleted: &[Uid],
+    ) -> Result<(), RefreshError> {
+        self.core.refresh_all(namespace, labels, deleted).await
     }
 
     /// Returns whether the content is being read, after an upgrade or again.

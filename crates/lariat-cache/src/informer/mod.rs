@@ -4,6 +4,7 @@ mod changes;
 mod core;
 mod informer;
 mod load;
+mod refresh;
 mod run;
 mod warmth;
 
@@ -11,3 +12,4 @@ pub use changes::Changes;
 pub(crate) use core::{Core, Surroundings};
 pub use informer::Informer;
 pub use load::LoadError;
+pub use refresh::RefreshError;

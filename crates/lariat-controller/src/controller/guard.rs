@@ -31,6 +31,8 @@ pub(super) struct Answer {
 pub(super) struct Again {
     pub(super) after: Option<Duration>,
     pub(super) priority: Option<Priority>,
+    /// What the handler notes in the history.
+    pub(super) note: Option<Arc<str>>,
 }
 
 /// What is kept of a handler's error.
@@ -150,7 +152,7 @@ fn answer(gvk: &Gvk, key: &ObjectKey, result: HandlerResult) -> Answer {
         Some(updated) => updated.encode(gvk, key),
         None => Ok(None),
     };
-    let outcome = match result {
+    let mut outcome = match result {
         Ok(outcome) => outcome,
         Err(error) => {
             let mut error = error.of_call(gvk, key);
@@ -164,6 +166,9 @@ fn answer(gvk: &Gvk, key: &ObjectKey, result: HandlerResult) -> Answer {
     let again = Again {
         after: outcome.delay(),
         priority: outcome.priority(),
+        note: outcome
+            .take_note()
+            .map(|note| without_credentials(&note).into()),
     };
     match make_out(outcome.into_updated()) {
         Ok(updated) => Answer {

@@ -47,6 +47,7 @@ impl Report {
             is_conflict: self.is_conflict,
             error,
             again,
+            note: None,
         }
     }
 }
@@ -116,7 +117,10 @@ impl EndedCall<'_> {
     fn answered(&self, again: &Again) -> (Verdict<Payload>, CallRecord) {
         let failures = self.core.failures();
         failures.succeeded(self.lane.name(), self.work.key());
-        let record = self.report.record(self.lane, None, again.after);
+        let record = CallRecord {
+            note: again.note.clone(),
+            ..self.report.record(self.lane, None, again.after)
+        };
         (requeued(self.lane, again.after, again.priority), record)
     }
 

@@ -30,6 +30,7 @@ pub struct Outcome {
     requeue_after: Option<Duration>,
     priority: Option<Priority>,
     updated: Option<Updated>,
+    note: Option<Arc<str>>,
 }
 
 /// An object that a handler returned, encoded once its kind is known.
@@ -78,6 +79,37 @@ impl Outcome {
     pub fn at_priority(self, priority: Priority) -> Self {
         let priority = Some(priority);
         Self { priority, ..self }
+    }
+
+    /// Adds a note for the [history](crate::SharedController::history), such as what the object waits for.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// use lariat_controller::Outcome;
+    ///
+    /// let outcome = Outcome::requeue_after(Duration::from_secs(5)).with_note("waits for the volume");
+    /// assert_eq!(outcome.note(), Some("waits for the volume"));
+    /// ```
+    pub fn with_note(self, note: impl Into<Arc<str>>) -> Self {
+        let note = Some(note.into());
+        Self { note, ..self }
+    }
+
+    /// Adds a note, unless the outcome has one already.
+    pub fn or_note(self, note: impl Into<Arc<str>>) -> Self {
+        let note = self.note.or_else(|| Some(note.into()));
+        Self { note, ..self }
+    }
+
+    /// Returns the note, if any.
+    #[must_use]
+    pub fn note(&self) -> Option<&str> {
+        self.note.as_deref()
+    }
+
+    pub(crate) fn take_note(&mut self) -> Option<Arc<str>> {
+        self.note.take()
     }
 
     /// Passes an updated object on to the handlers after this one, as the newest state.
@@ -164,6 +196,7 @@ impl fmt::Debug for Outcome {
             .field("requeue_after", &self.requeue_after)
             .field("priority", &self.priority)
             .field("updated", &self.updated.is_some())
+            .field("note", &self.note)
             .finish()
     }
 }

@@ -50,8 +50,14 @@ impl Apply {
 impl Run<'_> {
     /// Applies the wanted objects, and prunes the others.
     async fn apply(&self, desired: Desired) -> Result<Applied, ApplyError> {
-        let (targets, mut failures) = self.resolve(desired).await;
+        let (stages, targets, mut failures) = self.resolve(desired).await;
         let mut applied = Applied::default();
+        if failures
+            .iter()
+            .any(|each| matches!(each.error, ObjectError::Steps { .. }))
+        {
+            return Err(self.failed(failures, applied));
+        }
         let wanted: Objects = targets.iter().map(|each| each.id()).collect();
         if self.is_another(&wanted) {
             failures.push(self.of_owner(ObjectError::AppliedTwice));
@@ -59,14 +65,18 @@ impl Run<'_> {
         }
         match self.note_extent(&targets).await {
             Ok(known) => {
-                self.apply_all(&targets, &mut applied, &mut failures).await;
+                self.apply_steps(&stages, &targets, &mut applied, &mut failures)
+                    .await;
                 if failures.is_empty() && !self.is_first(&wanted) {
                     failures.push(self.of_owner(ObjectError::AppliedTwice));
                 }
                 if failures.is_empty() {
                     self.set.remembered().keep(|id| wanted.contains(id));
-                    failures = self.prune(&known, &targets, &mut applied).await;
+                    if applied.waiting.is_empty() {
+                        failures = self.prune(&known, &targets, &mut applied).await;
+                    }
                 }
+                self.look_again(&applied);
             }
             Err(error) => failures.push(self.of_owner(error)),
         }

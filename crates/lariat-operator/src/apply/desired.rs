@@ -1,15 +1,21 @@
 //! The wanted objects of a set.
 
-use kube::api::{DynamicObject, TypeMeta};
+use kube::api::DynamicObject;
 use lariat_core::Gvk;
 use serde::Serialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
+
+use super::dependent::{Bad, Dependent, ObjectOptions, gvk_of};
+use super::step::{Stages, Step};
 
 /// The wanted objects of a set, of any kinds and in any order.
 ///
 /// Invalid objects are not refused here: [`apply`](crate::Reconcile::apply) reports them with all other errors, under
 /// what is known of their kind and name. A namespaced object without a namespace gets the owner's. Fields that only the
 /// API server sets (status, uid, resource version and so on) are removed.
+///
+/// Objects can have options of their own ([`Dependent`]), and can be applied in [steps](Step), each once those before it
+/// are ready. Objects outside of steps come with the first ones.
 ///
 /// ```
 /// use k8s_openapi::api::core::v1::ConfigMap;
@@ -28,15 +34,8 @@ use serde_json::{Map, Value, json};
 #[derive(Clone, Default)]
 #[must_use = "objects are not applied before `apply` is called with them"]
 pub struct Desired {
-    objects: Vec<Result<Value, Bad>>,
-}
-
-/// An object that could not be serialized.
-#[derive(Debug, Clone)]
-struct Bad {
-    gvk: Gvk,
-    name: String,
-    reason: String,
+    objects: Vec<Dependent>,
+    steps: Vec<Step>,
 }
 
 impl Desired {
@@ -46,71 +45,71 @@ impl Desired {
     }
 
     /// Adds a typed object.
-    pub fn with<K>(mut self, object: &K) -> Self
+    pub fn with<K>(self, object: &K) -> Self
     where
         K: kube::Resource<DynamicType = ()> + Serialize,
     {
-        let gvk = Gvk::new(&K::group(&()), &K::version(&()), &K::kind(&()));
-        let value = serde_json::to_value(object).map_err(|error| Bad {
-            gvk: gvk.clone(),
-            name: object_name(object),
-            reason: error.to_string(),
-        });
-        let object = value.map(|mut value| {
-            if let Some(object) = value.as_object_mut() {
-                object.insert("apiVersion".to_owned(), json!(gvk.api_version()));
-                object.insert("kind".to_owned(), json!(gvk.kind()));
-            }
-            value
-        });
-        self.objects.push(object);
-        self
+        self.with_dependent(Dependent::new(object))
     }
 
     /// Adds a dynamic object, whose kind is in its [`types`](DynamicObject::types).
-    pub fn with_dynamic(mut self, object: &DynamicObject) -> Self {
-        let TypeMeta { api_version, kind } = object.types.clone().unwrap_or_default();
-        let value = serde_json::to_value(object).map_err(|error| Bad {
-            gvk: gvk_of(&api_version, &kind).unwrap_or_else(|| Gvk::new("", "", &kind)),
-            name: object.metadata.name.clone().unwrap_or_default(),
-            reason: error.to_string(),
-        });
-        self.objects.push(value);
-        self
+    pub fn with_dynamic(self, object: &DynamicObject) -> Self {
+        self.with_dependent(Dependent::dynamic(object))
     }
 
     /// Adds an object as JSON.
-    pub fn with_value(mut self, object: Value) -> Self {
-        self.objects.push(Ok(object));
+    pub fn with_value(self, object: Value) -> Self {
+        self.with_dependent(Dependent::value(object))
+    }
+
+    /// Adds an object with options.
+    pub fn with_dependent(mut self, dependent: Dependent) -> Self {
+        self.objects.push(dependent);
         self
     }
 
-    /// Returns the number of objects.
+    /// Adds a step.
+    pub fn step(mut self, step: Step) -> Self {
+        self.steps.push(step);
+        self
+    }
+
+    /// Returns the number of objects, including those of steps that are not wanted.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.objects.len()
+        let steps = self.steps.iter();
+        self.objects.len() + steps.map(|step| step.dependents.len()).sum::<usize>()
     }
 
     /// Returns whether there are no objects.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.objects.is_empty()
+        self.len() == 0
     }
 
-    pub(super) fn into_wanted(self) -> Vec<Result<Wanted, Misfit>> {
-        self.objects.into_iter().map(read).collect()
+    /// Returns the order of the steps; the error says why there is none.
+    pub(super) fn stages(&self) -> Result<Stages, String> {
+        Stages::of(&self.steps)
     }
-}
 
-fn object_name<K: kube::Resource>(object: &K) -> String {
-    object.meta().name.clone().unwrap_or_default()
+    /// Returns the wanted objects, those of steps with the numbers of these.
+    pub(super) fn into_wanted(self) -> Vec<(Option<usize>, Result<Wanted, Misfit>)> {
+        let plain = self.objects.into_iter().map(|each| (None, read(each)));
+        let mut all: Vec<_> = plain.collect();
+        for (number, step) in self.steps.into_iter().enumerate() {
+            let dependents = step.dependents.into_iter().filter(|_| step.wanted);
+            all.extend(dependents.map(|each| (Some(number), read(each))));
+        }
+        all
+    }
 }
 
 impl std::fmt::Debug for Desired {
     /// Prints the number; contents stay out of logs.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Desired")
-            .field("objects", &self.objects.len())
+            .field("objects", &self.len())
+            .field("steps", &self.steps.len())
             .finish_non_exhaustive()
     }
 }
@@ -122,6 +121,7 @@ pub(super) struct Wanted {
     pub(super) namespace: Option<String>,
     pub(super) name: String,
     pub(super) object: Map<String, Value>,
+    pub(super) options: ObjectOptions,
 }
 
 /// A value that is not a valid object, with what is known of it.
@@ -133,7 +133,8 @@ pub(super) struct Misfit {
     pub(super) reason: String,
 }
 
-fn read(object: Result<Value, Bad>) -> Result<Wanted, Misfit> {
+fn read(dependent: Dependent) -> Result<Wanted, Misfit> {
+    let Dependent { object, options } = dependent;
     let bad = |gvk, namespace, name, reason: &str| Misfit {
         gvk,
         namespace,
@@ -177,12 +178,8 @@ fn read(object: Result<Value, Bad>) -> Result<Wanted, Misfit> {
         namespace,
         name,
         object: without_server_fields(object),
+        options,
     })
-}
-
-/// Returns the kind; `None` if a part is missing.
-pub(super) fn gvk_of(api_version: &str, kind: &str) -> Option<Gvk> {
-    format!("{api_version}/{kind}").parse().ok()
 }
 
 /// Removes the fields that only the API server sets.
@@ -211,9 +208,10 @@ fn without_server_fields(mut object: Map<String, Value>) -> Map<String, Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
 
     fn misfit(value: Value) -> String {
-        let misfit = Desired::new().with_value(value).into_wanted().remove(0);
+        let misfit = Desired::new().with_value(value).into_wanted().remove(0).1;
         let Misfit {
             gvk, name, reason, ..
         } = misfit.unwrap_err();
@@ -235,7 +233,7 @@ mod tests {
     fn what_the_server_sets_is_left_out() {
         let object = json!({"apiVersion": "v1", "kind": "Pod", "status": {"phase": "Running"},
             "metadata": {"name": "a", "uid": "u", "resourceVersion": "1", "managedFields": []}});
-        let wanted = Desired::new().with_value(object).into_wanted().remove(0);
+        let wanted = Desired::new().with_value(object).into_wanted().remove(0).1;
         let object = wanted.unwrap().object;
         assert_eq!(object["metadata"], json!({"name": "a"}));
         assert!(!object.contains_key("status"));

@@ -17,7 +17,7 @@ impl Run<'_> {
     /// Makes a dry run of each wanted object.
     pub(super) async fn plan(&self, desired: Desired) -> SetPlan {
         let mut plan = SetPlan::default();
-        let (targets, failures) = self.resolve(desired).await;
+        let (_, targets, failures) = self.resolve(desired).await;
         failures.into_iter().for_each(|failure| plan.fail(failure));
         let calls = targets.iter().map(|target| self.dry_run(target).boxed());
         let results = bounded(calls.collect()).await;
@@ -65,12 +65,17 @@ impl Run<'_> {
             None => None,
         };
         if let Some(existing) = &existing {
-            self.claim(existing)?;
+            self.claim(existing, target)?;
+            if target.options.create_only {
+                return Ok(PlannedAction::Unchanged.into());
+            }
         }
-        let params = self.params().dry_run();
+        let params = self.params(target).dry_run();
         let after = match endpoint.apply(name, &target.object, &params).await {
             Err(ObjectError::Immutable { .. })
-                if existing.as_ref().is_some_and(|is| self.replaces(is)) =>
+                if existing
+                    .as_ref()
+                    .is_some_and(|is| self.replaces(is, target)) =>
             {
                 return Ok(PlannedAction::Replace.into());
             }

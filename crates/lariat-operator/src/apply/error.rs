@@ -53,6 +53,12 @@ pub enum ObjectError {
     /// The set has it twice. Neither is applied.
     #[error("it is in the set more than once")]
     Duplicate,
+    /// The steps of the set have no order; nothing is applied.
+    #[error("its set has no order: {reason}")]
+    Steps {
+        /// What is wrong.
+        reason: String,
+    },
     /// The kind is namespaced, but neither the object nor the owner has a namespace.
     #[error("it needs a namespace, since its owner has none")]
     NoNamespace,
@@ -189,6 +195,7 @@ impl ObjectError {
         match self {
             Self::Malformed { .. }
             | Self::Duplicate
+            | Self::Steps { .. }
             | Self::NoNamespace
             | Self::CannotOwn { .. }
             | Self::AppliedTwice
@@ -234,6 +241,13 @@ impl ObjectFailure {
             key: Some(key.clone()),
             error,
         }
+    }
+}
+
+impl ObjectFailure {
+    /// Returns whether it is the failure of an object.
+    pub(super) fn is_of(&self, gvk: &Gvk, key: &ObjectKey) -> bool {
+        self.gvk == *gvk && self.key.as_ref() == Some(key)
     }
 }
 

@@ -11,6 +11,10 @@ pub(super) const OWNER_UID: &str = "lariat.dev/owner-uid";
 pub(super) const OPERATOR: &str = "lariat.dev/operator";
 /// The set's name.
 pub(super) const SET: &str = "lariat.dev/set";
+/// How many steps come before the object's; none for the first.
+const ORDER: &str = "lariat.dev/order";
+/// The object is never deleted.
+const KEEP: &str = "lariat.dev/keep";
 
 const LONGEST: usize = 63;
 
@@ -46,12 +50,27 @@ impl Marks {
     }
 
     /// Returns the labels of a member.
-    pub(super) fn labels(&self) -> [(&'static str, &str); 3] {
+    fn labels(&self) -> [(&'static str, &str); 3] {
         [
             (OWNER_UID, &self.owner_uid),
             (OPERATOR, &self.operator),
             (SET, &self.set),
         ]
+    }
+
+    /// Returns the labels of a member with its place in the order of steps, and whether it is kept.
+    pub(super) fn labels_of(&self, order: usize, is_kept: bool) -> Vec<(&'static str, String)> {
+        let labels = self.labels().into_iter();
+        let mut labels: Vec<_> = labels
+            .map(|(name, value)| (name, value.to_owned()))
+            .collect();
+        if order > 0 {
+            labels.push((ORDER, order.to_string()));
+        }
+        if is_kept {
+            labels.push((KEEP, "true".to_owned()));
+        }
+        labels
     }
 
     /// Returns what an object's labels say.
@@ -90,6 +109,10 @@ pub(super) struct Found {
     owner_uid: Option<String>,
     operator: Option<String>,
     set: Option<String>,
+    /// How many steps come before the object's.
+    pub(super) order: usize,
+    /// The object is never deleted.
+    pub(super) is_kept: bool,
 }
 
 impl Found {
@@ -99,7 +122,16 @@ impl Found {
             owner_uid: get(OWNER_UID),
             operator: get(OPERATOR),
             set: get(SET),
+            order: get(ORDER)
+                .and_then(|order| order.parse().ok())
+                .unwrap_or_default(),
+            is_kept: get(KEEP).as_deref() == Some("true"),
         }
+    }
+
+    /// Returns the uid of the owner of the set.
+    pub(super) fn owner_uid(&self) -> Option<&str> {
+        self.owner_uid.as_deref()
     }
 }
 

@@ -57,6 +57,8 @@ struct OfOwner {
     uid: Uid,
     /// By name; each has at least one object.
     sets: HashMap<String, HashMap<ObjectId, AppliedState>>,
+    /// Objects of steps as they were read last, by set; none where the cache has all of them.
+    whole: HashMap<(String, ObjectId), Arc<CachedObject>>,
     /// Objects that were not deleted because it is unknown who applied them, for which a warning was logged.
     unclear: HashSet<Uid>,
 }
@@ -227,6 +229,7 @@ impl OfOwner {
         Self {
             uid: owner.uid().clone(),
             sets: HashMap::new(),
+            whole: HashMap::new(),
             unclear: HashSet::new(),
         }
     }
@@ -284,6 +287,19 @@ impl SetMemory<'_> {
         true
     }
 
+    /// Returns a state of an object as it was read, if it is the present one.
+    pub(super) fn whole(&self, id: &ObjectId, now: &CachedObject) -> Option<Arc<CachedObject>> {
+        let id = (self.set.to_owned(), id.clone());
+        let known = self.with_owner(|of_owner| of_owner.whole.get(&id).cloned());
+        known.filter(|known| known.uid() == now.uid() && known.version() == now.version())
+    }
+
+    /// Remembers a state of an object that was read.
+    pub(super) fn remember_whole(&self, id: &ObjectId, object: &Arc<CachedObject>) {
+        let id = (self.set.to_owned(), id.clone());
+        self.with_owner(|of_owner| of_owner.whole.insert(id, Arc::clone(object)));
+    }
+
     /// Returns whether anything is remembered of an object, whatever was wanted of it then.
     pub(super) fn knows(&self, id: &ObjectId, uid: &Uid) -> bool {
         self.entry(id).is_some_and(|entry| entry.uid == *uid)
@@ -313,6 +329,9 @@ impl SetMemory<'_> {
     /// Forgets objects that are not wanted any more.
     pub(super) fn keep(&self, is_wanted: impl Fn(&ObjectId) -> bool) {
         self.with_owner(|of_owner| {
+            of_owner
+                .whole
+                .retain(|(set, id), _| set != self.set || is_wanted(id));
             if let Some(set) = of_owner.sets.get_mut(self.set) {
                 set.retain(|id, _| is_wanted(id));
                 if set.is_empty() {

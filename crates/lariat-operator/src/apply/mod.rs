@@ -7,8 +7,8 @@
 //! members' kinds on the owner, which is written before the first object of a kind exists.
 //!
 //! A call runs through `call`: `desired` → `resolve` (kinds, labels, references, hash) → `kinds` (the record on the
-//! owner) → `object` (read, check, send, rank by rank as in `order`) → `prune`. `memory` knows what needs no request;
-//! for a process that has just started, `drift` finds out. `dry_run` makes a `plan`.
+//! owner) → `staged` (step by step) → `object` (read, check, send, rank by rank as in `order`) → `pruning`. `memory` knows
+//! what needs no request; for a process that has just started, `drift` finds out. `dry_run` makes a `plan`.
 //!
 //! **Invariant:** an object that is as wanted is not sent, whichever process applied it; one that others changed is.
 //!
@@ -16,6 +16,7 @@
 //! controller, and its entry of our field manager.
 
 mod call;
+mod dependent;
 mod desired;
 mod drift;
 mod dry_run;
@@ -27,19 +28,24 @@ mod meta;
 mod methods;
 mod object;
 mod order;
-mod owner;
 mod plan;
 mod prune;
+mod pruning;
 mod report;
 mod resolve;
 mod run;
 mod send;
 mod set;
+mod staged;
+mod step;
+mod waiting;
 
+pub use dependent::Dependent;
 pub use desired::Desired;
 pub use error::{ApplyError, FieldConflict, ObjectError, ObjectFailure};
 pub(crate) use memory::Memory;
-pub use owner::OwnerError;
 pub use plan::{PlanStep, PlannedAction, SetPlan};
 pub use report::{Action, Applied, AppliedObject, LeftAlone};
 pub use set::{Apply, Immutable};
+pub use step::Step;
+pub use waiting::Waiting;

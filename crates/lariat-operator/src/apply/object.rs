@@ -3,21 +3,22 @@
 use std::sync::Arc;
 
 use futures::FutureExt;
-use lariat_cache::CachedObject;
+use lariat_cache::{CachedObject, Query};
 use lariat_controller::Leadership;
 use lariat_core::{ResourceVersion, Uid};
 use serde_json::Value;
 
 use super::drift::{self, LEASE};
 use super::error::{ObjectError, ObjectFailure};
-use super::marks::Membership;
+use super::marks::{Found, Membership};
 use super::memory::{self, ObjectState};
 use super::meta::{Existing, Partial};
-use super::report::{Action, Applied};
+use super::report::{Action, Applied, AppliedObject};
 use super::resolve::{Target, set_annotation};
 use super::run::{Run, bounded};
 use super::send::parse;
 use super::set::Immutable;
+use super::staged::object_of;
 use crate::wire::{self, json_of};
 
 /// A resource version that no object has: the greatest that fits the counters of all stores.
@@ -41,31 +42,85 @@ struct Answer {
     json: String,
 }
 
+/// What was done to an object.
+struct Done {
+    action: Action,
+    /// The state on the server; none if it was only planned to be replaced.
+    object: Option<Arc<CachedObject>>,
+    /// Whether the state is the cache's.
+    is_cached: bool,
+}
+
+impl Done {
+    fn of(action: Action) -> Self {
+        Self {
+            action,
+            object: None,
+            is_cached: false,
+        }
+    }
+
+    fn unchanged(look: Look, target: &Target) -> Self {
+        let live = look.live.and_then(|live| object_of(target, &live));
+        Self {
+            action: Action::Unchanged,
+            is_cached: live.is_none(),
+            object: live.or(look.cached),
+        }
+    }
+}
+
+impl Answer {
+    fn done(&self, action: Action, target: &Target) -> Done {
+        Done {
+            action,
+            object: object_of(target, &self.json),
+            is_cached: false,
+        }
+    }
+}
+
 impl Run<'_> {
     /// Applies all objects, rank by rank.
     pub(super) async fn apply_all(
         &self,
-        targets: &[Target],
+        targets: &[&Target],
         applied: &mut Applied,
         failures: &mut Vec<ObjectFailure>,
     ) {
         for rank in targets.chunk_by(|a, b| a.rank == b.rank) {
-            let calls = rank.iter().map(|target| self.apply_object(target).boxed());
+            let calls = rank.iter().map(|target| self.apply_whole(target).boxed());
             let results = bounded(calls.collect()).await;
             for (target, result) in rank.iter().zip(results) {
                 match result {
-                    Ok(action) => applied.add(target.gvk(), &target.key, action),
+                    Ok(object) => applied.objects.push(object),
                     Err(error) => failures.push(target.failed(error)),
                 }
             }
         }
     }
 
+    /// Applies an object, and returns it as it is on the server.
+    async fn apply_whole(&self, target: &Target) -> Result<AppliedObject, ObjectError> {
+        let done = self.apply_object(target).await?;
+        let (object, is_whole) = self.whole(target, done.object, done.is_cached).await;
+        Ok(AppliedObject {
+            gvk: target.gvk().clone(),
+            key: target.key.clone(),
+            action: done.action,
+            object,
+            is_whole,
+            is_kept: target.options.kept,
+            is_in_step: target.step.is_some(),
+            ready: target.options.ready.clone(),
+        })
+    }
+
     /// Applies an object.
     ///
     /// If it is refused because the present object is not the one that was read, that is read once more: a cache may be
     /// stale, and another client may have been faster.
-    async fn apply_object(&self, target: &Target) -> Result<Action, ObjectError> {
+    async fn apply_object(&self, target: &Target) -> Result<Done, ObjectError> {
         let mut look = self.look(target).await?;
         if self.is_undecided(&look, target) {
             look = match self.look_live(target).await {
@@ -96,8 +151,10 @@ impl Run<'_> {
         let (Some(existing), Some(cached)) = (&look.existing, &look.cached) else {
             return false;
         };
-        if self.claim(existing).is_err() || self.set.remembered().knows(&target.id(), cached.uid())
-        {
+        if target.options.create_only || self.claim(existing, target).is_err() {
+            return false;
+        }
+        if self.set.remembered().knows(&target.id(), cached.uid()) {
             return false;
         }
         if self.is_as_wanted(look, target) {
@@ -150,11 +207,12 @@ impl Run<'_> {
     }
 
     /// Applies an object to the present one.
-    async fn apply_to(&self, look: Look, target: &Target) -> Result<Action, ObjectError> {
+    async fn apply_to(&self, look: Look, target: &Target) -> Result<Done, ObjectError> {
         if let Some(existing) = &look.existing {
-            self.claim(existing)?;
-            if self.is_as_wanted(&look, target) {
-                return Ok(Action::Unchanged);
+            self.claim(existing, target)?;
+            let is_settled = target.options.create_only && self.is_ours(&existing.marks);
+            if is_settled || self.is_as_wanted(&look, target) {
+                return Ok(Done::unchanged(look, target));
             }
         }
         if look.existing.is_none() && self.set.remembered().has(&target.id()) {
@@ -168,20 +226,27 @@ impl Run<'_> {
             let now = cached.as_ref();
             now.is_some_and(|now| set.is_as_applied(&id, target.hash, now))
         };
-        match (self.send(target, existing.as_ref()).await, existing) {
-            (Ok(_), None) => Ok(Action::Created),
-            (Ok(answer), Some(_)) if self.is_planning() => self.planned(target, &answer).await,
-            (Ok(answer), Some(before)) if answer.version == before.version => Ok(Action::Unchanged),
-            // The status was written meanwhile; what was applied was there before.
-            (Ok(_), Some(_)) if is_as_applied() => Ok(Action::Unchanged),
-            (Ok(_), Some(_)) => Ok(Action::Changed),
-            (Err(error @ ObjectError::Immutable { .. }), Some(before))
-                if self.replaces(&before) =>
-            {
-                self.replace(target, &before.uid, error).await
+        let action = match (self.send(target, existing.as_ref()).await, existing) {
+            (Ok(answer), None) => return Ok(answer.done(Action::Created, target)),
+            (Ok(answer), Some(_)) if self.is_planning() => {
+                let action = self.planned(target, &answer).await?;
+                return Ok(answer.done(action, target));
             }
-            (Err(error), _) => Err(error),
-        }
+            (Ok(answer), Some(before)) if answer.version == before.version => {
+                (answer, Action::Unchanged)
+            }
+            // The status was written meanwhile; what was applied was there before.
+            (Ok(answer), Some(_)) if is_as_applied() => (answer, Action::Unchanged),
+            (Ok(answer), Some(_)) => (answer, Action::Changed),
+            (Err(error @ ObjectError::Immutable { .. }), Some(before))
+                if self.replaces(&before, target) =>
+            {
+                return self.replace(target, &before.uid, error).await;
+            }
+            (Err(error), _) => return Err(error),
+        };
+        let (answer, action) = action;
+        Ok(answer.done(action, target))
     }
 
     /// Checks that the owner still exists, before one of its objects is created again.
@@ -207,7 +272,7 @@ impl Run<'_> {
             self.endpoint(&target.resource, &target.key),
             target.key.name(),
         );
-        let signed = self.signed_for_now(target)?;
+        let signed = self.signed_for_now(target, existing.is_some())?;
         let object = match existing {
             // For this very object: another one of its name was not checked, and may belong to others.
             Some(existing) => with(signed, "uid", &existing.uid.to_string()),
@@ -215,7 +280,7 @@ impl Run<'_> {
             // ours, it would be taken over.
             None => with(signed, "resourceVersion", NO_VERSION),
         };
-        let json = endpoint.apply(name, &object, &self.params()).await?;
+        let json = endpoint.apply(name, &object, &self.params(target)).await?;
         let Partial { metadata } = parse("apply", &json)?;
         let version = ResourceVersion::new(&metadata.resource_version);
         // A dry run changed nothing.
@@ -235,8 +300,13 @@ impl Run<'_> {
     /// Returns an object to send, with the present lease.
     ///
     /// The lease is not part of what is wanted, so a take-over alone writes nothing.
-    fn signed_for_now(&self, target: &Target) -> Result<Value, ObjectError> {
+    fn signed_for_now(&self, target: &Target, exists: bool) -> Result<Value, ObjectError> {
         let mut object = target.object.clone();
+        if exists && target.options.create_only {
+            // It is adopted with the content that it has.
+            keep_metadata(&mut object);
+            return Ok(object);
+        }
         let leadership = self.set.operator.leadership.as_ref();
         let signature = leadership.and_then(Leadership::signature);
         if let Some(signature) = signature.filter(|_| !self.is_planning()) {
@@ -292,7 +362,8 @@ impl Run<'_> {
     }
 
     /// Checks that an existing object may be written.
-    pub(super) fn claim(&self, existing: &Existing) -> Result<(), ObjectError> {
+    pub(super) fn claim(&self, existing: &Existing, target: &Target) -> Result<(), ObjectError> {
+        let adopts = target.options.adopts.unwrap_or(self.set.options.adopts);
         let mut is_ours = false;
         if let Some((name, uid)) = &existing.controller {
             if uid != self.set.owner.uid() {
@@ -306,13 +377,15 @@ impl Run<'_> {
                 return Err(ObjectError::OfAnotherSet { operator, set });
             }
             // A copy may have the labels of another owner's object; the controller reference is more reliable.
-            Membership::OfAnotherOwner { uid } if !is_ours => {
+            Membership::OfAnotherOwner { uid }
+                if !(is_ours || adopts && self.is_left_over(&existing.marks)) =>
+            {
                 return Err(ObjectError::OfAnotherOwner { uid });
             }
             Membership::Ours => is_ours = true,
             Membership::None | Membership::OfAnotherOwner { .. } => {}
         }
-        if !is_ours && !self.set.options.adopts {
+        if !is_ours && !adopts {
             Err(ObjectError::NotOurs)
         } else if existing.is_deleting {
             Err(ObjectError::Deleting)
@@ -321,12 +394,28 @@ impl Run<'_> {
         }
     }
 
+    /// Returns whether labels are those of the set.
+    pub(super) fn is_ours(&self, marks: &Found) -> bool {
+        self.set.marks.read(marks) == Membership::Ours
+    }
+
+    /// Returns whether an object was kept by an owner of the same kind that does not exist any more.
+    fn is_left_over(&self, marks: &Found) -> bool {
+        let owner = marks.owner_uid().map(Uid::new);
+        let owners = self.set.owners.select(&Query::all());
+        marks.is_kept && !owners.iter().any(|each| Some(each.uid()) == owner.as_ref())
+    }
+
     /// Returns whether an object with immutable fields is to be replaced.
     ///
-    /// One that is being adopted is not: it may have data that cannot be restored.
-    pub(super) fn replaces(&self, before: &Existing) -> bool {
-        let is_member = self.set.marks.read(&before.marks) == Membership::Ours;
-        self.set.options.immutable == Immutable::Replace && is_member
+    /// One that is being adopted or kept is not: it may have data that cannot be restored.
+    pub(super) fn replaces(&self, before: &Existing, target: &Target) -> bool {
+        let immutable = target
+            .options
+            .immutable
+            .unwrap_or(self.set.options.immutable);
+        let is_kept = target.options.kept || before.marks.is_kept;
+        immutable == Immutable::Replace && self.is_ours(&before.marks) && !is_kept
     }
 
     /// Deletes an object and creates it again.
@@ -337,7 +426,7 @@ impl Run<'_> {
         target: &Target,
         uid: &Uid,
         reason: ObjectError,
-    ) -> Result<Action, ObjectError> {
+    ) -> Result<Done, ObjectError> {
         let endpoint = self.endpoint(&target.resource, &target.key);
         let name = target.key.name();
         if let Some(meta) = endpoint.metadata(name).await? {
@@ -352,14 +441,14 @@ impl Run<'_> {
                 return Err(ObjectError::Changing);
             }
             if self.is_planning() {
-                return Ok(Action::Replaced);
+                return Ok(Done::of(Action::Replaced));
             }
         }
         if endpoint.metadata(name).await?.is_some() {
             return Err(ObjectError::Deleting);
         }
-        self.send(target, None).await?;
-        Ok(Action::Replaced)
+        let answer = self.send(target, None).await?;
+        Ok(answer.done(Action::Replaced, target))
     }
 }
 
@@ -369,4 +458,14 @@ fn with(mut object: Value, member: &str, value: &str) -> Value {
         metadata.insert(member.to_owned(), value.into());
     }
     object
+}
+
+/// Removes everything but what identifies an object and makes it a member of the set.
+fn keep_metadata(object: &mut Value) {
+    if let Some(object) = object.as_object_mut() {
+        object.retain(|name, _| matches!(&**name, "apiVersion" | "kind" | "metadata"));
+    }
+    if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+        metadata.remove("annotations");
+    }
 }

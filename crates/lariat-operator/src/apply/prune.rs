@@ -1,19 +1,19 @@
-//! Prunes objects that are not wanted any more.
+//! Finds the objects of a set that are not wanted any more, and deletes one.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
-use futures::FutureExt;
-use lariat_cache::Query;
+use lariat_cache::{CachedObject, Query};
 use lariat_core::{Gvk, LabelSelector, ObjectKey, ResourceKind, Scope, Uid};
 
 use super::error::{ObjectError, ObjectFailure};
 use super::kinds::{EVERYWHERE, Extent};
-use super::marks::{Found, Membership};
+use super::marks::Found;
 use super::meta::{Existing, Meta};
 use super::order::rank;
-use super::report::{Action, Applied};
+use super::report::Applied;
 use super::resolve::{Target, identity};
-use super::run::{Run, bounded};
+use super::run::Run;
 use super::send::Endpoint;
 use super::set::Apply;
 
@@ -26,17 +26,42 @@ pub(super) struct Surplus {
     pub(super) key: ObjectKey,
     /// The metadata, if it was listed.
     meta: Option<Meta>,
+    /// The number of steps before that of the object.
+    pub(super) order: usize,
+    is_kept: bool,
 }
 
 /// The objects to prune.
 #[derive(Default)]
 pub(super) struct Surplusses {
     pub(super) objects: Vec<Surplus>,
+    /// Objects that are never deleted.
+    pub(super) kept: Vec<Surplus>,
     pub(super) failures: Vec<ObjectFailure>,
     /// Kinds that are not served, of which it is unknown whether there are objects.
     pub(super) unserved: BTreeSet<Gvk>,
     /// Kinds that may not be read, of which it is unknown whether there are objects.
     pub(super) forbidden: BTreeSet<Gvk>,
+}
+
+impl Surplus {
+    fn new(resource: &ResourceKind, key: ObjectKey, found: &Found, meta: Option<Meta>) -> Self {
+        Self {
+            resource: resource.clone(),
+            key,
+            meta,
+            order: found.order,
+            is_kept: found.is_kept,
+        }
+    }
+
+    pub(super) fn rank(&self) -> usize {
+        rank(self.resource.gvk())
+    }
+
+    pub(super) fn id(&self) -> (Gvk, ObjectKey) {
+        (self.resource.gvk().clone(), self.key.clone())
+    }
 }
 
 /// The search for members of a kind.
@@ -58,71 +83,25 @@ struct Area {
 }
 
 /// The result for an object that is not wanted.
-enum Pruned {
+pub(super) enum Pruned {
     /// It is being deleted.
     Going,
     /// It does not exist any more.
     Gone,
+    /// It is never deleted.
+    Kept,
     /// It was not deleted; with its uid.
     LeftAlone(Whose, Uid),
 }
 
 impl Run<'_> {
-    /// Prunes what is not wanted any more, in the reverse order of applying; returns the failures.
-    pub(super) async fn prune(
+    pub(super) fn leave_alone(
         &self,
-        known: &Extent,
-        targets: &[Target],
+        surplus: &Surplus,
+        whose: Whose,
+        uid: &Uid,
         applied: &mut Applied,
-    ) -> Vec<ObjectFailure> {
-        let Surplusses {
-            objects,
-            mut failures,
-            unserved,
-            mut forbidden,
-        } = self.surplus(known, targets).await;
-        let mut left = self.extent_of(targets);
-        // They may be served again, and have objects then.
-        let unserved = unserved.into_iter().filter(|gvk| known.kinds.contains(gvk));
-        let unseen: BTreeSet<Gvk> = unserved.chain(forbidden.iter().cloned()).collect();
-        if !unseen.is_empty() {
-            left.namespaces.extend(known.namespaces.iter().cloned());
-            left.kinds.extend(unseen);
-        }
-        let same_rank = |a: &Surplus, b: &Surplus| rank(a.resource.gvk()) == rank(b.resource.gvk());
-        for group in objects.chunk_by(same_rank) {
-            let calls = group.iter().map(|each| self.prune_object(each).boxed());
-            let results = bounded(calls.collect()).await;
-            for (each, result) in group.iter().zip(results) {
-                let gvk = each.resource.gvk();
-                match result {
-                    Ok(Pruned::Gone) => continue,
-                    Ok(Pruned::Going) => applied.add(gvk, &each.key, Action::Pruned),
-                    Ok(Pruned::LeftAlone(whose, uid)) => {
-                        self.leave_alone(each, whose, &uid, applied);
-                        if whose == Whose::Others {
-                            continue;
-                        }
-                    }
-                    Err(error) if self.is_lost(gvk, &error, targets) => {
-                        forbidden.insert(gvk.clone());
-                    }
-                    Err(error) => failures.push(ObjectFailure::new(gvk, &each.key, error)),
-                }
-                left.kinds.insert(gvk.clone());
-                let namespace = each.key.namespace().map(ToOwned::to_owned);
-                left.namespaces
-                    .extend(namespace.filter(|name| known.namespaces.contains(name)));
-            }
-        }
-        applied.forbidden = forbidden.into_iter().collect();
-        if failures.is_empty() {
-            self.forget_extent(known, &left).await;
-        }
-        failures
-    }
-
-    fn leave_alone(&self, surplus: &Surplus, whose: Whose, uid: &Uid, applied: &mut Applied) {
+    ) {
         let (gvk, key) = (surplus.resource.gvk(), &surplus.key);
         let set = &self.set.marks.set;
         if whose == Whose::Unknown && self.set.remembered().is_first_unclear(uid) {
@@ -153,9 +132,10 @@ impl Run<'_> {
                     let is_surplus = |each: &Surplus| {
                         !wanted.contains(&identity(each.resource.gvk(), &each.key))
                     };
-                    surplus
-                        .objects
-                        .extend(members.into_iter().filter(is_surplus));
+                    let members = members.into_iter().filter(is_surplus);
+                    let (kept, others): (Vec<_>, Vec<_>) = members.partition(|each| each.is_kept);
+                    surplus.kept.extend(kept);
+                    surplus.objects.extend(others);
                 }
                 // No object of the kind can be reached, so none can be deleted.
                 Err(error) if is_unserved(&error) => {
@@ -170,6 +150,10 @@ impl Run<'_> {
                 }
             }
         }
+        // Within a step the kinds keep their order.
+        surplus
+            .objects
+            .sort_by_key(|each| std::cmp::Reverse(each.order));
         surplus
     }
 
@@ -325,29 +309,28 @@ impl Run<'_> {
         {
             let query = namespace.map_or_else(Query::all, Query::in_namespace);
             let members = informer.store().select(&query.labels(labels));
-            let surplus = |key: &ObjectKey| Surplus {
-                resource: resource.clone(),
-                key: key.clone(),
-                meta: None,
+            let surplus = |each: &Arc<CachedObject>| {
+                let key = each.key().clone();
+                Surplus::new(resource, key, &Found::from(&**each), None)
             };
             if !members.is_empty() || !area.is_leaving {
-                return Ok(members.iter().map(|each| surplus(each.key())).collect());
+                return Ok(members.iter().map(surplus).collect());
             }
         }
         let endpoint = Endpoint::within(&self.set.client, resource, namespace);
         let members = endpoint.list(&selector).await?;
         let Apply { memory, owner, .. } = self.set;
         memory.was_read(resource.gvk(), owner.uid());
-        let surplus = |meta: Meta| Surplus {
-            resource: resource.clone(),
-            key: ObjectKey::namespaced(meta.namespace.as_deref().unwrap_or_default(), &meta.name),
-            meta: Some(meta),
+        let surplus = |meta: Meta| {
+            let namespace = meta.namespace.as_deref().unwrap_or_default();
+            let key = ObjectKey::namespaced(namespace, &meta.name);
+            Surplus::new(resource, key, &Found::from(&meta), Some(meta))
         };
         Ok(members.into_iter().map(surplus).collect())
     }
 
     /// Deletes an object, if it is the set's.
-    async fn prune_object(&self, surplus: &Surplus) -> Result<Pruned, ObjectError> {
+    pub(super) async fn prune_object(&self, surplus: &Surplus) -> Result<Pruned, ObjectError> {
         let endpoint = self.endpoint(&surplus.resource, &surplus.key);
         let name = surplus.key.name();
         let mut listed = surplus.meta.clone();
@@ -359,6 +342,9 @@ impl Run<'_> {
             let Some(meta) = meta else {
                 return Ok(Pruned::Gone);
             };
+            if Found::from(&meta).is_kept {
+                return Ok(Pruned::Kept);
+            }
             match self.whose(&meta) {
                 Whose::Ours if meta.deletion_timestamp.is_some() => return Ok(Pruned::Going),
                 Whose::Ours => {}
@@ -374,7 +360,7 @@ impl Run<'_> {
     }
 
     fn is_member(&self, meta: &Meta) -> bool {
-        self.set.marks.read(&Found::from(meta)) == Membership::Ours
+        self.is_ours(&Found::from(meta))
     }
 
     /// Returns whose an object with the labels of the set is.
@@ -418,7 +404,7 @@ impl Run<'_> {
 
 /// Whose an object is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Whose {
+pub(super) enum Whose {
     Ours,
     /// Known to be others'.
     Others,

@@ -1,8 +1,17 @@
 //! The result of applying a set.
 
 use std::fmt;
+use std::sync::Arc;
 
+use lariat_cache::{CachedObject, DecodeError};
 use lariat_core::{Gvk, ObjectKey};
+use serde::de::DeserializeOwned;
+
+use super::dependent::ReadyRule;
+use super::resolve::Target;
+use super::waiting::Waiting;
+use crate::readiness::Readiness;
+use crate::wire::json_of;
 
 /// What was done to an object of a set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -38,8 +47,10 @@ impl fmt::Display for Action {
     }
 }
 
-/// An object of a set, and what was done to it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// An object of a set, what was done to it, and its state.
+///
+/// Two are equal if the same was done to the same object, whatever its state is.
+#[derive(Clone)]
 #[non_exhaustive]
 pub struct AppliedObject {
     /// The kind.
@@ -48,6 +59,54 @@ pub struct AppliedObject {
     pub key: ObjectKey,
     /// What was done.
     pub action: Action,
+    /// The object as it is on the server: the answer to the write, or the cached state if nothing was sent.
+    ///
+    /// `None` for what was pruned. If nothing was sent and the cache has only the metadata, this has no more, unless the
+    /// object is in a [step](crate::Step) or the set [reads content](crate::Apply::reads_content). Likewise for a cache
+    /// with a [`Transform`](lariat_cache::Transform).
+    pub object: Option<Arc<CachedObject>>,
+    /// Whether the state has everything that the server has.
+    pub(super) is_whole: bool,
+    pub(super) is_kept: bool,
+    pub(super) is_in_step: bool,
+    pub(super) ready: Option<ReadyRule>,
+}
+
+impl AppliedObject {
+    /// Returns whether the object is ready, as of the [state](Self::object) in which it was applied.
+    ///
+    /// Decided by its own [function](crate::Dependent::ready_when) or [`Readiness::of`]. It is unknown if the cache does
+    /// not have all of the object, and it is in no step.
+    #[must_use]
+    pub fn readiness(&self) -> Readiness {
+        let Some(object) = self.object.as_ref().filter(|_| self.is_whole) else {
+            return Readiness::Unknown;
+        };
+        let object = json_of(object);
+        match &self.ready {
+            Some(rule) => rule(&object),
+            None => Readiness::of(&object),
+        }
+    }
+}
+
+impl PartialEq for AppliedObject {
+    fn eq(&self, other: &Self) -> bool {
+        (&self.gvk, &self.key, self.action) == (&other.gvk, &other.key, other.action)
+    }
+}
+
+impl Eq for AppliedObject {}
+
+impl fmt::Debug for AppliedObject {
+    /// Prints what was done; contents stay out of logs.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AppliedObject")
+            .field("gvk", &self.gvk)
+            .field("key", &self.key)
+            .field("action", &self.action)
+            .finish_non_exhaustive()
+    }
 }
 
 /// An object with the labels of a set that was not deleted.
@@ -73,6 +132,8 @@ pub struct Applied {
     pub(super) objects: Vec<AppliedObject>,
     pub(super) forbidden: Vec<Gvk>,
     left_alone: Vec<LeftAlone>,
+    pub(super) kept: Vec<(Gvk, ObjectKey)>,
+    pub(super) waiting: Vec<Waiting>,
 }
 
 impl Applied {
@@ -80,6 +141,43 @@ impl Applied {
     #[must_use]
     pub fn objects(&self) -> &[AppliedObject] {
         &self.objects
+    }
+
+    /// Returns a wanted object as it is on the server; `None` if it was not applied in this call.
+    ///
+    /// See [`AppliedObject::object`].
+    ///
+    /// # Errors
+    ///
+    /// The object does not fit the type, or only its metadata is known ([`DecodeError::is_no_content`]).
+    pub fn read<K>(&self, key: &ObjectKey) -> Result<Option<Arc<K>>, DecodeError>
+    where
+        K: kube::Resource<DynamicType = ()> + DeserializeOwned + Send + Sync + 'static,
+    {
+        let gvk = Gvk::new(&K::group(&()), &K::version(&()), &K::kind(&()));
+        let mut objects = self.objects.iter();
+        let found = objects.find(|each| each.gvk == gvk && each.key == *key);
+        let object = found.and_then(|found| found.object.as_ref());
+        object.map(|object| object.decode::<K>(&gvk)).transpose()
+    }
+
+    /// Returns the objects that are wanted, in the order of processing.
+    pub(super) fn wanted(&self) -> impl Iterator<Item = &AppliedObject> {
+        let objects = self.objects.iter();
+        objects.filter(|object| object.action != Action::Pruned)
+    }
+
+    /// Returns whether an object was applied and is ready.
+    pub(super) fn is_ready_now(&self, target: &Target) -> bool {
+        let mut wanted = self.wanted();
+        let found = wanted.find(|each| each.gvk == *target.gvk() && each.key == target.key);
+        found.is_some_and(|found| found.readiness().is_ready())
+    }
+
+    /// Returns objects that are not wanted any more and were [kept](crate::Dependent::keep).
+    #[must_use]
+    pub fn kept(&self) -> &[(Gvk, ObjectKey)] {
+        &self.kept
     }
 
     /// Returns the number of objects with this action.
@@ -118,6 +216,8 @@ impl Applied {
     ///
     /// A finalizer that applied an empty set is done then.
     ///
+    /// Objects that are [kept](crate::Dependent::keep) do not count.
+    ///
     /// It is true only if this is certain. Something may be left while a kind [may not be read](Self::forbidden), or an
     /// object that may be the set's was [left alone](Self::left_alone), for which a warning is logged. Of a set
     /// [without annotation](super::Apply::without_annotation), only the given kinds and namespaces are known.
@@ -127,7 +227,10 @@ impl Applied {
     #[must_use]
     pub fn is_gone(&self) -> bool {
         let is_unclear = self.left_alone.iter().any(|each| !each.is_of_others);
-        self.objects.is_empty() && self.forbidden.is_empty() && !is_unclear
+        self.objects.is_empty()
+            && self.waiting.is_empty()
+            && self.forbidden.is_empty()
+            && !is_unclear
     }
 
     pub(super) fn leave_alone(&mut self, gvk: &Gvk, key: &ObjectKey, is_of_others: bool) {
@@ -139,9 +242,17 @@ impl Applied {
         });
     }
 
-    pub(super) fn add(&mut self, gvk: &Gvk, key: &ObjectKey, action: Action) {
-        let (gvk, key) = (gvk.clone(), key.clone());
-        self.objects.push(AppliedObject { gvk, key, action });
+    pub(super) fn pruned(&mut self, gvk: &Gvk, key: &ObjectKey) {
+        self.objects.push(AppliedObject {
+            gvk: gvk.clone(),
+            key: key.clone(),
+            action: Action::Pruned,
+            object: None,
+            is_whole: false,
+            is_kept: false,
+            is_in_step: false,
+            ready: None,
+        });
     }
 }
 
@@ -164,6 +275,12 @@ impl fmt::Display for Applied {
         let left = self.left_alone.len();
         if left > 0 {
             counts.push(format!("{left} left alone"));
+        }
+        if !self.kept.is_empty() {
+            counts.push(format!("{} kept", self.kept.len()));
+        }
+        if !self.waiting.is_empty() {
+            counts.push(self.waits());
         }
         for kind in &self.forbidden {
             counts.push(format!("{kind} not looked through"));

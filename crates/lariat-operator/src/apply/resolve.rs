@@ -2,19 +2,20 @@
 
 use std::collections::BTreeMap;
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use lariat_core::{Gvk, ObjectKey, ResourceKind, Scope};
 use serde_json::{Map, Value, json};
 
+use super::dependent::ObjectOptions;
 use super::desired::{Desired, Wanted};
 use super::drift;
 use super::error::{ObjectError, ObjectFailure};
 use super::memory::ObjectId;
 use super::order::rank;
-use super::owner::controller_reference;
 use super::run::Run;
 use super::set::Apply;
+use super::step::Stages;
 use crate::names::APPLIED;
+use crate::owner::Owner;
 
 /// An object to apply.
 #[derive(Debug)]
@@ -25,6 +26,9 @@ pub(super) struct Target {
     /// A hash of the object, without the annotation that contains it.
     pub(super) hash: u64,
     pub(super) rank: usize,
+    pub(super) options: ObjectOptions,
+    /// The number of its step.
+    pub(super) step: Option<usize>,
 }
 
 impl Target {
@@ -55,31 +59,48 @@ pub(super) fn identity<'a>(gvk: &'a Gvk, key: &'a ObjectKey) -> (&'a str, &'a st
 
 impl Run<'_> {
     /// Resolves all objects; those for which this fails are returned as failures.
-    pub(super) async fn resolve(&self, desired: Desired) -> (Vec<Target>, Vec<ObjectFailure>) {
+    pub(super) async fn resolve(
+        &self,
+        desired: Desired,
+    ) -> (Stages, Vec<Target>, Vec<ObjectFailure>) {
         let (mut targets, mut failures) = (Vec::new(), Vec::new());
-        for wanted in desired.into_wanted() {
+        let mut stages = desired.stages().unwrap_or_else(|reason| {
+            failures.push(self.of_owner(ObjectError::Steps { reason }));
+            Stages::default()
+        });
+        for (step, wanted) in desired.into_wanted() {
             match wanted {
-                Ok(wanted) => match self.target(wanted).await {
+                Ok(wanted) => match self.target(wanted, step, &stages).await {
                     Ok(target) => targets.push(target),
-                    Err(failure) => failures.push(failure),
+                    Err(failure) => {
+                        stages.give_up(step);
+                        failures.push(failure);
+                    }
                 },
                 Err(misfit) => {
+                    stages.give_up(step);
                     let key = key_of(misfit.namespace.as_deref(), &misfit.name);
                     let error = malformed(&misfit.reason);
                     failures.push(ObjectFailure::new(&misfit.gvk, &key, error));
                 }
             }
         }
-        let targets = without_duplicates(targets, &mut failures);
-        (targets, failures)
+        let targets = without_duplicates(targets, &mut stages, &mut failures);
+        (stages, targets, failures)
     }
 
-    async fn target(&self, wanted: Wanted) -> Result<Target, ObjectFailure> {
+    async fn target(
+        &self,
+        wanted: Wanted,
+        step: Option<usize>,
+        stages: &Stages,
+    ) -> Result<Target, ObjectFailure> {
         let Wanted {
             gvk,
             namespace,
             name,
             object,
+            options,
         } = wanted;
         let as_written = key_of(namespace.as_deref(), &name);
         let failed = |error| ObjectFailure::new(&gvk, &as_written, error);
@@ -94,9 +115,11 @@ impl Run<'_> {
             (Scope::Namespaced, Some(namespace)) => ObjectKey::namespaced(namespace, &name),
             (Scope::Namespaced, None) => return Err(failed(ObjectError::NoNamespace)),
         };
+        let stage = step.and_then(|step| stages.all().get(step));
+        let order = stage.map_or(0, |stage| stage.depth);
         let mut object = self
             .set
-            .signed(object, &key)
+            .signed(object, &key, (order, options.kept))
             .map_err(|error| ObjectFailure::new(&gvk, &key, error))?;
         let hash = drift::hash(&object);
         let mark = drift::mark(&gvk, &object, hash);
@@ -108,6 +131,8 @@ impl Run<'_> {
             resource,
             key,
             object,
+            options,
+            step,
         })
     }
 }
@@ -118,6 +143,7 @@ impl Apply {
         &self,
         mut object: Map<String, Value>,
         key: &ObjectKey,
+        (order, is_kept): (usize, bool),
     ) -> Result<Value, ObjectError> {
         let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) else {
             return Err(malformed("`metadata` is not an object"));
@@ -133,7 +159,7 @@ impl Apply {
         let Some(labels) = labels.as_object_mut() else {
             return Err(malformed("`metadata.labels` is not an object"));
         };
-        for (name, value) in self.marks.labels() {
+        for (name, value) in self.marks.labels_of(order, is_kept) {
             labels.insert(name.to_owned(), json!(value));
         }
         // It was copied from an applied object. Included in the hash, it would change the hash, and so the object, each
@@ -141,7 +167,9 @@ impl Apply {
         if let Some(Value::Object(annotations)) = metadata.get_mut("annotations") {
             annotations.remove(APPLIED);
         }
-        self.add_reference(metadata, key)?;
+        if !is_kept {
+            self.add_reference(metadata, key)?;
+        }
         Ok(Value::Object(object))
     }
 
@@ -166,7 +194,7 @@ impl Apply {
         let Some(references) = references.as_array_mut() else {
             return Err(malformed("`metadata.ownerReferences` is not a list"));
         };
-        let own: OwnerReference = controller_reference(&self.owner_gvk, &self.owner);
+        let own = Owner::cached(&self.owner_gvk, &self.owner).controller_reference();
         references.retain(|each| each["uid"] != own.uid);
         if references.iter().any(|each| each["controller"] == true) {
             return Err(malformed(
@@ -206,7 +234,11 @@ fn key_of(namespace: Option<&str>, name: &str) -> ObjectKey {
 /// Removes objects that are wanted more than once, each a failure, and sorts the others by rank.
 ///
 /// Objects of one rank keep their order.
-fn without_duplicates(targets: Vec<Target>, failures: &mut Vec<ObjectFailure>) -> Vec<Target> {
+fn without_duplicates(
+    targets: Vec<Target>,
+    stages: &mut Stages,
+    failures: &mut Vec<ObjectFailure>,
+) -> Vec<Target> {
     let mut counts: BTreeMap<(&str, &str, &str), usize> = BTreeMap::new();
     for target in &targets {
         *counts.entry(target.identity()).or_default() += 1;
@@ -220,7 +252,10 @@ fn without_duplicates(targets: Vec<Target>, failures: &mut Vec<ObjectFailure>) -
     for (target, twice) in targets.into_iter().zip(twice) {
         if !twice {
             once.push(target);
-        } else if !reported.contains(&target.id()) {
+            continue;
+        }
+        stages.give_up(target.step);
+        if !reported.contains(&target.id()) {
             reported.push(target.id());
             failures.push(target.failed(ObjectError::Duplicate));
         }

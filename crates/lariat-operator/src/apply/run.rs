@@ -10,6 +10,7 @@ use lariat_core::{Gvk, ObjectKey, ResourceKind, Scope};
 use parking_lot::Mutex;
 
 use super::error::{ObjectError, ObjectFailure};
+use super::resolve::Target;
 use super::send::Endpoint;
 use super::set::Apply;
 
@@ -57,9 +58,9 @@ impl<'a> Run<'a> {
         self.set.operator.only_plans()
     }
 
-    pub(super) fn params(&self) -> PatchParams {
+    pub(super) fn params(&self, target: &Target) -> PatchParams {
         PatchParams {
-            force: self.set.options.force,
+            force: target.options.force.unwrap_or(self.set.options.force),
             ..PatchParams::apply(&self.set.operator.name)
         }
     }

@@ -74,13 +74,14 @@ pub(super) struct Options {
     pub(super) adopts: bool,
     pub(super) owned: bool,
     pub(super) annotates: bool,
+    pub(super) reads_content: bool,
     pub(super) prunes: BTreeSet<Gvk>,
     /// The namespaces to search in addition.
     pub(super) places: BTreeSet<String>,
 }
 
 /// The owner of a set.
-pub(super) struct Owner {
+pub(super) struct SetOwner {
     pub(super) gvk: Gvk,
     pub(super) object: Arc<CachedObject>,
     /// The reconcile call of the owner.
@@ -93,7 +94,7 @@ impl Apply {
     pub(super) fn new(
         client: Client,
         operator: Arc<OperatorState>,
-        owner: Owner,
+        owner: SetOwner,
         name: &str,
     ) -> Self {
         Self {
@@ -111,6 +112,7 @@ impl Apply {
                 adopts: false,
                 owned: true,
                 annotates: true,
+                reads_content: false,
                 prunes: BTreeSet::new(),
                 places: BTreeSet::new(),
             },
@@ -138,6 +140,15 @@ impl Apply {
     /// all others, by pruning or with the owner. Objects of another owner's set fail in any case.
     pub fn adopts(mut self, adopts: bool) -> Self {
         self.options.adopts = adopts;
+        self
+    }
+
+    /// Returns whole objects from an apply, whatever is cached (default: only those in [steps](crate::Step)).
+    ///
+    /// If the cache has only the metadata of an object, as that of a kind that is only [owned](crate::Reconciler::owns),
+    /// the object is read, and remembered until it changes.
+    pub fn reads_content(mut self) -> Self {
+        self.options.reads_content = true;
         self
     }
 

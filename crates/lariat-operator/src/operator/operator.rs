@@ -90,6 +90,8 @@ impl Operator {
 
     /// Returns a handle that reads a kind from the cache and writes it.
     ///
+    /// The operator's name is the field manager of writes that take no parameters.
+    ///
     /// # Panics
     ///
     /// If called outside a tokio runtime while the factory runs, and this is the first use of the kind.
@@ -99,7 +101,7 @@ impl Operator {
         K: kube::Resource<DynamicType = ()> + View,
         K::Scope: 'static,
     {
-        CachedApi::new(&self.factory.for_object::<K>())
+        CachedApi::new(&self.factory.for_object::<K>()).with_field_manager(self.name())
     }
 }
 

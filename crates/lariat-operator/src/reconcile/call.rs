@@ -2,8 +2,11 @@
 
 use std::any::Any;
 use std::sync::Arc;
+use std::time::Duration;
 
 use lariat_cache::CachedObject;
+use lariat_controller::Outcome;
+use lariat_core::Gvk;
 use parking_lot::Mutex;
 
 use super::extensions::Extensions;
@@ -12,18 +15,74 @@ use super::extensions::Extensions;
 pub(crate) struct CallState {
     /// The newest state of the object that the call has seen.
     newest: Mutex<Arc<CachedObject>>,
-    /// The type of the condition that reports the reconciler's errors.
-    reported: Option<Arc<str>>,
+    /// The reconciler that is called.
+    reconciler: OfReconciler,
+    /// When to call again, if the call succeeds and names no other time, and what it waits for.
+    next: Arc<Mutex<Next>>,
     /// The state that features keep for this call.
     features: Extensions,
 }
 
+/// What a call that succeeds leaves for the next one.
+#[derive(Default)]
+struct Next {
+    again: Option<Duration>,
+    waits: Option<String>,
+}
+
+/// What calls know of their reconciler.
+#[derive(Clone, Default)]
+pub(crate) struct OfReconciler {
+    /// The type of the condition that reports its errors.
+    pub(crate) reported: Option<Arc<str>>,
+    /// The kinds whose changes call it for the objects that own them.
+    pub(crate) owned: Arc<[Gvk]>,
+}
+
 impl CallState {
-    pub(super) fn new(state: &Arc<CachedObject>, reported: Option<Arc<str>>) -> Self {
+    pub(super) fn new(state: &Arc<CachedObject>, reconciler: OfReconciler) -> Self {
         Self {
             newest: Mutex::new(Arc::clone(state)),
-            reported,
+            reconciler,
+            next: Arc::default(),
             features: Extensions::default(),
+        }
+    }
+
+    /// Returns the state of the same call with a newer state of the object.
+    pub(super) fn with_state(&self, state: &Arc<CachedObject>) -> Self {
+        Self {
+            next: Arc::clone(&self.next),
+            ..Self::new(state, self.reconciler.clone())
+        }
+    }
+
+    /// Returns whether changes of objects of a kind, in any version, call the reconciler for their owners.
+    pub(crate) fn owns(&self, gvk: &Gvk) -> bool {
+        let mut owned = self.reconciler.owned.iter();
+        owned.any(|each| each.group() == gvk.group() && each.kind() == gvk.kind())
+    }
+
+    /// Calls again after a delay, unless the call asks for another.
+    pub(crate) fn call_again_within(&self, delay: Duration) {
+        let again = &mut self.next.lock().again;
+        *again = Some(again.map_or(delay, |known| known.min(delay)));
+    }
+
+    /// Notes what the call waits for, for the history.
+    pub(crate) fn waits_for(&self, what: String) {
+        self.next.lock().waits = Some(what);
+    }
+
+    /// Adds to an outcome the delay of the next call, and what is waited for.
+    pub(crate) fn complete(&self, mut outcome: Outcome) -> Outcome {
+        let next = self.next.lock();
+        if let Some(delay) = next.again {
+            outcome = outcome.or_requeue_after(delay);
+        }
+        match &next.waits {
+            Some(what) => outcome.or_note(what.as_str()),
+            None => outcome,
         }
     }
 
@@ -47,7 +106,7 @@ impl CallState {
 
     /// Returns the type of the condition that reports the reconciler's errors.
     pub(crate) fn reported(&self) -> Option<&Arc<str>> {
-        self.reported.as_ref()
+        self.reconciler.reported.as_ref()
     }
 
     /// Returns a feature's state of this call, at first its default.

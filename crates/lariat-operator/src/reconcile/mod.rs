@@ -7,7 +7,7 @@ mod extensions;
 mod operator;
 mod reconcile;
 
-pub(crate) use call::CallState;
+pub(crate) use call::{CallState, OfReconciler};
 pub(crate) use callback::Callback;
 pub(crate) use claimed::Claim;
 pub(crate) use operator::OperatorState;

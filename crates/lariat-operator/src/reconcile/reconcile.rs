@@ -8,7 +8,7 @@ use std::sync::Arc;
 use lariat_cache::{CachedObject, View};
 use lariat_controller::Context;
 
-use super::call::CallState;
+use super::call::{CallState, OfReconciler};
 use super::operator::OperatorState;
 use crate::wire::{ApiError, Wire};
 
@@ -37,16 +37,16 @@ pub struct Reconcile<K> {
 }
 
 impl<K: View> Reconcile<K> {
-    /// Creates a call; `reported` is the type of the condition that reports errors.
+    /// Creates a call of a reconciler.
     pub(crate) fn new(
         cx: Arc<Context<K>>,
         object: Arc<K>,
         raw: Arc<CachedObject>,
         operator: Arc<OperatorState>,
-        reported: Option<Arc<str>>,
+        reconciler: OfReconciler,
     ) -> Self {
         Self {
-            call: Arc::new(CallState::new(&raw, reported)),
+            call: Arc::new(CallState::new(&raw, reconciler)),
             cx,
             object,
             raw,
@@ -56,8 +56,13 @@ impl<K: View> Reconcile<K> {
 
     /// Returns the same call with a newer state of the object.
     pub(crate) fn with_state(&self, object: Arc<K>, raw: Arc<CachedObject>) -> Self {
-        let (cx, operator) = (Arc::clone(&self.cx), Arc::clone(&self.operator));
-        Self::new(cx, object, raw, operator, self.call.reported().cloned())
+        Self {
+            call: Arc::new(self.call.with_state(&raw)),
+            cx: Arc::clone(&self.cx),
+            operator: Arc::clone(&self.operator),
+            object,
+            raw,
+        }
     }
 
     /// Returns the object in its newest state at the beginning of the call.

@@ -85,7 +85,8 @@ impl<K: View> Reconciler<K> {
     /// Also reconciles an object when an object it controls changes.
     ///
     /// That is one whose owner reference to it has `controller: true`.
-    pub fn owns<B: View>(self, other: &SharedController<B>) -> Self {
+    pub fn owns<B: View>(mut self, other: &SharedController<B>) -> Self {
+        self.setup.owned.push(other.gvk().clone());
         self.watches(other, Relation::controllers())
     }
 

@@ -14,14 +14,14 @@ use super::remembered::Remembers;
 use super::sets;
 use super::setup::Setup;
 use crate::finalizer::Held;
-use crate::reconcile::{Callback, Reconcile};
+use crate::reconcile::{Callback, OfReconciler, Reconcile};
 use crate::refusal::paced;
-use crate::status::Report;
 
 /// A registered reconciler.
 pub(crate) struct Call<K> {
     setup: Setup<K>,
     reconcile: Callback<K>,
+    of_reconciler: OfReconciler,
     ends: Ends,
 }
 
@@ -31,6 +31,7 @@ type Notified = Result<Result<(), HandlerError>, Box<dyn Any + Send>>;
 impl<K: View> Call<K> {
     pub(crate) fn new(setup: Setup<K>, reconcile: Callback<K>) -> Arc<Self> {
         Arc::new(Self {
+            of_reconciler: setup.of_reconciler(),
             setup,
             reconcile,
             ends: Ends::default(),
@@ -91,9 +92,14 @@ impl<K: View> Call<K> {
             self.forget_sets(cx);
             return Ok(Outcome::done());
         };
-        let reported = self.setup.report.as_ref().map(Report::kind);
         let operator = Arc::clone(&self.setup.operator);
-        let cx = Reconcile::new(Arc::clone(cx), object, raw, operator, reported);
+        let cx = Reconcile::new(
+            Arc::clone(cx),
+            object,
+            raw,
+            operator,
+            self.of_reconciler.clone(),
+        );
         let paused = self.setup.pause.as_ref().and_then(|it| it.reason(cx.raw()));
         let result = match paused {
             Some(reason) => {
@@ -105,6 +111,7 @@ impl<K: View> Call<K> {
             None if cx.raw().is_deleting() => self.goes(&cx).await,
             None => self.exists(cx.clone()).await,
         };
+        let result = result.map(|outcome| cx.call().complete(outcome));
         result.map_err(|error| self.decide(error, &cx))
     }
 
@@ -192,7 +199,7 @@ impl<K: View> Call<K> {
             Err(error) => return Err(error.into()),
         };
         let operator = Arc::clone(&self.setup.operator);
-        let cx = Reconcile::new(Arc::clone(cx), last, raw, operator, None);
+        let cx = Reconcile::new(Arc::clone(cx), last, raw, operator, OfReconciler::default());
         self.ends.begin(&uid);
         match gone.call(cx.clone()).await {
             Ok(_) => {

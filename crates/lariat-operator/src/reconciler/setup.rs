@@ -12,7 +12,7 @@ use super::pause::Pause;
 use super::policy::ErrorPolicy;
 use crate::finalizer::Held;
 use crate::needs::Rule;
-use crate::reconcile::{Callback, Claim, OperatorState};
+use crate::reconcile::{Callback, Claim, OfReconciler, OperatorState};
 use crate::status::Report;
 
 /// The delay of a cleanup after a final failure, if the reconciler has no period.
@@ -39,6 +39,8 @@ pub(super) struct Setup<K> {
     pub(super) needs: Vec<Rule>,
     pub(super) finalizer: Option<Held<K>>,
     pub(super) report: Option<Report>,
+    /// The kinds that the reconciled objects own.
+    pub(super) owned: Vec<Gvk>,
 }
 
 impl<K: View> Setup<K> {
@@ -57,6 +59,15 @@ impl<K: View> Setup<K> {
             needs: vec![reads],
             finalizer: None,
             report: None,
+            owned: Vec::new(),
+        }
+    }
+
+    /// Returns what calls know of the reconciler.
+    pub(super) fn of_reconciler(&self) -> OfReconciler {
+        OfReconciler {
+            reported: self.report.as_ref().map(Report::kind),
+            owned: self.owned.clone().into(),
         }
     }
 

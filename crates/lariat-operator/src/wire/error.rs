@@ -83,6 +83,26 @@ pub enum ApiError {
         /// The error.
         source: Box<kube::Error>,
     },
+    /// The function that was to change the object failed.
+    #[error("{gvk} {key} cannot be changed")]
+    Function {
+        /// The kind.
+        gvk: Gvk,
+        /// The key.
+        key: ObjectKey,
+        /// The error of the function.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// The function that was to change the object changed its name or namespace. Nothing was sent.
+    #[error("a change of {gvk} {key} cannot rename it to {name}; create another object")]
+    Renamed {
+        /// The kind.
+        gvk: Gvk,
+        /// The key.
+        key: ObjectKey,
+        /// The key after the function.
+        name: ObjectKey,
+    },
     /// The API server answered with another object.
     #[error("the answer to {verb} {gvk} {key} is another object: {answered}")]
     Another {
@@ -138,6 +158,30 @@ impl ApiError {
             key: key.clone(),
             answered: answered.clone(),
         }
+    }
+
+    /// Returns the error of an object whose name is to be generated.
+    pub(crate) fn no_name(gvk: &Gvk, key: &ObjectKey) -> Self {
+        Self::Unnameable {
+            gvk: gvk.clone(),
+            key: key.clone(),
+            what: "name",
+            reason: "is generated, so it would be created each time",
+        }
+    }
+
+    pub(crate) fn function(
+        gvk: &Gvk,
+        key: &ObjectKey,
+        source: Box<dyn std::error::Error + Send + Sync>,
+    ) -> Self {
+        let (gvk, key) = (gvk.clone(), key.clone());
+        Self::Function { gvk, key, source }
+    }
+
+    pub(crate) fn renamed(gvk: &Gvk, key: &ObjectKey, name: &ObjectKey) -> Self {
+        let (gvk, key, name) = (gvk.clone(), key.clone(), name.clone());
+        Self::Renamed { gvk, key, name }
     }
 
     /// Returns the error if the name of a key is invalid.
@@ -210,6 +254,15 @@ impl ApiError {
     #[must_use]
     pub fn is_already_exists(&self) -> bool {
         self.has_reason("AlreadyExists")
+    }
+
+    /// Returns whether a write was refused because the object, not its namespace, does not exist.
+    pub(crate) fn is_object_missing(&self) -> bool {
+        let Self::Refused { key, .. } = self else {
+            return false;
+        };
+        let details = self.status().and_then(|status| status.details.as_ref());
+        self.is_not_found() && details.is_some_and(|details| details.name == key.name())
     }
 
     /// Returns the Status of the API server's answer.

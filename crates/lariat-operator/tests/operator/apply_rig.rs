@@ -21,6 +21,8 @@ type Call = Result<Applied, Arc<ApplyError>>;
 #[derive(Clone)]
 struct RigState {
     wanted: Arc<Mutex<Vec<Value>>>,
+    /// What is wanted in place of `wanted`, with options.
+    desired: Arc<Mutex<Option<Desired>>>,
     calls: Arc<Mutex<Vec<Call>>>,
     plans: Arc<Mutex<Option<Vec<SetPlan>>>>,
     setup: Arc<Mutex<Arc<Setup>>>,
@@ -71,6 +73,7 @@ impl Rig {
     fn new(bench: Bench) -> Self {
         let state = RigState {
             wanted: Arc::default(),
+            desired: Arc::default(),
             calls: Arc::default(),
             plans: Arc::default(),
             setup: Arc::new(Mutex::new(Arc::new(|set| set))),
@@ -100,7 +103,10 @@ impl Rig {
             async move {
                 let (setup, name) = (state.setup.lock().clone(), state.name.lock().clone());
                 let wanted = state.wanted.lock().clone();
-                let desired = wanted.into_iter().fold(Desired::new(), Desired::with_value);
+                let desired = state.desired.lock().clone();
+                let desired = desired.unwrap_or_else(|| {
+                    wanted.into_iter().fold(Desired::new(), Desired::with_value)
+                });
                 let set = setup(cx.apply_set(&name));
                 if state.plans.lock().is_some() {
                     let plan = set.plan(desired).await;
@@ -144,6 +150,7 @@ impl Rig {
 
     /// Sets what is wanted, without a call.
     pub(crate) fn want(&self, wanted: impl IntoIterator<Item = Value>) {
+        *self.state.desired.lock() = None;
         *self.state.wanted.lock() = wanted.into_iter().collect();
     }
 
@@ -151,6 +158,25 @@ impl Rig {
     pub(crate) async fn apply(&self, wanted: impl IntoIterator<Item = Value>) {
         self.want(wanted);
         self.kick().await;
+    }
+
+    /// Sets what is wanted with options and steps, without a call.
+    pub(crate) fn want_all(&self, desired: Desired) {
+        *self.state.desired.lock() = Some(desired);
+    }
+
+    /// As [`apply`](Self::apply), with options and steps.
+    pub(crate) async fn apply_all(&self, desired: Desired) {
+        self.want_all(desired);
+        self.kick().await;
+    }
+
+    /// As [`plan`](Self::plan), with options and steps.
+    pub(crate) async fn plan_all(&self, desired: Desired) -> SetPlan {
+        *self.state.plans.lock() = Some(Vec::new());
+        self.apply_all(desired).await;
+        let plans = self.state.plans.lock().take();
+        plans.and_then(|mut plans| plans.pop()).expect("a plan")
     }
 
     pub(crate) async fn kick(&self) {

@@ -61,6 +61,8 @@ pub struct CallRecord {
     pub error: Option<Arc<str>>,
     /// The delay until the handler is called again, from the end of this call.
     pub again: Option<Duration>,
+    /// What a successful call noted: [`Outcome::with_note`](crate::Outcome::with_note).
+    pub note: Option<Arc<str>>,
 }
 
 impl fmt::Display for RunRecord {
@@ -90,8 +92,7 @@ impl fmt::Display for CallRecord {
         if let Some(again) = self.again {
             write!(f, ", again in {again:.1?}")?;
         }
-        self.error
-            .iter()
-            .try_for_each(|error| write!(f, ": {error}"))
+        let said = self.error.iter().chain(&self.note);
+        said.into_iter().try_for_each(|text| write!(f, ": {text}"))
     }
 }

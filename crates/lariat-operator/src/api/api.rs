@@ -22,10 +22,11 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 /// Clones are the same handle. The methods have the names of those of kube's [`Api`](kube::Api), but take keys instead
 /// of being bound to a namespace. A read waits until the cache is synced, by default for at most [30
 /// seconds](Self::with_patience), and sends no request. It may return a state older than the API server's, but never
-/// one older than the last write through the factory, including writes through this handle. Four kinds of writes are
-/// visible only once the watch reports them: deletions of collections; subresources that answer with something other
-/// than the object (`scale`, `eviction`, `binding`); writes through another version of the kind; and writes to a kind
-/// whose cache is restricted by a field selector.
+/// one older than the last write through the factory, including writes through this handle. Some writes are visible
+/// only once the watch reports them: writes through another version of the kind; writes to a kind whose cache is
+/// restricted by a field selector; and, by other handles than this, those whose answers do not show the object:
+/// deletions of collections, and the subresources `scale`, `eviction` and `binding`. After these the methods here read
+/// what was written once more. If that read fails, the write has succeeded all the same, and the watch shows it.
 ///
 /// If only metadata of a kind is cached ([`Storage::OnDemand`](lariat_cache::Storage::OnDemand), a memory budget), each
 /// object that is read is fetched.
@@ -52,6 +53,8 @@ pub struct CachedApi<K> {
     client: Arc<KindClient>,
     falls_back: bool,
     patience: Duration,
+    /// The field manager of writes without parameters; none for the client's default.
+    manager: Option<Arc<str>>,
 }
 
 impl<K: View> CachedApi<K> {
@@ -67,6 +70,7 @@ impl<K: View> CachedApi<K> {
             client: kind.client(),
             falls_back: false,
             patience: TIMEOUT,
+            manager: None,
         }
     }
 
@@ -94,6 +98,32 @@ impl<K: View> CachedApi<K> {
         }
     }
 
+    /// Sets the field manager of the writes that take no parameters (default: derived from the client's user agent).
+    ///
+    /// These are creations, replacements, and changes by a function. The handles of an operator
+    /// ([`Operator::api`](crate::Operator::api)) have its name.
+    #[must_use]
+    pub fn with_field_manager(self, manager: &str) -> Self {
+        let manager = Some(manager.into());
+        Self { manager, ..self }
+    }
+
+    pub(super) fn manager(&self) -> Option<&str> {
+        self.manager.as_deref()
+    }
+
+    pub(super) fn falls_back(&self) -> bool {
+        self.falls_back
+    }
+
+    /// Returns the parameters of a write that has none of its own.
+    fn params(&self) -> PostParams {
+        PostParams {
+            field_manager: self.manager().map(ToOwned::to_owned),
+            ..PostParams::default()
+        }
+    }
+
     /// Returns the kind.
     #[must_use]
     pub fn gvk(&self) -> &Gvk {
@@ -107,7 +137,7 @@ impl<K: View> CachedApi<K> {
     }
 
     /// Waits until the cache is synced.
-    async fn filled(&self) -> Result<&Cache<K>, ApiError> {
+    pub(super) async fn filled(&self) -> Result<&Cache<K>, ApiError> {
         match self.cache.readable_within(self.patience).await {
             Some(true) => Ok(&self.cache),
             Some(false) => Err(ApiError::not_served(self.gvk())),
@@ -209,13 +239,8 @@ impl<K: View + DeserializeOwned> CachedApi<K> {
     ///
     /// Dropping the future loses nothing.
     pub async fn get_live(&self, key: &ObjectKey) -> Result<Option<Arc<K>>, ApiError> {
-        let found = self
-            .send("get", key, |request, name| {
-                request.get(name, &GetParams::default())
-            })
-            .await;
-        match found {
-            Ok(object) => Ok(Some(Arc::new(object))),
+        match self.get_text(key).await {
+            Ok(answer) => Ok(Some(Arc::new(self.read("get", key, &answer)?))),
             Err(error) if error.is_not_found() => Ok(None),
             Err(error) => Err(error),
         }
@@ -237,13 +262,53 @@ impl<K: View + DeserializeOwned> CachedApi<K> {
         K: Serialize + kube::Resource,
     {
         let key = key_of(object);
-        let body = self.encode(&key, object)?;
-        let request = self
-            .collection(&key)
-            .await?
-            .create(&PostParams::default(), body);
-        let answer = self.answer("create", &key, request).await?;
+        let answer = self.post(&key, object).await?;
         self.read("create", &key, &answer)
+    }
+
+    /// Creates an object, and returns the answer.
+    pub(super) async fn post<B: Serialize>(
+        &self,
+        key: &ObjectKey,
+        object: &B,
+    ) -> Result<String, ApiError> {
+        let body = self.body(key, object)?;
+        let request = self.collection(key).await?.create(&self.params(), body);
+        self.answer("create", key, request).await
+    }
+
+    /// Replaces an object, and returns the answer.
+    pub(super) async fn put<B: Serialize>(
+        &self,
+        key: &ObjectKey,
+        object: &B,
+    ) -> Result<String, ApiError> {
+        let body = self.body(key, object)?;
+        self.text("update", key, |request, name| {
+            request.replace(name, &self.params(), body)
+        })
+        .await
+    }
+
+    /// Patches an object, and returns the answer.
+    pub(super) async fn patch_text<P: Serialize>(
+        &self,
+        key: &ObjectKey,
+        params: &PatchParams,
+        patch: &Patch<P>,
+    ) -> Result<String, ApiError> {
+        self.text("patch", key, |request, name| {
+            request.patch(name, params, patch)
+        })
+        .await
+    }
+
+    /// Reads an object from the API server, and returns the answer.
+    pub(super) async fn get_text(&self, key: &ObjectKey) -> Result<String, ApiError> {
+        self.text("get", key, |request, name| {
+            request.get(name, &GetParams::default())
+        })
+        .await
     }
 
     /// Replaces an object.
@@ -262,11 +327,8 @@ impl<K: View + DeserializeOwned> CachedApi<K> {
         K: Serialize + kube::Resource,
     {
         let key = key_of(object);
-        let body = self.encode(&key, object)?;
-        self.send("update", &key, |request, name| {
-            request.replace(name, &PostParams::default(), body)
-        })
-        .await
+        let answer = self.put(&key, object).await?;
+        self.read("update", &key, &answer)
     }
 
     /// Replaces the status of an object; otherwise as [`replace`](Self::replace).
@@ -283,9 +345,9 @@ impl<K: View + DeserializeOwned> CachedApi<K> {
         K: Serialize + kube::Resource,
     {
         let key = key_of(object);
-        let body = self.encode(&key, object)?;
+        let body = self.body(&key, object)?;
         self.send("update", &key, |request, name| {
-            request.replace_subresource("status", name, &PostParams::default(), body)
+            request.replace_subresource("status", name, &self.params(), body)
         })
         .await
     }
@@ -305,10 +367,8 @@ impl<K: View + DeserializeOwned> CachedApi<K> {
         params: &PatchParams,
         patch: &Patch<P>,
     ) -> Result<K, ApiError> {
-        self.send("patch", key, |request, name| {
-            request.patch(name, params, patch)
-        })
-        .await
+        let answer = self.patch_text(key, params, patch).await?;
+        self.read("patch", key, &answer)
     }
 
     /// Patches the status of an object.
@@ -350,21 +410,34 @@ impl<K: View + DeserializeOwned> CachedApi<K> {
         self.answer("delete", key, request).await.map(drop)
     }
 
-    /// Sends a request for one object, whose name is a segment of the path, and decodes the answer.
-    async fn send(
+    /// Sends a request for one object, and decodes the answer.
+    pub(super) async fn send(
         &self,
         verb: &'static str,
         key: &ObjectKey,
         build: impl FnOnce(Request, &str) -> Built,
     ) -> Result<K, ApiError> {
+        let answer = self.text(verb, key, build).await?;
+        self.read(verb, key, &answer)
+    }
+
+    /// Sends a request for one object, whose name is a segment of the path.
+    pub(super) async fn text(
+        &self,
+        verb: &'static str,
+        key: &ObjectKey,
+        build: impl FnOnce(Request, &str) -> Built,
+    ) -> Result<String, ApiError> {
         let request = build(self.object(key).await?, &path_segment(key.name()));
         let answer = self.answer(verb, key, request).await?;
         let answered = RawObject::key_of(answer.as_bytes());
-        // An answer that is not such an object fails below, where the error says what does not fit.
-        if let Some(answered) = answered.filter(|answered| !self.is_of(answered, key)) {
-            return Err(ApiError::another(verb, self.gvk(), key, &answered));
+        // An answer that is not such an object fails where it is decoded, and the error says what does not fit. A
+        // subresource may answer with a Status, which has no name.
+        let is_other = |other: &ObjectKey| !other.name().is_empty() && !self.is_of(other, key);
+        if let Some(other) = answered.filter(is_other) {
+            return Err(ApiError::another(verb, self.gvk(), key, &other));
         }
-        self.read(verb, key, &answer)
+        Ok(answer)
     }
 
     /// Returns whether an answer is about the object of a key.
@@ -377,7 +450,7 @@ impl<K: View + DeserializeOwned> CachedApi<K> {
                 .is_none_or(|namespace| key.namespace() == Some(namespace))
     }
 
-    async fn answer(
+    pub(super) async fn answer(
         &self,
         verb: &'static str,
         key: &ObjectKey,
@@ -387,11 +460,33 @@ impl<K: View + DeserializeOwned> CachedApi<K> {
         answer.map_err(|source| ApiError::refused(verb, self.gvk(), key, source))
     }
 
-    fn read(&self, verb: &'static str, key: &ObjectKey, answer: &str) -> Result<K, ApiError> {
-        serde_json::from_str(answer).map_err(|error| {
-            let error = without_values(&error.to_string());
-            ApiError::unreadable(verb, self.gvk(), key, error)
-        })
+    pub(super) fn read(
+        &self,
+        verb: &'static str,
+        key: &ObjectKey,
+        answer: &str,
+    ) -> Result<K, ApiError> {
+        self.decode(verb, key, answer)
+    }
+
+    pub(super) fn decode<T: DeserializeOwned>(
+        &self,
+        verb: &'static str,
+        key: &ObjectKey,
+        answer: &str,
+    ) -> Result<T, ApiError> {
+        serde_json::from_str(answer).map_err(|error| self.misfit(verb, key, &error))
+    }
+
+    /// Returns the error of a value that does not fit its type.
+    pub(super) fn misfit(
+        &self,
+        verb: &'static str,
+        key: &ObjectKey,
+        error: &serde_json::Error,
+    ) -> ApiError {
+        let error = without_values(&error.to_string());
+        ApiError::unreadable(verb, self.gvk(), key, error)
     }
 
     /// Builds a request for one object.
@@ -404,20 +499,31 @@ impl<K: View + DeserializeOwned> CachedApi<K> {
 
     /// Builds a request for the collection of an object.
     async fn collection(&self, key: &ObjectKey) -> Result<Request, ApiError> {
-        if let Some(error) = ApiError::of_namespace(self.gvk(), key) {
-            return Err(error);
-        }
         let resource = self.resource().await?;
         if resource.scope() == Scope::Namespaced && key.namespace().is_none() {
             return Err(ApiError::no_namespace(self.gvk(), key));
         }
-        Ok(Request::new(resource.collection_path(key.namespace())))
+        self.collection_of(key, key.namespace()).await
     }
 
-    fn encode(&self, key: &ObjectKey, object: &K) -> Result<Vec<u8>, ApiError>
-    where
-        K: Serialize,
-    {
+    /// Builds a request for the objects of a namespace, or of all; `key` is for errors.
+    pub(super) async fn collection_of(
+        &self,
+        key: &ObjectKey,
+        namespace: Option<&str>,
+    ) -> Result<Request, ApiError> {
+        if let Some(error) = ApiError::of_namespace(self.gvk(), key) {
+            return Err(error);
+        }
+        let resource = self.resource().await?;
+        Ok(Request::new(resource.collection_path(namespace)))
+    }
+
+    pub(super) fn body<B: Serialize>(
+        &self,
+        key: &ObjectKey,
+        object: &B,
+    ) -> Result<Vec<u8>, ApiError> {
         serde_json::to_vec(object).map_err(|source| {
             ApiError::refused("encode", self.gvk(), key, kube::Error::SerdeError(source))
         })
@@ -425,7 +531,7 @@ impl<K: View + DeserializeOwned> CachedApi<K> {
 }
 
 /// Returns the key in an object's metadata; the name is empty if it is to be generated.
-fn key_of<K: kube::Resource>(object: &K) -> ObjectKey {
+pub(super) fn key_of<K: kube::Resource>(object: &K) -> ObjectKey {
     let meta = object.meta();
     let name = meta
         .name
@@ -445,6 +551,7 @@ impl<K> Clone for CachedApi<K> {
             client: Arc::clone(&self.client),
             falls_back: self.falls_back,
             patience: self.patience,
+            manager: self.manager.clone(),
         }
     }
 }

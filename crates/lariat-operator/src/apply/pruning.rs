@@ -1,0 +1,153 @@
+//! Prunes what is not wanted any more, in the reverse order of applying.
+
+use std::collections::BTreeSet;
+
+use futures::FutureExt;
+use lariat_core::Gvk;
+
+use super::error::ObjectFailure;
+use super::kinds::Extent;
+use super::prune::{Pruned, Surplus, Surplusses, Whose};
+use super::report::Applied;
+use super::resolve::Target;
+use super::run::{Run, bounded};
+use super::waiting::Waiting;
+
+/// A pruning in progress.
+struct Pruning<'a> {
+    known: &'a Extent,
+    targets: &'a [Target],
+    applied: &'a mut Applied,
+    /// The kinds and namespaces in which objects are left.
+    left: Extent,
+    failures: Vec<ObjectFailure>,
+    forbidden: BTreeSet<Gvk>,
+}
+
+impl Pruning<'_> {
+    /// Records that an object is, or may be, left.
+    fn stays(&mut self, each: &Surplus) {
+        self.left.kinds.insert(each.resource.gvk().clone());
+        let namespace = each.key.namespace().map(ToOwned::to_owned);
+        let known = &self.known.namespaces;
+        let namespace = namespace.filter(|name| known.contains(name));
+        self.left.namespaces.extend(namespace);
+    }
+
+    /// Leaves an object for a later call.
+    fn wait(&mut self, each: &Surplus) {
+        let (gvk, key) = each.id();
+        self.applied.waiting.push(Waiting::Deletion { gvk, key });
+        self.stays(each);
+    }
+}
+
+impl Run<'_> {
+    /// Prunes what is not wanted any more, in the reverse order of applying; returns the failures.
+    ///
+    /// Objects of a step are deleted once those of later steps are gone.
+    pub(super) async fn prune(
+        &self,
+        known: &Extent,
+        targets: &[Target],
+        applied: &mut Applied,
+    ) -> Vec<ObjectFailure> {
+        let Surplusses {
+            objects,
+            kept,
+            failures,
+            unserved,
+            forbidden,
+        } = self.surplus(known, targets).await;
+        let mut left = self.extent_of(targets);
+        // They may be served again, and have objects then.
+        let unserved = unserved.into_iter().filter(|gvk| known.kinds.contains(gvk));
+        let unseen: BTreeSet<Gvk> = unserved.chain(forbidden.iter().cloned()).collect();
+        if !unseen.is_empty() {
+            left.namespaces.extend(known.namespaces.iter().cloned());
+            left.kinds.extend(unseen);
+        }
+        applied.kept.extend(kept.iter().map(Surplus::id));
+        let mut pruning = Pruning {
+            known,
+            targets,
+            applied,
+            left,
+            failures,
+            forbidden,
+        };
+        let mut steps = objects.chunk_by(|a, b| a.order == b.order).peekable();
+        while let Some(step) = steps.next() {
+            for group in step.chunk_by(|a, b| a.rank() == b.rank()) {
+                self.prune_group(group, &mut pruning).await;
+            }
+            if steps.peek().is_some() && (!pruning.failures.is_empty() || self.is_left(step).await)
+            {
+                steps.flatten().for_each(|each| pruning.wait(each));
+                break;
+            }
+        }
+        let Pruning {
+            applied,
+            left,
+            failures,
+            forbidden,
+            ..
+        } = pruning;
+        applied.forbidden = forbidden.into_iter().collect();
+        if failures.is_empty() {
+            self.forget_extent(known, &left).await;
+        }
+        failures
+    }
+
+    /// Prunes objects of one rank.
+    async fn prune_group(&self, group: &[Surplus], pruning: &mut Pruning<'_>) {
+        let calls = group.iter().map(|each| self.prune_object(each).boxed());
+        let results = bounded(calls.collect()).await;
+        for (each, result) in group.iter().zip(results) {
+            let gvk = each.resource.gvk();
+            match result {
+                Ok(Pruned::Gone) => continue,
+                Ok(Pruned::Kept) => {
+                    pruning.applied.kept.push(each.id());
+                    continue;
+                }
+                Ok(Pruned::Going) => pruning.applied.pruned(gvk, &each.key),
+                Ok(Pruned::LeftAlone(whose, uid)) => {
+                    self.leave_alone(each, whose, &uid, pruning.applied);
+                    if whose == Whose::Others {
+                        continue;
+                    }
+                }
+                Err(error) if self.is_lost(gvk, &error, pruning.targets) => {
+                    pruning.forbidden.insert(gvk.clone());
+                }
+                Err(error) => {
+                    let failure = ObjectFailure::new(gvk, &each.key, error);
+                    pruning.failures.push(failure);
+                }
+            }
+            pruning.stays(each);
+        }
+    }
+
+    /// Returns whether objects of the set that were deleted still exist.
+    ///
+    /// It is asked of the API server: the cache may not have seen them go.
+    async fn is_left(&self, deleted: &[Surplus]) -> bool {
+        if self.is_planning() {
+            return false;
+        }
+        for each in deleted {
+            let endpoint = self.endpoint(&each.resource, &each.key);
+            match endpoint.metadata(each.key.name()).await {
+                Ok(Some(meta)) if !self.may_delete(&meta) => {}
+                Ok(None) => {}
+                // An object that cannot be read may be there.
+                Ok(Some(_)) | Err(_) => return true,
+            }
+        }
+        false
+    }
+}
