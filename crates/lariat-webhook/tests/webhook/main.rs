@@ -1,0 +1,13 @@
+//! Webhooks over TLS on a loopback socket, called as API servers call them, with caches on a cluster in memory.
+
+mod support;
+
+mod admission;
+mod certificates;
+mod configuration;
+mod conversion;
+mod faults;
+#[cfg(feature = "metrics")]
+mod metrics;
+mod secrets;
+mod stopping;
