@@ -29,6 +29,9 @@ pub enum WebhookError {
         "API servers have no way to the webhooks {0}: say where they are by `Webhooks::reached_by`, or install nothing"
     )]
     NoReach(String),
+    /// API servers would not call the URL.
+    #[error("API servers call no webhooks at {0:?}: the URL has to begin with https:// and a host")]
+    Url(String),
     /// The certificates cannot be used.
     #[error(transparent)]
     Certificates(#[from] CertificateError),

@@ -1,6 +1,7 @@
 //! Where API servers call webhooks.
 
 use std::collections::BTreeMap;
+use std::net::{Ipv4Addr, SocketAddr};
 
 use k8s_openapi::ByteString;
 use k8s_openapi::api::admissionregistration::v1::{ServiceReference, WebhookClientConfig};
@@ -22,6 +23,8 @@ pub struct Reach {
 enum Place {
     Service(ObjectKey, u16),
     Url(String),
+    /// The address that is listened on.
+    Local,
 }
 
 impl Reach {
@@ -35,6 +38,13 @@ impl Reach {
     /// For programs outside the cluster. API servers call nothing but `https`.
     pub fn url(url: &str) -> Self {
         Self::new(Place::Url(url.trim_end_matches('/').to_owned()))
+    }
+
+    /// Calls webhooks at the address that is listened on, for API servers on the same machine, as in tests.
+    ///
+    /// Certificates that are made are for `127.0.0.1`, `::1` and `localhost`.
+    pub fn local() -> Self {
+        Self::new(Place::Local)
     }
 
     fn new(place: Place) -> Self {
@@ -70,6 +80,18 @@ impl Reach {
         }
     }
 
+    /// Returns the way to a server that listens on an address.
+    pub(crate) fn to(self, listening: SocketAddr) -> Self {
+        let Place::Local = &self.place else {
+            return self;
+        };
+        let mut address = listening;
+        if address.ip().is_unspecified() {
+            address.set_ip(Ipv4Addr::LOCALHOST.into());
+        }
+        Self::url(&format!("https://{address}"))
+    }
+
     /// Returns the client configuration of a path.
     pub(crate) fn client_config(&self, path: &str, authority: Option<&str>) -> WebhookClientConfig {
         let ca_bundle = authority.map(|pem| ByteString(pem.as_bytes().to_vec()));
@@ -89,6 +111,20 @@ impl Reach {
                 service: None,
                 url: Some(format!("{url}{path}")),
             },
+            // Without a server there is no address yet.
+            Place::Local => WebhookClientConfig {
+                ca_bundle,
+                service: None,
+                url: Some(format!("https://localhost{path}")),
+            },
+        }
+    }
+
+    /// Returns the URL, if it is none that API servers call.
+    pub(crate) fn unusable_url(&self) -> Option<&str> {
+        match &self.place {
+            Place::Url(url) if host(url).is_none() => Some(url),
+            _ => None,
         }
     }
 
@@ -103,6 +139,9 @@ impl Reach {
                 ]
             }
             Place::Url(url) => host(url).map(str::to_owned).into_iter().collect(),
+            Place::Local => ["127.0.0.1", "::1", "localhost"]
+                .map(str::to_owned)
+                .to_vec(),
         }
     }
 
@@ -151,8 +190,7 @@ fn namespace(key: &ObjectKey) -> &str {
 
 /// Returns the host of a URL, without brackets around an IPv6 address.
 fn host(url: &str) -> Option<&str> {
-    let uri_host = url.split_once("://").map_or(url, |(_, rest)| rest);
-    let authority = uri_host.split('/').next()?;
+    let authority = url.strip_prefix("https://")?.split('/').next()?;
     let host = match authority.strip_prefix('[') {
         Some(rest) => rest.split_once(']')?.0,
         None => authority.split(':').next()?,
@@ -170,7 +208,21 @@ mod tests {
         check("https://127.0.0.1:9443", &["127.0.0.1"]);
         check("https://webhooks.demo.dev/base/", &["webhooks.demo.dev"]);
         check("https://[fd00::7]:9443/a", &["fd00::7"]);
-        check("https://", &[]);
+        check("http://127.0.0.1", &[]);
+        assert!(Reach::url("https://").unusable_url().is_some());
+    }
+
+    #[test]
+    fn a_local_server_is_reached_where_it_listens() {
+        let check = |listening: &str, expected: &str| {
+            let config = Reach::local()
+                .to(listening.parse().unwrap())
+                .client_config("/a", None);
+            assert_eq!(config.url.as_deref(), Some(expected));
+        };
+        check("127.0.0.1:9443", "https://127.0.0.1:9443/a");
+        check("0.0.0.0:9443", "https://127.0.0.1:9443/a");
+        check("[::1]:9443", "https://[::1]:9443/a");
     }
 
     #[test]

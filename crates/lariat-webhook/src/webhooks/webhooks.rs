@@ -255,7 +255,7 @@ impl Webhooks {
         let described = self.described;
         let installer = self.reach.map(|reach| Installer {
             described,
-            reach,
+            reach: reach.to(bound),
             client,
             port: bound.port(),
         });
@@ -289,6 +289,10 @@ impl Webhooks {
     }
 
     fn check(&self) -> Result<(), WebhookError> {
+        let reach = self.reach.as_ref();
+        if let Some(url) = reach.and_then(Reach::unusable_url) {
+            return Err(WebhookError::Url(url.to_owned()));
+        }
         for (_, hook) in &self.described.hooks {
             let name = self.described.full_name(hook);
             names::check(&name)?;

@@ -2,7 +2,7 @@
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::DynamicObject;
-use lariat_cluster::testing::config_map;
+use lariat_cluster::testing::{config_map, namespace};
 use lariat_core::{Gvk, ObjectKey, ResourceKind, Scope};
 use lariat_webhook::{Admission, Hook, Mutation, Operation, ReviewResult, Verdict};
 use serde_json::{Value, json};
@@ -214,9 +214,11 @@ async fn a_mutation_is_the_difference_of_the_typed_values() {
 #[tokio::test]
 async fn handlers_read_the_shared_caches() {
     let program = Program::new().await;
+    let client = program.cluster.client();
+    namespace("demo").create(&client).await.unwrap();
     config_map("limits", &[("size", "5")])
         .namespace("demo")
-        .create(&program.cluster.client())
+        .create(&client)
         .await
         .unwrap();
     let limits = program.factory.for_object::<ConfigMap>().cache();

@@ -8,7 +8,7 @@ use k8s_openapi::api::admissionregistration::v1::{
 use k8s_openapi::api::core::v1::Service;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::{Api, CustomResourceExt};
-use lariat_cluster::testing::object;
+use lariat_cluster::testing::namespace;
 use lariat_core::ObjectKey;
 use lariat_operator::{CrdOptions, Operator, ensure_crds};
 use lariat_webhook::{
@@ -45,10 +45,7 @@ fn service() -> Reach {
 
 async fn install(program: &Program) {
     let client = program.cluster.client();
-    object("v1", "Namespace", "demo")
-        .create(&client)
-        .await
-        .unwrap();
+    namespace("demo").create(&client).await.unwrap();
     ensure_crds(&client, &[Widget::crd()], &CrdOptions::default())
         .await
         .unwrap();
@@ -197,6 +194,12 @@ async fn wrong_names_and_missing_rules_are_errors() {
             .reached_by(url())
             .validate(Hook::new(name), any)
     };
+    check(
+        program
+            .webhooks()
+            .reached_by(Reach::url("http://127.0.0.1")),
+        "begin with https://",
+    );
     check(named("Quota"), "lower-case");
     check(named("a/b"), "lower-case");
     let short = Webhooks::new("widgets", &program.factory).reached_by(url());

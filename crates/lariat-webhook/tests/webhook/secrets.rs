@@ -7,7 +7,7 @@ use futures::future::join_all;
 use k8s_openapi::api::core::v1::Secret;
 use kube::Api;
 use kube::api::PostParams;
-use lariat_cluster::testing::{object, secret};
+use lariat_cluster::testing::{namespace, secret};
 use lariat_core::ObjectKey;
 use lariat_webhook::{
     Admission, CertificateError, Certificates, Hook, Reach, Verdict, WebhookError, WebhookServer,
@@ -50,7 +50,7 @@ async fn call(caller: &Caller) -> u16 {
 
 async fn program() -> Program {
     let program = Program::new().await;
-    object("v1", "Namespace", "demo")
+    namespace("demo")
         .create(&program.cluster.client())
         .await
         .unwrap();

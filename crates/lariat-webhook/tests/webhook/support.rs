@@ -17,6 +17,7 @@ use lariat_cluster::testing::{TestCluster, eventually};
 use lariat_controller::SharedControllerFactory;
 use lariat_webhook::{Certificates, WebhookServer, Webhooks};
 use rcgen::{CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use rustls::client::Resumption;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
@@ -157,11 +158,13 @@ impl Caller {
             roots.add(certificate.unwrap()).unwrap();
         }
         let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let config = ClientConfig::builder_with_provider(provider)
+        let mut config = ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
             .unwrap()
             .with_root_certificates(roots)
             .with_no_client_auth();
+        // A resumed session shows no certificate.
+        config.resumption = Resumption::disabled();
         Self {
             port: server.address().port(),
             config: Arc::new(config),
