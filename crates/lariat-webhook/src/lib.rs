@@ -7,7 +7,8 @@
 //!
 //! [`Webhooks`] has the handlers and is served over TLS, with [`Certificates`] from files or made and rotated by the
 //! program. [`Reach`] says where API servers call them; then the configurations are applied at the start. A
-//! [`Conversion`] converts the versions of a custom resource through one of them.
+//! [`Conversion`] converts the versions of a custom resource through one of them; [`StorageMigration`] rewrites what is
+//! stored in an old one. A [`Policy`] has rules in CEL, which API servers evaluate by themselves.
 //!
 //! | feature | adds |
 //! |---|---|
@@ -18,15 +19,19 @@ mod webhooks;
 mod server;
 
 mod configuration;
+mod migration;
+mod policy;
 
 mod certificates;
 mod reach;
 
 mod conversion;
 mod hook;
+mod rules;
 
 mod admission;
 
+mod deadline;
 #[cfg(feature = "metrics")]
 mod metrics;
 #[cfg(not(feature = "metrics"))]
@@ -47,6 +52,8 @@ pub use error::WebhookError;
 pub use hook::{FailurePolicy, Hook, MatchPolicy, SideEffects};
 #[cfg(feature = "metrics")]
 pub use metrics::WebhookMetrics;
+pub use migration::{MigrationError, MigrationReport, StorageMigration};
+pub use policy::{Policy, PolicyAction};
 /// The crate of the registry, re-exported.
 #[cfg(feature = "metrics")]
 pub use prometheus_client;

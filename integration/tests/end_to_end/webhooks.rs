@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result, ensure};
 use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use lariat::kube::api::{Api, DeleteParams, DynamicObject, ListParams, PostParams};
-use lariat::kube::core::ErrorResponse;
+use lariat::kube::core::Status;
 use lariat::kube::{CustomResourceExt, Error};
 use lariat::operator::{CrdOptions, ensure_crds};
 use lariat::prelude::*;
@@ -148,7 +148,7 @@ async fn create(env: &Env, name: &str, is: &str) -> Result<ConfigMap, Error> {
     api.create(&PostParams::default(), &config(name, is)).await
 }
 
-fn refused<T: std::fmt::Debug>(outcome: Result<T, Error>) -> Result<ErrorResponse> {
+fn refused<T: std::fmt::Debug>(outcome: Result<T, Error>) -> Result<Status> {
     match outcome {
         Err(Error::Api(status)) => Ok(*status),
         other => anyhow::bail!("not refused: {other:?}"),

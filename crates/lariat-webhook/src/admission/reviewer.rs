@@ -1,17 +1,17 @@
 //! From the body of a request to the answer.
 
 use std::panic::AssertUnwindSafe;
-use std::time::Duration;
 
 use futures::FutureExt;
 use lariat_controller::SharedControllerFactory;
 use lariat_core::without_credentials;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::timeout_at;
 use tracing::Instrument;
 
 use super::failure::{Failure, message};
 use super::handler::Handler;
 use super::operation::Operation;
+use crate::deadline::Deadline;
 use crate::wire::{AdmissionRequest, AdmissionResponse, Answer};
 
 /// Reviews a body with a handler of a name, within a time.
@@ -20,7 +20,7 @@ pub(crate) async fn review(
     handler: &Handler,
     factory: &SharedControllerFactory,
     body: &[u8],
-    limit: Duration,
+    deadline: Deadline,
 ) -> Answer {
     let request = match AdmissionRequest::read(body) {
         Ok(request) => request,
@@ -33,7 +33,7 @@ pub(crate) async fn review(
     let uid = request.uid.clone();
     let kind = &request.kind;
     let span = tracing::debug_span!("review", webhook = name, %operation, kind = kind.kind, uid);
-    let call = call(handler, request, operation, factory, limit).instrument(span);
+    let call = call(handler, request, operation, factory, deadline).instrument(span);
     match call.await {
         Ok(response) => AdmissionResponse { uid, ..response }.into_answer(),
         Err(failure) => {
@@ -49,19 +49,18 @@ async fn call(
     request: AdmissionRequest,
     operation: Operation,
     factory: &SharedControllerFactory,
-    limit: Duration,
+    deadline: Deadline,
 ) -> Result<AdmissionResponse, Failure> {
-    let deadline = Instant::now() + limit;
     let factory = factory.clone();
     // The function is called inside, so its own panic is caught too.
-    let call = async move { handler(request, operation, factory, deadline).await };
-    match timeout_at(deadline, AssertUnwindSafe(call).catch_unwind()).await {
+    let call = async move { handler(request, operation, factory, deadline.at).await };
+    match timeout_at(deadline.at, AssertUnwindSafe(call).catch_unwind()).await {
         Ok(Ok(answered)) => answered,
         Ok(Err(panic)) => {
             let text = without_credentials(message(&*panic));
             tracing::error!("a webhook handler panicked: {text}");
             Err(Failure::Panicked)
         }
-        Err(_) => Err(Failure::TimedOut(limit)),
+        Err(_) => Err(Failure::TimedOut(deadline.limit)),
     }
 }

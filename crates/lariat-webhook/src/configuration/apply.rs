@@ -38,6 +38,12 @@ pub(crate) async fn apply(
         let kind = "MutatingWebhookConfiguration";
         object(kind, &Api::all(client.clone()), manager, mutating).await?;
     }
+    for (policy, binding) in &configurations.policies {
+        let kind = "ValidatingAdmissionPolicy";
+        object(kind, &Api::all(client.clone()), manager, policy).await?;
+        let kind = "ValidatingAdmissionPolicyBinding";
+        object(kind, &Api::all(client.clone()), manager, binding).await?;
+    }
     Ok(())
 }
 

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use k8s_openapi::api::admissionregistration::v1::{
-    MutatingWebhookConfiguration, ValidatingWebhookConfiguration,
+    MutatingWebhookConfiguration, ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding,
+    ValidatingWebhookConfiguration,
 };
 use k8s_openapi::api::core::v1::Service;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -11,9 +12,11 @@ use lariat_core::ObjectKey;
 use lariat_operator::Rule;
 use serde_json::{Value, json};
 
-use super::webhook::{Role, mutating, validating};
+use super::webhook::{mutating, validating};
 use crate::hook::HookSettings;
+use crate::policy::Policy;
 use crate::reach::Reach;
+use crate::rules::Role;
 
 /// The configurations of a program's webhooks, as they are applied.
 ///
@@ -29,6 +32,8 @@ pub struct Configurations {
     pub service: Option<Service>,
     /// By the name of a CRD: the members of it that say how it is converted.
     pub conversions: BTreeMap<String, Value>,
+    /// The admission policies, each with its binding.
+    pub policies: Vec<(ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding)>,
 }
 
 /// What configurations are made from.
@@ -39,12 +44,13 @@ pub(crate) struct Described {
     /// The names of the CRDs that are converted.
     pub(crate) definitions: Vec<String>,
     pub(crate) annotations: BTreeMap<String, String>,
+    pub(crate) policies: Vec<Policy>,
 }
 
 impl Described {
     /// Returns the full name of a webhook.
-    pub(crate) fn full_name(&self, hook: &HookSettings) -> String {
-        format!("{}.{}", hook.name, self.name)
+    pub(crate) fn full_name(&self, name: &str) -> String {
+        format!("{name}.{}", self.name)
     }
 
     /// Returns the path of the conversion of a CRD.
@@ -64,10 +70,10 @@ impl Described {
             reach.client_config(&role.path(&hook.name), authority)
         };
         let validating: Vec<_> = of(Role::Validating)
-            .map(|(role, hook)| validating(hook, self.full_name(hook), client(*role, hook)))
+            .map(|(role, hook)| validating(hook, self.full_name(&hook.name), client(*role, hook)))
             .collect();
         let mutating: Vec<_> = of(Role::Mutating)
-            .map(|(role, hook)| mutating(hook, self.full_name(hook), client(*role, hook)))
+            .map(|(role, hook)| mutating(hook, self.full_name(&hook.name), client(*role, hook)))
             .collect();
         let conversions = self.definitions.iter().map(|definition| {
             let config = reach.client_config(&Self::conversion_path(definition), authority);
@@ -86,6 +92,10 @@ impl Described {
             }
             (definition.clone(), partial)
         });
+        let policies = self.policies.iter().map(|policy| {
+            let name = self.full_name(policy.name());
+            (policy.definition(&name), policy.binding(&name))
+        });
         Configurations {
             validating: (!validating.is_empty()).then(|| ValidatingWebhookConfiguration {
                 metadata: self.metadata(),
@@ -97,6 +107,7 @@ impl Described {
             }),
             service: reach.service_to_apply(port),
             conversions: conversions.collect(),
+            policies: policies.collect(),
         }
     }
 
@@ -146,6 +157,15 @@ pub(crate) fn needs(
             let rule = Rule::on("apiextensions.k8s.io", "customresourcedefinitions");
             let names = described.definitions.iter().cloned();
             rules.push(because(rule.named(names).verbs(["get", "patch"])));
+        }
+        for plural in [
+            "validatingadmissionpolicies",
+            "validatingadmissionpolicybindings",
+        ] {
+            for policy in &described.policies {
+                let name = described.full_name(policy.name());
+                rules.extend(applied(GROUP, plural, &name));
+            }
         }
         if let Some(service) = reach.applied_service() {
             let namespace = service.namespace().unwrap_or("default");

@@ -8,4 +8,3 @@ pub use configurations::Configurations;
 
 pub(crate) use apply::apply;
 pub(crate) use configurations::{Described, needs};
-pub(crate) use webhook::Role;

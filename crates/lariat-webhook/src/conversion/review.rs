@@ -1,13 +1,12 @@
 //! From the body of a conversion review to the answer.
 
-use std::time::Duration;
-
 use lariat_core::describe;
 use serde_json::Value;
 use tokio::task::yield_now;
 use tokio::time::Instant;
 
 use super::error::ConversionError;
+use crate::deadline::Deadline;
 use crate::wire::{Answer, ConversionRequest, ConversionResponse};
 
 /// How many objects are converted before other tasks of the thread run.
@@ -17,8 +16,7 @@ const BATCH: usize = 16;
 pub(crate) type Convert = dyn Fn(&Value, &str) -> Result<Value, ConversionError> + Send + Sync;
 
 /// Converts all objects of a body, or answers why one cannot be.
-pub(crate) async fn review(convert: &Convert, body: &[u8], limit: Duration) -> Answer {
-    let deadline = Instant::now() + limit;
+pub(crate) async fn review(convert: &Convert, body: &[u8], deadline: Deadline) -> Answer {
     let request = match ConversionRequest::read(body) {
         Ok(request) => request,
         Err(refused) => return refused,
@@ -35,8 +33,9 @@ pub(crate) async fn review(convert: &Convert, body: &[u8], limit: Duration) -> A
         }
         if index % BATCH == BATCH - 1 {
             yield_now().await;
-            if Instant::now() >= deadline {
+            if Instant::now() >= deadline.at {
                 let (done, all) = (converted.len(), request.objects.len());
+                let limit = deadline.limit;
                 let message = format!("after {limit:?} {done} of {all} objects were converted");
                 return ConversionResponse::failed(&request.uid, &message).into_answer();
             }

@@ -1,6 +1,5 @@
 //! The server: requests, deadlines, certificates, configurations, from start to stop.
 
-mod deadline;
 mod handle;
 mod health;
 mod installer;

@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
@@ -11,13 +10,13 @@ use http::header::CONTENT_TYPE;
 use http::{Method, Request, Response};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use lariat_controller::SharedControllerFactory;
-use tokio::time::{self, Instant};
+use tokio::time::{Instant, timeout_at};
 
-use super::deadline;
 use super::health::WebhookHealth;
 use super::respond::{probe, respond};
 use crate::admission::{self, Handler};
 use crate::conversion::{self, Convert};
+use crate::deadline::Deadline;
 use crate::metrics::WebhookMetrics;
 use crate::wire::Answer;
 
@@ -82,37 +81,36 @@ impl Routes {
         if !essence.eq_ignore_ascii_case("application/json") {
             return Answer::media_type(media_type);
         }
-        let limit = deadline::limit(request.uri().query());
+        // What the body takes is no longer there for the handler.
+        let deadline = Deadline::of_query(request.uri().query());
         let most = match target {
             Target::Admission(..) => self.limits.admission,
             Target::Conversion(_) => self.limits.conversion,
         };
-        let begun = Instant::now();
-        let body = match read(request.into_body(), most, limit).await {
+        let body = match read(request.into_body(), most, deadline).await {
             Ok(body) => body,
             Err(refused) => return refused,
         };
-        // What the body took is no longer there for the handler.
-        let left = limit.saturating_sub(begun.elapsed());
         match target {
             Target::Admission(name, handler) => {
-                admission::review(name, &**handler, &self.factory, &body, left).await
+                admission::review(name, &**handler, &self.factory, &body, deadline).await
             }
-            Target::Conversion(convert) => conversion::review(&**convert, &body, left).await,
+            Target::Conversion(convert) => conversion::review(&**convert, &body, deadline).await,
         }
     }
 }
 
 /// Reads a body that is not too long and comes in time.
-async fn read(body: Body, most: usize, limit: Duration) -> Result<Bytes, Answer> {
-    match time::timeout(limit, Limited::new(body, most).collect()).await {
+async fn read(body: Body, most: usize, deadline: Deadline) -> Result<Bytes, Answer> {
+    match timeout_at(deadline.at, Limited::new(body, most).collect()).await {
         Ok(Ok(body)) => Ok(body.to_bytes()),
         Ok(Err(error)) if error.is::<LengthLimitError>() => Err(Answer::too_large(most)),
         Ok(Err(error)) => Err(Answer::bad_request(format!(
             "the body has ended early: {error}"
         ))),
         Err(_) => Err(Answer::bad_request(format!(
-            "the body has not come within {limit:?}"
+            "the body has not come within {limit:?}",
+            limit = deadline.limit
         ))),
     }
 }

@@ -17,12 +17,14 @@ use crate::admission::{
     Admission, Handler, Mutation, ReviewResult, Verdict, defaulting, mutating, validating,
 };
 use crate::certificates::Certificates;
-use crate::configuration::{Configurations, Described, Role, needs};
+use crate::configuration::{Configurations, Described, needs};
 use crate::conversion::{Conversion, Convert};
 use crate::error::WebhookError;
 use crate::hook::Hook;
 use crate::metrics::WebhookMetrics;
+use crate::policy::Policy;
 use crate::reach::Reach;
+use crate::rules::Role;
 use crate::server::{Installer, Limits, Routes, Start, Target, WebhookServer, start};
 
 /// The maximum length of an admission review: two objects of the most that etcd takes, and room for escapes.
@@ -161,6 +163,12 @@ impl Webhooks {
         self
     }
 
+    /// Adds a policy, which is applied with the configurations, under the name of its hook and that of the webhooks.
+    pub fn policy(mut self, policy: Policy) -> Self {
+        self.described.policies.push(policy);
+        self
+    }
+
     /// Says where API servers call the webhooks, and has the configurations applied when they are served.
     ///
     /// Without it nothing is applied, for configurations that are installed by others.
@@ -278,7 +286,8 @@ impl Webhooks {
     fn targets(&self) -> HashMap<String, Target> {
         let hooks = self.described.hooks.iter().zip(&self.handlers);
         let admission = hooks.map(|((role, hook), handler)| {
-            let target = Target::Admission(self.described.full_name(hook), Arc::clone(handler));
+            let target =
+                Target::Admission(self.described.full_name(&hook.name), Arc::clone(handler));
             (role.path(&hook.name), target)
         });
         let conversions = self.conversions.iter().map(|(definition, convert)| {
@@ -294,9 +303,16 @@ impl Webhooks {
             return Err(WebhookError::Url(url.to_owned()));
         }
         for (_, hook) in &self.described.hooks {
-            let name = self.described.full_name(hook);
+            let name = self.described.full_name(&hook.name);
             names::check(&name)?;
             if hook.kinds.is_empty() && hook.rules.is_empty() && self.reach.is_some() {
+                return Err(WebhookError::NoRule(name));
+            }
+        }
+        for policy in &self.described.policies {
+            let name = self.described.full_name(policy.name());
+            names::check(&name)?;
+            if !policy.has_rules() {
                 return Err(WebhookError::NoRule(name));
             }
         }

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use k8s_openapi::api::admissionregistration::v1::{
-    MutatingWebhookConfiguration, ValidatingWebhookConfiguration,
+    MutatingWebhookConfiguration, ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding,
+    ValidatingWebhookConfiguration,
 };
 use k8s_openapi::api::core::v1::Service;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
@@ -12,8 +13,8 @@ use lariat_cluster::testing::namespace;
 use lariat_core::ObjectKey;
 use lariat_operator::{CrdOptions, Operator, ensure_crds};
 use lariat_webhook::{
-    Admission, Certificates, Conversion, FailurePolicy, Hook, MatchPolicy, Operation, Reach,
-    SideEffects, Verdict, WebhookError, Webhooks,
+    Admission, Certificates, Conversion, FailurePolicy, Hook, MatchPolicy, Operation, Policy,
+    Reach, SideEffects, Verdict, WebhookError, Webhooks,
 };
 use serde_json::{Value, json};
 
@@ -34,6 +35,7 @@ fn webhooks(program: &Program) -> Webhooks {
         .validate(quota, async |_: Admission<Widget>| Ok(Verdict::allow()))
         .defaults(Hook::new("red").reinvoke(), |_: &mut Widget| {})
         .convert(Conversion::<Widget>::hub())
+        .policy(Policy::of(Hook::<Widget>::new("small")).rule("object.spec.size <= 5", "too large"))
 }
 
 fn service() -> Reach {
@@ -128,6 +130,17 @@ async fn everything_is_applied_once_the_server_listens() {
             },
         })
     );
+    let policies: Api<ValidatingAdmissionPolicy> = Api::all(client.clone());
+    let policy = policies.get("small.widgets.demo.dev").await.unwrap();
+    let policy = serde_json::to_value(policy.spec).unwrap();
+    assert_eq!(
+        policy["validations"][0]["expression"],
+        "object.spec.size <= 5"
+    );
+    let bindings: Api<ValidatingAdmissionPolicyBinding> = Api::all(client.clone());
+    let binding = bindings.get("small.widgets.demo.dev").await.unwrap();
+    let binding = serde_json::to_value(binding.spec).unwrap();
+    assert_eq!(binding["policyName"], "small.widgets.demo.dev");
     let services: Api<Service> = Api::namespaced(client, "demo");
     let spec = services.get("hooks").await.unwrap().spec.unwrap();
     assert_eq!(spec.selector.unwrap()["app"], "widgets");
@@ -221,6 +234,11 @@ async fn wrong_names_and_missing_rules_are_errors() {
         program.webhooks().validate(Hook::new("quota"), any),
         "no way to the webhooks",
     );
+    let policy = Policy::of(Hook::<Value>::of("quota", []));
+    check(
+        program.webhooks().reached_by(url()).policy(policy),
+        "neither a kind nor a rule",
+    );
     // One name for two roles is two webhooks.
     let both = named("quota").defaults(Hook::new("quota"), |_: &mut Widget| {});
     let configurations = both.configurations(Some("pem")).unwrap();
@@ -242,6 +260,8 @@ async fn the_rules_of_the_operator_have_what_webhooks_need() {
         "validatingwebhookconfigurations",
         "mutatingwebhookconfigurations",
         "customresourcedefinitions",
+        "validatingadmissionpolicies",
+        "validatingadmissionpolicybindings",
         "services",
         "secrets",
     ] {

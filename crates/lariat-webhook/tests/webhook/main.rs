@@ -9,5 +9,6 @@ mod conversion;
 mod faults;
 #[cfg(feature = "metrics")]
 mod metrics;
+mod migration;
 mod secrets;
 mod stopping;

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use kube::core::Duration as GoDuration;
+use tokio::time::Instant;
 
 /// The time without a word of the API server.
 const DEFAULT: Duration = Duration::from_secs(10);
@@ -11,10 +12,27 @@ const LONGEST: Duration = Duration::from_secs(30);
 /// The most that is kept back for the way of the answer; a tenth, if that is less.
 const WAY: Duration = Duration::from_millis(500);
 
-/// Returns the time from the parameter `timeout` of a query, such as `timeout=10s`.
-///
-/// A call ends a little earlier, so that the API server gets to know why.
-pub(super) fn limit(query: Option<&str>) -> Duration {
+/// When a call has failed, and how long it may take in all.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Deadline {
+    pub(crate) at: Instant,
+    pub(crate) limit: Duration,
+}
+
+impl Deadline {
+    /// Returns the deadline of a call that begins now, from the parameter `timeout` of its query.
+    ///
+    /// A call ends a little earlier than the API server waits, so that it gets to know why.
+    pub(crate) fn of_query(query: Option<&str>) -> Self {
+        let limit = limit(query);
+        Self {
+            at: Instant::now() + limit,
+            limit,
+        }
+    }
+}
+
+fn limit(query: Option<&str>) -> Duration {
     let parameters = form_urlencoded::parse(query.unwrap_or_default().as_bytes());
     let mut named = parameters.filter(|(name, _)| name == "timeout");
     let given = named
