@@ -39,15 +39,14 @@ pub(crate) fn rules(hook: &HookSettings, role: Role) -> Vec<RuleWithOperations> 
 fn rule(hook: &HookSettings, kind: &ResourceKind, operations: &[String]) -> RuleWithOperations {
     let gvk = kind.gvk();
     let plural = kind.plural();
-    let resources = match hook.subresources.is_empty() {
-        true => vec![plural.to_owned()],
-        false => {
-            let named = hook.subresources.iter().map(|name| match name.as_str() {
-                "" => plural.to_owned(),
-                name => format!("{plural}/{name}"),
-            });
-            named.collect()
-        }
+    let resources = if hook.subresources.is_empty() {
+        vec![plural.to_owned()]
+    } else {
+        let named = hook.subresources.iter().map(|name| match name.as_str() {
+            "" => plural.to_owned(),
+            name => format!("{plural}/{name}"),
+        });
+        named.collect()
     };
     let scope = match kind.scope() {
         Scope::Cluster => "Cluster",

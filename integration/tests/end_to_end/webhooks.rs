@@ -13,8 +13,8 @@ use lariat::kube::{CustomResourceExt, Error};
 use lariat::operator::{CrdOptions, ensure_crds};
 use lariat::prelude::*;
 use lariat::webhook::{
-    Admission, Certificates, Conversion, FailurePolicy, Hook, Mutation, Operation, Reach,
-    ReviewResult, Verdict, WebhookServer, Webhooks,
+    Admission, Certificates, Conversion, FailurePolicy, Hook, Mutation, Operation, Policy, Reach,
+    ReviewResult, StorageMigration, Verdict, WebhookServer, Webhooks,
 };
 use lariat_integration::{Env, in_namespace};
 use serde_json::json;
@@ -163,10 +163,15 @@ async fn clean_up(env: &Env, server: &WebhookServer) -> Result<()> {
         "validatingwebhookconfigurations",
         "mutatingwebhookconfigurations",
     ] {
-        let path = format!("/apis/admissionregistration.k8s.io/v1/{plural}/{name}");
-        let request = http::Request::delete(path).body(Vec::new())?;
-        env.client.request_text(request).await?;
+        delete(env, plural, &name).await?;
     }
+    Ok(())
+}
+
+async fn delete(env: &Env, plural: &str, name: &str) -> Result<()> {
+    let path = format!("/apis/admissionregistration.k8s.io/v1/{plural}/{name}");
+    let request = http::Request::delete(path).body(Vec::new())?;
+    env.client.request_text(request).await?;
     Ok(())
 }
 
@@ -370,6 +375,175 @@ async fn the_api_server_converts_through_the_hub() {
         );
         for name in ["a", "c"] {
             dynamic.delete(name, &DeleteParams::default()).await?;
+        }
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_webhook_that_is_down_is_what_the_failure_policy_says() {
+    in_namespace("down", async |env| {
+        if env.is_embedded() {
+            return Ok(());
+        }
+        let factory = env.factory().build();
+        let webhooks = webhooks(env, &factory, FailurePolicy::Fail);
+        let server = webhooks.serve("127.0.0.1:0", made(env)).await?;
+        until_called(env).await;
+        server.shutdown().await;
+        let down = async {
+            let status = refused(create(env, "a", "good").await)?;
+            ensure!(
+                (status.code, &*status.reason) == (500, "InternalError"),
+                "{status:?}"
+            );
+            ensure!(status.message.contains("connection refused"), "{status:?}");
+            Ok(())
+        };
+        let outcome = down.await;
+        clean_up(env, &server).await?;
+        outcome
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_api_server_evaluates_policies_by_itself() {
+    in_namespace("policies", async |env| {
+        if env.is_embedded() {
+            return Ok(());
+        }
+        let factory = env.factory().build();
+        let selector = json!({"matchLabels": {"kubernetes.io/metadata.name": env.namespace}});
+        let hook =
+            Hook::<ConfigMap>::new("small").namespace_selector(serde_json::from_value(selector)?);
+        let policy = Policy::of(hook)
+            .variable("entries", "has(object.data) ? size(object.data) : 0")
+            .rule("variables.entries <= 1", "at most one entry")
+            .rule_with(
+                "object.metadata.name != 'no'",
+                "'not ' + object.metadata.name",
+            );
+        let server = Webhooks::new(&env.group(), &factory)
+            .policy(policy)
+            .reached_by(Reach::local())
+            .serve("127.0.0.1:0", made(env))
+            .await?;
+        // Also while the program is down.
+        server.shutdown().await;
+        let evaluated = async {
+            lariat_integration::eventually(async || {
+                let status = refused(
+                    env.api::<ConfigMap>()
+                        .create(&dry_run(), &config("no", "a"))
+                        .await,
+                )?;
+                ensure!(
+                    status.message.ends_with("denied request: not no"),
+                    "{status:?}"
+                );
+                ensure!(status.code == 422, "{status:?}");
+                Ok(())
+            })
+            .await;
+            create(env, "one", "entry").await?;
+            let mut two = config("two", "entries");
+            two.data
+                .get_or_insert_default()
+                .insert("more".to_owned(), "b".to_owned());
+            let status = refused(env.api::<ConfigMap>().create(&dry_run(), &two).await)?;
+            ensure!(
+                status
+                    .message
+                    .ends_with("denied request: at most one entry"),
+                "{status:?}"
+            );
+            Ok(())
+        };
+        let outcome = evaluated.await;
+        let name = format!("small.{}", env.group());
+        for plural in [
+            "validatingadmissionpolicybindings",
+            "validatingadmissionpolicies",
+        ] {
+            delete(env, plural, &name).await?;
+        }
+        outcome
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_migration_rewrites_what_is_stored() {
+    in_namespace("migration", async |env| {
+        let group = env.group();
+        let name = format!("dials.{group}");
+        let definitions: Api<CustomResourceDefinition> = Api::all(env.client.clone());
+        let version = |version: &str, is_stored: bool| {
+            let open = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+            json!({
+                "name": version, "served": true, "storage": is_stored,
+                "schema": {"openAPIV3Schema": open},
+            })
+        };
+        let definition = serde_json::from_value(json!({
+            "metadata": {"name": name},
+            "spec": {
+                "group": group, "scope": "Namespaced",
+                "names": {"plural": "dials", "kind": "Dial"},
+                "versions": [version("v1", true), version("v2", false)],
+            },
+        }))?;
+        ensure_crds(&env.client, &[definition], &CrdOptions::default()).await?;
+        env.takes_away(&name);
+        let kind = lariat::kube::api::ApiResource {
+            group: group.clone(),
+            version: "v1".to_owned(),
+            api_version: format!("{group}/v1"),
+            kind: "Dial".to_owned(),
+            plural: "dials".to_owned(),
+        };
+        let dials: Api<DynamicObject> =
+            Api::namespaced_with(env.client.clone(), &env.namespace, &kind);
+        let mut before = Vec::new();
+        for number in 0..5 {
+            let dial = DynamicObject::new(&format!("d{number}"), &kind);
+            before.push(dials.create(&PostParams::default(), &dial).await?);
+        }
+        let mut moved = definitions.get(&name).await?;
+        moved.spec.versions[0].storage = false;
+        moved.spec.versions[1].storage = true;
+        definitions
+            .replace(&name, &PostParams::default(), &moved)
+            .await?;
+        lariat_integration::eventually(async || {
+            let status = definitions.get(&name).await?.status.context("no status")?;
+            let stored = status.stored_versions.unwrap_or_default();
+            ensure!(stored == ["v1", "v2"], "{stored:?}");
+            Ok(())
+        })
+        .await;
+        let migration = StorageMigration::new(&env.client, &name).page(2).rate(100);
+        let report = migration.run().await?;
+        ensure!((report.rewritten, report.skipped) == (5, 0), "{report:?}");
+        ensure!(report.dropped == ["v1"], "{report:?}");
+        let status = definitions.get(&name).await?.status.context("no status")?;
+        ensure!(status.stored_versions == Some(vec!["v2".to_owned()]));
+        for old in before {
+            let name = old.metadata.name.clone().context("no name")?;
+            let new = dials.get(&name).await?;
+            ensure!(
+                new.metadata.generation == old.metadata.generation,
+                "{new:?}"
+            );
+            if !env.is_embedded() {
+                // It was written: the bytes differ by the version.
+                ensure!(
+                    new.metadata.resource_version != old.metadata.resource_version,
+                    "{new:?}"
+                );
+            }
         }
         Ok(())
     })

@@ -180,10 +180,10 @@ fn reason_of(code: u16) -> Option<&'static str> {
 mod tests {
     use super::*;
 
-    fn check(verdict: &Verdict, expected: Value) {
+    fn check(verdict: &Verdict, expected: &Value) {
         assert_eq!(
             verdict.status().unwrap_or_default(),
-            expected,
+            *expected,
             "{verdict:?}"
         );
     }
@@ -192,17 +192,14 @@ mod tests {
     fn a_denial_has_the_status_of_its_code() {
         let mut status =
             json!({"status": "Failure", "code": 403, "reason": "Forbidden", "message": "no"});
-        check(&Verdict::deny("no"), status.clone());
-        check(&Verdict::deny("no").code(200), status.clone());
+        check(&Verdict::deny("no"), &status);
+        check(&Verdict::deny("no").code(200), &status);
         status["code"] = 409.into();
         status["reason"] = "Conflict".into();
-        check(&Verdict::deny("no").code(409), status.clone());
+        check(&Verdict::deny("no").code(409), &status);
         status["reason"] = "Taken".into();
-        check(
-            &Verdict::deny("no").code(409).reason("Taken"),
-            status.clone(),
-        );
-        check(&Verdict::allow().code(409).reason("Taken"), Value::Null);
+        check(&Verdict::deny("no").code(409).reason("Taken"), &status);
+        check(&Verdict::allow().code(409).reason("Taken"), &Value::Null);
     }
 
     #[test]
@@ -213,7 +210,7 @@ mod tests {
         assert!(!verdict.is_allowed());
         check(
             &verdict,
-            json!({
+            &json!({
                 "status": "Failure", "code": 422, "reason": "Invalid",
                 "message": "spec.a: is missing, spec.b: is negative",
                 "details": {"causes": [

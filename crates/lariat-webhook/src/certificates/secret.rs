@@ -99,9 +99,10 @@ impl Shared {
         let Some(record) = data.get(RECORD) else {
             // The Secret of `kubectl create secret tls`, or of cert-manager.
             let has_certificate = data.values().any(|value| !value.0.is_empty());
-            return match has_certificate {
-                true => Err(CertificateError::Foreign(self.key.to_string())),
-                false => Ok(None),
+            return if has_certificate {
+                Err(CertificateError::Foreign(self.key.to_string()))
+            } else {
+                Ok(None)
             };
         };
         let record = serde_json::from_slice(&record.0);

@@ -190,9 +190,10 @@ impl StorageMigration {
         object: &PartialObjectMeta<DynamicObject>,
     ) -> Result<bool, Error> {
         let namespace = object.namespace().unwrap_or_default();
-        let api: Api<DynamicObject> = match stored.is_namespaced {
-            true => Api::namespaced_with(self.client.clone(), &namespace, &stored.resource),
-            false => Api::all_with(self.client.clone(), &stored.resource),
+        let api: Api<DynamicObject> = if stored.is_namespaced {
+            Api::namespaced_with(self.client.clone(), &namespace, &stored.resource)
+        } else {
+            Api::all_with(self.client.clone(), &stored.resource)
         };
         let metadata = &object.metadata;
         let condition = json!({"metadata": {
