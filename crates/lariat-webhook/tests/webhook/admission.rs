@@ -232,9 +232,10 @@ async fn handlers_read_the_shared_caches() {
                     limits.and_then(|limits| limits.data.as_ref()?.get("size")?.parse().ok());
                 let size: i64 = size.ok_or("there is no limit")?;
                 let widget = request.object()?.ok_or("there is no object")?;
-                Ok(match widget.spec.size > size {
-                    true => Verdict::deny(format!("at most {size}")),
-                    false => Verdict::allow(),
+                Ok(if widget.spec.size > size {
+                    Verdict::deny(format!("at most {size}"))
+                } else {
+                    Verdict::allow()
                 })
             });
     program.factory.start(1).await.unwrap();

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use k8s_openapi::api::admissionregistration::v1::{
     MutatingWebhookConfiguration, ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding,
     ValidatingWebhookConfiguration,
@@ -14,7 +16,7 @@ use lariat_core::ObjectKey;
 use lariat_operator::{CrdOptions, Operator, ensure_crds};
 use lariat_webhook::{
     Admission, Certificates, Conversion, FailurePolicy, Hook, MatchPolicy, Operation, Policy,
-    Reach, SideEffects, Verdict, WebhookError, Webhooks,
+    Reach, SideEffects, Verdict, WebhookError, WebhookServer, Webhooks,
 };
 use serde_json::{Value, json};
 
@@ -53,30 +55,32 @@ async fn install(program: &Program) {
         .unwrap();
 }
 
-#[tokio::test]
-async fn everything_is_applied_once_the_server_listens() {
-    let program = Program::new().await;
-    install(&program).await;
+/// Serves all webhooks, and returns what reaches them at a path.
+async fn served(program: &Program) -> (WebhookServer, impl Fn(&str) -> Value) {
+    install(program).await;
     let folder = Folder::new();
     let issued = issue();
     folder.mount(&issued);
-    let _server = webhooks(&program)
+    let server = webhooks(program)
         .reached_by(service())
         .annotate("demo.dev/by", "tests")
         .serve("127.0.0.1:0", Certificates::directory(folder.path()))
-        .await
-        .unwrap();
-    let client = program.cluster.client();
-    let bundle = base64::Engine::encode(
-        &base64::engine::general_purpose::STANDARD,
-        &issued.authority,
-    );
-    let reached = |path: &str| {
+        .await;
+    let bundle = STANDARD.encode(&issued.authority);
+    let reached = move |path: &str| {
         json!({
             "caBundle": bundle,
             "service": {"namespace": "demo", "name": "hooks", "port": 8443, "path": path},
         })
     };
+    (server.unwrap(), reached)
+}
+
+#[tokio::test]
+async fn configurations_of_both_roles_are_applied_once_the_server_listens() {
+    let program = Program::new().await;
+    let (_server, reached) = served(&program).await;
+    let client = program.cluster.client();
     let validating: Api<ValidatingWebhookConfiguration> = Api::all(client.clone());
     let applied = validating.get("widgets.demo.dev").await.unwrap();
     assert_eq!(
@@ -113,6 +117,13 @@ async fn everything_is_applied_once_the_server_listens() {
         serde_json::to_value(&applied.client_config).unwrap(),
         reached("/mutate/red")
     );
+}
+
+#[tokio::test]
+async fn conversions_policies_and_the_service_are_applied_too() {
+    let program = Program::new().await;
+    let (_server, reached) = served(&program).await;
+    let client = program.cluster.client();
     let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
     let conversion = definitions
         .get("widgets.demo.dev")

@@ -1,4 +1,5 @@
 //! Webhooks over TLS on a loopback socket, called as API servers call them, with caches on a cluster in memory.
+#![allow(clippy::unwrap_used, reason = "a helper that fails fails its test")]
 
 mod support;
 
