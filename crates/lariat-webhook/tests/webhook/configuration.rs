@@ -11,6 +11,7 @@ use k8s_openapi::api::admissionregistration::v1::{
 use k8s_openapi::api::core::v1::Service;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::{Api, CustomResourceExt};
+use lariat_cluster::faults::{Action, Refusal, Rule, StatusCode};
 use lariat_cluster::testing::namespace;
 use lariat_core::ObjectKey;
 use lariat_operator::{CrdOptions, Operator, ensure_crds};
@@ -186,6 +187,46 @@ async fn a_rotated_authority_is_injected_again() {
     })
     .await;
     until("it is not healthy", async || server.health().check().ok()).await;
+}
+
+#[tokio::test]
+async fn an_authority_that_cannot_be_injected_is_tried_again() {
+    let program = Program::new().await;
+    install(&program).await;
+    let folder = Folder::new();
+    folder.mount(&issue());
+    let certificates = Certificates::directory(folder.path()).period(Duration::from_millis(10));
+    let webhooks = webhooks(&program).reached_by(Reach::local());
+    let server = webhooks.serve("127.0.0.1:0", certificates).await.unwrap();
+    let refused = Action::Refuse(Refusal::new(StatusCode::SERVICE_UNAVAILABLE));
+    let rule = Rule::new(refused)
+        .verb("patch")
+        .resource("validatingwebhookconfigurations");
+    let rule = program.cluster.faults().add(rule);
+    let second = issue();
+    folder.mount(&second);
+    let health = server.health();
+    let problem = until("the problem is not noticed", async || health.check().err()).await;
+    assert!(
+        problem.contains("ValidatingWebhookConfiguration widgets.demo.dev"),
+        "{problem}"
+    );
+    program.cluster.faults().remove(rule);
+    until("it is not tried again", async || health.check().ok()).await;
+    let api: Api<ValidatingWebhookConfiguration> = Api::all(program.cluster.client());
+    let applied = api
+        .get("widgets.demo.dev")
+        .await
+        .unwrap()
+        .webhooks
+        .unwrap()
+        .remove(0);
+    assert_eq!(
+        applied.client_config.ca_bundle.unwrap().0,
+        second.authority.as_bytes()
+    );
+    let url = format!("https://{}/validate/quota", server.address());
+    assert_eq!(applied.client_config.url, Some(url));
 }
 
 #[tokio::test]

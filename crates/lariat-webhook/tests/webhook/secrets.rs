@@ -7,6 +7,7 @@ use futures::future::join_all;
 use k8s_openapi::api::core::v1::Secret;
 use kube::Api;
 use kube::api::PostParams;
+use lariat_cluster::faults::{Action, Refusal, Rule, StatusCode};
 use lariat_cluster::testing::{namespace, secret};
 use lariat_core::ObjectKey;
 use lariat_webhook::{
@@ -151,6 +152,23 @@ async fn an_empty_secret_is_filled_and_a_damaged_one_made_anew() {
     })
     .await;
     assert_eq!(call(&Caller::of(&server)).await, 200);
+}
+
+#[tokio::test]
+async fn an_api_server_that_is_away_keeps_the_certificate() {
+    let program = program().await;
+    let server = serve(&program, made()).await.unwrap();
+    let refused = Action::Refuse(Refusal::new(StatusCode::SERVICE_UNAVAILABLE));
+    let rule = program
+        .cluster
+        .faults()
+        .add(Rule::new(refused).resource("secrets"));
+    let health = server.health();
+    let problem = until("the problem is not noticed", async || health.check().err()).await;
+    assert!(problem.contains("demo/webhooks-tls"), "{problem}");
+    assert_eq!(call(&Caller::of(&server)).await, 200);
+    program.cluster.faults().remove(rule);
+    until("the problem is not forgotten", async || health.check().ok()).await;
 }
 
 #[tokio::test]
