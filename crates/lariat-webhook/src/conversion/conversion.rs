@@ -21,17 +21,18 @@ use crate::admission::message;
 ///
 /// ```
 /// use lariat_webhook::Conversion;
-/// # use kube::CustomResource;
-/// # use schemars::JsonSchema;
-/// # use serde::{Deserialize, Serialize};
 /// # mod v1 {
-/// #     use super::*;
+/// #     use kube::CustomResource;
+/// #     use schemars::JsonSchema;
+/// #     use serde::{Deserialize, Serialize};
 /// #     #[derive(CustomResource, Debug, Clone, Serialize, Deserialize, JsonSchema)]
 /// #     #[kube(group = "demo.dev", version = "v1", kind = "Widget", namespaced)]
 /// #     pub struct WidgetSpec { pub size: i64 }
 /// # }
 /// # mod v2 {
-/// #     use super::*;
+/// #     use kube::CustomResource;
+/// #     use schemars::JsonSchema;
+/// #     use serde::{Deserialize, Serialize};
 /// #     #[derive(CustomResource, Debug, Clone, Serialize, Deserialize, JsonSchema)]
 /// #     #[kube(group = "demo.dev", version = "v2", kind = "Widget", namespaced)]
 /// #     pub struct WidgetSpec { pub width: i64 }
