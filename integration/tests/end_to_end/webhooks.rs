@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, ensure};
 use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use lariat::kube::api::{Api, DeleteParams, DynamicObject, ListParams, PostParams};
+use lariat::kube::api::{Api, ApiResource, DeleteParams, DynamicObject, ListParams, PostParams};
 use lariat::kube::core::Status;
 use lariat::kube::{CustomResourceExt, Error};
 use lariat::operator::{CrdOptions, ensure_crds};
@@ -19,7 +19,6 @@ use lariat::webhook::{
 use lariat_integration::{Env, in_namespace};
 use serde_json::json;
 
-/// The group of the kind that is converted.
 mod v1 {
     use kube::CustomResource;
     use schemars::JsonSchema;
@@ -376,7 +375,7 @@ async fn the_api_server_converts_through_the_hub() {
         let dynamic: Api<DynamicObject> = Api::namespaced_with(
             env.client.clone(),
             &env.namespace,
-            &lariat::kube::api::ApiResource::erase::<v2::Gauge>(&()),
+            &ApiResource::erase::<v2::Gauge>(&()),
         );
         for name in ["a", "c"] {
             dynamic.delete(name, &DeleteParams::default()).await?;
@@ -413,6 +412,18 @@ async fn a_webhook_that_is_down_is_what_the_failure_policy_says() {
     .await;
 }
 
+/// Returns a policy for the namespace of the test alone.
+fn small(env: &Env) -> Result<Policy> {
+    let selector = json!({"matchLabels": {"kubernetes.io/metadata.name": env.namespace}});
+    let hook =
+        Hook::<ConfigMap>::new("small").namespace_selector(serde_json::from_value(selector)?);
+    let named = "object.metadata.name != 'no'";
+    Ok(Policy::of(hook)
+        .variable("entries", "has(object.data) ? size(object.data) : 0")
+        .rule("variables.entries <= 1", "at most one entry")
+        .rule_with(named, "'not ' + object.metadata.name"))
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn the_api_server_evaluates_policies_by_itself() {
     in_namespace("policies", async |env| {
@@ -420,16 +431,7 @@ async fn the_api_server_evaluates_policies_by_itself() {
             return Ok(());
         }
         let factory = env.factory().build();
-        let selector = json!({"matchLabels": {"kubernetes.io/metadata.name": env.namespace}});
-        let hook =
-            Hook::<ConfigMap>::new("small").namespace_selector(serde_json::from_value(selector)?);
-        let policy = Policy::of(hook)
-            .variable("entries", "has(object.data) ? size(object.data) : 0")
-            .rule("variables.entries <= 1", "at most one entry")
-            .rule_with(
-                "object.metadata.name != 'no'",
-                "'not ' + object.metadata.name",
-            );
+        let policy = small(env)?;
         let server = Webhooks::new(&env.group(), &factory)
             .policy(policy)
             .reached_by(Reach::local())
@@ -479,36 +481,42 @@ async fn the_api_server_evaluates_policies_by_itself() {
     .await;
 }
 
+/// Installs a kind of two versions, of which the first is stored; returns the name of its CRD, and that version.
+async fn two_versions(env: &Env) -> Result<(String, ApiResource)> {
+    let group = env.group();
+    let name = format!("dials.{group}");
+    let version = |version: &str, is_stored: bool| {
+        let open = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+        json!({
+            "name": version, "served": true, "storage": is_stored,
+            "schema": {"openAPIV3Schema": open},
+        })
+    };
+    let definition = serde_json::from_value(json!({
+        "metadata": {"name": name},
+        "spec": {
+            "group": group, "scope": "Namespaced",
+            "names": {"plural": "dials", "kind": "Dial"},
+            "versions": [version("v1", true), version("v2", false)],
+        },
+    }))?;
+    ensure_crds(&env.client, &[definition], &CrdOptions::default()).await?;
+    env.takes_away(&name);
+    let kind = ApiResource {
+        api_version: format!("{group}/v1"),
+        group,
+        version: "v1".to_owned(),
+        kind: "Dial".to_owned(),
+        plural: "dials".to_owned(),
+    };
+    Ok((name, kind))
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_migration_rewrites_what_is_stored() {
     in_namespace("migration", async |env| {
-        let group = env.group();
-        let name = format!("dials.{group}");
+        let (name, kind) = two_versions(env).await?;
         let definitions: Api<CustomResourceDefinition> = Api::all(env.client.clone());
-        let version = |version: &str, is_stored: bool| {
-            let open = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
-            json!({
-                "name": version, "served": true, "storage": is_stored,
-                "schema": {"openAPIV3Schema": open},
-            })
-        };
-        let definition = serde_json::from_value(json!({
-            "metadata": {"name": name},
-            "spec": {
-                "group": group, "scope": "Namespaced",
-                "names": {"plural": "dials", "kind": "Dial"},
-                "versions": [version("v1", true), version("v2", false)],
-            },
-        }))?;
-        ensure_crds(&env.client, &[definition], &CrdOptions::default()).await?;
-        env.takes_away(&name);
-        let kind = lariat::kube::api::ApiResource {
-            group: group.clone(),
-            version: "v1".to_owned(),
-            api_version: format!("{group}/v1"),
-            kind: "Dial".to_owned(),
-            plural: "dials".to_owned(),
-        };
         let dials: Api<DynamicObject> =
             Api::namespaced_with(env.client.clone(), &env.namespace, &kind);
         let mut before = Vec::new();
