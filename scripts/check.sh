@@ -15,7 +15,7 @@ cargo clippy --workspace --all-targets --all-features -- --deny warnings
 # may use what tokio has with `--cfg tokio_unstable` alone.
 step features
 export RUSTFLAGS=
-for features in "" operator fleet rustls-tls cluster metrics console "console operator" logging otlp sim sql sql-http sql-postgres; do
+for features in "" operator fleet rustls-tls cluster metrics console "console operator" logging otlp sim sql sql-http sql-postgres webhook "webhook metrics"; do
     cargo check --quiet --package lariat --no-default-features --features "$features"
 done
 for features in "" rustls-tls kube-runtime; do
@@ -30,11 +30,14 @@ done
 for features in "" metrics; do
     cargo check --quiet --package lariat-controller --no-default-features --features "$features"
 done
-for features in "" server; do
+for features in "" server tls; do
     cargo check --quiet --package lariat-http --no-default-features --features "$features"
 done
 for features in "" server "server operator" logging otlp; do
     cargo check --quiet --package lariat-console --no-default-features --features "$features"
+done
+for features in "" metrics; do
+    cargo check --quiet --package lariat-webhook --no-default-features --features "$features"
 done
 for features in "" http postgres; do
     cargo check --quiet --package lariat-sql --no-default-features --features "$features"

@@ -27,6 +27,9 @@ const CONNECTIONS: usize = 1_024;
 const HEAD: Duration = Duration::from_secs(30);
 /// The timeout for a client that does not read its response.
 const STALLED: Duration = Duration::from_secs(30);
+/// The timeout for the client's part of a TLS handshake.
+#[cfg(feature = "tls")]
+const HANDSHAKE: Duration = Duration::from_secs(10);
 /// The grace period of running requests after a stop.
 const GRACE: Duration = Duration::from_secs(10);
 /// The pause after a failed accept, such as without free file descriptors.
@@ -50,6 +53,57 @@ pub async fn serve(
     router: Router,
     stopping: CancellationToken,
 ) {
+    let stop = stopping.clone();
+    let served = move |stream| connection(what, stream, router.clone(), stop.clone());
+    accept(what, listener, stopping, served).await;
+}
+
+/// Serves HTTP/1.1 connections over TLS until it is stopped; see [`serve()`].
+///
+/// A client has 10 seconds for the handshake. Of a failed handshake the reason is in the log, for debugging.
+///
+/// # Cancel safety
+///
+/// Dropping the future closes all connections.
+#[cfg(feature = "tls")]
+pub async fn serve_tls(
+    what: &'static str,
+    listener: TcpListener,
+    tls: Arc<rustls::ServerConfig>,
+    router: Router,
+    stopping: CancellationToken,
+) {
+    let acceptor = tokio_rustls::TlsAcceptor::from(tls);
+    let stop = stopping.clone();
+    let served = move |stream: TcpStream| {
+        let (acceptor, router, stop) = (acceptor.clone(), router.clone(), stop.clone());
+        async move {
+            let _ = stream.set_nodelay(true);
+            // A stop does not wait for a client that has not yet asked for anything.
+            let shaken =
+                stop.run_until_cancelled(time::timeout(HANDSHAKE, acceptor.accept(stream)));
+            match shaken.await {
+                Some(Ok(Ok(stream))) => requests(what, stream, router, stop.clone()).await,
+                Some(Ok(Err(error))) => {
+                    tracing::debug!(%error, "a TLS handshake with {what} has failed");
+                }
+                Some(Err(_)) => tracing::debug!("a TLS handshake with {what} has timed out"),
+                None => {}
+            }
+        }
+    };
+    accept(what, listener, stopping, served).await;
+}
+
+/// Accepts connections until it is stopped, and then waits for the running requests.
+async fn accept<F>(
+    what: &'static str,
+    listener: TcpListener,
+    stopping: CancellationToken,
+    serve: impl Fn(TcpStream) -> F,
+) where
+    F: Future<Output = ()> + Send + 'static,
+{
     let mut connections = JoinSet::new();
     let room = Arc::new(Semaphore::new(CONNECTIONS));
     loop {
@@ -70,7 +124,7 @@ pub async fn serve(
         };
         match accepted {
             Ok((stream, _)) => {
-                let served = connection(what, stream, router.clone(), stopping.clone());
+                let served = serve(stream);
                 connections.spawn(async move {
                     served.await;
                     drop(permit);
@@ -98,6 +152,16 @@ async fn connection(
 ) {
     // Events are small, and should be sent immediately.
     let _ = stream.set_nodelay(true);
+    requests(what, stream, router, stopping).await;
+}
+
+/// Serves the requests of a connection until it is closed.
+async fn requests(
+    what: &'static str,
+    stream: impl AsyncRead + AsyncWrite + Unpin,
+    router: Router,
+    stopping: CancellationToken,
+) {
     let io = TokioIo::new(Impatient::new(stream, STALLED));
     let serving = http1::Builder::new()
         .timer(TokioTimer::new())

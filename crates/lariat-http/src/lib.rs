@@ -3,8 +3,9 @@
 //! | feature | adds |
 //! |---|---|
 //! | `server` | [`serve`], [`TokenReviews`], [`UrlReviews`]; without it there is [`User`] alone |
+//! | `tls` | [`serve_tls`]; enables `server` |
 #![cfg_attr(
-    not(feature = "server"),
+    not(feature = "tls"),
     allow(
         rustdoc::broken_intra_doc_links,
         reason = "the links are to what the feature adds"
@@ -33,6 +34,8 @@ mod urls;
 
 #[cfg(feature = "server")]
 pub use bearer::{TOKEN_HEADER, bearer, is_same};
+#[cfg(feature = "tls")]
+pub use connections::serve_tls;
 #[cfg(feature = "server")]
 pub use connections::{LONGEST_URL, serve};
 #[cfg(feature = "server")]

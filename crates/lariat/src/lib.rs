@@ -34,6 +34,7 @@
 //! | `sql-http` | `lariat::sql::http`, which serves these queries over HTTP |
 //! | `sql-postgres` | `lariat::sql::Postgres`, the same in a PostgreSQL database that replicas share |
 //! | `console` | `lariat::console`, metrics, probes and a console over HTTP; enables `metrics` |
+//! | `webhook` | `lariat::webhook`, admission and conversion webhooks; enables `operator` |
 //! | `logging` | `lariat::logging`, logs for people or as JSON, with a filter that can be changed at run time |
 //! | `otlp` | `lariat::logging::Otlp`, which exports spans to an OpenTelemetry collector |
 //! | `metrics` | `lariat::metrics`, Prometheus metrics through `prometheus-client` |
@@ -149,6 +150,36 @@ pub mod console {
     pub use lariat_console::*;
 }
 
+/// Admission and conversion webhooks.
+///
+/// ```no_run
+/// use k8s_openapi::api::core::v1::Pod;
+/// use lariat::prelude::*;
+/// use lariat::webhook::{Admission, Certificates, Hook, Reach, ReviewResult, Verdict, Webhooks};
+///
+/// async fn named(request: Admission<Pod>) -> ReviewResult<Verdict> {
+///     Ok(match request.key().name() {
+///         "" => Verdict::deny("a Pod needs a name of its own"),
+///         _ => Verdict::allow(),
+///     })
+/// }
+///
+/// # async fn example() -> anyhow::Result<()> {
+/// let factory = SharedControllerFactory::builder(lariat::connect().await?).build();
+/// let server = Webhooks::new("pods.demo.dev", &factory)
+///     .validate(Hook::new("named"), named)
+///     .reached_by(Reach::service(&"demo/webhooks".parse()?).selects("app", "webhooks"))
+///     .serve("0.0.0.0:9443", Certificates::secret(&"demo/webhooks-tls".parse()?))
+///     .await?;
+/// factory.run(5, lariat::termination()).await?;
+/// server.shutdown().await;
+/// # Ok(()) }
+/// ```
+#[cfg(feature = "webhook")]
+pub mod webhook {
+    pub use lariat_webhook::*;
+}
+
 /// Logs for people and for machines, and the export of spans.
 #[cfg(feature = "logging")]
 #[doc(inline)]
@@ -181,6 +212,11 @@ pub use kube;
 #[cfg(all(doctest, feature = "cluster", feature = "operator"))]
 #[doc = include_str!("../../../README.md")]
 struct Readme;
+
+/// Compiles the programs in the guide to webhooks.
+#[cfg(all(doctest, feature = "webhook"))]
+#[doc = include_str!("../../../docs/webhooks.md")]
+struct WebhookGuide;
 
 /// Compiles the programs in the guide to logs and spans.
 #[cfg(all(doctest, feature = "otlp"))]

@@ -7,3 +7,4 @@ mod main_job;
 mod replicas;
 mod scale;
 mod sql;
+mod webhooks;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use futures::future::BoxFuture;
-use lariat_console::api::{CauseInfo, KeyDetail, KindRef, Link, RunInfo, RunLink};
+use lariat_console::api::{KeyDetail, KindRef, Link, RunInfo, RunLink};
 use lariat_core::ObjectKey;
 use serde::Serialize;
 
@@ -101,18 +101,19 @@ impl<'a, H: Histories> Trace<'a, H> {
     fn back(&mut self, run: RunInfo, depth: u8) -> BoxFuture<'_, Result<Explained, AskError>> {
         Box::pin(async move {
             let mut caused_by: Vec<Origin> = Vec::new();
-            for by in causing(&run).filter(|_| depth > 0) {
-                let origin = self.origin(by, depth - 1).await?;
-                caused_by.push(origin);
+            if let Some(depth) = depth.checked_sub(1) {
+                for by in causing(&run) {
+                    caused_by.push(self.origin(by, depth).await?);
+                }
             }
             Ok(Explained { run, caused_by })
         })
     }
 
     /// Returns a run that caused another one, with what caused it in turn.
-    async fn origin(&mut self, by: &RunLink, depth: u8) -> Result<Origin, AskError> {
+    async fn origin(&mut self, by: RunLink, depth: u8) -> Result<Origin, AskError> {
         let mut origin = Origin {
-            by: by.clone(),
+            by,
             run: None,
             is_shown_before: false,
         };
@@ -126,12 +127,12 @@ impl<'a, H: Histories> Trace<'a, H> {
             if self.known.len() >= KEYS {
                 return Ok(origin);
             }
-            let key = object_key(&by.link.key);
-            let history = self.histories.history(&by.link.kind, &key).await?;
+            let key = object_key(&place.1);
+            let history = self.histories.history(&place.0, &key).await?;
             self.known.insert(place.clone(), history);
         }
         let history = self.known.get(&place).and_then(Option::as_ref);
-        let found = history.and_then(|history| history.runs.iter().find(|run| run.run == by.run));
+        let found = history.and_then(|history| history.runs.iter().find(|run| run.run == named.2));
         if let Some(found) = found.cloned() {
             self.shown.insert(named);
             origin.run = Some(Box::new(self.back(found, depth).await?));
@@ -141,15 +142,14 @@ impl<'a, H: Histories> Trace<'a, H> {
 }
 
 /// Returns the runs that caused a run, each once.
-fn causing(run: &RunInfo) -> impl Iterator<Item = &RunLink> {
-    let named = |cause: &CauseInfo| cause.by_run.as_ref();
-    let is_first = |(at, by): &(usize, &RunLink)| {
-        let before = run.causes[..*at].iter().filter_map(named);
-        !before.into_iter().any(|other| other == *by)
-    };
-    let all = run.causes.iter().enumerate();
-    let all = all.filter_map(move |(at, cause)| Some((at, named(cause)?)));
-    all.filter(is_first).map(|(_, by)| by)
+fn causing(run: &RunInfo) -> Vec<RunLink> {
+    let mut causing: Vec<RunLink> = Vec::new();
+    for by in run.causes.iter().filter_map(|cause| cause.by_run.as_ref()) {
+        if !causing.contains(by) {
+            causing.push(by.clone());
+        }
+    }
+    causing
 }
 
 /// Returns the key that a link writes as `namespace/name`.

@@ -1,0 +1,48 @@
+//! How a call fails.
+
+use std::any::Any;
+use std::error::Error;
+use std::time::Duration;
+
+use lariat_core::describe;
+
+/// The error of a handler: of any type.
+pub type ReviewError = Box<dyn Error + Send + Sync>;
+
+/// What a handler returns.
+///
+/// An error is a failed call, not a denial: the API server applies the failure policy of the webhook. An
+/// [`Undecodable`](super::Undecodable) is a denial.
+pub type ReviewResult<T> = Result<T, ReviewError>;
+
+/// How a call of a handler failed.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Failure {
+    #[error("it panicked")]
+    Panicked,
+    #[error("it was not ready within {0:?}")]
+    TimedOut(Duration),
+    #[error("{}", describe(&**.0))]
+    Failed(ReviewError),
+    #[error("what it returned cannot be serialized: {0}")]
+    Unserializable(serde_json::Error),
+}
+
+/// Returns the message of a panic.
+pub(crate) fn message(panic: &dyn Any) -> &str {
+    let text = panic.downcast_ref::<&str>().copied();
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("(no message)")
+}
+
+impl Failure {
+    /// Returns the word for it in logs and metrics.
+    pub(crate) fn word(&self) -> &'static str {
+        match self {
+            Self::Panicked => "panic",
+            Self::TimedOut(_) => "timeout",
+            Self::Failed(_) => "error",
+            Self::Unserializable(_) => "unserializable",
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! From the body of a request to the answer.
+
+use std::panic::AssertUnwindSafe;
+
+use futures::FutureExt;
+use lariat_controller::SharedControllerFactory;
+use lariat_core::without_credentials;
+use tokio::time::timeout_at;
+use tracing::Instrument;
+
+use super::failure::{Failure, message};
+use super::handler::Handler;
+use super::operation::Operation;
+use crate::deadline::Deadline;
+use crate::wire::{AdmissionRequest, AdmissionResponse, Answer};
+
+/// Reviews a body with a handler of a name, within a time.
+pub(crate) async fn review(
+    name: &str,
+    handler: &Handler,
+    factory: &SharedControllerFactory,
+    body: &[u8],
+    deadline: Deadline,
+) -> Answer {
+    let request = match AdmissionRequest::read(body) {
+        Ok(request) => request,
+        Err(refused) => return refused,
+    };
+    let Some(operation) = Operation::named(&request.operation) else {
+        let message = format!("the operation {:?} is unknown", request.operation);
+        return Answer::bad_request(message);
+    };
+    let uid = request.uid.clone();
+    let kind = &request.kind;
+    let span = tracing::debug_span!("review", webhook = name, %operation, kind = kind.kind, uid);
+    let call = call(handler, request, operation, factory, deadline).instrument(span);
+    match call.await {
+        Ok(response) => AdmissionResponse { uid, ..response }.into_answer(),
+        Err(failure) => {
+            let what = failure.word();
+            tracing::warn!(webhook = name, uid, what, %failure, "an admission webhook has failed");
+            Answer::failed(format!("the webhook {name} failed: {failure}"))
+        }
+    }
+}
+
+async fn call(
+    handler: &Handler,
+    request: AdmissionRequest,
+    operation: Operation,
+    factory: &SharedControllerFactory,
+    deadline: Deadline,
+) -> Result<AdmissionResponse, Failure> {
+    let factory = factory.clone();
+    // The function is called inside, so its own panic is caught too.
+    let call = async move { handler(request, operation, factory, deadline.at).await };
+    match timeout_at(deadline.at, AssertUnwindSafe(call).catch_unwind()).await {
+        Ok(Ok(answered)) => answered,
+        Ok(Err(panic)) => {
+            let text = without_credentials(message(&*panic));
+            tracing::error!("a webhook handler panicked: {text}");
+            Err(Failure::Panicked)
+        }
+        Err(_) => Err(Failure::TimedOut(deadline.limit)),
+    }
+}

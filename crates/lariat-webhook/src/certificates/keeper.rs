@@ -1,0 +1,103 @@
+//! Keeps the certificate that is shown up to date.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use lariat_core::{clock, describe};
+use tokio::time;
+
+use super::error::CertificateError;
+use super::files::{Contents, Files};
+use super::rotation::Record;
+use super::secret::Shared;
+use super::shown::Shown;
+
+/// Keeps the certificate that is shown up to date.
+pub(crate) struct Keeper {
+    shown: Arc<Shown>,
+    kept: Kept,
+    period: Duration,
+}
+
+/// Where a certificate is from, and what was there last.
+enum Kept {
+    Files(Files, Contents),
+    Secret(Box<(Shared, Record)>),
+}
+
+impl Keeper {
+    pub(super) async fn of_files(files: Files, period: Duration) -> Result<Self, CertificateError> {
+        let contents = files.read().await?;
+        let shown = Shown::new(files.pair(&contents)?);
+        let kept = Kept::Files(files, contents);
+        Ok(Self {
+            shown,
+            kept,
+            period,
+        })
+    }
+
+    pub(super) async fn of_secret(
+        shared: Shared,
+        period: Duration,
+    ) -> Result<Self, CertificateError> {
+        let record = shared.settle(now()).await?;
+        let shown = Shown::new(shared.pair(&record)?);
+        let kept = Kept::Secret(Box::new((shared, record)));
+        Ok(Self {
+            shown,
+            kept,
+            period,
+        })
+    }
+
+    pub(crate) fn shown(&self) -> Arc<Shown> {
+        Arc::clone(&self.shown)
+    }
+
+    /// Looks for another certificate again and again.
+    pub(crate) async fn run(mut self) {
+        loop {
+            time::sleep(self.period).await;
+            if let Err(error) = self.look().await {
+                let problem = describe(&error);
+                if self.shown.failed(problem.clone()) {
+                    tracing::warn!("the certificate of the webhooks is not replaced: {problem}");
+                }
+            }
+        }
+    }
+
+    /// Looks once. What was found is remembered only if it could be used.
+    async fn look(&mut self) -> Result<(), CertificateError> {
+        match &mut self.kept {
+            Kept::Files(files, last) => {
+                let contents = files.read().await?;
+                if contents == *last {
+                    self.shown.is_current();
+                    return Ok(());
+                }
+                self.shown.replace(files.pair(&contents)?);
+                *last = contents;
+                tracing::info!("the certificate of the webhooks was reloaded");
+            }
+            Kept::Secret(kept) => {
+                let (shared, last) = &mut **kept;
+                let record = shared.settle(now()).await?;
+                if record == *last {
+                    self.shown.is_current();
+                    return Ok(());
+                }
+                self.shown.replace(shared.pair(&record)?);
+                *last = record;
+                tracing::info!(secret = %shared.key, "the certificates of the webhooks have changed");
+            }
+        }
+        Ok(())
+    }
+}
+
+fn now() -> Timestamp {
+    clock::now().try_into().unwrap_or(Timestamp::MAX)
+}

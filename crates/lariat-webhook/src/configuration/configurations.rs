@@ -1,0 +1,183 @@
+//! All configurations of a program's webhooks.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::admissionregistration::v1::{
+    MutatingWebhookConfiguration, ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding,
+    ValidatingWebhookConfiguration,
+};
+use k8s_openapi::api::core::v1::Service;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use lariat_core::ObjectKey;
+use lariat_operator::Rule;
+use serde_json::{Value, json};
+
+use super::webhook::{mutating, validating};
+use crate::hook::HookSettings;
+use crate::policy::Policy;
+use crate::reach::Reach;
+use crate::rules::Role;
+
+/// The configurations of a program's webhooks, as they are applied.
+///
+/// They can be printed as manifests, too.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct Configurations {
+    /// The configuration of validating webhooks, if there are any.
+    pub validating: Option<ValidatingWebhookConfiguration>,
+    /// The configuration of mutating webhooks, if there are any.
+    pub mutating: Option<MutatingWebhookConfiguration>,
+    /// The Service, if it is applied.
+    pub service: Option<Service>,
+    /// By the name of a CRD: the members of it that say how it is converted.
+    pub conversions: BTreeMap<String, Value>,
+    /// The admission policies, each with its binding.
+    pub policies: Vec<(ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding)>,
+}
+
+/// What configurations are made from.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Described {
+    pub(crate) name: String,
+    pub(crate) hooks: Vec<(Role, HookSettings)>,
+    /// The names of the CRDs that are converted.
+    pub(crate) definitions: Vec<String>,
+    pub(crate) annotations: BTreeMap<String, String>,
+    pub(crate) policies: Vec<Policy>,
+}
+
+impl Described {
+    /// Returns the full name of a webhook.
+    pub(crate) fn full_name(&self, name: &str) -> String {
+        format!("{name}.{}", self.name)
+    }
+
+    /// Returns the path of the conversion of a CRD.
+    pub(crate) fn conversion_path(definition: &str) -> String {
+        format!("/convert/{definition}")
+    }
+
+    /// Makes the configurations.
+    pub(crate) fn configurations(
+        &self,
+        reach: &Reach,
+        authority: Option<&str>,
+        port: u16,
+    ) -> Configurations {
+        let of = |wanted| self.hooks.iter().filter(move |(role, _)| *role == wanted);
+        let client = |role: Role, hook: &HookSettings| {
+            reach.client_config(&role.path(&hook.name), authority)
+        };
+        let validating: Vec<_> = of(Role::Validating)
+            .map(|(role, hook)| validating(hook, self.full_name(&hook.name), client(*role, hook)))
+            .collect();
+        let mutating: Vec<_> = of(Role::Mutating)
+            .map(|(role, hook)| mutating(hook, self.full_name(&hook.name), client(*role, hook)))
+            .collect();
+        let conversions = self.definitions.iter().map(|definition| {
+            let config = reach.client_config(&Self::conversion_path(definition), authority);
+            let conversion = json!({
+                "strategy": "Webhook",
+                "webhook": {"clientConfig": config, "conversionReviewVersions": ["v1"]},
+            });
+            let mut partial = json!({
+                "apiVersion": "apiextensions.k8s.io/v1",
+                "kind": "CustomResourceDefinition",
+                "metadata": {"name": definition},
+                "spec": {"conversion": conversion},
+            });
+            if !self.annotations.is_empty() {
+                partial["metadata"]["annotations"] = json!(self.annotations);
+            }
+            (definition.clone(), partial)
+        });
+        let policies = self.policies.iter().map(|policy| {
+            let name = self.full_name(policy.name());
+            (policy.definition(&name), policy.binding(&name))
+        });
+        Configurations {
+            validating: (!validating.is_empty()).then(|| ValidatingWebhookConfiguration {
+                metadata: self.metadata(),
+                webhooks: Some(validating),
+            }),
+            mutating: (!mutating.is_empty()).then(|| MutatingWebhookConfiguration {
+                metadata: self.metadata(),
+                webhooks: Some(mutating),
+            }),
+            service: reach.service_to_apply(port),
+            conversions: conversions.collect(),
+            policies: policies.collect(),
+        }
+    }
+
+    fn metadata(&self) -> ObjectMeta {
+        ObjectMeta {
+            name: Some(self.name.clone()),
+            annotations: Some(self.annotations.clone()).filter(|all| !all.is_empty()),
+            ..ObjectMeta::default()
+        }
+    }
+}
+
+/// Returns the permissions for applying the configurations, and for a Secret with certificates.
+pub(crate) fn needs(
+    described: &Described,
+    reach: Option<&Reach>,
+    secret: Option<&ObjectKey>,
+) -> Vec<Rule> {
+    const GROUP: &str = "admissionregistration.k8s.io";
+    let because = |rule: Rule| rule.because("the webhooks it serves");
+    // An apply creates what is missing, and the name is not known when permission to create is checked.
+    let applied = |group: &str, plural: &str, name: &str| {
+        let rule = || because(Rule::on(group, plural));
+        [
+            rule().named([name]).verbs(["get", "patch"]),
+            rule().verbs(["create"]),
+        ]
+    };
+    let mut rules = Vec::new();
+    if let Some(reach) = reach {
+        let has = |wanted| described.hooks.iter().any(|(role, _)| *role == wanted);
+        if has(Role::Validating) {
+            rules.extend(applied(
+                GROUP,
+                "validatingwebhookconfigurations",
+                &described.name,
+            ));
+        }
+        if has(Role::Mutating) {
+            rules.extend(applied(
+                GROUP,
+                "mutatingwebhookconfigurations",
+                &described.name,
+            ));
+        }
+        if !described.definitions.is_empty() {
+            let rule = Rule::on("apiextensions.k8s.io", "customresourcedefinitions");
+            let names = described.definitions.iter().cloned();
+            rules.push(because(rule.named(names).verbs(["get", "patch"])));
+        }
+        for plural in [
+            "validatingadmissionpolicies",
+            "validatingadmissionpolicybindings",
+        ] {
+            for policy in &described.policies {
+                let name = described.full_name(policy.name());
+                rules.extend(applied(GROUP, plural, &name));
+            }
+        }
+        if let Some(service) = reach.applied_service() {
+            let namespace = service.namespace().unwrap_or("default");
+            let of_service = applied("", "services", service.name());
+            rules.extend(of_service.map(|rule| rule.in_namespaces([namespace])));
+        }
+    }
+    if let Some(secret) = secret {
+        let namespace = secret.namespace().unwrap_or("default");
+        let rule = || because(Rule::on("", "secrets")).in_namespaces([namespace]);
+        rules.push(rule().named([secret.name()]).verbs(["get", "update"]));
+        rules.push(rule().verbs(["create"]));
+    }
+    rules
+}

@@ -1,0 +1,10 @@
+//! The configurations by which API servers know webhooks.
+
+mod apply;
+mod configurations;
+mod webhook;
+
+pub use configurations::Configurations;
+
+pub(crate) use apply::apply;
+pub(crate) use configurations::{Described, needs};

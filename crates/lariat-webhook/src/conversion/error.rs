@@ -1,0 +1,74 @@
+//! The errors of conversions.
+
+use crate::admission::{ReviewError, Undecodable};
+
+/// The error of an object that cannot be converted.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ConversionError {
+    /// The version is none that the conversion knows.
+    #[error("{kind} in {api_version} cannot be converted: the versions are {known}")]
+    UnknownVersion {
+        /// The kind of the conversion.
+        kind: String,
+        /// The version that was asked for, with its group.
+        api_version: String,
+        /// The versions that are known.
+        known: String,
+    },
+    /// The object is of another kind.
+    #[error("an object of kind {found:?} cannot be converted: this is the conversion of {kind}")]
+    OtherKind {
+        /// The kind of the conversion.
+        kind: String,
+        /// The kind of the object.
+        found: String,
+    },
+    /// The object does not fit the type of its version.
+    #[error(transparent)]
+    Undecodable(#[from] Undecodable),
+    /// The function from one version to the other has failed.
+    #[error("{key} cannot be converted from {from} to {to}")]
+    Failed {
+        /// Namespace and name of the object.
+        key: String,
+        /// The version of the object.
+        from: String,
+        /// The wanted version.
+        to: String,
+        /// The error of the function.
+        source: ReviewError,
+    },
+    /// The function from one version to the other has panicked.
+    #[error("the conversion of {key} from {from} to {to} panicked")]
+    Panicked {
+        /// Namespace and name of the object.
+        key: String,
+        /// The version of the object.
+        from: String,
+        /// The wanted version.
+        to: String,
+    },
+    /// A conversion has changed metadata other than labels and annotations.
+    #[error("the conversion of {key} to {to} changes {field}: copy the metadata of the object")]
+    ChangedMetadata {
+        /// Namespace and name of the object.
+        key: String,
+        /// The wanted version.
+        to: String,
+        /// The field that differs.
+        field: String,
+    },
+    /// A round trip through another version has changed the object.
+    #[error("{key} does not survive the way from {from} to {to} and back: {} differ", .fields.join(", "))]
+    Lossy {
+        /// Namespace and name of the object.
+        key: String,
+        /// The version of the object.
+        from: String,
+        /// The version of the round trip.
+        to: String,
+        /// The fields that differ.
+        fields: Vec<String>,
+    },
+}

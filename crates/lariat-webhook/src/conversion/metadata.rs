@@ -1,0 +1,45 @@
+//! The metadata of a converted object.
+
+use serde_json::{Map, Value};
+
+/// Metadata that a conversion may change.
+const FREE: [&str; 2] = ["labels", "annotations"];
+
+/// Returns the metadata of the raw object, with labels and annotations of the converted one.
+///
+/// # Errors
+///
+/// The conversion has changed another field, whose path is returned. It is compared with the metadata as the type of
+/// the object writes it.
+pub(super) fn merged(raw: &Value, typed: &Value, converted: &Value) -> Result<Value, String> {
+    let empty = Map::new();
+    let members = |object: &Value| match &object["metadata"] {
+        Value::Object(members) => members.clone(),
+        _ => empty.clone(),
+    };
+    let (before, after) = (members(typed), members(converted));
+    let names = before.keys().chain(after.keys());
+    let fixed = names.filter(|name| !FREE.contains(&name.as_str()));
+    for name in fixed {
+        if before.get(name) != after.get(name) {
+            return Err(format!("metadata.{name}"));
+        }
+    }
+    let mut metadata = members(raw);
+    for name in FREE {
+        match after.get(name) {
+            Some(value) => metadata.insert(name.to_owned(), value.clone()),
+            None => metadata.remove(name),
+        };
+    }
+    Ok(Value::Object(metadata))
+}
+
+/// Returns namespace and name, for messages.
+pub(super) fn key(object: &Value) -> String {
+    let text = |name: &str| object["metadata"][name].as_str().unwrap_or_default();
+    match (text("namespace"), text("name")) {
+        ("", name) => name.to_owned(),
+        (namespace, name) => format!("{namespace}/{name}"),
+    }
+}

@@ -1,0 +1,71 @@
+//! Answers as HTTP responses.
+
+use axum::body::Body;
+use http::header::{ALLOW, CONTENT_TYPE, HeaderValue};
+use http::{Response, StatusCode};
+
+use crate::wire::Answer;
+
+const JSON: &str = "application/json";
+const TEXT: &str = "text/plain; charset=utf-8";
+
+impl Answer {
+    pub(super) fn not_found(path: &str) -> Self {
+        Self::Refused(
+            StatusCode::NOT_FOUND,
+            format!("there is no webhook at {path}"),
+        )
+    }
+
+    pub(super) fn method(method: &http::Method) -> Self {
+        let message = format!("webhooks are called by POST, not by {method}");
+        Self::Refused(StatusCode::METHOD_NOT_ALLOWED, message)
+    }
+
+    pub(super) fn media_type(found: &str) -> Self {
+        let message = format!("webhooks take {JSON}, not {found:?}");
+        Self::Refused(StatusCode::UNSUPPORTED_MEDIA_TYPE, message)
+    }
+
+    pub(super) fn too_large(limit: usize) -> Self {
+        let message = format!("the body is longer than {limit} bytes");
+        Self::Refused(StatusCode::PAYLOAD_TOO_LARGE, message)
+    }
+
+    pub(super) fn status(&self) -> StatusCode {
+        match self {
+            Self::Review(_) => StatusCode::OK,
+            Self::Refused(status, _) => *status,
+        }
+    }
+}
+
+pub(super) fn respond(answer: Answer) -> Response<Body> {
+    let status = answer.status();
+    let (media_type, body) = match answer {
+        Answer::Review(body) => (JSON, Body::from(body)),
+        // API servers quote bodies that are text.
+        Answer::Refused(_, message) => (TEXT, Body::from(message)),
+    };
+    let mut response = Response::new(body);
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
+    if status == StatusCode::METHOD_NOT_ALLOWED {
+        headers.insert(ALLOW, HeaderValue::from_static("POST"));
+    }
+    response
+}
+
+/// Responds to a probe.
+pub(super) fn probe(outcome: Result<(), String>) -> Response<Body> {
+    let (status, text) = match outcome {
+        Ok(()) => (StatusCode::OK, "ok".to_owned()),
+        Err(problem) => (StatusCode::SERVICE_UNAVAILABLE, problem),
+    };
+    let mut response = Response::new(Body::from(text));
+    *response.status_mut() = status;
+    let media_type = HeaderValue::from_static(TEXT);
+    response.headers_mut().insert(CONTENT_TYPE, media_type);
+    response
+}
