@@ -1,6 +1,7 @@
 //! What every request works on.
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -14,6 +15,7 @@ use crate::clock::Clock;
 use crate::journal::Journal;
 use crate::open_watches::OpenWatches;
 use crate::random::Random;
+use crate::registrations::Registrations;
 use crate::rules::Rules;
 use crate::status::ApiError;
 use crate::store::{Snapshot, Store, Unsaved};
@@ -43,6 +45,9 @@ pub(crate) struct Server {
     /// The snapshots that were taken there, by name.
     pub(crate) snapshots: Mutex<BTreeMap<String, Snapshot>>,
     pub(crate) access: Access,
+    pub(crate) registrations: Registrations,
+    /// The addresses of Services that webhooks are behind, by namespace and name.
+    pub(crate) services: BTreeMap<(String, String), SocketAddr>,
     /// How many connections were accepted.
     pub(crate) connections: AtomicU64,
     /// How many clients were cut off because they took or sent nothing.
@@ -80,11 +85,13 @@ impl Server {
     ) -> Self {
         Self {
             kinds: Kinds::new(|name| store.table(name)),
+            registrations: Registrations::new(&store),
             store,
             clock: Clock::new(),
             switches: Switches::new(&control),
             time: control.time,
             workloads: control.workloads.map(Simulated::new),
+            services: control.services,
             random: Random::new(seed),
             journal: Journal::new(Journal::CAPACITY),
             faults: Rules::new(seed),

@@ -1,5 +1,7 @@
 //! What of the control plane is switched off.
 
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::sync::Notify;
@@ -15,6 +17,8 @@ pub(crate) struct Settings {
     pub(crate) namespace_deletion: bool,
     pub(crate) namespace_defaults: bool,
     pub(crate) workloads: Option<Workloads>,
+    /// The addresses of Services that webhooks are behind, by namespace and name.
+    pub(crate) services: BTreeMap<(String, String), SocketAddr>,
 }
 
 impl Default for Settings {
@@ -25,6 +29,7 @@ impl Default for Settings {
             namespace_deletion: true,
             namespace_defaults: false,
             workloads: None,
+            services: BTreeMap::new(),
         }
     }
 }

@@ -330,6 +330,22 @@ impl ClusterBuilder {
         self
     }
 
+    /// Sets where the server of a Service is that webhooks name.
+    ///
+    /// Nothing routes the cluster addresses of an embedded cluster. Without this the webhook of a Service is called at
+    /// an address of its EndpointSlices, at the port its Service's port is called there.
+    #[cfg(feature = "webhooks")]
+    pub fn webhook_service(
+        mut self,
+        namespace: impl Into<String>,
+        name: impl Into<String>,
+        address: SocketAddr,
+    ) -> Self {
+        let service = (namespace.into(), name.into());
+        self.control.services.insert(service, address);
+        self
+    }
+
     /// Simulates nodes, scheduler, kubelets and workload controllers (default: none).
     #[cfg(feature = "workloads")]
     pub fn simulate_workloads(mut self, workloads: Workloads) -> Self {

@@ -6,5 +6,7 @@ mod codes;
 mod conflicts;
 mod error;
 mod refusals;
+mod warnings;
 
 pub(crate) use error::{ApiError, deleted};
+pub(crate) use warnings::Warnings;

@@ -1,6 +1,7 @@
 //! What errors say that come without a cause of their own.
 
 use http::StatusCode;
+use lariat_apimachinery::admission::Denial;
 use lariat_apimachinery::cause::StatusCause;
 use lariat_apimachinery::patch::PatchError;
 
@@ -21,6 +22,13 @@ impl ApiError {
     pub(crate) fn forbidden_as_a_whole(message: &str) -> Self {
         let message = format!("forbidden: {message}");
         Self::new(StatusCode::FORBIDDEN, "Forbidden", message).about("", "", "")
+    }
+
+    /// A request that a webhook denies, with the status it answers.
+    pub(crate) fn denied_by_webhook(denial: &Denial) -> Self {
+        let code = StatusCode::from_u16(denial.code).unwrap_or(StatusCode::BAD_REQUEST);
+        let error = Self::new(code, denial.reason.clone(), denial.message.clone());
+        error.with_details(&denial.details)
     }
 
     /// An object without a name that is wrong, of a kind that is no resource.

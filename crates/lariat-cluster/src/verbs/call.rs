@@ -6,12 +6,12 @@ use bytes::Bytes;
 use lariat_apimachinery::kinds::Resource;
 use lariat_apimachinery::object::{Object, metadata_text};
 
-use super::warnings::Warnings;
 use crate::access::User;
 use crate::fault::Action;
+use crate::journal::Mark;
 use crate::rules::Fault;
 use crate::server::Server;
-use crate::status::ApiError;
+use crate::status::{ApiError, Warnings};
 use crate::strategy::Part;
 use crate::wire::query::Query;
 use crate::wire::route::Target;
@@ -29,6 +29,8 @@ pub(crate) struct Call {
     pub(crate) user_agent: String,
     /// Who sent it.
     pub(crate) user: User,
+    /// Where the journal has it.
+    pub(crate) mark: Option<Mark>,
     /// What the client is warned of beside the answer.
     pub(crate) warnings: Warnings,
     pub(crate) body: Bytes,

@@ -13,10 +13,10 @@ use super::list;
 use crate::server::Server;
 use crate::status::ApiError;
 use crate::store::{Draft, Stored, Write};
-use crate::strategy;
+use crate::strategy::{self, view};
 use crate::verbs::call::Call;
 
-pub(super) fn delete(call: &Call) -> Result<Answer, ApiError> {
+pub(super) async fn delete(call: &Call) -> Result<Answer, ApiError> {
     let options = DeleteOptions::of(call)?;
     warn(call, &options);
     strategy::check_delete(&call.resource, call.name())?;
@@ -27,12 +27,31 @@ pub(super) fn delete(call: &Call) -> Result<Answer, ApiError> {
         options.check_preconditions(call, &current)?;
         let deletion = options.deletion();
         let removal = delete_rules::removal(&call.resource, &call.server.clock, &current, deletion);
+        if !matches!(removal, Removal::Pending) {
+            admit(call, &options, &current).await?;
+        }
         if options.is_dry_run() {
             return Ok(answer(call, &options, &removal, current));
         }
         if let Some(stored) = commit(&call.server, &call.resource, &removal, &current) {
             return Ok(answer(call, &options, &removal, stored));
         }
+    }
+}
+
+/// Asks what is registered for admission whether an object may be deleted.
+async fn admit(call: &Call, options: &DeleteOptions, current: &Stored) -> Result<(), ApiError> {
+    let request = call.as_deletion(options.json(), options.is_dry_run());
+    let admission = async {
+        let mut old = view::present(&call.resource, current);
+        call.resource.set_type(&mut old);
+        request.delete(&old).await
+    };
+    // Most clusters have nothing registered, and most deletions nothing to decode.
+    if request.is_void() {
+        Ok(())
+    } else {
+        admission.await
     }
 }
 
@@ -58,6 +77,7 @@ pub(super) async fn delete_collection(call: &Call) -> Result<Answer, ApiError> {
     for stored in &page.objects {
         strategy::check_delete(resource, stored.key().name())?;
         options.check_preconditions(call, stored)?;
+        admit(call, &options, stored).await?;
         if !options.is_dry_run() {
             delete_as(&call.server, resource, stored, options.deletion());
         }

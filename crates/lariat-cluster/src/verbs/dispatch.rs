@@ -4,7 +4,7 @@ use super::answer::Answer;
 use super::call::Call;
 use super::{create, delete, list, patch, read, reviews, subresources, update, watch};
 use crate::status::ApiError;
-use crate::wire::document;
+use crate::wire::document::{self, OnStack};
 use crate::wire::verb::Verb;
 
 impl Call {
@@ -21,9 +21,9 @@ impl Call {
     /// Carries the verb out.
     pub(crate) async fn run(&self, verb: Verb) -> Result<Answer, ApiError> {
         if self.is_review() {
-            return reviews::answer(self, verb);
+            return reviews::answer(self, verb).await;
         }
-        if let Some(answer) = subresources::answer(self, verb) {
+        if let Some(answer) = subresources::answer(self, verb).await {
             return answer;
         }
         match verb {
@@ -31,10 +31,10 @@ impl Call {
             Verb::List => list::list(self).await,
             Verb::Watch => watch::watch(self).await,
             Verb::Create | Verb::Update | Verb::Patch if self.is_deep() => {
-                document::with_stack(|| self.write(verb))
+                OnStack::new(self.write(verb)).await
             }
-            Verb::Create | Verb::Update | Verb::Patch => self.write(verb),
-            Verb::Delete => delete::delete(self),
+            Verb::Create | Verb::Update | Verb::Patch => Box::pin(self.write(verb)).await,
+            Verb::Delete => delete::delete(self).await,
             Verb::DeleteCollection => delete::delete_collection(self).await,
         }
     }
@@ -47,11 +47,11 @@ impl Call {
             || present().is_some_and(|stored| document::is_deep(stored.content()))
     }
 
-    fn write(&self, verb: Verb) -> Result<Answer, ApiError> {
+    async fn write(&self, verb: Verb) -> Result<Answer, ApiError> {
         match verb {
-            Verb::Create => create::create(self),
-            Verb::Update => update::update(self),
-            _ => patch::patch(self),
+            Verb::Create => create::create(self).await,
+            Verb::Update => update::update(self).await,
+            _ => patch::patch(self).await,
         }
     }
 }

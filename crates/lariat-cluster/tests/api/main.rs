@@ -61,6 +61,8 @@ mod sockets;
 mod stored_objects;
 mod tables;
 mod watches;
+#[cfg(feature = "webhooks")]
+mod webhooks;
 #[cfg(feature = "workloads")]
 mod workloads;
 #[cfg(feature = "workloads")]
